@@ -77,32 +77,47 @@ pub struct FieldError {
 
 impl FieldError {
     /// An error that shows the offending value.
-    pub fn with_value(kind: ErrorKind, path: &Path, value: &Value, detail: impl Into<String>) -> Self {
-        Self { kind, field: path.to_string(), value: Some(show(value)), detail: detail.into() }
+    pub fn with_value(kind: ErrorKind, path: &Path<'_>, value: &Value, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            field: path.to_string(),
+            value: Some(show(value)),
+            detail: detail.into(),
+        }
     }
 
     /// `Invalid value`.
-    pub fn invalid(path: &Path, value: &Value, detail: impl Into<String>) -> Self {
+    pub fn invalid(path: &Path<'_>, value: &Value, detail: impl Into<String>) -> Self {
         Self::with_value(ErrorKind::Invalid, path, value, detail)
     }
 
     /// `Required value`.
-    pub fn required(path: &Path, detail: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Required, field: path.to_string(), value: None, detail: detail.into() }
+    pub fn required(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Self {
+            kind: ErrorKind::Required,
+            field: path.to_string(),
+            value: None,
+            detail: detail.into(),
+        }
     }
 
     /// `Forbidden`.
-    pub fn forbidden(path: &Path, detail: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Forbidden, field: path.to_string(), value: None, detail: detail.into() }
+    pub fn forbidden(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Self {
+            kind: ErrorKind::Forbidden,
+            field: path.to_string(),
+            value: None,
+            detail: detail.into(),
+        }
     }
 
     /// `Duplicate value`.
-    pub fn duplicate(path: &Path, value: &Value) -> Self {
+    pub fn duplicate(path: &Path<'_>, value: &Value) -> Self {
         Self::with_value(ErrorKind::Duplicate, path, value, "")
     }
 
     /// `Unsupported value: "x": supported values: "a", "b"`.
-    pub fn not_supported(path: &Path, value: &Value, supported: &[&str]) -> Self {
+    pub fn not_supported(path: &Path<'_>, value: &Value, supported: &[&str]) -> Self {
         let detail = if supported.is_empty() {
             String::new()
         } else {
@@ -163,22 +178,39 @@ enum Step<'a> {
 impl<'a> Path<'a> {
     /// The object itself.
     pub const fn root() -> Path<'static> {
-        Path { parent: None, step: Step::Root }
+        Path {
+            parent: None,
+            step: Step::Root,
+        }
+    }
+
+    /// Whether this is the object itself.
+    pub fn is_root(&self) -> bool {
+        self.parent.is_none()
     }
 
     /// `parent.name`.
     pub fn field(&'a self, name: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Field(name) }
+        Path {
+            parent: Some(self),
+            step: Step::Field(name),
+        }
     }
 
     /// `parent[key]`, as for labels and annotations.
     pub fn key(&'a self, key: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Key(key) }
+        Path {
+            parent: Some(self),
+            step: Step::Key(key),
+        }
     }
 
     /// `parent[3]`.
     pub fn index(&'a self, index: usize) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Index(index) }
+        Path {
+            parent: Some(self),
+            step: Step::Index(index),
+        }
     }
 }
 
@@ -212,7 +244,13 @@ mod tests {
         let name = first.field("name");
         let error = FieldError::invalid(&name, &json!("A b"), "must be lower case");
 
-        assert_eq!(error.to_string(), r#"spec.ports[0].name: Invalid value: "A b": must be lower case"#);
-        assert_eq!(FieldError::required(&ports, "").to_string(), "spec.ports: Required value");
+        assert_eq!(
+            error.to_string(),
+            r#"spec.ports[0].name: Invalid value: "A b": must be lower case"#
+        );
+        assert_eq!(
+            FieldError::required(&ports, "").to_string(),
+            "spec.ports: Required value"
+        );
     }
 }

@@ -91,6 +91,13 @@ pub struct Node {
     pub default: Option<Value>,
 }
 
+impl Node {
+    /// Whether `additionalProperties` was given.
+    pub fn has_additional(&self) -> bool {
+        self.additional != Additional::Unset
+    }
+}
+
 /// A schema that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
@@ -118,14 +125,28 @@ pub struct Schema {
 impl Schema {
     /// Reads one schema without references, as CRDs carry it.
     pub fn parse(schema: &Value) -> Result<Self, SchemaError> {
-        let mut builder = Builder { schema: Schema { nodes: Vec::new(), definitions: BTreeMap::new(), root: NodeId(0) }, open: Vec::new() };
+        let mut builder = Builder {
+            schema: Schema {
+                nodes: Vec::new(),
+                definitions: BTreeMap::new(),
+                root: NodeId(0),
+            },
+            open: Vec::new(),
+        };
         builder.schema.root = builder.node(schema)?;
         Ok(builder.schema)
     }
 
     /// Reads many named schemas that may refer to each other by `#/components/schemas/NAME` or just `NAME`.
     pub fn parse_definitions(definitions: &Map<String, Value>) -> Result<Self, SchemaError> {
-        let mut builder = Builder { schema: Schema { nodes: Vec::new(), definitions: BTreeMap::new(), root: NodeId(0) }, open: Vec::new() };
+        let mut builder = Builder {
+            schema: Schema {
+                nodes: Vec::new(),
+                definitions: BTreeMap::new(),
+                root: NodeId(0),
+            },
+            open: Vec::new(),
+        };
         for name in definitions.keys() {
             let id = builder.push(Node::default());
             builder.schema.definitions.insert(name.clone(), id);
@@ -140,13 +161,24 @@ impl Schema {
 
     /// A schema that takes any object and keeps every field.
     pub fn anything() -> Self {
-        let root = Node { type_: Some(Type::Object), preserve_unknown: true, ..Node::default() };
-        Self { nodes: vec![root], definitions: BTreeMap::new(), root: NodeId(0) }
+        let root = Node {
+            type_: Some(Type::Object),
+            preserve_unknown: true,
+            ..Node::default()
+        };
+        Self {
+            nodes: vec![root],
+            definitions: BTreeMap::new(),
+            root: NodeId(0),
+        }
     }
 
     /// The root of [`Schema::parse`].
     pub fn root(&self) -> Cursor<'_> {
-        Cursor { schema: self, id: self.root }
+        Cursor {
+            schema: self,
+            id: self.root,
+        }
     }
 
     /// A named definition of [`Schema::parse_definitions`].
@@ -176,6 +208,16 @@ impl<'a> Cursor<'a> {
     /// Its id, to come back with [`Schema::at`].
     pub fn id(self) -> NodeId {
         self.id
+    }
+
+    /// Whether this is a custom resource's schema, which says nothing of `metadata`.
+    pub fn is_custom(self) -> bool {
+        self.schema.definitions.is_empty()
+    }
+
+    /// Another place of the same schema.
+    pub fn sibling(self, id: NodeId) -> Cursor<'a> {
+        self.schema.at(id)
     }
 
     /// The schema of a named field; of any other key where the object is a map; `None` where it is unknown.
@@ -218,7 +260,9 @@ impl Builder {
     fn node(&mut self, schema: &Value) -> Result<NodeId, SchemaError> {
         if let Some(name) = reference(schema) {
             // A bare reference shares the definition's node.
-            let own_words = schema.as_object().is_some_and(|o| o.keys().any(|k| k == "default" || k.starts_with("x-")));
+            let own_words = schema
+                .as_object()
+                .is_some_and(|o| o.keys().any(|k| k == "default" || k.starts_with("x-")));
             if !own_words && let Some(&id) = self.schema.definitions.get(name) {
                 return Ok(id);
             }
@@ -230,7 +274,10 @@ impl Builder {
 
     fn fill(&mut self, id: NodeId, schema: &Value) -> Result<(), SchemaError> {
         let Some(object) = schema.as_object() else {
-            return Err(SchemaError::Malformed { at: "schema".to_owned(), what: "must be an object".to_owned() });
+            return Err(SchemaError::Malformed {
+                at: "schema".to_owned(),
+                what: "must be an object".to_owned(),
+            });
         };
         let mut node = structural(object);
         if let Some(name) = reference(schema) {
@@ -257,7 +304,11 @@ impl Builder {
 
     fn finish(&mut self) -> Result<(), SchemaError> {
         for (id, name) in std::mem::take(&mut self.open) {
-            let target = *self.schema.definitions.get(&name).ok_or(SchemaError::UnknownReference(name))?;
+            let target = *self
+                .schema
+                .definitions
+                .get(&name)
+                .ok_or(SchemaError::UnknownReference(name))?;
             let own = self.schema.nodes[id.0 as usize].clone();
             let mut node = self.schema.nodes[target.0 as usize].clone();
             node.default = own.default.or(node.default);
@@ -278,7 +329,9 @@ fn reference(schema: &Value) -> Option<&str> {
         Some([only]) => only.get("$ref").and_then(Value::as_str),
         _ => None,
     };
-    direct.or_else(wrapped).map(|name| name.rsplit('/').next().unwrap_or(name))
+    direct
+        .or_else(wrapped)
+        .map(|name| name.rsplit('/').next().unwrap_or(name))
 }
 
 /// The keywords that need no children.
@@ -286,7 +339,11 @@ fn structural(object: &Map<String, Value>) -> Node {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let flag = |key: &str| object.get(key).and_then(Value::as_bool).unwrap_or(false);
     let texts = |key: &str| -> Vec<String> {
-        object.get(key).and_then(Value::as_array).map(|l| l.iter().filter_map(Value::as_str).map(str::to_owned).collect()).unwrap_or_default()
+        object
+            .get(key)
+            .and_then(Value::as_array)
+            .map(|l| l.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+            .unwrap_or_default()
     };
     Node {
         type_: text("type").and_then(|t| match t {
@@ -342,7 +399,10 @@ mod tests {
         let schema = Schema::parse_definitions(definitions.as_object().unwrap()).unwrap();
 
         let tree = schema.definition("Tree").unwrap();
-        let deep = tree.property("left").and_then(|t| t.property("right")).and_then(|t| t.property("leaf"));
+        let deep = tree
+            .property("left")
+            .and_then(|t| t.property("right"))
+            .and_then(|t| t.property("leaf"));
         assert_eq!(deep.unwrap().node().type_, Some(Type::String));
         assert_eq!(tree.property("right").unwrap().node().default, Some(json!({})));
         assert_eq!(tree.property("left").unwrap().id(), tree.id());

@@ -1,0 +1,278 @@
+//! `metadata` of custom resources, which no CRD describes: unknown fields go, empty ones too, wrong types are named.
+
+use serde_json::{Map, Value};
+
+use crate::field::Path;
+use crate::node::Cursor;
+
+/// A field's Go type, and with it what the field becomes when it is empty.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// A string that is left out when empty.
+    Text,
+    /// A string that is always there.
+    RequiredText,
+    /// An integer that is left out when zero.
+    Integer,
+    /// An integer that may be zero.
+    OptionalInteger,
+    OptionalFlag,
+    Time,
+    TextMap,
+    TextList,
+    /// Any JSON object.
+    Raw,
+    List(&'static Struct),
+}
+
+struct Struct {
+    name: &'static str,
+    fields: &'static [(&'static str, Kind)],
+}
+
+static OBJECT_META: Struct = Struct {
+    name: "ObjectMeta",
+    fields: &[
+        ("name", Kind::Text),
+        ("generateName", Kind::Text),
+        ("namespace", Kind::Text),
+        ("selfLink", Kind::Text),
+        ("uid", Kind::Text),
+        ("resourceVersion", Kind::Text),
+        ("generation", Kind::Integer),
+        ("creationTimestamp", Kind::Time),
+        ("deletionTimestamp", Kind::Time),
+        ("deletionGracePeriodSeconds", Kind::OptionalInteger),
+        ("labels", Kind::TextMap),
+        ("annotations", Kind::TextMap),
+        ("ownerReferences", Kind::List(&OWNER_REFERENCE)),
+        ("finalizers", Kind::TextList),
+        ("managedFields", Kind::List(&MANAGED_FIELDS_ENTRY)),
+    ],
+};
+
+static OWNER_REFERENCE: Struct = Struct {
+    name: "OwnerReference",
+    fields: &[
+        ("apiVersion", Kind::RequiredText),
+        ("kind", Kind::RequiredText),
+        ("name", Kind::RequiredText),
+        ("uid", Kind::RequiredText),
+        ("controller", Kind::OptionalFlag),
+        ("blockOwnerDeletion", Kind::OptionalFlag),
+    ],
+};
+
+static MANAGED_FIELDS_ENTRY: Struct = Struct {
+    name: "ManagedFieldsEntry",
+    fields: &[
+        ("manager", Kind::Text),
+        ("operation", Kind::Text),
+        ("apiVersion", Kind::Text),
+        ("time", Kind::Time),
+        ("fieldsType", Kind::Text),
+        ("fieldsV1", Kind::Raw),
+        ("subresource", Kind::Text),
+    ],
+};
+
+impl Struct {
+    fn field(&self, name: &str) -> Option<Kind> {
+        self.fields.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind)
+    }
+}
+
+/// Drops unknown and empty fields of an object's `metadata`, noting the unknown ones' paths.
+///
+/// Values of the wrong type stay as they are: [`type_error`] tells about them.
+pub fn coerce(metadata: &mut Value, path: &Path<'_>, unknown: &mut Vec<String>) {
+    if let Value::Object(object) = metadata {
+        coerce_struct(object, &OBJECT_META, path, unknown);
+    }
+}
+
+/// [`coerce`] on every embedded resource below a value.
+pub fn coerce_embedded(value: &mut Value, schema: Cursor<'_>, path: &Path<'_>, unknown: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object.iter_mut() {
+                if schema.node().embedded_resource && name == "metadata" {
+                    coerce(value, &path.field(name), unknown);
+                }
+                if let Some(child) = schema.child(name) {
+                    coerce_embedded(value, child, &path.field(name), unknown);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(schema) = schema.items() else { return };
+            for (index, item) in items.iter_mut().enumerate() {
+                coerce_embedded(item, schema, &path.index(index), unknown);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn coerce_struct(object: &mut Map<String, Value>, shape: &Struct, path: &Path<'_>, unknown: &mut Vec<String>) {
+    object.retain(|name, _| {
+        let known = shape.field(name).is_some();
+        if !known {
+            unknown.push(path.field(name).to_string());
+        }
+        known
+    });
+    for (name, kind) in shape.fields {
+        if let (Kind::List(inner), Some(Value::Array(items))) = (*kind, object.get_mut(*name)) {
+            let path = path.field(name);
+            for (index, item) in items.iter_mut().enumerate() {
+                if let Value::Object(item) = item {
+                    coerce_struct(item, inner, &path.index(index), unknown);
+                }
+            }
+        }
+        if matches!(kind, Kind::RequiredText) {
+            let value = object.entry(*name).or_insert_with(|| Value::from(""));
+            if value.is_null() {
+                *value = Value::from("");
+            }
+        } else if object.get(*name).is_some_and(|value| is_empty(value, *kind)) {
+            object.remove(*name);
+        }
+    }
+}
+
+fn is_empty(value: &Value, kind: Kind) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty() && matches!(kind, Kind::Text),
+        Value::Number(number) => number.as_i64() == Some(0) && matches!(kind, Kind::Integer),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty() && !matches!(kind, Kind::Raw),
+        Value::Bool(_) => false,
+    }
+}
+
+/// Why the server cannot read this `metadata`, in its words; `None` where it can.
+pub fn type_error(metadata: &Value) -> Option<String> {
+    match metadata {
+        Value::Null => None,
+        Value::Object(object) => struct_error(object, &OBJECT_META, ""),
+        other => Some(format!(
+            "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
+            word(other)
+        )),
+    }
+}
+
+fn struct_error(object: &Map<String, Value>, shape: &Struct, prefix: &str) -> Option<String> {
+    object.iter().find_map(|(name, value)| {
+        let kind = shape.field(name)?;
+        value_error(value, kind, shape.name, &format!("{prefix}{name}"))
+    })
+}
+
+fn value_error(value: &Value, kind: Kind, owner: &str, field: &str) -> Option<String> {
+    let wrong = |value: &Value, wanted: &str| {
+        Some(format!(
+            "json: cannot unmarshal {} into Go struct field {owner}.{field} of type {wanted}",
+            word(value)
+        ))
+    };
+    match (kind, value) {
+        (_, Value::Null)
+        | (Kind::Text | Kind::RequiredText, Value::String(_))
+        | (Kind::OptionalFlag, Value::Bool(_))
+        | (Kind::Raw, _) => None,
+        (Kind::Text | Kind::RequiredText, other) if field == "uid" => wrong(other, "types.UID"),
+        (Kind::Text | Kind::RequiredText, other) => wrong(other, "string"),
+        (Kind::OptionalFlag, other) => wrong(other, "bool"),
+        (Kind::Integer | Kind::OptionalInteger, Value::Number(number)) if number.is_i64() => None,
+        (Kind::Integer | Kind::OptionalInteger, other) => wrong(other, "int64"),
+        (Kind::Time, Value::String(text)) => time_error(text),
+        (Kind::Time, other) => Some(format!(
+            "json: cannot unmarshal {} into Go value of type string",
+            word(other)
+        )),
+        (Kind::TextMap, Value::Object(map)) => map
+            .values()
+            .find(|v| !v.is_string() && !v.is_null())
+            .and_then(|v| wrong(v, "string")),
+        (Kind::TextMap, other) => wrong(other, "map[string]string"),
+        (Kind::TextList, Value::Array(items)) => items
+            .iter()
+            .find(|v| !v.is_string() && !v.is_null())
+            .and_then(|v| wrong(v, "string")),
+        (Kind::TextList, other) => wrong(other, "[]string"),
+        (Kind::List(inner), Value::Array(items)) => items.iter().find_map(|item| match item {
+            Value::Null => None,
+            Value::Object(item) => struct_error(item, inner, &format!("{field}.")),
+            other => wrong(other, &format!("v1.{}", inner.name)),
+        }),
+        (Kind::List(inner), other) => wrong(other, &format!("[]v1.{}", inner.name)),
+    }
+}
+
+fn time_error(text: &str) -> Option<String> {
+    if text.is_empty() || text.parse::<jiff::Timestamp>().is_ok() {
+        return None;
+    }
+    Some(format!(
+        "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""
+    ))
+}
+
+/// What Go's JSON decoder calls a value.
+fn word(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Number(number) if number.is_f64() => format!("number {number}"),
+        Value::Number(_) => "number".to_owned(),
+        Value::String(_) => "string".to_owned(),
+        Value::Array(_) => "array".to_owned(),
+        Value::Object(_) => "object".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn metadata_loses_what_is_unknown_or_empty() {
+        let mut metadata = json!({
+            "name": "x", "generateName": "", "labels": {}, "annotations": {"a": ""}, "finalizers": [], "odd": 1,
+            "creationTimestamp": null, "generation": 0, "deletionGracePeriodSeconds": 0,
+            "ownerReferences": [{"name": "o", "odd": 2}],
+        });
+        let mut unknown = Vec::new();
+
+        coerce(&mut metadata, &Path::root().field("metadata"), &mut unknown);
+
+        let owner = json!({"apiVersion": "", "kind": "", "name": "o", "uid": ""});
+        assert_eq!(
+            metadata,
+            json!({"name": "x", "annotations": {"a": ""}, "deletionGracePeriodSeconds": 0, "ownerReferences": [owner]})
+        );
+        assert_eq!(unknown, ["metadata.odd", "metadata.ownerReferences[0].odd"]);
+    }
+
+    #[test]
+    fn wrong_types_are_named_as_the_go_decoder_names_them() {
+        assert_eq!(
+            type_error(&json!({"name": "x", "labels": {"a": "b"}, "generation": 3})),
+            None
+        );
+        assert_eq!(
+            type_error(&json!({"labels": {"a": 1}})).unwrap(),
+            "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
+        );
+        assert_eq!(
+            type_error(&json!({"finalizers": "x"})).unwrap(),
+            "json: cannot unmarshal string into Go struct field ObjectMeta.finalizers of type []string"
+        );
+    }
+}

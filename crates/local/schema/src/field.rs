@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::go;
+
 /// What is wrong with a field. Its [`reason`](ErrorKind::reason) goes into `Status.details.causes[].reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
@@ -121,10 +123,38 @@ impl FieldError {
         let detail = if supported.is_empty() {
             String::new()
         } else {
-            let quoted: Vec<String> = supported.iter().map(|s| format!("{s:?}")).collect();
+            let quoted: Vec<String> = supported.iter().map(|s| go::quote(s)).collect();
             format!("supported values: {}", quoted.join(", "))
         };
         Self::with_value(ErrorKind::NotSupported, path, value, detail)
+    }
+
+    /// `Too long: may not be more than 63 bytes`.
+    pub fn too_long(path: &Path<'_>, limit: u64) -> Self {
+        let detail = format!(
+            "may not be more than {limit} {}",
+            if limit == 1 { "byte" } else { "bytes" }
+        );
+        Self {
+            kind: ErrorKind::TooLong,
+            field: path.to_string(),
+            value: None,
+            detail,
+        }
+    }
+
+    /// `Too many: 4: must have at most 3 items`.
+    pub fn too_many(path: &Path<'_>, actual: usize, limit: u64) -> Self {
+        let detail = format!(
+            "must have at most {limit} {}",
+            if limit == 1 { "item" } else { "items" }
+        );
+        Self {
+            kind: ErrorKind::TooMany,
+            field: path.to_string(),
+            value: Some(actual.to_string()),
+            detail,
+        }
     }
 
     /// The message without the field's name, as it stands in `causes[].message`.
@@ -151,12 +181,14 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// A value as error messages show it: strings quoted, objects and lists as compact JSON.
+/// A value as error messages show it: strings quoted, numbers as Go prints them, the rest as Go's compact JSON.
 pub fn show(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("{text:?}"),
+        Value::String(text) => go::quote(text),
         Value::Null => "null".to_owned(),
-        other => other.to_string(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => go::number(number),
+        Value::Array(_) | Value::Object(_) => go::json(value),
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::constraints::Constraints;
+
 /// A place in a schema's arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(u32);
@@ -18,6 +20,46 @@ pub enum Type {
     Integer,
     Number,
     Boolean,
+}
+
+impl Type {
+    /// As schemas write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
+
+    /// The type of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [
+            Self::Object,
+            Self::Array,
+            Self::String,
+            Self::Integer,
+            Self::Number,
+            Self::Boolean,
+        ]
+        .into_iter()
+        .find(|candidate| candidate.name() == name)
+    }
+
+    /// The type of a value; `null` counts as an object.
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Null | Value::Object(_) => Self::Object,
+            Value::Array(_) => Self::Array,
+            Value::String(_) => Self::String,
+            Value::Bool(_) => Self::Boolean,
+            Value::Number(number) if number.is_i64() => Self::Integer,
+            Value::Number(_) => Self::Number,
+        }
+    }
 }
 
 /// `x-kubernetes-list-type`.
@@ -89,6 +131,8 @@ pub struct Node {
     pub patch_strategy: Option<String>,
     /// `default`.
     pub default: Option<Value>,
+    /// The value keywords.
+    pub constraints: Option<Box<Constraints>>,
 }
 
 impl Node {
@@ -258,7 +302,7 @@ impl Builder {
     }
 
     fn node(&mut self, schema: &Value) -> Result<NodeId, SchemaError> {
-        if let Some(name) = reference(schema) {
+        if let Some(name) = schema.as_object().and_then(reference) {
             // A bare reference shares the definition's node.
             let own_words = schema
                 .as_object()
@@ -280,7 +324,7 @@ impl Builder {
             });
         };
         let mut node = structural(object);
-        if let Some(name) = reference(schema) {
+        if let Some(name) = reference(object) {
             self.open.push((id, name.to_owned()));
         }
         if let Some(properties) = object.get("properties").and_then(Value::as_object) {
@@ -292,6 +336,7 @@ impl Builder {
         if let Some(items) = object.get("items").filter(|i| i.is_object()) {
             node.items = Some(self.node(items)?);
         }
+        self.junctors(&mut node, object)?;
         node.additional = match object.get("additionalProperties") {
             None => Additional::Unset,
             Some(Value::Bool(false)) => Additional::Closed,
@@ -300,6 +345,44 @@ impl Builder {
         };
         self.schema.nodes[id.0 as usize] = node;
         Ok(())
+    }
+
+    fn junctors(&mut self, node: &mut Node, object: &Map<String, Value>) -> Result<(), SchemaError> {
+        if reference(object).is_some()
+            || !["allOf", "anyOf", "oneOf", "not"]
+                .iter()
+                .any(|k| object.contains_key(*k))
+        {
+            return Ok(());
+        }
+        let [all_of, any_of, one_of] = [
+            self.nodes(object, "allOf")?,
+            self.nodes(object, "anyOf")?,
+            self.nodes(object, "oneOf")?,
+        ];
+        let not = object
+            .get("not")
+            .filter(|n| n.is_object())
+            .map(|n| self.node(n))
+            .transpose()?;
+        let constraints = node.constraints.get_or_insert_default();
+        **constraints = Constraints {
+            all_of,
+            any_of,
+            one_of,
+            not,
+            ..std::mem::take(&mut **constraints)
+        };
+        Ok(())
+    }
+
+    fn nodes(&mut self, object: &Map<String, Value>, keyword: &str) -> Result<Vec<NodeId>, SchemaError> {
+        let schemas = object
+            .get(keyword)
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        schemas.iter().map(|schema| self.node(schema)).collect()
     }
 
     fn finish(&mut self) -> Result<(), SchemaError> {
@@ -323,7 +406,7 @@ impl Builder {
 }
 
 /// The name behind `$ref`, also where OpenAPI wraps it in an `allOf` of one.
-fn reference(schema: &Value) -> Option<&str> {
+fn reference(schema: &Map<String, Value>) -> Option<&str> {
     let direct = schema.get("$ref").and_then(Value::as_str);
     let wrapped = || match schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
         Some([only]) => only.get("$ref").and_then(Value::as_str),
@@ -346,15 +429,7 @@ fn structural(object: &Map<String, Value>) -> Node {
             .unwrap_or_default()
     };
     Node {
-        type_: text("type").and_then(|t| match t {
-            "object" => Some(Type::Object),
-            "array" => Some(Type::Array),
-            "string" => Some(Type::String),
-            "integer" => Some(Type::Integer),
-            "number" => Some(Type::Number),
-            "boolean" => Some(Type::Boolean),
-            _ => None,
-        }),
+        type_: text("type").and_then(Type::named),
         format: text("format").map(str::to_owned),
         nullable: flag("nullable"),
         required: texts("required"),
@@ -376,6 +451,7 @@ fn structural(object: &Map<String, Value>) -> Node {
         patch_merge_key: text("x-kubernetes-patch-merge-key").map(str::to_owned),
         patch_strategy: text("x-kubernetes-patch-strategy").map(str::to_owned),
         default: object.get("default").cloned(),
+        constraints: Constraints::parse(object),
         ..Node::default()
     }
 }

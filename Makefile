@@ -1,0 +1,30 @@
+# Targets set up what they need on a fresh machine with Rust and Go, and say what they install.
+
+.PHONY: help demo test lint bench soak generate controlplane
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: ## the embedded API server at work, in a temporary folder
+	@scripts/demo
+
+test: ## all tiers: lint, unit, integration, parity with the real API server; ends with a summary
+	@scripts/test
+
+lint: ## format, clippy, rustdoc, layers, generated files
+	@scripts/setup
+	@scripts/lint
+
+bench: ## the embedded API server against the real one, JSON on standard output
+	@scripts/setup build
+	@scripts/bench-apiserver
+
+soak: ## more histories, more kills, more generated inputs (MINUTES, SEED, HISTORIES, KILLS, CASES)
+	@scripts/soak
+
+generate: ## data that is generated from Kubernetes' OpenAPI documents
+	@scripts/setup build
+	cargo run -q -p xtask -- generate "$$(tools/controlplane/build.sh)/openapi"
+
+controlplane: ## builds the real etcd, kube-apiserver, kube-controller-manager and kubectl into the cache
+	@tools/controlplane/build.sh

@@ -1,10 +1,18 @@
 //! Kubernetes' built-in kinds as data: what they are called, what their objects get by default, what is refused, and
 //! how `kubectl get` shows them. Pure: values in, values and field errors out.
 
+pub mod canonical;
+mod family;
+mod gotypes;
 pub mod kinds;
 pub mod meta;
 pub mod names;
+mod pod;
+pub mod quantity;
+pub mod strategy;
 mod value;
 
+pub use family::event::{to_core_v1, to_events_v1};
 pub use kinds::{Generation, KINDS, Kind, schema};
 pub use meta::NameRule;
+pub use strategy::{admit_create, admit_update, prepare_create, prepare_status_update, prepare_update, set_defaults};

@@ -1,0 +1,17 @@
+//! What differs between families of kinds, one family a file.
+
+pub(crate) mod autoscaling;
+pub(crate) mod batch;
+pub(crate) mod config;
+pub(crate) mod endpoints;
+pub(crate) mod event;
+pub(crate) mod limits;
+pub(crate) mod namespace;
+pub(crate) mod network;
+pub(crate) mod node;
+pub(crate) mod rbac;
+pub(crate) mod scheduling;
+pub(crate) mod service;
+pub(crate) mod storage;
+pub(crate) mod webhook;
+pub(crate) mod workload;

@@ -1,0 +1,88 @@
+//! Two transcripts → the places where they differ.
+
+use serde_json::Value;
+
+/// One place in one answer where the two servers differ.
+#[derive(Clone, Debug)]
+pub(crate) struct Difference {
+    /// The case's group and name, or the history's seed.
+    pub case: String,
+    /// The number of the step, from 1, and the step as written.
+    pub step: usize,
+    pub line: String,
+    /// Where in the answer: `status`, `body.metadata.name` …
+    pub at: String,
+    pub real: String,
+    pub embedded: String,
+}
+
+/// The differences of two transcripts of the same steps, in order.
+pub(crate) fn compare(case: &str, lines: &[String], real: &[Value], embedded: &[Value]) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for (index, (real, embedded)) in real.iter().zip(embedded).enumerate() {
+        let mut places = Vec::new();
+        walk("", Some(real), Some(embedded), &mut places);
+        found.extend(places.into_iter().map(|(at, real, embedded)| Difference {
+            case: case.to_owned(),
+            step: index + 1,
+            line: lines.get(index).cloned().unwrap_or_default(),
+            at,
+            real,
+            embedded,
+        }));
+    }
+    found
+}
+
+type Place = (String, String, String);
+
+fn walk(at: &str, real: Option<&Value>, embedded: Option<&Value>, places: &mut Vec<Place>) {
+    match (real, embedded) {
+        (Some(Value::Object(real)), Some(Value::Object(embedded))) => {
+            let mut keys: Vec<&String> = real.keys().chain(embedded.keys()).collect();
+            keys.sort();
+            keys.dedup();
+            for key in keys {
+                walk(&join(at, key), real.get(key), embedded.get(key), places);
+            }
+        }
+        (Some(Value::Array(real)), Some(Value::Array(embedded))) => {
+            for index in 0..real.len().max(embedded.len()) {
+                walk(&join(at, &index.to_string()), real.get(index), embedded.get(index), places);
+            }
+        }
+        (real, embedded) if real == embedded => {}
+        (real, embedded) => places.push((at.to_owned(), show(real), show(embedded))),
+    }
+}
+
+fn join(at: &str, key: &str) -> String {
+    if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") }
+}
+
+fn show(value: Option<&Value>) -> String {
+    let text = value.map_or_else(|| "(absent)".to_owned(), Value::to_string);
+    match text.char_indices().nth(600) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::compare;
+
+    #[test]
+    fn a_difference_is_named_by_step_and_place() {
+        let real = [json!({"status": 200}), json!({"body": {"a": [1, 2]}})];
+        let embedded = [json!({"status": 200}), json!({"body": {"a": [1]}})];
+
+        let found = compare("case", &["GET x".to_owned(), "GET y".to_owned()], &real, &embedded);
+
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].step, found[0].at.as_str()), (2, "body.a.1"));
+        assert_eq!((found[0].real.as_str(), found[0].embedded.as_str()), ("2", "(absent)"));
+    }
+}

@@ -1,0 +1,234 @@
+//! An answer → the same without what cannot be equal on two servers.
+//!
+//! Uids and resourceVersions become numbered by first appearance, so that "the same as before" is still compared.
+//! Times, allocated addresses and ports, continue tokens and quoted values in messages become placeholders.
+//! managedFields are put in an order that does not depend on the clock.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value, json};
+
+static UID: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").expect("a constant"));
+static TIME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").expect("a constant"));
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""(?:[^"\\]|\\.)*""#).expect("a constant"));
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^10\.0\.\d+\.\d+$").expect("a constant"));
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\d+").expect("a constant"));
+
+/// Remembers the uids and versions of one transcript.
+#[derive(Debug, Default)]
+pub(crate) struct Masker {
+    uids: BTreeMap<String, usize>,
+    versions: BTreeMap<String, usize>,
+}
+
+impl Masker {
+    /// The answer as it is compared.
+    pub(crate) fn mask(&mut self, answer: Value) -> Value {
+        let Value::Object(mut answer) = answer else { return answer };
+        let body = answer.remove("body").unwrap_or(Value::Null);
+        let mut masked: Map<String, Value> =
+            answer.into_iter().map(|(key, value)| (key, mask_warning(value))).collect();
+        masked.insert("body".to_owned(), self.body(body));
+        Value::Object(masked)
+    }
+
+    fn body(&mut self, body: Value) -> Value {
+        match body {
+            Value::Object(mut body) if body.contains_key("events") => {
+                let events = body.remove("events").and_then(|events| events.as_array().cloned()).unwrap_or_default();
+                let events: Vec<Value> = events.into_iter().map(|event| self.event(event)).collect();
+                json!({"events": events, "end": body.get("end")})
+            }
+            Value::String(text) => json!(mask_text(&text)),
+            other => self.value(other, ""),
+        }
+    }
+
+    fn event(&mut self, mut event: Value) -> Value {
+        if event["type"] == "BOOKMARK" {
+            event["object"]["metadata"]["resourceVersion"] = json!("<rv>");
+        }
+        self.value(event, "")
+    }
+
+    fn value(&mut self, value: Value, key: &str) -> Value {
+        match value {
+            Value::Object(object) if object.get("kind") == Some(&json!("Status")) => self.status(object),
+            Value::Object(object) if object.get("kind") == Some(&json!("Table")) => self.table(object),
+            Value::Object(object) if key == "metadata" => self.metadata(object),
+            Value::Object(object) => Value::Object(self.object(object)),
+            Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item, key)).collect()),
+            Value::String(text) => json!(self.text(&text, key)),
+            Value::Number(_) if matches!(key, "nodePort" | "healthCheckNodePort") => json!("<port>"),
+            other => other,
+        }
+    }
+
+    fn object(&mut self, object: Map<String, Value>) -> Map<String, Value> {
+        let list = object.contains_key("items") && object.contains_key("metadata");
+        object
+            .into_iter()
+            .map(|(key, value)| {
+                let value = match (list, key.as_str()) {
+                    (true, "metadata") => list_metadata(value),
+                    _ => self.value(value, &key),
+                };
+                (self.uid(&key), value)
+            })
+            .collect()
+    }
+
+    fn metadata(&mut self, mut object: Map<String, Value>) -> Value {
+        if let Some(prefix) = object.get("generateName").and_then(Value::as_str).map(str::to_owned)
+            && let Some(name) = object.get_mut("name")
+            && name.as_str().is_some_and(|name| name.starts_with(&prefix) && name.len() == prefix.len() + 5)
+        {
+            *name = json!(format!("{prefix}<random>"));
+        }
+        if let Some(Value::Array(managers)) = object.get_mut("managedFields") {
+            managers.sort_by_key(manager_order);
+        }
+        Value::Object(self.object(object))
+    }
+
+    fn text(&mut self, text: &str, key: &str) -> String {
+        match key {
+            "resourceVersion" if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && text != "0" => {
+                let next = self.versions.len() + 1;
+                format!("<rv {}>", self.versions.entry(text.to_owned()).or_insert(next))
+            }
+            "clusterIP" | "clusterIPs" | "ip" if ADDRESS.is_match(text) => "<address>".to_owned(),
+            "continue" if !text.is_empty() => "<continue>".to_owned(),
+            _ => TIME.replace_all(&self.uid(text), "<time>").into_owned(),
+        }
+    }
+
+    fn uid(&mut self, text: &str) -> String {
+        let number = |found: &regex::Captures<'_>| {
+            let next = self.uids.len() + 1;
+            format!("<uid {}>", self.uids.entry(found[0].to_owned()).or_insert(next))
+        };
+        UID.replace_all(text, number).into_owned()
+    }
+
+    /// Causes are sorted and the message that joins several is cut: the real server's order is not stable.
+    fn status(&mut self, mut object: Map<String, Value>) -> Value {
+        let message = object.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let causes = object.get_mut("details").and_then(|details| details.get_mut("causes"));
+        let mut joined = false;
+        if let Some(Value::Array(causes)) = causes {
+            for cause in causes.iter_mut() {
+                let text = cause["message"].as_str().map(mask_text).unwrap_or_default();
+                cause["message"] = json!(text);
+            }
+            causes.sort_by_key(Value::to_string);
+            joined = causes.len() > 1;
+        }
+        let message = mask_text(&message);
+        let message = if joined { message.split_once('[').map_or(message.clone(), |(head, _)| head.to_owned()) } else { message };
+        if object.contains_key("message") {
+            object.insert("message".to_owned(), json!(message));
+        }
+        let mut object = self.object(object);
+        if let Some(metadata) = object.get_mut("metadata") {
+            *metadata = list_metadata(metadata.clone());
+        }
+        Value::Object(object)
+    }
+
+    fn table(&mut self, mut object: Map<String, Value>) -> Value {
+        let columns = object.get_mut("columnDefinitions").and_then(Value::as_array_mut);
+        let mut ages = Vec::new();
+        for (index, column) in columns.into_iter().flatten().enumerate() {
+            if column["name"] == "Age" || column["name"] == "Created At" || column["type"] == "date" {
+                ages.push(index);
+            }
+            if let Some(column) = column.as_object_mut() {
+                // Prose of the API's documentation, which no client reads.
+                column.remove("description");
+            }
+        }
+        for row in object.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten() {
+            for index in &ages {
+                if let Some(cell) = row["cells"].get_mut(*index) {
+                    *cell = json!("<age>");
+                }
+            }
+        }
+        let metadata = object.remove("metadata").map(list_metadata);
+        let mut object = self.object(object);
+        object.extend(metadata.map(|metadata| ("metadata".to_owned(), metadata)));
+        Value::Object(object)
+    }
+}
+
+/// A collection's version moves with every write of every other case.
+fn list_metadata(mut metadata: Value) -> Value {
+    if metadata["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
+        metadata["resourceVersion"] = json!("<rv>");
+    }
+    if metadata["continue"].as_str().is_some_and(|token| !token.is_empty()) {
+        metadata["continue"] = json!("<continue>");
+    }
+    metadata
+}
+
+fn manager_order(entry: &Value) -> String {
+    let part = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+    [part("operation"), part("manager"), part("subresource"), part("apiVersion")].join(" ")
+}
+
+fn mask_warning(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(|item| mask_warning(item.as_str().map_or(item.clone(), |text| json!(mask_text(text))))).collect(),
+        other => other,
+    }
+}
+
+/// A message without quoted values, uids, times and versions.
+pub fn mask_text(text: &str) -> String {
+    let text = QUOTED.replace_all(text, "\"…\"");
+    let text = UID.replace_all(&text, "<uid>");
+    let text = TIME.replace_all(&text, "<time>");
+    if text.to_lowercase().contains("resource version") || text.contains("resourceVersion") {
+        return NUMBER.replace_all(&text, "<number>").into_owned();
+    }
+    text.into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Masker, mask_text};
+
+    #[test]
+    fn an_unchanged_version_is_told_from_a_changed_one() {
+        let mut masker = Masker::default();
+        let mut seen = |version: &str| masker.mask(json!({"body": {"metadata": {"resourceVersion": version}}}));
+
+        let (first, same, other) = (seen("41"), seen("41"), seen("42"));
+
+        assert_eq!(first, same);
+        assert_ne!(first, other);
+    }
+
+    #[test]
+    fn quoted_values_are_masked_with_their_escapes() {
+        assert_eq!(mask_text(r#"got "a \"b\" c" twice"#), "got \"…\" twice");
+    }
+
+    #[test]
+    fn managers_are_ordered_without_the_clock() {
+        let entry = |manager: &str| json!({"manager": manager, "operation": "Apply", "time": "2026-01-01T00:00:00Z"});
+        let metadata = |entries: [&str; 2]| json!({"body": {"metadata": {"managedFields": entries.map(entry)}}});
+
+        let (one, two) = (metadata(["a", "b"]), metadata(["b", "a"]));
+
+        assert_eq!(Masker::default().mask(one), Masker::default().mask(two));
+    }
+}

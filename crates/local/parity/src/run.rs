@@ -1,0 +1,317 @@
+//! A case and a server → the transcript of its answers, masked.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Body};
+use crate::case::{Action, Case, Enough, Step, Text, Until, Verb};
+use crate::client::{Client, Request};
+use crate::kinds::{CUSTOM, KINDS};
+use crate::mask::Masker;
+
+/// How long an asynchronous effect (garbage collection, a CRD being served) may take.
+const EFFECT_WITHIN: Duration = Duration::from_secs(90);
+/// How long the events of a watch may take.
+const EVENTS_WITHIN: Duration = Duration::from_secs(20);
+
+/// A JSON patch operation that changes nothing, for `${tests:count}`.
+const TEST: &str = r#"{"op":"test","path":"/data/x","value":"1"}"#;
+
+/// One masked answer per step.
+pub(crate) async fn run(client: &Client, case: &Case) -> Vec<Value> {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": case.id}});
+    client.send(&Request::json("POST", "/api/v1/namespaces", &namespace)).await;
+    let mut runner = Runner { client, variables: variables(&case.id), masker: Masker::default() };
+    let mut transcript = Vec::new();
+    for step in &case.steps {
+        transcript.push(runner.step(step).await);
+    }
+    transcript
+}
+
+fn variables(id: &str) -> BTreeMap<String, String> {
+    let mut variables = BTreeMap::from([("id".to_owned(), id.to_owned()), ("ns".to_owned(), id.to_owned())]);
+    for kind in KINDS {
+        variables.insert(kind.short.to_owned(), kind.collection(id));
+    }
+    for (short, version) in CUSTOM {
+        let root = format!("/apis/{id}.example.com/{version}");
+        variables.insert(short.to_owned(), format!("{root}/namespaces/{id}/widgets"));
+        variables.insert(format!("{short}all"), format!("{root}/widgets"));
+    }
+    variables
+}
+
+struct Runner<'a> {
+    client: &'a Client,
+    variables: BTreeMap<String, String>,
+    masker: Masker,
+}
+
+impl Runner<'_> {
+    async fn step(&mut self, step: &Step) -> Value {
+        let answer = match &step.action {
+            Action::Send(verb) => self.client.send(&self.request(step, *verb)).await,
+            Action::Define(flags) => self.define(step, flags).await,
+            Action::Wait(until) => return self.wait(step, until).await,
+            Action::Watch(enough) => self.watch(step, enough).await,
+        };
+        for (name, field) in &step.saves {
+            let value = lookup(answer.json(), field).map(plain).unwrap_or_default();
+            self.variables.insert(name.clone(), value);
+        }
+        self.masker.mask(answer.to_value())
+    }
+
+    fn request(&self, step: &Step, verb: Verb) -> Request {
+        let (path, name) = self.address(step, verb);
+        let body = self.body(step, verb, name.as_deref());
+        let mut request = Request::get(&path);
+        request.method = verb.method();
+        request.headers = step.headers.iter().map(|(key, value)| (key.clone(), self.expand(value))).collect();
+        request.content_type = (!body.is_empty()).then(|| verb.content_type().to_owned());
+        request.body = body;
+        request
+    }
+
+    /// The path to send to and, where it names one, the object's name.
+    fn address(&self, step: &Step, verb: Verb) -> (String, Option<String>) {
+        let (path, query) = step.path.split_once('?').map_or((step.path.as_str(), ""), |(path, query)| (path, query));
+        let name = path.starts_with('$').then(|| path.split('/').nth(1)).flatten().map(|name| self.expand(name));
+        let path = match (verb, path.rsplit_once('/')) {
+            (Verb::Create, Some((collection, _))) => collection,
+            _ => path,
+        };
+        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+        (self.expand(&format!("{path}{query}")), name)
+    }
+
+    fn body(&self, step: &Step, verb: Verb, name: Option<&str>) -> Vec<u8> {
+        let (text, filled) = match &step.body {
+            Text::None => return Vec::new(),
+            Text::Raw(text) => return self.expand(text).into_bytes(),
+            Text::Bare(text) => (text, false),
+            Text::Filled(text) => (text, verb.sends_object()),
+        };
+        let mut value = yaml(&self.expand(text));
+        if filled {
+            self.fill(&mut value, step, name);
+        }
+        value.to_string().into_bytes()
+    }
+
+    fn fill(&self, body: &mut Value, step: &Step, name: Option<&str>) {
+        let short = step.path.split(['/', '?']).next().unwrap_or_default().trim_start_matches('$');
+        let (Some((api_version, kind)), Some(object)) = (self.type_of(short), body.as_object_mut()) else { return };
+        object.entry("apiVersion").or_insert(json!(api_version));
+        object.entry("kind").or_insert(json!(kind));
+        let metadata = object.entry("metadata").or_insert(json!({}));
+        if let (Some(name), Some(metadata)) = (name, metadata.as_object_mut()) {
+            metadata.entry("name").or_insert(json!(name));
+        }
+    }
+
+    fn type_of(&self, short: &str) -> Option<(String, String)> {
+        if let Some(kind) = KINDS.iter().find(|kind| kind.short == short) {
+            return Some((kind.api_version.to_owned(), kind.kind.to_owned()));
+        }
+        let custom = CUSTOM.iter().find(|(name, _)| *name == short.trim_end_matches("all"));
+        custom.map(|(_, version)| (format!("{}.example.com/{version}", self.variables["id"]), "Widget".to_owned()))
+    }
+
+    /// Replaces `$name` where such a variable is known, and `${repeat:text:count}`, `${tests:count}`, `${nul}`.
+    fn expand(&self, text: &str) -> String {
+        static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"\$(?:\{repeat:([^:}]+):(\d+)\}|\{(nul)\}|\{tests:(\d+)\}|([a-z][a-z0-9]*))").expect("a constant")
+        });
+        VARIABLE.replace_all(text, |found: &regex::Captures<'_>| self.replacement(found)).into_owned()
+    }
+
+    fn replacement(&self, found: &regex::Captures<'_>) -> String {
+        if let (Some(text), Some(count)) = (found.get(1), found.get(2)) {
+            return text.as_str().repeat(count.as_str().parse().unwrap_or(0));
+        }
+        match (found.get(3), found.get(4), found.get(5)) {
+            (Some(_), _, _) => "\0".to_owned(),
+            (_, Some(count), _) => vec![TEST; count.as_str().parse().unwrap_or(0)].join(","),
+            (_, _, Some(name)) => self.variables.get(name.as_str()).cloned().unwrap_or_else(|| found[0].to_owned()),
+            (None, None, None) => found[0].to_owned(),
+        }
+    }
+
+    async fn define(&self, step: &Step, flags: &[String]) -> Answer {
+        let text = match &step.body {
+            Text::Filled(text) | Text::Bare(text) | Text::Raw(text) => self.expand(text),
+            Text::None => "{}".to_owned(),
+        };
+        let definition = definition(&self.variables["id"], flags, yaml(&text));
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let answer = self.client.send(&Request::json("POST", path, &definition)).await;
+        if answer.status == 201 {
+            for version in served(&definition) {
+                let list = format!("/apis/{}.example.com/{version}/widgets", self.variables["id"]);
+                self.poll(&Request::get(&list), &Until::Served).await;
+            }
+        }
+        answer
+    }
+
+    async fn wait(&self, step: &Step, until: &Until) -> Value {
+        let holds = self.poll(&self.request(step, Verb::Get), until).await;
+        json!({ "holds": holds })
+    }
+
+    async fn poll(&self, request: &Request, until: &Until) -> bool {
+        let deadline = Instant::now() + EFFECT_WITHIN;
+        let mut pause = Duration::from_millis(20);
+        while Instant::now() < deadline {
+            if self.holds(&self.client.send(request).await, until) {
+                return true;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 3 / 2).min(Duration::from_millis(500));
+        }
+        false
+    }
+
+    fn holds(&self, answer: &Answer, until: &Until) -> bool {
+        let field = |field: &str| lookup(answer.json(), field);
+        match until {
+            Until::Gone => answer.status == 404,
+            Until::Served => answer.status == 200,
+            Until::Present(path) => answer.status == 200 && field(path).is_some(),
+            Until::Absent(path) => {
+                let found = field(path).filter(|value| value.as_array().is_none_or(|items| !items.is_empty()));
+                answer.status == 200 && found.is_none()
+            }
+            Until::Equals(path, value) => field(path).is_some_and(|found| plain(found) == self.expand(value)),
+        }
+    }
+
+    async fn watch(&self, step: &Step, enough: &Enough) -> Answer {
+        let request = self.request(step, Verb::Get);
+        let name = match enough {
+            Enough::Named(name) => self.expand(name),
+            Enough::Events(_) | Enough::Closed | Enough::Bookmark => String::new(),
+        };
+        let answer = self.client.watch(&request, EVENTS_WITHIN, |events| read_enough(events, enough, &name)).await;
+        drop_stray_bookmarks(answer, enough)
+    }
+}
+
+fn read_enough(events: &[Value], enough: &Enough, name: &str) -> bool {
+    let Some(last) = events.last() else { return false };
+    let real = || events.iter().filter(|event| event["type"] != "BOOKMARK").count();
+    match enough {
+        Enough::Events(count) => real() >= *count,
+        Enough::Closed => false,
+        Enough::Bookmark => last["type"] == "BOOKMARK",
+        Enough::Named(_) => last["object"]["metadata"]["name"] == name,
+    }
+}
+
+/// A server may send bookmarks when it likes; only the one that was asked for is compared.
+fn drop_stray_bookmarks(mut answer: Answer, enough: &Enough) -> Answer {
+    if let (Body::Events { events, .. }, false) = (&mut answer.body, matches!(enough, Enough::Bookmark)) {
+        events.retain(|event| event["type"] != "BOOKMARK");
+    }
+    answer
+}
+
+/// The CRD of the case's `Widget`: `body` is the properties of its schema, or with `full` merged into its spec.
+fn definition(id: &str, flags: &[String], body: Value) -> Value {
+    let has = |flag: &str| flags.iter().any(|given| given == flag);
+    let (properties, overlay) = if has("full") { (json!({}), body) } else { (body, json!({})) };
+    let mut schema = json!({"type": "object", "properties": properties});
+    if has("preserve") {
+        schema["x-kubernetes-preserve-unknown-fields"] = json!(true);
+    }
+    let mut version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    if has("status") {
+        version["subresources"]["status"] = json!({});
+    }
+    let scope = if has("cluster") { "Cluster" } else { "Namespaced" };
+    let mut spec = json!({
+        "group": format!("{id}.example.com"), "scope": scope, "versions": [version],
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+    });
+    merge(&mut spec, overlay);
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("widgets.{id}.example.com")}, "spec": spec,
+    })
+}
+
+/// The names of the versions that will answer.
+fn served(definition: &Value) -> Vec<String> {
+    let versions = definition["spec"]["versions"].as_array().cloned().unwrap_or_default();
+    let served = versions.iter().filter(|version| version["served"] == true);
+    served.filter_map(|version| version["name"].as_str().map(str::to_owned)).collect()
+}
+
+/// Objects are merged key by key, everything else is replaced.
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from,
+    }
+}
+
+/// YAML of a case file; what cannot be read is sent as a string, which both servers refuse.
+fn yaml(text: &str) -> Value {
+    serde_saphyr::from_str(text).unwrap_or_else(|error| json!(format!("bad YAML in a case: {error}")))
+}
+
+/// The value at a path such as `.metadata.ownerReferences.0.uid`; a dot inside a key is written `\.`.
+fn lookup<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    let path = path.trim_start_matches('.').replace("\\.", "\u{0}");
+    path.split('.').try_fold(value, |value, key| match value {
+        Value::Array(items) => key.parse::<usize>().ok().and_then(|index| items.get(index)),
+        other => other.get(key.replace('\u{0}', ".")),
+    })
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{definition, lookup, merge};
+
+    #[test]
+    fn a_path_goes_through_lists_and_keys_with_dots() {
+        let value = json!({"metadata": {"labels": {"a.b/c": "x"}, "finalizers": ["f"]}});
+
+        assert_eq!(lookup(&value, r".metadata.labels.a\.b/c"), Some(&json!("x")));
+        assert_eq!(lookup(&value, ".metadata.finalizers.0"), Some(&json!("f")));
+        assert_eq!(lookup(&value, ".metadata.finalizers.1"), None);
+    }
+
+    #[test]
+    fn a_full_definition_keeps_what_it_does_not_name() {
+        let made = definition("x", &["full".to_owned()], json!({"names": {"shortNames": ["w"]}}));
+
+        assert_eq!(made["spec"]["names"]["plural"], "widgets");
+        assert_eq!(made["spec"]["names"]["shortNames"], json!(["w"]));
+    }
+
+    #[test]
+    fn merging_replaces_lists() {
+        let mut into = json!({"a": [1, 2]});
+
+        merge(&mut into, json!({"a": [3]}));
+
+        assert_eq!(into, json!({"a": [3]}));
+    }
+}

@@ -9,10 +9,15 @@ pub mod meta;
 pub mod names;
 mod pod;
 pub mod quantity;
+pub mod selectors;
 pub mod strategy;
+mod time;
+pub mod types;
 mod value;
 
 pub use family::event::{to_core_v1, to_events_v1};
 pub use kinds::{Generation, KINDS, Kind, schema};
 pub use meta::NameRule;
+pub use selectors::{field_value, selectable};
 pub use strategy::{admit_create, admit_update, prepare_create, prepare_status_update, prepare_update, set_defaults};
+pub use types::check_types;

@@ -1,7 +1,9 @@
 //! Objects and answers recorded from kube-apiserver v1.36.3 (`recorded/*.jsonl`): the same objects go through this crate,
 //! and what is stored or refused must be the same.
 
-use portolan_builtin::{Kind, admit_create, admit_update, kinds, prepare_create, prepare_update, set_defaults};
+use portolan_builtin::{
+    Kind, admit_create, admit_update, check_types, kinds, prepare_create, prepare_update, set_defaults,
+};
 use serde_json::{Value, json};
 
 fn cases(text: &str) -> Vec<Value> {
@@ -111,6 +113,24 @@ fn updated_objects_are_stored_as_the_real_server_stores_them() {
         mask(&mut object);
         if object != wanted {
             different.push(format!("{}\n  ours   {object}\n  theirs {wanted}", case["name"]));
+        }
+    }
+
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn values_of_the_wrong_type_are_refused_in_the_same_words() {
+    let mut different = Vec::new();
+    for case in cases(include_str!("recorded/create.jsonl")) {
+        let object = &case["request"];
+        let wanted = match case["code"].as_u64() {
+            Some(400) => case["error"]["message"].as_str().map(str::to_owned),
+            _ => None,
+        };
+        let found = check_types(kind_of(object), object).err();
+        if found != wanted {
+            different.push(format!("{}\n  ours   {found:?}\n  theirs {wanted:?}", case["name"]));
         }
     }
 

@@ -1,10 +1,12 @@
 //! JSON of an OpenAPI v3 schema → a tree of [`Node`]s in one arena, so that recursive kinds need no special care.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::constraints::Constraints;
+use crate::rules::Rule;
 
 /// A place in a schema's arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,6 +135,10 @@ pub struct Node {
     pub default: Option<Value>,
     /// The value keywords.
     pub constraints: Option<Box<Constraints>>,
+    /// `x-kubernetes-validations`.
+    pub rules: Vec<Arc<Rule>>,
+    /// Whether this node or one below it has rules.
+    pub rules_below: bool,
 }
 
 impl Node {
@@ -343,8 +349,19 @@ impl Builder {
             Some(Value::Bool(true)) => Additional::Open,
             Some(values) => Additional::Values(self.node(values)?),
         };
+        node.rules_below = self.has_rules_below(&node);
         self.schema.nodes[id.0 as usize] = node;
         Ok(())
+    }
+
+    fn has_rules_below(&self, node: &Node) -> bool {
+        let values = match node.additional {
+            Additional::Values(id) => Some(id),
+            Additional::Unset | Additional::Closed | Additional::Open => None,
+        };
+        let all_of = node.constraints.iter().flat_map(|c| &c.all_of);
+        let mut children = node.properties.values().chain(&node.items).chain(&values).chain(all_of);
+        !node.rules.is_empty() || children.any(|id| self.schema.nodes[id.0 as usize].rules_below)
     }
 
     fn junctors(&mut self, node: &mut Node, object: &Map<String, Value>) -> Result<(), SchemaError> {
@@ -452,6 +469,7 @@ fn structural(object: &Map<String, Value>) -> Node {
         patch_strategy: text("x-kubernetes-patch-strategy").map(str::to_owned),
         default: object.get("default").cloned(),
         constraints: Constraints::parse(object),
+        rules: Rule::parse_all(object),
         ..Node::default()
     }
 }

@@ -7,6 +7,8 @@ pub(crate) struct Case {
     pub name: String,
     /// Part of every name the case makes up, so that cases do not meet; the same on both servers.
     pub id: String,
+    /// The id in the group of the custom resource: the case's own unless it shares another's definition.
+    pub definition: String,
     pub steps: Vec<Step>,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Only the garbage collector and the namespace controller run: what the others write (default service
 //! accounts, pods of a Deployment) is no answer of the API server. For the same reason the admission of
-//! service accounts is off: it refuses every pod until their controller has run.
+//! service accounts is off: it refuses every pod until their controller has run. Requests without a token
+//! are refused by authentication, as the embedded server does it, not by RBAC as an anonymous user.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -216,6 +217,7 @@ fn apiserver_flags(folder: &Path, ports: &Ports) -> Vec<String> {
         format!("--token-auth-file={}", file("tokens.csv")),
         "--authorization-mode=RBAC".to_owned(),
         "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
+        "--anonymous-auth=false".to_owned(),
         "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--v=0".to_owned(),
     ]

@@ -9,6 +9,7 @@ mod case;
 mod client;
 mod compare;
 mod controlplane;
+mod histories;
 mod kinds;
 mod known_differences;
 mod mask;

@@ -101,7 +101,8 @@ impl Masker {
                 let next = self.versions.len() + 1;
                 format!("<rv {}>", self.versions.entry(text.to_owned()).or_insert(next))
             }
-            "clusterIP" | "clusterIPs" | "ip" if ADDRESS.is_match(text) => "<address>".to_owned(),
+            "clusterIP" | "clusterIPs" | "cells" if ADDRESS.is_match(text) => "<address>".to_owned(),
+            "serverAddress" => "<address>".to_owned(),
             "continue" if !text.is_empty() => "<continue>".to_owned(),
             _ => TIME.replace_all(&self.uid(text), "<time>").into_owned(),
         }
@@ -182,10 +183,18 @@ fn manager_order(entry: &Value) -> String {
     [part("operation"), part("manager"), part("subresource"), part("apiVersion")].join(" ")
 }
 
+/// The text of each warning header, which is itself quoted.
 fn mask_warning(value: Value) -> Value {
     match value {
-        Value::Array(items) => items.into_iter().map(|item| mask_warning(item.as_str().map_or(item.clone(), |text| json!(mask_text(text))))).collect(),
+        Value::Array(items) => items.iter().filter_map(Value::as_str).map(warning).collect(),
         other => other,
+    }
+}
+
+fn warning(header: &str) -> Value {
+    match header.split_once('"') {
+        Some((head, text)) => json!(mask_text(&format!("{head}{}", text.trim_end_matches('"').replace("\\\"", "\"")))),
+        None => json!(header),
     }
 }
 
@@ -194,7 +203,8 @@ pub fn mask_text(text: &str) -> String {
     let text = QUOTED.replace_all(text, "\"…\"");
     let text = UID.replace_all(&text, "<uid>");
     let text = TIME.replace_all(&text, "<time>");
-    if text.to_lowercase().contains("resource version") || text.contains("resourceVersion") {
+    let lower = text.to_lowercase();
+    if lower.contains("resource version") || lower.contains("resourceversion") {
         return NUMBER.replace_all(&text, "<number>").into_owned();
     }
     text.into_owned()

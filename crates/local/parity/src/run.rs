@@ -25,7 +25,7 @@ const TEST: &str = r#"{"op":"test","path":"/data/x","value":"1"}"#;
 pub(crate) async fn run(client: &Client, case: &Case) -> Vec<Value> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": case.id}});
     client.send(&Request::json("POST", "/api/v1/namespaces", &namespace)).await;
-    let mut runner = Runner { client, variables: variables(&case.id), masker: Masker::default() };
+    let mut runner = Runner { client, variables: variables(&case.id, &case.definition), masker: Masker::default() };
     let mut transcript = Vec::new();
     for step in &case.steps {
         transcript.push(runner.step(step).await);
@@ -33,13 +33,14 @@ pub(crate) async fn run(client: &Client, case: &Case) -> Vec<Value> {
     transcript
 }
 
-fn variables(id: &str) -> BTreeMap<String, String> {
-    let mut variables = BTreeMap::from([("id".to_owned(), id.to_owned()), ("ns".to_owned(), id.to_owned())]);
+fn variables(id: &str, definition: &str) -> BTreeMap<String, String> {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let mut variables = BTreeMap::from([pair("id", id), pair("ns", id), pair("definition", definition)]);
     for kind in KINDS {
         variables.insert(kind.short.to_owned(), kind.collection(id));
     }
     for (short, version) in CUSTOM {
-        let root = format!("/apis/{id}.example.com/{version}");
+        let root = format!("/apis/{definition}.example.com/{version}");
         variables.insert(short.to_owned(), format!("{root}/namespaces/{id}/widgets"));
         variables.insert(format!("{short}all"), format!("{root}/widgets"));
     }
@@ -120,7 +121,7 @@ impl Runner<'_> {
             return Some((kind.api_version.to_owned(), kind.kind.to_owned()));
         }
         let custom = CUSTOM.iter().find(|(name, _)| *name == short.trim_end_matches("all"));
-        custom.map(|(_, version)| (format!("{}.example.com/{version}", self.variables["id"]), "Widget".to_owned()))
+        custom.map(|(_, version)| (format!("{}.example.com/{version}", self.variables["definition"]), "Widget".to_owned()))
     }
 
     /// Replaces `$name` where such a variable is known, and `${repeat:text:count}`, `${tests:count}`, `${nul}`.
@@ -267,7 +268,9 @@ fn merge(into: &mut Value, from: Value) {
 
 /// YAML of a case file; what cannot be read is sent as a string, which both servers refuse.
 fn yaml(text: &str) -> Value {
-    serde_saphyr::from_str(text).unwrap_or_else(|error| json!(format!("bad YAML in a case: {error}")))
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options)
+        .unwrap_or_else(|error| json!(format!("bad YAML in a case: {error}")))
 }
 
 /// The value at a path such as `.metadata.ownerReferences.0.uid`; a dot inside a key is written `\.`.

@@ -25,7 +25,8 @@ pub(crate) fn parse(group: &str, run: &str, text: &str) -> Result<Vec<Case>, Scr
         }
         if let Some(name) = line.strip_prefix("=== ") {
             let id = format!("{group}-{}-{run}", cases.len() + 1);
-            cases.push(Case { group: group.to_owned(), name: name.trim().to_owned(), id, steps: Vec::new() });
+            let (group, name, definition) = (group.to_owned(), name.trim().to_owned(), id.clone());
+            cases.push(Case { group, name, id, definition, steps: Vec::new() });
         } else if let Some(rest) = line.strip_prefix("  ") {
             let step = cases.last_mut().and_then(|case| case.steps.last_mut()).ok_or_else(bad)?;
             continue_step(step, rest).ok_or_else(bad)?;

@@ -9,7 +9,8 @@ use crate::bundle::gateway_api;
 use crate::case::Case;
 use crate::client::{Client, Request};
 use crate::compare::{Difference, compare};
-use crate::report::Outcome;
+use crate::histories::{self, History};
+use crate::report::{Outcome, explanation};
 use crate::server::Server;
 use crate::{run, script};
 
@@ -90,6 +91,9 @@ pub async fn run(peers: &Peers, options: &Options) -> bool {
     if let Some(path) = &options.transcripts {
         write(path, &transcripts(&results));
     }
+    if clients.both() && options.selects("history") {
+        clients.histories(options, &mut outcome).await;
+    }
     if options.filter.is_none() && clients.both() {
         let stale = outcome.unused().into_iter().map(|known| format!("known difference no longer seen: {} {}", known.case, known.at));
         let stale: Vec<String> = stale.collect();
@@ -156,6 +160,42 @@ impl Clients {
         Ran { case, real, embedded }
     }
 
+    /// Replays the random histories; each that differs is shrunk.
+    async fn histories(&self, options: &Options, outcome: &mut Outcome) {
+        let run = format!("{:04x}", rand::random::<u16>());
+        let definition = script::parse("histories", &run, histories::DEFINITION).expect("a constant script").remove(0);
+        outcome.add(&definition.title(), self.run(&definition).await.differences());
+        let seeds = options.seed..options.seed.saturating_add(options.histories);
+        let replay = |seed: u64| self.replay(History::of(seed), &definition.id, &run);
+        let results: Vec<(History, Vec<Difference>)> =
+            futures::stream::iter(seeds.map(replay)).buffer_unordered(AT_ONCE).collect().await;
+        outcome.histories += results.len();
+        for (history, differences) in results {
+            let unexplained = differences.iter().any(|difference| explanation(difference).is_none());
+            if unexplained {
+                println!("failing seed: {}\n{}\n", history.seed, history.operations.join("\n"));
+            }
+            outcome.add(&format!("history: {}", history.seed), differences);
+        }
+    }
+
+    /// The history itself and no differences, or the shortest that still differs and its differences.
+    async fn replay(&self, history: History, definition: &str, run: &str) -> (History, Vec<Difference>) {
+        let mut differences = self.run(&history.case(definition, run)).await.differences();
+        let mut shortest = history;
+        let mut index = shortest.operations.len();
+        while index > 0 && differences.iter().any(|difference| explanation(difference).is_none()) {
+            index -= 1;
+            let shorter = shortest.without(index);
+            let attempt = format!("{run}-{index}");
+            let found = self.run(&shorter.case(definition, &attempt)).await.differences();
+            if found.iter().any(|difference| explanation(difference).is_none()) {
+                (shortest, differences) = (shorter, found);
+            }
+        }
+        (shortest, differences)
+    }
+
     async fn install_gateway_api(&self) -> Result<(), String> {
         let definitions = gateway_api().map_err(|error| error.to_string())?;
         for client in [&self.real, &self.embedded].into_iter().flatten() {
@@ -201,8 +241,10 @@ impl Ran<'_> {
 
 /// The answer itself, unless it shows a crash.
 fn sane(answer: &Value) -> Value {
+    let panicked = answer["status"] == 500 && answer["body"].to_string().contains("panic");
     match answer["status"].as_u64() {
-        Some(0 | 500..) => Value::from("an answer without a server error"),
+        _ if panicked => Value::from("an answer without a panic"),
+        Some(0) => Value::from("an answer"),
         _ if answer["holds"] == false => Value::from("the effect within the time"),
         _ => answer.clone(),
     }

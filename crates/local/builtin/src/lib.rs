@@ -2,6 +2,7 @@
 //! how `kubectl get` shows them. Pure: values in, values and field errors out.
 
 pub mod canonical;
+mod check;
 mod family;
 mod gotypes;
 pub mod kinds;
@@ -13,6 +14,7 @@ pub mod selectors;
 pub mod strategy;
 mod time;
 pub mod types;
+mod validation;
 mod value;
 
 pub use family::event::{to_core_v1, to_events_v1};
@@ -21,3 +23,4 @@ pub use meta::NameRule;
 pub use selectors::{field_value, selectable};
 pub use strategy::{admit_create, admit_update, prepare_create, prepare_status_update, prepare_update, set_defaults};
 pub use types::check_types;
+pub use validation::{validate_create, validate_status_update, validate_update};

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use portolan_schema::{ErrorKind, FieldError, Path};
 use serde_json::{Value, json};
 
+use crate::check::ordered;
 use crate::names;
 use crate::value::{entries, list, number, text, texts};
 
@@ -208,7 +209,10 @@ fn owner_errors(meta: &Value, path: &Path<'_>) -> Vec<FieldError> {
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                      {controller}"
                 );
-                errors.push(FieldError::invalid(path, &meta["ownerReferences"], detail));
+                let mut error = FieldError::invalid(path, &Value::Null, detail);
+                let owners: Vec<String> = list(meta, "ownerReferences").iter().map(shown_owner).collect();
+                error.value = Some(format!("[{}]", owners.join(",")));
+                errors.push(error);
             }
         }
     }
@@ -234,9 +238,21 @@ fn one_owner(owner: &Value, path: &Path<'_>) -> Vec<FieldError> {
     }
     if api_version == "v1" && text(owner, "kind") == "Event" {
         let detail = "/v1, Kind=Event is disallowed from being an owner";
-        errors.push(FieldError::invalid(path, owner, detail));
+        let mut error = FieldError::invalid(path, owner, detail);
+        error.value = Some(shown_owner(owner));
+        errors.push(error);
     }
     errors
+}
+
+/// An owner as messages show it: fields in the order of the Go type.
+fn shown_owner(owner: &Value) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let there: Vec<(&str, &Value)> = fields
+        .into_iter()
+        .filter_map(|name| Some((name, owner.get(name)?)))
+        .collect();
+    ordered(&there)
 }
 
 fn finalizer_errors(meta: &Value, path: &Path<'_>) -> Vec<FieldError> {

@@ -11,6 +11,11 @@ fn too_long(limit: usize) -> String {
     format!("must be no more than {limit} characters")
 }
 
+/// Labels are measured by a newer rule, which counts bytes and says so.
+fn too_many_bytes(limit: usize) -> String {
+    format!("must be no more than {limit} bytes")
+}
+
 /// The sentence about a pattern that a value does not match, with examples of values that do.
 pub(crate) fn pattern(words: &str, regex: &str, examples: &[&str]) -> String {
     let mut text = words.to_owned();
@@ -139,7 +144,7 @@ pub fn qualified_name(value: &str) -> Vec<String> {
     if name.is_empty() {
         problems.push("name part must be non-empty".to_owned());
     } else if name.len() > 63 {
-        problems.push(format!("name part {}", too_long(63)));
+        problems.push(format!("name part {}", too_many_bytes(63)));
     }
     if !matches_qualified(name) {
         problems.push(format!("name part {}", pattern(QUALIFIED_WORDS, QUALIFIED, examples)));
@@ -151,7 +156,7 @@ pub fn qualified_name(value: &str) -> Vec<String> {
 pub fn label_value(value: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if value.len() > 63 {
-        problems.push(too_long(63));
+        problems.push(too_many_bytes(63));
     }
     if !value.is_empty() && !matches_qualified(value) {
         let words = format!(
@@ -277,7 +282,7 @@ mod tests {
     fn a_label_value_may_be_empty_but_not_end_with_a_dash() {
         assert!(label_value("").is_empty());
         assert!(label_value("a-")[0].starts_with("a valid label must be an empty string or consist of"));
-        assert_eq!(label_value(&"a".repeat(64)), ["must be no more than 63 characters"]);
+        assert_eq!(label_value(&"a".repeat(64)), ["must be no more than 63 bytes"]);
     }
 
     #[test]

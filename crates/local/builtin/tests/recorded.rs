@@ -3,7 +3,9 @@
 
 use portolan_builtin::{
     Kind, admit_create, admit_update, check_types, kinds, prepare_create, prepare_update, set_defaults,
+    validate_create, validate_update,
 };
+use portolan_schema::FieldError;
 use serde_json::{Value, json};
 
 fn cases(text: &str) -> Vec<Value> {
@@ -131,6 +133,100 @@ fn values_of_the_wrong_type_are_refused_in_the_same_words() {
         let found = check_types(kind_of(object), object).err();
         if found != wanted {
             different.push(format!("{}\n  ours   {found:?}\n  theirs {wanted:?}", case["name"]));
+        }
+    }
+
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// Errors as `causes` of an answer, sorted; the text after a line break is a diff that only the real server draws.
+fn causes(errors: &[(String, String, String)]) -> Vec<String> {
+    let first = |text: &str| text.split('\n').next().unwrap_or_default().to_owned();
+    let mut lines: Vec<String> = errors
+        .iter()
+        .map(|(f, r, m)| format!("{f} | {r} | {}", first(m)))
+        .collect();
+    lines.sort();
+    lines
+}
+
+fn recorded_causes(case: &Value) -> Vec<String> {
+    let text = |cause: &Value, field: &str| cause[field].as_str().unwrap_or_default().to_owned();
+    let list = case["error"]["causes"].as_array().cloned().unwrap_or_default();
+    let errors: Vec<_> = list
+        .iter()
+        .map(|c| (text(c, "field"), text(c, "reason"), text(c, "message")))
+        .collect();
+    causes(&errors)
+}
+
+fn found_causes(errors: &[FieldError]) -> Vec<String> {
+    let errors: Vec<_> = errors
+        .iter()
+        .map(|e| (e.field.clone(), e.kind.reason().to_owned(), e.body()))
+        .collect();
+    causes(&errors)
+}
+
+/// The uid that a refused Job was given, from the labels in the message.
+fn recorded_job(case: &Value) -> String {
+    let text = case.to_string();
+    let uid = text
+        .split("controller-uid\\\":\\\"")
+        .nth(1)
+        .or_else(|| text.split("controller-uid\":\"").nth(1));
+    uid.map_or_else(|| "some-uid".to_owned(), |rest| rest.chars().take(36).collect())
+}
+
+#[test]
+fn wrong_new_objects_are_refused_for_the_same_causes() {
+    let mut different = Vec::new();
+    for case in cases(include_str!("recorded/create.jsonl")) {
+        if case["code"] == 400 {
+            continue;
+        }
+        let kind = kind_of(&case["request"]);
+        let mut object = case["request"].clone();
+        if kind.namespaced {
+            object["metadata"]["namespace"] = json!("default");
+        }
+        object["metadata"]["uid"] = json!(recorded_job(&case));
+        set_defaults(kind, &mut object);
+        prepare_create(kind, &mut object);
+        let (found, wanted) = (found_causes(&validate_create(kind, &object)), recorded_causes(&case));
+        if found != wanted {
+            different.push(format!("{}\n  ours   {found:#?}\n  theirs {wanted:#?}", case["name"]));
+        }
+    }
+
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn wrong_updates_are_refused_for_the_same_causes() {
+    let mut different = Vec::new();
+    for case in cases(include_str!("recorded/update.jsonl")) {
+        // The real server shows the whole template of a Job by the names of its internal type.
+        if case["code"] == 409 || case["name"] == "job template" {
+            continue;
+        }
+        let kind = kind_of(&case["request"]);
+        let mut old = case["old"].clone();
+        let mut object = case["request"].clone();
+        old["metadata"]["resourceVersion"] = json!("1");
+        object["metadata"]["resourceVersion"] = json!("1");
+        for one in [&mut old, &mut object] {
+            one["metadata"]["uid"] = json!(recorded_job(&case));
+        }
+        set_defaults(kind, &mut object);
+        admit_update(kind, &mut object, &old);
+        prepare_update(kind, &mut object, &old);
+        let (found, wanted) = (
+            found_causes(&validate_update(kind, &object, &old)),
+            recorded_causes(&case),
+        );
+        if found != wanted {
+            different.push(format!("{}\n  ours   {found:#?}\n  theirs {wanted:#?}", case["name"]));
         }
     }
 

@@ -1,8 +1,10 @@
 //! `HorizontalPodAutoscaler`.
 
+use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::value::{default, existing, is_empty, object};
+use crate::check::{Errors, required};
+use crate::value::{default, existing, is_empty, number, object, text};
 
 /// Replicas, the metric and the pace of scaling.
 pub(crate) fn defaults(autoscaler: &mut Value) {
@@ -30,5 +32,41 @@ pub(crate) fn defaults(autoscaler: &mut Value) {
     if let Some(down) = object(behavior, "scaleDown") {
         default(down, "policies", json!([percent]));
         default(down, "selectPolicy", "Max");
+    }
+}
+
+/// Limits, and what is scaled.
+pub(crate) fn validate(autoscaler: &Value, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let spec = &autoscaler["spec"];
+    let least = number(spec, "minReplicas").unwrap_or(1);
+    let most = number(spec, "maxReplicas").unwrap_or(0);
+    if least < 1 {
+        let detail = "must be greater than or equal to 1";
+        errors.push(FieldError::invalid(&path.field("minReplicas"), &json!(least), detail));
+    }
+    if most < 1 {
+        errors.push(FieldError::required(
+            &path.field("maxReplicas"),
+            "must be set and greater than 0",
+        ));
+    }
+    if most < least {
+        let detail = "must be greater than or equal to `minReplicas`";
+        errors.push(FieldError::invalid(&path.field("maxReplicas"), &json!(most), detail));
+    }
+    let target = &spec["scaleTargetRef"];
+    let path = path.field("scaleTargetRef");
+    required(errors, target, "kind", &path);
+    required(errors, target, "name", &path);
+    let api_version = text(target, "apiVersion");
+    if api_version.is_empty() {
+        let detail = "apiVersion must specify API group";
+        errors.push(FieldError::invalid(
+            &path.field("apiVersion"),
+            &json!(api_version),
+            detail,
+        ));
     }
 }

@@ -2,9 +2,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::value::{default, entries, object, remove};
+use crate::check::{Errors, same};
+use crate::meta::{invalid, too_long};
+use crate::names;
+use crate::value::{default, entries, is_empty, object, remove, text};
 
 /// A Secret's type.
 pub(crate) fn secret_defaults(secret: &mut Value) {
@@ -22,5 +26,133 @@ pub(crate) fn merge_string_data(secret: &mut Value) {
     let Some(data) = object(secret, "data") else { return };
     for (key, value) in entries(&plain) {
         data[key] = json!(STANDARD.encode(value.as_str().unwrap_or_default()));
+    }
+}
+
+const LIMIT: usize = 1024 * 1024;
+const IMMUTABLE: &str = "field is immutable when `immutable` is set";
+
+/// Keys, size and immutability of a ConfigMap.
+pub(crate) fn validate_config_map(map: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    if let Some(old) = old {
+        immutable(map, old, &["data", "binaryData"], errors);
+    }
+    let mut size = 0;
+    for (key, value) in entries(&map["data"]) {
+        let path = root.field("data");
+        invalid(errors, &path.key(key), key, names::config_key(key));
+        if map["binaryData"].get(key).is_some() {
+            errors.push(FieldError::invalid(
+                &path.key(key),
+                &json!(key),
+                "duplicate of key present in binaryData",
+            ));
+        }
+        size += value.as_str().map_or(0, str::len);
+    }
+    for (key, value) in entries(&map["binaryData"]) {
+        invalid(errors, &root.field("binaryData").key(key), key, names::config_key(key));
+        size += decoded_length(value);
+    }
+    if size > LIMIT {
+        // The real server names no field here, and prints it so.
+        let mut error = too_long(&root, LIMIT);
+        "[]".clone_into(&mut error.field);
+        errors.push(error);
+    }
+}
+
+/// Keys, size, type and immutability of a Secret.
+pub(crate) fn validate_secret(secret: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    if let Some(old) = old {
+        same(errors, secret, old, "type", &root);
+        immutable(secret, old, &["data"], errors);
+    }
+    let path = root.field("data");
+    let mut size = 0;
+    for (key, value) in entries(&secret["data"]) {
+        invalid(errors, &path.key(key), key, names::config_key(key));
+        size += decoded_length(value);
+    }
+    if size > LIMIT {
+        errors.push(too_long(&path, LIMIT));
+    }
+    typed_content(secret, errors);
+}
+
+fn immutable(new: &Value, old: &Value, fields: &[&str], errors: &mut Errors) {
+    if old["immutable"] != json!(true) {
+        return;
+    }
+    let root = Path::root();
+    if new["immutable"] != json!(true) {
+        errors.push(FieldError::forbidden(&root.field("immutable"), IMMUTABLE));
+    }
+    for field in fields {
+        if new[*field] != old[*field] && !(is_empty(&new[*field]) && is_empty(&old[*field])) {
+            errors.push(FieldError::forbidden(&root.field(field), IMMUTABLE));
+        }
+    }
+}
+
+fn decoded_length(value: &Value) -> usize {
+    let text = value.as_str().unwrap_or_default().trim_end_matches('=');
+    text.len() * 3 / 4
+}
+
+/// What a Secret of a known type has to hold.
+fn typed_content(secret: &Value, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("data");
+    let absent = |key: &str| secret["data"].get(key).is_none();
+    let mut require = |key: &str| {
+        if absent(key) {
+            errors.push(FieldError::required(&path.key(key), ""));
+        }
+    };
+    match text(secret, "type") {
+        "kubernetes.io/tls" => ["tls.crt", "tls.key"].into_iter().for_each(require),
+        "kubernetes.io/ssh-auth" => require("ssh-privatekey"),
+        "kubernetes.io/basic-auth" if absent("username") && absent("password") => {
+            ["username", "password"].into_iter().for_each(require);
+        }
+        "kubernetes.io/dockerconfigjson" => docker(secret, ".dockerconfigjson", errors),
+        "kubernetes.io/dockercfg" => docker(secret, ".dockercfg", errors),
+        "kubernetes.io/service-account-token" => {
+            let name = "kubernetes.io/service-account.name";
+            if is_empty(&secret["metadata"]["annotations"][name]) {
+                errors.push(FieldError::required(
+                    &root.field("metadata").field("annotations").key(name),
+                    "",
+                ));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn docker(secret: &Value, key: &str, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("data");
+    let Some(encoded) = secret["data"].get(key).and_then(Value::as_str) else {
+        errors.push(FieldError::required(&path.key(key), ""));
+        return;
+    };
+    let bytes = STANDARD.decode(encoded).unwrap_or_default();
+    if serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes).is_err() {
+        let detail = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            None => "unexpected end of JSON input".to_owned(),
+            Some(&byte) => format!(
+                "invalid character '{}' looking for beginning of value",
+                char::from(byte)
+            ),
+        };
+        errors.push(FieldError::invalid(
+            &path.key(key),
+            &json!("<secret contents redacted>"),
+            detail,
+        ));
     }
 }

@@ -1,8 +1,14 @@
 //! `Endpoints` and `EndpointSlice`.
 
+use std::net::IpAddr;
+
+use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::value::{default, list_mut};
+use crate::check::{Errors, PROTOCOLS, address, one_of, port, same};
+use crate::meta::invalid;
+use crate::names;
+use crate::value::{default, is_empty, list, list_mut, number, text};
 
 /// Protocols of `Endpoints` ports.
 pub(crate) fn endpoints_defaults(endpoints: &mut Value) {
@@ -20,5 +26,129 @@ pub(crate) fn slice_defaults(slice: &mut Value) {
             port["name"] = json!("");
         }
         default(port, "protocol", "TCP");
+    }
+}
+
+/// Addresses and ports of `Endpoints`.
+pub(crate) fn validate_endpoints(endpoints: &Value, errors: &mut Errors) {
+    let root = Path::root();
+    for (index, subset) in list(endpoints, "subsets").iter().enumerate() {
+        let path = root.field("subsets");
+        let path = path.index(index);
+        if is_empty(&subset["addresses"]) && is_empty(&subset["notReadyAddresses"]) {
+            errors.push(FieldError::required(
+                &path,
+                "must specify `addresses` or `notReadyAddresses`",
+            ));
+        }
+        for field in ["addresses", "notReadyAddresses"] {
+            for (index, item) in list(subset, field).iter().enumerate() {
+                endpoint_address(errors, text(item, "ip"), &path.field(field).index(index).field("ip"));
+            }
+        }
+        let several = list(subset, "ports").len() > 1;
+        for (index, item) in list(subset, "ports").iter().enumerate() {
+            endpoint_port(errors, item, several, &path.field("ports").index(index));
+        }
+    }
+}
+
+/// The older check runs after the newer one, and repeats it in fewer words.
+fn endpoint_address(errors: &mut Errors, text: &str, path: &Path<'_>) {
+    match address(errors, text, path) {
+        None => errors.push(FieldError::invalid(path, &json!(text), "must be a valid IP address")),
+        Some(parsed) => special_address(errors, parsed, text, path),
+    }
+}
+
+fn special_address(errors: &mut Errors, address: IpAddr, text: &str, path: &Path<'_>) {
+    let link_local = match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    };
+    let mut refuse = |detail: &str| errors.push(FieldError::invalid(path, &json!(text), detail));
+    if address.is_unspecified() {
+        refuse("may not be unspecified (0.0.0.0 or ::)");
+    }
+    if address.is_loopback() {
+        refuse("may not be in the loopback range (127.0.0.0/8, ::1/128)");
+    }
+    if link_local {
+        refuse("may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+    }
+}
+
+fn endpoint_port(errors: &mut Errors, item: &Value, several: bool, path: &Path<'_>) {
+    let name = text(item, "name");
+    if !name.is_empty() {
+        invalid(errors, &path.field("name"), name, names::dns_label(name));
+    } else if several {
+        errors.push(FieldError::required(&path.field("name"), ""));
+    }
+    port(errors, number(item, "port").unwrap_or(0), &path.field("port"));
+    one_of(errors, item, "protocol", PROTOCOLS, path);
+}
+
+/// Address type, ports and endpoints of a slice.
+pub(crate) fn validate_slice(slice: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    if let Some(old) = old {
+        same(errors, slice, old, "addressType", &root);
+        if slice["addressType"] != old["addressType"] {
+            return;
+        }
+    }
+    match text(slice, "addressType") {
+        "" => errors.push(FieldError::required(&root.field("addressType"), "")),
+        _ => one_of(errors, slice, "addressType", &["FQDN", "IPv4", "IPv6"], &root),
+    }
+    slice_ports(slice, &root.field("ports"), errors);
+    for (index, endpoint) in list(slice, "endpoints").iter().enumerate() {
+        slice_endpoint(
+            endpoint,
+            text(slice, "addressType"),
+            &root.field("endpoints").index(index),
+            errors,
+        );
+    }
+}
+
+fn slice_ports(slice: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let mut seen: Vec<&str> = Vec::new();
+    for (index, item) in list(slice, "ports").iter().enumerate() {
+        let path = path.index(index);
+        let name = text(item, "name");
+        if !name.is_empty() {
+            invalid(errors, &path.field("name"), name, names::dns_label(name));
+        }
+        if seen.contains(&name) {
+            errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
+        }
+        seen.push(name);
+        one_of(errors, item, "protocol", PROTOCOLS, &path);
+    }
+}
+
+fn slice_endpoint(endpoint: &Value, kind: &str, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.field("addresses");
+    let addresses = list(endpoint, "addresses");
+    if addresses.is_empty() {
+        errors.push(FieldError::required(&path, "must contain at least 1 address"));
+    }
+    for (index, item) in addresses.iter().enumerate() {
+        let shown = item.as_str().unwrap_or_default();
+        let path = path.index(index);
+        match kind {
+            "FQDN" => invalid(errors, &path, shown, names::dns_subdomain(shown)),
+            "IPv4" | "IPv6" => match address(errors, shown, &path) {
+                Some(parsed) if parsed.is_ipv4() != (kind == "IPv4") => {
+                    let detail = format!("must be an {kind} address");
+                    errors.push(FieldError::invalid(&path, item, detail));
+                }
+                Some(parsed) => special_address(errors, parsed, shown, &path),
+                None => {}
+            },
+            _ => {}
+        }
     }
 }

@@ -1,8 +1,11 @@
 //! `Namespace`: its own finalizer list, phase and name label.
 
+use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::value::{default, object, text_at};
+use crate::check::Errors;
+use crate::validation::is_finalizer_name;
+use crate::value::{default, object, text_at, texts};
 
 /// The label that carries the name, and the phase.
 pub(crate) fn defaults(namespace: &mut Value) {
@@ -29,4 +32,19 @@ pub(crate) fn prepare_create(namespace: &mut Value) {
         finalizers.push(json!("kubernetes"));
     }
     defaults(namespace);
+}
+
+/// Names of the finalizers in the spec.
+pub(crate) fn validate(namespace: &Value, errors: &mut Errors) {
+    let root = Path::root();
+    for finalizer in texts(&namespace["spec"], "finalizers") {
+        if !is_finalizer_name(finalizer) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(FieldError::invalid(
+                &root.field("spec").field("finalizers"),
+                &json!(finalizer),
+                detail,
+            ));
+        }
+    }
 }

@@ -1,10 +1,50 @@
 //! `PriorityClass`.
 
+use portolan_schema::{FieldError, Path};
 use serde_json::Value;
 
-use crate::value::default;
+use crate::check::{Errors, one_of, same};
+use crate::value::{default, number, text_at};
 
 /// Whether pods of the class push others out.
 pub(crate) fn defaults(class: &mut Value) {
     default(class, "preemptionPolicy", "PreemptLowerPriority");
+}
+
+/// The highest priority that users can give; those above belong to the system.
+const HIGHEST: i64 = 1_000_000_000;
+
+/// Name, value and what may not change.
+pub(crate) fn validate(class: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    if let Some(old) = old {
+        if class["value"] != old["value"] {
+            errors.push(FieldError::forbidden(
+                &root.field("value"),
+                "may not be changed in an update.",
+            ));
+        }
+        same(errors, class, old, "preemptionPolicy", &root);
+        return;
+    }
+    let name = text_at(class, "/metadata/name");
+    if name.starts_with("system-") {
+        if !matches!(name, "system-cluster-critical" | "system-node-critical") {
+            let detail = format!(
+                "priority class names with 'system-' prefix are reserved for system use only. error: {name} is not a \
+                 known system priority class"
+            );
+            errors.push(FieldError::forbidden(&root.field("metadata").field("name"), detail));
+        }
+    } else if number(class, "value").is_some_and(|value| value > HIGHEST) {
+        let detail = format!("maximum allowed value of a user defined priority is {HIGHEST}");
+        errors.push(FieldError::forbidden(&root.field("value"), detail));
+    }
+    one_of(
+        errors,
+        class,
+        "preemptionPolicy",
+        &["PreemptLowerPriority", "Never"],
+        &root,
+    );
 }

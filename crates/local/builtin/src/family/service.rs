@@ -1,7 +1,12 @@
 //! `Service`. Addresses and node ports are given out elsewhere.
 
+use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
+use crate::check::{Errors, PROTOCOLS, address, one_of, port, port_or_name, showing};
+use crate::meta::{invalid, validate_labels};
+use crate::names;
+use crate::validation::subdomain;
 use crate::value::{default, existing, is_empty, list, list_mut, number, remove, text, text_at};
 
 /// Type, affinity, ports and traffic policies.
@@ -126,5 +131,185 @@ fn keep_node_ports(spec: &mut Value, old: &Value) {
         {
             port["nodePort"] = there.clone();
         }
+    }
+}
+
+/// Type, ports, selector and addresses. Addresses change only together with the type.
+pub(crate) fn validate(service: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let spec = &service["spec"];
+    if let Some(old) = old {
+        addresses_stay(spec, &old["spec"], &path, errors);
+    }
+    let kind = text(spec, "type");
+    let headless = text_at(spec, "/clusterIPs/0") == "None" || text(spec, "clusterIP") == "None";
+    if list(spec, "ports").is_empty() && !headless && kind != "ExternalName" {
+        errors.push(FieldError::required(&path.field("ports"), ""));
+    }
+    validate_type(spec, headless, &path, errors);
+    validate_ports(spec, &path, errors);
+    errors.extend(validate_labels(&spec["selector"], &path.field("selector")));
+    one_of(errors, spec, "sessionAffinity", &["ClientIP", "None"], &path);
+    validate_addresses(spec, &path, errors);
+    one_of(
+        errors,
+        spec,
+        "type",
+        &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"],
+        &path,
+    );
+    duplicate_ports(spec, &path, errors);
+    let clusters = &["Cluster", "Local"];
+    one_of(errors, spec, "externalTrafficPolicy", clusters, &path);
+    one_of(errors, spec, "internalTrafficPolicy", clusters, &path);
+}
+
+fn validate_type(spec: &Value, headless: bool, path: &Path<'_>, errors: &mut Errors) {
+    let kind = text(spec, "type");
+    match kind {
+        "LoadBalancer" | "NodePort" if headless => {
+            let detail = format!("may not be set to 'None' for {kind} services");
+            errors.push(FieldError::invalid(
+                &path.field("clusterIPs").index(0),
+                &json!("None"),
+                detail,
+            ));
+        }
+        "ExternalName" => {
+            for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+                let set = !is_empty(&spec[field]) || (field == "clusterIPs" && !is_empty(&spec["clusterIP"]));
+                if set {
+                    errors.push(FieldError::forbidden(
+                        &path.field(field),
+                        "may not be set for ExternalName services",
+                    ));
+                }
+            }
+            let name = text(spec, "externalName");
+            let name = name.strip_suffix('.').unwrap_or(name);
+            if name.is_empty() {
+                errors.push(FieldError::required(&path.field("externalName"), ""));
+            } else {
+                subdomain(errors, name, &path.field("externalName"));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn validate_ports(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let ports = list(spec, "ports");
+    let mut seen: Vec<&str> = Vec::new();
+    let path = path.field("ports");
+    for (index, item) in ports.iter().enumerate() {
+        let path = path.index(index);
+        let name = text(item, "name");
+        if name.is_empty() {
+            if ports.len() > 1 {
+                errors.push(FieldError::required(&path.field("name"), ""));
+            }
+        } else {
+            invalid(errors, &path.field("name"), name, names::dns_label(name));
+            if seen.contains(&name) {
+                errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
+            }
+            seen.push(name);
+        }
+        port(errors, number(item, "port").unwrap_or(0), &path.field("port"));
+        one_of(errors, item, "protocol", PROTOCOLS, &path);
+        port_or_name(errors, &item["targetPort"], &path.field("targetPort"));
+        let protocol = text(item, "appProtocol");
+        if !protocol.is_empty() {
+            invalid(
+                errors,
+                &path.field("appProtocol"),
+                protocol,
+                names::qualified_name(protocol),
+            );
+        }
+    }
+}
+
+fn duplicate_ports(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let ports = list(spec, "ports");
+    let path = path.field("ports");
+    if text(spec, "type") == "ClusterIP" {
+        for (index, item) in ports.iter().enumerate() {
+            if number(item, "nodePort").unwrap_or(0) != 0 {
+                let detail = "may not be used when `type` is 'ClusterIP'";
+                errors.push(FieldError::forbidden(&path.index(index).field("nodePort"), detail));
+            }
+        }
+    }
+    let twice = |index: usize, field: &str| {
+        let same = |other: &Value| other[field] == ports[index][field] && other["protocol"] == ports[index]["protocol"];
+        ports[..index].iter().any(same)
+    };
+    for (index, item) in ports.iter().enumerate() {
+        if number(item, "nodePort").unwrap_or(0) != 0 && twice(index, "nodePort") {
+            errors.push(FieldError::duplicate(
+                &path.index(index).field("nodePort"),
+                &item["nodePort"],
+            ));
+        }
+    }
+    for (index, item) in ports.iter().enumerate() {
+        if twice(index, "port") {
+            let (name, none, zero) = (json!(""), Value::Null, json!(0));
+            let fields = [
+                ("Name", &name),
+                ("Protocol", &item["protocol"]),
+                ("AppProtocol", &none),
+                ("Port", &item["port"]),
+                ("TargetPort", &zero),
+                ("NodePort", &zero),
+            ];
+            errors.push(showing(FieldError::duplicate(&path.index(index), item), &fields));
+        }
+    }
+}
+
+fn validate_addresses(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if text(spec, "type") == "ExternalName" {
+        return;
+    }
+    let families = list(spec, "ipFamilies");
+    let path = path.field("clusterIPs");
+    for (index, item) in list(spec, "clusterIPs").iter().enumerate() {
+        let shown = item.as_str().unwrap_or_default();
+        if shown == "None" && index == 0 {
+            continue;
+        }
+        let path = path.index(index);
+        let Some(parsed) = address(errors, shown, &path) else {
+            continue;
+        };
+        let family = if parsed.is_ipv4() { "IPv4" } else { "IPv6" };
+        if let Some(wanted) = families
+            .get(index)
+            .and_then(Value::as_str)
+            .filter(|wanted| *wanted != family)
+        {
+            let detail = format!("expected an {wanted} value as indicated by `ipFamilies[{index}]`");
+            errors.push(FieldError::invalid(&path, item, detail));
+        }
+    }
+}
+
+/// The first address never changes, unless the service is, or was, a mere name.
+fn addresses_stay(spec: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let named = |spec: &Value| text(spec, "type") == "ExternalName";
+    if named(spec) || named(old) {
+        return;
+    }
+    let before = text_at(old, "/clusterIPs/0");
+    if !before.is_empty() && text_at(spec, "/clusterIPs/0") != before {
+        let detail = "may not change once set";
+        errors.push(FieldError::invalid(
+            &path.field("clusterIPs").index(0),
+            &spec["clusterIPs"],
+            detail,
+        ));
     }
 }

@@ -1,8 +1,14 @@
 //! Claims, volumes and what provides them.
 
+use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::value::{default, existing, is_empty, object, text_at};
+use crate::check::{Errors, one_of, ordered, required, same, showing};
+use crate::meta::invalid;
+use crate::names;
+use crate::quantity::Quantity;
+use crate::validation::subdomain;
+use crate::value::{default, entries, existing, is_empty, list, object, text, text_at, texts};
 
 /// Mode and phase of a claim.
 pub(crate) fn claim_defaults(claim: &mut Value) {
@@ -67,5 +73,314 @@ pub(crate) fn protect(object_: &mut Value, finalizer: &str) {
         && !finalizers.iter().any(|there| there == finalizer)
     {
         finalizers.push(json!(finalizer));
+    }
+}
+
+const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
+
+/// Access, size and class of a claim; afterwards only its size may change, and only once it is bound.
+pub(crate) fn validate_claim(claim: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    validate_claim_spec(&claim["spec"], &path, errors);
+    let Some(old) = old else { return };
+    let bound = text_at(claim, "/status/phase") == "Bound";
+    let mut spec = claim["spec"].clone();
+    if is_empty(&old["spec"]["volumeName"]) {
+        crate::value::copy(&mut spec, &old["spec"], "volumeName");
+    }
+    if is_empty(&old["spec"]["storageClassName"]) {
+        crate::value::copy(&mut spec, &old["spec"], "storageClassName");
+    }
+    if bound {
+        crate::value::copy(&mut spec, &old["spec"], "volumeAttributesClassName");
+        if let Some(size) = spec.pointer_mut("/resources/requests/storage") {
+            *size = old["spec"]["resources"]["requests"]["storage"].clone();
+        }
+    }
+    if spec != old["spec"] {
+        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
+                      bound claims\n";
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+    let size = |claim: &Value| Quantity::from_value(&claim["spec"]["resources"]["requests"]["storage"]);
+    let capacity = Quantity::from_value(&old["status"]["capacity"]["storage"]).or_else(|| Quantity::parse("0"));
+    if size(claim) < size(old) && size(claim) <= capacity {
+        let path = path.field("resources");
+        let path = path.field("requests");
+        errors.push(FieldError::forbidden(
+            &path.field("storage"),
+            "field can not be less than status.capacity",
+        ));
+    }
+}
+
+/// A claim's spec, also in templates.
+pub(crate) fn validate_claim_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if is_empty(&spec["accessModes"]) {
+        errors.push(FieldError::required(
+            &path.field("accessModes"),
+            "at least 1 access mode is required",
+        ));
+    }
+    access_modes(spec, path, errors);
+    let size = &spec["resources"]["requests"]["storage"];
+    let size_path = path.field("resources");
+    let size_path = size_path.key("storage");
+    match Quantity::from_value(size) {
+        None => errors.push(FieldError::required(&size_path, "")),
+        Some(quantity) if quantity.is_zero() || quantity.is_negative() => {
+            errors.push(FieldError::invalid(
+                &size_path,
+                &json!(quantity.canonical()),
+                "must be greater than zero",
+            ));
+        }
+        Some(_) => {}
+    }
+    let class = text(spec, "storageClassName");
+    if !class.is_empty() {
+        subdomain(errors, class, &path.field("storageClassName"));
+    }
+    one_of(errors, spec, "volumeMode", VOLUME_MODES, path);
+}
+
+fn access_modes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let modes = texts(spec, "accessModes");
+    for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(mode)) {
+        errors.push(FieldError::not_supported(
+            &path.field("accessModes"),
+            &json!(mode),
+            ACCESS_MODES,
+        ));
+    }
+    if modes.len() > 1 && modes.contains(&"ReadWriteOncePod") {
+        let detail = "may not use ReadWriteOncePod with other access modes";
+        errors.push(FieldError::forbidden(&path.field("accessModes"), detail));
+    }
+}
+
+/// Fields of a volume's spec that are not its source.
+const VOLUME_FIELDS: &[&str] = &[
+    "accessModes",
+    "capacity",
+    "claimRef",
+    "mountOptions",
+    "nodeAffinity",
+    "persistentVolumeReclaimPolicy",
+    "storageClassName",
+    "volumeAttributesClassName",
+    "volumeMode",
+];
+
+/// Access, capacity and source of a volume; the source never changes.
+pub(crate) fn validate_volume(volume: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let spec = &volume["spec"];
+    required(errors, spec, "accessModes", &path);
+    access_modes(spec, &path, errors);
+    required(errors, spec, "capacity", &path);
+    let capacity = &spec["capacity"];
+    if capacity.get("storage").is_none() || entries(capacity).count() > 1 {
+        errors.push(FieldError::not_supported(
+            &path.field("capacity"),
+            capacity,
+            &["storage"],
+        ));
+    }
+    one_of(
+        errors,
+        spec,
+        "persistentVolumeReclaimPolicy",
+        &["Delete", "Recycle", "Retain"],
+        &path,
+    );
+    volume_sources(spec, &path, errors);
+    let class = text(spec, "storageClassName");
+    if !class.is_empty() {
+        subdomain(errors, class, &path.field("storageClassName"));
+    }
+    one_of(errors, spec, "volumeMode", VOLUME_MODES, &path);
+    if let Some(old) = old
+        && source(spec) != source(&old["spec"])
+    {
+        let detail = "spec.persistentvolumesource is immutable after creation\n";
+        errors.push(FieldError::forbidden(&path.field("persistentvolumesource"), detail));
+    }
+}
+
+fn source(spec: &Value) -> Vec<(&String, &Value)> {
+    entries(spec)
+        .filter(|(name, _)| !VOLUME_FIELDS.contains(&name.as_str()))
+        .collect()
+}
+
+fn volume_sources(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let sources = source(spec);
+    if sources.is_empty() {
+        errors.push(FieldError::required(path, "must specify a volume type"));
+    }
+    let host_path = text(&spec["hostPath"], "path");
+    if host_path.split('/').any(|part| part == "..") {
+        let detail = "must not contain '..'";
+        errors.push(FieldError::invalid(
+            &path.field("hostPath").field("path"),
+            &json!(host_path),
+            detail,
+        ));
+    }
+    for (name, _) in sources.iter().skip(1) {
+        errors.push(FieldError::forbidden(
+            &path.field(name),
+            "may not specify more than 1 volume type",
+        ));
+    }
+}
+
+/// Provisioner, parameters and policies of a StorageClass, none of which change.
+pub(crate) fn validate_class(class: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let provisioner = text(class, "provisioner");
+    if required(errors, class, "provisioner", &root) {
+        let path = root.field("provisioner");
+        invalid(
+            errors,
+            &path,
+            provisioner,
+            names::qualified_name(&provisioner.to_lowercase()),
+        );
+    }
+    if class["parameters"].get("").is_some() {
+        errors.push(FieldError::invalid(
+            &root.field("parameters"),
+            &json!(""),
+            "field can not be empty.",
+        ));
+    }
+    one_of(errors, class, "reclaimPolicy", &["Delete", "Retain"], &root);
+    one_of(
+        errors,
+        class,
+        "volumeBindingMode",
+        &["Immediate", "WaitForFirstConsumer"],
+        &root,
+    );
+    if let Some(old) = old {
+        for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+            same(errors, class, old, field, &root);
+        }
+    }
+}
+
+/// Attacher, source and node of an attachment, none of which change.
+pub(crate) fn validate_attachment(attachment: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let spec = &attachment["spec"];
+    required(errors, spec, "attacher", &path);
+    let source = &spec["source"];
+    let by_name = !is_empty(&source["persistentVolumeName"]);
+    let inline = !source["inlineVolumeSpec"].is_null();
+    if by_name == inline {
+        let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+        errors.push(match by_name {
+            true => FieldError::forbidden(&path.field("source"), detail),
+            false => FieldError::required(&path.field("source"), detail),
+        });
+    }
+    subdomain(errors, text(spec, "nodeName"), &path.field("nodeName"));
+    if let Some(old) = old
+        && *spec != old["spec"]
+    {
+        let source = ordered(&[
+            ("PersistentVolumeName", &source["persistentVolumeName"]),
+            ("InlineVolumeSpec", &source["inlineVolumeSpec"]),
+        ]);
+        let mut error = FieldError::invalid(&path, spec, "field is immutable");
+        let (attacher, node) = (&spec["attacher"], &spec["nodeName"]);
+        error.value = Some(format!(
+            "{{\"Attacher\":{attacher},\"Source\":{source},\"NodeName\":{node}}}"
+        ));
+        errors.push(error);
+    }
+}
+
+/// Policies of a CSI driver.
+pub(crate) fn validate_driver(driver: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let spec = &driver["spec"];
+    one_of(
+        errors,
+        spec,
+        "fsGroupPolicy",
+        &["File", "None", "ReadWriteOnceWithFSType"],
+        &path,
+    );
+    let modes = &["Persistent", "Ephemeral"];
+    for mode in texts(spec, "volumeLifecycleModes")
+        .into_iter()
+        .filter(|mode| !modes.contains(mode))
+    {
+        errors.push(FieldError::not_supported(
+            &path.field("volumeLifecycleModes"),
+            &json!(mode),
+            modes,
+        ));
+    }
+    let Some(old) = old else { return };
+    if spec["attachRequired"] != old["spec"]["attachRequired"] {
+        // The real server misspells this field.
+        errors.push(FieldError::invalid(
+            &path.field("attachedRequired"),
+            &spec["attachRequired"],
+            "field is immutable",
+        ));
+    }
+    same(errors, spec, &old["spec"], "volumeLifecycleModes", &path);
+}
+
+/// Drivers of a CSI node.
+pub(crate) fn validate_node(node: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let path = path.field("drivers");
+    let mut seen: Vec<&str> = Vec::new();
+    for (index, driver) in list(&node["spec"], "drivers").iter().enumerate() {
+        let path = path.index(index);
+        let name = text(driver, "name");
+        required(errors, driver, "name", &path);
+        required(errors, driver, "nodeID", &path);
+        let mut keys: Vec<&str> = Vec::new();
+        for key in texts(driver, "topologyKeys") {
+            if keys.contains(&key) {
+                errors.push(FieldError::duplicate(&path, &json!(key)));
+            }
+            keys.push(key);
+        }
+        if seen.contains(&name) {
+            errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
+        }
+        seen.push(name);
+    }
+    let Some(old) = old else { return };
+    for driver in list(&node["spec"], "drivers") {
+        let before = list(&old["spec"], "drivers")
+            .iter()
+            .find(|there| there["name"] == driver["name"]);
+        if before.is_some_and(|before| before != driver) {
+            let fields = [
+                ("Name", &driver["name"]),
+                ("NodeID", &driver["nodeID"]),
+                ("TopologyKeys", &driver["topologyKeys"]),
+                ("Allocatable", &driver["allocatable"]),
+            ];
+            errors.push(showing(
+                FieldError::invalid(&path, driver, "field is immutable"),
+                &fields,
+            ));
+        }
     }
 }

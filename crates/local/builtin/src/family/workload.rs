@@ -1,9 +1,14 @@
 //! `Deployment`, `ReplicaSet`, `StatefulSet`, `DaemonSet`, `ControllerRevision`.
 
+use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::pod::template_defaults;
-use crate::value::{default, existing, list_mut, object, text, text_at};
+use crate::check::{
+    Errors, at_most_all, count_or_percent, label_selector, not_negative, same, selector_is_empty, selector_is_valid,
+    selects, showing,
+};
+use crate::pod::{template_defaults, validate_template};
+use crate::value::{copy, default, existing, is_empty, list, list_mut, number, object, text, text_at};
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
@@ -106,5 +111,264 @@ pub(crate) fn update_daemon_set(set: &mut Value, old: &Value) {
 fn set_template_generation(set: &mut Value, generation: i64) {
     if let Some(annotations) = object(set, "metadata").and_then(|metadata| object(metadata, "annotations")) {
         annotations[TEMPLATE_GENERATION] = json!(generation.to_string());
+    }
+}
+
+/// Replicas, selector, template and strategy of a Deployment; its selector never changes.
+pub(crate) fn validate_deployment(deployment: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let spec = &deployment["spec"];
+    not_negative(errors, spec, "replicas", &path);
+    not_negative(errors, spec, "minReadySeconds", &path);
+    validate_selector(spec, Some("deployment"), &path, errors);
+    selected_template(spec, &path, errors);
+    validate_strategy(&spec["strategy"], &path.field("strategy"), errors);
+    not_negative(errors, spec, "revisionHistoryLimit", &path);
+    validate_deadline(spec, &path, errors);
+    if let Some(old) = old {
+        same(errors, spec, &old["spec"], "selector", &path);
+    }
+}
+
+fn validate_deadline(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    not_negative(errors, spec, "progressDeadlineSeconds", path);
+    let least = number(spec, "minReadySeconds").unwrap_or(0);
+    if number(spec, "progressDeadlineSeconds").is_some_and(|deadline| deadline <= least) {
+        let value = &spec["progressDeadlineSeconds"];
+        let detail = "must be greater than minReadySeconds";
+        errors.push(FieldError::invalid(
+            &path.field("progressDeadlineSeconds"),
+            value,
+            detail,
+        ));
+    }
+}
+
+/// A selector must be there; where `kind` is named it must say something.
+fn validate_selector(spec: &Value, kind: Option<&str>, path: &Path<'_>, errors: &mut Errors) {
+    let selector = &spec["selector"];
+    let path = path.field("selector");
+    if selector.is_null() {
+        errors.push(FieldError::required(&path, ""));
+        return;
+    }
+    label_selector(errors, selector, &path);
+    if let Some(kind) = kind
+        && selector_is_empty(selector)
+    {
+        errors.push(FieldError::invalid(
+            &path,
+            selector,
+            format!("empty selector is invalid for {kind}"),
+        ));
+    }
+}
+
+/// The template's labels must be those that the selector looks for, and its pods must run for ever.
+fn selected_template(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let selector = &spec["selector"];
+    if !selector_is_valid(selector) {
+        errors.push(FieldError::invalid(
+            &path.field("selector"),
+            selector,
+            "invalid label selector",
+        ));
+        return;
+    }
+    let path = path.field("template");
+    let labels = &spec["template"]["metadata"]["labels"];
+    let empty = !selector.is_null() && selector_is_empty(selector);
+    if !empty && !selects(selector, labels) {
+        let detail = "`selector` does not match template `labels`";
+        errors.push(FieldError::invalid(
+            &path.field("metadata").field("labels"),
+            labels,
+            detail,
+        ));
+    }
+    validate_template(&spec["template"], &path, errors);
+    always_restarts(&spec["template"], &path, errors);
+}
+
+fn always_restarts(template: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let policy = text_at(template, "/spec/restartPolicy");
+    if !policy.is_empty() && policy != "Always" {
+        let path = path.field("spec");
+        errors.push(FieldError::not_supported(
+            &path.field("restartPolicy"),
+            &json!(policy),
+            &["Always"],
+        ));
+    }
+}
+
+/// The error about a strategy that the server does not know.
+fn strategy_error(error: FieldError, strategy: &Value) -> FieldError {
+    showing(
+        error,
+        &[
+            ("Type", &strategy["type"]),
+            ("RollingUpdate", &strategy["rollingUpdate"]),
+        ],
+    )
+}
+
+fn validate_strategy(strategy: &Value, path: &Path<'_>, errors: &mut Errors) {
+    match text(strategy, "type") {
+        "Recreate" => {
+            if !strategy["rollingUpdate"].is_null() {
+                let detail = "may not be specified when strategy `type` is 'Recreate'";
+                errors.push(FieldError::forbidden(&path.field("rollingUpdate"), detail));
+            }
+        }
+        "RollingUpdate" => {
+            let update = &strategy["rollingUpdate"];
+            let path = path.field("rollingUpdate");
+            count_or_percent(errors, &update["maxUnavailable"], &path.field("maxUnavailable"));
+            count_or_percent(errors, &update["maxSurge"], &path.field("maxSurge"));
+            if is_nothing(&update["maxUnavailable"]) && is_nothing(&update["maxSurge"]) {
+                let detail = "may not be 0 when `maxSurge` is 0";
+                errors.push(FieldError::invalid(
+                    &path.field("maxUnavailable"),
+                    &update["maxUnavailable"],
+                    detail,
+                ));
+            }
+            at_most_all(errors, &update["maxUnavailable"], &path.field("maxUnavailable"));
+        }
+        _ => {
+            let error = FieldError::not_supported(path, strategy, &["Recreate", "RollingUpdate"]);
+            errors.push(strategy_error(error, strategy));
+        }
+    }
+}
+
+fn is_nothing(count: &Value) -> bool {
+    *count == json!(0)
+        || count
+            .as_str()
+            .is_some_and(|percent| percent.trim_end_matches('%').bytes().all(|b| b == b'0'))
+}
+
+/// Replicas, selector and template of a ReplicaSet; its selector never changes.
+pub(crate) fn validate_replica_set(set: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let spec = &set["spec"];
+    not_negative(errors, spec, "replicas", &path);
+    not_negative(errors, spec, "minReadySeconds", &path);
+    validate_selector(spec, Some("replicaset"), &path, errors);
+    selected_template(spec, &path, errors);
+    if let Some(old) = old {
+        same(errors, spec, &old["spec"], "selector", &path);
+    }
+}
+
+/// Selector, template and strategy of a DaemonSet; its selector never changes.
+pub(crate) fn validate_daemon_set(set: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let spec = &set["spec"];
+    let selector = &spec["selector"];
+    label_selector(errors, selector, &path.field("selector"));
+    let labels = &spec["template"]["metadata"]["labels"];
+    if selector_is_valid(selector) && !selects(selector, labels) {
+        let detail = "`selector` does not match template `labels`";
+        let path = path.field("template");
+        errors.push(FieldError::invalid(
+            &path.field("metadata").field("labels"),
+            labels,
+            detail,
+        ));
+    }
+    if !selector.is_null() && selector_is_empty(selector) {
+        let detail = "empty selector is invalid for daemonset";
+        errors.push(FieldError::invalid(&path.field("selector"), selector, detail));
+    }
+    validate_template(&spec["template"], &path.field("template"), errors);
+    always_restarts(&spec["template"], &path.field("template"), errors);
+    not_negative(errors, spec, "minReadySeconds", &path);
+    let strategy = &spec["updateStrategy"];
+    if !matches!(text(strategy, "type"), "RollingUpdate" | "OnDelete") {
+        let supported = &["RollingUpdate", "OnDelete"];
+        let error = FieldError::not_supported(&path.field("updateStrategy"), strategy, supported);
+        errors.push(strategy_error(error, strategy));
+    }
+    not_negative(errors, spec, "revisionHistoryLimit", &path);
+    if let Some(old) = old {
+        same(errors, spec, &old["spec"], "selector", &path);
+    }
+}
+
+/// Fields of a StatefulSet that may change.
+const CHANGING: &[&str] = &[
+    "replicas",
+    "template",
+    "updateStrategy",
+    "minReadySeconds",
+    "ordinals",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+];
+
+/// Policies, selector and template of a StatefulSet; most of its spec never changes.
+pub(crate) fn validate_stateful_set(set: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let spec = &set["spec"];
+    let policy = text(spec, "podManagementPolicy");
+    if !matches!(policy, "OrderedReady" | "Parallel") {
+        let detail = "must be 'OrderedReady' or 'Parallel'";
+        errors.push(FieldError::invalid(
+            &path.field("podManagementPolicy"),
+            &json!(policy),
+            detail,
+        ));
+    }
+    let strategy = &spec["updateStrategy"];
+    if !matches!(text(strategy, "type"), "RollingUpdate" | "OnDelete") {
+        let detail = "must be 'RollingUpdate' or 'OnDelete'";
+        let error = FieldError::invalid(&path.field("updateStrategy"), strategy, detail);
+        errors.push(strategy_error(error, strategy));
+    }
+    not_negative(errors, spec, "replicas", &path);
+    not_negative(errors, spec, "minReadySeconds", &path);
+    validate_selector(spec, Some("statefulset"), &path, errors);
+    selected_template(spec, &path, errors);
+    if old.is_none() {
+        for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
+            let path = path.field("volumeClaimTemplates");
+            let path = path.index(index);
+            super::storage::validate_claim_spec(&claim["spec"], &path.field("spec"), errors);
+        }
+    }
+    if let Some(old) = old {
+        only_some_fields_change(spec, &old["spec"], &path, errors);
+    }
+}
+
+fn only_some_fields_change(spec: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let mut kept = spec.clone();
+    for field in CHANGING {
+        copy(&mut kept, old, field);
+    }
+    if kept != *old {
+        let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+                      'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
+                      'minReadySeconds' are forbidden";
+        errors.push(FieldError::forbidden(path, detail));
+    }
+}
+
+/// Number and content of a revision; the content never changes.
+pub(crate) fn validate_revision(revision: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    not_negative(errors, revision, "revision", &root);
+    if is_empty(&revision["data"]) {
+        errors.push(FieldError::required(&root.field("data"), "data is mandatory"));
+    }
+    if let Some(old) = old {
+        same(errors, revision, old, "data", &root);
     }
 }

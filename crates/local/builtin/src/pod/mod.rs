@@ -1,15 +1,22 @@
 //! Pods and pod templates: defaults, admission, validation, and what an update may change.
 
 mod admission;
+mod container;
 mod defaults;
 mod quality;
+mod update;
+mod validate;
 
 pub(crate) use admission::{admit_create, admit_update};
 pub(crate) use defaults::{pod_defaults, template_defaults};
-pub(crate) use quality::quality_class;
+use quality::quality_class;
 
+pub(crate) use validate::validate_template;
+
+use portolan_schema::Path;
 use serde_json::{Value, json};
 
+use crate::check::Errors;
 use crate::value::{object, text_at};
 
 /// A new pod's status is the server's own.
@@ -39,4 +46,14 @@ pub(crate) fn default_service_account(pod: &mut Value) {
     let name = if name.is_empty() { "default" } else { name }.to_owned();
     spec["serviceAccountName"] = json!(name);
     spec["serviceAccount"] = json!(name);
+}
+
+/// A pod's spec, and on updates what changed of it.
+pub(crate) fn validate(pod: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    validate::validate_spec(&pod["spec"], &path, errors);
+    if let Some(old) = old {
+        update::validate_change(&pod["spec"], &old["spec"], &path, errors);
+    }
 }

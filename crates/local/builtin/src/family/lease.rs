@@ -1,0 +1,23 @@
+//! `Lease`.
+
+use portolan_schema::{FieldError, Path};
+use serde_json::Value;
+
+use crate::check::{Errors, not_negative};
+use crate::value::number;
+
+/// Durations and counts.
+pub(crate) fn validate(lease: &Value, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("spec");
+    let spec = &lease["spec"];
+    if number(spec, "leaseDurationSeconds").is_some_and(|seconds| seconds <= 0) {
+        let value = &spec["leaseDurationSeconds"];
+        errors.push(FieldError::invalid(
+            &path.field("leaseDurationSeconds"),
+            value,
+            "must be greater than 0",
+        ));
+    }
+    not_negative(errors, spec, "leaseTransitions", &path);
+}

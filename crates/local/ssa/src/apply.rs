@@ -10,8 +10,8 @@ use crate::managed::{Entry, Managed, Operation};
 use crate::scalar;
 use crate::set::FieldSet;
 use crate::time::Time;
-use crate::typed::{self, Comparison, Duplicates, Shape, Source};
-use crate::update::{self, STRIPPED};
+use crate::typed::{self, Duplicates, Shape, Source};
+use crate::update::{self, Changes, STRIPPED};
 use crate::{Context, zero};
 
 /// Whether fields are taken from owners who have other values for them.
@@ -150,12 +150,15 @@ impl<'a> Applier<'a> {
             None => merged,
         };
 
-        let changes = typed::compare(&self.live, &merged, self.shape, Source::Json).without(self.context.reset);
-        let conflicts = conflicts(&managed, &identifier, &changes);
+        let changes = Changes::new(
+            typed::compare(&self.live, &merged, self.shape, Source::Json),
+            self.context,
+        );
+        let conflicts = conflicts(&managed, &identifier, &changes, self.context);
         if force == Force::No && !conflicts.is_empty() {
             return Err(ApplyError::Conflicts(conflicts));
         }
-        update::take(&mut managed, &changes, Some(&identifier));
+        update::take(&mut managed, &changes, self.context, Some(&identifier));
         self.settle(&mut managed, &identifier, !scalar::equals(&self.live, &merged));
         Ok((merged, managed))
     }
@@ -200,20 +203,22 @@ impl<'a> Applier<'a> {
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// What others own of the fields that change.
-fn conflicts(managed: &Managed, applier: &str, changes: &Comparison) -> Vec<Conflict> {
-    let changed = changes.modified.union(&changes.added);
+fn conflicts(managed: &Managed, applier: &str, changes: &Changes, context: &Context<'_>) -> Vec<Conflict> {
     let others = managed
         .entries
         .iter()
         .filter(|(identifier, _)| identifier.as_str() != applier);
-    others
-        .flat_map(|(_, entry)| {
-            entry
-                .set
-                .intersection(&changed)
-                .paths()
-                .into_iter()
-                .map(|path| Conflict::new(entry, path))
-        })
-        .collect()
+    let of_entry = |(_, entry): (&String, &Entry)| -> Vec<Conflict> {
+        let seen = changes.seen_by(entry, context);
+        let changed = entry
+            .set
+            .intersection(&seen.modified)
+            .union(&entry.set.intersection(&seen.added));
+        changed
+            .paths()
+            .into_iter()
+            .map(|path| Conflict::new(entry, path))
+            .collect()
+    };
+    others.flat_map(of_entry).collect()
 }

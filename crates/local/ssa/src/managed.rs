@@ -276,7 +276,7 @@ pub(crate) fn strip(object: &mut Value) {
     }
 }
 
-/// Whether the list asks to forget all owners: it is empty, or one empty entry.
+/// Whether the list asks to forget all owners: it is one empty entry, or empty.
 pub(crate) fn is_reset(list: &Value) -> bool {
     let is_empty = |entry: &Value| {
         let blank = |value: &Value| value.is_null() || value.as_str() == Some("");

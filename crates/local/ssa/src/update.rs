@@ -32,8 +32,8 @@ pub(crate) static STRIPPED: LazyLock<FieldSet> = LazyLock::new(|| {
 
 /// Records the owner of what a create, replace or patch changed. `live` is null for a create.
 ///
-/// `managedFields` in the new object count: an empty list forgets all owners, a malformed one is ignored. Subresources
-/// cannot set them.
+/// `managedFields` in the new object count: one empty entry forgets all owners, and so does an empty list where the
+/// kind is built in; a malformed list is ignored. Subresources cannot set them.
 pub fn update(live: &Value, mut new: Value, context: &Context<'_>) -> Value {
     let mut managed = owners(live, &new, context);
     managed::strip(&mut new);
@@ -60,12 +60,12 @@ pub fn update(live: &Value, mut new: Value, context: &Context<'_>) -> Value {
 /// The owners to start from: those that the new object names, else those of the live one.
 fn owners(live: &Value, new: &Value, context: &Context<'_>) -> Managed {
     let of_live = || Managed::of(live).unwrap_or_default();
-    let Some(list) = new
-        .pointer("/metadata/managedFields")
-        .filter(|_| context.subresource.is_empty())
-    else {
-        return of_live();
-    };
+    let named = new.pointer("/metadata/managedFields").filter(|list| {
+        // An empty list does not survive the reading of a custom kind's metadata.
+        let lost = !zero::is_built_in(context.schema) && list.as_array().is_some_and(Vec::is_empty);
+        context.subresource.is_empty() && !lost
+    });
+    let Some(list) = named else { return of_live() };
     if managed::is_reset(list) {
         return Managed::default();
     }
@@ -98,6 +98,35 @@ pub(crate) fn empty(object: &Value, schema: Cursor<'_>) -> Value {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unfit;
 
+/// What changes, as each owner sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Changes {
+    /// In the version of the request, without what the endpoint does not let through.
+    pub(crate) own: Comparison,
+    /// In any other version. The main endpoint of a custom kind lets everything through there.
+    pub(crate) other: Comparison,
+}
+
+impl Changes {
+    pub(crate) fn new(comparison: Comparison, context: &Context<'_>) -> Self {
+        let own = comparison.clone().without(context.reset);
+        let lenient = context.subresource.is_empty() && !zero::is_built_in(context.schema);
+        Self {
+            other: if lenient { comparison } else { own.clone() },
+            own,
+        }
+    }
+
+    /// What the owner of an entry sees.
+    pub(crate) fn seen_by(&self, entry: &Entry, context: &Context<'_>) -> &Comparison {
+        if entry.api_version == context.api_version {
+            &self.own
+        } else {
+            &self.other
+        }
+    }
+}
+
 /// Gives what changed between two complete objects to the manager.
 pub(crate) fn record(old: &Value, new: &Value, managed: &mut Managed, context: &Context<'_>) -> Result<(), Unfit> {
     let shape = Shape::resource(context.schema);
@@ -108,10 +137,10 @@ pub(crate) fn record(old: &Value, new: &Value, managed: &mut Managed, context: &
     } else {
         Source::Json
     };
-    let changes = typed::compare(old, new, shape, source).without(context.reset);
+    let changes = Changes::new(typed::compare(old, new, shape, source), context);
     *managed = reconciled(managed, shape, context);
-    take(managed, &changes, None);
-    give(managed, &changes, context);
+    take(managed, &changes, context, None);
+    give(managed, &changes.own, context);
     managed.cap();
     Ok(())
 }
@@ -145,11 +174,13 @@ fn is_version_of(version: &str, of: &str) -> bool {
 }
 
 /// Takes the changed and removed fields from everybody but one.
-pub(crate) fn take(managed: &mut Managed, changes: &Comparison, but: Option<&str>) {
-    let gone = changes.modified.union(&changes.added).union(&changes.removed);
+pub(crate) fn take(managed: &mut Managed, changes: &Changes, context: &Context<'_>, but: Option<&str>) {
+    let gone = |seen: &Comparison| seen.modified.union(&seen.added).union(&seen.removed);
+    let (own, other) = (gone(&changes.own), gone(&changes.other));
     for (identifier, entry) in &mut managed.entries {
         if but != Some(identifier.as_str()) {
-            entry.set = entry.set.difference(&gone);
+            let same_version = entry.api_version == context.api_version;
+            entry.set = entry.set.difference(if same_version { &own } else { &other });
         }
     }
     managed.entries.retain(|_, entry| !entry.set.is_empty());

@@ -157,6 +157,15 @@ impl FieldError {
         }
     }
 
+    /// Puts the error below a field; one about no field is then about that one.
+    pub(crate) fn move_under(&mut self, base: &str) {
+        self.field = match self.field.as_str() {
+            "" | "<nil>" => base.to_owned(),
+            field if field.starts_with('[') => format!("{base}{field}"),
+            field => format!("{base}.{field}"),
+        };
+    }
+
     /// The message without the field's name, as it stands in `causes[].message`.
     pub fn body(&self) -> String {
         let mut text = self.kind.words().to_owned();

@@ -5,6 +5,7 @@
 
 pub mod constraints;
 mod correlate;
+pub mod crd;
 pub mod default;
 pub mod duration;
 pub mod field;

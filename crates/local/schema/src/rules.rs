@@ -1,5 +1,6 @@
 //! CEL rules (`x-kubernetes-validations`): compiled with the schema, run on an object and the one it replaces.
 
+pub(crate) mod check;
 pub(crate) mod environment;
 pub(crate) mod escape;
 mod functions;
@@ -100,11 +101,6 @@ impl Rule {
         self.program.as_ref().err().map(String::as_str)
     }
 
-    /// The program, for checks before it runs.
-    pub(crate) fn program(&self) -> Option<&Program> {
-        self.program.as_ref().ok().and_then(Option::as_ref)
-    }
-
     /// How errors name the rule.
     fn shown(&self) -> &str {
         self.message.as_deref().unwrap_or(&self.source).trim()
@@ -145,25 +141,55 @@ pub fn check_rules(new: &Value, old: Option<&Value>, schema: Cursor<'_>) -> Vec<
 
 /// [`check_rules`], with what is only worth a warning.
 pub fn find_rule_errors(new: &Value, old: Option<&Value>, schema: Cursor<'_>) -> Findings {
+    let ratchet = Ratchet {
+        current: old.map(|old| (new, old, schema)),
+        parent: None,
+    };
+    find(
+        new,
+        old,
+        Place {
+            rules: schema,
+            types: schema,
+            resource: true,
+        },
+        ratchet,
+    )
+}
+
+/// The errors about a value that stands at `base`, without tolerance for what it was before.
+pub(crate) fn errors_at(
+    base: &str,
+    new: &Value,
+    old: Option<&Value>,
+    schema: Cursor<'_>,
+    resource: bool,
+) -> Vec<FieldError> {
+    let place = Place {
+        rules: schema,
+        types: schema,
+        resource,
+    };
+    let mut errors = find(
+        new,
+        old,
+        place,
+        Ratchet {
+            current: None,
+            parent: None,
+        },
+    )
+    .errors;
+    errors.iter_mut().for_each(|error| error.move_under(base));
+    errors
+}
+
+fn find(new: &Value, old: Option<&Value>, place: Place<'_>, ratchet: Ratchet<'_, '_>) -> Findings {
     let mut run = Run {
         findings: Findings::default(),
     };
-    if schema.node().rules_below {
-        let ratchet = Ratchet {
-            current: old.map(|old| (new, old, schema)),
-            parent: None,
-        };
-        run.place(
-            new,
-            old,
-            Place {
-                rules: schema,
-                types: schema,
-                resource: true,
-            },
-            ratchet,
-            &Path::root(),
-        );
+    if place.rules.node().rules_below {
+        run.place(new, old, place, ratchet, &Path::root());
     }
     run.findings
 }

@@ -44,6 +44,18 @@ pub fn validate_status_update(new: &Value, old: &Value, schema: Cursor<'_>) -> V
     errors
 }
 
+/// Checks a value that stands at `base` against its schema alone.
+pub(crate) fn validate_at(base: &str, value: &Value, schema: Cursor<'_>) -> Vec<FieldError> {
+    Validator { base }.create(value, schema)
+}
+
+/// Checks the embedded resources of a value that stands at `base`.
+pub(crate) fn embedded_at(base: &str, value: &Value, schema: Cursor<'_>) -> Vec<FieldError> {
+    let mut errors = embedded::validate(value, schema);
+    errors.iter_mut().for_each(|error| error.move_under(base));
+    errors
+}
+
 fn changed_lists(new: &Value, old: &Value, schema: Cursor<'_>) -> Vec<FieldError> {
     let errors = lists::validate(new, schema);
     if errors.is_empty() || !lists::validate(old, schema).is_empty() {
@@ -125,12 +137,12 @@ impl<'o> Against<'o> {
     }
 }
 
-struct Validator {
+struct Validator<'b> {
     /// The field above the validated value.
-    base: &'static str,
+    base: &'b str,
 }
 
-impl Validator {
+impl Validator<'_> {
     fn create(&self, value: &Value, schema: Cursor<'_>) -> Vec<FieldError> {
         self.errors(self.place(value, schema, &Path::root(), Against::Nothing))
     }
@@ -146,9 +158,7 @@ impl Validator {
     fn errors(&self, outcome: Outcome) -> Vec<FieldError> {
         let mut errors: Vec<FieldError> = outcome.issues.into_iter().map(|issue| issue.error).collect();
         if !self.base.is_empty() {
-            errors
-                .iter_mut()
-                .for_each(|error| error.field = under(self.base, &error.field));
+            errors.iter_mut().for_each(|error| error.move_under(self.base));
         }
         errors
     }
@@ -317,13 +327,6 @@ impl Validator {
         let old = correlate::old_field(parent, name, against.value()).filter(|_| !own_version);
         self.place(value, schema, &path.field(name), Against::from(old))
     }
-}
-
-fn under(base: &str, field: &str) -> String {
-    if field == NO_FIELD {
-        return base.to_owned();
-    }
-    format!("{base}.{field}")
 }
 
 /// The types that a node allows.

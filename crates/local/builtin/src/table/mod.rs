@@ -156,7 +156,7 @@ pub(crate) fn selector(selector: &Value) -> String {
     for expression in list(selector, "matchExpressions") {
         parts.push((text(expression, "key").to_owned(), requirement(expression)));
     }
-    parts.sort();
+    parts.sort_by(|a, b| a.0.cmp(&b.0));
     parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(",")
 }
 

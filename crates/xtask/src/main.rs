@@ -1,4 +1,4 @@
-//! `cargo xtask generate FOLDER`: published OpenAPI documents → the data that crates embed.
+//! `cargo xtask generate FOLDER`: published `OpenAPI` documents → the data that crates embed.
 
 mod schemas;
 
@@ -16,7 +16,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Reduce Kubernetes' OpenAPI v3 documents to the schemas of the built-in kinds.
+    /// Reduce Kubernetes' `OpenAPI` v3 documents to the schemas of the built-in kinds.
     Generate {
         /// Folder of `*_openapi.json` files.
         openapi: PathBuf,

@@ -1,4 +1,4 @@
-//! OpenAPI v3 documents → one JSON object of reduced definitions, sorted, one definition a line.
+//! `OpenAPI` v3 documents → one JSON object of reduced definitions, sorted, one definition a line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) fn generate(folder: &Path) -> Result<String> {
     Ok(print(&reduced))
 }
 
-/// Definitions whose Go types read and write their own JSON: OpenAPI says less about them than decoding needs.
+/// Definitions whose Go types read and write their own JSON: `OpenAPI` says less about them than decoding needs.
 fn special(name: &str) -> Option<Value> {
     match name.rsplit('.').next()? {
         "Quantity" => Some(json!({"format": "quantity"})),

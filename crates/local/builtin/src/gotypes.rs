@@ -1,5 +1,5 @@
 //! How the Go types behind the built-in kinds treat JSON: the real server decodes every object into them and writes it
-//! out again, which drops some empty values and adds others. OpenAPI tells nothing of it, so this is a table of its own.
+//! out again, which drops some empty values and adds others. `OpenAPI` tells nothing of it, so this is a table of its own.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -23,6 +23,7 @@ pub enum Generation {
 
 /// What the server knows about one built-in kind.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "a row of a table, not a state")]
 pub struct Kind {
     /// API group; empty for the core group.
     pub group: &'static str,
@@ -206,7 +207,7 @@ impl Kind {
 
 /// The schemas of all built-in kinds.
 ///
-/// The `default`s in it are those that OpenAPI publishes, zero values among them: they complete the keys of
+/// The `default`s in it are those that `OpenAPI` publishes, zero values among them: they complete the keys of
 /// associative lists. What an object gets on creation is decided by [`crate::strategy::prepare_create`].
 pub fn schema() -> &'static Schema {
     static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {

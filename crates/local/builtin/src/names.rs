@@ -172,7 +172,7 @@ pub fn label_value(value: &str) -> Vec<String> {
     problems
 }
 
-/// A key of a ConfigMap or Secret.
+/// A key of a `ConfigMap` or Secret.
 pub fn config_key(value: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if value.len() > 253 {

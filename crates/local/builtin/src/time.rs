@@ -60,19 +60,18 @@ fn fraction(text: &str) -> &str {
 }
 
 fn zone(rest: &str, text: &str, layout: &str) -> Option<String> {
-    let after = match rest.strip_prefix('Z') {
-        Some(after) => after,
-        None => {
-            let offset = rest
-                .get(..6)
-                .filter(|o| o.starts_with(['+', '-']) && o.as_bytes()[3] == b':');
-            if offset.is_none() {
-                return Some(format!(
-                    "parsing time {text:?} as {layout:?}: cannot parse {rest:?} as \"Z07:00\""
-                ));
-            }
-            &rest[6..]
+    let after = if let Some(after) = rest.strip_prefix('Z') {
+        after
+    } else {
+        let offset = rest
+            .get(..6)
+            .filter(|o| o.starts_with(['+', '-']) && o.as_bytes()[3] == b':');
+        if offset.is_none() {
+            return Some(format!(
+                "parsing time {text:?} as {layout:?}: cannot parse {rest:?} as \"Z07:00\""
+            ));
         }
+        &rest[6..]
     };
     (!after.is_empty()).then(|| format!("parsing time {text:?}: extra text: {after:?}"))
 }

@@ -96,11 +96,10 @@ fn check(field: &Field, value: &Value, place: &Place<'_>) -> Result<(), String> 
     match (field.shape, value) {
         (_, Value::Null)
         | (Shape::Raw, _)
-        | (Shape::Text, Value::String(_))
+        | (Shape::Text | Shape::IntOrString, Value::String(_))
         | (Shape::Flag, Value::Bool(_))
         | (Shape::Float, Value::Number(_))
-        | (Shape::Bytes, Value::Array(_))
-        | (Shape::IntOrString, Value::String(_)) => Ok(()),
+        | (Shape::Bytes, Value::Array(_)) => Ok(()),
         (Shape::Integer { bits }, Value::Number(number)) => integer(number, bits, field.go, place),
         (Shape::IntOrString, Value::Number(number)) => integer(number, 32, "int32", place),
         (Shape::IntOrString, _) => Err(place.mismatch(word(value), "int32")),

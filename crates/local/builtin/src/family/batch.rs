@@ -42,7 +42,7 @@ pub(crate) fn job_defaults(job: &mut Value) {
     }
 }
 
-/// Concurrency and history of a CronJob.
+/// Concurrency and history of a `CronJob`.
 pub(crate) fn cron_job_defaults(job: &mut Value) {
     let Some(spec) = existing(job, "spec") else { return };
     default(spec, "concurrencyPolicy", "Allow");
@@ -145,7 +145,7 @@ fn generated_selector(job: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-/// Counts and template, also of the jobs that a CronJob makes.
+/// Counts and template, also of the jobs that a `CronJob` makes.
 fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let counts = [
         "parallelism",
@@ -174,7 +174,7 @@ fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-/// Schedule, policies and template of a CronJob.
+/// Schedule, policies and template of a `CronJob`.
 pub(crate) fn validate_cron_job(job: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     let path = root.field("spec");

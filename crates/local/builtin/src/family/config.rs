@@ -32,7 +32,7 @@ pub(crate) fn merge_string_data(secret: &mut Value) {
 const LIMIT: usize = 1024 * 1024;
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
 
-/// Keys, size and immutability of a ConfigMap.
+/// Keys, size and immutability of a `ConfigMap`.
 pub(crate) fn validate_config_map(map: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     if let Some(old) = old {

@@ -11,7 +11,7 @@ use crate::names;
 use crate::validation::subdomain;
 use crate::value::{default, existing, is_empty, list, list_mut, number, text, texts};
 
-/// Where an IngressClass's parameters are looked for.
+/// Where an `IngressClass`'s parameters are looked for.
 pub(crate) fn ingress_class_defaults(class: &mut Value) {
     if let Some(parameters) = existing(class, "spec").and_then(|spec| existing(spec, "parameters")) {
         default(parameters, "scope", "Cluster");
@@ -198,7 +198,7 @@ fn validate_service_backend(service: &Value, path: &Path<'_>, errors: &mut Error
     }
 }
 
-/// Controller and parameters of an IngressClass; the controller never changes.
+/// Controller and parameters of an `IngressClass`; the controller never changes.
 pub(crate) fn validate_ingress_class(class: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     let path = root.field("spec");
@@ -230,15 +230,14 @@ pub(crate) fn validate_ingress_class(class: &Value, old: Option<&Value>, errors:
 
 /// `acme.io/foo`.
 fn domain_path(errors: &mut Errors, value: &str, path: &Path<'_>) {
-    match value
+    if let Some((domain, _)) = value
         .split_once('/')
         .filter(|(domain, rest)| !domain.is_empty() && !rest.is_empty())
     {
-        Some((domain, _)) => invalid(errors, path, domain, names::dns_subdomain(domain)),
-        None => {
-            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-            errors.push(FieldError::invalid(path, &json!(value), detail));
-        }
+        invalid(errors, path, domain, names::dns_subdomain(domain));
+    } else {
+        let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+        errors.push(FieldError::invalid(path, &json!(value), detail));
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn validate_role(role: &Value, errors: &mut Errors) {
     }
 }
 
-/// Rules and aggregation of a ClusterRole.
+/// Rules and aggregation of a `ClusterRole`.
 pub(crate) fn validate_cluster_role(role: &Value, errors: &mut Errors) {
     let root = Path::root();
     for (index, rule) in list(role, "rules").iter().enumerate() {

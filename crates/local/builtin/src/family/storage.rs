@@ -44,7 +44,7 @@ pub(crate) fn prepare_volume(volume: &mut Value) {
     }
 }
 
-/// Reclaiming and binding of a StorageClass.
+/// Reclaiming and binding of a `StorageClass`.
 pub(crate) fn class_defaults(class: &mut Value) {
     default(class, "reclaimPolicy", "Delete");
     default(class, "volumeBindingMode", "Immediate");
@@ -239,7 +239,7 @@ fn volume_sources(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-/// Provisioner, parameters and policies of a StorageClass, none of which change.
+/// Provisioner, parameters and policies of a `StorageClass`, none of which change.
 pub(crate) fn validate_class(class: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     let provisioner = text(class, "provisioner");
@@ -285,9 +285,10 @@ pub(crate) fn validate_attachment(attachment: &Value, old: Option<&Value>, error
     let inline = !source["inlineVolumeSpec"].is_null();
     if by_name == inline {
         let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
-        errors.push(match by_name {
-            true => FieldError::forbidden(&path.field("source"), detail),
-            false => FieldError::required(&path.field("source"), detail),
+        errors.push(if by_name {
+            FieldError::forbidden(&path.field("source"), detail)
+        } else {
+            FieldError::required(&path.field("source"), detail)
         });
     }
     subdomain(errors, text(spec, "nodeName"), &path.field("nodeName"));

@@ -29,14 +29,14 @@ pub(crate) fn deployment_defaults(deployment: &mut Value) {
     template(spec);
 }
 
-/// Replicas of a ReplicaSet.
+/// Replicas of a `ReplicaSet`.
 pub(crate) fn replica_set_defaults(set: &mut Value) {
     let Some(spec) = existing(set, "spec") else { return };
     default(spec, "replicas", 1);
     template(spec);
 }
 
-/// Strategy and history of a DaemonSet.
+/// Strategy and history of a `DaemonSet`.
 pub(crate) fn daemon_set_defaults(set: &mut Value) {
     let Some(spec) = existing(set, "spec") else { return };
     default(spec, "revisionHistoryLimit", 10);
@@ -46,7 +46,7 @@ pub(crate) fn daemon_set_defaults(set: &mut Value) {
     template(spec);
 }
 
-/// Policies, strategy and claims of a StatefulSet.
+/// Policies, strategy and claims of a `StatefulSet`.
 pub(crate) fn stateful_set_defaults(set: &mut Value) {
     let Some(spec) = existing(set, "spec") else { return };
     default(spec, "replicas", 1);
@@ -94,7 +94,7 @@ fn template(spec: &mut Value) {
     }
 }
 
-/// A DaemonSet counts its templates in an annotation.
+/// A `DaemonSet` counts its templates in an annotation.
 pub(crate) fn prepare_daemon_set(set: &mut Value) {
     set_template_generation(set, 1);
 }
@@ -251,7 +251,7 @@ fn is_nothing(count: &Value) -> bool {
             .is_some_and(|percent| percent.trim_end_matches('%').bytes().all(|b| b == b'0'))
 }
 
-/// Replicas, selector and template of a ReplicaSet; its selector never changes.
+/// Replicas, selector and template of a `ReplicaSet`; its selector never changes.
 pub(crate) fn validate_replica_set(set: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     let path = root.field("spec");
@@ -265,7 +265,7 @@ pub(crate) fn validate_replica_set(set: &Value, old: Option<&Value>, errors: &mu
     }
 }
 
-/// Selector, template and strategy of a DaemonSet; its selector never changes.
+/// Selector, template and strategy of a `DaemonSet`; its selector never changes.
 pub(crate) fn validate_daemon_set(set: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     let path = root.field("spec");
@@ -301,7 +301,7 @@ pub(crate) fn validate_daemon_set(set: &Value, old: Option<&Value>, errors: &mut
     }
 }
 
-/// Fields of a StatefulSet that may change.
+/// Fields of a `StatefulSet` that may change.
 const CHANGING: &[&str] = &[
     "replicas",
     "template",
@@ -312,7 +312,7 @@ const CHANGING: &[&str] = &[
     "persistentVolumeClaimRetentionPolicy",
 ];
 
-/// Policies, selector and template of a StatefulSet; most of its spec never changes.
+/// Policies, selector and template of a `StatefulSet`; most of its spec never changes.
 pub(crate) fn validate_stateful_set(set: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     let path = root.field("spec");

@@ -161,10 +161,10 @@ fn volume_defaults(volume: &mut Value) {
     if let Some(projected) = existing(volume, "projected") {
         list_mut(projected, "sources").iter_mut().for_each(projection_defaults);
     }
-    if let Some(claim) = existing(volume, "ephemeral").and_then(|e| existing(e, "volumeClaimTemplate")) {
-        if let Some(spec) = existing(claim, "spec") {
-            default(spec, "volumeMode", "Filesystem");
-        }
+    if let Some(claim) = existing(volume, "ephemeral").and_then(|e| existing(e, "volumeClaimTemplate"))
+        && let Some(spec) = existing(claim, "spec")
+    {
+        default(spec, "volumeMode", "Filesystem");
     }
     for (source, field, value) in [
         ("iscsi", "iscsiInterface", "default"),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::quantity::Quantity;
 use crate::value::{entries, flag_at, list, number, text, text_at};
 
-/// Cells of a RoleBinding or ClusterRoleBinding.
+/// Cells of a `RoleBinding` or `ClusterRoleBinding`.
 pub(crate) fn binding(binding: &Value, name: Value, age: Value) -> Vec<Value> {
     let role = format!(
         "{}/{}",
@@ -32,7 +32,7 @@ pub(crate) fn binding(binding: &Value, name: Value, age: Value) -> Vec<Value> {
     ]
 }
 
-/// Cells of a ResourceQuota.
+/// Cells of a `ResourceQuota`.
 pub(crate) fn quota(quota: &Value, name: Value, age: Value) -> Vec<Value> {
     let status = &quota["status"];
     let amount = |value: &Value| Quantity::from_value(value).map_or_else(|| "0".to_owned(), |q| q.canonical());
@@ -49,7 +49,7 @@ pub(crate) fn quota(quota: &Value, name: Value, age: Value) -> Vec<Value> {
     vec![name, json!(requests.join(", ")), json!(limits.join(", ")), age]
 }
 
-/// Cells of a PriorityClass.
+/// Cells of a `PriorityClass`.
 pub(crate) fn priority(class: &Value, name: Value, age: Value) -> Vec<Value> {
     vec![
         name,

@@ -25,9 +25,9 @@ pub use duration::{age, human_duration};
 pub struct Column {
     /// The heading.
     pub name: String,
-    /// OpenAPI type, as `string`.
+    /// `OpenAPI` type, as `string`.
     pub type_: String,
-    /// OpenAPI format, as `name`.
+    /// `OpenAPI` format, as `name`.
     pub format: String,
     /// What stands in the column.
     pub description: String,

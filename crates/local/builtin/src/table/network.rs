@@ -90,7 +90,7 @@ pub(crate) fn endpoints(endpoints: &Value) -> String {
     first_three(&shown, shown.len())
 }
 
-/// Cells of an EndpointSlice.
+/// Cells of an `EndpointSlice`.
 pub(crate) fn slice(slice: &Value, name: Value, age: Value) -> Vec<Value> {
     let port = |port: &Value| match number(port, "port") {
         Some(number) => number.to_string(),
@@ -151,7 +151,7 @@ fn hosts(spec: &Value) -> String {
     first_three(&named[..shown], if more { rules.len() } else { shown })
 }
 
-/// Cells of an IngressClass.
+/// Cells of an `IngressClass`.
 pub(crate) fn ingress_class(class: &Value, age: Value) -> Vec<Value> {
     let parameters = &class["spec"]["parameters"];
     let shown = if parameters.is_null() {

@@ -179,26 +179,26 @@ fn readiness_gates(pod: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn reason(status: Value) -> String {
+    fn reason(status: &Value) -> String {
         summarize(&json!({"spec": {"containers": [{}], "initContainers": [{}, {}]}, "status": status})).reason
     }
 
     #[test]
     fn the_status_names_what_holds_the_pod_up() {
-        assert_eq!(reason(json!({"phase": "Pending"})), "Pending");
+        assert_eq!(reason(&json!({"phase": "Pending"})), "Pending");
         let pulling = json!({"state": {"waiting": {"reason": "ImagePullBackOff"}}});
         assert_eq!(
-            reason(json!({"phase": "Pending", "containerStatuses": [pulling]})),
+            reason(&json!({"phase": "Pending", "containerStatuses": [pulling]})),
             "ImagePullBackOff"
         );
         let init = json!([{"state": {"terminated": {"exitCode": 0}}}, {"state": {"running": {}}}]);
         assert_eq!(
-            reason(json!({"phase": "Pending", "initContainerStatuses": init})),
+            reason(&json!({"phase": "Pending", "initContainerStatuses": init})),
             "Init:1/2"
         );
         let killed = json!([{"state": {"terminated": {"exitCode": 137, "signal": 9}}}]);
         assert_eq!(
-            reason(json!({"phase": "Failed", "containerStatuses": killed})),
+            reason(&json!({"phase": "Failed", "containerStatuses": killed})),
             "Signal:9"
         );
     }

@@ -48,7 +48,7 @@ fn or_unset<'a>(spec: &'a Value, field: &str) -> &'a str {
     spec.get(field).and_then(Value::as_str).unwrap_or("<unset>")
 }
 
-/// Cells of a PersistentVolumeClaim.
+/// Cells of a `PersistentVolumeClaim`.
 pub(crate) fn claim(claim: &Value, name: Value, age: Value) -> Vec<Value> {
     let spec = &claim["spec"];
     let volume = text(spec, "volumeName");
@@ -73,7 +73,7 @@ pub(crate) fn claim(claim: &Value, name: Value, age: Value) -> Vec<Value> {
     ]
 }
 
-/// Cells of a PersistentVolume.
+/// Cells of a `PersistentVolume`.
 pub(crate) fn volume(volume: &Value, name: Value, age: Value) -> Vec<Value> {
     let spec = &volume["spec"];
     let claim = match &spec["claimRef"] {
@@ -95,7 +95,7 @@ pub(crate) fn volume(volume: &Value, name: Value, age: Value) -> Vec<Value> {
     ]
 }
 
-/// Cells of a StorageClass.
+/// Cells of a `StorageClass`.
 pub(crate) fn class(class: &Value, age: Value) -> Vec<Value> {
     let beta = "storageclass.beta.kubernetes.io/is-default-class";
     let stable = "storageclass.kubernetes.io/is-default-class";
@@ -114,7 +114,7 @@ pub(crate) fn class(class: &Value, age: Value) -> Vec<Value> {
     ]
 }
 
-/// Cells of a VolumeAttachment.
+/// Cells of a `VolumeAttachment`.
 pub(crate) fn attachment(attachment: &Value, name: Value, age: Value) -> Vec<Value> {
     let spec = &attachment["spec"];
     vec![
@@ -127,7 +127,7 @@ pub(crate) fn attachment(attachment: &Value, name: Value, age: Value) -> Vec<Val
     ]
 }
 
-/// Cells of a CSIDriver.
+/// Cells of a `CSIDriver`.
 pub(crate) fn driver(driver: &Value, name: Value, age: Value) -> Vec<Value> {
     let spec = &driver["spec"];
     let audiences: Vec<&str> = list(spec, "tokenRequests")

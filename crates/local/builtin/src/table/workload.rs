@@ -41,7 +41,7 @@ pub(crate) fn deployment(object: &Value, name: Value, age: Value) -> Vec<Value> 
     vec![name, ready_of(object), updated, available, age, names, images, selector]
 }
 
-/// Cells of a ReplicaSet.
+/// Cells of a `ReplicaSet`.
 pub(crate) fn replica_set(object: &Value, name: Value, age: Value) -> Vec<Value> {
     let [names, images] = containers(&object["spec"]["template"]);
     let desired = count(object, "/spec/replicas");
@@ -51,13 +51,13 @@ pub(crate) fn replica_set(object: &Value, name: Value, age: Value) -> Vec<Value>
     vec![name, desired, current, ready, age, names, images, selector]
 }
 
-/// Cells of a StatefulSet.
+/// Cells of a `StatefulSet`.
 pub(crate) fn stateful_set(object: &Value, name: Value, age: Value) -> Vec<Value> {
     let [names, images] = containers(&object["spec"]["template"]);
     vec![name, ready_of(object), age, names, images]
 }
 
-/// Cells of a DaemonSet.
+/// Cells of a `DaemonSet`.
 pub(crate) fn daemon_set(object: &Value, name: Value, age: Value) -> Vec<Value> {
     let [names, images] = containers(&object["spec"]["template"]);
     let status = |field: &str| count(&object["status"], field);
@@ -76,7 +76,7 @@ pub(crate) fn daemon_set(object: &Value, name: Value, age: Value) -> Vec<Value> 
     ]
 }
 
-/// Cells of a ControllerRevision.
+/// Cells of a `ControllerRevision`.
 pub(crate) fn revision(object: &Value, name: Value, age: Value) -> Vec<Value> {
     let owners = list_at(object, "/metadata/ownerReferences");
     let controller = owners
@@ -154,7 +154,7 @@ fn job_duration(object: &Value, now: Timestamp) -> String {
     }
 }
 
-/// Cells of a CronJob.
+/// Cells of a `CronJob`.
 pub(crate) fn cron_job(object: &Value, name: Value, age_cell: Value, now: Timestamp) -> Vec<Value> {
     let spec = &object["spec"];
     let [names, images] = containers(&spec["jobTemplate"]["spec"]["template"]);
@@ -181,7 +181,7 @@ pub(crate) fn cron_job(object: &Value, name: Value, age_cell: Value, now: Timest
     ]
 }
 
-/// Cells of a PodDisruptionBudget.
+/// Cells of a `PodDisruptionBudget`.
 pub(crate) fn budget(object: &Value, name: Value, age: Value) -> Vec<Value> {
     let limit = |field: &str| match &object["spec"][field] {
         Value::Null => json!("N/A"),
@@ -197,7 +197,7 @@ pub(crate) fn budget(object: &Value, name: Value, age: Value) -> Vec<Value> {
     ]
 }
 
-/// Cells of a HorizontalPodAutoscaler.
+/// Cells of a `HorizontalPodAutoscaler`.
 pub(crate) fn autoscaler(object: &Value, name: Value, age: Value) -> Vec<Value> {
     let spec = &object["spec"];
     let target = format!(

@@ -1,1 +1,205 @@
-//! placeholder
+//! An embedded Kubernetes API server: what controllers and `kubectl` rely on, in one process, on one file or none.
+//!
+//! A request goes HTTP → [`ApiService`] → what it asks for → the resource's strategy (defaults, checks, ownership) →
+//! the [`store`]'s writer → journal, and only then to readers and watchers.
+
+mod answer;
+mod api;
+mod call;
+mod controllers;
+mod credentials;
+mod decode;
+pub mod encode;
+mod jsonpath;
+mod negotiate;
+mod object;
+mod openapi;
+mod registry;
+mod request;
+mod selector;
+mod server;
+mod service;
+pub mod status;
+pub mod store;
+mod strategy;
+mod table;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+pub use api::{Clock, Limits};
+pub use credentials::CredentialsError;
+pub use server::{RunningServer, StartError};
+pub use service::{ApiBody, ApiService};
+
+use api::Api;
+use credentials::Credentials;
+use store::{Change, Expect, HistoryLimits, Journal, MemoryJournal, SqliteJournal, Store, Write};
+
+/// Namespaces that are always there.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// How a server is set up.
+#[derive(Clone)]
+pub struct Config {
+    /// Where the data file, the certificates and the kubeconfig are kept; `None` keeps everything in memory.
+    pub data_dir: Option<PathBuf>,
+    /// Tells the time.
+    pub clock: Clock,
+    /// What clients may ask for at most.
+    pub limits: Limits,
+    /// How much history is kept for watches.
+    pub history: HistoryLimits,
+    /// Makes uids and generated names repeatable.
+    pub seed: Option<u64>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data_dir: None,
+            clock: Arc::new(jiff::Timestamp::now),
+            limits: Limits::default(),
+            history: HistoryLimits::default(),
+            seed: None,
+        }
+    }
+}
+
+/// A server: a store, its registry and its controllers. It ends when the last clone is dropped.
+#[derive(Clone)]
+pub struct ApiServer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    api: Arc<Api>,
+    data_dir: Option<PathBuf>,
+    stop: Arc<watch::Sender<bool>>,
+    controllers: Vec<JoinHandle<()>>,
+}
+
+impl ApiServer {
+    /// Opens the data and starts the controllers. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// A data file that is not ours, newer, damaged or in use is refused and left as it is.
+    pub async fn open(config: Config) -> Result<Self, StartError> {
+        let journal: Box<dyn Journal> = match &config.data_dir {
+            None => Box::new(MemoryJournal),
+            Some(directory) => {
+                credentials::private_directory(directory)?;
+                Box::new(open_file(directory.join("portolan.sqlite"))?)
+            }
+        };
+        let store = Store::open(journal, config.history)?;
+        let api = Arc::new(Api::new(store, config.clock, config.limits, config.seed));
+        bootstrap(&api).await;
+        controllers::definitions::serve_established(&api);
+        let controllers = controllers::start(&api);
+        let stop = Arc::new(watch::channel(false).0);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                api,
+                data_dir: config.data_dir,
+                stop,
+                controllers,
+            }),
+        })
+    }
+
+    /// The server for clients in this process; they need no token.
+    pub fn service(&self) -> ApiService {
+        ApiService::new(self.inner.api.clone(), None, self.inner.stop.subscribe())
+    }
+
+    /// The store behind it.
+    pub fn store(&self) -> &Store {
+        &self.inner.api.store
+    }
+
+    /// Listens with TLS; clients need the token.
+    pub async fn serve(self, address: SocketAddr) -> Result<RunningServer, StartError> {
+        let token = || format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
+        let credentials = match &self.inner.data_dir {
+            Some(directory) => Credentials::load_or_generate(directory, token)?,
+            None => Credentials::generate(token())?,
+        };
+        let service = ApiService::new(
+            self.inner.api.clone(),
+            Some(credentials.token.clone()),
+            self.inner.stop.subscribe(),
+        );
+        let data_dir = self.inner.data_dir.clone();
+        RunningServer::start(self, service, credentials, address, data_dir).await
+    }
+
+    fn stop_sender(&self) -> Arc<watch::Sender<bool>> {
+        self.inner.stop.clone()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        for controller in &self.controllers {
+            controller.abort();
+        }
+    }
+}
+
+/// Opens a data file that only its owner reads.
+fn open_file(path: PathBuf) -> Result<SqliteJournal, StartError> {
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+    let io = |source| store::JournalError::Io {
+        step: "opening the data file",
+        source,
+    };
+    if path.exists() {
+        let journal = SqliteJournal::open(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(io)?;
+        return Ok(journal);
+    }
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(io)?;
+    Ok(SqliteJournal::open(&path)?)
+}
+
+/// Makes the namespaces that are always there.
+async fn bootstrap(api: &Arc<Api>) {
+    let registry = api.registry();
+    let Some(namespaces) = registry.find("", "v1", "namespaces") else {
+        return;
+    };
+    for name in NAMESPACES {
+        let key = namespaces.key("", name);
+        if api.store.get(&key).is_some() {
+            continue;
+        }
+        let object = json!({
+            "metadata": {
+                "name": name, "uid": api.new_uid(), "creationTimestamp": api.now(),
+                "labels": {"kubernetes.io/metadata.name": name},
+            },
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        });
+        let write = Write {
+            key,
+            expect: Expect::Absent,
+            change: Change::Put(encode::body_of(object)),
+        };
+        if let Err(error) = api.store.write(write).await {
+            tracing::warn!(name, %error, "Could not make a namespace");
+        }
+    }
+}

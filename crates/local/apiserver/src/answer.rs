@@ -1,0 +1,142 @@
+//! What goes back to the client.
+
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use http::StatusCode;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::negotiate::{Accepted, Format, Shape};
+use crate::registry::Resource;
+use crate::request::Query;
+use crate::table::{self, Include};
+
+/// An answer before it becomes HTTP.
+pub(crate) struct Answer {
+    pub(crate) code: StatusCode,
+    pub(crate) content_type: &'static str,
+    pub(crate) body: Content,
+    pub(crate) warnings: Vec<String>,
+    /// `ETag`, for documents that clients keep.
+    pub(crate) etag: Option<String>,
+}
+
+/// An answer's body.
+pub(crate) enum Content {
+    Full(Bytes),
+    Stream(BoxStream<'static, Bytes>),
+}
+
+impl Answer {
+    fn new(code: StatusCode, content_type: &'static str, body: Content) -> Self {
+        Self {
+            code,
+            content_type,
+            body,
+            warnings: Vec::new(),
+            etag: None,
+        }
+    }
+
+    /// JSON text that is ready.
+    pub(crate) fn json(code: StatusCode, text: Vec<u8>) -> Self {
+        Self::new(code, Format::Json.media_type(), Content::Full(Bytes::from(text)))
+    }
+
+    /// Plain text.
+    pub(crate) fn text(code: StatusCode, text: impl Into<String>) -> Self {
+        Self::new(
+            code,
+            "text/plain; charset=utf-8",
+            Content::Full(Bytes::from(text.into())),
+        )
+    }
+
+    /// A stream of JSON lines.
+    pub(crate) fn stream(lines: BoxStream<'static, Bytes>) -> Self {
+        Self::new(StatusCode::OK, Format::Json.media_type(), Content::Stream(lines))
+    }
+
+    /// Any value, in the client's format.
+    pub(crate) fn value(code: StatusCode, value: &Value, accepted: Accepted) -> Self {
+        let text = match accepted.format {
+            Format::Json => {
+                let mut text = serde_json::to_vec(value).expect("JSON values are written to memory");
+                text.push(b'\n');
+                text
+            }
+            Format::Yaml => serde_saphyr::to_string(value).unwrap_or_default().into_bytes(),
+        };
+        Self::new(code, accepted.format.media_type(), Content::Full(Bytes::from(text)))
+    }
+
+    /// One object, in the client's shape and format.
+    pub(crate) fn object(
+        code: StatusCode,
+        resource: &Resource,
+        object: &Value,
+        accepted: Accepted,
+        query: &Query,
+        now: Timestamp,
+    ) -> Self {
+        let shaped = match accepted.shape {
+            Shape::Object | Shape::Discovery => return Self::value(code, object, accepted),
+            Shape::Partial => partial(object),
+            Shape::Table => {
+                let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+                table::table(
+                    resource,
+                    std::slice::from_ref(object),
+                    metadata,
+                    Include::of(query),
+                    now,
+                )
+            }
+        };
+        Self::value(code, &shaped, accepted)
+    }
+
+    /// A list of objects, in the client's shape and format.
+    pub(crate) fn list(
+        resource: &Resource,
+        objects: &[Value],
+        metadata: Value,
+        accepted: Accepted,
+        query: &Query,
+        now: Timestamp,
+    ) -> Self {
+        let shaped = match accepted.shape {
+            Shape::Object | Shape::Discovery => json!({
+                "kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": metadata,
+                "items": listed(resource, objects),
+            }),
+            Shape::Partial => json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+                "items": objects.iter().map(partial_item).collect::<Vec<_>>(),
+            }),
+            Shape::Table => table::table(resource, objects, metadata, Include::of(query), now),
+        };
+        Self::value(StatusCode::OK, &shaped, accepted)
+    }
+}
+
+/// Items as lists hold them: built-in kinds leave their type out.
+fn listed(resource: &Resource, objects: &[Value]) -> Vec<Value> {
+    let mut items = objects.to_vec();
+    if resource.builtin_kind().is_some() {
+        for fields in items.iter_mut().filter_map(Value::as_object_mut) {
+            fields.remove("kind");
+            fields.remove("apiVersion");
+        }
+    }
+    items
+}
+
+/// An object's metadata alone.
+pub(crate) fn partial(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+}
+
+fn partial_item(object: &Value) -> Value {
+    json!({"metadata": object["metadata"]})
+}

@@ -1,0 +1,125 @@
+//! What every request shares: the store, the registry, the clock, the limits.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, RwLock};
+
+use jiff::Timestamp;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde_json::Value;
+
+use crate::encode::{self, TypeMeta};
+use crate::registry::{Registry, Resource};
+use crate::store::{Store, Stored};
+
+/// Tells the time; tests bring their own.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// What a client may ask for at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// Watches open at once.
+    pub watches: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 3 << 20,
+            watches: 4096,
+        }
+    }
+}
+
+pub(crate) struct Api {
+    pub(crate) store: Store,
+    registry: RwLock<Arc<Registry>>,
+    pub(crate) clock: Clock,
+    pub(crate) limits: Limits,
+    random: Mutex<StdRng>,
+    pub(crate) open_watches: AtomicUsize,
+}
+
+impl Api {
+    pub(crate) fn new(store: Store, clock: Clock, limits: Limits, seed: Option<u64>) -> Self {
+        let random = seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
+        Self {
+            store,
+            registry: RwLock::new(Arc::new(Registry::new())),
+            clock,
+            limits,
+            random: Mutex::new(random),
+            open_watches: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        self.registry
+            .read()
+            .expect("nothing panics while the registry is swapped")
+            .clone()
+    }
+
+    /// Serves a CRD's resources from now on; none takes them away.
+    pub(crate) fn serve_custom(&self, definition: &str, resources: Vec<Arc<Resource>>) {
+        let mut registry = self
+            .registry
+            .write()
+            .expect("nothing panics while the registry is swapped");
+        *registry = Arc::new(registry.with_custom(definition, resources));
+    }
+
+    /// The time as objects carry it, in whole seconds.
+    pub(crate) fn now(&self) -> String {
+        timestamp((self.clock)())
+    }
+
+    pub(crate) fn new_uid(&self) -> String {
+        let bytes: u128 = self.random.lock().expect("nothing panics while drawing").random();
+        uuid::Builder::from_random_bytes(bytes.to_be_bytes())
+            .into_uuid()
+            .to_string()
+    }
+
+    /// The five characters after `generateName`: no vowels, so no words.
+    pub(crate) fn name_suffix(&self) -> String {
+        const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        let mut random = self.random.lock().expect("nothing panics while drawing");
+        (0..5)
+            .map(|_| char::from(ALPHABET[random.random_range(0..ALPHABET.len())]))
+            .collect()
+    }
+
+    /// A stored object as this resource shows it.
+    pub(crate) fn object(&self, resource: &Resource, stored: &Stored) -> Value {
+        let object = encode::object_of(stored, &resource.type_meta());
+        if resource.is_verbatim() {
+            object
+        } else {
+            resource.show(object)
+        }
+    }
+}
+
+/// RFC 3339 in whole seconds.
+pub(crate) fn timestamp(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
+}
+
+/// Writes a stored object's text as this resource shows it.
+pub(crate) fn write_shown(out: &mut Vec<u8>, resource: &Resource, stored: &Stored, type_meta: Option<&TypeMeta>) {
+    if resource.is_verbatim() {
+        encode::write_object(out, stored, type_meta);
+        return;
+    }
+    let mut object = resource.show(encode::object_of(stored, &resource.type_meta()));
+    if type_meta.is_none()
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.remove("kind");
+        fields.remove("apiVersion");
+    }
+    serde_json::to_writer(out, &object).expect("JSON values are written to memory");
+}

@@ -1,0 +1,129 @@
+//! A request's body → an object of the resource.
+
+use serde_json::{Value, json};
+
+use super::Call;
+use super::options::FieldValidation;
+use crate::decode::{self, Decoded};
+use crate::object;
+use crate::status::ApiError;
+
+impl Call {
+    /// The object in the body: decoded, of the right kind, without unknown fields, with defaults.
+    pub(super) fn object_from_body(&mut self, validation: FieldValidation) -> Result<Value, ApiError> {
+        let format = decode::body_format(&self.content_type)?;
+        let decoded = decode::decode(&self.body, format).map_err(|error| self.unreadable(&error))?;
+        let value = self.typed(decoded.value)?;
+        let (value, complaints) = self.read_object(Decoded { value, ..decoded }, validation)?;
+        self.warnings.extend(complaints);
+        Ok(value)
+    }
+
+    fn unreadable(&self, error: &str) -> ApiError {
+        let kind = &self.resource.kind;
+        ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {error}"
+        ))
+    }
+
+    /// Checks `kind` and `apiVersion`, and fills them in where a built-in kind may leave them out.
+    pub(super) fn typed(&self, mut value: Value) -> Result<Value, ApiError> {
+        let Some(fields) = value.as_object_mut() else {
+            return Err(self.unreadable("json: cannot unmarshal into Go value of type struct"));
+        };
+        let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (kind, api_version) = (text("kind"), text("apiVersion"));
+        let expected = self.resource.api_version();
+        if self.resource.custom().is_some() {
+            if kind.is_empty() {
+                return Err(ApiError::bad_request(format!(
+                    "Object 'Kind' is missing in '{}'",
+                    shown(&value)
+                )));
+            }
+            if api_version.is_empty() {
+                return Err(ApiError::bad_request(format!(
+                    "Object 'apiVersion' is missing in '{}'",
+                    shown(&value)
+                )));
+            }
+        }
+        if !api_version.is_empty() && api_version != expected {
+            return Err(ApiError::bad_request(format!(
+                "the API version in the data ({api_version}) does not match the expected API version ({expected})"
+            )));
+        }
+        if !kind.is_empty() && kind != self.resource.kind {
+            return Err(ApiError::bad_request(format!(
+                "{kind} in version {:?} cannot be handled as a {}: converting ({kind}) to ({}): unknown conversion",
+                self.resource.version, self.resource.kind, self.resource.kind
+            )));
+        }
+        fields.insert("kind".to_owned(), json!(self.resource.kind));
+        fields.insert("apiVersion".to_owned(), json!(expected));
+        Ok(value)
+    }
+
+    /// Drops unknown fields and fills in defaults; answers what to warn of.
+    pub(super) fn read_object(
+        &self,
+        decoded: Decoded,
+        validation: FieldValidation,
+    ) -> Result<(Value, Vec<String>), ApiError> {
+        let Decoded { mut value, duplicates } = decoded;
+        let unknown = self
+            .resource
+            .read(&mut value)
+            .map_err(|error| self.cannot_handle(&error))?;
+        let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
+        let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
+        let mut complaints: Vec<String> = duplicates.chain(unknown).collect();
+        match validation {
+            FieldValidation::Ignore => complaints.clear(),
+            FieldValidation::Strict if !complaints.is_empty() => {
+                return Err(self.cannot_handle(&format!("strict decoding error: {}", complaints.join(", "))));
+            }
+            FieldValidation::Warn | FieldValidation::Strict => {}
+        }
+        self.resource.default(&mut value);
+        Ok((value, complaints))
+    }
+
+    pub(super) fn cannot_handle(&self, error: &str) -> ApiError {
+        let (kind, version) = (&self.resource.kind, &self.resource.version);
+        ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
+        ))
+    }
+
+    /// Checks the body's namespace and name against the path, and fills them in where the body leaves them out.
+    pub(super) fn place(&self, value: &mut Value, named: bool) -> Result<(), ApiError> {
+        let given = object::namespace(value);
+        if self.resource.namespaced {
+            if !given.is_empty() && given != self.target.namespace {
+                return Err(ApiError::bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request",
+                ));
+            }
+            let namespace = json!(self.target.namespace);
+            object::set_meta(value, "namespace", Some(namespace));
+        }
+        if named {
+            let given = object::name(value);
+            if !given.is_empty() && given != self.target.name {
+                return Err(ApiError::bad_request(format!(
+                    "the name of the object ({given}) does not match the name on the URL ({})",
+                    self.target.name
+                )));
+            }
+            if given.is_empty() {
+                return Err(ApiError::bad_request("name must be provided".to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shown(value: &Value) -> String {
+    value.to_string()
+}

@@ -1,0 +1,171 @@
+//! One request for a resource: its verbs, and what they share.
+
+mod create;
+mod delete;
+mod input;
+mod list;
+mod options;
+mod patch;
+mod read;
+mod scale;
+mod update;
+mod watch;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use serde_json::Value;
+
+pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
+pub(crate) use update::Outcome;
+
+use crate::answer::Answer;
+use crate::api::Api;
+use crate::negotiate::{self, Accepted, Shape};
+use crate::registry::{Registry, Resource};
+use crate::request::{Query, Target};
+use crate::status::ApiError;
+use crate::strategy::Part;
+
+/// A request for a resource, with everything that its verb needs.
+pub(crate) struct Call {
+    pub(crate) api: Arc<Api>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) target: Target,
+    pub(crate) query: Query,
+    pub(crate) accepted: Accepted,
+    pub(crate) content_type: String,
+    pub(crate) user_agent: String,
+    pub(crate) body: Bytes,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A request as it came in.
+pub(crate) struct Incoming {
+    pub(crate) method: Method,
+    pub(crate) query: String,
+    pub(crate) accept: String,
+    pub(crate) content_type: String,
+    pub(crate) user_agent: String,
+    pub(crate) body: Bytes,
+}
+
+impl Call {
+    /// Finds the resource and reads the headers.
+    pub(crate) fn new(api: Arc<Api>, target: Target, incoming: Incoming) -> Result<Self, ApiError> {
+        let registry = api.registry();
+        let Some(resource) = registry.find(&target.group, &target.version, &target.plural).cloned() else {
+            return Err(unknown_resource(&registry, &target));
+        };
+        let placed = resource.namespaced || target.namespace.is_empty();
+        if !resource.serves(&target.subresource) || !placed {
+            return Err(unknown_resource(&registry, &target));
+        }
+        let accepted = negotiate::accept(&incoming.accept, &[Shape::Table, Shape::Partial])?;
+        let warnings = resource.warning().map(str::to_owned).into_iter().collect();
+        Ok(Self {
+            api,
+            registry,
+            resource,
+            target,
+            query: Query::parse(&incoming.query),
+            accepted,
+            content_type: incoming.content_type,
+            user_agent: incoming.user_agent,
+            body: incoming.body,
+            warnings,
+        })
+    }
+
+    /// A call of the server's own controllers.
+    pub(crate) fn internal(api: Arc<Api>, resource: Arc<Resource>, target: Target) -> Self {
+        Self {
+            registry: api.registry(),
+            api,
+            resource,
+            target,
+            query: Query::default(),
+            accepted: negotiate::PLAIN,
+            content_type: String::new(),
+            user_agent: "portolan-apiserver".to_owned(),
+            body: Bytes::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Runs the verb that the method and path mean.
+    pub(crate) async fn run(mut self, method: &Method) -> Result<Answer, (ApiError, Vec<String>)> {
+        let result = self.dispatch(method).await;
+        match result {
+            Ok(mut answer) => {
+                answer.warnings = self.warnings;
+                Ok(answer)
+            }
+            Err(error) => Err((error, self.warnings)),
+        }
+    }
+
+    async fn dispatch(&mut self, method: &Method) -> Result<Answer, ApiError> {
+        let named = !self.target.name.is_empty();
+        let method = if *method == Method::HEAD { &Method::GET } else { method };
+        // A namespaced object without its namespace has no home.
+        if named && self.resource.namespaced && self.target.namespace.is_empty() {
+            return Err(unknown_resource(&self.registry, &self.target));
+        }
+        let subresource = self.target.subresource.clone();
+        match (method, named, subresource.as_str()) {
+            (&Method::GET, false, "") if self.wants_watch() => self.watch(),
+            (&Method::GET, true, "") if self.target.legacy_watch => self.watch(),
+            (&Method::GET, false, "") => self.list(),
+            (&Method::POST, false, "") if self.can_create() => self.create().await,
+            (&Method::DELETE, false, "") if self.resource.verbs.contains(&"deletecollection") => {
+                self.delete_collection().await
+            }
+            (&Method::GET, true, "" | "status") => self.get(),
+            (&Method::PUT, true, "") => self.replace(Part::Main).await,
+            (&Method::PATCH, true, "") => self.patch(Part::Main).await,
+            (&Method::DELETE, true, "") => self.delete().await,
+            (&Method::PUT, true, "status") => self.replace(Part::Status).await,
+            (&Method::PATCH, true, "status") => self.patch(Part::Status).await,
+            (&Method::PUT, true, "finalize") => self.replace(Part::Finalize).await,
+            (&Method::GET, true, "scale") => self.get_scale(),
+            (&Method::PUT, true, "scale") => self.put_scale().await,
+            (&Method::PATCH, true, "scale") => self.patch_scale().await,
+            _ => Err(ApiError::method_not_allowed()),
+        }
+    }
+
+    fn can_create(&self) -> bool {
+        self.resource.verbs.contains(&"create") && (!self.resource.namespaced || !self.target.namespace.is_empty())
+    }
+
+    fn wants_watch(&self) -> bool {
+        self.target.legacy_watch || self.query.flag("watch")
+    }
+
+    /// An answer that shows one object.
+    fn show(&self, code: StatusCode, object: &Value) -> Answer {
+        Answer::object(
+            code,
+            &self.resource,
+            object,
+            self.accepted,
+            &self.query,
+            (self.api.clock)(),
+        )
+    }
+}
+
+/// What a path below no resource answers.
+fn unknown_resource(registry: &Registry, target: &Target) -> ApiError {
+    if target.subresource.is_empty() && registry.find(&target.group, &target.version, &target.plural).is_none() {
+        return if registry.versions(&target.group).is_empty() || !registry.serves(&target.group, &target.version) {
+            ApiError::no_such_path()
+        } else {
+            ApiError::no_such_resource()
+        };
+    }
+    ApiError::no_such_resource()
+}

@@ -1,0 +1,208 @@
+//! `PATCH`: JSON patch, merge patch and server-side apply.
+
+use std::sync::Mutex;
+
+use http::StatusCode;
+use portolan_schema::{FieldError, Path};
+use portolan_ssa::{ApplyError, Force};
+use serde_json::{Value, json};
+
+use super::Call;
+use super::options::{FieldValidation, WriteOptions};
+use super::update::{Outcome, Unversioned, reset_fields};
+use crate::answer::Answer;
+use crate::decode::{self, BodyFormat, Decoded};
+use crate::object;
+use crate::status::{ApiError, Cause};
+use crate::strategy::Part;
+
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// The kinds of patch, by media type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PatchKind {
+    Json,
+    Merge,
+    Apply,
+}
+
+impl PatchKind {
+    fn of(content_type: &str) -> Result<Self, ApiError> {
+        match content_type.split(';').next().unwrap_or_default().trim() {
+            JSON_PATCH => Ok(Self::Json),
+            MERGE_PATCH => Ok(Self::Merge),
+            APPLY_PATCH => Ok(Self::Apply),
+            _ => Err(ApiError::unsupported_media_type(&[
+                JSON_PATCH,
+                MERGE_PATCH,
+                APPLY_PATCH,
+            ])),
+        }
+    }
+}
+
+/// A patch that was read.
+enum Edit {
+    Json(json_patch::Patch),
+    Merge(Value),
+}
+
+impl Call {
+    pub(super) async fn patch(&mut self, part: Part) -> Result<Answer, ApiError> {
+        let kind = PatchKind::of(&self.content_type)?;
+        let options = self.write_options("PatchOptions", kind == PatchKind::Apply)?;
+        if kind == PatchKind::Apply {
+            return self.apply(part, &options).await;
+        }
+        let edit = self.read_edit(kind)?;
+        let warnings = Mutex::new(Vec::new());
+        let intend = |live: &Value| {
+            let (new, complaints) = self.edited(live, &edit, options.field_validation)?;
+            *warnings.lock().expect("only assigned to") = complaints;
+            let mut new = new;
+            self.resource.admit_update(&mut new, live);
+            Ok(self.own_update(live, new, &options, &self.target.subresource))
+        };
+        let outcome = self.change(part, options.dry_run, Unversioned::Allowed, intend).await?;
+        self.warnings.extend(warnings.into_inner().unwrap_or_default());
+        Ok(self.show(StatusCode::OK, &outcome.into_object()))
+    }
+
+    fn read_edit(&self, kind: PatchKind) -> Result<Edit, ApiError> {
+        let decoded = decode::decode(&self.body, BodyFormat::Json)
+            .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}")))?;
+        match kind {
+            PatchKind::Json => serde_json::from_value(decoded.value)
+                .map(Edit::Json)
+                .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}"))),
+            PatchKind::Merge | PatchKind::Apply if decoded.value.is_object() => Ok(Edit::Merge(decoded.value)),
+            PatchKind::Merge | PatchKind::Apply => Err(ApiError::bad_request("Invalid JSON Patch")),
+        }
+    }
+
+    /// The live object after a patch, read anew as if a client had sent it.
+    fn edited(&self, live: &Value, edit: &Edit, validation: FieldValidation) -> Result<(Value, Vec<String>), ApiError> {
+        let mut value = live.clone();
+        match edit {
+            Edit::Json(patch) => json_patch::patch(&mut value, patch).map_err(|_| unapplicable())?,
+            Edit::Merge(patch) => json_patch::merge(&mut value, patch),
+        }
+        let value = self.reread(value)?;
+        let patched = value.to_string();
+        let decoded = Decoded {
+            value,
+            duplicates: Vec::new(),
+        };
+        let (mut value, complaints) = self
+            .read_object(decoded, validation)
+            .map_err(|e| refused_patch(&patched, &e, &self.cannot_handle("")))?;
+        self.place(&mut value, true)?;
+        Ok((value, complaints))
+    }
+
+    /// A patch may not make another kind of the object.
+    fn reread(&self, value: Value) -> Result<Value, ApiError> {
+        if !value.is_object() {
+            return Err(unapplicable());
+        }
+        self.typed(value)
+    }
+
+    async fn apply(&mut self, part: Part, options: &WriteOptions) -> Result<Answer, ApiError> {
+        let decoded = decode::decode(&self.body, BodyFormat::Yaml)
+            .map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
+        let config = decoded.value;
+        if !config.is_object() {
+            return Err(ApiError::bad_request(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal into Go value of type map[string]interface {}",
+            ));
+        }
+        let config = self.typed(config)?;
+        let force = if options.force { Force::Yes } else { Force::No };
+        let key = self.resource.key(&self.target.namespace, &self.target.name);
+        if self.api.store.get(&key).is_none() {
+            return self.create_by_apply(part, &config, force, options).await;
+        }
+        let intend = |live: &Value| self.applied(live, &config, force, options);
+        let outcome: Outcome = self.change(part, options.dry_run, Unversioned::Allowed, intend).await?;
+        Ok(self.show(StatusCode::OK, &outcome.into_object()))
+    }
+
+    async fn create_by_apply(
+        &self,
+        part: Part,
+        config: &Value,
+        force: Force,
+        options: &WriteOptions,
+    ) -> Result<Answer, ApiError> {
+        let name = &self.target.name;
+        if part != Part::Main {
+            return Err(ApiError::not_found(self.resource.about(name)));
+        }
+        let uid = object::meta_text(config, "uid");
+        if !uid.is_empty() {
+            let why =
+                format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+            return Err(ApiError::conflict(self.resource.about(name), &why));
+        }
+        self.check_namespace(name)?;
+        let empty = json!({
+            "apiVersion": self.resource.api_version(), "kind": self.resource.kind, "metadata": {},
+        });
+        let mut value = self.applied(&empty, config, force, options)?;
+        self.resource.admit_create(&mut value);
+        let created = self.insert(value, options.dry_run).await?;
+        Ok(self.show(StatusCode::CREATED, &created))
+    }
+
+    /// The live object after an apply.
+    fn applied(&self, live: &Value, config: &Value, force: Force, options: &WriteOptions) -> Result<Value, ApiError> {
+        let api_version = self.resource.api_version();
+        let (now, reset) = (self.api.now(), reset_fields(&self.resource, &self.target.subresource));
+        let context = portolan_ssa::Context {
+            manager: &options.manager,
+            api_version: &api_version,
+            subresource: &self.target.subresource,
+            now: &now,
+            schema: self.resource.cursor(),
+            reset,
+        };
+        let merged = portolan_ssa::apply(live, config, &context, force).map_err(|e| apply_error(&e))?;
+        let decoded = Decoded {
+            value: merged,
+            duplicates: Vec::new(),
+        };
+        let (mut value, _) = self.read_object(decoded, FieldValidation::Ignore)?;
+        self.place(&mut value, true)?;
+        Ok(value)
+    }
+}
+
+fn unapplicable() -> ApiError {
+    ApiError::unprocessable("the server rejected our request due to an error in our request")
+}
+
+/// What makes a patched object unreadable is said of the patch.
+fn refused_patch(patched: &str, error: &ApiError, opening: &ApiError) -> ApiError {
+    let detail = error.message.strip_prefix(&opening.message).unwrap_or(&error.message);
+    let root = Path::root();
+    let error = FieldError::invalid(&root.field("patch"), &json!(patched), detail);
+    ApiError::invalid("", "", "", &[error])
+}
+
+fn apply_error(error: &ApplyError) -> ApiError {
+    match error {
+        ApplyError::Conflicts(_) => {
+            let causes = error.causes().into_iter().map(|c| Cause {
+                reason: c.reason.to_owned(),
+                message: c.message,
+                field: c.field,
+            });
+            ApiError::apply_conflict(error.message(), causes.collect())
+        }
+        ApplyError::BadRequest(message) => ApiError::bad_request(message),
+        ApplyError::Invalid(message) => ApiError::unexpected(message),
+    }
+}

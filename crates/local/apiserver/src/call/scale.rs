@@ -1,0 +1,201 @@
+//! `/scale`: one number of an object, seen as an `autoscaling/v1` Scale.
+
+use std::sync::LazyLock;
+
+use http::StatusCode;
+use portolan_schema::Schema;
+use serde_json::{Value, json};
+
+use super::Call;
+use super::options::WriteOptions;
+use super::update::Unversioned;
+use crate::answer::Answer;
+use crate::decode;
+use crate::object;
+use crate::registry::Scale;
+use crate::status::ApiError;
+use crate::strategy::Part;
+
+impl Call {
+    pub(super) fn get_scale(&self) -> Result<Answer, ApiError> {
+        let scale = self.scale_of(&self.live()?)?;
+        Ok(Answer::value(StatusCode::OK, &scale, self.accepted))
+    }
+
+    pub(super) async fn put_scale(&mut self) -> Result<Answer, ApiError> {
+        let options = self.write_options("UpdateOptions", false)?;
+        let format = decode::body_format(&self.content_type)?;
+        let decoded = decode::decode(&self.body, format).map_err(ApiError::bad_request)?;
+        self.set_scale(&options, |_| Ok(decoded.value.clone())).await
+    }
+
+    pub(super) async fn patch_scale(&mut self) -> Result<Answer, ApiError> {
+        let options = self.write_options("PatchOptions", false)?;
+        let patch = decode::decode(&self.body, decode::BodyFormat::Json)
+            .map_err(ApiError::bad_request)?
+            .value;
+        let json = self.content_type.starts_with("application/json-patch+json");
+        let edit = |mut scale: Value| {
+            if json {
+                let patch: json_patch::Patch =
+                    serde_json::from_value(patch.clone()).map_err(|e| ApiError::bad_request(e.to_string()))?;
+                json_patch::patch(&mut scale, &patch).map_err(|e| ApiError::unprocessable(e.to_string()))?;
+            } else {
+                json_patch::merge(&mut scale, &patch);
+            }
+            Ok(scale)
+        };
+        self.set_scale(&options, edit).await
+    }
+
+    async fn set_scale(
+        &self,
+        options: &WriteOptions,
+        edit: impl Fn(Value) -> Result<Value, ApiError>,
+    ) -> Result<Answer, ApiError> {
+        let paths = self.scale_paths()?;
+        let intend = |live: &Value| {
+            let wanted = edit(self.scale_of(live)?)?;
+            check_scale(&wanted)?;
+            let mut new = live.clone();
+            let version = wanted["metadata"].get("resourceVersion").cloned();
+            object::set_meta(&mut new, "resourceVersion", version);
+            let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or(0);
+            object::set_at_path(&mut new, &paths.spec_replicas, json!(replicas));
+            let owners = self.scale_owners(live, &new, options, &paths);
+            object::set_meta(&mut new, "managedFields", Some(json!(owners)));
+            Ok(new)
+        };
+        let outcome = self
+            .change(Part::Main, options.dry_run, Unversioned::Allowed, intend)
+            .await?;
+        let scale = self.scale_of(&outcome.into_object())?;
+        Ok(Answer::value(StatusCode::OK, &scale, self.accepted))
+    }
+
+    /// Who owns the object's fields after its scale was written.
+    fn scale_owners(&self, live: &Value, new: &Value, options: &WriteOptions, paths: &Scale) -> Vec<Value> {
+        let path: Vec<&str> = paths.spec_replicas.split('.').filter(|p| !p.is_empty()).collect();
+        let api_version = self.resource.api_version();
+        let replicas = portolan_ssa::scale::Replicas {
+            api_version: &api_version,
+            path: &path,
+        };
+        let as_scale = |object: &Value| {
+            let number = object::at_path(object, &paths.spec_replicas)
+                .cloned()
+                .unwrap_or_default();
+            json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": number},
+                   "metadata": {"name": self.target.name, "uid": object["metadata"]["uid"],
+                                "managedFields": portolan_ssa::scale::to_scale(live, replicas)}})
+        };
+        let now = self.api.now();
+        let context = portolan_ssa::Context {
+            manager: &options.manager,
+            api_version: "autoscaling/v1",
+            subresource: "scale",
+            now: &now,
+            schema: SCALE_SCHEMA.root(),
+            reset: portolan_ssa::reset::nothing(),
+        };
+        let written = portolan_ssa::update(&as_scale(live), as_scale(new), &context);
+        let owners = written["metadata"]["managedFields"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        portolan_ssa::scale::to_object(live, owners, replicas)
+    }
+
+    fn live(&self) -> Result<Value, ApiError> {
+        let key = self.resource.key(&self.target.namespace, &self.target.name);
+        let stored = self
+            .api
+            .store
+            .get(&key)
+            .ok_or_else(|| ApiError::not_found(self.resource.about(&self.target.name)))?;
+        Ok(self.api.object(&self.resource, &stored))
+    }
+
+    fn scale_paths(&self) -> Result<Scale, ApiError> {
+        self.resource.scale().ok_or_else(ApiError::no_such_resource)
+    }
+
+    fn scale_of(&self, live: &Value) -> Result<Value, ApiError> {
+        let paths = self.scale_paths()?;
+        let number = |path: &str| object::at_path(live, path).and_then(Value::as_i64);
+        let mut metadata = json!({});
+        for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+            if let Some(value) = live["metadata"].get(field) {
+                metadata[field] = value.clone();
+            }
+        }
+        let mut status = json!({"replicas": number(&paths.status_replicas).unwrap_or(0)});
+        let selector = paths
+            .selector
+            .as_deref()
+            .and_then(|path| object::at_path(live, path))
+            .map(selector_text);
+        if let Some(selector) = selector.filter(|s| !s.is_empty()) {
+            status["selector"] = json!(selector);
+        }
+        let spec = match number(&paths.spec_replicas) {
+            Some(0) | None => json!({}),
+            Some(replicas) => json!({"replicas": replicas}),
+        };
+        Ok(
+            json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}),
+        )
+    }
+}
+
+static SCALE_SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    let schema = json!({"type": "object", "properties": {
+        "metadata": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        "spec": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
+    }});
+    Schema::parse(&schema).expect("a plain schema")
+});
+
+fn check_scale(scale: &Value) -> Result<(), ApiError> {
+    use portolan_schema::{FieldError, Path};
+    let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+    if replicas >= 0 {
+        return Ok(());
+    }
+    let root = Path::root();
+    let spec = root.field("spec");
+    let error = FieldError::invalid(
+        &spec.field("replicas"),
+        &json!(replicas),
+        "must be greater than or equal to 0",
+    );
+    Err(ApiError::invalid("autoscaling", "Scale", object::name(scale), &[error]))
+}
+
+/// A label selector as text: as it stands, or from its structured form.
+fn selector_text(selector: &Value) -> String {
+    if let Some(text) = selector.as_str() {
+        return text.to_owned();
+    }
+    let mut terms: Vec<String> = Vec::new();
+    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+        terms.push(format!("{key}={}", value.as_str().unwrap_or_default()));
+    }
+    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = expression["key"].as_str().unwrap_or_default();
+        let values: Vec<&str> = expression["values"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        terms.push(match expression["operator"].as_str() {
+            Some("In") => format!("{key} in ({})", values.join(",")),
+            Some("NotIn") => format!("{key} notin ({})", values.join(",")),
+            Some("DoesNotExist") => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    terms.sort();
+    terms.join(",")
+}

@@ -1,0 +1,263 @@
+//! Changing an object that is there: the loop that every update, patch, apply and deletion step runs through.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use portolan_ssa::{FieldSet, reset};
+use serde_json::{Value, json};
+
+use super::Call;
+use super::options::WriteOptions;
+use crate::answer::Answer;
+use crate::encode;
+use crate::object;
+use crate::registry::{Resource, Source};
+use crate::status::ApiError;
+use crate::store::{Change, Expect, Stored, Write, WriteError};
+use crate::strategy::Part;
+
+/// How often a change is computed anew because someone else wrote meanwhile.
+const MOST_ATTEMPTS: usize = 100;
+
+/// What became of an object.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// It was written, or did not differ.
+    Kept(Value),
+    /// Its last finalizer went, and it with it.
+    Removed(Value),
+}
+
+impl Outcome {
+    pub(crate) fn into_object(self) -> Value {
+        match self {
+            Self::Kept(object) | Self::Removed(object) => object,
+        }
+    }
+}
+
+impl Call {
+    pub(super) async fn replace(&mut self, part: Part) -> Result<Answer, ApiError> {
+        let options = self.write_options("UpdateOptions", false)?;
+        let mut value = self.object_from_body(options.field_validation)?;
+        self.place(&mut value, true)?;
+        let key = self.resource.key(&self.target.namespace, &self.target.name);
+        if self.api.store.get(&key).is_none() {
+            return self.create_by_update(value, &options, part).await;
+        }
+        let intend = |live: &Value| {
+            let mut new = value.clone();
+            self.resource.admit_update(&mut new, live);
+            Ok(self.own_update(live, new, &options, &self.target.subresource))
+        };
+        let outcome = self.change(part, options.dry_run, Unversioned::ByKind, intend).await?;
+        Ok(self.show(StatusCode::OK, &outcome.into_object()))
+    }
+
+    /// A PUT where nothing is: some kinds take it as a creation.
+    async fn create_by_update(&self, value: Value, options: &WriteOptions, part: Part) -> Result<Answer, ApiError> {
+        let name = &self.target.name;
+        if part != Part::Main || !self.resource.create_on_update() {
+            return Err(ApiError::not_found(self.resource.about(name)));
+        }
+        if !object::meta_text(&value, "resourceVersion").is_empty() {
+            return Err(ApiError::modified(self.resource.about(name)));
+        }
+        self.check_namespace(name)?;
+        let mut value = value;
+        self.resource.admit_create(&mut value);
+        let value = self.own_update(&Value::Null, value, options, "");
+        let created = self.insert(value, options.dry_run).await?;
+        Ok(self.show(StatusCode::CREATED, &created))
+    }
+
+    /// The owners of fields after a write by any verb but apply.
+    pub(super) fn own_update(&self, live: &Value, new: Value, options: &WriteOptions, subresource: &str) -> Value {
+        let api_version = self.resource.api_version();
+        let (now, reset) = (self.api.now(), reset_fields(&self.resource, subresource));
+        let context = portolan_ssa::Context {
+            manager: &options.manager,
+            api_version: &api_version,
+            subresource,
+            now: &now,
+            schema: self.resource.cursor(),
+            reset,
+        };
+        portolan_ssa::update(live, new, &context)
+    }
+
+    /// Changes an object for one of the server's own controllers; `edit` answers whether there is anything to write.
+    pub(crate) async fn system_change(
+        &self,
+        part: Part,
+        manager: &str,
+        edit: impl Fn(&mut Value) -> bool,
+    ) -> Result<Outcome, ApiError> {
+        let options = WriteOptions::of_controller(manager);
+        let subresource = match part {
+            Part::Main => "",
+            Part::Status => "status",
+            Part::Finalize => "finalize",
+        };
+        let intend = |live: &Value| {
+            let mut new = live.clone();
+            if edit(&mut new) {
+                Ok(self.own_update(live, new, &options, subresource))
+            } else {
+                Ok(live.clone())
+            }
+        };
+        self.change(part, false, Unversioned::Allowed, intend).await
+    }
+
+    /// Changes the object that the request names.
+    pub(super) async fn change(
+        &self,
+        part: Part,
+        dry_run: bool,
+        unversioned: Unversioned,
+        intend: impl Fn(&Value) -> Result<Value, ApiError>,
+    ) -> Result<Outcome, ApiError> {
+        let change = Changing {
+            call: self,
+            part,
+            dry_run,
+            unversioned,
+        };
+        change.run(&self.target.namespace, &self.target.name, intend).await
+    }
+}
+
+/// Whether a new state without a `resourceVersion` may be written over any version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unversioned {
+    /// As the kind says.
+    ByKind,
+    /// Yes: patches say what they change.
+    Allowed,
+}
+
+struct Changing<'a> {
+    call: &'a Call,
+    part: Part,
+    dry_run: bool,
+    unversioned: Unversioned,
+}
+
+impl Changing<'_> {
+    async fn run(
+        &self,
+        namespace: &str,
+        name: &str,
+        intend: impl Fn(&Value) -> Result<Value, ApiError>,
+    ) -> Result<Outcome, ApiError> {
+        let (api, resource) = (&self.call.api, &self.call.resource);
+        let key = resource.key(namespace, name);
+        let about = || resource.about(name);
+        let mut current = api.store.get(&key).ok_or_else(|| ApiError::not_found(about()))?;
+        for _ in 0..MOST_ATTEMPTS {
+            let live = api.object(resource, &current);
+            let mut new = self.checked(&live, intend(&live)?)?;
+            portolan_ssa::keep_times(&live, &mut new);
+            let removed = is_finished(&new);
+            if !removed && live == new {
+                return Ok(Outcome::Kept(live));
+            }
+            if self.dry_run {
+                return Ok(if removed {
+                    Outcome::Removed(new)
+                } else {
+                    Outcome::Kept(new)
+                });
+            }
+            match self.write(&current, new, removed).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(WriteError::Unexpected(Some(now))) => current = now,
+                Err(WriteError::Unexpected(None)) => return Err(ApiError::not_found(about())),
+                Err(error) => return Err(ApiError::internal(error)),
+            }
+        }
+        Err(ApiError::modified(about()))
+    }
+
+    /// The new state with system fields put right; an error where it may not be.
+    fn checked(&self, live: &Value, mut new: Value) -> Result<Value, ApiError> {
+        let resource = &self.call.resource;
+        let name = object::name(live);
+        let version = object::meta_text(&new, "resourceVersion");
+        if version.is_empty() {
+            if self.unversioned == Unversioned::Allowed || resource.unconditional_update() {
+                let version = live["metadata"]["resourceVersion"].clone();
+                object::set_meta(&mut new, "resourceVersion", Some(version));
+            }
+        } else if version != object::meta_text(live, "resourceVersion") {
+            return Err(ApiError::modified(resource.about(name)));
+        }
+        check_uid(resource, &new, live)?;
+        for field in [
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
+            let value = live["metadata"].get(field).cloned();
+            object::set_meta(&mut new, field, value);
+        }
+        resource.prepare_update(&mut new, live, self.part);
+        let errors = resource.validate_update(&new, live, self.part);
+        if errors.is_empty() {
+            Ok(new)
+        } else {
+            Err(ApiError::invalid(&resource.group, &resource.kind, name, &errors))
+        }
+    }
+
+    async fn write(&self, current: &Arc<Stored>, new: Value, removed: bool) -> Result<Outcome, WriteError> {
+        let resource = &self.call.resource;
+        let (key, expect) = (current.key.clone(), Expect::Version(current.version));
+        if removed {
+            // Watchers see the last state that was stored; the client sees the one that it asked for.
+            self.call
+                .api
+                .store
+                .write(Write {
+                    key,
+                    expect,
+                    change: Change::Delete,
+                })
+                .await?;
+            return Ok(Outcome::Removed(new));
+        }
+        let change = Change::Put(encode::body_of(resource.store_form(new)));
+        let stored = self.call.api.store.write(Write { key, expect, change }).await?;
+        Ok(Outcome::Kept(self.call.api.object(resource, &stored)))
+    }
+}
+
+fn check_uid(resource: &Resource, new: &Value, live: &Value) -> Result<(), ApiError> {
+    let (given, actual) = (object::meta_text(new, "uid"), object::meta_text(live, "uid"));
+    if given.is_empty() || given == actual {
+        return Ok(());
+    }
+    let why = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {actual}");
+    Err(ApiError::conflict(resource.about(object::name(live)), &why))
+}
+
+/// Whether a deletion has nothing left to wait for.
+fn is_finished(new: &Value) -> bool {
+    let grace = new["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    let spec_finalizers =
+        || new["kind"] == json!("Namespace") && new["spec"]["finalizers"].as_array().is_some_and(|f| !f.is_empty());
+    object::is_deleting(new) && object::finalizers(new).next().is_none() && grace == 0 && !spec_finalizers()
+}
+
+/// Fields that an endpoint takes no ownership of, because it does not write them.
+pub(super) fn reset_fields(resource: &Resource, subresource: &str) -> &'static FieldSet {
+    match (&resource.source, subresource) {
+        (Source::Builtin(kind), _) => reset::built_in(kind.group, kind.kind, subresource),
+        (Source::Custom(custom), "") if custom.status => reset::custom_main(),
+        (Source::Custom(_), "status") => reset::custom_status(),
+        (Source::Custom(_), _) => reset::nothing(),
+    }
+}

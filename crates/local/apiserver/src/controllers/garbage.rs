@@ -1,0 +1,403 @@
+//! Owner references: dependents go with their owners, before them, or are let go.
+//!
+//! Only objects that name owners are remembered, by the uid of each owner; everything else is looked up in the store
+//! when it matters.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::{call, edit};
+use crate::api::Api;
+use crate::call::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
+use crate::object;
+use crate::registry::Resource;
+use crate::status::ApiError;
+use crate::store::{Event, EventKind, Key, Range, Stored};
+use crate::strategy::Part;
+
+const MANAGER: &str = "kube-controller-manager";
+
+/// Follows everything.
+pub(crate) async fn run(api: Arc<Api>, mut events: UnboundedReceiver<Arc<Event>>) {
+    let mut collector = Collector {
+        api,
+        dependents: HashMap::new(),
+    };
+    collector.resume().await;
+    while let Some(event) = events.recv().await {
+        collector.see(&event).await;
+    }
+}
+
+struct Collector {
+    api: Arc<Api>,
+    /// The objects that name an owner, by the owner's uid.
+    dependents: HashMap<String, BTreeSet<Key>>,
+}
+
+/// One of an object's owners.
+struct Owner {
+    uid: String,
+    blocks: bool,
+    standing: Standing,
+}
+
+/// What an owner reference leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// The owner is there.
+    Solid,
+    /// The owner waits for its dependents to go first.
+    Waiting,
+    /// The owner is gone, or never was where the reference says.
+    Absent,
+    /// The kind is not served, or cannot own: nothing is decided by it.
+    Unknown,
+}
+
+impl Collector {
+    /// Remembers every dependent and looks at each once, for what happened while nobody followed.
+    async fn resume(&mut self) {
+        let mut keys = Vec::new();
+        for resource in self.api.registry().collections() {
+            let range = Range {
+                collection: &resource.collection,
+                prefix: "",
+                after: "",
+                at: None,
+            };
+            for stored in self.api.store.list(&range).map(|l| l.objects).unwrap_or_default() {
+                if mentions(&stored.body.tail, "ownerReferences") || mentions(&stored.body.tail, "deletionTimestamp") {
+                    self.remember(&stored);
+                    keys.push(stored.key.clone());
+                }
+            }
+        }
+        for key in keys {
+            self.look_at(&key).await;
+        }
+    }
+
+    async fn see(&mut self, event: &Event) {
+        let key = &event.object.key;
+        if let Some(previous) = &event.previous {
+            self.forget(previous);
+        }
+        if event.kind == EventKind::Deleted {
+            let gone = self.value(&event.object);
+            self.after_removal(&gone).await;
+            return;
+        }
+        self.remember(&event.object);
+        let text = &event.object.body.tail;
+        if mentions(text, "ownerReferences") || mentions(text, "deletionTimestamp") {
+            self.look_at(key).await;
+        }
+    }
+
+    fn remember(&mut self, stored: &Stored) {
+        for uid in self.owner_uids(stored) {
+            self.dependents.entry(uid).or_default().insert(stored.key.clone());
+        }
+    }
+
+    fn forget(&mut self, stored: &Stored) {
+        for uid in self.owner_uids(stored) {
+            if let Some(keys) = self.dependents.get_mut(&uid) {
+                keys.remove(&stored.key);
+                if keys.is_empty() {
+                    self.dependents.remove(&uid);
+                }
+            }
+        }
+    }
+
+    fn owner_uids(&self, stored: &Stored) -> Vec<String> {
+        if !mentions(&stored.body.tail, "ownerReferences") {
+            return Vec::new();
+        }
+        references(&self.value(stored))
+            .filter_map(|r| r["uid"].as_str())
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// An owner went: its dependents have lost it, and an owner of its own may have waited for it.
+    async fn after_removal(&mut self, gone: &Value) {
+        for key in self.dependents_of(object::meta_text(gone, "uid")) {
+            self.look_at(&key).await;
+        }
+        for reference in references(gone) {
+            if let Some((resource, key)) = self.owner_key(gone, reference) {
+                let waits = self
+                    .api
+                    .store
+                    .get(&key)
+                    .is_some_and(|s| mentions(&s.body.tail, FOREGROUND));
+                if waits {
+                    self.report(self.go_foreground(&resource, &key).await, &key);
+                }
+            }
+        }
+    }
+
+    fn dependents_of(&self, uid: &str) -> Vec<Key> {
+        self.dependents.get(uid).into_iter().flatten().cloned().collect()
+    }
+
+    /// Does what an object's deletion and its owners ask for.
+    async fn look_at(&self, key: &Key) {
+        let Some(resource) = self.api.registry().by_collection(&key.collection).cloned() else {
+            return;
+        };
+        let Some(stored) = self.api.store.get(key) else { return };
+        let object = self.api.object(&resource, &stored);
+        if object::is_deleting(&object) {
+            let has = |name: &str| object::finalizers(&object).any(|f| f == name);
+            if has(ORPHAN) {
+                self.report(self.orphan_dependents(&resource, &object).await, key);
+            } else if has(FOREGROUND) {
+                self.report(self.go_foreground(&resource, key).await, key);
+            }
+            return;
+        }
+        if references(&object).next().is_some() {
+            self.report(self.judge(&resource, &object).await, key);
+        }
+    }
+
+    fn report(&self, result: Result<(), ApiError>, key: &Key) {
+        if let Err(error) = result {
+            tracing::warn!(collection = %key.collection, path = %key.path, error = %error.message, "Garbage collection failed");
+        }
+    }
+
+    /// Deletes a dependent whose owners are gone, or takes the lost ones off it.
+    async fn judge(&self, resource: &Arc<Resource>, dependent: &Value) -> Result<(), ApiError> {
+        let owners = self.owners(dependent);
+        let with = |standing: Standing| owners.iter().filter(move |o| o.standing == standing);
+        if with(Standing::Unknown).next().is_some() {
+            return Ok(());
+        }
+        let lost: Vec<String> = with(Standing::Absent)
+            .chain(with(Standing::Waiting))
+            .map(|o| o.uid.clone())
+            .collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        if with(Standing::Solid).next().is_some() {
+            return self.release(resource, dependent, &lost).await;
+        }
+        let uid = object::meta_text(dependent, "uid");
+        let has_dependents = self.dependents.contains_key(uid);
+        let waited_for = with(Standing::Waiting).any(|o| o.blocks);
+        let propagation = if with(Standing::Waiting).next().is_some() && has_dependents {
+            if waited_for {
+                // Nobody may wait for this one in a circle.
+                self.unblock(resource, dependent).await?;
+            }
+            Propagation::Foreground
+        } else {
+            own_policy(dependent)
+        };
+        let options = DeleteOptions {
+            uid: Some(uid.to_owned()),
+            propagation: Some(propagation),
+            ..DeleteOptions::default()
+        };
+        let call = call(
+            &self.api,
+            resource,
+            object::namespace(dependent),
+            object::name(dependent),
+        );
+        match call.delete_object(object::name(dependent), &options).await {
+            Err(error) if error.reason != "NotFound" && error.reason != "Conflict" => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn owners(&self, dependent: &Value) -> Vec<Owner> {
+        references(dependent)
+            .map(|reference| Owner {
+                uid: reference["uid"].as_str().unwrap_or_default().to_owned(),
+                blocks: reference["blockOwnerDeletion"] == json!(true),
+                standing: self.standing(dependent, reference),
+            })
+            .collect()
+    }
+
+    fn standing(&self, dependent: &Value, reference: &Value) -> Standing {
+        let registry = self.api.registry();
+        let text = |field: &str| reference[field].as_str().unwrap_or_default();
+        let Some(resource) = registry.by_kind(text("apiVersion"), text("kind")) else {
+            return Standing::Unknown;
+        };
+        let namespace = object::namespace(dependent);
+        if resource.namespaced && namespace.is_empty() {
+            return Standing::Unknown;
+        }
+        // An owner in another namespace is looked for in the dependent's own, and is not there.
+        let Some(stored) = self.api.store.get(&resource.key(namespace, text("name"))) else {
+            return Standing::Absent;
+        };
+        let owner = self.api.object(resource, &stored);
+        if object::meta_text(&owner, "uid") != text("uid") {
+            return Standing::Absent;
+        }
+        let foreground = object::finalizers(&owner).any(|f| f == FOREGROUND);
+        if object::is_deleting(&owner) && foreground {
+            Standing::Waiting
+        } else {
+            Standing::Solid
+        }
+    }
+
+    fn owner_key(&self, dependent: &Value, reference: &Value) -> Option<(Arc<Resource>, Key)> {
+        let text = |field: &str| reference[field].as_str().unwrap_or_default();
+        let resource = self.api.registry().by_kind(text("apiVersion"), text("kind"))?.clone();
+        let key = resource.key(object::namespace(dependent), text("name"));
+        Some((resource, key))
+    }
+
+    /// Takes owners off a dependent.
+    async fn release(&self, resource: &Arc<Resource>, dependent: &Value, lost: &[String]) -> Result<(), ApiError> {
+        let call = call(
+            &self.api,
+            resource,
+            object::namespace(dependent),
+            object::name(dependent),
+        );
+        let drop_lost = |live: &mut Value| {
+            let Some(list) = live["metadata"]["ownerReferences"].as_array_mut() else {
+                return false;
+            };
+            let before = list.len();
+            list.retain(|r| !lost.iter().any(|uid| r["uid"] == json!(uid)));
+            let (changed, empty) = (list.len() != before, list.is_empty());
+            if empty {
+                object::set_meta(live, "ownerReferences", None);
+            }
+            changed
+        };
+        edit(&call, Part::Main, MANAGER, drop_lost).await.map(|_| ())
+    }
+
+    /// Owners no longer wait for this one.
+    async fn unblock(&self, resource: &Arc<Resource>, dependent: &Value) -> Result<(), ApiError> {
+        let uid = object::meta_text(dependent, "uid");
+        let circular = self.owners(dependent).iter().any(|o| o.uid == uid);
+        if !circular {
+            return Ok(());
+        }
+        let call = call(
+            &self.api,
+            resource,
+            object::namespace(dependent),
+            object::name(dependent),
+        );
+        let clear = |live: &mut Value| {
+            let list = live["metadata"]["ownerReferences"].as_array_mut();
+            for reference in list.into_iter().flatten() {
+                reference["blockOwnerDeletion"] = json!(false);
+            }
+            true
+        };
+        edit(&call, Part::Main, MANAGER, clear).await.map(|_| ())
+    }
+
+    /// Lets every dependent go, then the owner's finalizer.
+    async fn orphan_dependents(&self, resource: &Arc<Resource>, owner: &Value) -> Result<(), ApiError> {
+        let uid = object::meta_text(owner, "uid").to_owned();
+        for key in self.dependents_of(&uid) {
+            let Some((kind, stored)) = self.find(&key) else {
+                continue;
+            };
+            let dependent = self.api.object(&kind, &stored);
+            self.release(&kind, &dependent, std::slice::from_ref(&uid)).await?;
+        }
+        self.drop_finalizer(resource, owner, ORPHAN).await
+    }
+
+    /// Deletes dependents; when none blocks any longer, the owner's finalizer goes.
+    async fn go_foreground(&self, resource: &Arc<Resource>, key: &Key) -> Result<(), ApiError> {
+        let Some(stored) = self.api.store.get(key) else {
+            return Ok(());
+        };
+        let owner = self.api.object(resource, &stored);
+        let uid = object::meta_text(&owner, "uid").to_owned();
+        let mut blocked = false;
+        for key in self.dependents_of(&uid) {
+            let Some((kind, stored)) = self.find(&key) else {
+                continue;
+            };
+            let dependent = self.api.object(&kind, &stored);
+            if !object::is_deleting(&dependent) {
+                self.judge(&kind, &dependent).await?;
+            }
+            let Some((kind, stored)) = self.find(&key) else {
+                continue;
+            };
+            let dependent = self.api.object(&kind, &stored);
+            let blocks = |r: &Value| r["uid"] == json!(uid) && r["blockOwnerDeletion"] == json!(true);
+            blocked |= references(&dependent).any(blocks);
+        }
+        if blocked {
+            Ok(())
+        } else {
+            self.drop_finalizer(resource, &owner, FOREGROUND).await
+        }
+    }
+
+    async fn drop_finalizer(&self, resource: &Arc<Resource>, owner: &Value, name: &str) -> Result<(), ApiError> {
+        let call = call(&self.api, resource, object::namespace(owner), object::name(owner));
+        let drop = |live: &mut Value| {
+            let rest: Vec<String> = object::finalizers(live)
+                .filter(|f| *f != name)
+                .map(str::to_owned)
+                .collect();
+            object::set_finalizers(live, rest);
+            true
+        };
+        edit(&call, Part::Main, MANAGER, drop).await.map(|_| ())
+    }
+
+    fn find(&self, key: &Key) -> Option<(Arc<Resource>, Arc<Stored>)> {
+        let resource = self.api.registry().by_collection(&key.collection)?.clone();
+        Some((resource, self.api.store.get(key)?))
+    }
+
+    fn value(&self, stored: &Stored) -> Value {
+        let type_meta = crate::encode::TypeMeta {
+            kind: String::new(),
+            api_version: String::new(),
+        };
+        crate::encode::object_of(stored, &type_meta)
+    }
+}
+
+fn references(object: &Value) -> impl Iterator<Item = &Value> {
+    object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
+}
+
+/// What becomes of the dependents of a dependent that goes.
+fn own_policy(dependent: &Value) -> Propagation {
+    let has = |name: &str| object::finalizers(dependent).any(|f| f == name);
+    if has(ORPHAN) {
+        Propagation::Orphan
+    } else if has(FOREGROUND) {
+        Propagation::Foreground
+    } else {
+        Propagation::Background
+    }
+}
+
+/// Whether a text may hold a field; false positives only cost a look.
+fn mentions(text: &Bytes, field: &str) -> bool {
+    text.windows(field.len()).any(|window| window == field.as_bytes())
+}

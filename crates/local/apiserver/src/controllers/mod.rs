@@ -1,0 +1,56 @@
+//! What the server does by itself: serving CRDs, collecting garbage, emptying namespaces.
+//!
+//! Each controller is one task that follows every event of the store. What it does again is harmless: a step that
+//! finds nothing to do writes nothing.
+
+pub(crate) mod definitions;
+mod garbage;
+mod namespaces;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use crate::api::Api;
+use crate::call::{Call, Outcome};
+use crate::registry::Resource;
+use crate::request::Target;
+use crate::status::ApiError;
+use crate::strategy::Part;
+
+/// Starts all of them; they end when they are aborted.
+pub(crate) fn start(api: &Arc<Api>) -> Vec<JoinHandle<()>> {
+    vec![
+        tokio::spawn(definitions::run(api.clone(), api.store.observe())),
+        tokio::spawn(garbage::run(api.clone(), api.store.observe())),
+        tokio::spawn(namespaces::run(api.clone(), api.store.observe())),
+    ]
+}
+
+/// A call of a controller about one object.
+pub(crate) fn call(api: &Arc<Api>, resource: &Arc<Resource>, namespace: &str, name: &str) -> Call {
+    let target = Target {
+        group: resource.group.clone(),
+        version: resource.version.clone(),
+        plural: resource.plural.clone(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        ..Target::default()
+    };
+    Call::internal(api.clone(), resource.clone(), target)
+}
+
+/// Changes an object as a controller; `edit` answers false where nothing is to be done.
+async fn edit(
+    call: &Call,
+    part: Part,
+    manager: &str,
+    edit: impl Fn(&mut Value) -> bool,
+) -> Result<Option<Outcome>, ApiError> {
+    match call.system_change(part, manager, edit).await {
+        Ok(outcome) => Ok(Some(outcome)),
+        Err(error) if error.reason == "NotFound" => Ok(None),
+        Err(error) => Err(error),
+    }
+}

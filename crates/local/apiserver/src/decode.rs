@@ -1,0 +1,195 @@
+//! Request bodies → JSON values, with the fields that stood twice.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::status::ApiError;
+
+/// A body that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Decoded {
+    pub(crate) value: Value,
+    /// Paths of fields that stood twice; the last one counts.
+    pub(crate) duplicates: Vec<String>,
+}
+
+/// The forms that a body may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyFormat {
+    Json,
+    Yaml,
+}
+
+/// The form that a `Content-Type` names.
+pub(crate) fn body_format(content_type: &str) -> Result<BodyFormat, ApiError> {
+    match content_type.split(';').next().unwrap_or_default().trim() {
+        "" | "application/json" => Ok(BodyFormat::Json),
+        "application/yaml" => Ok(BodyFormat::Yaml),
+        _ => Err(ApiError::unsupported_media_type(&crate::negotiate::MEDIA_TYPES)),
+    }
+}
+
+/// Reads a body.
+pub(crate) fn decode(body: &[u8], format: BodyFormat) -> Result<Decoded, String> {
+    match format {
+        BodyFormat::Json => decode_json(body),
+        BodyFormat::Yaml => decode_yaml(body),
+    }
+}
+
+fn decode_json(body: &[u8]) -> Result<Decoded, String> {
+    let mut duplicates = Vec::new();
+    let mut path = String::new();
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let node = ValueSeed {
+        path: &mut path,
+        duplicates: &mut duplicates,
+    };
+    let value = node.deserialize(&mut deserializer).map_err(|e| json_error(&e))?;
+    deserializer
+        .end()
+        .map_err(|_| "invalid character after top-level value".to_owned())?;
+    Ok(Decoded { value, duplicates })
+}
+
+fn json_error(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        "unexpected end of JSON input".to_owned()
+    } else {
+        error.to_string()
+    }
+}
+
+fn decode_yaml(body: &[u8]) -> Result<Decoded, String> {
+    let mut options = serde_saphyr::Options::default();
+    options.duplicate_keys = serde_saphyr::options::DuplicateKeyPolicy::LastWins;
+    let value: Value = serde_saphyr::from_slice_with_options(body, options)
+        .map_err(|e| format!("error converting YAML to JSON: {e}"))?;
+    Ok(Decoded {
+        value,
+        duplicates: Vec::new(),
+    })
+}
+
+/// Builds a value and notes the keys that stand twice.
+struct ValueSeed<'a> {
+    path: &'a mut String,
+    duplicates: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        let length = self.path.len();
+        loop {
+            self.path.push_str(&format!("[{}]", list.len()));
+            let item = items.next_element_seed(ValueSeed {
+                path: self.path,
+                duplicates: self.duplicates,
+            })?;
+            self.path.truncate(length);
+            match item {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        let length = self.path.len();
+        while let Some(key) = fields.next_key::<String>()? {
+            if length > 0 {
+                self.path.push('.');
+            }
+            self.path.push_str(&key);
+            let value = fields.next_value_seed(ValueSeed {
+                path: self.path,
+                duplicates: self.duplicates,
+            })?;
+            if object.insert(key, value).is_some() {
+                self.duplicates.push(self.path.clone());
+            }
+            self.path.truncate(length);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_that_stand_twice_are_named_and_the_last_counts() {
+        let body = br#"{"a":1,"b":{"c":1,"c":2},"l":[{"x":1,"x":2}],"a":3}"#;
+
+        let decoded = decode(body, BodyFormat::Json).unwrap();
+
+        assert_eq!(decoded.value, json!({"a": 3, "b": {"c": 2}, "l": [{"x": 2}]}));
+        assert_eq!(decoded.duplicates, ["b.c", "l[0].x", "a"]);
+    }
+
+    #[test]
+    fn malformed_bodies_are_errors_not_panics() {
+        let deep = "[".repeat(100_000);
+        for body in ["", "{", "{]", "nul", "{\"a\":1}x", deep.as_str(), "\u{0}"] {
+            assert!(decode(body.as_bytes(), BodyFormat::Json).is_err(), "{:.10}", body);
+        }
+        assert!(decode(b"a: [", BodyFormat::Yaml).is_err());
+        assert!(decode(&[0xff, 0xfe, 0x00], BodyFormat::Yaml).is_err());
+    }
+
+    #[test]
+    fn yaml_is_read_as_json() {
+        let decoded = decode(b"a: 1\nb: [x, \"2\"]\nc: yes\n", BodyFormat::Yaml).unwrap();
+
+        assert_eq!(decoded.value["b"], json!(["x", "2"]));
+    }
+}

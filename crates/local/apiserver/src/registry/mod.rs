@@ -1,0 +1,264 @@
+//! Every resource that is served: the built-in kinds from their table, the others from CRDs.
+
+mod custom;
+mod discovery;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use portolan_builtin::{KINDS, Kind};
+use portolan_schema::Cursor;
+
+pub(crate) use custom::{Column, Custom, Scale, resources as custom_resources};
+
+use crate::encode::TypeMeta;
+use crate::status::About;
+use crate::store::Key;
+
+/// One resource in one version.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) namespaced: bool,
+    pub(crate) verbs: Vec<&'static str>,
+    /// The store's name for its objects, shared by its versions.
+    pub(crate) collection: Arc<str>,
+    pub(crate) source: Source,
+}
+
+/// Where a resource's rules come from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Builtin(&'static Kind),
+    Custom(Box<Custom>),
+}
+
+impl Resource {
+    fn builtin(kind: &'static Kind) -> Self {
+        let owned = |texts: &[&str]| texts.iter().map(|t| (*t).to_owned()).collect();
+        // Events have two groups and one home.
+        let home = if kind.kind == "Event" { "" } else { kind.group };
+        Self {
+            group: kind.group.to_owned(),
+            version: kind.version.to_owned(),
+            kind: kind.kind.to_owned(),
+            list_kind: kind.list_kind(),
+            plural: kind.plural.to_owned(),
+            singular: kind.singular.to_owned(),
+            short_names: owned(kind.short_names),
+            categories: owned(kind.categories),
+            namespaced: kind.namespaced,
+            verbs: kind.verbs.to_vec(),
+            collection: Arc::from(collection(kind.plural, home)),
+            source: Source::Builtin(kind),
+        }
+    }
+
+    /// `group/version`, or the version alone in the core group.
+    pub(crate) fn api_version(&self) -> String {
+        api_version(&self.group, &self.version)
+    }
+
+    pub(crate) fn type_meta(&self) -> TypeMeta {
+        TypeMeta {
+            kind: self.kind.clone(),
+            api_version: self.api_version(),
+        }
+    }
+
+    pub(crate) fn key(&self, namespace: &str, name: &str) -> Key {
+        Key::new(&self.collection, if self.namespaced { namespace } else { "" }, name)
+    }
+
+    pub(crate) fn about<'a>(&'a self, name: &'a str) -> About<'a> {
+        About {
+            group: &self.group,
+            plural: &self.plural,
+            name,
+        }
+    }
+
+    /// The schema by which unknown fields, defaults and owners are found.
+    pub(crate) fn cursor(&self) -> Cursor<'_> {
+        match &self.source {
+            Source::Builtin(kind) => kind.cursor(),
+            Source::Custom(custom) => custom.typed.root(),
+        }
+    }
+
+    pub(crate) fn builtin_kind(&self) -> Option<&'static Kind> {
+        match &self.source {
+            Source::Builtin(kind) => Some(kind),
+            Source::Custom(_) => None,
+        }
+    }
+
+    pub(crate) fn custom(&self) -> Option<&Custom> {
+        match &self.source {
+            Source::Builtin(_) => None,
+            Source::Custom(custom) => Some(custom),
+        }
+    }
+
+    pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
+        self.group == group && self.plural == plural
+    }
+
+    pub(crate) fn is_definition(&self) -> bool {
+        self.is("apiextensions.k8s.io", "customresourcedefinitions")
+    }
+
+    pub(crate) fn is_namespace(&self) -> bool {
+        self.is("", "namespaces")
+    }
+
+    pub(crate) fn has_status(&self) -> bool {
+        match &self.source {
+            Source::Builtin(kind) => kind.status,
+            Source::Custom(custom) => custom.status,
+        }
+    }
+
+    pub(crate) fn scale(&self) -> Option<Scale> {
+        match &self.source {
+            Source::Builtin(kind) => kind.scale.then(Scale::builtin),
+            Source::Custom(custom) => custom.scale.clone(),
+        }
+    }
+
+    /// Whether `/SUBRESOURCE` is served.
+    pub(crate) fn serves(&self, subresource: &str) -> bool {
+        match subresource {
+            "" => true,
+            "status" => self.has_status(),
+            "scale" => self.scale().is_some(),
+            other => self.builtin_kind().is_some_and(|k| k.subresources.contains(&other)),
+        }
+    }
+
+    pub(crate) fn create_on_update(&self) -> bool {
+        self.builtin_kind().is_some_and(|k| k.create_on_update)
+    }
+
+    pub(crate) fn unconditional_update(&self) -> bool {
+        self.builtin_kind().is_some_and(|k| k.unconditional_update)
+    }
+
+    /// The warning that every request for it carries.
+    pub(crate) fn warning(&self) -> Option<&str> {
+        match &self.source {
+            Source::Builtin(kind) => kind.warning,
+            Source::Custom(custom) => custom.warning.as_deref(),
+        }
+    }
+
+    /// Whether stored texts can be shown as they are. They cannot where another version or another schema wrote them.
+    pub(crate) fn is_verbatim(&self) -> bool {
+        match &self.source {
+            Source::Builtin(kind) => !(kind.kind == "Event" && kind.group == "events.k8s.io"),
+            Source::Custom(custom) => custom.verbatim,
+        }
+    }
+}
+
+/// `apps/v1`, or `v1` in the core group.
+pub(crate) fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
+}
+
+/// `deployments.apps`, or `configmaps` in the core group.
+pub(crate) fn collection(plural: &str, group: &str) -> String {
+    if group.is_empty() {
+        plural.to_owned()
+    } else {
+        format!("{plural}.{group}")
+    }
+}
+
+/// Everything served at one time. A change of CRDs makes a new one.
+#[derive(Clone, Debug)]
+pub(crate) struct Registry {
+    builtin: Arc<Vec<Arc<Resource>>>,
+    /// By the name of the CRD.
+    custom: BTreeMap<String, Vec<Arc<Resource>>>,
+    lookup: BTreeMap<(String, String, String), Arc<Resource>>,
+}
+
+impl Registry {
+    /// The built-in kinds.
+    pub(crate) fn new() -> Self {
+        let builtin = KINDS.iter().map(|kind| Arc::new(Resource::builtin(kind))).collect();
+        let mut registry = Self {
+            builtin: Arc::new(builtin),
+            custom: BTreeMap::new(),
+            lookup: BTreeMap::new(),
+        };
+        registry.index();
+        registry
+    }
+
+    fn index(&mut self) {
+        let all = self.builtin.iter().chain(self.custom.values().flatten());
+        let keyed = all.map(|r| ((r.group.clone(), r.version.clone(), r.plural.clone()), r.clone()));
+        self.lookup = keyed.collect();
+    }
+
+    /// With the resources of a CRD, or without them.
+    pub(crate) fn with_custom(&self, definition: &str, resources: Vec<Arc<Resource>>) -> Self {
+        let mut next = self.clone();
+        if resources.is_empty() {
+            next.custom.remove(definition);
+        } else {
+            next.custom.insert(definition.to_owned(), resources);
+        }
+        next.index();
+        next
+    }
+
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.lookup
+            .get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+    }
+
+    /// Whether a group and version is served at all.
+    pub(crate) fn serves(&self, group: &str, version: &str) -> bool {
+        self.all().any(|r| r.group == group && r.version == version)
+    }
+
+    /// The resource of an `apiVersion` and `kind`, as owner references name it.
+    pub(crate) fn by_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.all()
+            .find(|r| r.kind == kind && r.group == group && r.version == version)
+    }
+
+    /// A resource whose objects stand in a collection.
+    pub(crate) fn by_collection(&self, collection: &str) -> Option<&Arc<Resource>> {
+        self.all().find(|r| &*r.collection == collection)
+    }
+
+    /// Every resource, in the order of discovery.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.builtin.iter().chain(self.custom.values().flatten())
+    }
+
+    /// One resource for each collection.
+    pub(crate) fn collections(&self) -> Vec<Arc<Resource>> {
+        let mut seen = std::collections::HashSet::new();
+        self.all()
+            .filter(|r| seen.insert(r.collection.clone()))
+            .cloned()
+            .collect()
+    }
+}

@@ -1,0 +1,206 @@
+//! A request's path and query → what is asked for.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// `/`: every path that is served.
+    Root,
+    /// `/healthz`, `/livez`, `/readyz` and what is below them.
+    Health,
+    /// `/version`.
+    Version,
+    /// `/api`.
+    CoreVersions,
+    /// `/apis`.
+    Groups,
+    /// `/apis/GROUP`.
+    Group(String),
+    /// `/api/v1` or `/apis/GROUP/VERSION`.
+    GroupVersion(String, String),
+    /// `/openapi/v3` (empty) or a document below it.
+    OpenApi(String),
+    /// An object or a collection.
+    Resource(Target),
+    /// Anything else.
+    Unknown,
+}
+
+/// An object, a collection or a subresource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) plural: String,
+    /// Empty for all namespaces and for kinds without one.
+    pub(crate) namespace: String,
+    /// Empty for the collection.
+    pub(crate) name: String,
+    /// Empty for the object itself.
+    pub(crate) subresource: String,
+    /// The path began with `watch/`.
+    pub(crate) legacy_watch: bool,
+}
+
+/// Finds what a path leads to.
+pub(crate) fn route(path: &str) -> Route {
+    let decoded: Vec<Cow<'_, str>> = path
+        .split('/')
+        .filter(|p| !p.is_empty())
+        .map(|p| percent_decode_str(p).decode_utf8_lossy())
+        .collect();
+    let parts: Vec<&str> = decoded.iter().map(AsRef::as_ref).collect();
+    match parts.as_slice() {
+        [] => Route::Root,
+        ["healthz" | "livez" | "readyz", ..] => Route::Health,
+        ["version"] => Route::Version,
+        ["openapi", "v3", rest @ ..] => Route::OpenApi(rest.join("/")),
+        ["api"] => Route::CoreVersions,
+        ["api", version] => Route::GroupVersion(String::new(), (*version).to_owned()),
+        ["api", version, rest @ ..] => resource("", version, rest),
+        ["apis"] => Route::Groups,
+        ["apis", group] => Route::Group((*group).to_owned()),
+        ["apis", group, version] => Route::GroupVersion((*group).to_owned(), (*version).to_owned()),
+        ["apis", group, version, rest @ ..] => resource(group, version, rest),
+        _ => Route::Unknown,
+    }
+}
+
+fn resource(group: &str, version: &str, rest: &[&str]) -> Route {
+    let (legacy_watch, rest) = match rest {
+        ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
+        _ => (false, rest),
+    };
+    let own = |s: &str| s.to_owned();
+    let target = Target {
+        group: own(group),
+        version: own(version),
+        legacy_watch,
+        ..Target::default()
+    };
+    let target = match rest {
+        // The namespace itself and its subresources.
+        ["namespaces", name] if group.is_empty() => Target {
+            plural: own("namespaces"),
+            name: own(name),
+            ..target
+        },
+        ["namespaces", name, sub @ ("status" | "finalize")] if group.is_empty() => Target {
+            plural: own("namespaces"),
+            name: own(name),
+            subresource: own(sub),
+            ..target
+        },
+        ["namespaces", namespace, plural, below @ ..] => Target {
+            namespace: own(namespace),
+            ..below_plural(target, plural, below)
+        },
+        [plural, below @ ..] => below_plural(target, plural, below),
+        [] => return Route::Unknown,
+    };
+    Route::Resource(target)
+}
+
+fn below_plural(target: Target, plural: &str, below: &[&str]) -> Target {
+    let name = below.first().copied().unwrap_or_default().to_owned();
+    let subresource = below.get(1..).map(|s| s.join("/")).unwrap_or_default();
+    Target {
+        plural: plural.to_owned(),
+        name,
+        subresource,
+        ..target
+    }
+}
+
+/// A query string, decoded, in its order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+impl Query {
+    pub(crate) fn parse(text: &str) -> Self {
+        let decode = |part: &str| {
+            let spaced = part.replace('+', " ");
+            percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
+        };
+        let pairs = text
+            .split('&')
+            .filter(|p| !p.is_empty())
+            .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+            .map(|(key, value)| (decode(key), decode(value)))
+            .collect();
+        Self { pairs }
+    }
+
+    /// The first value of a parameter; empty where it is absent.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.find(name).unwrap_or_default()
+    }
+
+    /// The first value of a parameter.
+    pub(crate) fn find(&self, name: &str) -> Option<&str> {
+        self.pairs
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Every value of a parameter.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.pairs
+            .iter()
+            .filter(move |(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// A flag as Kubernetes reads it: present without a value is true, `0` and `false` are false.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.find(name)
+            .is_some_and(|value| !matches!(value, "0" | "false" | "False" | "FALSE"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(path: &str) -> Target {
+        match route(path) {
+            Route::Resource(target) => target,
+            other => panic!("{path} leads to {other:?}"),
+        }
+    }
+
+    #[test]
+    fn paths_lead_to_objects_collections_and_subresources() {
+        let one = target("/apis/apps/v1/namespaces/web/deployments/a/status");
+        assert_eq!(
+            (one.namespace.as_str(), one.name.as_str(), one.subresource.as_str()),
+            ("web", "a", "status")
+        );
+        let namespace = target("/api/v1/namespaces/web");
+        assert_eq!(
+            (namespace.plural.as_str(), namespace.name.as_str()),
+            ("namespaces", "web")
+        );
+        let all = target("/api/v1/configmaps");
+        assert_eq!((all.namespace.as_str(), all.name.as_str()), ("", ""));
+        assert!(target("/api/v1/watch/namespaces/web/pods").legacy_watch);
+        assert_eq!(target("/api/v1/namespaces/web/finalize").subresource, "finalize");
+    }
+
+    #[test]
+    fn queries_are_decoded() {
+        let query = Query::parse("labelSelector=a%3Db%2Cc&watch&limit=5&dryRun=All&dryRun=x&pretty=0&q=a+b");
+
+        assert_eq!(query.get("labelSelector"), "a=b,c");
+        assert!(query.flag("watch"));
+        assert!(!query.flag("pretty"));
+        assert_eq!(query.get("q"), "a b");
+        assert_eq!(query.all("dryRun").collect::<Vec<_>>(), ["All", "x"]);
+    }
+}

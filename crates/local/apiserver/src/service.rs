@@ -1,0 +1,288 @@
+//! HTTP in, HTTP out: the server as a `tower::Service`.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use serde_json::json;
+
+use crate::answer::{Answer, Content};
+use crate::api::Api;
+use crate::call::{Call, Incoming};
+use crate::negotiate::{self, Shape};
+use crate::openapi;
+use crate::request::{self, Route};
+use crate::status::ApiError;
+
+/// A body of the server's answers.
+pub type ApiBody = UnsyncBoxBody<Bytes, Infallible>;
+
+/// The longest that a request's body may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The server as a service: give it to `kube::Client::new`, or to an HTTP server.
+#[derive(Clone)]
+pub struct ApiService {
+    api: Arc<Api>,
+    /// Requests must carry this token; none is asked for in process.
+    token: Option<Arc<str>>,
+    /// Turns true when the server stops, which ends watches.
+    stopping: tokio::sync::watch::Receiver<bool>,
+}
+
+impl ApiService {
+    pub(crate) fn new(api: Arc<Api>, token: Option<Arc<str>>, stopping: tokio::sync::watch::Receiver<bool>) -> Self {
+        Self { api, token, stopping }
+    }
+
+    /// Answers one request.
+    async fn answer<B>(self, request: Request<B>) -> Response<ApiBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: std::fmt::Display,
+    {
+        let (parts, body) = request.into_parts();
+        let route = request::route(parts.uri.path());
+        if !self.is_authorized(&parts.headers, &route) {
+            return failure(&ApiError::unauthorized(), &[]);
+        }
+        let body = match read_body(body, &parts.headers, self.api.limits.body_bytes).await {
+            Ok(body) => body,
+            Err(error) => return failure(&error, &[]),
+        };
+        let text = |name: header::HeaderName| {
+            parts
+                .headers
+                .get(name)
+                .and_then(|v| v.to_str().ok())
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let incoming = Incoming {
+            method: parts.method.clone(),
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+            accept: text(header::ACCEPT),
+            content_type: text(header::CONTENT_TYPE),
+            user_agent: text(header::USER_AGENT),
+            body,
+        };
+        match self.dispatch(route, incoming).await {
+            Ok(answer) => success(answer, &parts.headers, &self.stopping),
+            Err((error, warnings)) => failure(&error, &warnings),
+        }
+    }
+
+    fn is_authorized(&self, headers: &HeaderMap, route: &Route) -> bool {
+        let Some(token) = &self.token else { return true };
+        if *route == Route::Health {
+            return true;
+        }
+        let given = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or_default();
+        given
+            .strip_prefix("Bearer ")
+            .is_some_and(|given| equal_in_constant_time(given.trim(), token))
+    }
+
+    async fn dispatch(&self, route: Route, incoming: Incoming) -> Result<Answer, (ApiError, Vec<String>)> {
+        if let Route::Resource(target) = route {
+            let method = incoming.method.clone();
+            let call = Call::new(self.api.clone(), target, incoming).map_err(|e| (e, Vec::new()))?;
+            return call.run(&method).await;
+        }
+        self.document(&route, &incoming).map_err(|error| (error, Vec::new()))
+    }
+
+    /// Everything that is not a resource.
+    fn document(&self, route: &Route, incoming: &Incoming) -> Result<Answer, ApiError> {
+        if *route == Route::Unknown {
+            return Err(ApiError::no_such_path());
+        }
+        if incoming.method != Method::GET && incoming.method != Method::HEAD {
+            return Err(ApiError::method_not_allowed());
+        }
+        if *route == Route::Health {
+            return Ok(Answer::text(StatusCode::OK, "ok"));
+        }
+        let accepted = negotiate::accept(&incoming.accept, &[Shape::Discovery])?;
+        let aggregated = accepted.shape == Shape::Discovery;
+        let registry = self.api.registry();
+        let value = match route {
+            Route::Root => {
+                json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]})
+            }
+            Route::Version => version(),
+            Route::CoreVersions if aggregated => return Ok(discovery(&registry.aggregated(true))),
+            Route::Groups if aggregated => return Ok(discovery(&registry.aggregated(false))),
+            Route::CoreVersions => registry.core_versions(""),
+            Route::Groups => registry.group_list(),
+            Route::Group(group) => registry.group(group).ok_or_else(ApiError::no_such_path)?,
+            Route::GroupVersion(group, version) => registry
+                .resource_list(group, version)
+                .ok_or_else(ApiError::no_such_path)?,
+            Route::OpenApi(path) if path.is_empty() => openapi::index(&registry),
+            Route::OpenApi(path) => openapi::find(&registry, path).ok_or_else(ApiError::no_such_path)?,
+            Route::Health | Route::Resource(_) | Route::Unknown => return Err(ApiError::no_such_path()),
+        };
+        let mut answer = Answer::value(StatusCode::OK, &value, accepted);
+        if matches!(route, Route::OpenApi(_)) {
+            answer.etag = Some(format!("\"{}\"", openapi::hash(&value)));
+        }
+        Ok(answer)
+    }
+}
+
+fn version() -> serde_json::Value {
+    json!({
+        "major": "1", "minor": "36", "gitVersion": concat!("v1.36.3+portolan-", env!("CARGO_PKG_VERSION")),
+        "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "", "compiler": "rustc", "platform": concat!("linux/", "amd64"),
+    })
+}
+
+fn discovery(value: &serde_json::Value) -> Answer {
+    let mut answer = Answer::value(StatusCode::OK, value, negotiate::PLAIN);
+    answer.content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    answer.etag = Some(format!("\"{}\"", openapi::hash(value)));
+    answer
+}
+
+fn equal_in_constant_time(a: &str, b: &str) -> bool {
+    a.len() == b.len()
+        && a.bytes()
+            .zip(b.bytes())
+            .fold(0, |difference, (a, b)| difference | (a ^ b))
+            == 0
+}
+
+/// A whole body, unless it is too long or too slow.
+async fn read_body<B>(body: B, headers: &HeaderMap, limit: usize) -> Result<Bytes, ApiError>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: std::fmt::Display,
+{
+    let declared = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > limit) {
+        return Err(ApiError::too_large(limit));
+    }
+    let read = async {
+        let mut body = std::pin::pin!(body);
+        let mut whole = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|e| ApiError::bad_request(format!("reading the request's body: {e}")))?;
+            if let Ok(data) = frame.into_data() {
+                if whole.len() + data.len() > limit {
+                    return Err(ApiError::too_large(limit));
+                }
+                whole.extend_from_slice(&data);
+            }
+        }
+        Ok(whole.freeze())
+    };
+    match tokio::time::timeout(BODY_TIMEOUT, read).await {
+        Ok(result) => result,
+        Err(_) => Err(ApiError::bad_request("the request's body took too long")),
+    }
+}
+
+fn success(answer: Answer, request: &HeaderMap, stopping: &tokio::sync::watch::Receiver<bool>) -> Response<ApiBody> {
+    if let Some(etag) = &answer.etag
+        && request
+            .get(header::IF_NONE_MATCH)
+            .is_some_and(|known| known.as_bytes() == etag.as_bytes())
+    {
+        let mut response = Response::new(full(Bytes::new()));
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        return response;
+    }
+    let body = match answer.body {
+        Content::Full(bytes) => full(bytes),
+        Content::Stream(lines) => {
+            let mut stopping = stopping.clone();
+            let stopped = async move {
+                // An error means that the server is gone, which is as good as stopping.
+                let _ = stopping.wait_for(|stop| *stop).await;
+            };
+            let frames = lines.take_until(Box::pin(stopped)).map(|chunk| Ok(Frame::data(chunk)));
+            StreamBody::new(frames).boxed_unsync()
+        }
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = answer.code;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    if let Some(etag) = answer.etag.and_then(|etag| HeaderValue::try_from(etag).ok()) {
+        headers.insert(header::ETAG, etag);
+    }
+    add_warnings(headers, &answer.warnings);
+    response
+}
+
+fn failure(error: &ApiError, warnings: &[String]) -> Response<ApiBody> {
+    let (content_type, text) = if error.plain {
+        ("text/plain; charset=utf-8", error.message.clone().into_bytes())
+    } else {
+        let mut text = serde_json::to_vec(&error.status()).expect("JSON values are written to memory");
+        text.push(b'\n');
+        ("application/json", text)
+    };
+    let mut response = Response::new(full(Bytes::from(text)));
+    *response.status_mut() = error.code;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    if let Some(seconds) = error.details.as_ref().map(|d| d.retry_after_seconds).filter(|s| *s > 0) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    add_warnings(headers, warnings);
+    response
+}
+
+/// `Warning: 299 - "text"`, once for each text.
+fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
+    let mut seen = std::collections::HashSet::new();
+    for warning in warnings.iter().filter(|w| seen.insert(w.as_str())) {
+        let text: String = warning.chars().filter(|c| !c.is_control()).collect();
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::try_from(format!("299 - \"{quoted}\"")) {
+            headers.append(header::WARNING, value);
+        }
+    }
+}
+
+fn full(bytes: Bytes) -> ApiBody {
+    Full::new(bytes).boxed_unsync()
+}
+
+impl<B> tower::Service<Request<B>> for ApiService
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Display,
+{
+    type Response = Response<ApiBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.answer(request).await) })
+    }
+}

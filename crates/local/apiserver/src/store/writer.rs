@@ -1,0 +1,182 @@
+//! The one place that gives out versions: writes in, commits out.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::history::{Event, EventKind};
+use super::journal::{Commit, Journal, JournalError, Row};
+use super::{Body, Change, Expect, Key, Shared, Stored, Write, WriteError};
+
+/// Most writes in one commit.
+const MOST_PER_COMMIT: usize = 512;
+
+/// A write on its way to the writer's thread.
+pub(super) struct Command {
+    pub(super) write: Write,
+    pub(super) answer: oneshot::Sender<Answer>,
+}
+
+pub(super) type Answer = Result<Arc<Stored>, WriteError>;
+
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    journal: Box<dyn Journal>,
+}
+
+impl Writer {
+    pub(super) fn new(shared: Arc<Shared>, journal: Box<dyn Journal>) -> Self {
+        Self { shared, journal }
+    }
+
+    /// Moves to a thread; it ends when the last sender is gone.
+    pub(super) fn spawn(mut self) -> Result<mpsc::UnboundedSender<Command>, JournalError> {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let run = move || {
+            while let Some(first) = receiver.blocking_recv() {
+                self.run_batch(first, &mut receiver);
+            }
+        };
+        std::thread::Builder::new()
+            .name("portolan-store".to_owned())
+            .spawn(run)
+            .map_err(|source| JournalError::Io {
+                step: "starting the store's writer thread",
+                source,
+            })?;
+        Ok(sender)
+    }
+
+    fn run_batch(&mut self, first: Command, receiver: &mut mpsc::UnboundedReceiver<Command>) {
+        let mut writes = vec![first.write];
+        let mut answers = vec![first.answer];
+        while writes.len() < MOST_PER_COMMIT
+            && let Ok(command) = receiver.try_recv()
+        {
+            writes.push(command.write);
+            answers.push(command.answer);
+        }
+        for (answer, result) in answers.into_iter().zip(self.commit(writes)) {
+            // A client that went away does not wait for its answer; its write stands.
+            let _ = answer.send(result);
+        }
+    }
+
+    /// Commits writes together and makes them visible; the answers are in the order of the writes.
+    pub(super) fn commit(&mut self, writes: Vec<Write>) -> Vec<Answer> {
+        let mut batch = Batch::default();
+        let (superseded, compacted) = {
+            let mut index = self.shared.index.write().expect("the index is not poisoned");
+            batch.version = index.version();
+            (index.take_superseded(), index.compacted())
+        };
+        let mut answers: Vec<Answer> = writes.into_iter().map(|write| self.admit(&mut batch, write)).collect();
+        if batch.events.is_empty() {
+            return answers;
+        }
+        let commit = Commit {
+            rows: &batch.rows,
+            superseded: &superseded,
+            compacted,
+        };
+        if let Err(error) = self.journal.commit(&commit) {
+            let error = Arc::new(error);
+            for answer in &mut answers {
+                *answer = Err(WriteError::Journal(error.clone()));
+            }
+            return answers;
+        }
+        self.publish(batch.events);
+        answers
+    }
+
+    /// Checks one write against the state that the writes before it leave.
+    fn admit(&self, batch: &mut Batch, write: Write) -> Answer {
+        let current = match batch.pending.get(&write.key) {
+            Some(pending) => pending.clone(),
+            None => self
+                .shared
+                .index
+                .read()
+                .expect("the index is not poisoned")
+                .get(&write.key)
+                .cloned(),
+        };
+        let holds = match (write.expect, &current) {
+            (Expect::Absent, None) => true,
+            (Expect::Version(expected), Some(current)) => current.version == expected,
+            (Expect::Absent, Some(_)) | (Expect::Version(_), None) => false,
+        };
+        if !holds {
+            return Err(WriteError::Unexpected(current));
+        }
+        Ok(batch.add(write.key, write.change, current))
+    }
+
+    /// Makes committed events visible to readers, watchers and observers, in this order of versions.
+    fn publish(&self, events: Vec<Arc<Event>>) {
+        let mut changed = HashSet::new();
+        {
+            let mut index = self.shared.index.write().expect("the index is not poisoned");
+            for event in &events {
+                changed.insert(event.object.key.collection.clone());
+                index.apply(event.clone());
+            }
+            index.enforce(self.shared.limits);
+            index.announce(&changed);
+        }
+        let mut observers = self
+            .shared
+            .observers
+            .lock()
+            .expect("observers are only pushed and sent to");
+        observers.retain(|observer| events.iter().all(|event| observer.send(event.clone()).is_ok()));
+    }
+}
+
+/// Writes that will be committed together.
+#[derive(Default)]
+struct Batch {
+    version: u64,
+    rows: Vec<Row>,
+    events: Vec<Arc<Event>>,
+    pending: HashMap<Key, Option<Arc<Stored>>>,
+}
+
+impl Batch {
+    fn add(&mut self, key: Key, change: Change, current: Option<Arc<Stored>>) -> Arc<Stored> {
+        self.version += 1;
+        let version = self.version;
+        let (kind, body) = match (change, &current) {
+            (Change::Put(body), None) => (EventKind::Added, body),
+            (Change::Put(body), Some(_)) => (EventKind::Modified, body),
+            (Change::Delete, Some(current)) => (EventKind::Deleted, current.body.clone()),
+            (Change::Delete, None) => (
+                EventKind::Deleted,
+                Body {
+                    tail: bytes::Bytes::new(),
+                    labels: None,
+                },
+            ),
+        };
+        let deleted = kind == EventKind::Deleted;
+        let object = Arc::new(Stored {
+            key: key.clone(),
+            version,
+            body,
+        });
+        self.rows.push(Row {
+            version,
+            key: key.clone(),
+            body: (!deleted).then(|| object.body.clone()),
+        });
+        self.events.push(Arc::new(Event {
+            kind,
+            object: object.clone(),
+            previous: current,
+        }));
+        self.pending.insert(key, (!deleted).then(|| object.clone()));
+        object
+    }
+}

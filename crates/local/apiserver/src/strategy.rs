@@ -1,0 +1,210 @@
+//! What a resource does to its objects: reading input, defaults, fields that are not the client's, and checks.
+
+use portolan_builtin::{NameRule, meta, strategy, types};
+use portolan_schema::{FieldError, Path, Root, object_meta};
+use serde_json::{Value, json};
+
+use crate::object;
+use crate::registry::{Resource, Source};
+
+/// The part of an object that a request writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All but the status, where that has its own endpoint.
+    Main,
+    /// The status alone.
+    Status,
+    /// A namespace's `spec.finalizers`.
+    Finalize,
+}
+
+impl Resource {
+    /// Checks types and drops what the schema does not know; answers the unknown fields.
+    pub(crate) fn read(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        match &self.source {
+            Source::Builtin(kind) => {
+                types::check_types(kind, object)?;
+                Ok(portolan_schema::prune(object, kind.cursor(), Root::Resource))
+            }
+            Source::Custom(custom) => {
+                if let Some(error) = object.get("metadata").and_then(object_meta::type_error) {
+                    return Err(error);
+                }
+                Ok(portolan_schema::prune(object, custom.schema.root(), Root::Resource))
+            }
+        }
+    }
+
+    /// Fills in defaults.
+    pub(crate) fn default(&self, object: &mut Value) {
+        match &self.source {
+            Source::Builtin(kind) => strategy::set_defaults(kind, object),
+            Source::Custom(custom) => portolan_schema::default(object, custom.schema.root()),
+        }
+    }
+
+    /// What admission adds to a new object.
+    pub(crate) fn admit_create(&self, object: &mut Value) {
+        if let Source::Builtin(kind) = &self.source {
+            strategy::admit_create(kind, object);
+        }
+    }
+
+    /// What admission adds to a changed object.
+    pub(crate) fn admit_update(&self, new: &mut Value, old: &Value) {
+        if let Source::Builtin(kind) = &self.source {
+            strategy::admit_update(kind, new, old);
+        }
+    }
+
+    /// A stored object under this version and schema.
+    pub(crate) fn show(&self, mut object: Value) -> Value {
+        match &self.source {
+            Source::Builtin(_) => {
+                let mut shown = portolan_builtin::to_events_v1(object);
+                shown["kind"] = json!(self.kind);
+                shown["apiVersion"] = json!(self.api_version());
+                shown
+            }
+            Source::Custom(custom) => {
+                portolan_schema::prune(&mut object, custom.schema.root(), Root::Resource);
+                portolan_schema::default(&mut object, custom.schema.root());
+                object
+            }
+        }
+    }
+
+    /// The form that is stored.
+    pub(crate) fn store_form(&self, object: Value) -> Value {
+        match &self.source {
+            Source::Builtin(kind) if kind.kind == "Event" && kind.group == "events.k8s.io" => {
+                portolan_builtin::to_core_v1(object)
+            }
+            Source::Builtin(_) | Source::Custom(_) => object,
+        }
+    }
+
+    /// Sets what a new object must have and takes away what a client may not set.
+    pub(crate) fn prepare_create(&self, object: &mut Value) {
+        match &self.source {
+            Source::Builtin(kind) => strategy::prepare_create(kind, object),
+            Source::Custom(custom) => {
+                if custom.status
+                    && let Some(fields) = object.as_object_mut()
+                {
+                    fields.remove("status");
+                }
+                object::set_meta(object, "generation", Some(json!(1)));
+            }
+        }
+    }
+
+    /// Puts back what this part of an update may not touch, and counts generations.
+    pub(crate) fn prepare_update(&self, new: &mut Value, old: &Value, part: Part) {
+        match part {
+            Part::Main => self.prepare_main_update(new, old),
+            Part::Status => self.prepare_status_update(new, old),
+            Part::Finalize => {
+                let finalizers = new["spec"]["finalizers"].clone();
+                let keep = new["metadata"]["managedFields"].clone();
+                *new = old.clone();
+                object::set_meta(new, "managedFields", (!keep.is_null()).then_some(keep));
+                new["spec"] = if finalizers.is_null() {
+                    json!({})
+                } else {
+                    json!({"finalizers": finalizers})
+                };
+            }
+        }
+    }
+
+    fn prepare_main_update(&self, new: &mut Value, old: &Value) {
+        match &self.source {
+            Source::Builtin(kind) => strategy::prepare_update(kind, new, old),
+            Source::Custom(custom) => {
+                if custom.status {
+                    copy_field(new, old, "status");
+                }
+                let changed = custom.counted(new).ne(custom.counted(old));
+                let generation = object::generation(old) + i64::from(changed);
+                object::set_meta(new, "generation", (generation > 0).then(|| json!(generation)));
+            }
+        }
+    }
+
+    fn prepare_status_update(&self, new: &mut Value, old: &Value) {
+        match &self.source {
+            Source::Builtin(kind) => strategy::prepare_status_update(kind, new, old),
+            Source::Custom(_) => {
+                let status = new.get("status").cloned();
+                let managed = new["metadata"]["managedFields"].clone();
+                *new = old.clone();
+                object::set_meta(new, "managedFields", (!managed.is_null()).then_some(managed));
+                if let Some(fields) = new.as_object_mut() {
+                    match status {
+                        Some(status) => fields.insert("status".to_owned(), status),
+                        None => fields.remove("status"),
+                    };
+                }
+            }
+        }
+    }
+
+    /// What is wrong with a new object.
+    pub(crate) fn validate_create(&self, object: &Value) -> Vec<FieldError> {
+        match &self.source {
+            Source::Builtin(kind) => portolan_builtin::validate_create(kind, object),
+            Source::Custom(custom) => {
+                let root = Path::root();
+                let path = root.field("metadata");
+                let mut errors =
+                    meta::validate_metadata(&object["metadata"], self.namespaced, NameRule::Subdomain, &path);
+                errors.extend(portolan_schema::validate(object, custom.schema.root()));
+                errors.extend(rule_errors(&errors, || {
+                    portolan_schema::check_rules(object, None, custom.schema.root())
+                }));
+                errors
+            }
+        }
+    }
+
+    /// What is wrong with an update. The real server looks at metadata twice, and says twice what it finds.
+    pub(crate) fn validate_update(&self, new: &Value, old: &Value, part: Part) -> Vec<FieldError> {
+        match &self.source {
+            Source::Builtin(kind) if part == Part::Main => portolan_builtin::validate_update(kind, new, old),
+            Source::Builtin(kind) => portolan_builtin::validate_status_update(kind, new, old),
+            Source::Custom(custom) => {
+                let root = Path::root();
+                let path = root.field("metadata");
+                let (meta_new, meta_old) = (&new["metadata"], &old["metadata"]);
+                let mut errors = meta::validate_metadata(meta_new, self.namespaced, NameRule::PathSegment, &path);
+                errors.extend(meta::validate_metadata_update(meta_new, meta_old, &path));
+                errors.extend(meta::validate_metadata_update(meta_new, meta_old, &path));
+                let schema = custom.schema.root();
+                errors.extend(if part == Part::Status {
+                    portolan_schema::validate_status_update(new, old, schema)
+                } else {
+                    portolan_schema::validate_update(new, old, schema)
+                });
+                errors.extend(rule_errors(&errors, || {
+                    portolan_schema::check_rules(new, Some(old), schema)
+                }));
+                errors
+            }
+        }
+    }
+}
+
+/// `new.field = old.field`, absent where it was absent.
+fn copy_field(new: &mut Value, old: &Value, field: &str) {
+    let Some(fields) = new.as_object_mut() else { return };
+    match old.get(field) {
+        Some(value) => fields.insert(field.to_owned(), value.clone()),
+        None => fields.remove(field),
+    };
+}
+
+/// What the CEL rules say, or that they were not run.
+fn rule_errors(errors: &[FieldError], check: impl FnOnce() -> Vec<FieldError>) -> Vec<FieldError> {
+    portolan_schema::blocks_rules(errors).map_or_else(check, |blocked| vec![blocked])
+}

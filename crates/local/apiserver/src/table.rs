@@ -1,0 +1,148 @@
+//! Objects → the rows that `kubectl get` prints.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::jsonpath::JsonPath;
+use crate::object;
+use crate::registry::{Column, Resource, Source};
+use crate::request::Query;
+
+/// What each row carries beside its cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Include {
+    None,
+    Metadata,
+    Object,
+}
+
+impl Include {
+    pub(crate) fn of(query: &Query) -> Self {
+        match query.get("includeObject") {
+            "None" => Self::None,
+            "Object" => Self::Object,
+            _ => Self::Metadata,
+        }
+    }
+}
+
+/// A `Table` of objects.
+pub(crate) fn table(
+    resource: &Resource,
+    objects: &[Value],
+    metadata: Value,
+    include: Include,
+    now: Timestamp,
+) -> Value {
+    let rows: Vec<Value> = objects
+        .iter()
+        .map(|object| row(resource, object, include, now))
+        .collect();
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+        "columnDefinitions": columns(resource), "rows": rows,
+    })
+}
+
+fn row(resource: &Resource, object: &Value, include: Include, now: Timestamp) -> Value {
+    let mut row = json!({"cells": cells(resource, object, now)});
+    match include {
+        Include::None => {}
+        Include::Metadata => row["object"] = crate::answer::partial(object),
+        Include::Object => row["object"] = object.clone(),
+    }
+    if include == Include::None {
+        row["object"] = Value::Null;
+    }
+    row
+}
+
+fn columns(resource: &Resource) -> Vec<Value> {
+    match &resource.source {
+        Source::Builtin(kind) => tmp::columns(kind)
+            .iter()
+            .map(|c| json!({"name": c.name, "type": c.type_, "format": c.format, "description": c.description, "priority": c.priority}))
+            .collect(),
+        Source::Custom(custom) => {
+            let name = json!({
+                "name": "Name", "type": "string", "format": "name", "priority": 0,
+                "description": tmp::NAME_DESCRIPTION,
+            });
+            let own = custom.columns.iter().map(|c| {
+                json!({"name": c.name, "type": c.type_, "format": c.format, "description": c.description, "priority": c.priority})
+            });
+            std::iter::once(name).chain(own).collect()
+        }
+    }
+}
+
+fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
+    match &resource.source {
+        Source::Builtin(kind) => tmp::cells(kind, object, now),
+        Source::Custom(custom) => {
+            let own = custom.columns.iter().map(|column| custom_cell(column, object, now));
+            std::iter::once(json!(object::name(object))).chain(own).collect()
+        }
+    }
+}
+
+/// A CRD's column of one object; null where the path finds nothing or another type.
+fn custom_cell(column: &Column, object: &Value, now: Timestamp) -> Value {
+    let Some(path) = JsonPath::parse(&column.path) else {
+        return Value::Null;
+    };
+    let found = path.find(object);
+    let Some(first) = found.first().filter(|v| !v.is_null()) else {
+        return Value::Null;
+    };
+    match (column.type_.as_str(), first) {
+        ("integer", Value::Number(number)) => number.as_i64().map_or_else(
+            || number.as_f64().map_or(Value::Null, |n| json!(n.trunc())),
+            |n| json!(n),
+        ),
+        ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => (*first).clone(),
+        ("date", Value::String(time)) => match time.parse::<Timestamp>() {
+            Ok(time) => json!(tmp::human_duration(now.as_second() - time.as_second())),
+            Err(_) => json!("<invalid>"),
+        },
+        ("string", _) => {
+            let texts: Vec<String> = found.iter().map(|v| shown(v)).collect();
+            json!(texts.join(" "))
+        }
+        _ => Value::Null,
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+mod tmp {
+    use super::*;
+    pub(super) const NAME_DESCRIPTION: &str = "";
+    pub(super) struct C {
+        pub name: &'static str,
+        pub type_: &'static str,
+        pub format: &'static str,
+        pub description: &'static str,
+        pub priority: i64,
+    }
+    pub(super) fn columns(_: &portolan_builtin::Kind) -> Vec<C> {
+        vec![C {
+            name: "Name",
+            type_: "string",
+            format: "name",
+            description: "",
+            priority: 0,
+        }]
+    }
+    pub(super) fn cells(_: &portolan_builtin::Kind, o: &Value, _: Timestamp) -> Vec<Value> {
+        vec![o["metadata"]["name"].clone()]
+    }
+    pub(super) fn human_duration(s: i64) -> String {
+        format!("{s}s")
+    }
+}

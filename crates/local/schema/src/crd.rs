@@ -8,6 +8,7 @@ mod columns;
 mod conversion;
 mod defaults;
 mod definition;
+mod internal;
 mod layout;
 mod openapi;
 mod resource_names;
@@ -130,6 +131,7 @@ fn check_spec(spec: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     );
     let layout = Layout::of(spec);
     versions::validate(&layout, path, errors);
+    first_version(&layout, &path.field("version"), errors);
     names_present(spec, &path.field("names"), errors);
     resource_names::validate(spec.get("names").unwrap_or(&Value::Null), &path.field("names"), errors);
     if let Some(schema) = layout.shared_schema() {
@@ -140,6 +142,15 @@ fn check_spec(spec: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     columns::validate(layout.shared_columns(), &path.field("additionalPrinterColumns"), errors);
     shared_selectable(&layout, path, errors);
     conversion::validate(spec, &path.field("conversion"), errors);
+}
+
+/// The server keeps the first version's name once more.
+fn first_version(layout: &Layout<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let name = layout.versions.first().map_or("", |version| text(version.get("name")));
+    let wrong = names::dns1035_label(name);
+    if !name.is_empty() && !wrong.is_empty() {
+        errors.push(FieldError::invalid(path, &json!(name), wrong.join(",")));
+    }
 }
 
 fn shared_selectable(layout: &Layout<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
@@ -238,6 +249,17 @@ fn stored(stored: &[String], spec: &Value, errors: &mut Vec<FieldError>) {
     }
     let versions = spec.get("versions").and_then(Value::as_array);
     let names: Vec<&str> = versions.into_iter().flatten().map(|v| text(v.get("name"))).collect();
+    for version in versions
+        .into_iter()
+        .flatten()
+        .filter(|version| flag(version.get("storage")))
+    {
+        let name = text(version.get("name"));
+        if !stored.iter().any(|known| known == name) {
+            let detail = format!("must have the storage version {name}");
+            errors.push(FieldError::invalid(&path, &json!(stored), detail));
+        }
+    }
     for (index, version) in stored
         .iter()
         .enumerate()

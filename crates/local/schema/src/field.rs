@@ -161,7 +161,6 @@ impl FieldError {
     pub(crate) fn move_under(&mut self, base: &str) {
         self.field = match self.field.as_str() {
             "" | "<nil>" => base.to_owned(),
-            field if field.starts_with('[') => format!("{base}{field}"),
             field => format!("{base}.{field}"),
         };
     }

@@ -40,12 +40,22 @@ fn explain(pattern: &str, error: &regex::Error) -> String {
         "missing argument to repetition operator" => pattern.chars().find(|c| "*+?".contains(*c)).map(String::from),
         "missing closing ]" => pattern.rfind('[').map(|at| pattern[at..].to_owned()),
         "invalid or unsupported Perl syntax" => pattern.find("(?").map(|at| pattern[at..].chars().take(3).collect()),
+        "invalid character class range" => reversed_range(pattern),
         _ => None,
     };
     format!(
         "error parsing regexp: {reason}: `{}`",
         shown.unwrap_or_else(|| pattern.to_owned())
     )
+}
+
+/// The first `z-a` of a pattern.
+fn reversed_range(pattern: &str) -> Option<String> {
+    let characters: Vec<char> = pattern.chars().collect();
+    let found = characters
+        .windows(3)
+        .find(|range| range[1] == '-' && range[0] > range[2])?;
+    Some(found.iter().collect())
 }
 
 fn translate(pattern: &str) -> Result<String, String> {
@@ -66,13 +76,28 @@ struct Translator {
 
 impl Translator {
     fn run(&mut self) -> Result<(), String> {
+        // Where the repetition before this character began.
+        let mut repetition = None;
         while let Some(c) = self.next() {
+            let begin = self.at - 1;
             match c {
                 '\\' => self.escape()?,
                 '[' => self.class()?,
                 '{' => self.brace()?,
                 '}' => self.output.push_str("\\}"),
                 c => self.output.push(c),
+            }
+            let repeats = matches!(c, '*' | '+' | '?') || (c == '{' && self.at > begin + 1);
+            if let Some(first) = repetition.filter(|_| repeats) {
+                let nested: String = self.input[first..self.at].iter().collect();
+                return Err(format!(
+                    "error parsing regexp: invalid nested repetition operator: `{nested}`"
+                ));
+            }
+            repetition = (repeats && begin > 0 && self.input[begin - 1] != '(').then_some(begin);
+            if repetition.is_some() && self.peek() == Some('?') {
+                self.at += 1;
+                self.output.push('?');
             }
         }
         Ok(())
@@ -260,7 +285,7 @@ mod tests {
     #[test]
     fn braces_without_a_count_are_literal() {
         assert!(matches(r"^\$\{a}$", "${a}") && matches("^a{,5}$", "a{,5}") && matches("^a{2,3}$", "aaa"));
-        assert!(matches("^{x}$", "{x}"));
+        assert!(matches("^{x}$", "{x}") && matches("^(?:a+?b*?)?$", "ab") && matches("^a{2}?$", "aa"));
     }
 
     #[test]

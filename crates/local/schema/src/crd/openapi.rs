@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{defaults, flag, list, structural, text};
+use super::{defaults, flag, internal, list, structural, text};
 use crate::field::{ErrorKind, FieldError, Path};
 use crate::format::StringFormat;
 use crate::go;
@@ -105,7 +105,13 @@ fn root_keywords(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) 
         let detail = format!(
             "only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
         );
-        errors.push(FieldError::invalid(path, schema, detail));
+        let value = Some(internal::schema(schema));
+        errors.push(FieldError {
+            kind: ErrorKind::Invalid,
+            field: path.to_string(),
+            value,
+            detail,
+        });
     }
 }
 
@@ -594,23 +600,13 @@ impl Walk {
     }
 }
 
-/// An error about a rule shows all of it, in the names of the server's own type.
+/// An error about a rule shows all of it.
 fn rule_error(path: &Path<'_>, rule: &Value, detail: String) -> FieldError {
-    let quoted = |name: &str| go::json(&json!(text(rule.get(name))));
-    let optional = |name: &str| rule.get(name).map_or_else(|| "null".to_owned(), go::json);
-    let value = format!(
-        r#"{{"Rule":{},"Message":{},"MessageExpression":{},"Reason":{},"FieldPath":{},"OptionalOldSelf":{}}}"#,
-        quoted("rule"),
-        quoted("message"),
-        quoted("messageExpression"),
-        optional("reason"),
-        quoted("fieldPath"),
-        optional("optionalOldSelf"),
-    );
+    let value = Some(internal::rule(rule));
     FieldError {
         kind: ErrorKind::Invalid,
         field: path.to_string(),
-        value: Some(value),
+        value,
         detail,
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::layout::Layout;
-use super::{columns, flag, openapi, selectable, subresources, text};
+use super::{columns, flag, internal, openapi, selectable, subresources, text};
 use crate::field::{ErrorKind, FieldError, Path};
 use crate::{go, names};
 
@@ -118,7 +118,10 @@ fn shown(layout: &Layout<'_>) -> String {
             flag(version.get("storage")),
             flag(version.get("deprecated")),
             part(warning),
-            part(layout.own_schema(version)),
+            layout.own_schema(version).map_or_else(
+                || "null".to_owned(),
+                |s| format!("{{\"OpenAPIV3Schema\":{}}}", internal::schema(s))
+            ),
             part(layout.own_subresources(version)),
         )
     };

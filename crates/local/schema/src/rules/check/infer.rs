@@ -1,0 +1,449 @@
+//! The type of an expression, found from its leaves up; every mistake on the way is kept with its place in the source.
+
+use std::collections::HashMap;
+
+use cel::Program;
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+
+use super::signatures::{self, Signature};
+use super::types::{Field, Type};
+use crate::re2;
+
+/// Names of types, which are values as well.
+const TYPE_NAMES: [&str; 12] = [
+    "bool",
+    "int",
+    "uint",
+    "double",
+    "string",
+    "bytes",
+    "list",
+    "map",
+    "null_type",
+    "type",
+    "timestamp",
+    "duration",
+];
+
+pub(super) struct Inference<'p, 's> {
+    program: &'p Program,
+    scopes: Vec<(String, Type<'s>)>,
+    mistakes: Vec<(usize, String)>,
+}
+
+impl<'p, 's> Inference<'p, 's> {
+    pub(super) fn new(program: &'p Program, variables: Vec<(String, Type<'s>)>) -> Self {
+        Self {
+            program,
+            scopes: variables,
+            mistakes: Vec::new(),
+        }
+    }
+
+    /// The type, or every mistake as cel-go lists them.
+    pub(super) fn finish(mut self, found: Type<'s>) -> Result<Type<'s>, String> {
+        if self.mistakes.is_empty() {
+            return Ok(found);
+        }
+        self.mistakes.sort();
+        self.mistakes.dedup();
+        let shown: Vec<String> = self.mistakes.iter().map(|(at, what)| self.show(*at, what)).collect();
+        Err(shown.join("\n"))
+    }
+
+    fn source(&self) -> &'p str {
+        &self.program.source_info().source
+    }
+
+    fn show(&self, at: usize, what: &str) -> String {
+        let source = self.source();
+        let before: String = source.chars().take(at).collect();
+        let line = before.matches('\n').count();
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+        let text = source.split('\n').nth(line).unwrap_or_default();
+        format!(
+            "ERROR: <input>:{}:{}: {what}\n | {text}\n | {}^",
+            line + 1,
+            column + 1,
+            ".".repeat(column)
+        )
+    }
+
+    fn mistake(&mut self, at: usize, what: String) -> Type<'s> {
+        self.mistakes.push((at, what));
+        Type::Dyn
+    }
+
+    /// Where an expression begins, in characters.
+    fn start(&self, expression: &IdedExpr) -> usize {
+        match &expression.expr {
+            Expr::Select(select) => self.start(&select.operand),
+            Expr::Call(call) => match (&call.target, call.args.first()) {
+                (Some(target), _) => self.start(target),
+                (None, Some(first)) if is_infix(&call.func_name) => self.start(first),
+                _ => self.offset(expression.id),
+            },
+            _ => self.offset(expression.id),
+        }
+    }
+
+    fn offset(&self, id: u64) -> usize {
+        let start = self.program.source_info().offset_for(id).map_or(0, |(start, _)| start);
+        usize::try_from(start).unwrap_or(0)
+    }
+
+    fn stop(&self, id: u64) -> usize {
+        let stop = self.program.source_info().offset_for(id).map_or(0, |(_, stop)| stop);
+        usize::try_from(stop).unwrap_or(0)
+    }
+
+    /// Where the text stands next, from a place on.
+    fn find(&self, text: &str, from: usize) -> usize {
+        let rest: String = self.source().chars().skip(from).collect();
+        rest.find(text).map_or(from, |at| from + rest[..at].chars().count())
+    }
+
+    pub(super) fn expression(&mut self, expression: &IdedExpr) -> Type<'s> {
+        match &expression.expr {
+            Expr::Unspecified | Expr::Struct(_) => Type::Dyn,
+            Expr::Literal(literal) => of_literal(literal),
+            Expr::Ident(name) => self.name(name, expression),
+            Expr::Select(select) => {
+                let operand = self.expression(&select.operand);
+                let found = self.select(&operand, &select.field, expression);
+                if select.test { Type::Bool } else { found }
+            }
+            Expr::Call(call) => self.call(call, expression),
+            Expr::List(list) => self.list(&list.elements),
+            Expr::Map(map) => self.map(map.entries.iter().map(|entry| &entry.expr)),
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+        }
+    }
+
+    fn name(&mut self, name: &str, expression: &IdedExpr) -> Type<'s> {
+        if let Some((_, found)) = self.scopes.iter().rev().find(|(known, _)| known == name) {
+            return found.clone();
+        }
+        if TYPE_NAMES.contains(&name) {
+            return Type::Type;
+        }
+        self.undeclared(name, self.offset(expression.id))
+    }
+
+    fn undeclared(&mut self, name: &str, at: usize) -> Type<'s> {
+        self.mistake(at, format!("undeclared reference to '{name}' (in container '')"))
+    }
+
+    fn select(&mut self, operand: &Type<'s>, field: &str, expression: &IdedExpr) -> Type<'s> {
+        match operand.field(field) {
+            Field::Known(found) => found,
+            Field::Undefined => {
+                let at = self.dot(expression);
+                self.mistake(at, format!("undefined field '{field}'"))
+            }
+            Field::Unsupported => {
+                let at = self.dot(expression);
+                self.mistake(at, format!("type '{operand}' does not support field selection"))
+            }
+        }
+    }
+
+    /// Where the dot of a selection stands; that of `has` where it is one.
+    fn dot(&self, expression: &IdedExpr) -> usize {
+        let (field, operand, test) = match &expression.expr {
+            Expr::Select(select) => (select.field.as_str(), &*select.operand, select.test),
+            Expr::Call(call) => match call.args.as_slice() {
+                [
+                    operand,
+                    IdedExpr {
+                        expr: Expr::Literal(LiteralValue::String(field)),
+                        ..
+                    },
+                ] => (field.inner(), operand, false),
+                _ => return self.offset(expression.id),
+            },
+            _ => return self.offset(expression.id),
+        };
+        let start = self.start(operand);
+        if test {
+            let before: String = self.source().chars().take(start).collect();
+            return before.rfind('(').map_or(start, |at| before[..at].chars().count());
+        }
+        let (plain, optional) = (
+            self.find(&format!(".{field}"), start),
+            self.find(&format!(".?{field}"), start),
+        );
+        if plain == start { optional } else { plain }
+    }
+
+    fn list(&mut self, elements: &[IdedExpr]) -> Type<'s> {
+        let mut common: Option<Type<'s>> = None;
+        for element in elements {
+            let found = self.expression(element);
+            common = Some(self.joined(common, found, element));
+        }
+        Type::list(common.unwrap_or(Type::Dyn))
+    }
+
+    fn map<'e>(&mut self, entries: impl Iterator<Item = &'e EntryExpr>) -> Type<'s> {
+        let (mut keys, mut values): (Option<Type<'s>>, Option<Type<'s>>) = (None, None);
+        for entry in entries {
+            if let EntryExpr::MapEntry(entry) = entry {
+                let key = self.expression(&entry.key);
+                keys = Some(self.joined(keys, key, &entry.key));
+                let value = self.expression(&entry.value);
+                values = Some(self.joined(values, value, &entry.value));
+            }
+        }
+        Type::map(keys.unwrap_or(Type::Dyn), values.unwrap_or(Type::Dyn))
+    }
+
+    /// Elements of a literal are all of one type.
+    fn joined(&mut self, common: Option<Type<'s>>, found: Type<'s>, at: &IdedExpr) -> Type<'s> {
+        let Some(common) = common else { return found };
+        if !found.fits(&common, &mut HashMap::new()) {
+            let at = self.start(at);
+            self.mistake(at, format!("expected type '{common}' but found '{found}'"));
+        }
+        common
+    }
+
+    fn comprehension(&mut self, comprehension: &ComprehensionExpr) -> Type<'s> {
+        let range = self.expression(&comprehension.iter_range);
+        let item = match range {
+            Type::List(items) => *items,
+            Type::Map(keys, _) => *keys,
+            Type::Dyn => Type::Dyn,
+            other => {
+                let at = self.start(&comprehension.iter_range);
+                self.mistake(at, format!("expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"))
+            }
+        };
+        let depth = self.scopes.len();
+        let start = self.expression(&comprehension.accu_init);
+        self.scopes.push((comprehension.accu_var.clone(), start.clone()));
+        self.scopes.push((comprehension.iter_var.clone(), item));
+        self.expression(&comprehension.loop_cond);
+        let step = self.expression(&comprehension.loop_step);
+        self.scopes.truncate(depth);
+        // What is collected is known after the first step only.
+        let collected = if matches!(&start, Type::List(items) if matches!(**items, Type::Dyn)) {
+            step
+        } else {
+            start
+        };
+        self.scopes.push((comprehension.accu_var.clone(), collected));
+        let result = self.expression(&comprehension.result);
+        self.scopes.truncate(depth);
+        result
+    }
+
+    fn call(&mut self, call: &CallExpr, expression: &IdedExpr) -> Type<'s> {
+        match call.func_name.as_str() {
+            operators::LOGICAL_AND | operators::LOGICAL_OR => return self.logical(call),
+            operators::OPT_SELECT => return self.optional_select(call, expression),
+            _ => {}
+        }
+        if let Some(name) = call
+            .target
+            .as_deref()
+            .and_then(|target| qualified(target, &call.func_name))
+            && let Some(overloads) = signatures::of(&name)
+        {
+            return self.overload(&name, overloads, None, call, expression);
+        }
+        match signatures::of(&call.func_name) {
+            Some(overloads) => self.overload(&call.func_name, overloads, call.target.as_deref(), call, expression),
+            None => {
+                call.target.as_deref().into_iter().chain(&call.args).for_each(|part| {
+                    self.expression(part);
+                });
+                let at = self.parenthesis(call, expression);
+                self.undeclared(&call.func_name, at)
+            }
+        }
+    }
+
+    fn logical(&mut self, call: &CallExpr) -> Type<'s> {
+        for argument in &call.args {
+            let found = self.expression(argument);
+            if !found.fits(&Type::Bool, &mut HashMap::new()) {
+                let at = self.named_place(argument);
+                self.mistake(at, format!("expected type 'bool' but found '{found}'"));
+            }
+        }
+        Type::Bool
+    }
+
+    fn optional_select(&mut self, call: &CallExpr, expression: &IdedExpr) -> Type<'s> {
+        let [
+            operand,
+            IdedExpr {
+                expr: Expr::Literal(LiteralValue::String(field)),
+                ..
+            },
+        ] = call.args.as_slice()
+        else {
+            return Type::optional(Type::Dyn);
+        };
+        let operand = self.expression(operand);
+        match self.select(&operand, field.inner(), expression) {
+            already @ Type::Optional(_) => already,
+            found => Type::optional(found),
+        }
+    }
+
+    fn overload(
+        &mut self,
+        name: &str,
+        overloads: &'static [Signature],
+        target: Option<&IdedExpr>,
+        call: &CallExpr,
+        expression: &IdedExpr,
+    ) -> Type<'s> {
+        let receiver = target.map(|target| self.expression(target));
+        let arguments: Vec<Type<'s>> = call.args.iter().map(|argument| self.expression(argument)).collect();
+        if let Some(result) = overloads
+            .iter()
+            .find_map(|overload| matched(overload, receiver.as_ref(), &arguments))
+        {
+            self.literal_argument(name, call);
+            return result;
+        }
+        let shown: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let shown = format!("({})", shown.join(", "));
+        let shown = receiver.map_or_else(|| shown.clone(), |receiver| format!("{receiver}.{shown}"));
+        let name = if name == "@matches" { "matches" } else { name };
+        let at = self.parenthesis(call, expression);
+        self.mistake(
+            at,
+            format!("found no matching overload for '{name}' applied to '{shown}'"),
+        )
+    }
+
+    /// Literals that can only be wrong.
+    fn literal_argument(&mut self, name: &str, call: &CallExpr) {
+        let literal = |argument: Option<&IdedExpr>| match argument.map(|a| &a.expr) {
+            Some(Expr::Literal(LiteralValue::String(text))) => Some(text.inner().to_owned()),
+            _ => None,
+        };
+        let (argument, good) = match name {
+            "@matches" => (
+                call.args.get(1),
+                literal(call.args.get(1)).is_none_or(|text| re2::compile(&text).is_ok()),
+            ),
+            "duration" => (
+                call.args.first(),
+                literal(call.args.first()).is_none_or(|text| crate::duration::parse(&text).is_some()),
+            ),
+            "timestamp" => {
+                let parses = |text: String| text.parse::<jiff::Timestamp>().is_ok();
+                (call.args.first(), literal(call.args.first()).is_none_or(parses))
+            }
+            _ => return,
+        };
+        if let Some(argument) = argument.filter(|_| !good) {
+            let at = self.offset(argument.id);
+            self.mistake(at, format!("invalid {} argument", name.trim_start_matches('@')));
+        }
+    }
+
+    /// Where cel-go says that an expression stands: at its operator, dot or parenthesis.
+    fn named_place(&self, expression: &IdedExpr) -> usize {
+        match &expression.expr {
+            Expr::Select(_) => self.dot(expression),
+            Expr::Call(call) => self.parenthesis(call, expression),
+            _ => self.offset(expression.id),
+        }
+    }
+
+    /// The place of a call: its operator, or the parenthesis after its name.
+    fn parenthesis(&self, call: &CallExpr, expression: &IdedExpr) -> usize {
+        if let Some(symbol) = infix_symbol(&call.func_name) {
+            let first = call.args.first().map_or(0, |first| self.end(first));
+            return self.find(symbol, first);
+        }
+        match call.func_name.as_str() {
+            operators::LOGICAL_NOT | operators::NEGATE => self.offset(expression.id),
+            operators::INDEX | operators::OPT_INDEX => {
+                let first = call.args.first().map_or(0, |first| self.end(first));
+                self.find("[", first)
+            }
+            name => {
+                let name = name.trim_start_matches('@');
+                let from = call
+                    .target
+                    .as_deref()
+                    .map_or_else(|| self.offset(expression.id), |target| self.end(target));
+                let at = self.find(&format!("{name}("), from.saturating_sub(name.len()));
+                at + name.chars().count()
+            }
+        }
+    }
+
+    /// Just behind an expression.
+    fn end(&self, expression: &IdedExpr) -> usize {
+        match &expression.expr {
+            Expr::Select(select) if !select.test => {
+                self.find(&select.field, self.end(&select.operand)) + select.field.chars().count()
+            }
+            Expr::Call(call) if is_infix(&call.func_name) => call
+                .args
+                .last()
+                .map_or_else(|| self.stop(expression.id), |last| self.end(last)),
+            Expr::Ident(name) => self.offset(expression.id) + name.chars().count(),
+            _ => self.stop(expression.id).max(self.offset(expression.id)),
+        }
+    }
+}
+
+fn of_literal<'s>(literal: &LiteralValue) -> Type<'s> {
+    match literal {
+        LiteralValue::Boolean(_) => Type::Bool,
+        LiteralValue::Bytes(_) => Type::Bytes,
+        LiteralValue::Double(_) => Type::Double,
+        LiteralValue::Int(_) => Type::Int,
+        LiteralValue::Null => Type::Null,
+        LiteralValue::String(_) => Type::String,
+        LiteralValue::UInt(_) => Type::Uint,
+    }
+}
+
+/// `sets.contains` out of a name and a function.
+fn qualified(target: &IdedExpr, function: &str) -> Option<String> {
+    match &target.expr {
+        Expr::Ident(namespace) => Some(format!("{namespace}.{function}")),
+        _ => None,
+    }
+}
+
+fn is_infix(function: &str) -> bool {
+    infix_symbol(function).is_some()
+}
+
+fn infix_symbol(function: &str) -> Option<&str> {
+    match function {
+        operators::IN => Some("in"),
+        operators::CONDITIONAL => Some("?"),
+        _ => function
+            .strip_prefix('_')
+            .and_then(|rest| rest.strip_suffix('_'))
+            .filter(|symbol| !symbol.is_empty() && symbol.chars().all(|c| "=!<>+-*/%&|".contains(c))),
+    }
+}
+
+fn matched<'s>(overload: &'static Signature, receiver: Option<&Type<'s>>, arguments: &[Type<'s>]) -> Option<Type<'s>> {
+    let mut bound = HashMap::new();
+    let receiver_fits = match (receiver, &overload.receiver) {
+        (Some(found), Some(wanted)) => found.fits(wanted, &mut bound),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    let fits = receiver_fits
+        && arguments.len() == overload.arguments.len()
+        && arguments
+            .iter()
+            .zip(&overload.arguments)
+            .all(|(found, wanted)| found.fits(wanted, &mut bound));
+    fits.then(|| overload.result.filled(&bound))
+}

@@ -39,7 +39,10 @@ impl Answer {
         Self {
             status: response.status().as_u16(),
             content_type: header("content-type").unwrap_or_default().to_owned(),
-            warnings: warnings.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect(),
+            warnings: warnings
+                .filter_map(|value| value.to_str().ok())
+                .map(str::to_owned)
+                .collect(),
             body: Body::Text(String::new()),
         }
     }

@@ -57,7 +57,7 @@ pub struct ControlPlane {
     server: Server,
     kubeconfig: PathBuf,
     children: Vec<Child>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl ControlPlane {
@@ -69,14 +69,27 @@ impl ControlPlane {
         write_keys(folder.path(), &token)?;
         let ports = free_ports()?;
         let url = format!("https://127.0.0.1:{}", ports.api);
-        let server = Server { url, ca: String::new(), token };
+        let server = Server {
+            url,
+            ca: String::new(),
+            token,
+        };
         let kubeconfig = folder.path().join("kubeconfig");
-        let mut plane = Self { server, kubeconfig, children: Vec::new(), _folder: folder };
+        let mut plane = Self {
+            server,
+            kubeconfig,
+            children: Vec::new(),
+            folder,
+        };
         plane.spawn(&binaries, "etcd", &etcd_flags(plane.folder(), &ports, durability))?;
         plane.spawn(&binaries, "kube-apiserver", &apiserver_flags(plane.folder(), &ports))?;
         plane.wait_until_ready().await?;
         std::fs::write(&plane.kubeconfig, plane.server.kubeconfig()).map_err(at("writing the kubeconfig"))?;
-        plane.spawn(&binaries, "kube-controller-manager", &manager_flags(plane.folder(), &ports))?;
+        plane.spawn(
+            &binaries,
+            "kube-controller-manager",
+            &manager_flags(plane.folder(), &ports),
+        )?;
         Ok(plane)
     }
 
@@ -96,7 +109,7 @@ impl ControlPlane {
     }
 
     fn folder(&self) -> &Path {
-        self._folder.path()
+        self.folder.path()
     }
 
     fn spawn(&mut self, binaries: &Path, name: &'static str, flags: &[String]) -> Result<(), NotAvailable> {
@@ -128,7 +141,9 @@ impl ControlPlane {
     }
 
     async fn readiness(&mut self, certificate: &Path) -> String {
-        let Ok(ca) = std::fs::read_to_string(certificate) else { return "no certificate yet".to_owned() };
+        let Ok(ca) = std::fs::read_to_string(certificate) else {
+            return "no certificate yet".to_owned();
+        };
         self.server.ca = ca;
         match Client::new(&self.server) {
             Ok(client) => client.text("/readyz").await,
@@ -150,12 +165,20 @@ impl Drop for ControlPlane {
 /// The folder with the control plane's binaries, built if need be.
 pub fn binaries() -> Result<PathBuf, NotAvailable> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tools/controlplane/build.sh");
-    let output = Command::new(&script).stderr(Stdio::piped()).output().map_err(at("running build.sh"))?;
+    let output = Command::new(&script)
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(at("running build.sh"))?;
     if output.status.success() {
         return Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let reason = said.trim().lines().last().unwrap_or("tools/controlplane/build.sh failed").to_owned();
+    let reason = said
+        .trim()
+        .lines()
+        .last()
+        .unwrap_or("tools/controlplane/build.sh failed")
+        .to_owned();
     Err(NotAvailable::Binaries(reason))
 }
 
@@ -172,10 +195,22 @@ struct Ports {
 
 /// Ports that were free a moment ago; all are held until the last is known, so that they differ.
 fn free_ports() -> Result<Ports, NotAvailable> {
-    let listeners: Vec<TcpListener> =
-        (0..4).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>().map_err(at("finding a port"))?;
-    let port = |index: usize| listeners[index].local_addr().map(|address| address.port()).map_err(at("finding a port"));
-    Ok(Ports { etcd: port(0)?, peer: port(1)?, api: port(2)?, manager: port(3)? })
+    let listeners: Vec<TcpListener> = (0..4)
+        .map(|_| TcpListener::bind("127.0.0.1:0"))
+        .collect::<Result<_, _>>()
+        .map_err(at("finding a port"))?;
+    let port = |index: usize| {
+        listeners[index]
+            .local_addr()
+            .map(|address| address.port())
+            .map_err(at("finding a port"))
+    };
+    Ok(Ports {
+        etcd: port(0)?,
+        peer: port(1)?,
+        api: port(2)?,
+        manager: port(3)?,
+    })
 }
 
 fn write_keys(folder: &Path, token: &str) -> Result<(), NotAvailable> {
@@ -226,7 +261,10 @@ fn apiserver_flags(folder: &Path, ports: &Ports) -> Vec<String> {
 fn manager_flags(folder: &Path, ports: &Ports) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", folder.join("kubeconfig").display()),
-        format!("--service-account-private-key-file={}", folder.join("accounts.key").display()),
+        format!(
+            "--service-account-private-key-file={}",
+            folder.join("accounts.key").display()
+        ),
         "--leader-elect=false".to_owned(),
         format!("--secure-port={}", ports.manager),
         "--bind-address=127.0.0.1".to_owned(),

@@ -4,6 +4,8 @@
 //! Operations are written as steps of a case file, so that a shrunk history can become a case as it is.
 //! Propagation policies that need the garbage collector are left to the cases: when it runs is not ours to say.
 
+use std::fmt::Write as _;
+
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -63,10 +65,16 @@ pub(crate) struct History {
 impl History {
     /// The history of a seed, always the same.
     pub(crate) fn of(seed: u64) -> Self {
-        let mut writer = Writer { random: StdRng::seed_from_u64(seed), saved: vec!["first".to_owned()] };
+        let mut writer = Writer {
+            random: StdRng::seed_from_u64(seed),
+            saved: vec!["first".to_owned()],
+        };
         let start = "CREATE $cm/first\n  < first .metadata.resourceVersion\n  {}".to_owned();
         let operations = (1..LENGTH).map(|number| writer.operation(number));
-        Self { seed, operations: std::iter::once(start).chain(operations).collect() }
+        Self {
+            seed,
+            operations: std::iter::once(start).chain(operations).collect(),
+        }
     }
 
     /// The history without one operation.
@@ -112,7 +120,13 @@ struct Writer {
 
 impl Writer {
     fn operation(&mut self, number: usize) -> String {
-        let target = *self.pick(&[Target::ConfigMap, Target::ConfigMap, Target::Deployment, Target::Custom, Target::Custom]);
+        let target = self.pick(&[
+            Target::ConfigMap,
+            Target::ConfigMap,
+            Target::Deployment,
+            Target::Custom,
+            Target::Custom,
+        ]);
         match self.random.random_range(0..100) {
             0..14 => self.create(target, number),
             14..22 => self.replace(target),
@@ -127,8 +141,8 @@ impl Writer {
         }
     }
 
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        from.choose(&mut self.random).expect("there is always a choice")
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        *from.choose(&mut self.random).expect("there is always a choice")
     }
 
     fn chance(&mut self, percent: u32) -> bool {
@@ -136,24 +150,27 @@ impl Writer {
     }
 
     fn name(&mut self) -> &'static str {
-        *self.pick(&["a", "a", "b"])
+        self.pick(&["a", "a", "b"])
     }
 
     fn manager(&mut self) -> &'static str {
-        *self.pick(&["one", "two", "three"])
+        self.pick(&["one", "two", "three"])
     }
 
-    /// The newest saved version mostly, an old one at times.
+    /// The version that some earlier operation left.
     fn version(&mut self) -> String {
-        let saved = self.saved.clone();
-        format!("\"${}\"", self.pick(&saved))
+        let index = self.random.random_range(0..self.saved.len());
+        format!("\"${}\"", self.saved[index])
     }
 
     fn create(&mut self, target: Target, number: usize) -> String {
         let variable = format!("v{number}");
         let (name, body, manager) = (self.name(), self.object(target, true), self.manager());
         self.saved.push(variable.clone());
-        format!("CREATE {}/{name}?fieldManager={manager}\n  < {variable} .metadata.resourceVersion\n  {body}", target.short())
+        format!(
+            "CREATE {}/{name}?fieldManager={manager}\n  < {variable} .metadata.resourceVersion\n  {body}",
+            target.short()
+        )
     }
 
     fn replace(&mut self, target: Target) -> String {
@@ -171,21 +188,40 @@ impl Writer {
         let (name, body, manager) = (self.name(), self.object(target, whole), self.manager());
         let force = if self.chance(40) { "&force=true" } else { "" };
         let dry = if self.chance(5) { "&dryRun=All" } else { "" };
-        format!("APPLY {}/{name}?fieldManager={manager}{force}{dry}\n  {body}", target.short())
+        format!(
+            "APPLY {}/{name}?fieldManager={manager}{force}{dry}\n  {body}",
+            target.short()
+        )
     }
 
     fn json(&mut self, target: Target) -> String {
         let (name, manager) = (self.name(), self.manager());
         let count = self.random.random_range(1..4);
         let operations: Vec<String> = (0..count).map(|_| self.json_operation(target)).collect();
-        format!("JSON {}/{name}?fieldManager={manager}\n  [{}]", target.short(), operations.join(", "))
+        format!(
+            "JSON {}/{name}?fieldManager={manager}\n  [{}]",
+            target.short(),
+            operations.join(", ")
+        )
     }
 
     fn json_operation(&mut self, target: Target) -> String {
         let path = match target {
-            Target::ConfigMap => *self.pick(&["/data/k0", "/data/k1", "/data", "/metadata/labels/l0"]),
-            Target::Deployment => *self.pick(&["/spec/replicas", "/spec/paused", "/metadata/labels/l0", "/spec/template/spec/containers/0/image"]),
-            Target::Custom => *self.pick(&["/spec/name", "/spec/size", "/spec/tags/0", "/spec/items/0/value", "/spec/plain/-", "/spec/map/k0"]),
+            Target::ConfigMap => self.pick(&["/data/k0", "/data/k1", "/data", "/metadata/labels/l0"]),
+            Target::Deployment => self.pick(&[
+                "/spec/replicas",
+                "/spec/paused",
+                "/metadata/labels/l0",
+                "/spec/template/spec/containers/0/image",
+            ]),
+            Target::Custom => self.pick(&[
+                "/spec/name",
+                "/spec/size",
+                "/spec/tags/0",
+                "/spec/items/0/value",
+                "/spec/plain/-",
+                "/spec/map/k0",
+            ]),
         };
         let value = match path {
             "/data" => "{k3: v3}".to_owned(),
@@ -203,11 +239,15 @@ impl Writer {
 
     fn status(&mut self, target: Target) -> String {
         let (name, manager) = (self.name(), self.manager());
-        let condition = *self.pick(&["Ready", "Synced"]);
-        let value = *self.pick(&["\"True\"", "\"False\""]);
+        let condition = self.pick(&["Ready", "Synced"]);
+        let value = self.pick(&["\"True\"", "\"False\""]);
         let status = match target {
-            Target::Deployment => format!("{{observedGeneration: 1, conditions: [{{type: {condition}, status: {value}}}]}}"),
-            Target::ConfigMap | Target::Custom => format!("{{phase: p, conditions: [{{type: {condition}, status: {value}}}]}}"),
+            Target::Deployment => {
+                format!("{{observedGeneration: 1, conditions: [{{type: {condition}, status: {value}}}]}}")
+            }
+            Target::ConfigMap | Target::Custom => {
+                format!("{{phase: p, conditions: [{{type: {condition}, status: {value}}}]}}")
+            }
         };
         let target = if target == Target::Deployment { "$deploy" } else { "$cr" };
         let body = format!("{{status: {status}}}");
@@ -220,8 +260,17 @@ impl Writer {
 
     fn finalizers(&mut self, target: Target) -> String {
         let (name, manager) = (self.name(), self.manager());
-        let list = *self.pick(&["[example.com/f]", "[example.com/f, example.com/g]", "null", "null", "[]"]);
-        format!("MERGE {}/{name}?fieldManager={manager}\n  metadata: {{finalizers: {list}}}", target.short())
+        let list = self.pick(&[
+            "[example.com/f]",
+            "[example.com/f, example.com/g]",
+            "null",
+            "null",
+            "[]",
+        ]);
+        format!(
+            "MERGE {}/{name}?fieldManager={manager}\n  metadata: {{finalizers: {list}}}",
+            target.short()
+        )
     }
 
     fn delete(&mut self, target: Target) -> String {
@@ -231,7 +280,9 @@ impl Writer {
             1 => format!("DELETE {short}/{name}?propagationPolicy=Background&gracePeriodSeconds=0"),
             2 => {
                 let version = self.version();
-                format!("DELETE {short}/{name}\n  > bare\n  {{apiVersion: v1, kind: DeleteOptions, preconditions: {{resourceVersion: {version}}}}}")
+                format!(
+                    "DELETE {short}/{name}\n  > bare\n  {{apiVersion: v1, kind: DeleteOptions, preconditions: {{resourceVersion: {version}}}}}"
+                )
             }
             3 => format!("DELETE {short}?labelSelector=l0%3D{}", self.text()),
             _ => format!("DELETE {short}/{name}"),
@@ -246,7 +297,10 @@ impl Writer {
             2 => "?labelSelector=!l0".to_owned(),
             3 => "?fieldSelector=metadata.name%3Da".to_owned(),
             4 => "/a".to_owned(),
-            5 => format!("?resourceVersion={}&resourceVersionMatch=NotOlderThan", self.version().trim_matches('"')),
+            5 => format!(
+                "?resourceVersion={}&resourceVersionMatch=NotOlderThan",
+                self.version().trim_matches('"')
+            ),
             _ => String::new(),
         };
         format!("GET {short}{query}")
@@ -255,7 +309,10 @@ impl Writer {
     /// All events since a saved version, up to an object that is made for this.
     fn watch(&mut self, target: Target, number: usize) -> String {
         let version = self.version().trim_matches('"').to_owned();
-        let (short, selector) = (target.short(), if self.chance(40) { "&labelSelector=l0%3Dv0" } else { "" });
+        let (short, selector) = (
+            target.short(),
+            if self.chance(40) { "&labelSelector=l0%3Dv0" } else { "" },
+        );
         let body = match target {
             Target::Deployment => format!("{{metadata: {{labels: {{l0: v0}}}}, {DEPLOYMENT}}}"),
             Target::ConfigMap | Target::Custom => "{metadata: {labels: {l0: v0}}}".to_owned(),
@@ -266,7 +323,7 @@ impl Writer {
     }
 
     fn text(&mut self) -> String {
-        (*self.pick(&["v0", "v1", "v2"])).to_owned()
+        self.pick(&["v0", "v1", "v2"]).to_owned()
     }
 
     fn number(&mut self) -> String {
@@ -298,7 +355,11 @@ impl Writer {
         if self.chance(8) {
             fields.push(format!("resourceVersion: {}", self.version()));
         }
-        if fields.is_empty() { Vec::new() } else { vec![format!("metadata: {{{}}}", fields.join(", "))] }
+        if fields.is_empty() {
+            Vec::new()
+        } else {
+            vec![format!("metadata: {{{}}}", fields.join(", "))]
+        }
     }
 
     fn strings(&mut self, prefix: &str, whole: bool) -> String {
@@ -328,7 +389,10 @@ impl Writer {
             fields.push("paused: true, selector: {matchLabels: {app: a}}".to_owned());
         }
         if whole || self.chance(50) {
-            let (containers, labels) = (self.containers(), if whole { "metadata: {labels: {app: a}}, " } else { "" });
+            let (containers, labels) = (
+                self.containers(),
+                if whole { "metadata: {labels: {app: a}}, " } else { "" },
+            );
             fields.push(format!("template: {{{labels}spec: {{containers: [{containers}]}}}}"));
         }
         format!("spec: {{{}}}", fields.join(", "))
@@ -338,13 +402,13 @@ impl Writer {
         let mut containers = Vec::new();
         for name in ["c", "d"] {
             if containers.is_empty() || self.chance(40) {
-                let (image, variable, value) = (self.text(), *self.pick(&["A", "B"]), self.text());
+                let (image, variable, value) = (self.text(), self.pick(&["A", "B"]), self.text());
                 let mut fields = format!("name: {name}, image: {image}");
                 if self.chance(50) {
-                    fields.push_str(&format!(", env: [{{name: {variable}, value: {value}}}]"));
+                    let _ = write!(fields, ", env: [{{name: {variable}, value: {value}}}]");
                 }
                 if self.chance(40) {
-                    fields.push_str(&format!(", ports: [{{containerPort: 8{}}}]", self.number()));
+                    let _ = write!(fields, ", ports: [{{containerPort: 8{}}}]", self.number());
                 }
                 containers.push(format!("{{{fields}}}"));
             }
@@ -365,7 +429,11 @@ impl Writer {
         add(self, 30, "size", number.clone());
         let port = if self.chance(50) { number } else { text.clone() };
         add(self, 20, "port", port);
-        let note = if self.chance(40) { "null".to_owned() } else { text.clone() };
+        let note = if self.chance(40) {
+            "null".to_owned()
+        } else {
+            text.clone()
+        };
         add(self, 20, "note", note);
         add(self, 15, "fixed", text.clone());
         let tags = self.several(&["t0", "t1", "t2"]);
@@ -398,7 +466,7 @@ impl Writer {
             if self.chance(50) {
                 let mut fields = format!("name: {name}");
                 if self.chance(60) {
-                    fields.push_str(&format!(", value: {}", self.number()));
+                    let _ = write!(fields, ", value: {}", self.number());
                 }
                 if self.chance(25) {
                     fields.push_str(", mode: manual");

@@ -28,10 +28,14 @@ pub(crate) struct Masker {
 impl Masker {
     /// The answer as it is compared.
     pub(crate) fn mask(&mut self, answer: Value) -> Value {
-        let Value::Object(mut answer) = answer else { return answer };
+        let Value::Object(mut answer) = answer else {
+            return answer;
+        };
         let body = answer.remove("body").unwrap_or(Value::Null);
-        let mut masked: Map<String, Value> =
-            answer.into_iter().map(|(key, value)| (key, mask_warning(value))).collect();
+        let mut masked: Map<String, Value> = answer
+            .into_iter()
+            .map(|(key, value)| (key, mask_warning(value)))
+            .collect();
         masked.insert("body".to_owned(), self.body(body));
         Value::Object(masked)
     }
@@ -39,7 +43,10 @@ impl Masker {
     fn body(&mut self, body: Value) -> Value {
         match body {
             Value::Object(mut body) if body.contains_key("events") => {
-                let events = body.remove("events").and_then(|events| events.as_array().cloned()).unwrap_or_default();
+                let events = body
+                    .remove("events")
+                    .and_then(|events| events.as_array().cloned())
+                    .unwrap_or_default();
                 let events: Vec<Value> = events.into_iter().map(|event| self.event(event)).collect();
                 json!({"events": events, "end": body.get("end")})
             }
@@ -85,7 +92,9 @@ impl Masker {
     fn metadata(&mut self, mut object: Map<String, Value>) -> Value {
         if let Some(prefix) = object.get("generateName").and_then(Value::as_str).map(str::to_owned)
             && let Some(name) = object.get_mut("name")
-            && name.as_str().is_some_and(|name| name.starts_with(&prefix) && name.len() == prefix.len() + 5)
+            && name
+                .as_str()
+                .is_some_and(|name| name.starts_with(&prefix) && name.len() == prefix.len() + 5)
         {
             *name = json!(format!("{prefix}<random>"));
         }
@@ -118,7 +127,11 @@ impl Masker {
 
     /// Causes are sorted and the message that joins several is cut: the real server's order is not stable.
     fn status(&mut self, mut object: Map<String, Value>) -> Value {
-        let message = object.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let message = object
+            .get("message")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
         let causes = object.get_mut("details").and_then(|details| details.get_mut("causes"));
         let mut joined = false;
         if let Some(Value::Array(causes)) = causes {
@@ -130,7 +143,13 @@ impl Masker {
             joined = causes.len() > 1;
         }
         let message = mask_text(&message);
-        let message = if joined { message.split_once('[').map_or(message.clone(), |(head, _)| head.to_owned()) } else { message };
+        let message = if joined {
+            message
+                .split_once('[')
+                .map_or(message.clone(), |(head, _)| head.to_owned())
+        } else {
+            message
+        };
         if object.contains_key("message") {
             object.insert("message".to_owned(), json!(message));
         }
@@ -153,7 +172,12 @@ impl Masker {
                 column.remove("description");
             }
         }
-        for row in object.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten() {
+        for row in object
+            .get_mut("rows")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             for index in &ages {
                 if let Some(cell) = row["cells"].get_mut(*index) {
                     *cell = json!("<age>");
@@ -169,7 +193,10 @@ impl Masker {
 
 /// A collection's version moves with every write of every other case.
 fn list_metadata(mut metadata: Value) -> Value {
-    if metadata["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
+    if metadata["resourceVersion"]
+        .as_str()
+        .is_some_and(|version| !version.is_empty())
+    {
         metadata["resourceVersion"] = json!("<rv>");
     }
     if metadata["continue"].as_str().is_some_and(|token| !token.is_empty()) {
@@ -180,7 +207,13 @@ fn list_metadata(mut metadata: Value) -> Value {
 
 fn manager_order(entry: &Value) -> String {
     let part = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
-    [part("operation"), part("manager"), part("subresource"), part("apiVersion")].join(" ")
+    [
+        part("operation"),
+        part("manager"),
+        part("subresource"),
+        part("apiVersion"),
+    ]
+    .join(" ")
 }
 
 /// The text of each warning header, which is itself quoted.
@@ -193,13 +226,16 @@ fn mask_warning(value: Value) -> Value {
 
 fn warning(header: &str) -> Value {
     match header.split_once('"') {
-        Some((head, text)) => json!(mask_text(&format!("{head}{}", text.trim_end_matches('"').replace("\\\"", "\"")))),
+        Some((head, text)) => json!(mask_text(&format!(
+            "{head}{}",
+            text.strip_suffix('"').unwrap_or(text).replace("\\\"", "\"")
+        ))),
         None => json!(header),
     }
 }
 
 /// A message without quoted values, uids, times and versions.
-pub fn mask_text(text: &str) -> String {
+pub(crate) fn mask_text(text: &str) -> String {
     let text = QUOTED.replace_all(text, "\"…\"");
     let text = UID.replace_all(&text, "<uid>");
     let text = TIME.replace_all(&text, "<time>");
@@ -208,6 +244,31 @@ pub fn mask_text(text: &str) -> String {
         return NUMBER.replace_all(&text, "<number>").into_owned();
     }
     text.into_owned()
+}
+
+/// What kubectl printed without ages, uids, times, versions, allocated addresses, and the width of columns.
+pub(crate) fn mask_output(text: &str) -> String {
+    static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+        let masks = [
+            (UID.as_str(), "<uid>"),
+            (TIME.as_str(), "<time>"),
+            (r#"(resourceVersion\\?"?: ?)\\?"\d+\\?""#, "$1<rv>"),
+            (r#"Invalid value: "(?:[^"\\]|\\.)*""#, "Invalid value: <value>"),
+            (r"https://127\.0\.0\.1:\d+", "<url>"),
+            (r"\b10\.0\.\d+\.\d+\b", "<address>"),
+            (r"\bgen-[a-z0-9]{5}\b", "gen-<random>"),
+            (r"(?m)^[EWI]\d{4} [^\]]*\] ", "<log> "),
+            (r"\b(\d+[smhd])+\b", "<age>"),
+            (r"(?m)[ \t]+", " "),
+        ];
+        masks
+            .into_iter()
+            .map(|(pattern, mask)| (Regex::new(pattern).expect("a constant"), mask))
+            .collect()
+    });
+    MASKS.iter().fold(text.to_owned(), |text, (pattern, mask)| {
+        pattern.replace_all(&text, *mask).into_owned()
+    })
 }
 
 #[cfg(test)]

@@ -24,8 +24,14 @@ const TEST: &str = r#"{"op":"test","path":"/data/x","value":"1"}"#;
 /// One masked answer per step.
 pub(crate) async fn run(client: &Client, case: &Case) -> Vec<Value> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": case.id}});
-    client.send(&Request::json("POST", "/api/v1/namespaces", &namespace)).await;
-    let mut runner = Runner { client, variables: variables(&case.id, &case.definition), masker: Masker::default() };
+    client
+        .send(&Request::json("POST", "/api/v1/namespaces", &namespace))
+        .await;
+    let mut runner = Runner {
+        client,
+        variables: variables(&case.id, &case.definition),
+        masker: Masker::default(),
+    };
     let mut transcript = Vec::new();
     for step in &case.steps {
         transcript.push(runner.step(step).await);
@@ -73,7 +79,11 @@ impl Runner<'_> {
         let body = self.body(step, verb, name.as_deref());
         let mut request = Request::get(&path);
         request.method = verb.method();
-        request.headers = step.headers.iter().map(|(key, value)| (key.clone(), self.expand(value))).collect();
+        request.headers = step
+            .headers
+            .iter()
+            .map(|(key, value)| (key.clone(), self.expand(value)))
+            .collect();
         request.content_type = (!body.is_empty()).then(|| verb.content_type().to_owned());
         request.body = body;
         request
@@ -81,13 +91,24 @@ impl Runner<'_> {
 
     /// The path to send to and, where it names one, the object's name.
     fn address(&self, step: &Step, verb: Verb) -> (String, Option<String>) {
-        let (path, query) = step.path.split_once('?').map_or((step.path.as_str(), ""), |(path, query)| (path, query));
-        let name = path.starts_with('$').then(|| path.split('/').nth(1)).flatten().map(|name| self.expand(name));
+        let (path, query) = step
+            .path
+            .split_once('?')
+            .map_or((step.path.as_str(), ""), |(path, query)| (path, query));
+        let name = path
+            .starts_with('$')
+            .then(|| path.split('/').nth(1))
+            .flatten()
+            .map(|name| self.expand(name));
         let path = match (verb, path.rsplit_once('/')) {
             (Verb::Create, Some((collection, _))) => collection,
             _ => path,
         };
-        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+        let query = if query.is_empty() {
+            String::new()
+        } else {
+            format!("?{query}")
+        };
         (self.expand(&format!("{path}{query}")), name)
     }
 
@@ -106,8 +127,15 @@ impl Runner<'_> {
     }
 
     fn fill(&self, body: &mut Value, step: &Step, name: Option<&str>) {
-        let short = step.path.split(['/', '?']).next().unwrap_or_default().trim_start_matches('$');
-        let (Some((api_version, kind)), Some(object)) = (self.type_of(short), body.as_object_mut()) else { return };
+        let short = step
+            .path
+            .split(['/', '?'])
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches('$');
+        let (Some((api_version, kind)), Some(object)) = (self.type_of(short), body.as_object_mut()) else {
+            return;
+        };
         object.entry("apiVersion").or_insert(json!(api_version));
         object.entry("kind").or_insert(json!(kind));
         let metadata = object.entry("metadata").or_insert(json!({}));
@@ -118,18 +146,26 @@ impl Runner<'_> {
 
     fn type_of(&self, short: &str) -> Option<(String, String)> {
         if let Some(kind) = KINDS.iter().find(|kind| kind.short == short) {
-            return Some((kind.api_version.to_owned(), kind.kind.to_owned()));
+            return Some((kind.api_version.to_owned(), kind.name.to_owned()));
         }
         let custom = CUSTOM.iter().find(|(name, _)| *name == short.trim_end_matches("all"));
-        custom.map(|(_, version)| (format!("{}.example.com/{version}", self.variables["definition"]), "Widget".to_owned()))
+        custom.map(|(_, version)| {
+            (
+                format!("{}.example.com/{version}", self.variables["definition"]),
+                "Widget".to_owned(),
+            )
+        })
     }
 
     /// Replaces `$name` where such a variable is known, and `${repeat:text:count}`, `${tests:count}`, `${nul}`.
     fn expand(&self, text: &str) -> String {
         static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"\$(?:\{repeat:([^:}]+):(\d+)\}|\{(nul)\}|\{tests:(\d+)\}|([a-z][a-z0-9]*))").expect("a constant")
+            Regex::new(r"\$(?:\{repeat:([^:}]+):(\d+)\}|\{(nul)\}|\{tests:(\d+)\}|([a-z][a-z0-9]*))")
+                .expect("a constant")
         });
-        VARIABLE.replace_all(text, |found: &regex::Captures<'_>| self.replacement(found)).into_owned()
+        VARIABLE
+            .replace_all(text, |found: &regex::Captures<'_>| self.replacement(found))
+            .into_owned()
     }
 
     fn replacement(&self, found: &regex::Captures<'_>) -> String {
@@ -139,7 +175,11 @@ impl Runner<'_> {
         match (found.get(3), found.get(4), found.get(5)) {
             (Some(_), _, _) => "\0".to_owned(),
             (_, Some(count), _) => vec![TEST; count.as_str().parse().unwrap_or(0)].join(","),
-            (_, _, Some(name)) => self.variables.get(name.as_str()).cloned().unwrap_or_else(|| found[0].to_owned()),
+            (_, _, Some(name)) => self
+                .variables
+                .get(name.as_str())
+                .cloned()
+                .unwrap_or_else(|| found[0].to_owned()),
             (None, None, None) => found[0].to_owned(),
         }
     }
@@ -199,7 +239,10 @@ impl Runner<'_> {
             Enough::Named(name) => self.expand(name),
             Enough::Events(_) | Enough::Closed | Enough::Bookmark => String::new(),
         };
-        let answer = self.client.watch(&request, EVENTS_WITHIN, |events| read_enough(events, enough, &name)).await;
+        let answer = self
+            .client
+            .watch(&request, EVENTS_WITHIN, |events| read_enough(events, enough, &name))
+            .await;
         drop_stray_bookmarks(answer, enough)
     }
 }
@@ -226,7 +269,11 @@ fn drop_stray_bookmarks(mut answer: Answer, enough: &Enough) -> Answer {
 /// The CRD of the case's `Widget`: `body` is the properties of its schema, or with `full` merged into its spec.
 fn definition(id: &str, flags: &[String], body: Value) -> Value {
     let has = |flag: &str| flags.iter().any(|given| given == flag);
-    let (properties, overlay) = if has("full") { (json!({}), body) } else { (body, json!({})) };
+    let (properties, overlay) = if has("full") {
+        (json!({}), body)
+    } else {
+        (body, json!({}))
+    };
     let mut schema = json!({"type": "object", "properties": properties});
     if has("preserve") {
         schema["x-kubernetes-preserve-unknown-fields"] = json!(true);
@@ -251,7 +298,9 @@ fn definition(id: &str, flags: &[String], body: Value) -> Value {
 fn served(definition: &Value) -> Vec<String> {
     let versions = definition["spec"]["versions"].as_array().cloned().unwrap_or_default();
     let served = versions.iter().filter(|version| version["served"] == true);
-    served.filter_map(|version| version["name"].as_str().map(str::to_owned)).collect()
+    served
+        .filter_map(|version| version["name"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Objects are merged key by key, everything else is replaced.

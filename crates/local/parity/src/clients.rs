@@ -1,0 +1,101 @@
+//! Both servers at once: a case → what each of them answered.
+
+use serde_json::Value;
+
+use crate::bundle::gateway_api;
+use crate::case::Case;
+use crate::client::{Client, Request};
+use crate::compare::{Difference, compare};
+use crate::peers::Peers;
+use crate::report::Outcome;
+use crate::run;
+use crate::server::Server;
+
+/// Clients of the servers that are compared.
+pub(crate) struct Clients {
+    real: Option<Client>,
+    embedded: Client,
+}
+
+/// The transcripts of one case.
+pub(crate) struct Ran<'a> {
+    pub case: &'a Case,
+    pub real: Option<Vec<Value>>,
+    pub embedded: Vec<Value>,
+}
+
+impl Clients {
+    pub(crate) fn new(peers: &Peers) -> Self {
+        let client = |server: &Server| Client::new(server).expect("the server's CA is PEM");
+        Self {
+            real: peers.real().map(client),
+            embedded: client(peers.embedded()),
+        }
+    }
+
+    pub(crate) fn both(&self) -> bool {
+        self.real.is_some()
+    }
+
+    pub(crate) async fn run<'a>(&self, case: &'a Case) -> Ran<'a> {
+        let real = async {
+            match &self.real {
+                Some(client) => Some(run::run(client, case).await),
+                None => None,
+            }
+        };
+        let (real, embedded) = futures::join!(real, run::run(&self.embedded, case));
+        Ran { case, real, embedded }
+    }
+
+    /// Installs the official CRDs on both; the error says why they are not there.
+    pub(crate) async fn install_gateway_api(&self) -> Result<(), String> {
+        let definitions = gateway_api().map_err(|error| error.to_string())?;
+        for client in self.real.iter().chain([&self.embedded]) {
+            for definition in &definitions {
+                install(client, definition).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Creates a CRD and waits until its storage version is served.
+async fn install(client: &Client, definition: &Value) -> Result<(), String> {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let answer = client.send(&Request::json("POST", path, definition)).await;
+    let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+    if answer.status == 201 || answer.status == 409 {
+        return Ok(());
+    }
+    Err(format!("{name} was refused: {}", answer.json()["message"]))
+}
+
+impl Ran<'_> {
+    pub(crate) fn count(&self, outcome: &mut Outcome) {
+        let (real, embedded) = outcome.ran.entry(self.case.group.clone()).or_default();
+        *real += usize::from(self.real.is_some());
+        *embedded += 1;
+    }
+
+    /// Without the real server, only a broken connection, a panic or a missing effect counts.
+    pub(crate) fn differences(&self) -> Vec<Difference> {
+        let lines: Vec<String> = self.case.steps.iter().map(|step| step.line.clone()).collect();
+        let expected: Vec<Value> = match &self.real {
+            Some(real) => real.clone(),
+            None => self.embedded.iter().map(sane).collect(),
+        };
+        compare(&self.case.title(), &lines, &expected, &self.embedded)
+    }
+}
+
+/// The answer itself, unless it shows a crash.
+fn sane(answer: &Value) -> Value {
+    let panicked = answer["status"] == 500 && answer["body"].to_string().contains("panic");
+    match answer["status"].as_u64() {
+        _ if panicked => Value::from("an answer without a panic"),
+        Some(0) => Value::from("an answer"),
+        _ if answer["holds"] == false => Value::from("the effect within the time"),
+        _ => answer.clone(),
+    }
+}

@@ -1,0 +1,121 @@
+//! The text of the kubectl case file → command lines.
+//!
+//! `=== name` opens a case, then `$ arguments` with what kubectl reads on stdin indented below. `$only PATTERN
+//! arguments` keeps the lines of the output that match; `$begin arguments` leaves kubectl running and `$end COUNT`
+//! reads so many lines of it and ends it. `$ns` and `$id` are the case's own.
+
+use std::sync::LazyLock;
+
+/// The cases in the tree.
+pub(super) static SCRIPTS: LazyLock<Vec<Script>> =
+    LazyLock::new(|| parse(include_str!("../../cases/kubectl.case")).expect("tests parse the file"));
+
+/// A case of the file.
+#[derive(Clone, Debug)]
+pub(super) struct Script {
+    pub name: String,
+    pub commands: Vec<Invocation>,
+}
+
+/// One command of a case.
+#[derive(Clone, Debug)]
+pub(super) struct Invocation {
+    pub line: String,
+    pub mode: Mode,
+    pub arguments: Vec<String>,
+    pub stdin: String,
+}
+
+/// What is done with the command.
+#[derive(Clone, Debug)]
+pub(super) enum Mode {
+    Run,
+    Only(String),
+    Begin,
+    End(usize),
+}
+
+/// The cases of a file; or the line that is no command.
+pub(super) fn parse(text: &str) -> Result<Vec<Script>, String> {
+    let mut scripts: Vec<Script> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let bad = || format!("kubectl.case: {line}");
+        if let Some(name) = line.strip_prefix("=== ") {
+            scripts.push(Script {
+                name: name.to_owned(),
+                commands: Vec::new(),
+            });
+        } else if let Some(input) = line.strip_prefix("  ") {
+            let command = scripts
+                .last_mut()
+                .and_then(|script| script.commands.last_mut())
+                .ok_or_else(bad)?;
+            command.stdin.push_str(input);
+            command.stdin.push('\n');
+        } else if line.starts_with('$') {
+            let command = invocation(line).ok_or_else(bad)?;
+            scripts.last_mut().ok_or_else(bad)?.commands.push(command);
+        } else if !line.trim().is_empty() {
+            return Err(bad());
+        }
+    }
+    Ok(scripts)
+}
+
+fn invocation(line: &str) -> Option<Invocation> {
+    let mut words = words(line);
+    let word = words.remove(0);
+    let mode = match word.as_str() {
+        "$" => Mode::Run,
+        "$only" => Mode::Only(words.remove(0)),
+        "$begin" => Mode::Begin,
+        "$end" => Mode::End(words.remove(0).parse().ok()?),
+        _ => return None,
+    };
+    Some(Invocation {
+        line: line.to_owned(),
+        mode,
+        arguments: words,
+        stdin: String::new(),
+    })
+}
+
+/// Words separated by blanks; single quotes hold blanks together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            other => words.last_mut().expect("there is always one").push(other),
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mode, parse, words};
+
+    #[test]
+    fn single_quotes_hold_words_together() {
+        assert_eq!(
+            words("$ get -o 'jsonpath={.a b}'"),
+            ["$", "get", "-o", "jsonpath={.a b}"]
+        );
+    }
+
+    #[test]
+    fn commands_have_modes_and_input() {
+        let scripts = parse("=== one\n$only ^v1 api-versions\n$ create -f -\n  a: b\n").expect("a proper script");
+
+        assert!(matches!(&scripts[0].commands[0].mode, Mode::Only(pattern) if pattern == "^v1"));
+        assert_eq!(scripts[0].commands[1].stdin, "a: b\n");
+    }
+
+    #[test]
+    fn the_file_in_the_tree_is_proper() {
+        assert!(super::SCRIPTS.len() >= 15);
+    }
+}

@@ -1,0 +1,70 @@
+//! The two servers to compare, started or taken from the environment.
+
+use std::path::Path;
+
+use crate::controlplane::{ControlPlane, Durability};
+use crate::embedded::{Embedded, EmbeddedError};
+use crate::server::{Server, ServerError};
+
+/// The servers to compare and what keeps them running. Without the real one, the other is only asked to answer.
+pub struct Peers {
+    real: Option<Server>,
+    embedded: Server,
+    _plane: Option<ControlPlane>,
+    _embedded: Option<Embedded>,
+}
+
+/// Why there is nothing to run on.
+#[derive(Debug, thiserror::Error)]
+pub enum PeersError {
+    /// The embedded server did not start.
+    #[error(transparent)]
+    Embedded(#[from] EmbeddedError),
+    /// A kubeconfig given by the environment cannot be used.
+    #[error(transparent)]
+    Kubeconfig(#[from] ServerError),
+}
+
+impl Peers {
+    /// Both servers: `PORTOLAN_PARITY_REAL` and `PORTOLAN_PARITY_EMBEDDED` may name kubeconfig files of others.
+    ///
+    /// Says loudly on stdout when there is no real server.
+    pub async fn start() -> Result<Self, PeersError> {
+        let (real, plane) = match std::env::var_os("PORTOLAN_PARITY_REAL") {
+            Some(path) => (Some(Server::from_kubeconfig(Path::new(&path))?), None),
+            None => plane().await,
+        };
+        let (embedded, running) = if let Some(path) = std::env::var_os("PORTOLAN_PARITY_EMBEDDED") {
+            (Server::from_kubeconfig(Path::new(&path))?, None)
+        } else {
+            let running = Embedded::start().await?;
+            (running.server().clone(), Some(running))
+        };
+        Ok(Self {
+            real,
+            embedded,
+            _plane: plane,
+            _embedded: running,
+        })
+    }
+
+    /// The server that is right by definition.
+    pub fn real(&self) -> Option<&Server> {
+        self.real.as_ref()
+    }
+
+    /// The server under test.
+    pub fn embedded(&self) -> &Server {
+        &self.embedded
+    }
+}
+
+async fn plane() -> (Option<Server>, Option<ControlPlane>) {
+    match ControlPlane::start(Durability::None).await {
+        Ok(plane) => (Some(plane.server().clone()), Some(plane)),
+        Err(reason) => {
+            println!("PARITY NOT RUN: {reason}");
+            (None, None)
+        }
+    }
+}

@@ -117,15 +117,22 @@ pub fn prepare_update(kind: &Kind, new: &mut Value, old: &Value) {
 /// Restores what an update of `/status` cannot change: everything but the status and parts of the metadata.
 pub fn prepare_status_update(kind: &Kind, new: &mut Value, old: &Value) {
     copy(new, old, "spec");
-    if kind.kind == "Node" {
-        copy(new, old, "metadata");
-    }
-    if kind.kind == "Pod"
-        && let Some(metadata) = existing(new, "metadata")
-    {
-        remove(metadata, "deletionTimestamp");
-        copy(metadata, &old["metadata"], "deletionTimestamp");
-        copy(metadata, &old["metadata"], "ownerReferences");
+    let kept: &[&str] = match kind.kind {
+        "Pod" => &["deletionTimestamp", "ownerReferences"],
+        "Deployment" => &["labels"],
+        "VolumeAttachment" | "CustomResourceDefinition" => &[
+            "labels",
+            "annotations",
+            "finalizers",
+            "ownerReferences",
+            "deletionTimestamp",
+        ],
+        _ => &[],
+    };
+    if let Some(metadata) = existing(new, "metadata") {
+        for field in kept {
+            copy(metadata, &old["metadata"], field);
+        }
     }
     let generation = old.pointer("/metadata/generation").and_then(Value::as_i64);
     set_generation(new, generation);

@@ -49,12 +49,15 @@ pub fn validate_update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError>
     errors
 }
 
-/// Everything that is wrong with an update of `/status`: its metadata only.
+/// Everything that is wrong with an update of `/status`: metadata, and little else.
 pub fn validate_status_update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError> {
     let root = Path::root();
     let path = root.field("metadata");
     let mut errors = validate_metadata(&new["metadata"], kind.namespaced, NameRule::PathSegment, &path);
     errors.extend(validate_metadata_update(&new["metadata"], &old["metadata"], &path));
+    if kind.kind == "Service" {
+        service::validate_status(new, &mut errors);
+    }
     errors
 }
 

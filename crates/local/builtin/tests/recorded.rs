@@ -4,8 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a recording that cannot be read fails the test")]
 
 use portolan_builtin::{
-    Column, Kind, admit_create, admit_update, cells, check_types, columns, kinds, prepare_create, prepare_update,
-    row_conditions, set_defaults, validate_create, validate_update,
+    Column, Kind, admit_create, admit_update, cells, check_types, columns, kinds, prepare_create,
+    prepare_status_update, prepare_update, row_conditions, set_defaults, validate_create, validate_update,
 };
 use portolan_schema::FieldError;
 use serde_json::{Value, json};
@@ -256,6 +256,25 @@ fn objects_are_shown_in_the_same_cells() {
         let conditions = row_conditions(kind, &case["object"]).unwrap_or_default();
         if found != wanted || conditions != case["conditions"] {
             different.push(format!("{}\n  ours   {found:?}\n  theirs {wanted:?}", case["name"]));
+        }
+    }
+
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn status_updates_change_what_they_change_on_the_real_server() {
+    let mut different = Vec::new();
+    for case in cases(include_str!("recorded/status.jsonl")) {
+        let kind = kind_of(&case["request"]);
+        let mut object = case["request"].clone();
+        set_defaults(kind, &mut object);
+        prepare_status_update(kind, &mut object, &case["old"]);
+        let mut wanted = case["stored"].clone();
+        mask(&mut wanted);
+        mask(&mut object);
+        if object != wanted {
+            different.push(format!("{}\n  ours   {object}\n  theirs {wanted}", case["name"]));
         }
     }
 

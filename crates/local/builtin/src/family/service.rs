@@ -313,3 +313,15 @@ fn addresses_stay(spec: &Value, old: &Value, path: &Path<'_>, errors: &mut Error
         ));
     }
 }
+
+/// Only load balancers have addresses in their status.
+pub(crate) fn validate_status(service: &Value, errors: &mut Errors) {
+    let root = Path::root();
+    let balanced = !is_empty(&service["status"]["loadBalancer"]["ingress"]);
+    if balanced && text_at(service, "/spec/type") != "LoadBalancer" {
+        let path = root.field("status");
+        let path = path.field("loadBalancer");
+        let detail = "may only be used when `spec.type` is 'LoadBalancer'";
+        errors.push(FieldError::forbidden(&path.field("ingress"), detail));
+    }
+}

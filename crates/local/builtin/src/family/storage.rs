@@ -354,6 +354,10 @@ pub(crate) fn validate_node(node: &Value, old: Option<&Value>, errors: &mut Erro
         let name = text(driver, "name");
         required(errors, driver, "name", &path);
         required(errors, driver, "nodeID", &path);
+        if seen.contains(&name) {
+            errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
+        }
+        seen.push(name);
         let mut keys: Vec<&str> = Vec::new();
         for key in texts(driver, "topologyKeys") {
             if keys.contains(&key) {
@@ -361,10 +365,6 @@ pub(crate) fn validate_node(node: &Value, old: Option<&Value>, errors: &mut Erro
             }
             keys.push(key);
         }
-        if seen.contains(&name) {
-            errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
-        }
-        seen.push(name);
     }
     let Some(old) = old else { return };
     for driver in list(&node["spec"], "drivers") {

@@ -66,6 +66,7 @@ impl Masker {
         match value {
             Value::Object(object) if object.get("kind") == Some(&json!("Status")) => self.status(object),
             Value::Object(object) if object.get("kind") == Some(&json!("Table")) => self.table(object),
+            Value::Object(object) if object.get("kind") == Some(&json!("APIResourceList")) => by_name(object),
             Value::Object(object) if key == "metadata" => self.metadata(object),
             Value::Object(object) => Value::Object(self.object(object)),
             Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item, key)).collect()),
@@ -203,6 +204,17 @@ fn list_metadata(mut metadata: Value) -> Value {
         metadata["continue"] = json!("<continue>");
     }
     metadata
+}
+
+/// Resources under their names: in which order they are listed means nothing.
+fn by_name(mut list: Map<String, Value>) -> Value {
+    if let Some(Value::Array(resources)) = list.remove("resources") {
+        let named = resources
+            .into_iter()
+            .map(|resource| (resource["name"].as_str().unwrap_or_default().to_owned(), resource));
+        list.insert("resources".to_owned(), Value::Object(named.collect()));
+    }
+    Value::Object(list)
 }
 
 fn manager_order(entry: &Value) -> String {

@@ -1,6 +1,7 @@
 //! Values as Go's `%q`, `%v` and `encoding/json` print them, since these stand in messages that clients compare.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use serde_json::{Number, Value};
 
@@ -41,19 +42,19 @@ pub fn number(number: &Number) -> String {
     }
 }
 
-/// `%v` of a float: an exponent from 1e21 upwards and below 1e-4.
+/// `%v` of a float: an exponent from a million upwards and below 1e-4.
 pub fn float(value: f64) -> String {
-    with_exponent(value, 1e-4)
+    with_exponent(value, 1e-4..1e6)
 }
 
 /// `encoding/json` of a float: an exponent from 1e21 upwards and below 1e-6.
 fn json_float(value: f64) -> String {
-    with_exponent(value, 1e-6).replace("e-0", "e-")
+    with_exponent(value, 1e-6..1e21).replace("e-0", "e-")
 }
 
-fn with_exponent(value: f64, smallest: f64) -> String {
+fn with_exponent(value: f64, plain: Range<f64>) -> String {
     let size = value.abs();
-    if size == 0.0 || (smallest..1e21).contains(&size) {
+    if size == 0.0 || plain.contains(&size) {
         return format!("{value}");
     }
     let text = format!("{value:e}");
@@ -118,7 +119,8 @@ mod tests {
     fn floats_are_printed_as_go_prints_them() {
         assert_eq!(float(1.0), "1");
         assert_eq!(float(0.5), "0.5");
-        assert_eq!(float(1e21), "1e+21");
+        assert_eq!(float(3e9), "3e+09");
+        assert_eq!(float(123_456.5), "123456.5");
         assert_eq!(float(0.00001), "1e-05");
         assert_eq!(float(1.5e300), "1.5e+300");
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::field::Path;
+use crate::field::{FieldError, Path};
 use crate::node::Cursor;
 
 /// A field's Go type, and with it what the field becomes when it is empty.
@@ -131,14 +131,22 @@ fn coerce_struct(object: &mut Map<String, Value>, shape: &Struct, path: &Path<'_
                 }
             }
         }
+        match (kind, object.get_mut(*name)) {
+            (Kind::TextMap, Some(Value::Object(texts))) => texts.values_mut().for_each(null_to_empty),
+            (Kind::TextList, Some(Value::Array(texts))) => texts.iter_mut().for_each(null_to_empty),
+            _ => {}
+        }
         if matches!(kind, Kind::RequiredText) {
-            let value = object.entry(*name).or_insert_with(|| Value::from(""));
-            if value.is_null() {
-                *value = Value::from("");
-            }
+            null_to_empty(object.entry(*name).or_insert(Value::Null));
         } else if object.get(*name).is_some_and(|value| is_empty(value, *kind)) {
             object.remove(*name);
         }
+    }
+}
+
+fn null_to_empty(text: &mut Value) {
+    if text.is_null() {
+        *text = Value::from("");
     }
 }
 
@@ -150,6 +158,51 @@ fn is_empty(value: &Value, kind: Kind) -> bool {
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty() && !matches!(kind, Kind::Raw),
         Value::Bool(_) => false,
+    }
+}
+
+/// Why the server cannot read an object at all, in its words: the types of its metadata, or of an embedded resource.
+pub fn decode_error(value: &Value, schema: Cursor<'_>) -> Option<String> {
+    let own = value.get("metadata").and_then(type_error);
+    own.or_else(|| embedded_error(value, schema, &Path::root()).map(|error| error.to_string()))
+}
+
+fn embedded_error(value: &Value, schema: Cursor<'_>, path: &Path<'_>) -> Option<FieldError> {
+    match value {
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            let own = if schema.node().embedded_resource {
+                resource_error(name, value, path)
+            } else {
+                None
+            };
+            own.or_else(|| {
+                let child = schema.child(name)?;
+                let path = if schema.property(name).is_some() {
+                    path.field(name)
+                } else {
+                    path.key(name)
+                };
+                embedded_error(value, child, &path)
+            })
+        }),
+        Value::Array(items) => {
+            let schema = schema.items()?;
+            items
+                .iter()
+                .enumerate()
+                .find_map(|(index, item)| embedded_error(item, schema, &path.index(index)))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+fn resource_error(name: &str, value: &Value, path: &Path<'_>) -> Option<FieldError> {
+    match name {
+        "apiVersion" | "kind" if !value.is_string() => {
+            Some(FieldError::invalid(&path.field(name), value, "must be a string"))
+        }
+        "metadata" => type_error(value).map(|why| FieldError::invalid(&path.field(name), value, why)),
+        _ => None,
     }
 }
 
@@ -190,10 +243,7 @@ fn value_error(value: &Value, kind: Kind, owner: &str, field: &str) -> Option<St
         (Kind::Integer | Kind::OptionalInteger, Value::Number(number)) if number.is_i64() => None,
         (Kind::Integer | Kind::OptionalInteger, other) => wrong(other, "int64"),
         (Kind::Time, Value::String(text)) => time_error(text),
-        (Kind::Time, other) => Some(format!(
-            "json: cannot unmarshal {} into Go value of type string",
-            word(other)
-        )),
+        (Kind::Time, other) => wrong(other, "string"),
         (Kind::TextMap, Value::Object(map)) => map
             .values()
             .find(|v| !v.is_string() && !v.is_null())
@@ -240,6 +290,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Schema;
 
     #[test]
     fn metadata_loses_what_is_unknown_or_empty() {
@@ -271,8 +322,33 @@ mod tests {
             "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
         );
         assert_eq!(
+            type_error(&json!({"creationTimestamp": 5})).unwrap(),
+            "json: cannot unmarshal number into Go struct field ObjectMeta.creationTimestamp of type string"
+        );
+        assert_eq!(
             type_error(&json!({"finalizers": "x"})).unwrap(),
             "json: cannot unmarshal string into Go struct field ObjectMeta.finalizers of type []string"
+        );
+    }
+
+    #[test]
+    fn embedded_resources_are_read_as_strictly() {
+        let schema = Schema::parse(&json!({"type": "object", "properties": {"t": {"type": "object",
+            "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true}}}))
+        .unwrap();
+        let error = |value: Value| decode_error(&value, schema.root());
+
+        assert_eq!(
+            error(json!({"metadata": {}, "t": {"apiVersion": "v1", "kind": "K", "metadata": {}}})),
+            None
+        );
+        assert_eq!(
+            error(json!({"t": {"kind": 2}})).unwrap(),
+            "t.kind: Invalid value: 2: must be a string"
+        );
+        assert_eq!(
+            error(json!({"t": {"metadata": {"name": 1}}})).unwrap(),
+            r#"t.metadata: Invalid value: {"name":1}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"#
         );
     }
 }

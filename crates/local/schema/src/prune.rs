@@ -26,6 +26,7 @@ pub fn prune(value: &mut Value, schema: Cursor<'_>, root: Root) -> Vec<String> {
     if root == Root::Resource && schema.is_custom() {
         if let Some(metadata) = value.get_mut("metadata") {
             object_meta::coerce(metadata, &Path::root().field("metadata"), &mut unknown);
+            unknown.sort_unstable();
         }
     }
     let mut pruned = Vec::new();

@@ -7,6 +7,8 @@ mod embedded;
 mod lists;
 mod numbers;
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value};
 
 use crate::constraints::{Constraints, FormatKind};
@@ -14,6 +16,9 @@ use crate::correlate;
 use crate::field::{ErrorKind, FieldError, Path, show};
 use crate::go;
 use crate::node::{Additional, Cursor, Node, Type};
+
+/// What a schema without value keywords asks for.
+static NONE: LazyLock<Constraints> = LazyLock::new(Constraints::default);
 
 /// How an error without a field names it.
 const NO_FIELD: &str = "<nil>";
@@ -201,9 +206,7 @@ impl Validator<'_> {
                     .for_each(|c| string(text, c, path, &mut outcome));
             }
             Value::Number(number) => {
-                constraints
-                    .into_iter()
-                    .for_each(|c| numbers::validate(number, c, node, path, &mut outcome));
+                numbers::validate(number, constraints.unwrap_or(&NONE), node, path, &mut outcome);
                 outcome.checks += 2;
             }
             Value::Array(items) => self.items(items, schema, path, against, &mut outcome),

@@ -4,12 +4,15 @@ use serde_json::{Number, Value};
 
 use super::{Outcome, invalid, loose};
 use crate::constraints::{Bound, Constraints, FormatKind};
-use crate::field::Path;
+use crate::field::{Path, show};
 use crate::go;
 use crate::node::{Node, Type};
 
 /// The largest difference between a float and an integer that still makes it one.
 const EPSILON: f64 = 1e-9;
+
+/// The first float above the 64-bit integers.
+const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
 
 /// Whether a float stands for an integer.
 pub(super) fn is_whole(value: &Value) -> bool {
@@ -136,7 +139,9 @@ impl Range<'_> {
     fn holds_integer(&self, value: Native) -> bool {
         let integer = match value {
             Native::Integer(integer) => integer,
-            Native::Float(float) if float.fract() == 0.0 && float.abs() < 9.3e18 => truncated(float),
+            Native::Float(float) if float.fract() == 0.0 && (-TOO_LARGE..TOO_LARGE).contains(&float) => {
+                truncated(float)
+            }
             Native::Float(_) => return false,
         };
         self.format != Some(FormatKind::Int32) || i32::try_from(integer).is_ok()
@@ -204,9 +209,11 @@ fn bound(value: Native, bound: Bound, side: Side, range: &Range<'_>, path: &Path
 
 fn multiple(value: Native, factor: f64, range: &Range<'_>, path: &Path<'_>, outcome: &mut Outcome) {
     let exact = range.check(Native::Float(factor), "MultipleOf", outcome);
-    let whole = truncated(factor);
-    let (positive, fails, shown) = match value {
-        Native::Integer(integer) if exact => (whole > 0, whole > 0 && integer % whole != 0, whole.to_string()),
+    let (value, factor, fails) = match value {
+        Native::Integer(integer) if exact => {
+            let whole = truncated(factor);
+            (value, Native::Integer(whole), whole > 0 && integer % whole != 0)
+        }
         _ => {
             let float = value.as_float();
             let times = if factor < 1.0 {
@@ -214,17 +221,15 @@ fn multiple(value: Native, factor: f64, range: &Range<'_>, path: &Path<'_>, outc
             } else {
                 float / factor
             };
-            (factor > 0.0, factor > 0.0 && !is_integral(times), go::float(factor))
+            (Native::Float(float), Native::Float(factor), !is_integral(times))
         }
     };
-    if !positive {
+    let shown = show(&factor.show());
+    if factor.as_float() <= 0.0 {
         let sentence = format!("factor MultipleOf declared for {path} must be positive: {shown}");
-        outcome.add(invalid(path, &Value::from(factor), sentence));
+        outcome.add(invalid(path, &factor.show(), sentence));
     } else if fails {
-        outcome.add(invalid(
-            path,
-            &value.show(),
-            format!("{path} in body should be a multiple of {shown}"),
-        ));
+        let sentence = format!("{path} in body should be a multiple of {shown}");
+        outcome.add(invalid(path, &value.show(), sentence));
     }
 }

@@ -202,7 +202,7 @@ impl<'p, 's> Inference<'p, 's> {
     fn joined(&mut self, common: Option<Type<'s>>, found: Type<'s>, at: &IdedExpr) -> Type<'s> {
         let Some(common) = common else { return found };
         if !found.fits(&common, &mut HashMap::new()) {
-            let at = self.start(at);
+            let at = self.named_place(at);
             self.mistake(at, format!("expected type '{common}' but found '{found}'"));
         }
         common
@@ -215,7 +215,7 @@ impl<'p, 's> Inference<'p, 's> {
             Type::Map(keys, _) => *keys,
             Type::Dyn => Type::Dyn,
             other => {
-                let at = self.start(&comprehension.iter_range);
+                let at = self.named_place(&comprehension.iter_range);
                 self.mistake(at, format!("expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"))
             }
         };
@@ -310,15 +310,34 @@ impl<'p, 's> Inference<'p, 's> {
             self.literal_argument(name, call);
             return result;
         }
+        let at = self.parenthesis(call, expression);
+        let (name, receiver, arguments) = self.as_written(name, receiver, arguments, at);
         let shown: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         let shown = format!("({})", shown.join(", "));
         let shown = receiver.map_or_else(|| shown.clone(), |receiver| format!("{receiver}.{shown}"));
-        let name = if name == "@matches" { "matches" } else { name };
-        let at = self.parenthesis(call, expression);
         self.mistake(
             at,
             format!("found no matching overload for '{name}' applied to '{shown}'"),
         )
+    }
+
+    /// `matches` has lost its receiver to a macro, and its name.
+    fn as_written<'n>(
+        &self,
+        name: &'n str,
+        receiver: Option<Type<'s>>,
+        mut arguments: Vec<Type<'s>>,
+        at: usize,
+    ) -> (&'n str, Option<Type<'s>>, Vec<Type<'s>>) {
+        let Some(plain) = name.strip_prefix("@m") else {
+            return (name, receiver, arguments);
+        };
+        let dotted = at
+            .checked_sub(name.len())
+            .and_then(|before| self.source().chars().nth(before))
+            == Some('.');
+        let receiver = (dotted && plain == "atches").then(|| arguments.remove(0));
+        ("matches", receiver, arguments)
     }
 
     /// Literals that can only be wrong.

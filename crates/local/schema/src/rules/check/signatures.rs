@@ -246,9 +246,12 @@ kubernetes.Semver.compareTo(kubernetes.Semver) int
 kubernetes.Semver.major() int
 kubernetes.Semver.minor() int
 kubernetes.Semver.patch() int
-@pairs(list(A)) list(dyn)
-@pairs(map(A, B)) list(dyn)
-@mapOfPairs(list(A)) map(dyn, dyn)
+@pairs(list(A)) list(pair(int, A))
+@pairs(map(A, B)) list(pair(A, B))
+@pair(A, B) pair(A, B)
+@key(pair(A, B)) A
+@value(pair(A, B)) B
+@mapOfPairs(list(pair(A, B))) map(A, B)
 @mapOfMaps(list(A)) A
 ";
 
@@ -368,6 +371,10 @@ fn read(text: &str) -> Type<'static> {
         return match name {
             "list" => Type::list(next()),
             "optional" => Type::optional(next()),
+            "pair" => {
+                let key = next();
+                Type::pair(key, next())
+            }
             _ => {
                 let keys = next();
                 Type::map(keys, next())

@@ -26,6 +26,8 @@ pub(super) enum Type<'s> {
     Optional(Box<Type<'s>>),
     /// A type that Kubernetes adds.
     Opaque(&'static str),
+    /// A key and its value, in loops with two variables.
+    Pair(Box<Type<'s>>, Box<Type<'s>>),
     /// An object with the fields of a schema.
     Object(Cursor<'s>, bool),
     /// The reachable part of an object's metadata.
@@ -69,6 +71,10 @@ impl<'s> Type<'s> {
 
     pub(super) fn map(keys: Self, values: Self) -> Self {
         Self::Map(Box::new(keys), Box::new(values))
+    }
+
+    pub(super) fn pair(key: Self, value: Self) -> Self {
+        Self::Pair(Box::new(key), Box::new(value))
     }
 
     pub(super) fn optional(value: Self) -> Self {
@@ -117,7 +123,11 @@ impl<'s> Type<'s> {
             },
             (Self::Dyn, _) | (_, Self::Dyn) => true,
             (Self::List(a), Self::List(b)) | (Self::Optional(a), Self::Optional(b)) => a.fits(b, bound),
-            (Self::Map(a, b), Self::Map(c, d)) => a.fits(c, bound) && b.fits(d, bound),
+            (Self::Null, Self::Object(..) | Self::Metadata | Self::Timestamp | Self::Duration)
+            | (Self::Object(..) | Self::Metadata | Self::Timestamp | Self::Duration, Self::Null) => true,
+            (Self::Map(a, b), Self::Map(c, d)) | (Self::Pair(a, b), Self::Pair(c, d)) => {
+                a.fits(c, bound) && b.fits(d, bound)
+            }
             (Self::Object(a, _), Self::Object(b, _)) => a.id() == b.id(),
             (Self::Opaque(a), Self::Opaque(b)) => a == b,
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
@@ -131,6 +141,7 @@ impl<'s> Type<'s> {
             Self::List(items) => Self::list(items.filled(bound)),
             Self::Optional(value) => Self::optional(value.filled(bound)),
             Self::Map(keys, values) => Self::map(keys.filled(bound), values.filled(bound)),
+            Self::Pair(key, value) => Self::pair(key.filled(bound), value.filled(bound)),
             other => other.clone(),
         }
     }
@@ -160,6 +171,7 @@ impl fmt::Display for Type<'_> {
             Self::Type => f.write_str("type"),
             Self::List(items) => write!(f, "list({items})"),
             Self::Map(keys, values) => write!(f, "map({keys}, {values})"),
+            Self::Pair(key, value) => write!(f, "pair({key}, {value})"),
             Self::Optional(value) => write!(f, "optional_type({value})"),
             Self::Opaque(name) => f.write_str(name),
             Self::Object(..) | Self::Metadata => f.write_str("object"),

@@ -16,10 +16,18 @@ const PAIRS: &str = "@pairs";
 const TO_MAP: &str = "@mapOfPairs";
 const MERGE: &str = "@mapOfMaps";
 const PAIR: &str = "@pair";
+const KEY: &str = "@key";
+const VALUE: &str = "@value";
 const RESULT: &str = "@result";
 
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(PAIRS, "pairs_of", vec![DYN_TYPE], pairs)?;
+    env.add_overload(PAIR, "pair_of", vec![DYN_TYPE, DYN_TYPE], |args| {
+        let parts: Vec<Box<dyn Val + '_>> = args.into_iter().map(CowVal::into_owned).collect();
+        Ok(CowVal::owned(CelList::from(parts)))
+    })?;
+    env.add_overload(KEY, "key_of_pair", vec![LIST_TYPE], |args| part(&args, 0))?;
+    env.add_overload(VALUE, "value_of_pair", vec![LIST_TYPE], |args| part(&args, 1))?;
     env.add_overload(TO_MAP, "map_of_pairs", vec![LIST_TYPE], map_of_pairs)?;
     env.add_overload(MERGE, "map_of_maps", vec![LIST_TYPE], map_of_maps)?;
     env.add_macro(Macro::receiver("all", 3, |helper, target, args| {
@@ -157,17 +165,17 @@ impl Build<'_, '_> {
         }))
     }
 
-    fn part(&mut self, index: i64) -> IdedExpr {
-        let (pair, index) = (self.name(PAIR), self.integer(index));
-        self.call(operators::INDEX, vec![pair, index])
+    fn part(&mut self, function: &str) -> IdedExpr {
+        let pair = self.name(PAIR);
+        self.call(function, vec![pair])
     }
 
     /// `body` with the two names bound to the parts of the pair.
     fn bound(&mut self, body: IdedExpr) -> IdedExpr {
         let [key, value] = self.names.clone();
-        let part = self.part(1);
+        let part = self.part(VALUE);
         let inner = self.bind(value, part, body);
-        let part = self.part(0);
+        let part = self.part(KEY);
         self.bind(key, part, inner)
     }
 
@@ -231,8 +239,8 @@ impl Build<'_, '_> {
         let element = match output {
             Output::List | Output::Entries => self.bound(value),
             Output::Map => {
-                let (key, value) = (self.part(0), self.bound(value));
-                self.list(vec![key, value])
+                let (key, value) = (self.part(KEY), self.bound(value));
+                self.call(PAIR, vec![key, value])
             }
         };
         let (so_far, added) = (self.name(RESULT), self.list(vec![element]));
@@ -250,6 +258,14 @@ impl Build<'_, '_> {
         let (init, condition) = (self.list(Vec::new()), self.boolean(true));
         self.each(init, condition, step, result)
     }
+}
+
+fn part<'b, 'v>(args: &[CowVal<'b, 'v>], index: usize) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let mut parts = items(args[0].as_ref())?;
+    if index >= parts.len() {
+        return Err(ExecutionError::missing_argument_or_target());
+    }
+    Ok(CowVal::Owned(parts.swap_remove(index)))
 }
 
 fn pair<'v>(key: Box<dyn Val + 'v>, value: Box<dyn Val + 'v>) -> Box<dyn Val + 'v> {

@@ -16,6 +16,7 @@ use tokio::process::{Child, Command};
 use crate::compare::compare;
 use crate::controlplane::binaries;
 use crate::mask::mask_output;
+use crate::names::run_name;
 use crate::options::Options;
 use crate::peers::Peers;
 use crate::report::Outcome;
@@ -37,7 +38,7 @@ pub async fn run(peers: &Peers, options: &Options) -> bool {
             return true;
         }
     };
-    let run = format!("{:04x}", rand::random::<u16>());
+    let run = run_name();
     let selected = SCRIPTS
         .iter()
         .enumerate()
@@ -100,9 +101,11 @@ impl Kubectl {
 
     /// What every command of the case printed, masked.
     async fn run(&mut self, script: &Script) -> Vec<String> {
-        let namespace = self.namespace.clone();
-        self.output(&["create".to_owned(), "namespace".to_owned(), namespace], "")
-            .await;
+        let namespace = format!(
+            "{{apiVersion: v1, kind: Namespace, metadata: {{name: {}}}}}",
+            self.namespace
+        );
+        self.output(&["create", "-f", "-"].map(str::to_owned), &namespace).await;
         let mut printed = Vec::new();
         for command in &script.commands {
             printed.push(self.step(command).await);

@@ -16,6 +16,7 @@ mod kinds;
 mod known_differences;
 mod kubectl;
 mod mask;
+mod names;
 mod options;
 mod peers;
 mod report;

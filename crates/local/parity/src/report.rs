@@ -140,7 +140,8 @@ struct Kind {
 
 impl Kind {
     fn of(difference: &Difference) -> Self {
-        static ID: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[a-z]+-\d+-[0-9a-f]{4}").expect("a constant"));
+        static ID: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r"(?:[a-z]+-|h)\d+-[b-z]{4}(?:-\d+)?").expect("a constant"));
         let without = |text: &str| ID.replace_all(text, "<id>").into_owned();
         let parts = difference
             .at

@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::clients::{Clients, Ran};
 use crate::compare::Difference;
 use crate::histories::{self, History};
+use crate::names::run_name;
 use crate::options::Options;
 use crate::peers::Peers;
 use crate::report::{Outcome, explanation, write};
@@ -60,7 +61,7 @@ pub async fn run(peers: &Peers, options: &Options) -> bool {
 
 /// The cases that the options ask for and the servers allow.
 async fn selected(clients: &Clients, options: &Options, outcome: &mut Outcome) -> Vec<Case> {
-    let run = format!("{:04x}", rand::random::<u16>());
+    let run = run_name();
     let parsed = FILES
         .iter()
         .map(|(group, text)| script::parse(group, &run, text).expect("tests parse every case file"));
@@ -76,7 +77,7 @@ async fn selected(clients: &Clients, options: &Options, outcome: &mut Outcome) -
 
 /// Replays the random histories; each that differs is shrunk.
 async fn replay_all(clients: &Clients, options: &Options, outcome: &mut Outcome) {
-    let run = format!("{:04x}", rand::random::<u16>());
+    let run = run_name();
     let definition = script::parse("histories", &run, histories::DEFINITION)
         .expect("a constant script")
         .remove(0);
@@ -102,7 +103,8 @@ async fn replay(clients: &Clients, history: History, definition: &str, run: &str
     let mut differences = clients.run(&history.case(definition, run)).await.differences();
     let mut shortest = history;
     let mut index = shortest.operations.len();
-    while index > 0 && differences.iter().any(|difference| explanation(difference).is_none()) {
+    // The first operation stays: later ones name the version it saves.
+    while index > 1 && differences.iter().any(|difference| explanation(difference).is_none()) {
         index -= 1;
         let shorter = shortest.without(index);
         let attempt = format!("{run}-{index}");

@@ -2,14 +2,16 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::path::PathElement;
 
 /// Fields of an object. A field can be in the set without its parent, and a parent without its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
-    /// Sorted by element; each is a member, or has children, or both.
-    nodes: Vec<Node>,
+    /// Sorted by element; each is a member, or has children, or both. Shared, because most operations leave most parts
+    /// of a set as they are.
+    nodes: Arc<Vec<Node>>,
 }
 
 /// One element of a [`FieldSet`].
@@ -44,12 +46,12 @@ impl FieldSet {
             }
             same
         });
-        Self { nodes }
+        Self { nodes: Arc::new(nodes) }
     }
 
     /// Nodes in order already.
     pub(crate) fn from_sorted(nodes: Vec<Node>) -> Self {
-        Self { nodes }
+        Self { nodes: Arc::new(nodes) }
     }
 
     /// Adds a node that comes after all others.
@@ -58,7 +60,7 @@ impl FieldSet {
             self.nodes.last().is_none_or(|last| last.element < node.element),
             "nodes come in order"
         );
-        self.nodes.push(node);
+        Arc::make_mut(&mut self.nodes).push(node);
     }
 
     /// The nodes, in order.
@@ -69,10 +71,11 @@ impl FieldSet {
     /// Adds one field, not its parents. The empty path names the whole object, which nobody owns.
     pub fn insert(&mut self, path: &[PathElement]) {
         let [first, rest @ ..] = path else { return };
-        let at = match self.nodes.binary_search_by(|node| node.element.cmp(first)) {
+        let nodes = Arc::make_mut(&mut self.nodes);
+        let at = match nodes.binary_search_by(|node| node.element.cmp(first)) {
             Ok(at) => at,
             Err(at) => {
-                self.nodes.insert(
+                nodes.insert(
                     at,
                     Node {
                         element: first.clone(),
@@ -84,9 +87,9 @@ impl FieldSet {
             }
         };
         if rest.is_empty() {
-            self.nodes[at].member = true;
+            nodes[at].member = true;
         } else {
-            self.nodes[at].children.insert(rest);
+            nodes[at].children.insert(rest);
         }
     }
 
@@ -138,6 +141,9 @@ impl FieldSet {
         if other.is_empty() {
             return self.clone();
         }
+        if self.is_empty() {
+            return other.clone();
+        }
         self.join(other, &mut |pair| match pair {
             Pair::Left(node) | Pair::Right(node) => Some(node.clone()),
             Pair::Both(left, right) => Some(Node {
@@ -151,6 +157,9 @@ impl FieldSet {
     /// Fields in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
+        if self.is_empty() || other.is_empty() {
+            return Self::default();
+        }
         self.join(other, &mut |pair| match pair {
             Pair::Left(_) | Pair::Right(_) => None,
             Pair::Both(left, right) => node(
@@ -164,6 +173,9 @@ impl FieldSet {
     /// Fields that are not in the other set. A field stays when only its parent is in the other set.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
+        if other.is_empty() {
+            return self.clone();
+        }
         self.join(other, &mut |pair| match pair {
             Pair::Left(left) => Some(left.clone()),
             Pair::Right(_) => None,
@@ -203,7 +215,7 @@ impl FieldSet {
                 entry.children.leaves(),
             )
         });
-        Self { nodes: nodes.collect() }
+        Self::from_sorted(nodes.collect())
     }
 
     /// Every field's path: those of one level first, then those below each.
@@ -232,7 +244,7 @@ impl FieldSet {
         let (mut left, mut right) = (self.nodes.iter().peekable(), other.nodes.iter().peekable());
         loop {
             let order = match (left.peek(), right.peek()) {
-                (None, None) => return Self { nodes },
+                (None, None) => return Self::from_sorted(nodes),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
                 (Some(left), Some(right)) => left.element.cmp(&right.element),

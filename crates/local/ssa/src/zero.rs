@@ -96,23 +96,33 @@ fn is_zero(value: &Value) -> bool {
 }
 
 fn lacks(value: &Value, schema: Cursor<'_>) -> bool {
-    let node = schema.node();
     match value {
         Value::Object(fields) => {
-            let missing = |name: &String| {
-                let field = schema.property(name).filter(|_| !fields.contains_key(name));
-                field.is_some_and(|field| unset(node, name, field.node()).is_some())
-            };
-            node.properties.keys().any(missing)
-                || fields
-                    .iter()
-                    .any(|(name, value)| schema.child(name).is_some_and(|below| lacks(value, below)))
+            lacks_field(fields, schema)
+                || fields.iter().any(|(name, value)| {
+                    let nested = value.is_object() || value.is_array();
+                    nested && schema.child(name).is_some_and(|below| lacks(value, below))
+                })
         }
         Value::Array(items) => schema
             .items()
             .is_some_and(|below| items.iter().any(|item| lacks(item, below))),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
+}
+
+/// Whether a field that is always there is not. Names of both sides come in order, so one pass tells.
+fn lacks_field(fields: &Map<String, Value>, schema: Cursor<'_>) -> bool {
+    let node = schema.node();
+    let mut present = fields.keys().peekable();
+    node.properties.keys().any(|name| {
+        while present.next_if(|field| *field < name).is_some() {}
+        let missing = present.peek() != Some(&name);
+        missing
+            && schema
+                .property(name)
+                .is_some_and(|field| unset(node, name, field.node()).is_some())
+    })
 }
 
 fn fill(value: &mut Value, schema: Cursor<'_>) {

@@ -66,7 +66,9 @@ fn fields() -> impl Strategy<Value = FieldSet> {
     ];
     vec(vec(element, 1..4), 0..8).prop_map(|paths| {
         let mut set = FieldSet::default();
-        paths.iter().for_each(|path| set.insert(path));
+        for path in &paths {
+            set.insert(path);
+        }
         set
     })
 }
@@ -99,8 +101,12 @@ fn fitting() -> impl Strategy<Value = Value> {
     let items = btree_map("[a-d]", item, 0..4).prop_map(|items| {
         let item = |(name, (value, labels)): (String, (Option<Value>, Option<Value>))| {
             let mut item = json!({"name": name});
-            value.into_iter().for_each(|value| item["value"] = value);
-            labels.into_iter().for_each(|labels| item["labels"] = labels);
+            if let Some(value) = value {
+                item["value"] = value;
+            }
+            if let Some(labels) = labels {
+                item["labels"] = labels;
+            }
             item
         };
         Value::Array(items.into_iter().map(item).collect())

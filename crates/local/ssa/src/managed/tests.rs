@@ -11,7 +11,9 @@ fn entry(manager: &str, operation: Operation, time: &str, field: &str) -> Entry 
 
 fn managed(entries: Vec<Entry>) -> Managed {
     let mut managed = Managed::default();
-    entries.into_iter().for_each(|entry| managed.insert(entry));
+    for entry in entries {
+        managed.insert(entry);
+    }
     managed
 }
 

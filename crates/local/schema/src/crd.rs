@@ -300,4 +300,5 @@ fn list(value: Option<&Value>) -> &[Value] {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "tests read better with literals")]
 mod tests;

@@ -24,7 +24,9 @@ fn drop_nulls(value: &mut Value, schema: Option<Cursor<'_>>) {
         }
         Value::Array(items) => {
             let schema = schema.and_then(Cursor::items);
-            items.iter_mut().for_each(|item| drop_nulls(item, schema));
+            for item in items {
+                drop_nulls(item, schema);
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
@@ -79,6 +81,7 @@ fn default_of(schema: Cursor<'_>) -> Option<&Value> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "tests read better with literals")]
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;

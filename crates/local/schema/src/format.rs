@@ -182,7 +182,7 @@ fn is_credit_card(text: &str) -> bool {
             }
         })
         .sum();
-    CREDIT_CARD.is_match(&digits) && sum % 10 == 0
+    CREDIT_CARD.is_match(&digits) && sum.is_multiple_of(10)
 }
 
 fn isbn_digits(text: &str) -> Vec<u8> {

@@ -93,15 +93,13 @@ pub fn resolve<'s>(path: &str, schema: Cursor<'s>) -> Result<(String, Cursor<'s>
         let (Step::Dot(name) | Step::Bracket(name)) = step;
         let node = here.node();
         let nowhere = || "does not refer to a valid field".to_owned();
-        if !node.properties.is_empty() {
-            here = here.property(&name).ok_or_else(nowhere)?;
-            if !field.is_empty() {
-                field.push('.');
-            }
-            field.push_str(&name);
-        } else {
+        if node.properties.is_empty() {
             here = here.values().ok_or_else(nowhere)?;
-            field.push_str(&format!("[{name}]"));
+            field = format!("{field}[{name}]");
+        } else {
+            here = here.property(&name).ok_or_else(nowhere)?;
+            let dot = if field.is_empty() { "" } else { "." };
+            field = format!("{field}{dot}{name}");
         }
     }
     Ok((field, here))

@@ -1,4 +1,4 @@
-//! JSON of an OpenAPI v3 schema → a tree of [`Node`]s in one arena, so that recursive kinds need no special care.
+//! JSON of a schema as `OpenAPI` v3 writes it → a tree of [`Node`]s in one arena, so that recursive kinds need no special care.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,6 +100,7 @@ pub enum Additional {
 
 /// One place of a schema.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a keyword of its own")]
 pub struct Node {
     /// `type`; absent on int-or-string and preserve-unknown nodes.
     pub type_: Option<Type>,
@@ -422,7 +423,7 @@ impl Builder {
     }
 }
 
-/// The name behind `$ref`, also where OpenAPI wraps it in an `allOf` of one.
+/// The name behind `$ref`, also where a document wraps it in an `allOf` of one.
 fn reference(schema: &Map<String, Value>) -> Option<&str> {
     let direct = schema.get("$ref").and_then(Value::as_str);
     let wrapped = || match schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {

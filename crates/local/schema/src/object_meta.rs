@@ -238,12 +238,11 @@ fn value_error(value: &Value, kind: Kind, owner: &str, field: &str) -> Option<St
         | (Kind::OptionalFlag, Value::Bool(_))
         | (Kind::Raw, _) => None,
         (Kind::Text | Kind::RequiredText, other) if field == "uid" => wrong(other, "types.UID"),
-        (Kind::Text | Kind::RequiredText, other) => wrong(other, "string"),
+        (Kind::Time, Value::String(text)) => time_error(text),
+        (Kind::Text | Kind::RequiredText | Kind::Time, other) => wrong(other, "string"),
         (Kind::OptionalFlag, other) => wrong(other, "bool"),
         (Kind::Integer | Kind::OptionalInteger, Value::Number(number)) if number.is_i64() => None,
         (Kind::Integer | Kind::OptionalInteger, other) => wrong(other, "int64"),
-        (Kind::Time, Value::String(text)) => time_error(text),
-        (Kind::Time, other) => wrong(other, "string"),
         (Kind::TextMap, Value::Object(map)) => map
             .values()
             .find(|v| !v.is_string() && !v.is_null())

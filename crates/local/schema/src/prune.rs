@@ -23,11 +23,12 @@ pub enum Root {
 /// then those of embedded resources' metadata; each group sorted.
 pub fn prune(value: &mut Value, schema: Cursor<'_>, root: Root) -> Vec<String> {
     let mut unknown = Vec::new();
-    if root == Root::Resource && schema.is_custom() {
-        if let Some(metadata) = value.get_mut("metadata") {
-            object_meta::coerce(metadata, &Path::root().field("metadata"), &mut unknown);
-            unknown.sort_unstable();
-        }
+    if root == Root::Resource
+        && schema.is_custom()
+        && let Some(metadata) = value.get_mut("metadata")
+    {
+        object_meta::coerce(metadata, &Path::root().field("metadata"), &mut unknown);
+        unknown.sort_unstable();
     }
     let mut pruned = Vec::new();
     Pruner { unknown: &mut pruned }.object_or_list(value, Some(schema), root == Root::Resource, &Path::root());
@@ -143,4 +144,5 @@ fn is_opaque(schema: Cursor<'_>) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "tests read better with literals")]
 mod tests;

@@ -1,6 +1,7 @@
 //! Resource quantities (`100m`, `1.5Gi`, `2e3`), kept in billionths.
 
 use std::cmp::Ordering;
+use std::ops::{Add, Sub};
 
 /// Billionths in one.
 const NANO: i128 = 1_000_000_000;
@@ -71,16 +72,22 @@ impl Quantity {
             Ordering::Greater => 1,
         }
     }
+}
 
-    /// The sum.
-    pub fn add(self, other: Self) -> Self {
+impl Add for Quantity {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
         Self {
             nano: self.nano + other.nano,
         }
     }
+}
 
-    /// The difference.
-    pub fn sub(self, other: Self) -> Self {
+impl Sub for Quantity {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
         Self {
             nano: self.nano - other.nano,
         }
@@ -166,7 +173,7 @@ mod tests {
         assert_eq!(quantity("1500m"), quantity("1.5"));
         assert_eq!(quantity("2e3"), quantity("2k"));
         assert!(quantity("100m") < quantity("1") && quantity("-1") < quantity("0"));
-        assert_eq!(quantity("1").add(quantity("500m")), quantity("1.5"));
+        assert_eq!(quantity("1") + quantity("500m"), quantity("1.5"));
         assert_eq!(
             (quantity("3").as_integer(), quantity("1.5").as_integer()),
             (Some(3), None)

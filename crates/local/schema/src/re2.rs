@@ -3,6 +3,8 @@
 //! The two agree on most of the syntax. They differ in ASCII classes (`\d`, `\w`, `\s`, `\b` know no other alphabets in
 //! Go), in `[` and doubled operators inside a class, in braces that repeat nothing, in `\Q…\E`, `\<` and octals.
 
+use std::fmt::Write as _;
+
 use regex::{Regex, RegexBuilder};
 
 /// Go refuses larger counts.
@@ -162,7 +164,7 @@ impl Translator {
             code = code * 8 + digit;
             self.at += 1;
         }
-        self.output.push_str(&format!("\\x{{{code:x}}}"));
+        write!(self.output, "\\x{{{code:x}}}").expect("a string takes any text");
         Ok(())
     }
 

@@ -3,6 +3,12 @@
 pub(crate) mod check;
 pub(crate) mod environment;
 pub(crate) mod escape;
+#[expect(
+    clippy::needless_pass_by_value,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::unnecessary_wraps,
+    reason = "the signatures are those that CEL asks for"
+)]
 mod functions;
 pub(crate) mod value;
 
@@ -180,7 +186,9 @@ pub(crate) fn errors_at(
         },
     )
     .errors;
-    errors.iter_mut().for_each(|error| error.move_under(base));
+    for error in &mut errors {
+        error.move_under(base);
+    }
     errors
 }
 
@@ -221,7 +229,7 @@ struct Ratchet<'v, 's> {
     parent: Option<Correlated<'v, 's>>,
 }
 
-impl<'v, 's> Ratchet<'v, 's> {
+impl<'v> Ratchet<'v, '_> {
     fn tolerates(self) -> bool {
         let nearest = self.current.or(self.parent);
         nearest.is_some_and(|(new, old, schema)| correlate::is_unchanged(schema, new, old))
@@ -499,4 +507,5 @@ fn message(rule: &Rule, activation: &Activation<'_>) -> Option<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "tests read better with literals")]
 mod tests;

@@ -57,7 +57,9 @@ pub(crate) fn validate_at(base: &str, value: &Value, schema: Cursor<'_>) -> Vec<
 /// Checks the embedded resources of a value that stands at `base`.
 pub(crate) fn embedded_at(base: &str, value: &Value, schema: Cursor<'_>) -> Vec<FieldError> {
     let mut errors = embedded::validate(value, schema);
-    errors.iter_mut().for_each(|error| error.move_under(base));
+    for error in &mut errors {
+        error.move_under(base);
+    }
     errors
 }
 
@@ -116,7 +118,9 @@ impl Outcome {
 
     fn merge(&mut self, other: Outcome) {
         self.checks += other.checks;
-        other.issues.into_iter().for_each(|issue| self.add(issue));
+        for issue in other.issues {
+            self.add(issue);
+        }
     }
 }
 
@@ -163,7 +167,9 @@ impl Validator<'_> {
     fn errors(&self, outcome: Outcome) -> Vec<FieldError> {
         let mut errors: Vec<FieldError> = outcome.issues.into_iter().map(|issue| issue.error).collect();
         if !self.base.is_empty() {
-            errors.iter_mut().for_each(|error| error.move_under(self.base));
+            for error in &mut errors {
+                error.move_under(self.base);
+            }
         }
         errors
     }
@@ -181,50 +187,41 @@ impl Validator<'_> {
 
     fn value(&self, value: &Value, schema: Cursor<'_>, path: &Path<'_>, against: Against<'_>) -> Outcome {
         let node = schema.node();
-        let constraints = node.constraints.as_deref();
+        let constraints = node.constraints.as_deref().unwrap_or(&NONE);
         let mut outcome = Outcome::default();
         if value.is_null() {
             outcome.merge(null_type(node, path));
-            constraints
-                .into_iter()
-                .for_each(|c| allowed(c, value, path, &mut outcome));
+            allowed(constraints, value, path, &mut outcome);
             return outcome;
         }
-        if !types(node).is_empty() || constraints.is_some_and(|c| c.format.is_some()) {
+        if !types(node).is_empty() || constraints.format.is_some() {
             outcome.merge(type_of(value, node, path));
             outcome.checks += 1;
         }
-        constraints
-            .into_iter()
-            .for_each(|c| outcome.merge(self.junctors(value, c, schema, path)));
-        // The junctors' own check, made also where there are none.
-        outcome.checks += 2;
+        outcome.merge(self.junctors(value, constraints, schema, path));
         match value {
-            Value::String(text) => {
-                constraints
-                    .into_iter()
-                    .for_each(|c| string(text, c, path, &mut outcome));
-            }
+            Value::String(text) => string(text, constraints, path, &mut outcome),
             Value::Number(number) => {
-                numbers::validate(number, constraints.unwrap_or(&NONE), node, path, &mut outcome);
+                numbers::validate(number, constraints, node, path, &mut outcome);
                 outcome.checks += 2;
             }
             Value::Array(items) => self.items(items, schema, path, against, &mut outcome),
             Value::Null | Value::Bool(_) | Value::Object(_) => {}
         }
-        constraints
-            .into_iter()
-            .for_each(|c| allowed(c, value, path, &mut outcome));
-        outcome.checks += 1;
+        allowed(constraints, value, path, &mut outcome);
         if let Value::Object(fields) = value {
             self.fields(fields, schema, path, against, &mut outcome);
+            outcome.checks += 1;
         }
-        outcome.checks += 1;
+        outcome.checks += 2;
         outcome
     }
 
     fn junctors(&self, value: &Value, constraints: &Constraints, schema: Cursor<'_>, path: &Path<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome {
+            issues: Vec::new(),
+            checks: 2,
+        };
         let run = |id| self.value(value, schema.sibling(id), path, Against::Nothing);
         if !constraints.any_of.is_empty() {
             any_of(constraints.any_of.iter().map(|&id| run(id)), path, &mut outcome);
@@ -283,10 +280,12 @@ impl Validator<'_> {
         outcome: &mut Outcome,
     ) {
         let node = schema.node();
-        node.constraints
-            .as_deref()
-            .into_iter()
-            .for_each(|c| field_count(fields.len(), c, path, outcome));
+        field_count(
+            fields.len(),
+            node.constraints.as_deref().unwrap_or(&NONE),
+            path,
+            outcome,
+        );
         for (name, value) in fields {
             if node.properties.contains_key(name) {
                 continue;
@@ -476,10 +475,10 @@ fn field_count(count: usize, constraints: &Constraints, path: &Path<'_>, outcome
 }
 
 /// The failure that came furthest; the first of equals.
-fn closest(best: Option<Outcome>, other: Outcome) -> Option<Outcome> {
+fn closest(best: Option<Outcome>, other: Outcome) -> Outcome {
     match best {
-        Some(best) if best.checks >= other.checks => Some(best),
-        _ => Some(other),
+        Some(best) if best.checks >= other.checks => best,
+        _ => other,
     }
 }
 
@@ -490,13 +489,15 @@ fn any_of(outcomes: impl Iterator<Item = Outcome>, path: &Path<'_>, outcome: &mu
             outcome.merge(found);
             return;
         }
-        best = closest(best, found);
+        best = Some(closest(best, found));
     }
     outcome.add(loose(format!(
         "{} must validate at least one schema (anyOf)",
         quoted(path)
     )));
-    best.into_iter().for_each(|best| outcome.merge(best));
+    if let Some(best) = best {
+        outcome.merge(best);
+    }
 }
 
 fn one_of(outcomes: impl Iterator<Item = Outcome>, path: &Path<'_>, outcome: &mut Outcome) {
@@ -506,12 +507,14 @@ fn one_of(outcomes: impl Iterator<Item = Outcome>, path: &Path<'_>, outcome: &mu
             valid += 1;
             first = first.or(Some(found));
         } else if valid == 0 {
-            best = closest(best, found);
+            best = Some(closest(best, found));
         }
     }
     let remark = match valid {
         1 => {
-            first.into_iter().for_each(|first| outcome.merge(first));
+            if let Some(first) = first {
+                outcome.merge(first);
+            }
             return;
         }
         0 => "Found none valid".to_owned(),
@@ -521,9 +524,9 @@ fn one_of(outcomes: impl Iterator<Item = Outcome>, path: &Path<'_>, outcome: &mu
         "{} must validate one and only one schema (oneOf). {remark}",
         quoted(path)
     )));
-    best.filter(|_| valid == 0)
-        .into_iter()
-        .for_each(|best| outcome.merge(best));
+    if let Some(best) = best.filter(|_| valid == 0) {
+        outcome.merge(best);
+    }
 }
 
 fn all_of(outcomes: impl ExactSizeIterator<Item = Outcome>, path: &Path<'_>, outcome: &mut Outcome) {
@@ -552,7 +555,7 @@ fn here<'a>(path: &Path<'a>) -> Path<'a> {
 /// An error that names its field.
 fn issue(mut error: FieldError, path: &Path<'_>, sentence: String) -> Issue {
     if path.is_root() {
-        error.field = NO_FIELD.to_owned();
+        NO_FIELD.clone_into(&mut error.field);
     }
     Issue { error, sentence }
 }
@@ -573,4 +576,5 @@ fn loose(sentence: String) -> Issue {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "tests read better with literals")]
 mod tests;

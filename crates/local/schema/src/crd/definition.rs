@@ -61,7 +61,7 @@ pub struct Version {
     pub deprecation_warning: Option<String>,
     /// What its objects hold.
     pub schema: Arc<Schema>,
-    /// The same schema as JSON, for OpenAPI documents.
+    /// The same schema as JSON, for API documents.
     pub schema_json: Arc<Value>,
     /// Its subresources.
     pub subresources: Subresources,

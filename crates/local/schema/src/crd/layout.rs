@@ -72,7 +72,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Whether a version has a status subresource, its own or the shared one.
-    pub(super) fn has_status(&self, version: &Value) -> bool {
+    pub(super) fn has_status(version: &Value) -> bool {
         version
             .get("subresources")
             .and_then(|s| s.get("status"))
@@ -80,7 +80,7 @@ impl<'a> Layout<'a> {
     }
 
     pub(super) fn any_status(&self) -> bool {
-        self.versions.iter().any(|version| self.has_status(version))
+        self.versions.iter().any(Self::has_status)
     }
 
     /// Every schema once: the shared one, or each version's.

@@ -34,9 +34,10 @@ pub(super) fn validate(fields: &[Value], schema: &Value, path: &Path<'_>, errors
 }
 
 fn one(json_path: &str, schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldError>) -> Option<String> {
-    let found = match json_path.contains('[') {
-        true => Err("array notation is not allowed".to_owned()),
-        false => json_path::resolve(json_path, schema.root()),
+    let found = if json_path.contains('[') {
+        Err("array notation is not allowed".to_owned())
+    } else {
+        json_path::resolve(json_path, schema.root())
     };
     match found {
         Err(why) => {

@@ -41,7 +41,7 @@ pub(super) fn validate(layout: &Layout<'_>, path: &Path<'_>, errors: &mut Vec<Fi
 fn one(version: &Value, layout: &Layout<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     deprecation(version, &path.field("deprecationWarning"), errors);
     if let Some(schema) = layout.own_schema(version) {
-        openapi::validate(schema, &path.field("schema"), layout.has_status(version), errors);
+        openapi::validate(schema, &path.field("schema"), Layout::has_status(version), errors);
     }
     subresources::validate(layout.own_subresources(version), &path.field("subresources"), errors);
     columns::validate(
@@ -52,12 +52,11 @@ fn one(version: &Value, layout: &Layout<'_>, path: &Path<'_>, errors: &mut Vec<F
     let fields = layout.own_selectable(version);
     if !fields.is_empty() {
         let path = path.field("selectableFields");
-        match layout.own_schema(version) {
-            Some(schema) => selectable::validate(fields, schema, &path, errors),
-            None => {
-                let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-                errors.push(FieldError::invalid(&path, &json!(""), detail));
-            }
+        if let Some(schema) = layout.own_schema(version) {
+            selectable::validate(fields, schema, &path, errors);
+        } else {
+            let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
+            errors.push(FieldError::invalid(&path, &json!(""), detail));
         }
     }
 }

@@ -56,4 +56,5 @@ fn failed(why: &str) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "tests read better with literals")]
 mod tests;

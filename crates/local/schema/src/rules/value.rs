@@ -151,7 +151,7 @@ impl<'v> Object<'v> {
     }
 }
 
-impl<'v> Val for Object<'v> {
+impl Val for Object<'_> {
     fn get_type(&self) -> &CelType {
         &MAP_TYPE
     }
@@ -197,7 +197,7 @@ impl<'v> Val for Object<'v> {
     }
 }
 
-impl<'v> Indexer for Object<'v> {
+impl Indexer for Object<'_> {
     fn get<'b, 'w>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'w>, ExecutionError>
     where
         Self: 'w,

@@ -23,8 +23,8 @@ fn is_integral(value: f64) -> bool {
     if !value.is_finite() || value.abs() > 9_007_199_254_740_991.0 {
         return false;
     }
-    let (rounded, distance) = (value.trunc(), (value - value.trunc()).abs());
-    value == rounded || distance < EPSILON || 1.0 - distance < EPSILON
+    let distance = (value - value.trunc()).abs();
+    distance < EPSILON || 1.0 - distance < EPSILON
 }
 
 /// Whether a value is that of an enumeration; numbers are compared in the enumeration's type.
@@ -159,7 +159,7 @@ enum Side {
 }
 
 impl Side {
-    fn fails<T: PartialOrd>(self, value: T, bound: T, exclusive: bool) -> bool {
+    fn fails<T: PartialOrd + Copy>(self, value: T, bound: T, exclusive: bool) -> bool {
         match (self, exclusive) {
             (Self::Minimum, false) => value < bound,
             (Self::Minimum, true) => value <= bound,

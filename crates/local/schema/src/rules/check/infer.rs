@@ -125,7 +125,7 @@ impl<'p, 's> Inference<'p, 's> {
             return found.clone();
         }
         if TYPE_NAMES.contains(&name) {
-            return Type::Type;
+            return Type::OfTypes;
         }
         self.undeclared(name, self.offset(expression.id))
     }
@@ -252,16 +252,14 @@ impl<'p, 's> Inference<'p, 's> {
         {
             return self.overload(&name, overloads, None, call, expression);
         }
-        match signatures::of(&call.func_name) {
-            Some(overloads) => self.overload(&call.func_name, overloads, call.target.as_deref(), call, expression),
-            None => {
-                call.target.as_deref().into_iter().chain(&call.args).for_each(|part| {
-                    self.expression(part);
-                });
-                let at = self.parenthesis(call, expression);
-                self.undeclared(&call.func_name, at)
-            }
+        if let Some(overloads) = signatures::of(&call.func_name) {
+            return self.overload(&call.func_name, overloads, call.target.as_deref(), call, expression);
         }
+        for part in call.target.as_deref().into_iter().chain(&call.args) {
+            self.expression(part);
+        }
+        let at = self.parenthesis(call, expression);
+        self.undeclared(&call.func_name, at)
     }
 
     fn logical(&mut self, call: &CallExpr) -> Type<'s> {

@@ -390,7 +390,7 @@ fn read(text: &str) -> Type<'static> {
         "bytes" => Type::Bytes,
         "timestamp" => Type::Timestamp,
         "duration" => Type::Duration,
-        "type" => Type::Type,
+        "type" => Type::OfTypes,
         "A" => Type::Parameter('A'),
         "B" => Type::Parameter('B'),
         "kubernetes.URL" => Type::Opaque("kubernetes.URL"),

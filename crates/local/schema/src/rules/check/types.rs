@@ -20,7 +20,7 @@ pub(super) enum Type<'s> {
     Timestamp,
     Duration,
     /// A type as a value, such as `int`.
-    Type,
+    OfTypes,
     List(Box<Type<'s>>),
     Map(Box<Type<'s>>, Box<Type<'s>>),
     Optional(Box<Type<'s>>),
@@ -121,10 +121,11 @@ impl<'s> Type<'s> {
                 }
                 Some(known) => self.fits(&known, bound),
             },
-            (Self::Dyn, _) | (_, Self::Dyn) => true,
-            (Self::List(a), Self::List(b)) | (Self::Optional(a), Self::Optional(b)) => a.fits(b, bound),
-            (Self::Null, Self::Object(..) | Self::Metadata | Self::Timestamp | Self::Duration)
+            (Self::Dyn, _)
+            | (_, Self::Dyn)
+            | (Self::Null, Self::Object(..) | Self::Metadata | Self::Timestamp | Self::Duration)
             | (Self::Object(..) | Self::Metadata | Self::Timestamp | Self::Duration, Self::Null) => true,
+            (Self::List(a), Self::List(b)) | (Self::Optional(a), Self::Optional(b)) => a.fits(b, bound),
             (Self::Map(a, b), Self::Map(c, d)) | (Self::Pair(a, b), Self::Pair(c, d)) => {
                 a.fits(c, bound) && b.fits(d, bound)
             }
@@ -168,7 +169,7 @@ impl fmt::Display for Type<'_> {
             Self::Null => f.write_str("null"),
             Self::Timestamp => f.write_str("timestamp"),
             Self::Duration => f.write_str("duration"),
-            Self::Type => f.write_str("type"),
+            Self::OfTypes => f.write_str("type"),
             Self::List(items) => write!(f, "list({items})"),
             Self::Map(keys, values) => write!(f, "map({keys}, {values})"),
             Self::Pair(key, value) => write!(f, "pair({key}, {value})"),

@@ -42,7 +42,7 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     }))?;
     for name in ["existsOne", "exists_one"] {
         env.add_macro(Macro::receiver(name, 3, |helper, target, args| {
-            expand(helper, target, args, |build, body| build.exists_one(body))
+            expand(helper, target, args, exists_one)
         }))?;
     }
     for (count, name) in [(3, "transformList"), (4, "transformList")] {
@@ -69,6 +69,10 @@ enum Output {
 }
 
 type Expansion = Result<Option<IdedExpr>, ParseError>;
+
+fn exists_one(build: &mut Build<'_, '_>, body: IdedExpr) -> IdedExpr {
+    build.exists_one(body)
+}
 
 fn identifier(expr: &IdedExpr) -> Option<String> {
     match &expr.expr {

@@ -85,10 +85,9 @@ fn extreme<'b, 'v>(
     Ok(CowVal::Owned(best))
 }
 
-fn position<'b, 'v>(
-    args: &[CowVal<'b, 'v>],
-    find: fn(&[Box<dyn Val + 'v>], &(dyn Val + 'v)) -> Option<usize>,
-) -> Result<CowVal<'b, 'v>, ExecutionError> {
+type Search<'v> = fn(&[Box<dyn Val + 'v>], &(dyn Val + 'v)) -> Option<usize>;
+
+fn position<'b, 'v>(args: &[CowVal<'b, 'v>], find: Search<'v>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let items = items(args[0].as_ref())?;
     let found = find(&items, args[1].as_ref()).and_then(|at| i64::try_from(at).ok());
     Ok(CowVal::owned(CelInt::from(found.unwrap_or(-1))))

@@ -70,17 +70,17 @@ fn is_integer(this: &Amount) -> CelBool {
 }
 
 fn add(this: &Amount, other: &Amount) -> Amount {
-    Amount(this.0.add(other.0))
+    Amount(this.0 + other.0)
 }
 
 fn add_integer(this: &Amount, other: &CelInt) -> Amount {
-    Amount(this.0.add(Quantity::from_integer(*other.inner())))
+    Amount(this.0 + Quantity::from_integer(*other.inner()))
 }
 
 fn sub(this: &Amount, other: &Amount) -> Amount {
-    Amount(this.0.sub(other.0))
+    Amount(this.0 - other.0)
 }
 
 fn sub_integer(this: &Amount, other: &CelInt) -> Amount {
-    Amount(this.0.sub(Quantity::from_integer(*other.inner())))
+    Amount(this.0 - Quantity::from_integer(*other.inner()))
 }

@@ -64,12 +64,12 @@ fn matches(text: &CelString<'_>, pattern: &CelString<'_>) -> Result<CelBool, Exe
         .into())
 }
 
-fn illegal(why: String) -> ExecutionError {
+fn illegal(why: &str) -> ExecutionError {
     failure(format!("Illegal regex: {why}"))
 }
 
 fn find(text: &CelString<'_>, pattern: &CelString<'_>) -> Result<CelString<'static>, ExecutionError> {
-    let regex = compiled(pattern.inner()).map_err(illegal)?;
+    let regex = compiled(pattern.inner()).map_err(|why| illegal(&why))?;
     Ok(regex
         .find(text.inner())
         .map_or("", |found| found.as_str())
@@ -82,7 +82,7 @@ fn find_all(text: &CelString<'_>, pattern: &CelString<'_>) -> Result<CelList<'st
 }
 
 fn find_some(text: &CelString<'_>, pattern: &CelString<'_>, most: &CelInt) -> Result<CelList<'static>, ExecutionError> {
-    let regex = compiled(pattern.inner()).map_err(illegal)?;
+    let regex = compiled(pattern.inner()).map_err(|why| illegal(&why))?;
     let most = usize::try_from(*most.inner()).unwrap_or(usize::MAX);
     let found = regex.find_iter(text.inner()).take(most);
     let found: Vec<Box<dyn Val>> = found

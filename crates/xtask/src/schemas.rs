@@ -102,7 +102,6 @@ fn reduce(schema: &Value) -> Value {
             "$ref" => {
                 reduced.insert(key.clone(), last_segment(value.as_str().unwrap_or_default()).into());
             }
-            "default" if value.as_object().is_some_and(Map::is_empty) => {}
             "type" | "format" | "required" | "default" => {
                 reduced.insert(key.clone(), value.clone());
             }
@@ -145,7 +144,7 @@ mod tests {
             json!({
                 "type": "object", "required": ["a"],
                 "properties": {
-                    "a": {"$ref": "x.B"},
+                    "a": {"$ref": "x.B", "default": {}},
                     "l": {"type": "array", "items": {"type": "string", "default": ""}, "x-kubernetes-list-type": "set"},
                 },
             })

@@ -18,13 +18,16 @@ if [ ! -e "$cache/.complete" ]; then
     exit 3
   fi
   mkdir -p "$cache"
-  python3 - "$zip" "$cache" <<'PYTHON'
-import sys, zipfile
-for name in (z := zipfile.ZipFile(sys.argv[1])).namelist():
-    folder, _, file = name.rpartition("/")
-    if folder.endswith("config/crd/standard") and file.endswith(".yaml"):
-        open(f"{sys.argv[2]}/{file}", "wb").write(z.read(name))
-PYTHON
+  if command -v unzip >/dev/null 2>&1; then
+    unzip -q -o -j "$zip" '*/config/crd/standard/*.yaml' -d "$cache"
+  elif command -v python3 >/dev/null 2>&1; then
+    python3 -m zipfile -e "$zip" "$cache/all"
+    find "$cache/all" -path '*/config/crd/standard/*.yaml' -exec mv -f {} "$cache/" \;
+    rm -rf "$cache/all"
+  else
+    echo "gateway-api: neither unzip nor python3 to unpack the module with" >&2
+    exit 3
+  fi
   touch "$cache/.complete"
 fi
 echo "$cache"

@@ -1,5 +1,7 @@
 //! Both servers at once: a case → what each of them answered.
 
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::Value;
 
 use crate::bundle::gateway_api;
@@ -11,10 +13,15 @@ use crate::report::Outcome;
 use crate::run;
 use crate::server::Server;
 
+/// Where CRDs are.
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
 /// Clients of the servers that are compared.
 pub(crate) struct Clients {
     real: Option<Client>,
     embedded: Client,
+    /// The ids of all cases that were run, to be able to clean up.
+    used: Mutex<Vec<String>>,
 }
 
 /// The transcripts of one case.
@@ -30,6 +37,7 @@ impl Clients {
         Self {
             real: peers.real().map(client),
             embedded: client(peers.embedded()),
+            used: Mutex::default(),
         }
     }
 
@@ -44,8 +52,32 @@ impl Clients {
                 None => None,
             }
         };
+        self.used
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(case.id.clone());
         let (real, embedded) = futures::join!(real, run::run(&self.embedded, case));
         Ran { case, real, embedded }
+    }
+
+    /// Deletes what the cases left behind, on servers that others go on to use.
+    pub(crate) async fn clean(&self) {
+        let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
+        for client in self.real.iter().chain([&self.embedded]) {
+            for id in &used {
+                for path in [
+                    format!("/api/v1/namespaces/{id}"),
+                    format!("{DEFINITIONS}/widgets.{id}.example.com"),
+                ] {
+                    client
+                        .send(&Request {
+                            method: "DELETE",
+                            ..Request::get(&path)
+                        })
+                        .await;
+                }
+            }
+        }
     }
 
     /// Installs the official CRDs on both; the error says why they are not there.
@@ -60,15 +92,19 @@ impl Clients {
     }
 }
 
-/// Creates a CRD and waits until its storage version is served.
+/// Creates a CRD and waits until its versions are served.
 async fn install(client: &Client, definition: &Value) -> Result<(), String> {
-    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let answer = client.send(&Request::json("POST", path, definition)).await;
+    let answer = client.send(&Request::json("POST", DEFINITIONS, definition)).await;
     let name = definition["metadata"]["name"].as_str().unwrap_or_default();
-    if answer.status == 201 || answer.status == 409 {
-        return Ok(());
+    if answer.status != 201 && answer.status != 409 {
+        return Err(format!("{name} was refused: {}", answer.json()["message"]));
     }
-    Err(format!("{name} was refused: {}", answer.json()["message"]))
+    for list in run::collections(definition) {
+        if !run::poll(client, &Request::get(&list), |answer| answer.status == 200).await {
+            return Err(format!("{name} is not served"));
+        }
+    }
+    Ok(())
 }
 
 impl Ran<'_> {

@@ -10,8 +10,8 @@ use crate::server::{Server, ServerError};
 pub struct Peers {
     real: Option<Server>,
     embedded: Server,
-    _plane: Option<ControlPlane>,
-    _embedded: Option<Embedded>,
+    plane: Option<ControlPlane>,
+    running: Option<Embedded>,
 }
 
 /// Why there is nothing to run on.
@@ -43,14 +43,19 @@ impl Peers {
         Ok(Self {
             real,
             embedded,
-            _plane: plane,
-            _embedded: running,
+            plane,
+            running,
         })
     }
 
     /// The server that is right by definition.
     pub fn real(&self) -> Option<&Server> {
         self.real.as_ref()
+    }
+
+    /// Whether a server goes on after the run and should be left as it was.
+    pub(crate) fn borrowed(&self) -> bool {
+        self.plane.is_none() && self.real.is_some() || self.running.is_none()
     }
 
     /// The server under test.

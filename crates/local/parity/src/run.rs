@@ -193,8 +193,7 @@ impl Runner<'_> {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let answer = self.client.send(&Request::json("POST", path, &definition)).await;
         if answer.status == 201 {
-            for version in served(&definition) {
-                let list = format!("/apis/{}.example.com/{version}/widgets", self.variables["id"]);
+            for list in collections(&definition) {
                 self.poll(&Request::get(&list), &Until::Served).await;
             }
         }
@@ -207,16 +206,7 @@ impl Runner<'_> {
     }
 
     async fn poll(&self, request: &Request, until: &Until) -> bool {
-        let deadline = Instant::now() + EFFECT_WITHIN;
-        let mut pause = Duration::from_millis(20);
-        while Instant::now() < deadline {
-            if self.holds(&self.client.send(request).await, until) {
-                return true;
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 3 / 2).min(Duration::from_millis(500));
-        }
-        false
+        poll(self.client, request, |answer| self.holds(answer, until)).await
     }
 
     fn holds(&self, answer: &Answer, until: &Until) -> bool {
@@ -294,13 +284,33 @@ fn definition(id: &str, flags: &[String], body: Value) -> Value {
     })
 }
 
-/// The names of the versions that will answer.
-fn served(definition: &Value) -> Vec<String> {
-    let versions = definition["spec"]["versions"].as_array().cloned().unwrap_or_default();
-    let served = versions.iter().filter(|version| version["served"] == true);
-    served
-        .filter_map(|version| version["name"].as_str().map(str::to_owned))
+/// The paths of the collections that a CRD will serve.
+pub(crate) fn collections(definition: &Value) -> Vec<String> {
+    let spec = &definition["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
+    let versions = spec["versions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|version| version["served"] == true);
+    versions
+        .map(|version| format!("/apis/{group}/{}/{plural}", text(&version["name"])))
         .collect()
+}
+
+/// Asks again until the answer is right; `false` when that takes too long.
+pub(crate) async fn poll(client: &Client, request: &Request, right: impl Fn(&Answer) -> bool) -> bool {
+    let deadline = Instant::now() + EFFECT_WITHIN;
+    let mut pause = Duration::from_millis(20);
+    while Instant::now() < deadline {
+        if right(&client.send(request).await) {
+            return true;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 3 / 2).min(Duration::from_millis(500));
+    }
+    false
 }
 
 /// Objects are merged key by key, everything else is replaced.

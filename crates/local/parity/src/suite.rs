@@ -56,6 +56,9 @@ pub async fn run(peers: &Peers, options: &Options) -> bool {
         let stale: Vec<String> = stale.collect();
         outcome.failed.extend(stale);
     }
+    if peers.borrowed() {
+        clients.clean().await;
+    }
     outcome.finish(options, "cases")
 }
 

@@ -43,7 +43,7 @@ var roots = []any{
 	storage.StorageClass{}, storage.VolumeAttachment{}, meta.DeleteOptions{}, meta.Status{},
 }
 
-// A field: how an empty value is written ("o" left out, "a" written, "p" a pointer: left out when absent only),
+// A field: how an empty value is written ("o" left out, "a" written, "p" a pointer: left out when absent only, "n" a pointer: null when absent),
 // the Go type, and the definition of the struct in it, if there is one.
 type field []string
 
@@ -95,6 +95,8 @@ func describe(t reflect.Type, options []string) field {
 	}
 	emit := "a"
 	switch {
+	case t.Kind() == reflect.Pointer && !omitempty && !omitzero:
+		emit = "n"
 	case t.Kind() == reflect.Pointer:
 		emit = "p"
 	case omitzero, omitempty && t.Kind() != reflect.Struct:

@@ -37,6 +37,9 @@ pub(crate) fn canonicalize_as(definition: &str, object: &mut Value) {
                     map.remove(*name);
                 }
             }
+            (Emit::Null, true) => {
+                map.entry(*name).or_insert(Value::Null);
+            }
             (_, false) => {}
         }
     }
@@ -62,6 +65,15 @@ fn canonical(field: &Field, value: &mut Value) {
             .into_iter()
             .flatten()
             .for_each(|inner| element(item, inner)),
+        Shape::Map(Field {
+            shape: Shape::Quantity, ..
+        }) if field.go == "v1.ResourceList" => {
+            value
+                .as_object_mut()
+                .into_iter()
+                .flatten()
+                .for_each(|(_, amount)| resource(amount));
+        }
         Shape::Map(item) => {
             value
                 .as_object_mut()
@@ -83,6 +95,13 @@ fn canonical(field: &Field, value: &mut Value) {
         | Shape::Bytes
         | Shape::IntOrString
         | Shape::Raw => {}
+    }
+}
+
+/// An amount of a resource: never finer than a thousandth.
+fn resource(amount: &mut Value) {
+    if let Some(quantity) = Quantity::from_value(amount) {
+        *amount = quantity.round_up_to_milli().canonical().into();
     }
 }
 

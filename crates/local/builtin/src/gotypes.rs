@@ -15,6 +15,8 @@ pub(crate) enum Emit {
     Always,
     /// Nothing where absent; zero values stay.
     Pointer,
+    /// `null` where absent; zero values stay.
+    Null,
 }
 
 /// A Go type as far as JSON is concerned.
@@ -81,6 +83,7 @@ fn field(row: &[&'static str]) -> Option<Field> {
     let emit = match *row.first()? {
         "o" => Emit::Omitted,
         "a" => Emit::Always,
+        "n" => Emit::Null,
         _ => Emit::Pointer,
     };
     let go = *row.get(1)?;

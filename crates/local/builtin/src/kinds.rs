@@ -263,6 +263,7 @@ pub const KINDS: &[Kind] = &[
         .warns("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
     kind!("" "v1" "Event" "events" "event" in "io.k8s.api.core")
         .short(&["ev"])
+        .named(NameRule::PathSegment)
         .creates_on_update(),
     kind!("" "v1" "LimitRange" "limitranges" "limitrange" in "io.k8s.api.core")
         .short(&["limits"])
@@ -396,6 +397,7 @@ pub const KINDS: &[Kind] = &[
         .generation(SPEC),
     kind!("policy" "v1" "PodDisruptionBudget" "poddisruptionbudgets" "poddisruptionbudget" in "io.k8s.api.policy")
         .short(&["pdb"])
+        .named(NameRule::PathSegment)
         .with_status()
         .generation(SPEC)
         .needs_version(),

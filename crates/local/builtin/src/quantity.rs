@@ -81,6 +81,19 @@ impl Quantity {
         self.nanos % NANO == 0
     }
 
+    /// The next thousandth up, as amounts of resources are kept.
+    #[must_use]
+    pub fn round_up_to_milli(self) -> Self {
+        const MICRO: i128 = 1_000_000;
+        let rest = self.nanos.rem_euclid(MICRO);
+        let nanos = if rest == 0 {
+            self.nanos
+        } else {
+            self.nanos - rest + MICRO
+        };
+        Self { nanos, ..self }
+    }
+
     /// The form in which the server writes it.
     pub fn canonical(&self) -> String {
         let small = self.nanos.abs() < 1024 * NANO;

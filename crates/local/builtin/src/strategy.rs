@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::canonical::{canonicalize, canonicalize_as};
 use crate::family::{
-    autoscaling, batch, config, endpoints, limits, namespace, network, node, rbac, scheduling, service, storage,
+    autoscaling, batch, config, endpoints, lease, limits, namespace, network, node, rbac, scheduling, service, storage,
     webhook, workload,
 };
 use crate::kinds::{Generation, Kind};
@@ -69,6 +69,11 @@ pub fn admit_update(kind: &Kind, new: &mut Value, old: &Value) {
 
 /// Resets what the server decides about a new object: status, generation, and fields that are only for writing.
 pub fn prepare_create(kind: &Kind, object: &mut Value) {
+    if !kind.namespaced
+        && let Some(metadata) = existing(object, "metadata")
+    {
+        remove(metadata, "namespace");
+    }
     if kind.status && kind.kind != "Node" {
         reset_status(kind, object);
     }
@@ -77,9 +82,13 @@ pub fn prepare_create(kind: &Kind, object: &mut Value) {
         "Namespace" => namespace::prepare_create(object),
         "Service" => service::prepare_create(object),
         "Pod" => pod::prepare_create(object),
-        "PersistentVolumeClaim" => object["status"] = json!({"phase": "Pending"}),
+        "PersistentVolumeClaim" => {
+            object["status"] = json!({"phase": "Pending"});
+            storage::align_sources(object);
+        }
         "PersistentVolume" => storage::prepare_volume(object),
         "DaemonSet" => workload::prepare_daemon_set(object),
+        "Lease" => lease::drop_disabled(object),
         "Job" => batch::prepare_job(object),
         _ => {}
     }
@@ -109,6 +118,8 @@ pub fn prepare_update(kind: &Kind, new: &mut Value, old: &Value) {
         }
         "Service" => service::prepare_update(new, old),
         "DaemonSet" => workload::update_daemon_set(new, old),
+        "Lease" => lease::drop_disabled(new),
+        "PersistentVolumeClaim" => storage::align_sources(new),
         _ => {}
     }
     count_generation(kind, new, old);

@@ -37,7 +37,14 @@ pub(crate) fn parse_error(text: &str, layout: &str) -> Option<String> {
     if let Some((name, _)) = limits.into_iter().find(|(_, fits)| !fits) {
         return Some(format!("parsing time {text:?}: {name} out of range"));
     }
-    rest = fraction(rest);
+    if layout.contains(".000000") {
+        let Some((_, after)) = rest.strip_prefix('.').and_then(|after| digits(after, 6)) else {
+            return stuck(rest, ".000000");
+        };
+        rest = after;
+    } else {
+        rest = fraction(rest);
+    }
     zone(rest, text, layout)
 }
 

@@ -33,6 +33,14 @@ fn mask(object: &mut Value) {
     let kind = object["kind"].clone();
     if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
         status.remove("lastPhaseTransitionTime");
+        for condition in status
+            .get_mut("conditions")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
+            condition["lastTransitionTime"] = Value::Null;
+        }
     }
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
         if kind == "Service" {
@@ -40,6 +48,7 @@ fn mask(object: &mut Value) {
                 spec.remove("clusterIP");
                 spec.remove("clusterIPs");
             }
+            spec.remove("healthCheckNodePort");
             for port in spec
                 .get_mut("ports")
                 .and_then(Value::as_array_mut)

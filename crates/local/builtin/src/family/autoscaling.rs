@@ -4,7 +4,9 @@ use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
 use crate::check::{Errors, required};
-use crate::value::{default, existing, is_empty, number, object, text};
+use crate::meta::invalid;
+use crate::names;
+use crate::value::{default, existing, is_empty, list, number, object, text};
 
 /// Replicas, the metric and the pace of scaling.
 pub(crate) fn defaults(autoscaler: &mut Value) {
@@ -46,6 +48,11 @@ pub(crate) fn validate(autoscaler: &Value, errors: &mut Errors) {
         let detail = "must be greater than or equal to 1";
         errors.push(FieldError::invalid(&path.field("minReplicas"), &json!(least), detail));
     }
+    let measured = |metric: &Value| matches!(text(metric, "type"), "Object" | "External");
+    if least == 0 && !list(spec, "metrics").iter().any(measured) {
+        let detail = "must specify at least one Object or External metric to support scaling to zero replicas";
+        errors.push(FieldError::forbidden(&path.field("metrics"), detail));
+    }
     if most < 1 {
         errors.push(FieldError::required(
             &path.field("maxReplicas"),
@@ -58,10 +65,15 @@ pub(crate) fn validate(autoscaler: &Value, errors: &mut Errors) {
     }
     let target = &spec["scaleTargetRef"];
     let path = path.field("scaleTargetRef");
-    required(errors, target, "kind", &path);
-    required(errors, target, "name", &path);
+    for field in ["kind", "name"] {
+        if required(errors, target, field, &path) {
+            let value = text(target, field);
+            invalid(errors, &path.field(field), value, names::path_segment(value));
+        }
+    }
     let api_version = text(target, "apiVersion");
-    if api_version.is_empty() {
+    let core_kinds = text(target, "kind") == "ReplicationController" && api_version == "v1";
+    if !api_version.contains('/') && !core_kinds {
         let detail = "apiVersion must specify API group";
         errors.push(FieldError::invalid(
             &path.field("apiVersion"),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::check::{Errors, label_selector, not_negative, one_of, required, same, selects};
 use crate::pod::{template_defaults, validate_template};
-use crate::value::{default, existing, flag_at, is_empty, number, object, text, text_at};
+use crate::value::{default, existing, flag_at, is_empty, list_mut, number, object, text, text_at};
 
 /// Completions, limits and policies of a Job.
 pub(crate) fn job_defaults(job: &mut Value) {
@@ -37,6 +37,13 @@ pub(crate) fn job_defaults(job: &mut Value) {
         "Failed"
     };
     default(spec, "podReplacementPolicy", replacement);
+    if let Some(policy) = existing(spec, "podFailurePolicy") {
+        for rule in list_mut(policy, "rules") {
+            for condition in list_mut(rule, "onPodConditions") {
+                default(condition, "status", "True");
+            }
+        }
+    }
     if let Some(template) = existing(spec, "template") {
         template_defaults(template);
     }
@@ -65,6 +72,8 @@ pub(crate) fn prepare_job(job: &mut Value) {
     }
     let uid = json!(text_at(job, "/metadata/uid"));
     let name = json!(text_at(job, "/metadata/name"));
+    // Where the labels came from the template, they are one map with it, and grow with it.
+    let shared = job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"];
     let Some(spec) = existing(job, "spec") else { return };
     let labels = spec
         .pointer_mut("/template")
@@ -79,7 +88,7 @@ pub(crate) fn prepare_job(job: &mut Value) {
     if let Some(labels) = object(spec, "selector").and_then(|selector| object(selector, "matchLabels")) {
         labels["batch.kubernetes.io/controller-uid"] = uid;
     }
-    if is_empty(&job["metadata"]["labels"]) {
+    if shared || is_empty(&job["metadata"]["labels"]) {
         job["metadata"]["labels"] = job
             .pointer("/spec/template/metadata/labels")
             .cloned()

@@ -61,14 +61,19 @@ fn endpoint_address(errors: &mut Errors, text: &str, path: &Path<'_>) {
     }
 }
 
-fn special_address(errors: &mut Errors, address: IpAddr, text: &str, path: &Path<'_>) {
+/// Addresses that no endpoint can have.
+pub(super) fn special_address(errors: &mut Errors, address: IpAddr, text: &str, path: &Path<'_>) {
     let link_local = match address {
         IpAddr::V4(v4) => v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_unicast_link_local(),
     };
     let mut refuse = |detail: &str| errors.push(FieldError::invalid(path, &json!(text), detail));
     if address.is_unspecified() {
-        refuse("may not be unspecified (0.0.0.0 or ::)");
+        refuse(if address.is_ipv4() {
+            "may not be unspecified (0.0.0.0)"
+        } else {
+            "may not be unspecified (::)"
+        });
     }
     if address.is_loopback() {
         refuse("may not be in the loopback range (127.0.0.0/8, ::1/128)");
@@ -126,11 +131,33 @@ fn slice_ports(slice: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
         seen.push(name);
         one_of(errors, item, "protocol", PROTOCOLS, &path);
+        let protocol = text(item, "appProtocol");
+        if !protocol.is_empty() {
+            invalid(
+                errors,
+                &path.field("appProtocol"),
+                protocol,
+                names::qualified_name(protocol),
+            );
+        }
     }
 }
 
 fn slice_endpoint(endpoint: &Value, kind: &str, path: &Path<'_>, errors: &mut Errors) {
+    slice_addresses(endpoint, kind, path, errors);
+    let hostname = text(endpoint, "hostname");
+    if !hostname.is_empty() {
+        invalid(errors, &path.field("hostname"), hostname, names::dns_label(hostname));
+    }
+    let node = text(endpoint, "nodeName");
+    if !node.is_empty() {
+        invalid(errors, &path.field("nodeName"), node, names::dns_subdomain(node));
+    }
+}
+
+fn slice_addresses(endpoint: &Value, kind: &str, path: &Path<'_>, errors: &mut Errors) {
     let path = path.field("addresses");
+    let all = path;
     let addresses = list(endpoint, "addresses");
     if addresses.is_empty() {
         errors.push(FieldError::required(&path, "must contain at least 1 address"));
@@ -141,11 +168,13 @@ fn slice_endpoint(endpoint: &Value, kind: &str, path: &Path<'_>, errors: &mut Er
         match kind {
             "FQDN" => invalid(errors, &path, shown, names::dns_subdomain(shown)),
             "IPv4" | "IPv6" => match address(errors, shown, &path) {
-                Some(parsed) if parsed.is_ipv4() != (kind == "IPv4") => {
-                    let detail = format!("must be an {kind} address");
-                    errors.push(FieldError::invalid(&path, item, detail));
+                Some(parsed) => {
+                    special_address(errors, parsed, shown, &path);
+                    if parsed.is_ipv4() != (kind == "IPv4") {
+                        let detail = format!("must be an {kind} address");
+                        errors.push(FieldError::invalid(&all, item, detail));
+                    }
                 }
-                Some(parsed) => special_address(errors, parsed, shown, &path),
                 None => {}
             },
             _ => {}

@@ -4,7 +4,15 @@ use portolan_schema::{FieldError, Path};
 use serde_json::Value;
 
 use crate::check::{Errors, not_negative};
-use crate::value::number;
+use crate::value::{existing, number, remove};
+
+/// Fields of a feature that is off by default vanish.
+pub(crate) fn drop_disabled(lease: &mut Value) {
+    let Some(spec) = existing(lease, "spec") else { return };
+    for field in ["strategy", "preferredHolder"] {
+        remove(spec, field);
+    }
+}
 
 /// Durations and counts.
 pub(crate) fn validate(lease: &Value, errors: &mut Errors) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::check::{Errors, same};
 use crate::quantity::Quantity;
-use crate::value::{entries, existing, list, list_mut, text};
+use crate::value::{entries, existing, list, list_mut, text, texts};
 
 /// Defaults of container limits follow from maximum and minimum.
 pub(crate) fn limit_range_defaults(range: &mut Value) {
@@ -129,12 +129,30 @@ const MEASURED: &[&str] = &[
     "limits.ephemeral-storage",
 ];
 
+const SCOPES: &[&str] = &[
+    "Terminating",
+    "NotTerminating",
+    "BestEffort",
+    "NotBestEffort",
+    "PriorityClass",
+    "CrossNamespacePodAffinity",
+    "VolumeAttributesClass",
+];
+
 /// Names and amounts of a quota; its scopes never change.
 pub(crate) fn validate_quota(quota: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     let path = root.field("spec");
     if let Some(old) = old {
         same(errors, &quota["spec"], &old["spec"], "scopes", &path);
+    }
+    let scopes = texts(&quota["spec"], "scopes");
+    if scopes.iter().any(|scope| !SCOPES.contains(scope)) {
+        errors.push(FieldError::invalid(
+            &path.field("scopes"),
+            &quota["spec"]["scopes"],
+            "unsupported scope",
+        ));
     }
     let path = path.field("hard");
     for (name, value) in entries(&quota["spec"]["hard"]) {

@@ -131,7 +131,7 @@ fn validate_path(item: &Value, path: &Path<'_>, errors: &mut Errors) {
                 refuse(format!("must not contain '{part}'"));
             }
             for part in ["/..", "/."].into_iter().filter(|part| value.ends_with(part)) {
-                refuse(format!("must not end with '{part}'"));
+                refuse(format!("cannot end with '{part}'"));
             }
         }
         "ImplementationSpecific" => {

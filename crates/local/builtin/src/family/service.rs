@@ -3,11 +3,12 @@
 use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::check::{Errors, PROTOCOLS, address, one_of, port, port_or_name, showing};
+use crate::check::{Errors, PROTOCOLS, address, network, one_of, port, port_or_name, showing};
+use crate::family::endpoints::special_address;
 use crate::meta::{invalid, validate_labels};
 use crate::names;
 use crate::validation::subdomain;
-use crate::value::{default, existing, is_empty, list, list_mut, number, remove, text, text_at};
+use crate::value::{default, existing, is_empty, list, list_mut, number, remove, text, text_at, texts};
 
 /// Type, affinity, ports and traffic policies.
 pub(crate) fn defaults(service: &mut Value) {
@@ -152,6 +153,13 @@ pub(crate) fn validate(service: &Value, old: Option<&Value>, errors: &mut Errors
     errors.extend(validate_labels(&spec["selector"], &path.field("selector")));
     one_of(errors, spec, "sessionAffinity", &["ClientIP", "None"], &path);
     validate_addresses(spec, &path, errors);
+    for (index, shown) in texts(spec, "externalIPs").into_iter().enumerate() {
+        let path = path.field("externalIPs");
+        let path = path.index(index);
+        if let Some(parsed) = address(errors, shown, &path) {
+            special_address(errors, parsed, shown, &path);
+        }
+    }
     one_of(
         errors,
         spec,
@@ -160,9 +168,43 @@ pub(crate) fn validate(service: &Value, old: Option<&Value>, errors: &mut Errors
         &path,
     );
     duplicate_ports(spec, &path, errors);
-    let clusters = &["Cluster", "Local"];
-    one_of(errors, spec, "externalTrafficPolicy", clusters, &path);
-    one_of(errors, spec, "internalTrafficPolicy", clusters, &path);
+    only_for_balancers(spec, &path, errors);
+    traffic_policies(spec, &path, errors);
+}
+
+/// Fields that only mean something for load balancers.
+fn only_for_balancers(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let balanced = text(spec, "type") == "LoadBalancer";
+    let detail = "may only be used when `type` is 'LoadBalancer'";
+    let ranges = texts(spec, "loadBalancerSourceRanges");
+    // The real server writes this field with a capital letter.
+    let at = path.field("LoadBalancerSourceRanges");
+    if !ranges.is_empty() && !balanced {
+        errors.push(FieldError::forbidden(&at, detail));
+    }
+    for (index, range) in ranges.iter().enumerate() {
+        network(errors, range.trim(), &at.index(index));
+    }
+    for field in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
+        if !spec[field].is_null() && !balanced {
+            errors.push(FieldError::forbidden(&path.field(field), detail));
+        }
+    }
+}
+
+fn traffic_policies(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let policies = &["Cluster", "Local"];
+    one_of(errors, spec, "externalTrafficPolicy", policies, path);
+    let local = text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local";
+    if number(spec, "healthCheckNodePort").unwrap_or(0) != 0 && !local {
+        let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        errors.push(FieldError::invalid(
+            &path.field("healthCheckNodePort"),
+            &spec["healthCheckNodePort"],
+            detail,
+        ));
+    }
+    one_of(errors, spec, "internalTrafficPolicy", policies, path);
 }
 
 fn validate_type(spec: &Value, headless: bool, path: &Path<'_>, errors: &mut Errors) {

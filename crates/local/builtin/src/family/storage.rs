@@ -20,6 +20,18 @@ pub(crate) fn claim_defaults(claim: &mut Value) {
     }
 }
 
+/// A claim's source of data stands in two fields, an older one that knows fewer kinds and a newer one.
+pub(crate) fn align_sources(claim: &mut Value) {
+    let Some(spec) = existing(claim, "spec") else { return };
+    let field = |name: &str| spec.get(name).cloned().unwrap_or_default();
+    let (older, newer) = (field("dataSource"), field("dataSourceRef"));
+    if newer.is_null() && !older.is_null() {
+        spec["dataSourceRef"] = older;
+    } else if older.is_null() && !newer.is_null() && is_empty(&newer["namespace"]) {
+        spec["dataSource"] = newer;
+    }
+}
+
 /// Mode, phase and fate of a volume.
 pub(crate) fn volume_defaults(volume: &mut Value) {
     if let Some(status) = object(volume, "status") {
@@ -279,7 +291,9 @@ pub(crate) fn validate_attachment(attachment: &Value, old: Option<&Value>, error
     let root = Path::root();
     let path = root.field("spec");
     let spec = &attachment["spec"];
-    required(errors, spec, "attacher", &path);
+    if required(errors, spec, "attacher", &path) {
+        subdomain(errors, &text(spec, "attacher").to_lowercase(), &path.field("attacher"));
+    }
     let source = &spec["source"];
     let by_name = !is_empty(&source["persistentVolumeName"]);
     let inline = !source["inlineVolumeSpec"].is_null();

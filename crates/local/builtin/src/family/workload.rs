@@ -7,6 +7,8 @@ use crate::check::{
     Errors, at_most_all, count_or_percent, label_selector, not_negative, same, selector_is_empty, selector_is_valid,
     selects, showing,
 };
+use crate::meta::invalid;
+use crate::names;
 use crate::pod::{template_defaults, validate_template};
 use crate::value::{copy, default, existing, is_empty, list, list_mut, number, object, text, text_at};
 
@@ -96,7 +98,10 @@ fn template(spec: &mut Value) {
 
 /// A `DaemonSet` counts its templates in an annotation.
 pub(crate) fn prepare_daemon_set(set: &mut Value) {
-    set_template_generation(set, 1);
+    let given = text_at(set, "/metadata/annotations/deprecated.daemonset.template.generation")
+        .parse()
+        .unwrap_or(0);
+    set_template_generation(set, i64::max(given, 1));
 }
 
 /// A changed template counts one up; clients cannot set the count.
@@ -336,6 +341,10 @@ pub(crate) fn validate_stateful_set(set: &Value, old: Option<&Value>, errors: &m
     not_negative(errors, spec, "minReadySeconds", &path);
     validate_selector(spec, Some("statefulset"), &path, errors);
     selected_template(spec, &path, errors);
+    let service = text(spec, "serviceName");
+    if old.is_none() && !service.is_empty() {
+        invalid(errors, &path.field("serviceName"), service, names::dns_label(service));
+    }
     if old.is_none() {
         for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
             let path = path.field("volumeClaimTemplates");

@@ -11,7 +11,7 @@ use crate::validation::subdomain;
 use crate::value::{entries, is_empty, list, number, text};
 
 /// There must be a container, and names and host ports are used once.
-pub(crate) fn validate_containers(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+pub(crate) fn validate_containers(spec: &Value, volumes: &[&str], path: &Path<'_>, errors: &mut Errors) {
     let containers = list(spec, "containers");
     if containers.is_empty() {
         errors.push(FieldError::required(path, ""));
@@ -20,7 +20,7 @@ pub(crate) fn validate_containers(spec: &Value, path: &Path<'_>, errors: &mut Er
     let mut seen: Vec<&str> = Vec::new();
     for (index, container) in containers.iter().enumerate() {
         let path = path.index(index);
-        validate_container(spec, container, &path, errors);
+        validate_container(container, volumes, &path, errors);
         let name = text(container, "name");
         if seen.contains(&name) {
             errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
@@ -39,14 +39,14 @@ pub(crate) fn validate_containers(spec: &Value, path: &Path<'_>, errors: &mut Er
 }
 
 /// Init containers also share names with the regular ones.
-pub(crate) fn validate_init_containers(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+pub(crate) fn validate_init_containers(spec: &Value, volumes: &[&str], path: &Path<'_>, errors: &mut Errors) {
     let mut seen: Vec<&str> = list(spec, "containers")
         .iter()
         .map(|container| text(container, "name"))
         .collect();
     for (index, container) in list(spec, "initContainers").iter().enumerate() {
         let path = path.index(index);
-        validate_container(spec, container, &path, errors);
+        validate_container(container, volumes, &path, errors);
         one_of(
             errors,
             container,
@@ -72,7 +72,7 @@ pub(crate) fn validate_init_containers(spec: &Value, path: &Path<'_>, errors: &m
     }
 }
 
-fn validate_container(spec: &Value, container: &Value, path: &Path<'_>, errors: &mut Errors) {
+fn validate_container(container: &Value, volumes: &[&str], path: &Path<'_>, errors: &mut Errors) {
     let name = text(container, "name");
     if required(errors, container, "name", path) {
         invalid(errors, &path.field("name"), name, names::dns_label(name));
@@ -87,7 +87,7 @@ fn validate_container(spec: &Value, container: &Value, path: &Path<'_>, errors: 
     );
     validate_ports(container, &path.field("ports"), errors);
     validate_environment(container, &path.field("env"), errors);
-    validate_mounts(spec, container, &path.field("volumeMounts"), errors);
+    validate_mounts(container, volumes, &path.field("volumeMounts"), errors);
     one_of(
         errors,
         container,
@@ -194,7 +194,7 @@ fn validate_source(variable: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn validate_mounts(spec: &Value, container: &Value, path: &Path<'_>, errors: &mut Errors) {
+fn validate_mounts(container: &Value, volumes: &[&str], path: &Path<'_>, errors: &mut Errors) {
     let mut seen: Vec<&str> = Vec::new();
     for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
         let path = path.index(index);
@@ -202,7 +202,7 @@ fn validate_mounts(spec: &Value, container: &Value, path: &Path<'_>, errors: &mu
         if name.is_empty() {
             errors.push(FieldError::required(&path.field("name"), ""));
         }
-        if !list(spec, "volumes").iter().any(|volume| text(volume, "name") == name) {
+        if !volumes.contains(&name) {
             errors.push(not_found(&path.field("name"), name));
         }
         let target = text(mount, "mountPath");

@@ -153,6 +153,14 @@ fn volume_defaults(volume: &mut Value) {
     {
         path["type"] = json!("");
     }
+    if let Some(image) = existing(volume, "image") {
+        let policy = if has_latest_tag(text(image, "reference")) {
+            "Always"
+        } else {
+            "IfNotPresent"
+        };
+        default(image, "pullPolicy", policy);
+    }
     if let Some(downward) = existing(volume, "downwardAPI") {
         list_mut(downward, "items")
             .iter_mut()

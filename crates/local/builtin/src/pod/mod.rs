@@ -17,12 +17,19 @@ use portolan_schema::Path;
 use serde_json::{Value, json};
 
 use crate::check::Errors;
-use crate::value::{object, text_at};
+use crate::value::{list_at, object, text_at};
 
 /// A new pod's status is the server's own.
 pub(crate) fn prepare_create(pod: &mut Value) {
     let class = quality_class(pod);
     pod["status"] = json!({"phase": "Pending", "qosClass": class});
+    if !list_at(pod, "/spec/schedulingGates").is_empty() {
+        pod["status"]["conditions"] = json!([{
+            "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "lastProbeTime": null, "lastTransitionTime": pod["metadata"]["creationTimestamp"],
+        }]);
+    }
 }
 
 /// Updates of the main resource leave the status alone.

@@ -4,7 +4,7 @@ use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
 use super::container::{validate_containers, validate_init_containers};
-use crate::check::{Errors, one_of};
+use crate::check::{Errors, address, one_of};
 use crate::meta::{invalid, validate_annotations, validate_labels};
 use crate::names;
 use crate::validation::subdomain;
@@ -21,9 +21,9 @@ pub(crate) fn validate_template(template: &Value, path: &Path<'_>, errors: &mut 
 
 /// A pod's spec.
 pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    validate_volumes(spec, &path.field("volumes"), errors);
-    validate_containers(spec, &path.field("containers"), errors);
-    validate_init_containers(spec, &path.field("initContainers"), errors);
+    let volumes = validate_volumes(spec, &path.field("volumes"), errors);
+    validate_containers(spec, &volumes, &path.field("containers"), errors);
+    validate_init_containers(spec, &volumes, &path.field("initContainers"), errors);
     one_of(errors, spec, "restartPolicy", &["Always", "OnFailure", "Never"], path);
     let policies = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
     one_of(errors, spec, "dnsPolicy", policies, path);
@@ -54,6 +54,10 @@ pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) 
         }
     }
     validate_tolerations(spec, &path.field("tolerations"), errors);
+    for (index, alias) in list(spec, "hostAliases").iter().enumerate() {
+        let path = path.field("hostAliases");
+        address(errors, text(alias, "ip"), &path.index(index).field("ip"));
+    }
     one_of(
         errors,
         spec,
@@ -63,10 +67,12 @@ pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) 
     );
 }
 
-fn validate_volumes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let mut seen: Vec<&str> = Vec::new();
+/// The names of the volumes that are sound: others cannot be mounted.
+fn validate_volumes<'a>(spec: &'a Value, path: &Path<'_>, errors: &mut Errors) -> Vec<&'a str> {
+    let mut sound: Vec<&str> = Vec::new();
     for (index, volume) in list(spec, "volumes").iter().enumerate() {
         let path = path.index(index);
+        let before = errors.len();
         validate_sources(spec, volume, &path, errors);
         let name = text(volume, "name");
         if name.is_empty() {
@@ -74,11 +80,14 @@ fn validate_volumes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         } else {
             invalid(errors, &path.field("name"), name, names::dns_label(name));
         }
-        if !name.is_empty() && seen.contains(&name) {
+        if !name.is_empty() && sound.contains(&name) {
             errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
         }
-        seen.push(name);
+        if errors.len() == before {
+            sound.push(name);
+        }
     }
+    sound
 }
 
 fn validate_sources(spec: &Value, volume: &Value, path: &Path<'_>, errors: &mut Errors) {
@@ -137,6 +146,11 @@ fn validate_tolerations(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
                 &json!(text(toleration, "effect")),
                 detail,
             ));
+        }
+        let value = text(toleration, "value");
+        if operator == "Exists" && !value.is_empty() {
+            let detail = "value must be empty when `operator` is 'Exists'";
+            errors.push(FieldError::invalid(&path.field("operator"), &json!(value), detail));
         }
         one_of(errors, toleration, "operator", &["Equal", "Exists"], &path);
         one_of(

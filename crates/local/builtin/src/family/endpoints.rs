@@ -167,16 +167,15 @@ fn slice_addresses(endpoint: &Value, kind: &str, path: &Path<'_>, errors: &mut E
         let path = path.index(index);
         match kind {
             "FQDN" => invalid(errors, &path, shown, names::dns_subdomain(shown)),
-            "IPv4" | "IPv6" => match address(errors, shown, &path) {
-                Some(parsed) => {
+            "IPv4" | "IPv6" => {
+                if let Some(parsed) = address(errors, shown, &path) {
                     special_address(errors, parsed, shown, &path);
                     if parsed.is_ipv4() != (kind == "IPv4") {
                         let detail = format!("must be an {kind} address");
                         errors.push(FieldError::invalid(&all, item, detail));
                     }
                 }
-                None => {}
-            },
+            }
             _ => {}
         }
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::object_meta;
 use crate::path::PathElement;
+use crate::zero;
 
 /// A place of a schema.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Known<'a> {
     preserving: bool,
     /// Whether this is a whole resource, with `metadata` of its own.
     resource: bool,
+    /// Whether the schema is that of a built-in kind.
+    built_in: bool,
 }
 
 /// The forms that a value may have at a place.
@@ -108,6 +111,7 @@ impl<'a> Shape<'a> {
             cursor,
             preserving: cursor.node().preserve_unknown,
             resource: true,
+            built_in: zero::is_built_in(cursor),
         })
     }
 
@@ -195,6 +199,7 @@ impl<'a> Shape<'a> {
                 cursor,
                 preserving: false,
                 resource: false,
+                built_in: false,
             })),
             None => known.cursor.property(name).map(|cursor| known.below(cursor)),
         }
@@ -283,10 +288,16 @@ fn set_element(item: &Value) -> Result<PathElement, String> {
 impl<'a> Known<'a> {
     fn below(self, cursor: Cursor<'a>) -> Shape<'a> {
         let node = cursor.node();
+        let says_nothing = node.properties.is_empty() && node.additional == Additional::Unset;
+        if self.built_in && node.type_ == Some(Type::Object) && says_nothing {
+            // An object of any kind inside a built-in one, such as the data of a ControllerRevision.
+            return Shape::Untyped;
+        }
         Shape::Known(Self {
             cursor,
             preserving: self.preserving || node.preserve_unknown,
             resource: node.embedded_resource,
+            built_in: self.built_in,
         })
     }
 

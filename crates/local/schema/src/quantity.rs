@@ -9,9 +9,31 @@ const NANO: i128 = 1_000_000_000;
 const LARGEST: i128 = (i64::MAX as i128) * NANO;
 
 /// An amount of some resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nano: i128,
+    /// Whether it was written without a fraction; the server takes no other for an integer, `1.0` neither.
+    whole: bool,
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nano == other.nano
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nano.cmp(&other.nano)
+    }
 }
 
 impl Quantity {
@@ -39,8 +61,10 @@ impl Quantity {
             .nano(number)
             .ok_or("unable to parse numeric part of quantity")?
             .min(LARGEST);
+        let whole = scale.keeps_whole() && !number.trim_end_matches('.').contains('.');
         Ok(Self {
             nano: if negative { -nano } else { nano },
+            whole,
         })
     }
 
@@ -48,14 +72,15 @@ impl Quantity {
     pub fn from_integer(value: i64) -> Self {
         Self {
             nano: i128::from(value) * NANO,
+            whole: true,
         }
     }
 
     /// The whole number, where it is one.
     pub fn as_integer(self) -> Option<i64> {
-        (self.nano % NANO == 0)
-            .then(|| i64::try_from(self.nano / NANO).ok())
-            .flatten()
+        i64::try_from(self.nano / NANO)
+            .ok()
+            .filter(|_| self.whole && self.nano % NANO == 0)
     }
 
     /// The nearest float.
@@ -80,6 +105,7 @@ impl Add for Quantity {
     fn add(self, other: Self) -> Self {
         Self {
             nano: self.nano + other.nano,
+            whole: self.whole && other.whole,
         }
     }
 }
@@ -90,6 +116,7 @@ impl Sub for Quantity {
     fn sub(self, other: Self) -> Self {
         Self {
             nano: self.nano - other.nano,
+            whole: self.whole && other.whole,
         }
     }
 }
@@ -126,6 +153,14 @@ impl Scale {
                     .ok()?,
             ),
         })
+    }
+
+    /// Whether an integer at this scale is one.
+    fn keeps_whole(&self) -> bool {
+        match self {
+            Self::Binary(_) => true,
+            Self::Decimal(exponent) => *exponent >= 0,
+        }
     }
 
     /// The billionths of `number` at this scale; fractions of one are rounded up.
@@ -175,7 +210,7 @@ mod tests {
         assert!(quantity("100m") < quantity("1") && quantity("-1") < quantity("0"));
         assert_eq!(quantity("1") + quantity("500m"), quantity("1.5"));
         assert_eq!(
-            (quantity("3").as_integer(), quantity("1.5").as_integer()),
+            (quantity("3").as_integer(), quantity("1.0").as_integer()),
             (Some(3), None)
         );
     }

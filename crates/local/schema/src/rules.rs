@@ -10,6 +10,8 @@ pub(crate) mod escape;
     reason = "the signatures are those that CEL asks for"
 )]
 mod functions;
+mod keyed_list;
+mod rewrite;
 pub(crate) mod value;
 
 use std::cell::OnceCell;
@@ -17,6 +19,7 @@ use std::sync::Arc;
 
 use cel::common::types::CelOptional;
 use cel::common::value::Val;
+use cel::parser::Expression;
 use cel::{Context, ExecutionError, Program, Value as CelValue};
 use serde_json::{Map, Value};
 
@@ -45,8 +48,8 @@ pub struct Rule {
     pub optional_old_self: bool,
     /// Whether the rule speaks of `oldSelf`.
     pub uses_old_self: bool,
-    program: Result<Option<Program>, String>,
-    message_program: Option<Program>,
+    program: Result<Option<Compiled>, String>,
+    message_program: Option<Compiled>,
 }
 
 /// `reason` of a rule.
@@ -81,9 +84,10 @@ impl Rule {
         let source = text("rule").unwrap_or_default();
         let program = compile(&source);
         let message_expression = text("messageExpression");
-        let uses_old_self = program
-            .as_ref()
-            .is_ok_and(|p| p.as_ref().is_some_and(|p| p.references().has_variable("oldSelf")));
+        let uses_old_self = program.as_ref().is_ok_and(|p| {
+            p.as_ref()
+                .is_some_and(|p| p.program.references().has_variable("oldSelf"))
+        });
         Self {
             message: text("message"),
             message_program: message_expression.as_deref().and_then(|m| compile(m).ok().flatten()),
@@ -120,15 +124,35 @@ impl Rule {
     }
 }
 
+/// An expression, ready to run.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) program: Program,
+    /// What is run in place of the program's own expression.
+    rewritten: Option<Expression>,
+}
+
+impl Compiled {
+    fn new(program: Program) -> Self {
+        let mut expression = program.expression().clone();
+        let rewritten = rewrite::lists_on_the_right(&mut expression).then_some(expression);
+        Self { program, rewritten }
+    }
+
+    fn execute(&self, context: &Context<'_, '_>) -> Result<CelValue, ExecutionError> {
+        CelValue::resolve(self.rewritten.as_ref().unwrap_or(self.program.expression()), context)
+    }
+}
+
 /// Compiles an expression; an empty one is none.
-pub(crate) fn compile(source: &str) -> Result<Option<Program>, String> {
+pub(crate) fn compile(source: &str) -> Result<Option<Compiled>, String> {
     if source.trim().is_empty() {
         return Ok(None);
     }
-    environment::shared()
+    let program = environment::shared()
         .compile(source)
-        .map(Some)
-        .map_err(|errors| errors.to_string())
+        .map_err(|errors| errors.to_string())?;
+    Ok(Some(Compiled::new(program)))
 }
 
 /// What the rules of a schema say.
@@ -457,6 +481,7 @@ fn evaluation_error(error: &ExecutionError, rule: &Rule) -> String {
         ExecutionError::IndexOutOfBounds(CelValue::Int(index)) => format!("index out of bounds: {index}"),
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
+        ExecutionError::Overflow(_, CelValue::UInt(_), _) => "unsigned integer overflow".to_owned(),
         ExecutionError::Overflow(..) => "integer overflow".to_owned(),
         ExecutionError::UndeclaredReference(name) => format!("no such attribute(s): {name}"),
         ExecutionError::FunctionError { message, .. } => message.clone(),

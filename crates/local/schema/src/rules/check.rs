@@ -18,7 +18,7 @@ pub(crate) fn rule(rule: &Rule, schema: Cursor<'_>, resource: bool) -> Result<()
         Ok(None) => return Ok(()),
         Err(why) => return Err(failed(why)),
     };
-    match infer(program, rule, schema, resource).map_err(|why| failed(&why))? {
+    match infer(&program.program, rule, schema, resource).map_err(|why| failed(&why))? {
         Type::Bool => Ok(()),
         _ => Err("cel expression must evaluate to a bool".to_owned()),
     }
@@ -33,7 +33,7 @@ pub(crate) fn message(rule: &Rule, schema: Cursor<'_>, resource: bool) -> Result
     let Some(program) = compile(source).map_err(|why| worded(&why))? else {
         return Ok(());
     };
-    match infer(&program, rule, schema, resource).map_err(|why| worded(&why))? {
+    match infer(&program.program, rule, schema, resource).map_err(|why| worded(&why))? {
         Type::String => Ok(()),
         _ => Err("messageExpression must evaluate to a string".to_owned()),
     }

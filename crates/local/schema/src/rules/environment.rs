@@ -24,6 +24,14 @@ fn build() -> Result<Env, DeclarationError> {
     Ok(env)
 }
 
+/// `string(…)` of a value; `None` where there is no such conversion.
+pub(super) fn text_of(value: &dyn Val) -> Option<String> {
+    let arguments = vec![CowVal::Borrowed(value)];
+    let overload = ENVIRONMENT.find_overload("string", &arguments)?;
+    let text = overload(arguments).ok()?;
+    text.downcast_ref::<CelString<'_>>().map(|text| text.inner().to_owned())
+}
+
 /// Calls a conversion of the standard library on a text; `None` where it fails.
 pub(super) fn call<'v>(function: &str, text: String) -> Option<Box<dyn Val + 'v>> {
     let arguments: Vec<CowVal<'_, 'v>> = vec![CowVal::owned(CelString::from(text))];

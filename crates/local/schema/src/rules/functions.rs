@@ -9,6 +9,7 @@ mod quantities;
 mod regexes;
 mod semvers;
 mod sets;
+pub(super) mod texts;
 mod urls;
 
 use cel::{DeclarationError, Env, ExecutionError};
@@ -23,6 +24,7 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     regexes::declare(env)?;
     semvers::declare(env)?;
     sets::declare(env)?;
+    texts::declare(env)?;
     urls::declare(env)
 }
 

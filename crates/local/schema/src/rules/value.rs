@@ -15,8 +15,9 @@ use serde_json::{Map, Value};
 
 use super::environment;
 use super::escape::unescape;
+use super::keyed_list::KeyedList;
 use crate::format::StringFormat;
-use crate::node::{Cursor, Type};
+use crate::node::{Cursor, ListType, Node, Type};
 use crate::prune::is_meta_field;
 
 /// A name that no expression can spell, by which an object tells its size.
@@ -30,12 +31,27 @@ pub(crate) fn to_cel<'v>(value: &'v Value, schema: Option<Cursor<'v>>, resource:
         Value::Number(number) => to_number(number, schema),
         Value::String(text) => to_text(text, schema),
         Value::Array(items) => {
-            let schema = schema.and_then(Cursor::items);
+            let (list, schema) = (schema, schema.and_then(Cursor::items));
             let embedded = schema.is_some_and(|s| s.node().embedded_resource);
             let items: Vec<Box<dyn Val + 'v>> = items.iter().map(|item| to_cel(item, schema, embedded)).collect();
-            Box::new(CelList::from(items))
+            to_list(items, list)
         }
         Value::Object(fields) => to_object(fields, schema, resource),
+    }
+}
+
+fn to_list<'v>(items: Vec<Box<dyn Val + 'v>>, schema: Option<Cursor<'v>>) -> Box<dyn Val + 'v> {
+    match schema.map(Cursor::node) {
+        Some(Node {
+            list_type: Some(ListType::Map),
+            list_map_keys,
+            ..
+        }) => Box::new(KeyedList::new(items, list_map_keys)),
+        Some(Node {
+            list_type: Some(ListType::Set),
+            ..
+        }) => Box::new(KeyedList::new(items, &[])),
+        _ => Box::new(CelList::from(items)),
     }
 }
 
@@ -58,7 +74,13 @@ fn to_text<'v>(text: &'v str, schema: Option<Cursor<'_>>) -> Box<dyn Val + 'v> {
         .and_then(|s| s.node().format.as_deref())
         .and_then(StringFormat::named);
     let typed: Option<Box<dyn Val + 'v>> = match format {
-        Some(StringFormat::DateTime) => environment::call("timestamp", text.to_owned()),
+        // Parts of a time are those in UTC.
+        Some(StringFormat::DateTime) => {
+            let time = text
+                .parse::<jiff::Timestamp>()
+                .map_or_else(|_| text.to_owned(), |time| time.to_string());
+            environment::call("timestamp", time)
+        }
         Some(StringFormat::Date) => environment::call("timestamp", format!("{text}T00:00:00Z")),
         Some(StringFormat::Duration) => crate::duration::parse_lenient(text)
             .and_then(|nanoseconds| environment::call("duration", format!("{nanoseconds}ns"))),
@@ -120,7 +142,8 @@ impl fmt::Debug for Object<'_> {
 
 impl<'v> Object<'v> {
     fn field(&self, name: &str) -> Option<Box<dyn Val + 'v>> {
-        let value = self.fields.get(name)?;
+        // A field that is null counts as absent.
+        let value = self.fields.get(name).filter(|value| !value.is_null())?;
         match self.shape {
             Shape::Metadata => matches!(name, "name" | "generateName").then(|| to_cel(value, None, false)),
             Shape::Resource(_) if name == "metadata" => value.as_object().map(|fields| {

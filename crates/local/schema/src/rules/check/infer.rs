@@ -8,6 +8,7 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, L
 use super::signatures::{self, Signature};
 use super::types::{Field, Type};
 use crate::re2;
+use crate::rules::functions::texts::SHOWN;
 
 /// Names of types, which are values as well.
 const TYPE_NAMES: [&str; 12] = [
@@ -203,7 +204,7 @@ impl<'p, 's> Inference<'p, 's> {
         let Some(common) = common else { return found };
         if !found.fits(&common, &mut HashMap::new()) {
             let at = self.named_place(at);
-            self.mistake(at, format!("expected type '{common}' but found '{found}'"));
+            return self.mistake(at, format!("expected type '{common}' but found '{found}'"));
         }
         common
     }
@@ -242,6 +243,7 @@ impl<'p, 's> Inference<'p, 's> {
         match call.func_name.as_str() {
             operators::LOGICAL_AND | operators::LOGICAL_OR => return self.logical(call),
             operators::OPT_SELECT => return self.optional_select(call, expression),
+            SHOWN => return self.shown(call),
             _ => {}
         }
         if let Some(name) = call
@@ -260,6 +262,24 @@ impl<'p, 's> Inference<'p, 's> {
         }
         let at = self.parenthesis(call, expression);
         self.undeclared(&call.func_name, at)
+    }
+
+    /// The arguments of `format` may be of any types; only that they are a list counts.
+    fn shown(&mut self, call: &CallExpr) -> Type<'s> {
+        match call.args.as_slice() {
+            [
+                IdedExpr {
+                    expr: Expr::List(list), ..
+                },
+            ] => {
+                for element in &list.elements {
+                    self.expression(element);
+                }
+                Type::list(Type::Dyn)
+            }
+            [argument] => self.expression(argument),
+            _ => Type::Dyn,
+        }
     }
 
     fn logical(&mut self, call: &CallExpr) -> Type<'s> {

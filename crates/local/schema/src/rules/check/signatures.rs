@@ -143,6 +143,7 @@ string.split(string, int) list(string)
 string.substring(int) string
 string.substring(int, int) string
 string.format(list(dyn)) string
+@shown(list(dyn)) list(dyn)
 strings.quote(string) string
 list(string).join() string
 list(string).join(string) string

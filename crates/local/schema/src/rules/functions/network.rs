@@ -180,7 +180,8 @@ fn contains_ip(this: &Cidr, other: &Ip) -> CelBool {
 }
 
 fn contains_ip_text(this: &Cidr, text: &CelString<'_>) -> Result<CelBool, ExecutionError> {
-    Ok(contains(this, ip(text)?.0).into())
+    let other = ip(text).map_err(|_| no_overload("containsIP"))?;
+    Ok(contains(this, other.0).into())
 }
 
 fn contains_cidr(this: &Cidr, other: &Cidr) -> CelBool {
@@ -188,7 +189,13 @@ fn contains_cidr(this: &Cidr, other: &Cidr) -> CelBool {
 }
 
 fn contains_cidr_text(this: &Cidr, text: &CelString<'_>) -> Result<CelBool, ExecutionError> {
-    Ok(contains_cidr(this, &cidr(text)?))
+    let other = cidr(text).map_err(|_| no_overload("containsCIDR"))?;
+    Ok(contains_cidr(this, &other))
+}
+
+/// What the server says of a text that is no address here.
+fn no_overload(function: &str) -> ExecutionError {
+    ExecutionError::no_such_overload(function, vec!["net.CIDR".to_owned(), "string".to_owned()])
 }
 
 fn cidr_ip(this: &Cidr) -> Ip {

@@ -28,20 +28,13 @@ enum Task {
 
 fn main() -> Result<()> {
     let Task::Generate { openapi, check } = Arguments::parse().task;
-    let target = PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../local/builtin/data/schemas.json"
-    ));
+    let target = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../local/builtin/data/schemas.json"));
     let wanted = schemas::generate(&openapi)?;
     let there = std::fs::read_to_string(&target).unwrap_or_default();
     if there == wanted {
         println!("{} is up to date", target.display());
     } else if check {
-        bail!(
-            "{} is out of date: run `cargo run -p xtask -- generate {}`",
-            target.display(),
-            openapi.display()
-        );
+        bail!("{} is out of date: run `cargo run -p xtask -- generate {}`", target.display(), openapi.display());
     } else {
         std::fs::write(&target, &wanted)?;
         println!("Wrote {} ({} bytes)", target.display(), wanted.len());

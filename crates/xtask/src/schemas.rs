@@ -10,20 +10,15 @@ use serde_json::{Map, Value, json};
 /// Reads every document of the folder and reduces what the built-in kinds reach.
 pub(crate) fn generate(folder: &Path) -> Result<String> {
     let all = definitions(folder)?;
-    let mut open: Vec<&str> = KINDS
-        .iter()
-        .map(|kind| kind.definition)
-        .chain(OTHER_DEFINITIONS.iter().copied())
-        .collect();
+    let mut open: Vec<&str> =
+        KINDS.iter().map(|kind| kind.definition).chain(OTHER_DEFINITIONS.iter().copied()).collect();
     let mut reduced = BTreeMap::new();
     let mut names = BTreeSet::new();
     while let Some(name) = open.pop() {
         if !names.insert(name) {
             continue;
         }
-        let (name, definition) = all
-            .get_key_value(name)
-            .ok_or_else(|| anyhow!("no document defines {name}"))?;
+        let (name, definition) = all.get_key_value(name).ok_or_else(|| anyhow!("no document defines {name}"))?;
         references(definition, &mut open);
         reduced.insert(name, special(name).unwrap_or_else(|| reduce(definition)));
     }
@@ -117,10 +112,7 @@ fn reduce(schema: &Value) -> Value {
 
 /// One definition a line, so that a new Kubernetes version reads well in a diff.
 fn print(definitions: &BTreeMap<&String, Value>) -> String {
-    let lines: Vec<String> = definitions
-        .iter()
-        .map(|(name, schema)| format!("{:?}:{schema}", name.as_str()))
-        .collect();
+    let lines: Vec<String> = definitions.iter().map(|(name, schema)| format!("{:?}:{schema}", name.as_str())).collect();
     format!("{{\n{}\n}}\n", lines.join(",\n"))
 }
 

@@ -29,13 +29,7 @@ pub(crate) enum Content {
 
 impl Answer {
     fn new(code: StatusCode, content_type: &'static str, body: Content) -> Self {
-        Self {
-            code,
-            content_type,
-            body,
-            warnings: Vec::new(),
-            etag: None,
-        }
+        Self { code, content_type, body, warnings: Vec::new(), etag: None }
     }
 
     /// JSON text that is ready.
@@ -45,11 +39,7 @@ impl Answer {
 
     /// Plain text.
     pub(crate) fn text(code: StatusCode, text: impl Into<String>) -> Self {
-        Self::new(
-            code,
-            "text/plain; charset=utf-8",
-            Content::Full(Bytes::from(text.into())),
-        )
+        Self::new(code, "text/plain; charset=utf-8", Content::Full(Bytes::from(text.into())))
     }
 
     /// A stream of JSON lines.
@@ -84,13 +74,7 @@ impl Answer {
             Shape::Partial => partial(object),
             Shape::Table => {
                 let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-                table::table(
-                    resource,
-                    std::slice::from_ref(object),
-                    metadata,
-                    Include::of(query),
-                    now,
-                )
+                table::table(resource, std::slice::from_ref(object), metadata, Include::of(query), now)
             }
         };
         Self::value(code, &shaped, accepted)
@@ -112,7 +96,7 @@ impl Answer {
             }),
             Shape::Partial => json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
-                "items": objects.iter().map(partial_item).collect::<Vec<_>>(),
+                "items": objects.iter().map(partial).collect::<Vec<_>>(),
             }),
             Shape::Table => table::table(resource, objects, metadata, Include::of(query), now),
         };
@@ -135,8 +119,4 @@ fn listed(resource: &Resource, objects: &[Value]) -> Vec<Value> {
 /// An object's metadata alone.
 pub(crate) fn partial(object: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
-}
-
-fn partial_item(object: &Value) -> Value {
-    json!({"metadata": object["metadata"]})
 }

@@ -26,10 +26,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            body_bytes: 3 << 20,
-            watches: 4096,
-        }
+        Self { body_bytes: 3 << 20, watches: 4096 }
     }
 }
 
@@ -56,18 +53,12 @@ impl Api {
     }
 
     pub(crate) fn registry(&self) -> Arc<Registry> {
-        self.registry
-            .read()
-            .expect("nothing panics while the registry is swapped")
-            .clone()
+        self.registry.read().expect("nothing panics while the registry is swapped").clone()
     }
 
     /// Serves a CRD's resources from now on; none takes them away.
     pub(crate) fn serve_custom(&self, definition: &str, resources: Vec<Arc<Resource>>) {
-        let mut registry = self
-            .registry
-            .write()
-            .expect("nothing panics while the registry is swapped");
+        let mut registry = self.registry.write().expect("nothing panics while the registry is swapped");
         *registry = Arc::new(registry.with_custom(definition, resources));
     }
 
@@ -78,28 +69,20 @@ impl Api {
 
     pub(crate) fn new_uid(&self) -> String {
         let bytes: u128 = self.random.lock().expect("nothing panics while drawing").random();
-        uuid::Builder::from_random_bytes(bytes.to_be_bytes())
-            .into_uuid()
-            .to_string()
+        uuid::Builder::from_random_bytes(bytes.to_be_bytes()).into_uuid().to_string()
     }
 
     /// The five characters after `generateName`: no vowels, so no words.
     pub(crate) fn name_suffix(&self) -> String {
         const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         let mut random = self.random.lock().expect("nothing panics while drawing");
-        (0..5)
-            .map(|_| char::from(ALPHABET[random.random_range(0..ALPHABET.len())]))
-            .collect()
+        (0..5).map(|_| char::from(ALPHABET[random.random_range(0..ALPHABET.len())])).collect()
     }
 
     /// A stored object as this resource shows it.
     pub(crate) fn object(&self, resource: &Resource, stored: &Stored) -> Value {
         let object = encode::object_of(stored, &resource.type_meta());
-        if resource.is_verbatim() {
-            object
-        } else {
-            resource.show(object)
-        }
+        if resource.is_verbatim() { object } else { resource.show(object) }
     }
 }
 

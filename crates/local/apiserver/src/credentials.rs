@@ -51,26 +51,15 @@ impl Credentials {
         let mut ca = CertificateParams::new(Vec::<String>::new())?;
         ca.distinguished_name.push(DnType::CommonName, "portolan-ca");
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        ca.key_usages = vec![
-            KeyUsagePurpose::KeyCertSign,
-            KeyUsagePurpose::CrlSign,
-            KeyUsagePurpose::DigitalSignature,
-        ];
+        ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
         let ca_certificate = ca.self_signed(&ca_key)?;
         let issuer = Issuer::new(ca, ca_key);
 
-        let names = [
-            "localhost",
-            "kubernetes",
-            "kubernetes.default",
-            "kubernetes.default.svc",
-        ];
+        let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
         let mut server = CertificateParams::new(names.map(str::to_owned).to_vec())?;
         server.distinguished_name.push(DnType::CommonName, "portolan");
         server.subject_alt_names.push(SanType::IpAddress([127, 0, 0, 1].into()));
-        server
-            .subject_alt_names
-            .push(SanType::IpAddress(std::net::Ipv6Addr::LOCALHOST.into()));
+        server.subject_alt_names.push(SanType::IpAddress(std::net::Ipv6Addr::LOCALHOST.into()));
         server.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;
         let certificate = server.signed_by(&key, &issuer)?;
@@ -149,37 +138,18 @@ impl std::fmt::Debug for Credentials {
 /// Makes a directory that only its owner enters.
 pub(crate) fn private_directory(path: &Path) -> Result<(), CredentialsError> {
     use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-    let failed = |source| CredentialsError::File {
-        step: "making",
-        path: path.to_owned(),
-        source,
-    };
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(failed)?;
+    let failed = |source| CredentialsError::File { step: "making", path: path.to_owned(), source };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(failed)
 }
 
 /// Writes a file that only its owner reads; a crash leaves the old one or the new one.
 pub(crate) fn write_private(path: &Path, content: &str) -> Result<(), CredentialsError> {
     use std::os::unix::fs::OpenOptionsExt as _;
-    let failed = |source| CredentialsError::File {
-        step: "writing",
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| CredentialsError::File { step: "writing", path: path.to_owned(), source };
     let temporary = path.with_extension("new");
     let _ = fs::remove_file(&temporary);
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&temporary)
-        .map_err(failed)?;
-    file.write_all(content.as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(failed)?;
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(failed)?;
+    file.write_all(content.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
     fs::rename(&temporary, path).map_err(failed)
 }

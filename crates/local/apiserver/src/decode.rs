@@ -43,23 +43,14 @@ fn decode_json(body: &[u8]) -> Result<Decoded, String> {
     let mut duplicates = Vec::new();
     let mut path = String::new();
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let node = ValueSeed {
-        path: &mut path,
-        duplicates: &mut duplicates,
-    };
+    let node = ValueSeed { path: &mut path, duplicates: &mut duplicates };
     let value = node.deserialize(&mut deserializer).map_err(|e| json_error(&e))?;
-    deserializer
-        .end()
-        .map_err(|_| "invalid character after top-level value".to_owned())?;
+    deserializer.end().map_err(|_| "invalid character after top-level value".to_owned())?;
     Ok(Decoded { value, duplicates })
 }
 
 fn json_error(error: &serde_json::Error) -> String {
-    if error.is_eof() {
-        "unexpected end of JSON input".to_owned()
-    } else {
-        error.to_string()
-    }
+    if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
 }
 
 fn decode_yaml(body: &[u8]) -> Result<Decoded, String> {
@@ -67,10 +58,17 @@ fn decode_yaml(body: &[u8]) -> Result<Decoded, String> {
     options.duplicate_keys = serde_saphyr::options::DuplicateKeyPolicy::LastWins;
     let value: Value = serde_saphyr::from_slice_with_options(body, options)
         .map_err(|e| format!("error converting YAML to JSON: {e}"))?;
-    Ok(Decoded {
-        value,
-        duplicates: Vec::new(),
-    })
+    Ok(Decoded { value, duplicates: Vec::new() })
+}
+
+/// A number as it is written back: `1.0` is `1`.
+fn canonical_number(value: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and within what a double holds exactly")]
+        return Value::from(value as i64);
+    }
+    Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
 /// Builds a value and notes the keys that stand twice.
@@ -107,7 +105,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+        Ok(canonical_number(value))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -127,10 +125,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         let length = self.path.len();
         loop {
             self.path.push_str(&format!("[{}]", list.len()));
-            let item = items.next_element_seed(ValueSeed {
-                path: self.path,
-                duplicates: self.duplicates,
-            })?;
+            let item = items.next_element_seed(ValueSeed { path: self.path, duplicates: self.duplicates })?;
             self.path.truncate(length);
             match item {
                 Some(item) => list.push(item),
@@ -147,10 +142,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
                 self.path.push('.');
             }
             self.path.push_str(&key);
-            let value = fields.next_value_seed(ValueSeed {
-                path: self.path,
-                duplicates: self.duplicates,
-            })?;
+            let value = fields.next_value_seed(ValueSeed { path: self.path, duplicates: self.duplicates })?;
             if object.insert(key, value).is_some() {
                 self.duplicates.push(self.path.clone());
             }

@@ -37,10 +37,7 @@ pub fn body_of(mut object: Value) -> Body {
         tail.push(b'}');
     }
     tail.shrink_to_fit();
-    Body {
-        tail: Bytes::from(tail),
-        labels,
-    }
+    Body { tail: Bytes::from(tail), labels }
 }
 
 /// Writes an object's whole text.
@@ -73,12 +70,7 @@ fn labels_of(metadata: &Map<String, Value>) -> Labels {
     if labels.is_empty() {
         return None;
     }
-    Some(
-        labels
-            .iter()
-            .filter_map(|(k, v)| Some((k.as_str().into(), v.as_str()?.into())))
-            .collect(),
-    )
+    Some(labels.iter().filter_map(|(k, v)| Some((k.as_str().into(), v.as_str()?.into()))).collect())
 }
 
 /// The labels inside a stored text.
@@ -112,18 +104,11 @@ mod tests {
     use crate::store::Key;
 
     fn stored(object: Value) -> Stored {
-        Stored {
-            key: Key::new(&Arc::from("configmaps"), "default", "a"),
-            version: 7,
-            body: body_of(object),
-        }
+        Stored { key: Key::new(&Arc::from("configmaps"), "default", "a"), version: 7, body: body_of(object) }
     }
 
     fn config_map() -> TypeMeta {
-        TypeMeta {
-            kind: "ConfigMap".to_owned(),
-            api_version: "v1".to_owned(),
-        }
+        TypeMeta { kind: "ConfigMap".to_owned(), api_version: "v1".to_owned() }
     }
 
     #[test]

@@ -48,9 +48,7 @@ impl JsonPath {
 
     /// Every value that the path leads to.
     pub(crate) fn find<'a>(&self, root: &'a Value) -> Vec<&'a Value> {
-        self.steps.iter().fold(vec![root], |values, step| {
-            values.into_iter().flat_map(|v| step.follow(v)).collect()
-        })
+        self.steps.iter().fold(vec![root], |values, step| values.into_iter().flat_map(|v| step.follow(v)).collect())
     }
 }
 
@@ -60,33 +58,18 @@ impl Step {
             Self::Field(name) => value.get(name).into_iter().collect(),
             Self::Index(index) => at(value, *index).into_iter().collect(),
             Self::All => children(value),
-            Self::Filter {
-                path,
-                equal,
-                value: wanted,
-            } => children(value)
+            Self::Filter { path, equal, value: wanted } => children(value)
                 .into_iter()
-                .filter(|child| {
-                    path.find(child)
-                        .first()
-                        .is_some_and(|found| (*found == wanted) == *equal)
-                })
+                .filter(|child| path.find(child).first().is_some_and(|found| (*found == wanted) == *equal))
                 .collect(),
-            Self::Exists(path) => children(value)
-                .into_iter()
-                .filter(|child| !path.find(child).is_empty())
-                .collect(),
+            Self::Exists(path) => children(value).into_iter().filter(|child| !path.find(child).is_empty()).collect(),
         }
     }
 }
 
 fn at(value: &Value, index: i64) -> Option<&Value> {
     let items = value.as_array()?;
-    let index = if index < 0 {
-        i64::try_from(items.len()).ok()? + index
-    } else {
-        index
-    };
+    let index = if index < 0 { i64::try_from(items.len()).ok()? + index } else { index };
     items.get(usize::try_from(index).ok()?)
 }
 
@@ -144,11 +127,7 @@ fn parse_filter(text: &str) -> Option<Step> {
         Some(single) => Value::from(single),
         None => serde_json::from_str(literal).ok()?,
     };
-    Some(Step::Filter {
-        path,
-        equal: operator == "==",
-        value,
-    })
+    Some(Step::Filter { path, equal: operator == "==", value })
 }
 
 #[cfg(test)]
@@ -175,12 +154,7 @@ mod tests {
             (".spec.missing.deeper", vec![]),
         ];
         for (path, expected) in cases {
-            let found: Vec<Value> = JsonPath::parse(path)
-                .unwrap()
-                .find(&object)
-                .into_iter()
-                .cloned()
-                .collect();
+            let found: Vec<Value> = JsonPath::parse(path).unwrap().find(&object).into_iter().cloned().collect();
             assert_eq!(found, expected, "{path}");
         }
     }

@@ -103,14 +103,7 @@ impl ApiServer {
         controllers::definitions::serve_established(&api);
         let controllers = controllers::start(&api);
         let stop = Arc::new(watch::channel(false).0);
-        Ok(Self {
-            inner: Arc::new(Inner {
-                api,
-                data_dir: config.data_dir,
-                stop,
-                controllers,
-            }),
-        })
+        Ok(Self { inner: Arc::new(Inner { api, data_dir: config.data_dir, stop, controllers }) })
     }
 
     /// The server for clients in this process; they need no token.
@@ -130,11 +123,8 @@ impl ApiServer {
             Some(directory) => Credentials::load_or_generate(directory, token)?,
             None => Credentials::generate(token())?,
         };
-        let service = ApiService::new(
-            self.inner.api.clone(),
-            Some(credentials.token.clone()),
-            self.inner.stop.subscribe(),
-        );
+        let service =
+            ApiService::new(self.inner.api.clone(), Some(credentials.token.clone()), self.inner.stop.subscribe());
         let data_dir = self.inner.data_dir.clone();
         RunningServer::start(self, service, credentials, address, data_dir).await
     }
@@ -156,21 +146,13 @@ impl Drop for Inner {
 /// Opens a data file that only its owner reads.
 fn open_file(path: PathBuf) -> Result<SqliteJournal, StartError> {
     use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-    let io = |source| store::JournalError::Io {
-        step: "opening the data file",
-        source,
-    };
+    let io = |source| store::JournalError::Io { step: "opening the data file", source };
     if path.exists() {
         let journal = SqliteJournal::open(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(io)?;
         return Ok(journal);
     }
-    std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(io)?;
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(io)?;
     Ok(SqliteJournal::open(&path)?)
 }
 
@@ -193,11 +175,7 @@ async fn bootstrap(api: &Arc<Api>) {
             "spec": {"finalizers": ["kubernetes"]},
             "status": {"phase": "Active"},
         });
-        let write = Write {
-            key,
-            expect: Expect::Absent,
-            change: Change::Put(encode::body_of(object)),
-        };
+        let write = Write { key, expect: Expect::Absent, change: Change::Put(encode::body_of(object)) };
         if let Err(error) = api.store.write(write).await {
             tracing::warn!(name, %error, "Could not make a namespace");
         }

@@ -38,17 +38,11 @@ pub(crate) struct Accepted {
     pub(crate) shape: Shape,
 }
 
-pub(crate) const PLAIN: Accepted = Accepted {
-    format: Format::Json,
-    shape: Shape::Object,
-};
+pub(crate) const PLAIN: Accepted = Accepted { format: Format::Json, shape: Shape::Object };
 
 /// The media types that are named to a client who takes none of them.
-pub(crate) const MEDIA_TYPES: [&str; 3] = [
-    "application/json",
-    "application/yaml",
-    "application/vnd.kubernetes.protobuf",
-];
+pub(crate) const MEDIA_TYPES: [&str; 3] =
+    ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// Picks the first form that we can write.
 pub(crate) fn accept(header: &str, shapes: &[Shape]) -> Result<Accepted, ApiError> {

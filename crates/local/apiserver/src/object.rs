@@ -46,11 +46,7 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
 
 /// `metadata.finalizers`.
 pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
-    object["metadata"]["finalizers"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
+    object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// Replaces `metadata.finalizers`.
@@ -66,9 +62,7 @@ pub(crate) fn generation(object: &Value) -> i64 {
 
 /// A whole number at a dotted path such as `.spec.replicas`.
 pub(crate) fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.')
-        .filter(|p| !p.is_empty())
-        .try_fold(object, |value, part| value.get(part))
+    path.split('.').filter(|p| !p.is_empty()).try_fold(object, |value, part| value.get(part))
 }
 
 /// Sets a value at a dotted path, making the objects on the way.
@@ -78,11 +72,7 @@ pub(crate) fn set_at_path(object: &mut Value, path: &str, value: Value) {
         if !place.is_object() {
             *place = Value::Object(Map::new());
         }
-        place = place
-            .as_object_mut()
-            .expect("made an object above")
-            .entry(part)
-            .or_insert(Value::Null);
+        place = place.as_object_mut().expect("made an object above").entry(part).or_insert(Value::Null);
     }
     *place = value;
 }

@@ -10,10 +10,7 @@ pub(crate) fn index(registry: &Registry) -> Value {
     let mut paths = Map::new();
     for resource in registry.all() {
         let path = document_path(&resource.group, &resource.version);
-        let url = format!(
-            "/openapi/v3/{path}?hash={}",
-            hash(&document(registry, &resource.group, &resource.version))
-        );
+        let url = format!("/openapi/v3/{path}?hash={}", hash(&document(registry, &resource.group, &resource.version)));
         paths.entry(path).or_insert_with(|| json!({"serverRelativeURL": url}));
     }
     json!({"paths": paths})
@@ -26,9 +23,7 @@ pub(crate) fn find(registry: &Registry, path: &str) -> Option<Value> {
         ["apis", group, version] => ((*group).to_owned(), (*version).to_owned()),
         _ => return None,
     };
-    registry
-        .serves(&group, &version)
-        .then(|| document(registry, &group, &version))
+    registry.serves(&group, &version).then(|| document(registry, &group, &version))
 }
 
 /// A text that changes with the document.
@@ -40,26 +35,15 @@ pub(crate) fn hash(document: &Value) -> String {
 }
 
 fn document_path(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        format!("api/{version}")
-    } else {
-        format!("apis/{group}/{version}")
-    }
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
 fn document(registry: &Registry, group: &str, version: &str) -> Value {
     let mut paths = Map::new();
     for resource in registry.of(group, version) {
-        let scope = if resource.namespaced {
-            "namespaces/{namespace}/"
-        } else {
-            ""
-        };
+        let scope = if resource.namespaced { "namespaces/{namespace}/" } else { "" };
         let collection = format!("/{}/{scope}{}", document_path(group, version), resource.plural);
-        paths.insert(
-            format!("{collection}/{{name}}"),
-            operations(resource, &["get", "put", "patch", "delete"]),
-        );
+        paths.insert(format!("{collection}/{{name}}"), operations(resource, &["get", "put", "patch", "delete"]));
         paths.insert(collection, operations(resource, &["get", "post", "delete"]));
     }
     json!({

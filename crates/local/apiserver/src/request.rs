@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
+use crate::status::ApiError;
+
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -47,12 +49,8 @@ pub(crate) struct Target {
 
 /// Finds what a path leads to.
 pub(crate) fn route(path: &str) -> Route {
-    let decoded: Vec<Cow<'_, str>> = path
-        .split('/')
-        .filter(|p| !p.is_empty())
-        .map(|p| percent_decode_str(p).decode_utf8_lossy())
-        .collect();
-    let parts: Vec<&str> = decoded.iter().map(AsRef::as_ref).collect();
+    let decoded: Cow<'_, str> = percent_decode_str(path).decode_utf8_lossy();
+    let parts: Vec<&str> = decoded.split('/').filter(|p| !p.is_empty()).collect();
     match parts.as_slice() {
         [] => Route::Root,
         ["healthz" | "livez" | "readyz", ..] => Route::Health,
@@ -75,29 +73,16 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Route {
         _ => (false, rest),
     };
     let own = |s: &str| s.to_owned();
-    let target = Target {
-        group: own(group),
-        version: own(version),
-        legacy_watch,
-        ..Target::default()
-    };
+    let target = Target { group: own(group), version: own(version), legacy_watch, ..Target::default() };
     let target = match rest {
         // The namespace itself and its subresources.
-        ["namespaces", name] if group.is_empty() => Target {
-            plural: own("namespaces"),
-            name: own(name),
-            ..target
-        },
-        ["namespaces", name, sub @ ("status" | "finalize")] if group.is_empty() => Target {
-            plural: own("namespaces"),
-            name: own(name),
-            subresource: own(sub),
-            ..target
-        },
-        ["namespaces", namespace, plural, below @ ..] => Target {
-            namespace: own(namespace),
-            ..below_plural(target, plural, below)
-        },
+        ["namespaces", name] if group.is_empty() => Target { plural: own("namespaces"), name: own(name), ..target },
+        ["namespaces", name, sub @ ("status" | "finalize")] if group.is_empty() => {
+            Target { plural: own("namespaces"), name: own(name), subresource: own(sub), ..target }
+        }
+        ["namespaces", namespace, plural, below @ ..] => {
+            Target { namespace: own(namespace), ..below_plural(target, plural, below) }
+        }
         [plural, below @ ..] => below_plural(target, plural, below),
         [] => return Route::Unknown,
     };
@@ -107,12 +92,7 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Route {
 fn below_plural(target: Target, plural: &str, below: &[&str]) -> Target {
     let name = below.first().copied().unwrap_or_default().to_owned();
     let subresource = below.get(1..).map(|s| s.join("/")).unwrap_or_default();
-    Target {
-        plural: plural.to_owned(),
-        name,
-        subresource,
-        ..target
-    }
+    Target { plural: plural.to_owned(), name, subresource, ..target }
 }
 
 /// A query string, decoded, in its order.
@@ -143,24 +123,23 @@ impl Query {
 
     /// The first value of a parameter.
     pub(crate) fn find(&self, name: &str) -> Option<&str> {
-        self.pairs
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
+        self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// Every value of a parameter.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.pairs
-            .iter()
-            .filter(move |(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
+        self.pairs.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A whole number; an error where it is none.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, ApiError> {
+        let bad = |text: &str| ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"));
+        self.find(name).filter(|t| !t.is_empty()).map(|text| text.parse().map_err(|_| bad(text))).transpose()
     }
 
     /// A flag as Kubernetes reads it: present without a value is true, `0` and `false` are false.
     pub(crate) fn flag(&self, name: &str) -> bool {
-        self.find(name)
-            .is_some_and(|value| !matches!(value, "0" | "false" | "False" | "FALSE"))
+        self.find(name).is_some_and(|value| !matches!(value, "0" | "false" | "False" | "FALSE"))
     }
 }
 
@@ -178,15 +157,9 @@ mod tests {
     #[test]
     fn paths_lead_to_objects_collections_and_subresources() {
         let one = target("/apis/apps/v1/namespaces/web/deployments/a/status");
-        assert_eq!(
-            (one.namespace.as_str(), one.name.as_str(), one.subresource.as_str()),
-            ("web", "a", "status")
-        );
+        assert_eq!((one.namespace.as_str(), one.name.as_str(), one.subresource.as_str()), ("web", "a", "status"));
         let namespace = target("/api/v1/namespaces/web");
-        assert_eq!(
-            (namespace.plural.as_str(), namespace.name.as_str()),
-            ("namespaces", "web")
-        );
+        assert_eq!((namespace.plural.as_str(), namespace.name.as_str()), ("namespaces", "web"));
         let all = target("/api/v1/configmaps");
         assert_eq!((all.namespace.as_str(), all.name.as_str()), ("", ""));
         assert!(target("/api/v1/watch/namespaces/web/pods").legacy_watch);

@@ -28,12 +28,7 @@ enum Test {
 impl LabelSelector {
     /// Reads `a=b,c!=d,e in (f,g),!h,i>5`.
     pub(crate) fn parse(text: &str) -> Result<Self, ApiError> {
-        Parser {
-            tokens: lex(text),
-            position: 0,
-        }
-        .selector()
-        .map_err(|e| ApiError::bad_request(e.0))
+        Parser { tokens: lex(text), position: 0 }.selector().map_err(|e| ApiError::bad_request(e.0))
     }
 
     /// Whether everything matches.
@@ -96,9 +91,7 @@ fn lex(text: &str) -> Vec<Token> {
             tokens.push(Token::Sign(sign));
             rest = &rest[sign.len()..];
         } else {
-            let end = rest
-                .find(|c: char| c.is_whitespace() || "=!(),><".contains(c))
-                .unwrap_or(rest.len());
+            let end = rest.find(|c: char| c.is_whitespace() || "=!(),><".contains(c)).unwrap_or(rest.len());
             tokens.push(Token::Word(rest[..end].to_owned()));
             rest = &rest[end..];
         }
@@ -134,9 +127,8 @@ impl Parser {
         loop {
             match self.peek() {
                 Token::Word(_) | Token::Sign("!") => {
-                    let requirement = self
-                        .requirement()
-                        .map_err(|e| Wrong(format!("unable to parse requirement: {}", e.0)))?;
+                    let requirement =
+                        self.requirement().map_err(|e| Wrong(format!("unable to parse requirement: {}", e.0)))?;
                     requirements.push(requirement);
                 }
                 other => {
@@ -155,10 +147,7 @@ impl Parser {
                     }
                 }
                 other => {
-                    return Err(Wrong(format!(
-                        "found '{}', expected: ',' or 'end of string'",
-                        other.text()
-                    )));
+                    return Err(Wrong(format!("found '{}', expected: ',' or 'end of string'", other.text())));
                 }
             }
         }
@@ -176,14 +165,8 @@ impl Parser {
         check_key(&key)?;
         if negated {
             return match self.peek() {
-                Token::Sign(",") | Token::End => Ok(Requirement {
-                    key,
-                    test: Test::Absent,
-                }),
-                other => Err(Wrong(format!(
-                    "found '{}', expected: ',' or 'end of string'",
-                    other.text()
-                ))),
+                Token::Sign(",") | Token::End => Ok(Requirement { key, test: Test::Absent }),
+                other => Err(Wrong(format!("found '{}', expected: ',' or 'end of string'", other.text()))),
             };
         }
         let test = match self.peek().clone() {
@@ -256,10 +239,7 @@ impl Parser {
                     return Ok(values);
                 }
                 other => {
-                    return Err(Wrong(format!(
-                        "found '{}', expected: ',', ')' or identifier",
-                        other.text()
-                    )));
+                    return Err(Wrong(format!("found '{}', expected: ',', ')' or identifier", other.text())));
                 }
             }
         }
@@ -269,17 +249,13 @@ impl Parser {
 fn check_key(key: &str) -> Result<(), Wrong> {
     portolan_builtin::names::qualified_name(key)
         .first()
-        .map_or(Ok(()), |why| {
-            Err(Wrong(format!("<nil>: Invalid value: {key:?}: {why}")))
-        })
+        .map_or(Ok(()), |why| Err(Wrong(format!("<nil>: Invalid value: {key:?}: {why}"))))
 }
 
 fn check_value(key: &str, value: &str) -> Result<(), Wrong> {
     portolan_builtin::names::label_value(value)
         .first()
-        .map_or(Ok(()), |why| {
-            Err(Wrong(format!("values[0][{key}]: Invalid value: {value:?}: {why}")))
-        })
+        .map_or(Ok(()), |why| Err(Wrong(format!("values[0][{key}]: Invalid value: {value:?}: {why}"))))
 }
 
 /// A field selector: every field must have, or not have, its value.
@@ -302,13 +278,8 @@ pub(crate) struct FieldTerm {
 impl FieldSelector {
     /// Reads `metadata.name=a,status.phase!=Running`.
     pub(crate) fn parse(text: &str) -> Result<Self, ApiError> {
-        let terms = split_terms(text)
-            .into_iter()
-            .filter(|t| !t.is_empty())
-            .map(|t| parse_term(&t, text));
-        Ok(Self {
-            terms: terms.collect::<Result<_, _>>()?,
-        })
+        let terms = split_terms(text).into_iter().filter(|t| !t.is_empty()).map(|t| parse_term(&t, text));
+        Ok(Self { terms: terms.collect::<Result<_, _>>()? })
     }
 
     /// Whether everything matches.
@@ -354,15 +325,9 @@ fn parse_term(term: &str, whole: &str) -> Result<FieldTerm, ApiError> {
             _ => continue,
         };
         let value = unescape(&term[i + width..])?;
-        return Ok(FieldTerm {
-            field: term[..i].to_owned(),
-            value,
-            equal,
-        });
+        return Ok(FieldTerm { field: term[..i].to_owned(), value, equal });
     }
-    Err(ApiError::bad_request(format!(
-        "invalid selector: '{whole}'; can't understand '{term}'"
-    )))
+    Err(ApiError::bad_request(format!("invalid selector: '{whole}'; can't understand '{term}'")))
 }
 
 fn unescape(value: &str) -> Result<String, ApiError> {
@@ -424,9 +389,7 @@ mod tests {
 
     #[test]
     fn malformed_label_selectors_are_refused() {
-        for text in [
-            "a=b,", "a in b", "a=b c", "=", "a in (b", "a >", "a>x", "!a=b", ",a", "a$b=c", "a=b/c",
-        ] {
+        for text in ["a=b,", "a in b", "a=b c", "=", "a in (b", "a >", "a>x", "!a=b", ",a", "a$b=c", "a=b/c"] {
             assert!(LabelSelector::parse(text).is_err(), "{text}");
         }
     }
@@ -436,11 +399,7 @@ mod tests {
         let selector = FieldSelector::parse(r"metadata.name=a\,b,status.phase!=Running").unwrap();
 
         assert_eq!(selector.terms()[0].value, "a,b");
-        assert!(selector.matches(|f| if f == "metadata.name" {
-            "a,b".into()
-        } else {
-            "Pending".into()
-        }));
+        assert!(selector.matches(|f| if f == "metadata.name" { "a,b".into() } else { "Pending".into() }));
         assert!(FieldSelector::parse("metadata.name").is_err());
         assert!(FieldSelector::parse(r"a=\x").is_err());
     }

@@ -71,14 +71,7 @@ impl RunningServer {
         }
         let stop = server.stop_sender();
         let accepting = tokio::spawn(accept(listener, acceptor, service, stop.subscribe()));
-        Ok(Self {
-            address,
-            credentials,
-            stop,
-            accepting,
-            kubeconfig_path,
-            _server: server,
-        })
+        Ok(Self { address, credentials, stop, accepting, kubeconfig_path, _server: server })
     }
 
     /// Where it listens.
@@ -162,10 +155,7 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, service: ApiService, mu
         return;
     };
     let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::answer::{Answer, Content};
 use crate::api::Api;
 use crate::call::{Call, Incoming};
-use crate::negotiate::{self, Shape};
+use crate::negotiate::{self, Format, Shape};
 use crate::openapi;
 use crate::request::{self, Route};
 use crate::status::ApiError;
@@ -53,19 +53,14 @@ impl ApiService {
         let (parts, body) = request.into_parts();
         let route = request::route(parts.uri.path());
         if !self.is_authorized(&parts.headers, &route) {
-            return failure(&ApiError::unauthorized(), &[]);
+            return failure(&ApiError::unauthorized(), &[], Format::Json);
         }
         let body = match read_body(body, &parts.headers, self.api.limits.body_bytes).await {
             Ok(body) => body,
-            Err(error) => return failure(&error, &[]),
+            Err(error) => return failure(&error, &[], Format::Json),
         };
         let text = |name: header::HeaderName| {
-            parts
-                .headers
-                .get(name)
-                .and_then(|v| v.to_str().ok())
-                .unwrap_or_default()
-                .to_owned()
+            parts.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned()
         };
         let incoming = Incoming {
             method: parts.method.clone(),
@@ -75,9 +70,10 @@ impl ApiService {
             user_agent: text(header::USER_AGENT),
             body,
         };
+        let format = negotiate::accept(&incoming.accept, &[]).map_or(Format::Json, |accepted| accepted.format);
         match self.dispatch(route, incoming).await {
             Ok(answer) => success(answer, &parts.headers, &self.stopping),
-            Err((error, warnings)) => failure(&error, &warnings),
+            Err((error, warnings)) => failure(&error, &warnings, format),
         }
     }
 
@@ -86,13 +82,8 @@ impl ApiService {
         if *route == Route::Health {
             return true;
         }
-        let given = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|v| v.to_str().ok())
-            .unwrap_or_default();
-        given
-            .strip_prefix("Bearer ")
-            .is_some_and(|given| equal_in_constant_time(given.trim(), token))
+        let given = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
+        given.strip_prefix("Bearer ").is_some_and(|given| equal_in_constant_time(given.trim(), token))
     }
 
     async fn dispatch(&self, route: Route, incoming: Incoming) -> Result<Answer, (ApiError, Vec<String>)> {
@@ -128,9 +119,9 @@ impl ApiService {
             Route::CoreVersions => registry.core_versions(""),
             Route::Groups => registry.group_list(),
             Route::Group(group) => registry.group(group).ok_or_else(ApiError::no_such_path)?,
-            Route::GroupVersion(group, version) => registry
-                .resource_list(group, version)
-                .ok_or_else(ApiError::no_such_path)?,
+            Route::GroupVersion(group, version) => registry.resource_list(group, version).ok_or_else(|| {
+                if registry.is_builtin_group(group) { ApiError::no_such_resource() } else { ApiError::no_such_path() }
+            })?,
             Route::OpenApi(path) if path.is_empty() => openapi::index(&registry),
             Route::OpenApi(path) => openapi::find(&registry, path).ok_or_else(ApiError::no_such_path)?,
             Route::Health | Route::Resource(_) | Route::Unknown => return Err(ApiError::no_such_path()),
@@ -159,11 +150,7 @@ fn discovery(value: &serde_json::Value) -> Answer {
 }
 
 fn equal_in_constant_time(a: &str, b: &str) -> bool {
-    a.len() == b.len()
-        && a.bytes()
-            .zip(b.bytes())
-            .fold(0, |difference, (a, b)| difference | (a ^ b))
-            == 0
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
 /// A whole body, unless it is too long or too slow.
@@ -172,9 +159,7 @@ where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: std::fmt::Display,
 {
-    let declared = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length > limit) {
         return Err(ApiError::too_large(limit));
     }
@@ -200,9 +185,7 @@ where
 
 fn success(answer: Answer, request: &HeaderMap, stopping: &tokio::sync::watch::Receiver<bool>) -> Response<ApiBody> {
     if let Some(etag) = &answer.etag
-        && request
-            .get(header::IF_NONE_MATCH)
-            .is_some_and(|known| known.as_bytes() == etag.as_bytes())
+        && request.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == etag.as_bytes())
     {
         let mut response = Response::new(full(Bytes::new()));
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -232,13 +215,17 @@ fn success(answer: Answer, request: &HeaderMap, stopping: &tokio::sync::watch::R
     response
 }
 
-fn failure(error: &ApiError, warnings: &[String]) -> Response<ApiBody> {
-    let (content_type, text) = if error.plain {
-        ("text/plain; charset=utf-8", error.message.clone().into_bytes())
-    } else {
-        let mut text = serde_json::to_vec(&error.status()).expect("JSON values are written to memory");
-        text.push(b'\n');
-        ("application/json", text)
+fn failure(error: &ApiError, warnings: &[String], format: Format) -> Response<ApiBody> {
+    let (content_type, text) = match format {
+        _ if error.plain => ("text/plain; charset=utf-8", error.message.clone().into_bytes()),
+        Format::Yaml => {
+            (format.media_type(), serde_saphyr::to_string(&error.status()).unwrap_or_default().into_bytes())
+        }
+        Format::Json => {
+            let mut text = serde_json::to_vec(&error.status()).expect("JSON values are written to memory");
+            text.push(b'\n');
+            (format.media_type(), text)
+        }
     };
     let mut response = Response::new(full(Bytes::from(text)));
     *response.status_mut() = error.code;

@@ -51,11 +51,7 @@ pub struct Cause {
 
 impl From<&FieldError> for Cause {
     fn from(error: &FieldError) -> Self {
-        Self {
-            reason: error.kind.reason().to_owned(),
-            message: error.body(),
-            field: error.field.clone(),
-        }
+        Self { reason: error.kind.reason().to_owned(), message: error.body(), field: error.field.clone() }
     }
 }
 
@@ -77,11 +73,7 @@ impl About<'_> {
     }
 
     fn qualified(&self) -> String {
-        if self.group.is_empty() {
-            self.plural.to_owned()
-        } else {
-            format!("{}.{}", self.plural, self.group)
-        }
+        if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
 
     fn details(&self) -> Details {
@@ -96,14 +88,7 @@ impl About<'_> {
 
 impl ApiError {
     fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            reason,
-            message: message.into(),
-            details: None,
-            plain: false,
-            next: None,
-        }
+        Self { code, reason, message: message.into(), details: None, plain: false, next: None }
     }
 
     fn with(mut self, details: Details) -> Self {
@@ -133,30 +118,18 @@ impl ApiError {
 
     /// 404 for an object.
     pub fn not_found(about: About<'_>) -> Self {
-        Self::new(
-            StatusCode::NOT_FOUND,
-            "NotFound",
-            format!("{} not found", about.quoted()),
-        )
-        .with(about.details())
+        Self::new(StatusCode::NOT_FOUND, "NotFound", format!("{} not found", about.quoted())).with(about.details())
     }
 
     /// 404 for a path that no API serves.
     pub fn no_such_path() -> Self {
-        Self {
-            plain: true,
-            ..Self::new(StatusCode::NOT_FOUND, "", "404 page not found\n")
-        }
+        Self { plain: true, ..Self::new(StatusCode::NOT_FOUND, "", "404 page not found\n") }
     }
 
     /// 404 for a resource whose group and version exist.
     pub fn no_such_resource() -> Self {
-        Self::new(
-            StatusCode::NOT_FOUND,
-            "NotFound",
-            "the server could not find the requested resource",
-        )
-        .with(Details::default())
+        Self::new(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource")
+            .with(Details::default())
     }
 
     /// 405.
@@ -171,18 +144,14 @@ impl ApiError {
 
     /// 406.
     pub fn not_acceptable(accepted: &[&str]) -> Self {
-        let message = format!("only the following media types are accepted: {}", accepted.join(", "));
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {}", accepted.join(", "));
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
     /// 409 for a name that is taken.
     pub fn already_exists(about: About<'_>) -> Self {
-        Self::new(
-            StatusCode::CONFLICT,
-            "AlreadyExists",
-            format!("{} already exists", about.quoted()),
-        )
-        .with(about.details())
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", format!("{} already exists", about.quoted()))
+            .with(about.details())
     }
 
     /// 409.
@@ -201,10 +170,7 @@ impl ApiError {
 
     /// 409 of a server-side apply.
     pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
-        Self::new(StatusCode::CONFLICT, "Conflict", message).with(Details {
-            causes,
-            ..Details::default()
-        })
+        Self::new(StatusCode::CONFLICT, "Conflict", message).with(Details { causes, ..Details::default() })
     }
 
     /// 410.
@@ -227,6 +193,12 @@ impl ApiError {
         let message =
             format!("the body of the request was in an unknown format - accepted media types include: {list}");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    /// 415 for a patch.
+    pub fn unsupported_patch() -> Self {
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", "415: Unsupported Media Type")
+            .with(Details::default())
     }
 
     /// 422 with every wrong field.
@@ -259,24 +231,17 @@ impl ApiError {
 
     /// 429.
     pub fn too_many_requests(message: impl Into<String>) -> Self {
-        let details = Details {
-            retry_after_seconds: 1,
-            ..Details::default()
-        };
+        let details = Details { retry_after_seconds: 1, ..Details::default() };
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).with(details)
     }
 
     /// 500.
     pub fn internal(message: impl std::fmt::Display) -> Self {
         let message = format!("Internal error occurred: {message}");
-        let cause = Cause {
-            message: message.trim_start_matches("Internal error occurred: ").to_owned(),
-            ..Cause::default()
-        };
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message).with(Details {
-            causes: vec![cause],
-            ..Details::default()
-        })
+        let cause =
+            Cause { message: message.trim_start_matches("Internal error occurred: ").to_owned(), ..Cause::default() };
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+            .with(Details { causes: vec![cause], ..Details::default() })
     }
 
     /// 500 without a reason, for what the server did not expect.
@@ -296,11 +261,7 @@ impl ApiError {
             "Timeout",
             format!("Timeout: Too large resource version: {version}, current: {current}"),
         )
-        .with(Details {
-            causes: vec![cause],
-            retry_after_seconds: 1,
-            ..Details::default()
-        })
+        .with(Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() })
     }
 
     /// With a token to go on from.
@@ -329,22 +290,13 @@ impl ApiError {
 }
 
 fn dotted(group: &str) -> String {
-    if group.is_empty() {
-        String::new()
-    } else {
-        format!(".{group}")
-    }
+    if group.is_empty() { String::new() } else { format!(".{group}") }
 }
 
 impl Details {
     fn to_json(&self) -> Value {
         let mut json = json!({});
-        let texts = [
-            ("name", &self.name),
-            ("group", &self.group),
-            ("kind", &self.kind),
-            ("uid", &self.uid),
-        ];
+        let texts = [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)];
         for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
             json[key] = json!(text);
         }

@@ -1,7 +1,7 @@
 //! What a resource does to its objects: reading input, defaults, fields that are not the client's, and checks.
 
 use portolan_builtin::{NameRule, meta, strategy, types};
-use portolan_schema::{FieldError, Path, Root, object_meta};
+use portolan_schema::{Cursor, FieldError, Path, Root, crd, object_meta};
 use serde_json::{Value, json};
 
 use crate::object;
@@ -38,9 +38,19 @@ impl Resource {
     /// Fills in defaults.
     pub(crate) fn default(&self, object: &mut Value) {
         match &self.source {
-            Source::Builtin(kind) => strategy::set_defaults(kind, object),
+            Source::Builtin(kind) => {
+                strategy::set_defaults(kind, object);
+                if self.is_definition() {
+                    crd::default_definition(object);
+                }
+            }
             Source::Custom(custom) => portolan_schema::default(object, custom.schema.root()),
         }
+    }
+
+    /// What to warn of although it is accepted.
+    pub(crate) fn warnings(&self, object: &Value) -> Vec<String> {
+        if self.is_definition() { crd::definition_warnings(object) } else { Vec::new() }
     }
 
     /// What admission adds to a new object.
@@ -87,7 +97,15 @@ impl Resource {
     /// Sets what a new object must have and takes away what a client may not set.
     pub(crate) fn prepare_create(&self, object: &mut Value) {
         match &self.source {
-            Source::Builtin(kind) => strategy::prepare_create(kind, object),
+            Source::Builtin(kind) => {
+                strategy::prepare_create(kind, object);
+                if self.is_definition() {
+                    object["status"] = json!({
+                        "acceptedNames": {"kind": "", "plural": ""}, "conditions": null,
+                        "storedVersions": crd::stored_versions(object, None),
+                    });
+                }
+            }
             Source::Custom(custom) => {
                 if custom.status
                     && let Some(fields) = object.as_object_mut()
@@ -109,18 +127,19 @@ impl Resource {
                 let keep = new["metadata"]["managedFields"].clone();
                 *new = old.clone();
                 object::set_meta(new, "managedFields", (!keep.is_null()).then_some(keep));
-                new["spec"] = if finalizers.is_null() {
-                    json!({})
-                } else {
-                    json!({"finalizers": finalizers})
-                };
+                new["spec"] = if finalizers.is_null() { json!({}) } else { json!({"finalizers": finalizers}) };
             }
         }
     }
 
     fn prepare_main_update(&self, new: &mut Value, old: &Value) {
         match &self.source {
-            Source::Builtin(kind) => strategy::prepare_update(kind, new, old),
+            Source::Builtin(kind) => {
+                strategy::prepare_update(kind, new, old);
+                if self.is_definition() {
+                    new["status"]["storedVersions"] = json!(crd::stored_versions(new, Some(old)));
+                }
+            }
             Source::Custom(custom) => {
                 if custom.status {
                     copy_field(new, old, "status");
@@ -153,16 +172,21 @@ impl Resource {
     /// What is wrong with a new object.
     pub(crate) fn validate_create(&self, object: &Value) -> Vec<FieldError> {
         match &self.source {
-            Source::Builtin(kind) => portolan_builtin::validate_create(kind, object),
+            Source::Builtin(kind) => {
+                let mut errors = portolan_builtin::validate_create(kind, object);
+                if self.is_definition() {
+                    errors.extend(crd::validate_definition(object, None));
+                }
+                errors
+            }
             Source::Custom(custom) => {
                 let root = Path::root();
                 let path = root.field("metadata");
                 let mut errors =
                     meta::validate_metadata(&object["metadata"], self.namespaced, NameRule::Subdomain, &path);
                 errors.extend(portolan_schema::validate(object, custom.schema.root()));
-                errors.extend(rule_errors(&errors, || {
-                    portolan_schema::check_rules(object, None, custom.schema.root())
-                }));
+                let schema = custom.schema.root();
+                errors.extend(rule_errors(schema, &errors, || portolan_schema::check_rules(object, None, schema)));
                 errors
             }
         }
@@ -171,7 +195,13 @@ impl Resource {
     /// What is wrong with an update. The real server looks at metadata twice, and says twice what it finds.
     pub(crate) fn validate_update(&self, new: &Value, old: &Value, part: Part) -> Vec<FieldError> {
         match &self.source {
-            Source::Builtin(kind) if part == Part::Main => portolan_builtin::validate_update(kind, new, old),
+            Source::Builtin(kind) if part == Part::Main => {
+                let mut errors = portolan_builtin::validate_update(kind, new, old);
+                if self.is_definition() {
+                    errors.extend(crd::validate_definition(new, Some(old)));
+                }
+                errors
+            }
             Source::Builtin(kind) => portolan_builtin::validate_status_update(kind, new, old),
             Source::Custom(custom) => {
                 let root = Path::root();
@@ -186,9 +216,7 @@ impl Resource {
                 } else {
                     portolan_schema::validate_update(new, old, schema)
                 });
-                errors.extend(rule_errors(&errors, || {
-                    portolan_schema::check_rules(new, Some(old), schema)
-                }));
+                errors.extend(rule_errors(schema, &errors, || portolan_schema::check_rules(new, Some(old), schema)));
                 errors
             }
         }
@@ -205,6 +233,9 @@ fn copy_field(new: &mut Value, old: &Value, field: &str) {
 }
 
 /// What the CEL rules say, or that they were not run.
-fn rule_errors(errors: &[FieldError], check: impl FnOnce() -> Vec<FieldError>) -> Vec<FieldError> {
+fn rule_errors(schema: Cursor<'_>, errors: &[FieldError], check: impl FnOnce() -> Vec<FieldError>) -> Vec<FieldError> {
+    if !schema.node().rules_below {
+        return Vec::new();
+    }
     portolan_schema::blocks_rules(errors).map_or_else(check, |blocked| vec![blocked])
 }

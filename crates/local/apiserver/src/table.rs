@@ -7,6 +7,12 @@ use crate::jsonpath::JsonPath;
 use crate::object;
 use crate::registry::{Column, Resource, Source};
 use crate::request::Query;
+use crate::status::ApiError;
+
+const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is required when creating resources, although \
+    some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily \
+    intended for creation idempotence and configuration definition. Cannot be updated. More info: \
+    https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
 /// What each row carries beside its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +30,14 @@ impl Include {
             _ => Self::Metadata,
         }
     }
+
+    /// Refuses what it does not know.
+    pub(crate) fn check(query: &Query) -> Result<(), ApiError> {
+        match query.get("includeObject") {
+            "" | "None" | "Object" | "Metadata" => Ok(()),
+            other => Err(ApiError::bad_request(format!("unrecognized includeObject value: {other:?}"))),
+        }
+    }
 }
 
 /// A `Table` of objects.
@@ -34,10 +48,7 @@ pub(crate) fn table(
     include: Include,
     now: Timestamp,
 ) -> Value {
-    let rows: Vec<Value> = objects
-        .iter()
-        .map(|object| row(resource, object, include, now))
-        .collect();
+    let rows: Vec<Value> = objects.iter().map(|object| row(resource, object, include, now)).collect();
     json!({
         "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
         "columnDefinitions": columns(resource), "rows": rows,
@@ -54,19 +65,22 @@ fn row(resource: &Resource, object: &Value, include: Include, now: Timestamp) ->
     if include == Include::None {
         row["object"] = Value::Null;
     }
+    if let Some(conditions) = resource.builtin_kind().and_then(|kind| portolan_builtin::row_conditions(kind, object)) {
+        row["conditions"] = conditions;
+    }
     row
 }
 
 fn columns(resource: &Resource) -> Vec<Value> {
     match &resource.source {
-        Source::Builtin(kind) => tmp::columns(kind)
+        Source::Builtin(kind) => portolan_builtin::columns(kind)
             .iter()
             .map(|c| json!({"name": c.name, "type": c.type_, "format": c.format, "description": c.description, "priority": c.priority}))
             .collect(),
         Source::Custom(custom) => {
             let name = json!({
                 "name": "Name", "type": "string", "format": "name", "priority": 0,
-                "description": tmp::NAME_DESCRIPTION,
+                "description": NAME_DESCRIPTION,
             });
             let own = custom.columns.iter().map(|c| {
                 json!({"name": c.name, "type": c.type_, "format": c.format, "description": c.description, "priority": c.priority})
@@ -78,7 +92,7 @@ fn columns(resource: &Resource) -> Vec<Value> {
 
 fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
     match &resource.source {
-        Source::Builtin(kind) => tmp::cells(kind, object, now),
+        Source::Builtin(kind) => portolan_builtin::cells(kind, object, now),
         Source::Custom(custom) => {
             let own = custom.columns.iter().map(|column| custom_cell(column, object, now));
             std::iter::once(json!(object::name(object))).chain(own).collect()
@@ -96,13 +110,12 @@ fn custom_cell(column: &Column, object: &Value, now: Timestamp) -> Value {
         return Value::Null;
     };
     match (column.type_.as_str(), first) {
-        ("integer", Value::Number(number)) => number.as_i64().map_or_else(
-            || number.as_f64().map_or(Value::Null, |n| json!(n.trunc())),
-            |n| json!(n),
-        ),
+        ("integer", Value::Number(number)) => {
+            number.as_i64().map_or_else(|| number.as_f64().map_or(Value::Null, |n| json!(n.trunc())), |n| json!(n))
+        }
         ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => (*first).clone(),
         ("date", Value::String(time)) => match time.parse::<Timestamp>() {
-            Ok(time) => json!(tmp::human_duration(now.as_second() - time.as_second())),
+            Ok(time) => json!(portolan_builtin::human_duration(now.as_second() - time.as_second())),
             Err(_) => json!("<invalid>"),
         },
         ("string", _) => {
@@ -117,32 +130,5 @@ fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
-    }
-}
-
-mod tmp {
-    use super::*;
-    pub(super) const NAME_DESCRIPTION: &str = "";
-    pub(super) struct C {
-        pub name: &'static str,
-        pub type_: &'static str,
-        pub format: &'static str,
-        pub description: &'static str,
-        pub priority: i64,
-    }
-    pub(super) fn columns(_: &portolan_builtin::Kind) -> Vec<C> {
-        vec![C {
-            name: "Name",
-            type_: "string",
-            format: "name",
-            description: "",
-            priority: 0,
-        }]
-    }
-    pub(super) fn cells(_: &portolan_builtin::Kind, o: &Value, _: Timestamp) -> Vec<Value> {
-        vec![o["metadata"]["name"].clone()]
-    }
-    pub(super) fn human_duration(s: i64) -> String {
-        format!("{s}s")
     }
 }

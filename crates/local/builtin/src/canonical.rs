@@ -60,26 +60,12 @@ fn is_zero(shape: Shape, value: &Value) -> bool {
 fn canonical(field: &Field, value: &mut Value) {
     match field.shape {
         Shape::Struct(definition) => canonicalize_as(definition, value),
-        Shape::List(item) => value
-            .as_array_mut()
-            .into_iter()
-            .flatten()
-            .for_each(|inner| element(item, inner)),
-        Shape::Map(Field {
-            shape: Shape::Quantity, ..
-        }) if field.go == "v1.ResourceList" => {
-            value
-                .as_object_mut()
-                .into_iter()
-                .flatten()
-                .for_each(|(_, amount)| resource(amount));
+        Shape::List(item) => value.as_array_mut().into_iter().flatten().for_each(|inner| element(item, inner)),
+        Shape::Map(Field { shape: Shape::Quantity, .. }) if field.go == "v1.ResourceList" => {
+            value.as_object_mut().into_iter().flatten().for_each(|(_, amount)| resource(amount));
         }
         Shape::Map(item) => {
-            value
-                .as_object_mut()
-                .into_iter()
-                .flatten()
-                .for_each(|(_, inner)| element(item, inner));
+            value.as_object_mut().into_iter().flatten().for_each(|(_, inner)| element(item, inner));
         }
         Shape::Quantity => {
             if let Some(quantity) = Quantity::from_value(value) {

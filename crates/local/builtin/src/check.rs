@@ -115,11 +115,7 @@ pub(crate) fn strictly_within(outer: (IpAddr, u8), inner: (IpAddr, u8)) -> bool 
         IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,
         IpAddr::V6(v6) => v6.to_bits(),
     };
-    let mask = if outer.1 == 0 {
-        0
-    } else {
-        u128::MAX << (128 - u32::from(outer.1))
-    };
+    let mask = if outer.1 == 0 { 0 } else { u128::MAX << (128 - u32::from(outer.1)) };
     outer.0.is_ipv4() == inner.0.is_ipv4() && inner.1 > outer.1 && bits(outer.0) & mask == bits(inner.0) & mask
 }
 
@@ -146,9 +142,7 @@ pub(crate) fn at_most_all(errors: &mut Errors, value: &Value, path: &Path<'_>) {
 }
 
 fn percent_of(text: &str) -> Option<u64> {
-    let digits = text
-        .strip_suffix('%')
-        .filter(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))?;
+    let digits = text.strip_suffix('%').filter(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))?;
     Some(digits.parse().unwrap_or(u64::MAX))
 }
 
@@ -181,12 +175,7 @@ fn requirement(errors: &mut Errors, expression: &Value, path: &Path<'_>) {
     let key = text(expression, "key");
     invalid(errors, &path.field("key"), key, names::qualified_name(key));
     for (index, value) in values.iter().enumerate() {
-        invalid(
-            errors,
-            &path.field("values").index(index),
-            value,
-            names::label_value(value),
-        );
+        invalid(errors, &path.field("values").index(index), value, names::label_value(value));
     }
 }
 
@@ -203,10 +192,7 @@ pub(crate) fn selects(selector: &Value, labels: &Value) -> bool {
         return false;
     }
     let exact = entries(&selector["matchLabels"]).all(|(key, value)| labels.get(key) == Some(value));
-    exact
-        && list(selector, "matchExpressions")
-            .iter()
-            .all(|expression| holds(expression, labels))
+    exact && list(selector, "matchExpressions").iter().all(|expression| holds(expression, labels))
 }
 
 fn holds(expression: &Value, labels: &Value) -> bool {
@@ -246,13 +232,7 @@ mod tests {
         assert!(selects(&json!({"matchLabels": {"app": "a"}}), &labels));
         assert!(selects(&json!({}), &labels));
         assert!(!selects(&json!(null), &labels));
-        assert!(!selects(
-            &json!({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}),
-            &labels
-        ));
-        assert!(selects(
-            &json!({"matchExpressions": [{"key": "x", "operator": "NotIn", "values": ["y"]}]}),
-            &labels
-        ));
+        assert!(!selects(&json!({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), &labels));
+        assert!(selects(&json!({"matchExpressions": [{"key": "x", "operator": "NotIn", "values": ["y"]}]}), &labels));
     }
 }

@@ -70,13 +70,9 @@ fn read() -> HashMap<&'static str, Fields> {
     let rows: Rows<'static> =
         serde_json::from_str(include_str!("../data/gotypes.json")).expect("the generated data is JSON");
     let fields = |rows: HashMap<&'static str, Vec<&'static str>>| -> Fields {
-        rows.into_iter()
-            .filter_map(|(name, row)| Some((name, field(&row)?)))
-            .collect()
+        rows.into_iter().filter_map(|(name, row)| Some((name, field(&row)?))).collect()
     };
-    rows.into_iter()
-        .map(|(definition, rows)| (definition, fields(rows)))
-        .collect()
+    rows.into_iter().map(|(definition, rows)| (definition, fields(rows))).collect()
 }
 
 fn field(row: &[&'static str]) -> Option<Field> {
@@ -87,22 +83,14 @@ fn field(row: &[&'static str]) -> Option<Field> {
         _ => Emit::Pointer,
     };
     let go = *row.get(1)?;
-    Some(Field {
-        emit,
-        go,
-        shape: shape(go, row.get(2).copied()),
-    })
+    Some(Field { emit, go, shape: shape(go, row.get(2).copied()) })
 }
 
 /// The shape of a Go type, given the struct that stands in it.
 fn shape(go: &'static str, inner: Option<&'static str>) -> Shape {
     let item = |go: &'static str| -> &'static Field {
         // The table is read once and lives as long as the program.
-        Box::leak(Box::new(Field {
-            emit: Emit::Pointer,
-            go,
-            shape: shape(go, inner),
-        }))
+        Box::leak(Box::new(Field { emit: Emit::Pointer, go, shape: shape(go, inner) }))
     };
     if go == "[]uint8" || go == "json.RawMessage" {
         return Shape::Bytes;
@@ -110,11 +98,7 @@ fn shape(go: &'static str, inner: Option<&'static str>) -> Shape {
     if let Some(element) = go.strip_prefix("[]") {
         return Shape::List(item(element.trim_start_matches('*')));
     }
-    if let Some(element) = go
-        .strip_prefix("map[")
-        .and_then(|rest| rest.split_once(']'))
-        .map(|(_, element)| element)
-    {
+    if let Some(element) = go.strip_prefix("map[").and_then(|rest| rest.split_once(']')).map(|(_, element)| element) {
         return Shape::Map(item(element.trim_start_matches('*')));
     }
     match (go, inner) {
@@ -163,14 +147,7 @@ mod tests {
     fn fields_tell_when_they_are_written() {
         let spec = fields("io.k8s.api.core.v1.PodSpec").unwrap();
 
-        assert_eq!(
-            spec["hostNetwork"],
-            Field {
-                emit: Emit::Omitted,
-                go: "bool",
-                shape: Shape::Flag
-            }
-        );
+        assert_eq!(spec["hostNetwork"], Field { emit: Emit::Omitted, go: "bool", shape: Shape::Flag });
         assert_eq!(spec["priority"].emit, Emit::Pointer);
         assert!(matches!(spec["containers"].shape, Shape::List(item) if item.go == "v1.Container"));
     }

@@ -66,25 +66,10 @@ pub struct Kind {
     pub warning: Option<&'static str>,
 }
 
-const ALL_VERBS: &[&str] = &[
-    "create",
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "update",
-    "watch",
-];
+const ALL_VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const NAMESPACE_VERBS: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
-const SPEC: Generation = Generation::Tracked {
-    first: 1,
-    fields: &["/spec"],
-};
-const SPEC_OR_ANNOTATIONS: Generation = Generation::Tracked {
-    first: 1,
-    fields: &["/spec", "/metadata/annotations"],
-};
+const SPEC: Generation = Generation::Tracked { first: 1, fields: &["/spec"] };
+const SPEC_OR_ANNOTATIONS: Generation = Generation::Tracked { first: 1, fields: &["/spec", "/metadata/annotations"] };
 
 impl Kind {
     const fn new(
@@ -185,11 +170,7 @@ impl Kind {
 
     /// `group/version`, or just the version in the core group.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            self.version.to_owned()
-        } else {
-            format!("{}/{}", self.group, self.version)
-        }
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
     }
 
     /// The kind of its lists.
@@ -199,9 +180,7 @@ impl Kind {
 
     /// The schema of its objects.
     pub fn cursor(&self) -> Cursor<'static> {
-        schema()
-            .definition(self.definition)
-            .expect("the generated data has every kind of the table")
+        schema().definition(self.definition).expect("the generated data has every kind of the table")
     }
 }
 
@@ -220,16 +199,12 @@ pub fn schema() -> &'static Schema {
 
 /// The kind of a group, version and kind name.
 pub fn find(group: &str, version: &str, kind: &str) -> Option<&'static Kind> {
-    KINDS
-        .iter()
-        .find(|k| k.group == group && k.version == version && k.kind == kind)
+    KINDS.iter().find(|k| k.group == group && k.version == version && k.kind == kind)
 }
 
 /// The kind behind a resource name.
 pub fn find_resource(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
-    KINDS
-        .iter()
-        .find(|k| k.group == group && k.version == version && k.plural == plural)
+    KINDS.iter().find(|k| k.group == group && k.version == version && k.plural == plural)
 }
 
 /// Definitions that requests use beside the kinds themselves.
@@ -243,14 +218,7 @@ pub const OTHER_DEFINITIONS: &[&str] = &[
 
 macro_rules! kind {
     ($group:literal $version:literal $kind:literal $plural:literal $singular:literal in $package:literal) => {
-        Kind::new(
-            $group,
-            $version,
-            $kind,
-            $plural,
-            $singular,
-            concat!($package, ".", $version, ".", $kind),
-        )
+        Kind::new($group, $version, $kind, $plural, $singular, concat!($package, ".", $version, ".", $kind))
     };
 }
 
@@ -265,9 +233,7 @@ pub const KINDS: &[Kind] = &[
         .short(&["ev"])
         .named(NameRule::PathSegment)
         .creates_on_update(),
-    kind!("" "v1" "LimitRange" "limitranges" "limitrange" in "io.k8s.api.core")
-        .short(&["limits"])
-        .creates_on_update(),
+    kind!("" "v1" "LimitRange" "limitranges" "limitrange" in "io.k8s.api.core").short(&["limits"]).creates_on_update(),
     kind!("" "v1" "Namespace" "namespaces" "namespace" in "io.k8s.api.core")
         .cluster()
         .short(&["ns"])
@@ -275,10 +241,7 @@ pub const KINDS: &[Kind] = &[
         .also(&["finalize"])
         .verbs(NAMESPACE_VERBS)
         .named(NameRule::Label),
-    kind!("" "v1" "Node" "nodes" "node" in "io.k8s.api.core")
-        .cluster()
-        .short(&["no"])
-        .with_status(),
+    kind!("" "v1" "Node" "nodes" "node" in "io.k8s.api.core").cluster().short(&["no"]).with_status(),
     kind!("" "v1" "PersistentVolumeClaim" "persistentvolumeclaims" "persistentvolumeclaim" in "io.k8s.api.core")
         .short(&["pvc"])
         .with_status(),
@@ -307,19 +270,13 @@ pub const KINDS: &[Kind] = &[
         "mutatingwebhookconfiguration" in "io.k8s.api.admissionregistration")
     .cluster()
     .category(&["api-extensions"])
-    .generation(Generation::Tracked {
-        first: 1,
-        fields: &["/webhooks"],
-    })
+    .generation(Generation::Tracked { first: 1, fields: &["/webhooks"] })
     .needs_version(),
     kind!("admissionregistration.k8s.io" "v1" "ValidatingWebhookConfiguration" "validatingwebhookconfigurations"
         "validatingwebhookconfiguration" in "io.k8s.api.admissionregistration")
     .cluster()
     .category(&["api-extensions"])
-    .generation(Generation::Tracked {
-        first: 1,
-        fields: &["/webhooks"],
-    })
+    .generation(Generation::Tracked { first: 1, fields: &["/webhooks"] })
     .needs_version(),
     Kind::new(
         "apiextensions.k8s.io",
@@ -370,10 +327,7 @@ pub const KINDS: &[Kind] = &[
         .category(&["all"])
         .with_status()
         .generation(SPEC),
-    kind!("batch" "v1" "Job" "jobs" "job" in "io.k8s.api.batch")
-        .category(&["all"])
-        .with_status()
-        .generation(SPEC),
+    kind!("batch" "v1" "Job" "jobs" "job" in "io.k8s.api.batch").category(&["all"]).with_status().generation(SPEC),
     kind!("coordination.k8s.io" "v1" "Lease" "leases" "lease" in "io.k8s.api.coordination")
         .creates_on_update()
         .needs_version(),
@@ -382,9 +336,7 @@ pub const KINDS: &[Kind] = &[
             first: 1,
             fields: &["/addressType", "/endpoints", "/ports", "/metadata/labels"],
         }),
-    kind!("events.k8s.io" "v1" "Event" "events" "event" in "io.k8s.api.events")
-        .short(&["ev"])
-        .creates_on_update(),
+    kind!("events.k8s.io" "v1" "Event" "events" "event" in "io.k8s.api.events").short(&["ev"]).creates_on_update(),
     kind!("networking.k8s.io" "v1" "IngressClass" "ingressclasses" "ingressclass" in "io.k8s.api.networking")
         .cluster()
         .generation(SPEC),
@@ -422,14 +374,9 @@ pub const KINDS: &[Kind] = &[
         .generation(Generation::Tracked { first: 1, fields: &[] }),
     kind!("storage.k8s.io" "v1" "CSIDriver" "csidrivers" "csidriver" in "io.k8s.api.storage")
         .cluster()
-        .generation(Generation::Tracked {
-            first: 0,
-            fields: &["/spec"],
-        })
+        .generation(Generation::Tracked { first: 0, fields: &["/spec"] })
         .needs_version(),
-    kind!("storage.k8s.io" "v1" "CSINode" "csinodes" "csinode" in "io.k8s.api.storage")
-        .cluster()
-        .needs_version(),
+    kind!("storage.k8s.io" "v1" "CSINode" "csinodes" "csinode" in "io.k8s.api.storage").cluster().needs_version(),
     kind!("storage.k8s.io" "v1" "StorageClass" "storageclasses" "storageclass" in "io.k8s.api.storage")
         .cluster()
         .short(&["sc"]),

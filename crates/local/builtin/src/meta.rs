@@ -59,34 +59,18 @@ pub fn validate_metadata(meta: &Value, namespaced: bool, rule: NameRule, path: &
     let mut errors = Vec::new();
     let generate_name = text(meta, "generateName");
     if !generate_name.is_empty() {
-        invalid(
-            &mut errors,
-            &path.field("generateName"),
-            generate_name,
-            rule.prefix_problems(generate_name),
-        );
+        invalid(&mut errors, &path.field("generateName"), generate_name, rule.prefix_problems(generate_name));
     }
     let name = text(meta, "name");
     if name.is_empty() {
-        errors.push(FieldError::required(
-            &path.field("name"),
-            "name or generateName is required",
-        ));
+        errors.push(FieldError::required(&path.field("name"), "name or generateName is required"));
     } else {
         invalid(&mut errors, &path.field("name"), name, rule.problems(name));
     }
-    errors.extend(namespace_errors(
-        text(meta, "namespace"),
-        namespaced,
-        &path.field("namespace"),
-    ));
+    errors.extend(namespace_errors(text(meta, "namespace"), namespaced, &path.field("namespace")));
     if number(meta, "generation").is_some_and(|generation| generation < 0) {
         let generation = &meta["generation"];
-        errors.push(FieldError::invalid(
-            &path.field("generation"),
-            generation,
-            "must be greater than or equal to 0",
-        ));
+        errors.push(FieldError::invalid(&path.field("generation"), generation, "must be greater than or equal to 0"));
     }
     errors.extend(validate_labels(&meta["labels"], &path.field("labels")));
     errors.extend(validate_annotations(&meta["annotations"], &path.field("annotations")));
@@ -109,18 +93,10 @@ pub fn validate_metadata_update(new: &Value, old: &Value, path: &Path<'_>) -> Ve
     let generation = number(new, "generation").unwrap_or(0);
     if generation < number(old, "generation").unwrap_or(0) {
         let detail = "must not be decremented";
-        errors.push(FieldError::invalid(
-            &path.field("generation"),
-            &json!(generation),
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("generation"), &json!(generation), detail));
     }
     for field in ["name", "namespace", "uid"] {
-        errors.extend(immutable(
-            &json!(text(new, field)),
-            &json!(text(old, field)),
-            &path.field(field),
-        ));
+        errors.extend(immutable(&json!(text(new, field)), &json!(text(old, field)), &path.field(field)));
     }
     for field in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         errors.extend(immutable(&new[field], &old[field], &path.field(field)));
@@ -165,21 +141,12 @@ pub fn validate_annotations(annotations: &Value, path: &Path<'_>) -> Vec<FieldEr
 /// `Too long: may not be more than N bytes`.
 pub fn too_long(path: &Path<'_>, limit: usize) -> FieldError {
     let detail = format!("may not be more than {limit} bytes");
-    FieldError {
-        kind: ErrorKind::TooLong,
-        field: path.to_string(),
-        value: None,
-        detail,
-    }
+    FieldError { kind: ErrorKind::TooLong, field: path.to_string(), value: None, detail }
 }
 
 /// One `Invalid value` for each problem.
 pub(crate) fn invalid(errors: &mut Vec<FieldError>, path: &Path<'_>, value: &str, problems: Vec<String>) {
-    errors.extend(
-        problems
-            .into_iter()
-            .map(|problem| FieldError::invalid(path, &json!(value), problem)),
-    );
+    errors.extend(problems.into_iter().map(|problem| FieldError::invalid(path, &json!(value), problem)));
 }
 
 fn namespace_errors(namespace: &str, namespaced: bool, path: &Path<'_>) -> Vec<FieldError> {
@@ -225,11 +192,7 @@ fn one_owner(owner: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let version = api_version.rsplit('/').next().unwrap_or_default();
     if version.is_empty() || api_version.matches('/').count() > 1 {
         let detail = "version must not be empty";
-        errors.push(FieldError::invalid(
-            &path.field("apiVersion"),
-            &json!(api_version),
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("apiVersion"), &json!(api_version), detail));
     }
     for field in ["kind", "name", "uid"] {
         if text(owner, field).is_empty() {
@@ -248,10 +211,7 @@ fn one_owner(owner: &Value, path: &Path<'_>) -> Vec<FieldError> {
 /// An owner as messages show it: fields in the order of the Go type.
 fn shown_owner(owner: &Value) -> String {
     let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
-    let there: Vec<(&str, &Value)> = fields
-        .into_iter()
-        .filter_map(|name| Some((name, owner.get(name)?)))
-        .collect();
+    let there: Vec<(&str, &Value)> = fields.into_iter().filter_map(|name| Some((name, owner.get(name)?))).collect();
     ordered(&there)
 }
 
@@ -270,10 +230,7 @@ fn finalizer_errors(meta: &Value, path: &Path<'_>) -> Vec<FieldError> {
 
 fn new_finalizers(new: &Value, old: &Value, path: &Path<'_>) -> Option<FieldError> {
     let there: BTreeSet<&str> = texts(old, "finalizers").into_iter().collect();
-    let added: BTreeSet<&str> = texts(new, "finalizers")
-        .into_iter()
-        .filter(|f| !there.contains(f))
-        .collect();
+    let added: BTreeSet<&str> = texts(new, "finalizers").into_iter().filter(|f| !there.contains(f)).collect();
     if added.is_empty() {
         return None;
     }
@@ -296,11 +253,7 @@ fn managed_field_errors(meta: &Value, path: &Path<'_>) -> Vec<FieldError> {
         }
         let fields_type = text(entry, "fieldsType");
         if !fields_type.is_empty() && fields_type != "FieldsV1" {
-            errors.push(FieldError::invalid(
-                &path.field("fieldsType"),
-                &json!(fields_type),
-                "must be `FieldsV1`",
-            ));
+            errors.push(FieldError::invalid(&path.field("fieldsType"), &json!(fields_type), "must be `FieldsV1`"));
         }
     }
     errors
@@ -318,20 +271,14 @@ mod tests {
 
     fn check_update(new: &Value, old: &Value) -> Vec<String> {
         let root = Path::root();
-        validate_metadata_update(new, old, &root.field("metadata"))
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        validate_metadata_update(new, old, &root.field("metadata")).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn an_object_needs_a_name_and_a_namespace() {
         assert_eq!(
             check(&json!({})),
-            [
-                "metadata.name: Required value: name or generateName is required",
-                "metadata.namespace: Required value"
-            ]
+            ["metadata.name: Required value: name or generateName is required", "metadata.namespace: Required value"]
         );
     }
 
@@ -342,33 +289,21 @@ mod tests {
 
         let errors = validate_metadata(&meta, false, NameRule::Subdomain, &root.field("metadata"));
 
-        assert_eq!(
-            errors[0].to_string(),
-            "metadata.namespace: Forbidden: not allowed on this type"
-        );
+        assert_eq!(errors[0].to_string(), "metadata.namespace: Forbidden: not allowed on this type");
     }
 
     #[test]
     fn a_generated_name_may_begin_with_a_prefix_that_ends_with_a_dash() {
         assert!(check(&json!({"name": "a-x", "generateName": "a-", "namespace": "b"})).is_empty());
-        assert_eq!(
-            check(&json!({"name": "a-x", "generateName": "A-", "namespace": "b"})).len(),
-            0
-        );
-        assert_eq!(
-            check(&json!({"name": "a-x", "generateName": "Ab-", "namespace": "b"})).len(),
-            1
-        );
+        assert_eq!(check(&json!({"name": "a-x", "generateName": "A-", "namespace": "b"})).len(), 0);
+        assert_eq!(check(&json!({"name": "a-x", "generateName": "Ab-", "namespace": "b"})).len(), 1);
     }
 
     #[test]
     fn annotations_over_the_limit_are_too_long() {
         let meta = json!({"name": "a", "namespace": "b", "annotations": {"k": "x".repeat(256 * 1024)}});
 
-        assert_eq!(
-            check(&meta),
-            ["metadata.annotations: Too long: may not be more than 262144 bytes"]
-        );
+        assert_eq!(check(&meta), ["metadata.annotations: Too long: may not be more than 262144 bytes"]);
     }
 
     #[test]
@@ -378,11 +313,7 @@ mod tests {
         let errors = check(&json!({"name": "a", "namespace": "b", "ownerReferences": [owner("x"), owner("y")]}));
 
         assert_eq!(errors.len(), 1);
-        assert!(
-            errors[0].ends_with("Found \"true\" in references for Pod/x and Pod/y"),
-            "{}",
-            errors[0]
-        );
+        assert!(errors[0].ends_with("Found \"true\" in references for Pod/x and Pod/y"), "{}", errors[0]);
     }
 
     #[test]
@@ -420,9 +351,6 @@ mod tests {
         let old = json!({"resourceVersion": "1", "name": "a", "uid": "x"});
         let new = json!({"resourceVersion": "1", "name": "a", "uid": "y"});
 
-        assert_eq!(
-            check_update(&new, &old),
-            ["metadata.uid: Invalid value: \"y\": field is immutable"]
-        );
+        assert_eq!(check_update(&new, &old), ["metadata.uid: Invalid value: \"y\": field is immutable"]);
     }
 }

@@ -128,11 +128,7 @@ pub fn qualified_name(value: &str) -> Vec<String> {
             *name
         }
         [prefix, name] => {
-            problems.extend(
-                dns_subdomain(prefix)
-                    .into_iter()
-                    .map(|problem| format!("prefix part {problem}")),
-            );
+            problems.extend(dns_subdomain(prefix).into_iter().map(|problem| format!("prefix part {problem}")));
             *name
         }
         _ => {
@@ -159,15 +155,8 @@ pub fn label_value(value: &str) -> Vec<String> {
         problems.push(too_many_bytes(63));
     }
     if !value.is_empty() && !matches_qualified(value) {
-        let words = format!(
-            "a valid label must be an empty string or {}",
-            QUALIFIED_WORDS.trim_start_matches("must ")
-        );
-        problems.push(pattern(
-            &words,
-            &format!("({QUALIFIED})?"),
-            &["MyValue", "my_value", "12345"],
-        ));
+        let words = format!("a valid label must be an empty string or {}", QUALIFIED_WORDS.trim_start_matches("must "));
+        problems.push(pattern(&words, &format!("({QUALIFIED})?"), &["MyValue", "my_value", "12345"]));
     }
     problems
 }
@@ -202,11 +191,7 @@ pub fn path_segment(value: &str) -> Vec<String> {
 
 /// The beginning of a [`path_segment`].
 pub fn path_segment_prefix(value: &str) -> Vec<String> {
-    ["/", "%"]
-        .iter()
-        .filter(|part| value.contains(**part))
-        .map(|part| format!("may not contain '{part}'"))
-        .collect()
+    ["/", "%"].iter().filter(|part| value.contains(**part)).map(|part| format!("may not contain '{part}'")).collect()
 }
 
 /// A port's name: up to 15 lower case letters, digits and single hyphens.

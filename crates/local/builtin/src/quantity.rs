@@ -23,27 +23,15 @@ pub struct Quantity {
 }
 
 const NANO: i128 = 1_000_000_000;
-const DECIMAL: &[(&str, i32)] = &[
-    ("n", -9),
-    ("u", -6),
-    ("m", -3),
-    ("", 0),
-    ("k", 3),
-    ("M", 6),
-    ("G", 9),
-    ("T", 12),
-    ("P", 15),
-    ("E", 18),
-];
+const DECIMAL: &[(&str, i32)] =
+    &[("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY: &[(&str, u32)] = &[("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
 impl Quantity {
     /// Reads a quantity; `None` where it has no such form.
     pub fn parse(text: &str) -> Option<Self> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-        let end = unsigned
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(unsigned.len());
+        let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
         let (digits, suffix) = unsigned.split_at(end);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
@@ -51,10 +39,7 @@ impl Quantity {
         }
         let (format, base, exponent) = scale(suffix)?;
         let nanos = amount(whole, fraction, base, exponent);
-        Some(Self {
-            nanos: if text.starts_with('-') { -nanos } else { nanos },
-            format,
-        })
+        Some(Self { nanos: if text.starts_with('-') { -nanos } else { nanos }, format })
     }
 
     /// Reads a quantity from a JSON string or number.
@@ -86,11 +71,7 @@ impl Quantity {
     pub fn round_up_to_milli(self) -> Self {
         const MICRO: i128 = 1_000_000;
         let rest = self.nanos.rem_euclid(MICRO);
-        let nanos = if rest == 0 {
-            self.nanos
-        } else {
-            self.nanos - rest + MICRO
-        };
+        let nanos = if rest == 0 { self.nanos } else { self.nanos - rest + MICRO };
         Self { nanos, ..self }
     }
 
@@ -100,18 +81,11 @@ impl Quantity {
         match self.format {
             Format::Binary if !small => self.binary(),
             Format::Binary | Format::Decimal => self.decimal(|exponent| {
-                DECIMAL
-                    .iter()
-                    .find(|(_, e)| *e == exponent)
-                    .map_or(String::new(), |(suffix, _)| (*suffix).to_owned())
+                DECIMAL.iter().find(|(_, e)| *e == exponent).map_or(String::new(), |(suffix, _)| (*suffix).to_owned())
             }),
-            Format::Exponent => self.decimal(|exponent| {
-                if exponent == 0 {
-                    String::new()
-                } else {
-                    format!("e{exponent}")
-                }
-            }),
+            Format::Exponent => {
+                self.decimal(|exponent| if exponent == 0 { String::new() } else { format!("e{exponent}") })
+            }
         }
     }
 
@@ -178,11 +152,7 @@ fn amount(whole: &str, fraction: &str, base: i128, exponent: i32) -> i128 {
         nanos = nanos.saturating_mul(1_i128.checked_shl(exponent.unsigned_abs()).unwrap_or(i128::MAX));
     }
     let power = 10_i128.checked_pow(ten.unsigned_abs()).unwrap_or(i128::MAX);
-    if ten >= 0 {
-        nanos.saturating_mul(power)
-    } else {
-        nanos / power + i128::from(nanos % power != 0)
-    }
+    if ten >= 0 { nanos.saturating_mul(power) } else { nanos / power + i128::from(nanos % power != 0) }
 }
 
 #[cfg(test)]

@@ -66,11 +66,7 @@ pub fn selectable(kind: &Kind) -> &'static [&'static str] {
 
 /// The old name of a field that is still understood: `spec.host` of pods.
 pub fn alias<'a>(kind: &Kind, field: &'a str) -> &'a str {
-    if kind.kind == "Pod" && field == "spec.host" {
-        "spec.nodeName"
-    } else {
-        field
-    }
+    if kind.kind == "Pod" && field == "spec.host" { "spec.nodeName" } else { field }
 }
 
 /// An object's value of a selectable field, as selectors compare it.
@@ -110,24 +106,14 @@ mod tests {
 
         assert_eq!(field_value(pod, &json!({}), "spec.hostNetwork"), "false");
         assert_eq!(field_value(pod, &json!({}), "spec.nodeName"), "");
-        assert_eq!(
-            field_value(
-                pod,
-                &json!({"status": {"podIPs": [{"ip": "10.0.0.1"}]}}),
-                "status.podIP"
-            ),
-            "10.0.0.1"
-        );
+        assert_eq!(field_value(pod, &json!({"status": {"podIPs": [{"ip": "10.0.0.1"}]}}), "status.podIP"), "10.0.0.1");
     }
 
     #[test]
     fn a_job_is_selected_by_the_number_of_its_successes() {
         let job = find("batch", "v1", "Job").unwrap();
 
-        assert_eq!(
-            field_value(job, &json!({"status": {"succeeded": 2}}), "status.successful"),
-            "2"
-        );
+        assert_eq!(field_value(job, &json!({"status": {"succeeded": 2}}), "status.successful"), "2");
         assert_eq!(field_value(job, &json!({}), "status.successful"), "0");
     }
 

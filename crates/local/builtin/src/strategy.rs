@@ -20,7 +20,11 @@ use crate::value::{copy, existing, is_empty, remove};
 pub fn set_defaults(kind: &Kind, object: &mut Value) {
     canonicalize(kind, object);
     match kind.kind {
-        "Secret" => config::secret_defaults(object),
+        "Secret" => {
+            // The conversion from the wire's form, which knows `stringData`, to the stored one.
+            config::merge_string_data(object);
+            config::secret_defaults(object);
+        }
         "Namespace" => namespace::defaults(object),
         "Service" => service::defaults(object),
         "Endpoints" => endpoints::endpoints_defaults(object),
@@ -131,13 +135,9 @@ pub fn prepare_status_update(kind: &Kind, new: &mut Value, old: &Value) {
     let kept: &[&str] = match kind.kind {
         "Pod" => &["deletionTimestamp", "ownerReferences"],
         "Deployment" => &["labels"],
-        "VolumeAttachment" | "CustomResourceDefinition" => &[
-            "labels",
-            "annotations",
-            "finalizers",
-            "ownerReferences",
-            "deletionTimestamp",
-        ],
+        "VolumeAttachment" | "CustomResourceDefinition" => {
+            &["labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"]
+        }
         _ => &[],
     };
     if let Some(metadata) = existing(new, "metadata") {

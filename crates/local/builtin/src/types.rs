@@ -14,18 +14,10 @@ use crate::time::parse_error;
 
 /// Checks that every field has the JSON type that its Go type reads; the error is the message of the `400` answer.
 pub fn check_types(kind: &Kind, object: &Value) -> Result<(), String> {
-    let place = Place {
-        holder: short(kind.definition),
-        parent: None,
-        name: "",
-    };
+    let place = Place { holder: short(kind.definition), parent: None, name: "" };
     let result = match object {
         Value::Object(_) => check_struct(kind.definition, object, &place),
-        other => Err(format!(
-            "json: cannot unmarshal {} into Go value of type {}",
-            word(other),
-            go_name(kind)
-        )),
+        other => Err(format!("json: cannot unmarshal {} into Go value of type {}", word(other), go_name(kind))),
     };
     let (version, kind) = (kind.version, kind.kind);
     result.map_err(|problem| format!("{kind} in version {version:?} cannot be handled as a {kind}: {problem}"))
@@ -51,11 +43,7 @@ impl Place<'_> {
     }
 
     fn mismatch(&self, what: &str, go: &str) -> String {
-        format!(
-            "json: cannot unmarshal {what} into Go struct field {}.{} of type {go}",
-            self.holder,
-            self.path()
-        )
+        format!("json: cannot unmarshal {what} into Go struct field {}.{} of type {go}", self.holder, self.path())
     }
 }
 
@@ -77,15 +65,7 @@ fn check_struct(definition: &str, object: &Value, place: &Place<'_>) -> Result<(
     };
     for (name, value) in map {
         if let Some(field) = known.get(name.as_str()) {
-            check(
-                field,
-                value,
-                &Place {
-                    holder: short(definition),
-                    parent: Some(place),
-                    name,
-                },
-            )?;
+            check(field, value, &Place { holder: short(definition), parent: Some(place), name })?;
         }
     }
     Ok(())
@@ -107,9 +87,7 @@ fn check(field: &Field, value: &Value, place: &Place<'_>) -> Result<(), String> 
         (Shape::Time, Value::String(text)) => time(text, "2006-01-02T15:04:05Z07:00"),
         (Shape::MicroTime, Value::String(text)) => time(text, "2006-01-02T15:04:05.000000Z07:00"),
         (Shape::Time | Shape::MicroTime, _) => Err(place.mismatch(word(value), "string")),
-        (Shape::Quantity, _) => Quantity::from_value(value)
-            .map(|_| ())
-            .ok_or_else(|| FORMAT_MESSAGE.to_owned()),
+        (Shape::Quantity, _) => Quantity::from_value(value).map(|_| ()).ok_or_else(|| FORMAT_MESSAGE.to_owned()),
         (Shape::Struct(definition), Value::Object(_)) => check_struct(definition, value, place),
         (Shape::List(item), Value::Array(items)) => items.iter().try_for_each(|inner| check(item, inner, place)),
         (Shape::Map(item), Value::Object(map)) => map.values().try_for_each(|inner| check(item, inner, place)),
@@ -128,14 +106,8 @@ fn check(field: &Field, value: &Value, place: &Place<'_>) -> Result<(), String> 
 }
 
 fn integer(number: &serde_json::Number, bits: u8, go: &str, place: &Place<'_>) -> Result<(), String> {
-    let fits = number
-        .as_i64()
-        .is_some_and(|value| bits == 64 || i32::try_from(value).is_ok());
-    if fits {
-        Ok(())
-    } else {
-        Err(place.mismatch(&format!("number {number}"), go))
-    }
+    let fits = number.as_i64().is_some_and(|value| bits == 64 || i32::try_from(value).is_ok());
+    if fits { Ok(()) } else { Err(place.mismatch(&format!("number {number}"), go)) }
 }
 
 fn bytes(text: &str) -> Result<(), String> {
@@ -145,10 +117,7 @@ fn bytes(text: &str) -> Result<(), String> {
         Err(base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _)) => {
             Err(format!("illegal base64 data at input byte {at}"))
         }
-        Err(_) => Err(format!(
-            "illegal base64 data at input byte {}",
-            clean.trim_end_matches('=').len() / 4 * 4
-        )),
+        Err(_) => Err(format!("illegal base64 data at input byte {}", clean.trim_end_matches('=').len() / 4 * 4)),
     }
 }
 

@@ -28,12 +28,7 @@ pub fn validate_update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError>
     let mut errors = Vec::new();
     let root = Path::root();
     let path = root.field("metadata");
-    errors.extend(validate_metadata(
-        &new["metadata"],
-        kind.namespaced,
-        NameRule::PathSegment,
-        &path,
-    ));
+    errors.extend(validate_metadata(&new["metadata"], kind.namespaced, NameRule::PathSegment, &path));
     errors.extend(validate_metadata_update(&new["metadata"], &old["metadata"], &path));
     for check in metadata_checks(kind) {
         match check {
@@ -95,21 +90,13 @@ fn metadata_checks(kind: &Kind) -> &'static [Check] {
 fn checks_finalizer_names(kind: &Kind) -> bool {
     !matches!(
         (kind.group, kind.kind),
-        (
-            "coordination.k8s.io" | "admissionregistration.k8s.io" | "policy" | "apiextensions.k8s.io",
-            _
-        ) | ("", "Event")
+        ("coordination.k8s.io" | "admissionregistration.k8s.io" | "policy" | "apiextensions.k8s.io", _) | ("", "Event")
     )
 }
 
 fn create_metadata(kind: &Kind, object: &Value, errors: &mut Errors) {
     let root = Path::root();
-    errors.extend(validate_metadata(
-        &object["metadata"],
-        kind.namespaced,
-        kind.name_rule,
-        &root.field("metadata"),
-    ));
+    errors.extend(validate_metadata(&object["metadata"], kind.namespaced, kind.name_rule, &root.field("metadata")));
     if checks_finalizer_names(kind) {
         finalizer_names(&object["metadata"], errors);
     }

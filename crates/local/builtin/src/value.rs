@@ -29,29 +29,17 @@ pub(crate) fn flag_at(value: &Value, pointer: &str) -> bool {
 
 /// A list field; empty where absent.
 pub(crate) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
-    value
-        .get(field)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// A list below a JSON pointer; empty where absent.
 pub(crate) fn list_at<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    value.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The items of a list field to change; none where absent.
 pub(crate) fn list_mut<'a>(value: &'a mut Value, field: &str) -> &'a mut [Value] {
-    value
-        .get_mut(field)
-        .and_then(Value::as_array_mut)
-        .map(Vec::as_mut_slice)
-        .unwrap_or_default()
+    value.get_mut(field).and_then(Value::as_array_mut).map(Vec::as_mut_slice).unwrap_or_default()
 }
 
 /// A list of strings; empty where absent.

@@ -15,16 +15,8 @@ fn cases(text: &str) -> Vec<Value> {
 }
 
 fn kind_of(object: &Value) -> &'static Kind {
-    let (group, version) = object["apiVersion"]
-        .as_str()
-        .unwrap()
-        .rsplit_once('/')
-        .unwrap_or(("", "v1"));
-    let version = if group.is_empty() {
-        object["apiVersion"].as_str().unwrap()
-    } else {
-        version
-    };
+    let (group, version) = object["apiVersion"].as_str().unwrap().rsplit_once('/').unwrap_or(("", "v1"));
+    let version = if group.is_empty() { object["apiVersion"].as_str().unwrap() } else { version };
     kinds::find(group, version, object["kind"].as_str().unwrap()).unwrap()
 }
 
@@ -33,12 +25,7 @@ fn mask(object: &mut Value) {
     let kind = object["kind"].clone();
     if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
         status.remove("lastPhaseTransitionTime");
-        for condition in status
-            .get_mut("conditions")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
+        for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
             condition["lastTransitionTime"] = Value::Null;
         }
     }
@@ -49,12 +36,7 @@ fn mask(object: &mut Value) {
                 spec.remove("clusterIPs");
             }
             spec.remove("healthCheckNodePort");
-            for port in spec
-                .get_mut("ports")
-                .and_then(Value::as_array_mut)
-                .into_iter()
-                .flatten()
-            {
+            for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
                 port.as_object_mut().unwrap().remove("nodePort");
             }
         }
@@ -68,10 +50,7 @@ fn mask(object: &mut Value) {
 
 /// The uid that a recorded Job was given.
 fn recorded_uid(stored: &Value) -> Value {
-    stored
-        .pointer("/metadata/labels/controller-uid")
-        .cloned()
-        .unwrap_or(json!("some-uid"))
+    stored.pointer("/metadata/labels/controller-uid").cloned().unwrap_or(json!("some-uid"))
 }
 
 fn created(kind: &Kind, case: &Value) -> Value {
@@ -153,10 +132,7 @@ fn values_of_the_wrong_type_are_refused_in_the_same_words() {
 /// Errors as `causes` of an answer, sorted; the text after a line break is a diff that only the real server draws.
 fn causes(errors: &[(String, String, String)]) -> Vec<String> {
     let first = |text: &str| text.split('\n').next().unwrap_or_default().to_owned();
-    let mut lines: Vec<String> = errors
-        .iter()
-        .map(|(f, r, m)| format!("{f} | {r} | {}", first(m)))
-        .collect();
+    let mut lines: Vec<String> = errors.iter().map(|(f, r, m)| format!("{f} | {r} | {}", first(m))).collect();
     lines.sort();
     lines
 }
@@ -164,28 +140,19 @@ fn causes(errors: &[(String, String, String)]) -> Vec<String> {
 fn recorded_causes(case: &Value) -> Vec<String> {
     let text = |cause: &Value, field: &str| cause[field].as_str().unwrap_or_default().to_owned();
     let list = case["error"]["causes"].as_array().cloned().unwrap_or_default();
-    let errors: Vec<_> = list
-        .iter()
-        .map(|c| (text(c, "field"), text(c, "reason"), text(c, "message")))
-        .collect();
+    let errors: Vec<_> = list.iter().map(|c| (text(c, "field"), text(c, "reason"), text(c, "message"))).collect();
     causes(&errors)
 }
 
 fn found_causes(errors: &[FieldError]) -> Vec<String> {
-    let errors: Vec<_> = errors
-        .iter()
-        .map(|e| (e.field.clone(), e.kind.reason().to_owned(), e.body()))
-        .collect();
+    let errors: Vec<_> = errors.iter().map(|e| (e.field.clone(), e.kind.reason().to_owned(), e.body())).collect();
     causes(&errors)
 }
 
 /// The uid that a refused Job was given, from the labels in the message.
 fn recorded_job(case: &Value) -> String {
     let text = case.to_string();
-    let uid = text
-        .split("controller-uid\\\":\\\"")
-        .nth(1)
-        .or_else(|| text.split("controller-uid\":\"").nth(1));
+    let uid = text.split("controller-uid\\\":\\\"").nth(1).or_else(|| text.split("controller-uid\":\"").nth(1));
     uid.map_or_else(|| "some-uid".to_owned(), |rest| rest.chars().take(36).collect())
 }
 
@@ -232,10 +199,7 @@ fn wrong_updates_are_refused_for_the_same_causes() {
         set_defaults(kind, &mut object);
         admit_update(kind, &mut object, &old);
         prepare_update(kind, &mut object, &old);
-        let (found, wanted) = (
-            found_causes(&validate_update(kind, &object, &old)),
-            recorded_causes(&case),
-        );
+        let (found, wanted) = (found_causes(&validate_update(kind, &object, &old)), recorded_causes(&case));
         if found != wanted {
             different.push(format!("{}\n  ours   {found:#?}\n  theirs {wanted:#?}", case["name"]));
         }

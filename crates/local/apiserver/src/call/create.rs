@@ -21,9 +21,7 @@ impl Call {
         let mut value = self.object_from_body(options.field_validation)?;
         self.place(&mut value, false)?;
         if !object::meta_text(&value, "resourceVersion").is_empty() {
-            return Err(ApiError::bad_request(
-                "resourceVersion should not be set on objects to be created",
-            ));
+            return Err(ApiError::unexpected("resourceVersion should not be set on objects to be created"));
         }
         let generated = object::name(&value).is_empty() && !object::meta_text(&value, "generateName").is_empty();
         for draw in 0..MOST_NAME_DRAWS {
@@ -35,7 +33,10 @@ impl Call {
             match self.create_object(candidate, &options).await {
                 Err(error) if generated && error.reason == "AlreadyExists" && draw + 1 < MOST_NAME_DRAWS => {}
                 Err(error) => return Err(error),
-                Ok(created) => return Ok(self.show(StatusCode::CREATED, &created)),
+                Ok(created) => {
+                    self.warnings.extend(self.resource.warnings(&created));
+                    return Ok(self.show(StatusCode::CREATED, &created));
+                }
             }
         }
         Err(ApiError::internal("no free name was found"))
@@ -47,8 +48,8 @@ impl Call {
         for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
             object::set_meta(&mut value, field, None);
         }
+        let mut value = self.own_update(&Value::Null, value, options, "");
         self.resource.admit_create(&mut value);
-        let value = self.own_update(&Value::Null, value, options, "");
         self.insert(value, options.dry_run).await
     }
 
@@ -57,12 +58,7 @@ impl Call {
         let resource = &self.resource;
         object::set_meta(&mut value, "creationTimestamp", Some(json!(self.api.now())));
         object::set_meta(&mut value, "uid", Some(json!(self.api.new_uid())));
-        for field in [
-            "selfLink",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "resourceVersion",
-        ] {
+        for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"] {
             object::set_meta(&mut value, field, None);
         }
         resource.prepare_create(&mut value);
@@ -79,11 +75,7 @@ impl Call {
             };
         }
         let body = encode::body_of(resource.store_form(value));
-        let write = Write {
-            key,
-            expect: Expect::Absent,
-            change: Change::Put(body),
-        };
+        let write = Write { key, expect: Expect::Absent, change: Change::Put(body) };
         match self.api.store.write(write).await {
             Ok(stored) => Ok(self.api.object(resource, &stored)),
             Err(WriteError::Unexpected(_)) => Err(ApiError::already_exists(resource.about(&name))),
@@ -97,16 +89,10 @@ impl Call {
             return Ok(());
         }
         let namespace = &self.target.namespace;
-        let namespaces = self
-            .registry
-            .find("", "v1", "namespaces")
-            .ok_or_else(|| ApiError::internal("no namespaces"))?;
+        let namespaces =
+            self.registry.find("", "v1", "namespaces").ok_or_else(|| ApiError::internal("no namespaces"))?;
         let Some(stored) = self.api.store.get(&namespaces.key("", namespace)) else {
-            return Err(ApiError::not_found(About {
-                group: "",
-                plural: "namespaces",
-                name: namespace,
-            }));
+            return Err(ApiError::not_found(About { group: "", plural: "namespaces", name: namespace }));
         };
         let found = self.api.object(namespaces, &stored);
         if !object::is_deleting(&found) {

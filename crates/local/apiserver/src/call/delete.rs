@@ -8,6 +8,7 @@ use super::Call;
 use super::update::Outcome;
 use crate::answer::Answer;
 use crate::api::timestamp;
+use crate::controllers::definitions;
 use crate::decode;
 use crate::encode;
 use crate::object;
@@ -41,29 +42,43 @@ pub(crate) struct DeleteOptions {
 impl Call {
     pub(super) async fn delete(&mut self) -> Result<Answer, ApiError> {
         let options = self.delete_options()?;
+        self.check_deletable()?;
+        self.warn_of_orphans(&options);
         let name = self.target.name.clone();
         let outcome = self.delete_object(&name, &options).await?;
         Ok(self.deleted_answer(outcome, &options))
     }
 
+    /// Some namespaces stay.
+    fn check_deletable(&self) -> Result<(), ApiError> {
+        let name = self.target.name.as_str();
+        if self.resource.is_namespace() && matches!(name, "default" | "kube-system" | "kube-public") {
+            return Err(ApiError::forbidden(self.resource.about(name), "this namespace may not be deleted"));
+        }
+        Ok(())
+    }
+
+    fn warn_of_orphans(&mut self, options: &DeleteOptions) {
+        let silent = options.propagation.is_some() || options.orphan_dependents.is_some();
+        if self.resource.is("batch", "jobs") && !silent {
+            self.warnings.push(
+                "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
+                 them or set propagationPolicy=Orphan to suppress this warning"
+                    .to_owned(),
+            );
+        }
+    }
+
     fn deleted_answer(&self, outcome: Outcome, options: &DeleteOptions) -> Answer {
         match outcome {
             Outcome::Kept(object) => {
-                let code = if options.orphan_dependents == Some(false) {
-                    StatusCode::ACCEPTED
-                } else {
-                    StatusCode::OK
-                };
+                let code = if options.orphan_dependents == Some(false) { StatusCode::ACCEPTED } else { StatusCode::OK };
                 self.show(code, &object)
             }
             Outcome::Removed(object) if returns_deleted(&self.resource) => self.show(StatusCode::OK, &object),
             Outcome::Removed(object) => {
                 let about = self.resource.about(object::name(&object));
-                Answer::value(
-                    StatusCode::OK,
-                    &status::deleted(about, object::meta_text(&object, "uid")),
-                    self.accepted,
-                )
+                Answer::value(StatusCode::OK, &status::deleted(about, object::meta_text(&object, "uid")), self.accepted)
             }
         }
     }
@@ -98,19 +113,23 @@ impl Call {
         object::set_finalizers(&mut new, finalizers);
         let waits = object::finalizers(&new).next().is_some() || self.holds_content(&live) || grace > 0;
         if !waits {
+            if self.is_graceful() {
+                self.mark(&mut new, grace);
+            }
             return Step::Remove(new);
         }
         self.mark(&mut new, grace);
-        if new == live {
-            Step::Nothing(live)
-        } else {
-            Step::Mark(new)
-        }
+        if new == live { Step::Nothing(live) } else { Step::Mark(new) }
     }
 
     /// Namespaces and CRDs wait for what is inside them.
     fn holds_content(&self, live: &Value) -> bool {
         self.resource.is_namespace() && live["spec"]["finalizers"].as_array().is_some_and(|f| !f.is_empty())
+    }
+
+    /// Whether objects of this kind are told to stop before they go.
+    fn is_graceful(&self) -> bool {
+        self.resource.is("", "pods")
     }
 
     fn grace(&self, live: &Value, options: &DeleteOptions) -> i64 {
@@ -132,21 +151,24 @@ impl Call {
 
     fn mark(&self, new: &mut Value, grace: i64) {
         let now = (self.api.clock)();
-        let shortened = new["metadata"]["deletionGracePeriodSeconds"]
-            .as_i64()
-            .is_some_and(|g| grace < g);
+        let shortened = new["metadata"]["deletionGracePeriodSeconds"].as_i64().is_some_and(|g| grace < g);
         if object::is_deleting(new) && !shortened {
             return;
         }
         let end = now.checked_add(jiff::SignedDuration::from_secs(grace)).unwrap_or(now);
         object::set_meta(new, "deletionTimestamp", Some(json!(timestamp(end))));
-        object::set_meta(new, "deletionGracePeriodSeconds", Some(json!(grace)));
-        let generation = object::generation(new);
-        if generation > 0 {
-            object::set_meta(new, "generation", Some(json!(generation + 1)));
-        }
         if self.resource.is_namespace() {
             new["status"]["phase"] = json!("Terminating");
+            return;
+        }
+        if self.resource.is_definition() {
+            definitions::mark_pending(new, &self.api.now());
+            return;
+        }
+        object::set_meta(new, "deletionGracePeriodSeconds", Some(json!(grace)));
+        let generation = object::generation(new);
+        if generation > 0 && !shortened {
+            object::set_meta(new, "generation", Some(json!(generation + 1)));
         }
     }
 
@@ -159,17 +181,9 @@ impl Call {
                 let stored = self.api.store.write(Write { key, expect, change }).await?;
                 Ok(Outcome::Kept(self.api.object(&self.resource, &stored)))
             }
-            Step::Remove(_) => {
-                let stored = self
-                    .api
-                    .store
-                    .write(Write {
-                        key,
-                        expect,
-                        change: Change::Delete,
-                    })
-                    .await?;
-                Ok(Outcome::Removed(self.api.object(&self.resource, &stored)))
+            Step::Remove(new) => {
+                self.api.store.write(Write { key, expect, change: Change::Delete }).await?;
+                Ok(Outcome::Removed(new))
             }
         }
     }
@@ -211,7 +225,7 @@ impl Call {
             check_options_kind(&body)?;
         }
         let mut errors = Vec::new();
-        let mut options = self.options_from_query(&mut errors);
+        let mut options = self.options_from_query(&mut errors)?;
         options.read_body(&body, &mut errors);
         if options.orphan_dependents.is_some() && options.propagation.is_some() {
             let root = Path::root();
@@ -229,17 +243,14 @@ impl Call {
         }
     }
 
-    fn options_from_query(&self, errors: &mut Vec<FieldError>) -> DeleteOptions {
-        let mut options = DeleteOptions {
-            dry_run: self.dry_run(errors),
-            ..DeleteOptions::default()
-        };
-        options.grace_seconds = self.query.find("gracePeriodSeconds").and_then(|g| g.parse().ok());
+    fn options_from_query(&self, errors: &mut Vec<FieldError>) -> Result<DeleteOptions, ApiError> {
+        let mut options = DeleteOptions { dry_run: self.dry_run(errors), ..DeleteOptions::default() };
+        options.grace_seconds = self.query.number("gracePeriodSeconds")?;
         options.orphan_dependents = self.query.find("orphanDependents").map(|o| o == "true");
         if let Some(policy) = self.query.find("propagationPolicy") {
             options.propagation = read_propagation(policy, errors);
         }
-        options
+        Ok(options)
     }
 }
 
@@ -273,11 +284,7 @@ impl DeleteOptions {
         for value in body["dryRun"].as_array().into_iter().flatten() {
             self.dry_run = true;
             if value != "All" {
-                errors.push(FieldError::not_supported(
-                    &root.field("dryRun"),
-                    &body["dryRun"],
-                    &["All"],
-                ));
+                errors.push(FieldError::not_supported(&root.field("dryRun"), &body["dryRun"], &["All"]));
             }
         }
     }
@@ -302,12 +309,8 @@ fn read_propagation(policy: &str, errors: &mut Vec<FieldError>) -> Option<Propag
         "Orphan" => Some(Propagation::Orphan),
         other => {
             let root = Path::root();
-            let supported = ["Background", "Foreground", "Orphan"];
-            errors.push(FieldError::not_supported(
-                &root.field("propagationPolicy"),
-                &json!(other),
-                &supported,
-            ));
+            let supported = ["Foreground", "Background", "Orphan", "nil"];
+            errors.push(FieldError::not_supported(&root.field("propagationPolicy"), &json!(other), &supported));
             None
         }
     }
@@ -323,7 +326,7 @@ fn propagation_text(propagation: Option<Propagation>) -> &'static str {
 }
 
 fn check_preconditions(resource: &Resource, live: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
-    let about = resource.about(object::name(live));
+    let about = status::About { plural: &resource.kind, ..resource.about(object::name(live)) };
     let actual = object::meta_text(live, "uid");
     if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != actual) {
         let why = format!(
@@ -351,19 +354,18 @@ fn finalizers_for(resource: &Resource, live: &Value, options: &DeleteOptions) ->
         (None, Some(Propagation::Orphan)) => (true, false),
         (None, Some(Propagation::Foreground)) => (false, true),
         (None, Some(Propagation::Background)) => (false, false),
+        (None, None) if resource.is("batch", "jobs") => (true, false),
         (None, None) => (has(ORPHAN), !has(ORPHAN) && has(FOREGROUND)),
     };
-    let mut finalizers: Vec<String> = object::finalizers(live)
-        .filter(|f| *f != ORPHAN && *f != FOREGROUND)
-        .map(str::to_owned)
-        .collect();
+    let mut finalizers: Vec<String> =
+        object::finalizers(live).filter(|f| *f != ORPHAN && *f != FOREGROUND).map(str::to_owned).collect();
     if orphan {
         finalizers.push(ORPHAN.to_owned());
     }
     if foreground {
         finalizers.push(FOREGROUND.to_owned());
     }
-    let cleanup = crate::controllers::definitions::CLEANUP_FINALIZER;
+    let cleanup = definitions::CLEANUP_FINALIZER;
     if resource.is_definition() && !finalizers.iter().any(|f| f == cleanup) && !object::is_deleting(live) {
         finalizers.push(cleanup.to_owned());
     }

@@ -36,16 +36,10 @@ impl Call {
         let expected = self.resource.api_version();
         if self.resource.custom().is_some() {
             if kind.is_empty() {
-                return Err(ApiError::bad_request(format!(
-                    "Object 'Kind' is missing in '{}'",
-                    shown(&value)
-                )));
+                return Err(ApiError::bad_request(format!("Object 'Kind' is missing in '{}'", shown(&value))));
             }
             if api_version.is_empty() {
-                return Err(ApiError::bad_request(format!(
-                    "Object 'apiVersion' is missing in '{}'",
-                    shown(&value)
-                )));
+                return Err(ApiError::bad_request(format!("Object 'apiVersion' is missing in '{}'", shown(&value))));
             }
         }
         if !api_version.is_empty() && api_version != expected {
@@ -71,10 +65,7 @@ impl Call {
         validation: FieldValidation,
     ) -> Result<(Value, Vec<String>), ApiError> {
         let Decoded { mut value, duplicates } = decoded;
-        let unknown = self
-            .resource
-            .read(&mut value)
-            .map_err(|error| self.cannot_handle(&error))?;
+        let unknown = self.resource.read(&mut value).map_err(|error| self.cannot_handle(&error))?;
         let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
         let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
         let mut complaints: Vec<String> = duplicates.chain(unknown).collect();
@@ -91,9 +82,7 @@ impl Call {
 
     pub(super) fn cannot_handle(&self, error: &str) -> ApiError {
         let (kind, version) = (&self.resource.kind, &self.resource.version);
-        ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
-        ))
+        ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}"))
     }
 
     /// Checks the body's namespace and name against the path, and fills them in where the body leaves them out.
@@ -117,7 +106,10 @@ impl Call {
                 )));
             }
             if given.is_empty() {
-                return Err(ApiError::bad_request("name must be provided".to_owned()));
+                return Err(ApiError::bad_request(format!(
+                    "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                    self.target.name
+                )));
             }
         }
         Ok(())

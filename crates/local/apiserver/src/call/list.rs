@@ -10,6 +10,7 @@ use super::Call;
 use crate::answer::Answer;
 use crate::api;
 use crate::negotiate::{Format, Shape};
+use crate::registry::Resource;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status::ApiError;
 use crate::store::{Range, Stored};
@@ -56,39 +57,21 @@ impl Call {
         if self.accepted.shape == Shape::Object && self.accepted.format == Format::Json {
             return Ok(self.list_text(&selected));
         }
-        let objects: Vec<Value> = selected
-            .objects
-            .iter()
-            .map(|s| self.api.object(&self.resource, s))
-            .collect();
-        let metadata = list_metadata(&selected);
-        Ok(Answer::list(
-            &self.resource,
-            &objects,
-            metadata,
-            self.accepted,
-            &self.query,
-            (self.api.clock)(),
-        ))
+        let objects: Vec<Value> = selected.objects.iter().map(|s| self.api.object(&self.resource, s)).collect();
+        let metadata = list_metadata(&selected, &self.resource);
+        Ok(Answer::list(&self.resource, &objects, metadata, self.accepted, &self.query, (self.api.clock)()))
     }
 
     /// A list of given objects, as delete-collection answers it.
     pub(super) fn list_answer(&self, objects: &[Value], version: u64) -> Answer {
         let metadata = json!({"resourceVersion": version.to_string()});
-        Answer::list(
-            &self.resource,
-            objects,
-            metadata,
-            self.accepted,
-            &self.query,
-            (self.api.clock)(),
-        )
+        Answer::list(&self.resource, objects, metadata, self.accepted, &self.query, (self.api.clock)())
     }
 
     fn list_text(&self, selected: &Selected) -> Answer {
         let size: usize = selected.objects.iter().map(|o| o.body.tail.len() + 64).sum();
         let mut text = Vec::with_capacity(size + 256);
-        let head = json!({"kind": self.resource.list_kind, "apiVersion": self.resource.api_version(), "metadata": list_metadata(selected)});
+        let head = json!({"kind": self.resource.list_kind, "apiVersion": self.resource.api_version(), "metadata": list_metadata(selected, &self.resource)});
         serde_json::to_writer(&mut text, &head).expect("JSON values are written to memory");
         text.pop();
         text.extend_from_slice(b",\"items\":[");
@@ -113,11 +96,7 @@ impl Call {
             fields = FieldSelector::parse(&format!("metadata.name={}", self.target.name))?;
         }
         let namespace = &self.target.namespace;
-        let prefix = if namespace.is_empty() {
-            String::new()
-        } else {
-            format!("{namespace}/")
-        };
+        let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
         Ok(Selection { prefix, labels, fields })
     }
 
@@ -127,17 +106,11 @@ impl Call {
                 Some(kind) => portolan_builtin::selectors::selectable(kind).contains(&term.field.as_str()),
                 None => {
                     matches!(term.field.as_str(), "metadata.name" | "metadata.namespace")
-                        || self
-                            .resource
-                            .custom()
-                            .is_some_and(|c| c.selectable.contains(&term.field))
+                        || self.resource.custom().is_some_and(|c| c.selectable.contains(&term.field))
                 }
             };
             if !known {
-                return Err(ApiError::bad_request(format!(
-                    "field label not supported: {}",
-                    term.field
-                )));
+                return Err(ApiError::bad_request(format!("field label not supported: {}", term.field)));
             }
         }
         Ok(())
@@ -145,29 +118,21 @@ impl Call {
 
     pub(super) fn list_range(&self) -> Result<ListRange, ApiError> {
         let selection = self.selection()?;
-        let limit = match self.query.get("limit") {
-            "" => 0,
-            text => text.parse::<i64>().map_err(|_| bad_number(text))?.max(0),
-        };
-        let limit = usize::try_from(limit).unwrap_or(0);
-        let (version, matching) = (
-            self.query.get("resourceVersion"),
-            self.query.get("resourceVersionMatch"),
-        );
+        let limit = usize::try_from(self.query.number("limit")?.unwrap_or(0)).unwrap_or(0);
+        self.query.number("timeoutSeconds")?;
+        let (version, matching) = (self.query.get("resourceVersion"), self.query.get("resourceVersionMatch"));
         let token = self.query.get("continue");
         check_match(version, matching, token, &self.query)?;
         if !token.is_empty() {
             return self.continued(selection, limit, token);
         }
         let current = self.api.store.version();
-        let asked = check_version(version, current)?;
+        let asked = check_version(version, current).map_err(|error| match error.reason {
+            "" => ApiError::bad_request(format!("invalid resource version: {}", error.message)),
+            _ => error,
+        })?;
         let at = (matching == "Exact").then_some(asked).flatten();
-        Ok(ListRange {
-            selection,
-            limit,
-            after: String::new(),
-            at,
-        })
+        Ok(ListRange { selection, limit, after: String::new(), at })
     }
 
     fn continued(&self, selection: Selection, limit: usize, token: &str) -> Result<ListRange, ApiError> {
@@ -175,32 +140,20 @@ impl Call {
         let after = format!("{}{}", selection.prefix, token.start);
         // A negative version means: whatever is there now.
         let at = u64::try_from(token.rv).ok().filter(|v| *v > 0);
-        Ok(ListRange {
-            selection,
-            limit,
-            after,
-            at,
-        })
+        Ok(ListRange { selection, limit, after, at })
     }
 
     /// The objects of a list.
     pub(super) fn selected(&self, list: &ListRange) -> Result<Selected, ApiError> {
         let Selection { prefix, labels, fields } = &list.selection;
-        let range = Range {
-            collection: &self.resource.collection,
-            prefix,
-            after: &list.after,
-            at: list.at,
-        };
+        let range = Range { collection: &self.resource.collection, prefix, after: &list.after, at: list.at };
         let listing = self.api.store.list(&range).map_err(|_| self.expired(list))?;
         let mut objects = Vec::new();
         let mut next = None;
         let mut passed = 0;
         for stored in &listing.objects {
             if list.limit > 0 && objects.len() == list.limit {
-                next = objects
-                    .last()
-                    .map(|last: &std::sync::Arc<Stored>| last.key.path.clone());
+                next = objects.last().map(|last: &std::sync::Arc<Stored>| last.key.path.clone());
                 break;
             }
             passed += 1;
@@ -211,12 +164,7 @@ impl Call {
         let unfiltered = labels.is_everything() && fields.is_everything();
         let remaining = (next.is_some() && unfiltered).then(|| listing.objects.len() - passed);
         let next = next.map(|path| write_token(&path[prefix.len()..], listing.version));
-        Ok(Selected {
-            objects,
-            version: listing.version,
-            next,
-            remaining,
-        })
+        Ok(Selected { objects, version: listing.version, next, remaining })
     }
 
     fn expired(&self, list: &ListRange) -> ApiError {
@@ -261,8 +209,11 @@ impl Call {
     }
 }
 
-fn list_metadata(selected: &Selected) -> Value {
+fn list_metadata(selected: &Selected, resource: &Resource) -> Value {
     let mut metadata = json!({"resourceVersion": selected.version.to_string()});
+    if resource.custom().is_some() {
+        metadata["continue"] = json!("");
+    }
     if let Some(next) = &selected.next {
         metadata["continue"] = json!(next);
     }
@@ -278,21 +229,13 @@ pub(super) fn check_version(text: &str, current: u64) -> Result<Option<u64>, Api
         return Ok(None);
     }
     let version: u64 = text.parse().map_err(|_| bad_version(text))?;
-    if version > current {
-        Err(ApiError::too_large_version(version, current))
-    } else {
-        Ok(Some(version))
-    }
+    if version > current { Err(ApiError::too_large_version(version, current)) } else { Ok(Some(version)) }
 }
 
 pub(super) fn bad_version(text: &str) -> ApiError {
-    ApiError::bad_request(format!(
-        "Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+    ApiError::unexpected(format!(
+        "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
     ))
-}
-
-fn bad_number(text: &str) -> ApiError {
-    ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
 }
 
 fn check_match(version: &str, matching: &str, token: &str, query: &crate::request::Query) -> Result<(), ApiError> {
@@ -301,10 +244,7 @@ fn check_match(version: &str, matching: &str, token: &str, query: &crate::reques
     let path = root.field("resourceVersionMatch");
     let mut errors = Vec::new();
     if query.find("sendInitialEvents").is_some() {
-        errors.push(FieldError::forbidden(
-            &root.field("sendInitialEvents"),
-            "sendInitialEvents is forbidden for list",
-        ));
+        errors.push(FieldError::forbidden(&root.field("sendInitialEvents"), "sendInitialEvents is forbidden for list"));
     }
     if !matching.is_empty() {
         if version.is_empty() {
@@ -314,17 +254,10 @@ fn check_match(version: &str, matching: &str, token: &str, query: &crate::reques
             ));
         }
         if !token.is_empty() {
-            errors.push(FieldError::forbidden(
-                &path,
-                "resourceVersionMatch is forbidden when continue is provided",
-            ));
+            errors.push(FieldError::forbidden(&path, "resourceVersionMatch is forbidden when continue is provided"));
         }
         if matching != "Exact" && matching != "NotOlderThan" {
-            errors.push(FieldError::not_supported(
-                &path,
-                &json!(matching),
-                &["Exact", "NotOlderThan", ""],
-            ));
+            errors.push(FieldError::not_supported(&path, &json!(matching), &["Exact", "NotOlderThan", ""]));
         }
         if matching == "Exact" && version == "0" {
             errors.push(FieldError::forbidden(
@@ -334,15 +267,9 @@ fn check_match(version: &str, matching: &str, token: &str, query: &crate::reques
         }
     }
     if !token.is_empty() && !version.is_empty() && version != "0" {
-        return Err(ApiError::bad_request(
-            "specifying resource version is not allowed when using continue",
-        ));
+        return Err(ApiError::bad_request("specifying resource version is not allowed when using continue"));
     }
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors))
-    }
+    if errors.is_empty() { Ok(()) } else { Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors)) }
 }
 
 fn write_token(start: &str, version: u64) -> String {
@@ -350,11 +277,7 @@ fn write_token(start: &str, version: u64) -> String {
 }
 
 fn write_token_at(start: &str, rv: i64) -> String {
-    let token = Token {
-        v: TOKEN_VERSION.to_owned(),
-        rv,
-        start: start.to_owned(),
-    };
+    let token = Token { v: TOKEN_VERSION.to_owned(), rv, start: start.to_owned() };
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).expect("a token is three plain fields"))
 }
 
@@ -363,10 +286,7 @@ fn read_token(text: &str) -> Result<Token, ApiError> {
     let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|e| bad(&e.to_string()))?;
     let token: Token = serde_json::from_slice(&bytes).map_err(|e| bad(&e.to_string()))?;
     if token.v != TOKEN_VERSION {
-        return Err(bad(&format!(
-            "server does not recognize this encoded version {:?}",
-            token.v
-        )));
+        return Err(bad(&format!("server does not recognize this encoded version {:?}", token.v)));
     }
     if token.rv == 0 || token.start.is_empty() || token.start.starts_with('/') || token.start.contains("..") {
         return Err(bad("incorrect encoded start resourceVersion or key"));

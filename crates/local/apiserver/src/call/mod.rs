@@ -64,13 +64,17 @@ impl Call {
             return Err(unknown_resource(&registry, &target));
         }
         let accepted = negotiate::accept(&incoming.accept, &[Shape::Table, Shape::Partial])?;
+        let query = Query::parse(&incoming.query);
+        if accepted.shape == Shape::Table {
+            crate::table::Include::check(&query)?;
+        }
         let warnings = resource.warning().map(str::to_owned).into_iter().collect();
         Ok(Self {
             api,
             registry,
             resource,
             target,
-            query: Query::parse(&incoming.query),
+            query,
             accepted,
             content_type: incoming.content_type,
             user_agent: incoming.user_agent,
@@ -147,25 +151,20 @@ impl Call {
 
     /// An answer that shows one object.
     fn show(&self, code: StatusCode, object: &Value) -> Answer {
-        Answer::object(
-            code,
-            &self.resource,
-            object,
-            self.accepted,
-            &self.query,
-            (self.api.clock)(),
-        )
+        Answer::object(code, &self.resource, object, self.accepted, &self.query, (self.api.clock)())
     }
 }
 
-/// What a path below no resource answers.
+/// What a path below no resource answers: plain text where no server owns the path, a `Status` where one does.
 fn unknown_resource(registry: &Registry, target: &Target) -> ApiError {
-    if target.subresource.is_empty() && registry.find(&target.group, &target.version, &target.plural).is_none() {
-        return if registry.versions(&target.group).is_empty() || !registry.serves(&target.group, &target.version) {
-            ApiError::no_such_path()
-        } else {
-            ApiError::no_such_resource()
-        };
+    match registry.find(&target.group, &target.version, &target.plural) {
+        // A subresource that a custom kind does not have looks like an object that is not there.
+        Some(resource) if resource.custom().is_some() && !target.subresource.is_empty() => {
+            ApiError::not_found(resource.about(&target.name))
+        }
+        Some(resource) if resource.custom().is_some() => ApiError::no_such_path(),
+        Some(_) => ApiError::no_such_resource(),
+        None if registry.is_builtin_group(&target.group) => ApiError::no_such_resource(),
+        None => ApiError::no_such_path(),
     }
-    ApiError::no_such_resource()
 }

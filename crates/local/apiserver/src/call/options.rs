@@ -25,12 +25,7 @@ pub(super) struct WriteOptions {
 
 impl WriteOptions {
     pub(super) fn of_controller(manager: &str) -> Self {
-        Self {
-            dry_run: false,
-            manager: manager.to_owned(),
-            field_validation: FieldValidation::Ignore,
-            force: false,
-        }
+        Self { dry_run: false, manager: manager.to_owned(), field_validation: FieldValidation::Ignore, force: false }
     }
 }
 
@@ -43,22 +38,13 @@ impl Call {
         let force = self.query.find("force").is_some();
         if kind == "PatchOptions" {
             if apply && manager.is_empty() {
-                errors.push(FieldError::required(
-                    &root.field("fieldManager"),
-                    "is required for apply patch",
-                ));
+                errors.push(FieldError::required(&root.field("fieldManager"), "is required for apply patch"));
             }
             if !apply && force {
-                errors.push(FieldError::forbidden(
-                    &root.field("force"),
-                    "may not be specified for non-apply patch",
-                ));
+                errors.push(FieldError::forbidden(&root.field("force"), "may not be specified for non-apply patch"));
             }
         }
-        errors.extend(portolan_ssa::validate_field_manager(
-            manager,
-            &root.field("fieldManager"),
-        ));
+        errors.extend(portolan_ssa::validate_field_manager(manager, &root.field("fieldManager")));
         let dry_run = self.dry_run(&mut errors);
         let field_validation = match self.query.get("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
@@ -66,11 +52,7 @@ impl Call {
             "Strict" => FieldValidation::Strict,
             other => {
                 let path = root.field("fieldValidation");
-                errors.push(FieldError::not_supported(
-                    &path,
-                    &json!(other),
-                    &["Ignore", "Strict", "Warn"],
-                ));
+                errors.push(FieldError::not_supported(&path, &json!(other), &["", "Ignore", "Strict", "Warn"]));
                 FieldValidation::Warn
             }
         };
@@ -78,16 +60,11 @@ impl Call {
             return Err(ApiError::invalid("meta.k8s.io", kind, "", &errors));
         }
         let manager = portolan_ssa::manager_or_user_agent(manager, &self.user_agent);
-        Ok(WriteOptions {
-            dry_run,
-            manager,
-            field_validation,
-            force: self.query.flag("force"),
-        })
+        Ok(WriteOptions { dry_run, manager, field_validation, force: self.query.flag("force") })
     }
 
     pub(super) fn dry_run(&self, errors: &mut Vec<FieldError>) -> bool {
-        let values: Vec<&str> = self.query.all("dryRun").filter(|v| !v.is_empty()).collect();
+        let values: Vec<&str> = self.query.all("dryRun").collect();
         let root = Path::root();
         let path = root.field("dryRun");
         for value in values.iter().filter(|v| **v != "All") {

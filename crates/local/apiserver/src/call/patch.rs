@@ -34,11 +34,7 @@ impl PatchKind {
             JSON_PATCH => Ok(Self::Json),
             MERGE_PATCH => Ok(Self::Merge),
             APPLY_PATCH => Ok(Self::Apply),
-            _ => Err(ApiError::unsupported_media_type(&[
-                JSON_PATCH,
-                MERGE_PATCH,
-                APPLY_PATCH,
-            ])),
+            _ => Err(ApiError::unsupported_patch()),
         }
     }
 }
@@ -61,9 +57,9 @@ impl Call {
         let intend = |live: &Value| {
             let (new, complaints) = self.edited(live, &edit, options.field_validation)?;
             *warnings.lock().expect("only assigned to") = complaints;
-            let mut new = new;
+            let mut new = self.own_update(live, new, &options, &self.target.subresource);
             self.resource.admit_update(&mut new, live);
-            Ok(self.own_update(live, new, &options, &self.target.subresource))
+            Ok(new)
         };
         let outcome = self.change(part, options.dry_run, Unversioned::Allowed, intend).await?;
         self.warnings.extend(warnings.into_inner().unwrap_or_default());
@@ -86,18 +82,14 @@ impl Call {
     fn edited(&self, live: &Value, edit: &Edit, validation: FieldValidation) -> Result<(Value, Vec<String>), ApiError> {
         let mut value = live.clone();
         match edit {
-            Edit::Json(patch) => json_patch::patch(&mut value, patch).map_err(|_| unapplicable())?,
+            Edit::Json(patch) => patch_json(&mut value, patch)?,
             Edit::Merge(patch) => json_patch::merge(&mut value, patch),
         }
         let value = self.reread(value)?;
         let patched = value.to_string();
-        let decoded = Decoded {
-            value,
-            duplicates: Vec::new(),
-        };
-        let (mut value, complaints) = self
-            .read_object(decoded, validation)
-            .map_err(|e| refused_patch(&patched, &e, &self.cannot_handle("")))?;
+        let decoded = Decoded { value, duplicates: Vec::new() };
+        let (mut value, complaints) =
+            self.read_object(decoded, validation).map_err(|e| refused_patch(&patched, &e, &self.cannot_handle("")))?;
         self.place(&mut value, true)?;
         Ok((value, complaints))
     }
@@ -119,7 +111,6 @@ impl Call {
                 "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal into Go value of type map[string]interface {}",
             ));
         }
-        let config = self.typed(config)?;
         let force = if options.force { Force::Yes } else { Force::No };
         let key = self.resource.key(&self.target.namespace, &self.target.name);
         if self.api.store.get(&key).is_none() {
@@ -170,14 +161,31 @@ impl Call {
             reset,
         };
         let merged = portolan_ssa::apply(live, config, &context, force).map_err(|e| apply_error(&e))?;
-        let decoded = Decoded {
-            value: merged,
-            duplicates: Vec::new(),
-        };
+        let decoded = Decoded { value: merged, duplicates: Vec::new() };
         let (mut value, _) = self.read_object(decoded, FieldValidation::Ignore)?;
         self.place(&mut value, true)?;
         Ok(value)
     }
+}
+
+/// JSON patch as the real server reads it: to replace a key that is not there is to add it.
+fn patch_json(value: &mut Value, patch: &json_patch::Patch) -> Result<(), ApiError> {
+    use json_patch::{AddOperation, PatchOperation};
+    for operation in &patch.0 {
+        let lenient = match operation {
+            PatchOperation::Replace(replace) => {
+                match replace.path.parent().map(|parent| value.pointer(parent.as_str())) {
+                    Some(Some(Value::Object(_))) => {
+                        PatchOperation::Add(AddOperation { path: replace.path.clone(), value: replace.value.clone() })
+                    }
+                    _ => operation.clone(),
+                }
+            }
+            _ => operation.clone(),
+        };
+        json_patch::patch(value, std::slice::from_ref(&lenient)).map_err(|_| unapplicable())?;
+    }
+    Ok(())
 }
 
 fn unapplicable() -> ApiError {

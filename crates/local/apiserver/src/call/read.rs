@@ -13,11 +13,8 @@ impl Call {
     pub(super) fn get(&self) -> Result<Answer, ApiError> {
         check_version(self.query.get("resourceVersion"), self.api.store.version())?;
         let key = self.resource.key(&self.target.namespace, &self.target.name);
-        let stored = self
-            .api
-            .store
-            .get(&key)
-            .ok_or_else(|| ApiError::not_found(self.resource.about(&self.target.name)))?;
+        let stored =
+            self.api.store.get(&key).ok_or_else(|| ApiError::not_found(self.resource.about(&self.target.name)))?;
         if self.accepted.shape == Shape::Object && self.accepted.format == Format::Json && !self.query.flag("pretty") {
             let mut text = Vec::with_capacity(stored.body.tail.len() + 128);
             api::write_shown(&mut text, &self.resource, &stored, Some(&self.resource.type_meta()));

@@ -31,9 +31,7 @@ impl Call {
 
     pub(super) async fn patch_scale(&mut self) -> Result<Answer, ApiError> {
         let options = self.write_options("PatchOptions", false)?;
-        let patch = decode::decode(&self.body, decode::BodyFormat::Json)
-            .map_err(ApiError::bad_request)?
-            .value;
+        let patch = decode::decode(&self.body, decode::BodyFormat::Json).map_err(ApiError::bad_request)?.value;
         let json = self.content_type.starts_with("application/json-patch+json");
         let edit = |mut scale: Value| {
             if json {
@@ -66,9 +64,7 @@ impl Call {
             object::set_meta(&mut new, "managedFields", Some(json!(owners)));
             Ok(new)
         };
-        let outcome = self
-            .change(Part::Main, options.dry_run, Unversioned::Allowed, intend)
-            .await?;
+        let outcome = self.change(Part::Main, options.dry_run, Unversioned::Allowed, intend).await?;
         let scale = self.scale_of(&outcome.into_object())?;
         Ok(Answer::value(StatusCode::OK, &scale, self.accepted))
     }
@@ -77,14 +73,9 @@ impl Call {
     fn scale_owners(&self, live: &Value, new: &Value, options: &WriteOptions, paths: &Scale) -> Vec<Value> {
         let path: Vec<&str> = paths.spec_replicas.split('.').filter(|p| !p.is_empty()).collect();
         let api_version = self.resource.api_version();
-        let replicas = portolan_ssa::scale::Replicas {
-            api_version: &api_version,
-            path: &path,
-        };
+        let replicas = portolan_ssa::scale::Replicas { api_version: &api_version, path: &path };
         let as_scale = |object: &Value| {
-            let number = object::at_path(object, &paths.spec_replicas)
-                .cloned()
-                .unwrap_or_default();
+            let number = object::at_path(object, &paths.spec_replicas).cloned().unwrap_or_default();
             json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": number},
                    "metadata": {"name": self.target.name, "uid": object["metadata"]["uid"],
                                 "managedFields": portolan_ssa::scale::to_scale(live, replicas)}})
@@ -99,20 +90,14 @@ impl Call {
             reset: portolan_ssa::reset::nothing(),
         };
         let written = portolan_ssa::update(&as_scale(live), as_scale(new), &context);
-        let owners = written["metadata"]["managedFields"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let owners = written["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
         portolan_ssa::scale::to_object(live, owners, replicas)
     }
 
     fn live(&self) -> Result<Value, ApiError> {
         let key = self.resource.key(&self.target.namespace, &self.target.name);
-        let stored = self
-            .api
-            .store
-            .get(&key)
-            .ok_or_else(|| ApiError::not_found(self.resource.about(&self.target.name)))?;
+        let stored =
+            self.api.store.get(&key).ok_or_else(|| ApiError::not_found(self.resource.about(&self.target.name)))?;
         Ok(self.api.object(&self.resource, &stored))
     }
 
@@ -130,11 +115,7 @@ impl Call {
             }
         }
         let mut status = json!({"replicas": number(&paths.status_replicas).unwrap_or(0)});
-        let selector = paths
-            .selector
-            .as_deref()
-            .and_then(|path| object::at_path(live, path))
-            .map(selector_text);
+        let selector = paths.selector.as_deref().and_then(|path| object::at_path(live, path)).map(selector_text);
         if let Some(selector) = selector.filter(|s| !s.is_empty()) {
             status["selector"] = json!(selector);
         }
@@ -164,11 +145,7 @@ fn check_scale(scale: &Value) -> Result<(), ApiError> {
     }
     let root = Path::root();
     let spec = root.field("spec");
-    let error = FieldError::invalid(
-        &spec.field("replicas"),
-        &json!(replicas),
-        "must be greater than or equal to 0",
-    );
+    let error = FieldError::invalid(&spec.field("replicas"), &json!(replicas), "must be greater than or equal to 0");
     Err(ApiError::invalid("autoscaling", "Scale", object::name(scale), &[error]))
 }
 
@@ -183,12 +160,8 @@ fn selector_text(selector: &Value) -> String {
     }
     for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
         let key = expression["key"].as_str().unwrap_or_default();
-        let values: Vec<&str> = expression["values"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let values: Vec<&str> =
+            expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         terms.push(match expression["operator"].as_str() {
             Some("In") => format!("{key} in ({})", values.join(",")),
             Some("NotIn") => format!("{key} notin ({})", values.join(",")),

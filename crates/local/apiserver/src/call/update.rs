@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use portolan_schema::{FieldError, Path};
 use portolan_ssa::{FieldSet, reset};
 use serde_json::{Value, json};
 
@@ -46,12 +47,13 @@ impl Call {
             return self.create_by_update(value, &options, part).await;
         }
         let intend = |live: &Value| {
-            let mut new = value.clone();
+            let mut new = self.own_update(live, value.clone(), &options, &self.target.subresource);
             self.resource.admit_update(&mut new, live);
-            Ok(self.own_update(live, new, &options, &self.target.subresource))
+            Ok(new)
         };
-        let outcome = self.change(part, options.dry_run, Unversioned::ByKind, intend).await?;
-        Ok(self.show(StatusCode::OK, &outcome.into_object()))
+        let outcome = self.change(part, options.dry_run, Unversioned::ByKind, intend).await?.into_object();
+        self.warnings.extend(self.resource.warnings(&outcome));
+        Ok(self.show(StatusCode::OK, &outcome))
     }
 
     /// A PUT where nothing is: some kinds take it as a creation.
@@ -64,9 +66,8 @@ impl Call {
             return Err(ApiError::modified(self.resource.about(name)));
         }
         self.check_namespace(name)?;
-        let mut value = value;
+        let mut value = self.own_update(&Value::Null, value, options, "");
         self.resource.admit_create(&mut value);
-        let value = self.own_update(&Value::Null, value, options, "");
         let created = self.insert(value, options.dry_run).await?;
         Ok(self.show(StatusCode::CREATED, &created))
     }
@@ -101,11 +102,7 @@ impl Call {
         };
         let intend = |live: &Value| {
             let mut new = live.clone();
-            if edit(&mut new) {
-                Ok(self.own_update(live, new, &options, subresource))
-            } else {
-                Ok(live.clone())
-            }
+            if edit(&mut new) { Ok(self.own_update(live, new, &options, subresource)) } else { Ok(live.clone()) }
         };
         self.change(part, false, Unversioned::Allowed, intend).await
     }
@@ -118,12 +115,7 @@ impl Call {
         unversioned: Unversioned,
         intend: impl Fn(&Value) -> Result<Value, ApiError>,
     ) -> Result<Outcome, ApiError> {
-        let change = Changing {
-            call: self,
-            part,
-            dry_run,
-            unversioned,
-        };
+        let change = Changing { call: self, part, dry_run, unversioned };
         change.run(&self.target.namespace, &self.target.name, intend).await
     }
 }
@@ -164,11 +156,7 @@ impl Changing<'_> {
                 return Ok(Outcome::Kept(live));
             }
             if self.dry_run {
-                return Ok(if removed {
-                    Outcome::Removed(new)
-                } else {
-                    Outcome::Kept(new)
-                });
+                return Ok(if removed { Outcome::Removed(new) } else { Outcome::Kept(new) });
             }
             match self.write(&current, new, removed).await {
                 Ok(outcome) => return Ok(outcome),
@@ -186,31 +174,29 @@ impl Changing<'_> {
         let name = object::name(live);
         let version = object::meta_text(&new, "resourceVersion");
         if version.is_empty() {
-            if self.unversioned == Unversioned::Allowed || resource.unconditional_update() {
-                let version = live["metadata"]["resourceVersion"].clone();
-                object::set_meta(&mut new, "resourceVersion", Some(version));
+            if self.unversioned != Unversioned::Allowed && !resource.unconditional_update() {
+                return Err(unversioned(resource, name));
             }
+            let version = live["metadata"]["resourceVersion"].clone();
+            object::set_meta(&mut new, "resourceVersion", Some(version));
+        } else if version.parse::<u64>().is_err() {
+            return Err(ApiError::unexpected(format!("strconv.ParseUint: parsing {version:?}: invalid syntax")));
         } else if version != object::meta_text(live, "resourceVersion") {
             return Err(ApiError::modified(resource.about(name)));
         }
-        check_uid(resource, &new, live)?;
-        for field in [
-            "uid",
-            "creationTimestamp",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "selfLink",
-        ] {
+        if self.unversioned == Unversioned::ByKind {
+            check_uid(resource, &new, live)?;
+        }
+        if object::meta_text(&new, "uid").is_empty() {
+            object::set_meta(&mut new, "uid", live["metadata"].get("uid").cloned());
+        }
+        for field in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             let value = live["metadata"].get(field).cloned();
             object::set_meta(&mut new, field, value);
         }
         resource.prepare_update(&mut new, live, self.part);
         let errors = resource.validate_update(&new, live, self.part);
-        if errors.is_empty() {
-            Ok(new)
-        } else {
-            Err(ApiError::invalid(&resource.group, &resource.kind, name, &errors))
-        }
+        if errors.is_empty() { Ok(new) } else { Err(ApiError::invalid(&resource.group, &resource.kind, name, &errors)) }
     }
 
     async fn write(&self, current: &Arc<Stored>, new: Value, removed: bool) -> Result<Outcome, WriteError> {
@@ -218,21 +204,21 @@ impl Changing<'_> {
         let (key, expect) = (current.key.clone(), Expect::Version(current.version));
         if removed {
             // Watchers see the last state that was stored; the client sees the one that it asked for.
-            self.call
-                .api
-                .store
-                .write(Write {
-                    key,
-                    expect,
-                    change: Change::Delete,
-                })
-                .await?;
+            self.call.api.store.write(Write { key, expect, change: Change::Delete }).await?;
             return Ok(Outcome::Removed(new));
         }
         let change = Change::Put(encode::body_of(resource.store_form(new)));
         let stored = self.call.api.store.write(Write { key, expect, change }).await?;
         Ok(Outcome::Kept(self.call.api.object(resource, &stored)))
     }
+}
+
+/// A replacement must say what it replaces.
+fn unversioned(resource: &Resource, name: &str) -> ApiError {
+    let root = Path::root();
+    let metadata = root.field("metadata");
+    let error = FieldError::invalid(&metadata.field("resourceVersion"), &json!(0), "must be specified for an update");
+    ApiError::invalid(&resource.group, &resource.kind, name, &[error])
 }
 
 fn check_uid(resource: &Resource, new: &Value, live: &Value) -> Result<(), ApiError> {

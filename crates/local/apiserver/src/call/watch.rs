@@ -40,23 +40,15 @@ impl Call {
         let slot = Slot::take(&self.api)?;
         let start = self.start(&selection)?;
         let bookmarks = self.query.flag("allowWatchBookmarks");
-        let timeout = match self.query.get("timeoutSeconds").parse::<u64>() {
-            Ok(seconds) if seconds > 0 => Duration::from_secs(seconds),
+        let timeout = match self.query.number("timeoutSeconds")?.map(u64::try_from) {
+            Some(Ok(seconds)) if seconds > 0 => Duration::from_secs(seconds),
             _ => DEFAULT_TIMEOUT,
         };
         let watch = match start {
-            Ok(start) => self
-                .api
-                .store
-                .watch(&self.resource.collection, start.from)
-                .map(|watch| (start, watch)),
+            Ok(start) => self.api.store.watch(&self.resource.collection, start.from).map(|watch| (start, watch)),
             Err(compacted) => Err(compacted),
         };
-        let view = View {
-            call: self.view(),
-            selection,
-            headed: false,
-        };
+        let view = View { call: self.view(), selection, headed: false };
         let mut stream = Stream {
             view,
             watch: None,
@@ -84,47 +76,23 @@ impl Call {
 
     fn start(&self, selection: &Selection) -> Result<Result<Start, Compacted>, ApiError> {
         let text = self.query.get("resourceVersion");
-        let version: u64 = if text.is_empty() {
-            0
-        } else {
-            text.parse().map_err(|_| bad_version(text))?
-        };
-        let asked = self
-            .query
-            .find("sendInitialEvents")
-            .map(|_| self.query.flag("sendInitialEvents"));
+        let version: u64 = if text.is_empty() { 0 } else { text.parse().map_err(|_| bad_version(text))? };
+        let asked = self.query.find("sendInitialEvents").map(|_| self.query.flag("sendInitialEvents"));
         let wants_initial = asked.unwrap_or(version == 0);
         if !wants_initial {
-            let from = if version == 0 {
-                self.api.store.version()
-            } else {
-                version
-            };
-            return Ok(Ok(Start {
-                from,
-                initial: Vec::new(),
-                closing_bookmark: false,
-            }));
+            let from = if version == 0 { self.api.store.version() } else { version };
+            return Ok(Ok(Start { from, initial: Vec::new(), closing_bookmark: false }));
         }
         if version > self.api.store.version() {
             return Err(ApiError::too_large_version(version, self.api.store.version()));
         }
-        let range = Range {
-            collection: &self.resource.collection,
-            prefix: &selection.prefix,
-            after: "",
-            at: None,
-        };
+        let range = Range { collection: &self.resource.collection, prefix: &selection.prefix, after: "", at: None };
         let Ok(listing) = self.api.store.list(&range) else {
             return Err(ApiError::internal("the present is gone"));
         };
         let matches = |s: &Arc<Stored>| self.selects(selection, s);
         let initial = listing.objects.into_iter().filter(matches).collect();
-        Ok(Ok(Start {
-            from: listing.version,
-            initial,
-            closing_bookmark: asked == Some(true),
-        }))
+        Ok(Ok(Start { from: listing.version, initial, closing_bookmark: asked == Some(true) }))
     }
 
     fn selects(&self, selection: &Selection, stored: &Stored) -> bool {
@@ -135,10 +103,7 @@ impl Call {
 
     fn check_watch_options(&self) -> Result<(), ApiError> {
         let root = Path::root();
-        let (matching, initial) = (
-            self.query.get("resourceVersionMatch"),
-            self.query.find("sendInitialEvents"),
-        );
+        let (matching, initial) = (self.query.get("resourceVersionMatch"), self.query.find("sendInitialEvents"));
         let path = root.field("resourceVersionMatch");
         let mut errors = Vec::new();
         if initial.is_some() && matching.is_empty() {
@@ -153,16 +118,9 @@ impl Call {
             errors.push(FieldError::not_supported(&path, &json!(matching), &["NotOlderThan"]));
         }
         if !self.query.get("continue").is_empty() {
-            errors.push(FieldError::forbidden(
-                &root.field("continue"),
-                "continue is forbidden for watch",
-            ));
+            errors.push(FieldError::forbidden(&root.field("continue"), "continue is forbidden for watch"));
         }
-        if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors))
-        }
+        if errors.is_empty() { Ok(()) } else { Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors)) }
     }
 }
 
@@ -176,9 +134,7 @@ impl Slot {
         if open < api.limits.watches {
             Ok(slot)
         } else {
-            Err(ApiError::too_many_requests(
-                "too many watches are open, please try again later",
-            ))
+            Err(ApiError::too_many_requests("too many watches are open, please try again later"))
         }
     }
 }
@@ -200,10 +156,7 @@ struct View {
 impl View {
     /// What a client that selects sees of an event.
     fn seen(&mut self, event: &Event, out: &mut Vec<u8>) {
-        let was = event
-            .previous
-            .as_ref()
-            .is_some_and(|p| self.call.selects(&self.selection, p));
+        let was = event.previous.as_ref().is_some_and(|p| self.call.selects(&self.selection, p));
         let is = event.kind != EventKind::Deleted && self.call.selects(&self.selection, &event.object);
         match (was, is) {
             (false, false) => {}
@@ -212,10 +165,7 @@ impl View {
             (true, false) => {
                 // The last state that the client knew, in the version in which it went.
                 let last = event.previous.as_ref().unwrap_or(&event.object);
-                let gone = Stored {
-                    version: event.version(),
-                    ..Stored::clone(last)
-                };
+                let gone = Stored { version: event.version(), ..Stored::clone(last) };
                 self.line("DELETED", &gone, out);
             }
         }
@@ -241,13 +191,7 @@ impl View {
         let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
         let include = Include::of(&self.call.query);
         let now = (self.call.api.clock)();
-        let mut shown = table::table(
-            &self.call.resource,
-            std::slice::from_ref(object),
-            metadata,
-            include,
-            now,
-        );
+        let mut shown = table::table(&self.call.resource, std::slice::from_ref(object), metadata, include, now);
         if self.headed {
             shown["columnDefinitions"] = Value::Null;
         }
@@ -260,7 +204,7 @@ impl View {
     }
 
     fn bookmark(&self, version: u64, initial_end: bool) -> Bytes {
-        let mut metadata = json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
+        let mut metadata = json!({"resourceVersion": version.to_string()});
         if initial_end {
             metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});
         }
@@ -317,14 +261,9 @@ impl Stream {
     }
 
     fn expire(&mut self, compacted: Compacted, asked: &str) {
-        let asked = if asked.is_empty() {
-            self.position.to_string()
-        } else {
-            asked.to_owned()
-        };
+        let asked = if asked.is_empty() { self.position.to_string() } else { asked.to_owned() };
         let error = ApiError::expired(format!("too old resource version: {asked} ({})", compacted.oldest));
-        self.pending
-            .push_back(json_line(&json!({"type": "ERROR", "object": error.status()})));
+        self.pending.push_back(json_line(&json!({"type": "ERROR", "object": error.status()})));
         self.ended = true;
     }
 

@@ -22,18 +22,11 @@ const MANAGER: &str = "kube-apiserver";
 
 /// Follows CRDs and, while one goes, its objects.
 pub(crate) async fn run(api: Arc<Api>, mut events: UnboundedReceiver<Arc<Event>>) {
-    let Some(definitions) = api
-        .registry()
-        .find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-        .cloned()
+    let Some(definitions) = api.registry().find("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned()
     else {
         return;
     };
-    let mut controller = Controller {
-        api,
-        definitions,
-        going: BTreeMap::new(),
-    };
+    let mut controller = Controller { api, definitions, going: BTreeMap::new() };
     while let Some(event) = events.recv().await {
         controller.see(&event).await;
     }
@@ -141,11 +134,7 @@ impl Controller {
         let definition_call = call(&self.api, &self.definitions, "", name);
         let set_terminating = |live: &mut Value| {
             let before = live.clone();
-            let words = (
-                "True",
-                "InstanceDeletionInProgress",
-                "CustomResource deletion is in progress",
-            );
+            let words = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress");
             set_condition(live, "Terminating", words, &now);
             *live != before
         };
@@ -154,12 +143,7 @@ impl Controller {
             return Ok(());
         };
         self.going.insert(resource.collection.clone(), name.to_owned());
-        let range = Range {
-            collection: &resource.collection,
-            prefix: "",
-            after: "",
-            at: None,
-        };
+        let range = Range { collection: &resource.collection, prefix: "", after: "", at: None };
         let objects = self.api.store.list(&range).map(|l| l.objects).unwrap_or_default();
         for stored in &objects {
             let call = call(&self.api, &resource, stored.key.namespace(), stored.key.name());
@@ -174,16 +158,19 @@ impl Controller {
         let finish = |live: &mut Value| {
             let words = ("False", "InstanceDeletionCompleted", "removed all instances");
             set_condition(live, "Terminating", words, &now);
-            let rest = object::finalizers(live)
-                .filter(|f| *f != CLEANUP_FINALIZER)
-                .map(str::to_owned)
-                .collect();
+            let rest = object::finalizers(live).filter(|f| *f != CLEANUP_FINALIZER).map(str::to_owned).collect();
             object::set_finalizers(live, rest);
             true
         };
         edit(&definition_call, Part::Main, MANAGER, finish).await?;
         Ok(())
     }
+}
+
+/// What a CRD says from the request to delete it on.
+pub(crate) fn mark_pending(definition: &mut Value, now: &str) {
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    set_condition(definition, "Terminating", ("True", "InstanceDeletionPending", message), now);
 }
 
 fn serve(api: &Api, definition: &Value) {
@@ -194,12 +181,7 @@ fn serve(api: &Api, definition: &Value) {
 }
 
 fn all(api: &Api, definitions: &Resource) -> Vec<Value> {
-    let range = Range {
-        collection: &definitions.collection,
-        prefix: "",
-        after: "",
-        at: None,
-    };
+    let range = Range { collection: &definitions.collection, prefix: "", after: "", at: None };
     let listing = api.store.list(&range).map(|l| l.objects).unwrap_or_default();
     listing.iter().map(|stored| api.object(definitions, stored)).collect()
 }
@@ -223,12 +205,7 @@ fn accept_names(definition: &Value, others: &[Value]) -> (Value, Option<(&'stati
             None => {}
         }
     }
-    let short: Vec<&str> = names["shortNames"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let short: Vec<&str> = names["shortNames"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     match short.iter().find(|name| taken.resources.iter().any(|t| t == *name)) {
         Some(name) => note("ShortNamesConflict", name),
         None => set_or_remove(&mut accepted, "shortNames", names.get("shortNames")),
@@ -260,10 +237,7 @@ struct Taken {
 
 impl Taken {
     fn of(definition: &Value, others: &[Value]) -> Self {
-        let mut taken = Self {
-            resources: Vec::new(),
-            kinds: Vec::new(),
-        };
+        let mut taken = Self { resources: Vec::new(), kinds: Vec::new() };
         let same_group = |other: &&Value| {
             other["spec"]["group"] == definition["spec"]["group"] && object::name(other) != object::name(definition)
         };
@@ -273,9 +247,7 @@ impl Taken {
             taken.resources.extend(texts("plural"));
             taken.resources.extend(texts("singular"));
             let short = names["shortNames"].as_array().into_iter().flatten();
-            taken
-                .resources
-                .extend(short.filter_map(Value::as_str).map(str::to_owned));
+            taken.resources.extend(short.filter_map(Value::as_str).map(str::to_owned));
             taken.kinds.extend(texts("kind"));
             taken.kinds.extend(texts("listKind"));
         }
@@ -285,10 +257,7 @@ impl Taken {
 
 fn is_true(definition: &Value, condition: &str) -> bool {
     let conditions = definition["status"]["conditions"].as_array();
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|c| c["type"] == condition && c["status"] == "True")
+    conditions.into_iter().flatten().any(|c| c["type"] == condition && c["status"] == "True")
 }
 
 /// Sets a condition; its time moves only when its status does.

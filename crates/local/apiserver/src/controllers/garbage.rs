@@ -23,10 +23,7 @@ const MANAGER: &str = "kube-controller-manager";
 
 /// Follows everything.
 pub(crate) async fn run(api: Arc<Api>, mut events: UnboundedReceiver<Arc<Event>>) {
-    let mut collector = Collector {
-        api,
-        dependents: HashMap::new(),
-    };
+    let mut collector = Collector { api, dependents: HashMap::new() };
     collector.resume().await;
     while let Some(event) = events.recv().await {
         collector.see(&event).await;
@@ -64,12 +61,7 @@ impl Collector {
     async fn resume(&mut self) {
         let mut keys = Vec::new();
         for resource in self.api.registry().collections() {
-            let range = Range {
-                collection: &resource.collection,
-                prefix: "",
-                after: "",
-                at: None,
-            };
+            let range = Range { collection: &resource.collection, prefix: "", after: "", at: None };
             for stored in self.api.store.list(&range).map(|l| l.objects).unwrap_or_default() {
                 if mentions(&stored.body.tail, "ownerReferences") || mentions(&stored.body.tail, "deletionTimestamp") {
                     self.remember(&stored);
@@ -120,10 +112,7 @@ impl Collector {
         if !mentions(&stored.body.tail, "ownerReferences") {
             return Vec::new();
         }
-        references(&self.value(stored))
-            .filter_map(|r| r["uid"].as_str())
-            .map(str::to_owned)
-            .collect()
+        references(&self.value(stored)).filter_map(|r| r["uid"].as_str()).map(str::to_owned).collect()
     }
 
     /// An owner went: its dependents have lost it, and an owner of its own may have waited for it.
@@ -133,11 +122,7 @@ impl Collector {
         }
         for reference in references(gone) {
             if let Some((resource, key)) = self.owner_key(gone, reference) {
-                let waits = self
-                    .api
-                    .store
-                    .get(&key)
-                    .is_some_and(|s| mentions(&s.body.tail, FOREGROUND));
+                let waits = self.api.store.get(&key).is_some_and(|s| mentions(&s.body.tail, FOREGROUND));
                 if waits {
                     self.report(self.go_foreground(&resource, &key).await, &key);
                 }
@@ -183,10 +168,7 @@ impl Collector {
         if with(Standing::Unknown).next().is_some() {
             return Ok(());
         }
-        let lost: Vec<String> = with(Standing::Absent)
-            .chain(with(Standing::Waiting))
-            .map(|o| o.uid.clone())
-            .collect();
+        let lost: Vec<String> = with(Standing::Absent).chain(with(Standing::Waiting)).map(|o| o.uid.clone()).collect();
         if lost.is_empty() {
             return Ok(());
         }
@@ -205,17 +187,9 @@ impl Collector {
         } else {
             own_policy(dependent)
         };
-        let options = DeleteOptions {
-            uid: Some(uid.to_owned()),
-            propagation: Some(propagation),
-            ..DeleteOptions::default()
-        };
-        let call = call(
-            &self.api,
-            resource,
-            object::namespace(dependent),
-            object::name(dependent),
-        );
+        let options =
+            DeleteOptions { uid: Some(uid.to_owned()), propagation: Some(propagation), ..DeleteOptions::default() };
+        let call = call(&self.api, resource, object::namespace(dependent), object::name(dependent));
         match call.delete_object(object::name(dependent), &options).await {
             Err(error) if error.reason != "NotFound" && error.reason != "Conflict" => Err(error),
             _ => Ok(()),
@@ -251,11 +225,7 @@ impl Collector {
             return Standing::Absent;
         }
         let foreground = object::finalizers(&owner).any(|f| f == FOREGROUND);
-        if object::is_deleting(&owner) && foreground {
-            Standing::Waiting
-        } else {
-            Standing::Solid
-        }
+        if object::is_deleting(&owner) && foreground { Standing::Waiting } else { Standing::Solid }
     }
 
     fn owner_key(&self, dependent: &Value, reference: &Value) -> Option<(Arc<Resource>, Key)> {
@@ -267,12 +237,7 @@ impl Collector {
 
     /// Takes owners off a dependent.
     async fn release(&self, resource: &Arc<Resource>, dependent: &Value, lost: &[String]) -> Result<(), ApiError> {
-        let call = call(
-            &self.api,
-            resource,
-            object::namespace(dependent),
-            object::name(dependent),
-        );
+        let call = call(&self.api, resource, object::namespace(dependent), object::name(dependent));
         let drop_lost = |live: &mut Value| {
             let Some(list) = live["metadata"]["ownerReferences"].as_array_mut() else {
                 return false;
@@ -295,12 +260,7 @@ impl Collector {
         if !circular {
             return Ok(());
         }
-        let call = call(
-            &self.api,
-            resource,
-            object::namespace(dependent),
-            object::name(dependent),
-        );
+        let call = call(&self.api, resource, object::namespace(dependent), object::name(dependent));
         let clear = |live: &mut Value| {
             let list = live["metadata"]["ownerReferences"].as_array_mut();
             for reference in list.into_iter().flatten() {
@@ -347,20 +307,13 @@ impl Collector {
             let blocks = |r: &Value| r["uid"] == json!(uid) && r["blockOwnerDeletion"] == json!(true);
             blocked |= references(&dependent).any(blocks);
         }
-        if blocked {
-            Ok(())
-        } else {
-            self.drop_finalizer(resource, &owner, FOREGROUND).await
-        }
+        if blocked { Ok(()) } else { self.drop_finalizer(resource, &owner, FOREGROUND).await }
     }
 
     async fn drop_finalizer(&self, resource: &Arc<Resource>, owner: &Value, name: &str) -> Result<(), ApiError> {
         let call = call(&self.api, resource, object::namespace(owner), object::name(owner));
         let drop = |live: &mut Value| {
-            let rest: Vec<String> = object::finalizers(live)
-                .filter(|f| *f != name)
-                .map(str::to_owned)
-                .collect();
+            let rest: Vec<String> = object::finalizers(live).filter(|f| *f != name).map(str::to_owned).collect();
             object::set_finalizers(live, rest);
             true
         };
@@ -373,10 +326,7 @@ impl Collector {
     }
 
     fn value(&self, stored: &Stored) -> Value {
-        let type_meta = crate::encode::TypeMeta {
-            kind: String::new(),
-            api_version: String::new(),
-        };
+        let type_meta = crate::encode::TypeMeta { kind: String::new(), api_version: String::new() };
         crate::encode::object_of(stored, &type_meta)
     }
 }

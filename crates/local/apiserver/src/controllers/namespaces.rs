@@ -23,11 +23,7 @@ pub(crate) async fn run(api: Arc<Api>, mut events: UnboundedReceiver<Arc<Event>>
     let Some(namespaces) = api.registry().find("", "v1", "namespaces").cloned() else {
         return;
     };
-    let mut controller = Controller {
-        api,
-        namespaces,
-        going: BTreeSet::new(),
-    };
+    let mut controller = Controller { api, namespaces, going: BTreeSet::new() };
     controller.resume().await;
     while let Some(event) = events.recv().await {
         controller.see(&event).await;
@@ -43,12 +39,7 @@ struct Controller {
 impl Controller {
     /// Goes on with what was going when the server stopped.
     async fn resume(&mut self) {
-        let range = Range {
-            collection: &self.namespaces.collection,
-            prefix: "",
-            after: "",
-            at: None,
-        };
+        let range = Range { collection: &self.namespaces.collection, prefix: "", after: "", at: None };
         let all = self.api.store.list(&range).map(|l| l.objects).unwrap_or_default();
         for stored in all {
             self.reconcile(stored.key.name()).await;
@@ -74,9 +65,7 @@ impl Controller {
             return;
         };
         let namespace = self.api.object(&self.namespaces, &stored);
-        let ours = namespace["spec"]["finalizers"]
-            .as_array()
-            .is_some_and(|f| f.iter().any(|f| f == FINALIZER));
+        let ours = namespace["spec"]["finalizers"].as_array().is_some_and(|f| f.iter().any(|f| f == FINALIZER));
         if !object::is_deleting(&namespace) || !ours {
             return;
         }
@@ -115,18 +104,10 @@ impl Controller {
     async fn delete_all(&self, resource: &Arc<Resource>, namespace: &str) -> Result<Vec<Arc<Stored>>, ApiError> {
         let prefix = format!("{namespace}/");
         let list = || {
-            let range = Range {
-                collection: &resource.collection,
-                prefix: &prefix,
-                after: "",
-                at: None,
-            };
+            let range = Range { collection: &resource.collection, prefix: &prefix, after: "", at: None };
             self.api.store.list(&range).map(|l| l.objects).unwrap_or_default()
         };
-        let options = DeleteOptions {
-            propagation: Some(Propagation::Background),
-            ..DeleteOptions::default()
-        };
+        let options = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
         for stored in list() {
             let call = call(&self.api, resource, namespace, stored.key.name());
             match call.delete_object(stored.key.name(), &options).await {
@@ -154,10 +135,8 @@ impl Controller {
                 }
             }
         }
-        let waiting: Vec<String> = finalizers
-            .iter()
-            .map(|(name, count)| format!("{name} in {count} resource instances"))
-            .collect();
+        let waiting: Vec<String> =
+            finalizers.iter().map(|(name, count)| format!("{name} in {count} resource instances")).collect();
         let mut conditions = vec![
             condition(
                 "NamespaceDeletionDiscoveryFailure",
@@ -196,10 +175,7 @@ impl Controller {
                 "NamespaceFinalizersRemaining",
                 "True",
                 "SomeFinalizersRemain",
-                format!(
-                    "Some content in the namespace has finalizers remaining: {}",
-                    waiting.join(", ")
-                ),
+                format!("Some content in the namespace has finalizers remaining: {}", waiting.join(", ")),
             )
         });
         conditions
@@ -212,9 +188,7 @@ fn merge_conditions(live: &mut Value, conditions: &[Value]) -> bool {
     let merged: Vec<Value> = conditions
         .iter()
         .map(|next| {
-            let before = old
-                .iter()
-                .find(|c| c["type"] == next["type"] && c["status"] == next["status"]);
+            let before = old.iter().find(|c| c["type"] == next["type"] && c["status"] == next["status"]);
             let mut next = next.clone();
             if let Some(before) = before {
                 next["lastTransitionTime"] = before["lastTransitionTime"].clone();

@@ -7,16 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Resource, Source, collection};
 
-const VERBS: [&str; 8] = [
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "create",
-    "update",
-    "watch",
-];
+const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 /// What a CRD says about one of its versions.
 #[derive(Debug)]
@@ -90,11 +81,7 @@ pub(crate) fn resources(definition: &Value) -> Result<Vec<Arc<Resource>>, Schema
 fn resource(definition: &Value, version: &Value, verbatim: bool) -> Result<Resource, SchemaError> {
     let spec = &definition["spec"];
     let accepted = &definition["status"]["acceptedNames"];
-    let names = if accepted["plural"].as_str().is_some_and(|p| !p.is_empty()) {
-        accepted
-    } else {
-        &spec["names"]
-    };
+    let names = if accepted["plural"].as_str().is_some_and(|p| !p.is_empty()) { accepted } else { &spec["names"] };
     let (group, plural) = (text(spec, "group"), text(names, "plural"));
     let kind = text(names, "kind");
     let name = text(version, "name");
@@ -121,10 +108,7 @@ fn resource(definition: &Value, version: &Value, verbatim: bool) -> Result<Resou
 }
 
 fn custom(version: &Value, group: &str, kind: &str, verbatim: bool) -> Result<Custom, SchemaError> {
-    let structural = version["schema"]
-        .get("openAPIV3Schema")
-        .cloned()
-        .unwrap_or_else(|| json!({"type": "object"}));
+    let structural = version["schema"].get("openAPIV3Schema").cloned().unwrap_or_else(|| json!({"type": "object"}));
     let subresources = &version["subresources"];
     let scale = subresources.get("scale").filter(|s| s.is_object()).map(|scale| Scale {
         spec_replicas: text(scale, "specReplicasPath"),
@@ -173,10 +157,7 @@ fn columns(version: &Value) -> Vec<Column> {
         format: text(column, "format"),
         description: match text(column, "description") {
             empty if empty.is_empty() => {
-                format!(
-                    "Custom resource definition column (in JSONPath format): {}",
-                    text(column, "jsonPath")
-                )
+                format!("Custom resource definition column (in JSONPath format): {}", text(column, "jsonPath"))
             }
             given => given,
         },
@@ -232,11 +213,7 @@ fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
 }
 
 fn texts(value: &Value, field: &str) -> Vec<String> {
-    list(value, field)
-        .iter()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect()
+    list(value, field).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Orders versions as Kubernetes prefers them: `v2` > `v1` > `v1beta2` > `v1beta1` > `v1alpha1` > anything else.
@@ -277,9 +254,6 @@ mod tests {
 
         versions.sort_by(|a, b| compare_versions(b, a));
 
-        assert_eq!(
-            versions,
-            ["v10", "v2", "v1", "v11beta2", "v1beta2", "v1alpha1", "foo1", "foo10"]
-        );
+        assert_eq!(versions, ["v10", "v2", "v1", "v11beta2", "v1beta2", "v1alpha1", "foo1", "foo10"]);
     }
 }

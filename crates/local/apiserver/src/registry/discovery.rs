@@ -16,12 +16,7 @@ impl Registry {
 
     /// `/apis`.
     pub(crate) fn group_list(&self) -> Value {
-        let groups: Vec<Value> = self
-            .groups()
-            .iter()
-            .filter(|g| !g.is_empty())
-            .map(|g| self.group_object(g))
-            .collect();
+        let groups: Vec<Value> = self.groups().iter().filter(|g| !g.is_empty()).map(|g| self.group_object(g)).collect();
         json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
     }
 
@@ -80,11 +75,7 @@ impl Registry {
                 json!({"version": version, "freshness": "Current", "resources": resources})
             })
             .collect();
-        let metadata = if group.is_empty() {
-            json!({})
-        } else {
-            json!({"name": group})
-        };
+        let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
         json!({"metadata": metadata, "versions": versions})
     }
 
@@ -101,22 +92,15 @@ impl Registry {
 
     /// A group's versions, the preferred one first.
     pub(crate) fn versions(&self, group: &str) -> Vec<&str> {
-        let mut versions: Vec<&str> = self
-            .all()
-            .filter(|r| r.group == group)
-            .map(|r| r.version.as_str())
-            .collect();
+        let mut versions: Vec<&str> = self.all().filter(|r| r.group == group).map(|r| r.version.as_str()).collect();
         versions.sort_by(|a, b| compare_versions(b, a));
         versions.dedup();
         versions
     }
 
     pub(crate) fn of<'a>(&'a self, group: &'a str, version: &'a str) -> impl Iterator<Item = &'a Resource> {
-        let mut resources: Vec<&Resource> = self
-            .all()
-            .filter(|r| r.group == group && r.version == version)
-            .map(AsRef::as_ref)
-            .collect();
+        let mut resources: Vec<&Resource> =
+            self.all().filter(|r| r.group == group && r.version == version).map(AsRef::as_ref).collect();
         resources.sort_by(|a, b| a.plural.cmp(&b.plural));
         resources.into_iter()
     }
@@ -134,13 +118,7 @@ struct Sub {
 fn subresources(resource: &Resource) -> Vec<Sub> {
     let mut subs: Vec<Sub> = Vec::new();
     let mut add = |name: &str, group, version, kind: &str, verbs| {
-        subs.push(Sub {
-            name: name.to_owned(),
-            group,
-            version,
-            kind: kind.to_owned(),
-            verbs,
-        });
+        subs.push(Sub { name: name.to_owned(), group, version, kind: kind.to_owned(), verbs });
     };
     if let Some(kind) = resource.builtin_kind() {
         for name in kind.subresources {

@@ -67,10 +67,7 @@ impl Resource {
     }
 
     pub(crate) fn type_meta(&self) -> TypeMeta {
-        TypeMeta {
-            kind: self.kind.clone(),
-            api_version: self.api_version(),
-        }
+        TypeMeta { kind: self.kind.clone(), api_version: self.api_version() }
     }
 
     pub(crate) fn key(&self, namespace: &str, name: &str) -> Key {
@@ -78,11 +75,7 @@ impl Resource {
     }
 
     pub(crate) fn about<'a>(&'a self, name: &'a str) -> About<'a> {
-        About {
-            group: &self.group,
-            plural: &self.plural,
-            name,
-        }
+        About { group: &self.group, plural: &self.plural, name }
     }
 
     /// The schema by which unknown fields, defaults and owners are found.
@@ -170,20 +163,12 @@ impl Resource {
 
 /// `apps/v1`, or `v1` in the core group.
 pub(crate) fn api_version(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        version.to_owned()
-    } else {
-        format!("{group}/{version}")
-    }
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
 /// `deployments.apps`, or `configmaps` in the core group.
 pub(crate) fn collection(plural: &str, group: &str) -> String {
-    if group.is_empty() {
-        plural.to_owned()
-    } else {
-        format!("{plural}.{group}")
-    }
+    if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
 }
 
 /// Everything served at one time. A change of CRDs makes a new one.
@@ -199,11 +184,7 @@ impl Registry {
     /// The built-in kinds.
     pub(crate) fn new() -> Self {
         let builtin = KINDS.iter().map(|kind| Arc::new(Resource::builtin(kind))).collect();
-        let mut registry = Self {
-            builtin: Arc::new(builtin),
-            custom: BTreeMap::new(),
-            lookup: BTreeMap::new(),
-        };
+        let mut registry = Self { builtin: Arc::new(builtin), custom: BTreeMap::new(), lookup: BTreeMap::new() };
         registry.index();
         registry
     }
@@ -227,8 +208,12 @@ impl Registry {
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
-        self.lookup
-            .get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+        self.lookup.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+    }
+
+    /// Whether a group has built-in kinds.
+    pub(crate) fn is_builtin_group(&self, group: &str) -> bool {
+        self.builtin.iter().any(|r| r.group == group)
     }
 
     /// Whether a group and version is served at all.
@@ -239,8 +224,7 @@ impl Registry {
     /// The resource of an `apiVersion` and `kind`, as owner references name it.
     pub(crate) fn by_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        self.all()
-            .find(|r| r.kind == kind && r.group == group && r.version == version)
+        self.all().find(|r| r.kind == kind && r.group == group && r.version == version)
     }
 
     /// A resource whose objects stand in a collection.
@@ -256,9 +240,6 @@ impl Registry {
     /// One resource for each collection.
     pub(crate) fn collections(&self) -> Vec<Arc<Resource>> {
         let mut seen = std::collections::HashSet::new();
-        self.all()
-            .filter(|r| seen.insert(r.collection.clone()))
-            .cloned()
-            .collect()
+        self.all().filter(|r| seen.insert(r.collection.clone())).cloned().collect()
     }
 }

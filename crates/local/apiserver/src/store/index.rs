@@ -32,11 +32,7 @@ struct Collection {
 
 impl Collection {
     fn new() -> Self {
-        Self {
-            objects: BTreeMap::new(),
-            history: History::default(),
-            changed: watch::channel(0).0,
-        }
+        Self { objects: BTreeMap::new(), history: History::default(), changed: watch::channel(0).0 }
     }
 }
 
@@ -88,10 +84,7 @@ impl Index {
     /// Makes an event the newest one. Watchers are woken by [`Index::announce`].
     pub(super) fn apply(&mut self, event: Arc<Event>) {
         let key = &event.object.key;
-        let collection = self
-            .collections
-            .entry(key.collection.clone())
-            .or_insert_with(Collection::new);
+        let collection = self.collections.entry(key.collection.clone()).or_insert_with(Collection::new);
         match event.kind {
             EventKind::Deleted => collection.objects.remove(&key.path),
             EventKind::Added | EventKind::Modified => collection.objects.insert(key.path.clone(), event.object.clone()),
@@ -119,42 +112,24 @@ impl Index {
             return Err(self.too_old());
         }
         let Some(collection) = self.collections.get(range.collection) else {
-            return Ok(Listing {
-                objects: Vec::new(),
-                version,
-            });
+            return Ok(Listing { objects: Vec::new(), version });
         };
-        let start = if range.after.is_empty() {
-            Bound::Included(range.prefix)
-        } else {
-            Bound::Excluded(range.after)
-        };
+        let start = if range.after.is_empty() { Bound::Included(range.prefix) } else { Bound::Excluded(range.after) };
         let current = collection.objects.range::<str, _>((start, Bound::Unbounded));
         let inside = |path: &str| path.starts_with(range.prefix) && (range.after.is_empty() || path > range.after);
         let current = current.take_while(|(path, _)| path.starts_with(range.prefix));
         if version == self.version {
-            return Ok(Listing {
-                objects: current.map(|(_, o)| o.clone()).collect(),
-                version,
-            });
+            return Ok(Listing { objects: current.map(|(_, o)| o.clone()).collect(), version });
         }
         // Back in time: undo every event since then.
         let mut objects: BTreeMap<Arc<str>, Arc<Stored>> = current.map(|(p, o)| (p.clone(), o.clone())).collect();
-        for event in collection
-            .history
-            .since(version)
-            .rev()
-            .filter(|e| inside(&e.object.key.path))
-        {
+        for event in collection.history.since(version).rev().filter(|e| inside(&e.object.key.path)) {
             match &event.previous {
                 Some(previous) => objects.insert(previous.key.path.clone(), previous.clone()),
                 None => objects.remove(&event.object.key.path),
             };
         }
-        Ok(Listing {
-            objects: objects.into_values().collect(),
-            version,
-        })
+        Ok(Listing { objects: objects.into_values().collect(), version })
     }
 
     /// A receiver that is told of changes to a collection, if the history still reaches back to a version.
@@ -162,10 +137,7 @@ impl Index {
         if from < self.compacted {
             return Err(self.too_old());
         }
-        let collection = self
-            .collections
-            .entry(collection.clone())
-            .or_insert_with(Collection::new);
+        let collection = self.collections.entry(collection.clone()).or_insert_with(Collection::new);
         Ok(collection.changed.subscribe())
     }
 
@@ -182,11 +154,7 @@ impl Index {
             return Ok((Vec::new(), self.version));
         };
         let events: Vec<Arc<Event>> = collection.history.since(position).take(most).cloned().collect();
-        let position = if events.len() < most {
-            self.version
-        } else {
-            events.last().map_or(position, |e| e.version())
-        };
+        let position = if events.len() < most { self.version } else { events.last().map_or(position, |e| e.version()) };
         Ok((events, position))
     }
 
@@ -219,11 +187,7 @@ impl Index {
         let Some(collection) = self.collections.get_mut(&name) else {
             return;
         };
-        debug_assert_eq!(
-            collection.history.oldest(),
-            Some(version),
-            "the order knows the oldest event"
-        );
+        debug_assert_eq!(collection.history.oldest(), Some(version), "the order knows the oldest event");
         let Some(event) = collection.history.pop_oldest() else {
             return;
         };
@@ -240,9 +204,6 @@ impl Index {
     }
 
     fn too_old(&self) -> Compacted {
-        Compacted {
-            oldest: self.compacted,
-            current: self.version,
-        }
+        Compacted { oldest: self.compacted, current: self.version }
     }
 }

@@ -40,10 +40,7 @@ pub struct HistoryLimits {
 
 impl Default for HistoryLimits {
     fn default() -> Self {
-        Self {
-            events: 20_000,
-            bytes: 16 << 20,
-        }
+        Self { events: 20_000, bytes: 16 << 20 }
     }
 }
 
@@ -59,15 +56,8 @@ pub struct Key {
 impl Key {
     /// The key of an object.
     pub fn new(collection: &Arc<str>, namespace: &str, name: &str) -> Self {
-        let path = if namespace.is_empty() {
-            Arc::from(name)
-        } else {
-            Arc::from(format!("{namespace}/{name}"))
-        };
-        Self {
-            collection: collection.clone(),
-            path,
-        }
+        let path = if namespace.is_empty() { Arc::from(name) } else { Arc::from(format!("{namespace}/{name}")) };
+        Self { collection: collection.clone(), path }
     }
 
     /// The namespace, empty where there is none.
@@ -181,18 +171,11 @@ impl Store {
     /// Opens a store on what its journal holds.
     pub fn open(mut journal: Box<dyn Journal>, limits: HistoryLimits) -> Result<Self, JournalError> {
         let index = Index::recover(journal.recover()?);
-        let shared = Arc::new(Shared {
-            index: RwLock::new(index),
-            observers: Mutex::new(Vec::new()),
-            limits,
-        });
+        let shared = Arc::new(Shared { index: RwLock::new(index), observers: Mutex::new(Vec::new()), limits });
         let blocks = journal.blocks();
         let writer = Writer::new(shared.clone(), journal);
-        let writes = if blocks {
-            Writes::Thread(writer.spawn()?)
-        } else {
-            Writes::Inline(Arc::new(Mutex::new(writer)))
-        };
+        let writes =
+            if blocks { Writes::Thread(writer.spawn()?) } else { Writes::Inline(Arc::new(Mutex::new(writer))) };
         Ok(Self { shared, writes })
     }
 
@@ -242,22 +225,13 @@ impl Store {
     pub fn watch(&self, collection: &Arc<str>, from: u64) -> Result<Watch, Compacted> {
         let mut index = self.write_lock();
         let changed = index.subscribe(collection, from)?;
-        Ok(Watch {
-            shared: self.shared.clone(),
-            collection: collection.clone(),
-            position: from,
-            changed,
-        })
+        Ok(Watch { shared: self.shared.clone(), collection: collection.clone(), position: from, changed })
     }
 
     /// Every event from now on, of all collections.
     pub fn observe(&self) -> mpsc::UnboundedReceiver<Arc<Event>> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        self.shared
-            .observers
-            .lock()
-            .expect("observers are only pushed and sent to")
-            .push(sender);
+        self.shared.observers.lock().expect("observers are only pushed and sent to").push(sender);
         receiver
     }
 
@@ -267,17 +241,11 @@ impl Store {
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Index> {
-        self.shared
-            .index
-            .read()
-            .expect("the index is not poisoned: nothing panics while it is written")
+        self.shared.index.read().expect("the index is not poisoned: nothing panics while it is written")
     }
 
     fn write_lock(&self) -> std::sync::RwLockWriteGuard<'_, Index> {
-        self.shared
-            .index
-            .write()
-            .expect("the index is not poisoned: nothing panics while it is written")
+        self.shared.index.write().expect("the index is not poisoned: nothing panics while it is written")
     }
 }
 

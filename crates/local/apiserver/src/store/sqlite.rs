@@ -44,11 +44,7 @@ impl SqliteJournal {
             refuse_foreign(path)?;
         }
         let connection = Connection::open(path).map_err(|e| classify(path, "opening the data file", e))?;
-        let mut journal = Self {
-            path: path.to_owned(),
-            connection,
-            compacted: 0,
-        };
+        let mut journal = Self { path: path.to_owned(), connection, compacted: 0 };
         journal.configure()?;
         if existing {
             journal.check()?;
@@ -82,25 +78,14 @@ impl SqliteJournal {
             .connection
             .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
             .map_err(|e| classify(&self.path, "checking the data file", e))?;
-        if verdict == "ok" {
-            Ok(())
-        } else {
-            Err(JournalError::Damaged {
-                path: self.path.clone(),
-                detail: verdict,
-            })
-        }
+        if verdict == "ok" { Ok(()) } else { Err(JournalError::Damaged { path: self.path.clone(), detail: verdict }) }
     }
 
     fn upgrade(&mut self) -> Result<(), JournalError> {
         let found = self.pragma("user_version")?;
         let known = i64::try_from(UPGRADES.len()).expect("few upgrades");
         if found > known {
-            return Err(JournalError::TooNew {
-                path: self.path.clone(),
-                found,
-                known,
-            });
+            return Err(JournalError::TooNew { path: self.path.clone(), found, known });
         }
         let classify = |e| classify(&self.path, "upgrading the data file", e);
         let transaction = self.connection.transaction().map_err(classify)?;
@@ -110,9 +95,7 @@ impl SqliteJournal {
                 .pragma_update(None, "user_version", i64::try_from(step + 1).unwrap_or(known))
                 .map_err(classify)?;
         }
-        transaction
-            .pragma_update(None, "application_id", APPLICATION_ID)
-            .map_err(classify)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(classify)?;
         transaction.commit().map_err(classify)
     }
 
@@ -123,9 +106,8 @@ impl SqliteJournal {
     }
 
     fn rows(&self) -> rusqlite::Result<Vec<Row>> {
-        let mut select = self
-            .connection
-            .prepare("SELECT version, collection, path, body FROM revisions ORDER BY version")?;
+        let mut select =
+            self.connection.prepare("SELECT version, collection, path, body FROM revisions ORDER BY version")?;
         let mut collections: std::collections::HashSet<Arc<str>> = std::collections::HashSet::new();
         let rows = select.query_map([], |row| {
             let name = row.get_ref(1)?.as_str()?;
@@ -137,25 +119,16 @@ impl SqliteJournal {
             let body: Option<Vec<u8>> = row.get(3)?;
             Ok(Row {
                 version: row.get::<_, i64>(0)?.unsigned_abs(),
-                key: Key {
-                    collection,
-                    path: Arc::from(row.get_ref(2)?.as_str()?),
-                },
-                body: body.map(|tail| Body {
-                    labels: labels_of_tail(&tail),
-                    tail: Bytes::from(tail),
-                }),
+                key: Key { collection, path: Arc::from(row.get_ref(2)?.as_str()?) },
+                body: body.map(|tail| Body { labels: labels_of_tail(&tail), tail: Bytes::from(tail) }),
             })
         })?;
         rows.collect()
     }
 
     fn compacted(&self) -> rusqlite::Result<u64> {
-        let value: i64 = self
-            .connection
-            .query_row("SELECT value FROM settings WHERE name='compacted'", [], |row| {
-                row.get(0)
-            })?;
+        let value: i64 =
+            self.connection.query_row("SELECT value FROM settings WHERE name='compacted'", [], |row| row.get(0))?;
         Ok(value.unsigned_abs())
     }
 
@@ -183,10 +156,7 @@ impl SqliteJournal {
 impl Journal for SqliteJournal {
     fn recover(&mut self) -> Result<Recovered, JournalError> {
         let read = |e| classify(&self.path, "reading the data file", e);
-        let recovered = Recovered {
-            rows: self.rows().map_err(read)?,
-            compacted: self.compacted().map_err(read)?,
-        };
+        let recovered = Recovered { rows: self.rows().map_err(read)?, compacted: self.compacted().map_err(read)? };
         self.compacted = recovered.compacted;
         Ok(recovered)
     }
@@ -214,10 +184,8 @@ fn refuse_foreign(path: &Path) -> Result<(), JournalError> {
     let mut header = [0_u8; 72];
     {
         use std::io::Read as _;
-        let mut file = std::fs::File::open(path).map_err(|source| JournalError::Io {
-            step: "opening the data file",
-            source,
-        })?;
+        let mut file =
+            std::fs::File::open(path).map_err(|source| JournalError::Io { step: "opening the data file", source })?;
         file.read_exact(&mut header).map_err(|_| foreign())?;
     }
     if &header[..16] != b"SQLite format 3\0" {
@@ -228,22 +196,17 @@ fn refuse_foreign(path: &Path) -> Result<(), JournalError> {
     let connection =
         Connection::open_with_flags(path, flags).map_err(|e| classify(path, "opening the data file", e))?;
     let busy = |e| classify(path, "opening the data file", e);
-    connection
-        .pragma_update(None, "locking_mode", "EXCLUSIVE")
-        .map_err(busy)?;
-    let id: i64 = connection
-        .pragma_query_value(None, "application_id", |row| row.get(0))
-        .map_err(busy)?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(busy)?;
+    let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(busy)?;
     if id == APPLICATION_ID { Ok(()) } else { Err(foreign()) }
 }
 
 fn classify(path: &Path, step: &'static str, error: rusqlite::Error) -> JournalError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => JournalError::Busy { path: path.to_owned() },
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => JournalError::Damaged {
-            path: path.to_owned(),
-            detail: error.to_string(),
-        },
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            JournalError::Damaged { path: path.to_owned(), detail: error.to_string() }
+        }
         _ => JournalError::Sqlite { step, source: error },
     }
 }

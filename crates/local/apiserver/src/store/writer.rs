@@ -41,10 +41,7 @@ impl Writer {
         std::thread::Builder::new()
             .name("portolan-store".to_owned())
             .spawn(run)
-            .map_err(|source| JournalError::Io {
-                step: "starting the store's writer thread",
-                source,
-            })?;
+            .map_err(|source| JournalError::Io { step: "starting the store's writer thread", source })?;
         Ok(sender)
     }
 
@@ -75,11 +72,7 @@ impl Writer {
         if batch.events.is_empty() {
             return answers;
         }
-        let commit = Commit {
-            rows: &batch.rows,
-            superseded: &superseded,
-            compacted,
-        };
+        let commit = Commit { rows: &batch.rows, superseded: &superseded, compacted };
         if let Err(error) = self.journal.commit(&commit) {
             let error = Arc::new(error);
             for answer in &mut answers {
@@ -95,13 +88,7 @@ impl Writer {
     fn admit(&self, batch: &mut Batch, write: Write) -> Answer {
         let current = match batch.pending.get(&write.key) {
             Some(pending) => pending.clone(),
-            None => self
-                .shared
-                .index
-                .read()
-                .expect("the index is not poisoned")
-                .get(&write.key)
-                .cloned(),
+            None => self.shared.index.read().expect("the index is not poisoned").get(&write.key).cloned(),
         };
         let holds = match (write.expect, &current) {
             (Expect::Absent, None) => true,
@@ -126,11 +113,7 @@ impl Writer {
             index.enforce(self.shared.limits);
             index.announce(&changed);
         }
-        let mut observers = self
-            .shared
-            .observers
-            .lock()
-            .expect("observers are only pushed and sent to");
+        let mut observers = self.shared.observers.lock().expect("observers are only pushed and sent to");
         observers.retain(|observer| events.iter().all(|event| observer.send(event.clone()).is_ok()));
     }
 }
@@ -152,30 +135,12 @@ impl Batch {
             (Change::Put(body), None) => (EventKind::Added, body),
             (Change::Put(body), Some(_)) => (EventKind::Modified, body),
             (Change::Delete, Some(current)) => (EventKind::Deleted, current.body.clone()),
-            (Change::Delete, None) => (
-                EventKind::Deleted,
-                Body {
-                    tail: bytes::Bytes::new(),
-                    labels: None,
-                },
-            ),
+            (Change::Delete, None) => (EventKind::Deleted, Body { tail: bytes::Bytes::new(), labels: None }),
         };
         let deleted = kind == EventKind::Deleted;
-        let object = Arc::new(Stored {
-            key: key.clone(),
-            version,
-            body,
-        });
-        self.rows.push(Row {
-            version,
-            key: key.clone(),
-            body: (!deleted).then(|| object.body.clone()),
-        });
-        self.events.push(Arc::new(Event {
-            kind,
-            object: object.clone(),
-            previous: current,
-        }));
+        let object = Arc::new(Stored { key: key.clone(), version, body });
+        self.rows.push(Row { version, key: key.clone(), body: (!deleted).then(|| object.body.clone()) });
+        self.events.push(Arc::new(Event { kind, object: object.clone(), previous: current }));
         self.pending.insert(key, (!deleted).then(|| object.clone()));
         object
     }

@@ -24,11 +24,7 @@ pub(crate) fn defaults(autoscaler: &mut Value) {
     let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
     if let Some(up) = object(behavior, "scaleUp") {
         default(up, "stabilizationWindowSeconds", 0);
-        default(
-            up,
-            "policies",
-            json!([{"type": "Pods", "value": 4, "periodSeconds": 15}, percent]),
-        );
+        default(up, "policies", json!([{"type": "Pods", "value": 4, "periodSeconds": 15}, percent]));
         default(up, "selectPolicy", "Max");
     }
     if let Some(down) = object(behavior, "scaleDown") {
@@ -54,10 +50,7 @@ pub(crate) fn validate(autoscaler: &Value, errors: &mut Errors) {
         errors.push(FieldError::forbidden(&path.field("metrics"), detail));
     }
     if most < 1 {
-        errors.push(FieldError::required(
-            &path.field("maxReplicas"),
-            "must be set and greater than 0",
-        ));
+        errors.push(FieldError::required(&path.field("maxReplicas"), "must be set and greater than 0"));
     }
     if most < least {
         let detail = "must be greater than or equal to `minReplicas`";
@@ -75,10 +68,6 @@ pub(crate) fn validate(autoscaler: &Value, errors: &mut Errors) {
     let core_kinds = text(target, "kind") == "ReplicationController" && api_version == "v1";
     if !api_version.contains('/') && !core_kinds {
         let detail = "apiVersion must specify API group";
-        errors.push(FieldError::invalid(
-            &path.field("apiVersion"),
-            &json!(api_version),
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("apiVersion"), &json!(api_version), detail));
     }
 }

@@ -9,10 +9,7 @@ use crate::value::{default, existing, flag_at, is_empty, list_mut, number, objec
 
 /// Completions, limits and policies of a Job.
 pub(crate) fn job_defaults(job: &mut Value) {
-    let labels = job
-        .pointer("/spec/template/metadata/labels")
-        .cloned()
-        .unwrap_or_default();
+    let labels = job.pointer("/spec/template/metadata/labels").cloned().unwrap_or_default();
     if !is_empty(&labels) && is_empty(&job["metadata"]["labels"]) {
         job["metadata"]["labels"] = labels;
     }
@@ -22,20 +19,12 @@ pub(crate) fn job_defaults(job: &mut Value) {
         spec["completions"] = json!(1);
     }
     default(spec, "parallelism", 1);
-    let backoff = if absent(spec, "backoffLimitPerIndex") {
-        6
-    } else {
-        i32::MAX
-    };
+    let backoff = if absent(spec, "backoffLimitPerIndex") { 6 } else { i32::MAX };
     default(spec, "backoffLimit", backoff);
     default(spec, "completionMode", "NonIndexed");
     default(spec, "suspend", false);
     default(spec, "manualSelector", false);
-    let replacement = if absent(spec, "podFailurePolicy") {
-        "TerminatingOrFailed"
-    } else {
-        "Failed"
-    };
+    let replacement = if absent(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
     default(spec, "podReplacementPolicy", replacement);
     if let Some(policy) = existing(spec, "podFailurePolicy") {
         for rule in list_mut(policy, "rules") {
@@ -56,9 +45,8 @@ pub(crate) fn cron_job_defaults(job: &mut Value) {
     default(spec, "suspend", false);
     default(spec, "successfulJobsHistoryLimit", 3);
     default(spec, "failedJobsHistoryLimit", 1);
-    if let Some(template) = existing(spec, "jobTemplate")
-        .and_then(|job| existing(job, "spec"))
-        .and_then(|spec| existing(spec, "template"))
+    if let Some(template) =
+        existing(spec, "jobTemplate").and_then(|job| existing(job, "spec")).and_then(|spec| existing(spec, "template"))
     {
         template_defaults(template);
     }
@@ -89,10 +77,7 @@ pub(crate) fn prepare_job(job: &mut Value) {
         labels["batch.kubernetes.io/controller-uid"] = uid;
     }
     if shared || is_empty(&job["metadata"]["labels"]) {
-        job["metadata"]["labels"] = job
-            .pointer("/spec/template/metadata/labels")
-            .cloned()
-            .unwrap_or_default();
+        job["metadata"]["labels"] = job.pointer("/spec/template/metadata/labels").cloned().unwrap_or_default();
     }
 }
 
@@ -114,14 +99,7 @@ pub(crate) fn validate_job(job: &Value, old: Option<&Value>, errors: &mut Errors
         same(errors, spec, old, "completions", &path);
     }
     let suspended = flag_at(old, "/suspend");
-    for field in [
-        "selector",
-        "template",
-        "completionMode",
-        "podFailurePolicy",
-        "backoffLimitPerIndex",
-        "managedBy",
-    ] {
+    for field in ["selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"] {
         if !(field == "template" && suspended) {
             same(errors, spec, old, field, &path);
         }
@@ -133,11 +111,7 @@ fn selector_matches(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     if !spec["selector"].is_null() && !selects(&spec["selector"], labels) {
         let detail = "`selector` does not match template `labels`";
         let path = path.field("template");
-        errors.push(FieldError::invalid(
-            &path.field("metadata").field("labels"),
-            labels,
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("metadata").field("labels"), labels, detail));
     }
 }
 
@@ -146,23 +120,13 @@ fn generated_selector(job: &Value, path: &Path<'_>, errors: &mut Errors) {
     let wanted = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": text_at(job, "/metadata/uid")}});
     let selector = &job["spec"]["selector"];
     if *selector != wanted && !text_at(job, "/metadata/uid").is_empty() {
-        errors.push(FieldError::invalid(
-            &path.field("selector"),
-            selector,
-            "`selector` not auto-generated",
-        ));
+        errors.push(FieldError::invalid(&path.field("selector"), selector, "`selector` not auto-generated"));
     }
 }
 
 /// Counts and template, also of the jobs that a `CronJob` makes.
 fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let counts = [
-        "parallelism",
-        "completions",
-        "activeDeadlineSeconds",
-        "backoffLimit",
-        "ttlSecondsAfterFinished",
-    ];
+    let counts = ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"];
     for field in counts {
         not_negative(errors, spec, field, path);
     }
@@ -193,13 +157,7 @@ pub(crate) fn validate_cron_job(job: &Value, old: Option<&Value>, errors: &mut E
     }
     not_negative(errors, spec, "startingDeadlineSeconds", &path);
     validate_zone(spec, &path, errors);
-    one_of(
-        errors,
-        spec,
-        "concurrencyPolicy",
-        &["Allow", "Forbid", "Replace"],
-        &path,
-    );
+    one_of(errors, spec, "concurrencyPolicy", &["Allow", "Forbid", "Replace"], &path);
     let inner = path.field("jobTemplate");
     validate_job_spec(&spec["jobTemplate"]["spec"], &inner.field("spec"), errors);
     not_negative(errors, spec, "successfulJobsHistoryLimit", &path);
@@ -208,11 +166,7 @@ pub(crate) fn validate_cron_job(job: &Value, old: Option<&Value>, errors: &mut E
     let name = text_at(job, "/metadata/name");
     if old.is_none() && name.len() > 52 {
         let detail = "must be no more than 52 characters";
-        errors.push(FieldError::invalid(
-            &root.field("metadata").field("name"),
-            &json!(name),
-            detail,
-        ));
+        errors.push(FieldError::invalid(&root.field("metadata").field("name"), &json!(name), detail));
     }
 }
 
@@ -224,15 +178,7 @@ fn validate_zone(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-const NICKNAMES: &[&str] = &[
-    "@yearly",
-    "@annually",
-    "@monthly",
-    "@weekly",
-    "@daily",
-    "@midnight",
-    "@hourly",
-];
+const NICKNAMES: &[&str] = &["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
 fn validate_schedule(schedule: &str, path: &Path<'_>, errors: &mut Errors) {
     let plain = match schedule.split_once(' ') {

@@ -43,11 +43,7 @@ pub(crate) fn validate_config_map(map: &Value, old: Option<&Value>, errors: &mut
         let path = root.field("data");
         invalid(errors, &path.key(key), key, names::config_key(key));
         if map["binaryData"].get(key).is_some() {
-            errors.push(FieldError::invalid(
-                &path.key(key),
-                &json!(key),
-                "duplicate of key present in binaryData",
-            ));
+            errors.push(FieldError::invalid(&path.key(key), &json!(key), "duplicate of key present in binaryData"));
         }
         size += value.as_str().map_or(0, str::len);
     }
@@ -123,10 +119,7 @@ fn typed_content(secret: &Value, errors: &mut Errors) {
         "kubernetes.io/service-account-token" => {
             let name = "kubernetes.io/service-account.name";
             if is_empty(&secret["metadata"]["annotations"][name]) {
-                errors.push(FieldError::required(
-                    &root.field("metadata").field("annotations").key(name),
-                    "",
-                ));
+                errors.push(FieldError::required(&root.field("metadata").field("annotations").key(name), ""));
             }
         }
         _ => {}
@@ -144,15 +137,8 @@ fn docker(secret: &Value, key: &str, errors: &mut Errors) {
     if serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes).is_err() {
         let detail = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
             None => "unexpected end of JSON input".to_owned(),
-            Some(&byte) => format!(
-                "invalid character '{}' looking for beginning of value",
-                char::from(byte)
-            ),
+            Some(&byte) => format!("invalid character '{}' looking for beginning of value", char::from(byte)),
         };
-        errors.push(FieldError::invalid(
-            &path.key(key),
-            &json!("<secret contents redacted>"),
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.key(key), &json!("<secret contents redacted>"), detail));
     }
 }

@@ -36,10 +36,7 @@ pub(crate) fn validate_endpoints(endpoints: &Value, errors: &mut Errors) {
         let path = root.field("subsets");
         let path = path.index(index);
         if is_empty(&subset["addresses"]) && is_empty(&subset["notReadyAddresses"]) {
-            errors.push(FieldError::required(
-                &path,
-                "must specify `addresses` or `notReadyAddresses`",
-            ));
+            errors.push(FieldError::required(&path, "must specify `addresses` or `notReadyAddresses`"));
         }
         for field in ["addresses", "notReadyAddresses"] {
             for (index, item) in list(subset, field).iter().enumerate() {
@@ -69,11 +66,7 @@ pub(super) fn special_address(errors: &mut Errors, address: IpAddr, text: &str, 
     };
     let mut refuse = |detail: &str| errors.push(FieldError::invalid(path, &json!(text), detail));
     if address.is_unspecified() {
-        refuse(if address.is_ipv4() {
-            "may not be unspecified (0.0.0.0)"
-        } else {
-            "may not be unspecified (::)"
-        });
+        refuse(if address.is_ipv4() { "may not be unspecified (0.0.0.0)" } else { "may not be unspecified (::)" });
     }
     if address.is_loopback() {
         refuse("may not be in the loopback range (127.0.0.0/8, ::1/128)");
@@ -109,12 +102,7 @@ pub(crate) fn validate_slice(slice: &Value, old: Option<&Value>, errors: &mut Er
     }
     slice_ports(slice, &root.field("ports"), errors);
     for (index, endpoint) in list(slice, "endpoints").iter().enumerate() {
-        slice_endpoint(
-            endpoint,
-            text(slice, "addressType"),
-            &root.field("endpoints").index(index),
-            errors,
-        );
+        slice_endpoint(endpoint, text(slice, "addressType"), &root.field("endpoints").index(index), errors);
     }
 }
 
@@ -133,12 +121,7 @@ fn slice_ports(slice: &Value, path: &Path<'_>, errors: &mut Errors) {
         one_of(errors, item, "protocol", PROTOCOLS, &path);
         let protocol = text(item, "appProtocol");
         if !protocol.is_empty() {
-            invalid(
-                errors,
-                &path.field("appProtocol"),
-                protocol,
-                names::qualified_name(protocol),
-            );
+            invalid(errors, &path.field("appProtocol"), protocol, names::qualified_name(protocol));
         }
     }
 }

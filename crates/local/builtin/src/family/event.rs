@@ -33,9 +33,7 @@ pub fn to_core_v1(event: Value) -> Value {
 fn rename(event: Value, api_version: &str, names: impl Iterator<Item = (&'static str, &'static str)>) -> Value {
     let Value::Object(mut fields) = event else { return event };
     fields.insert("apiVersion".to_owned(), api_version.into());
-    let moved: Vec<(&str, Value)> = names
-        .filter_map(|(from, to)| Some((to, fields.remove(from)?)))
-        .collect();
+    let moved: Vec<(&str, Value)> = names.filter_map(|(from, to)| Some((to, fields.remove(from)?))).collect();
     fields.extend(moved.into_iter().map(|(name, value)| (name.to_owned(), value)));
     // The core shape writes an empty reporter, the newer one leaves it out.
     for name in ["reportingController", "reportingInstance"] {

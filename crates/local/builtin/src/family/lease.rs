@@ -21,11 +21,7 @@ pub(crate) fn validate(lease: &Value, errors: &mut Errors) {
     let spec = &lease["spec"];
     if number(spec, "leaseDurationSeconds").is_some_and(|seconds| seconds <= 0) {
         let value = &spec["leaseDurationSeconds"];
-        errors.push(FieldError::invalid(
-            &path.field("leaseDurationSeconds"),
-            value,
-            "must be greater than 0",
-        ));
+        errors.push(FieldError::invalid(&path.field("leaseDurationSeconds"), value, "must be greater than 0"));
     }
     not_negative(errors, spec, "leaseTransitions", &path);
 }

@@ -52,27 +52,9 @@ pub(crate) fn validate_limit_range(range: &Value, errors: &mut Errors) {
 fn in_order(item: &Value, path: &Path<'_>, errors: &mut Errors) {
     let pairs = [
         ("min", "max", "min", "min value", "max value"),
-        (
-            "min",
-            "defaultRequest",
-            "defaultRequest",
-            "min value",
-            "default request value",
-        ),
-        (
-            "defaultRequest",
-            "max",
-            "defaultRequest",
-            "default request value",
-            "max value",
-        ),
-        (
-            "defaultRequest",
-            "default",
-            "defaultRequest",
-            "default request value",
-            "default limit value",
-        ),
+        ("min", "defaultRequest", "defaultRequest", "min value", "default request value"),
+        ("defaultRequest", "max", "defaultRequest", "default request value", "max value"),
+        ("defaultRequest", "default", "defaultRequest", "default request value", "default limit value"),
         ("min", "default", "default", "min value", "default value"),
         ("default", "max", "default", "default value", "max value"),
     ];
@@ -86,16 +68,9 @@ fn in_order(item: &Value, path: &Path<'_>, errors: &mut Errors) {
             };
             if small > large {
                 // What is shown is not always the field's own value; the real server is no better.
-                let shown = if field == "defaultRequest" && low == "min" {
-                    &large
-                } else {
-                    &small
-                };
-                let detail = format!(
-                    "{low_words} {} is greater than {high_words} {}",
-                    small.canonical(),
-                    large.canonical()
-                );
+                let shown = if field == "defaultRequest" && low == "min" { &large } else { &small };
+                let detail =
+                    format!("{low_words} {} is greater than {high_words} {}", small.canonical(), large.canonical());
                 let path = path.field(field);
                 errors.push(FieldError::invalid(&path.key(name), &json!(shown.canonical()), detail));
             }
@@ -148,11 +123,7 @@ pub(crate) fn validate_quota(quota: &Value, old: Option<&Value>, errors: &mut Er
     }
     let scopes = texts(&quota["spec"], "scopes");
     if scopes.iter().any(|scope| !SCOPES.contains(scope)) {
-        errors.push(FieldError::invalid(
-            &path.field("scopes"),
-            &quota["spec"]["scopes"],
-            "unsupported scope",
-        ));
+        errors.push(FieldError::invalid(&path.field("scopes"), &quota["spec"]["scopes"], "unsupported scope"));
     }
     let path = path.field("hard");
     for (name, value) in entries(&quota["spec"]["hard"]) {
@@ -164,11 +135,7 @@ pub(crate) fn validate_quota(quota: &Value, old: Option<&Value>, errors: &mut Er
                 &json!(name),
                 "must be a standard resource type or fully qualified",
             ));
-            errors.push(FieldError::invalid(
-                &path,
-                &json!(name),
-                "must be a standard resource for quota",
-            ));
+            errors.push(FieldError::invalid(&path, &json!(name), "must be a standard resource for quota"));
         }
         let Some(amount) = Quantity::from_value(value) else {
             continue;
@@ -179,11 +146,7 @@ pub(crate) fn validate_quota(quota: &Value, old: Option<&Value>, errors: &mut Er
         }
         let counted = COUNTED.contains(&name.as_str()) || name.starts_with("count/");
         if counted && !amount.is_integer() {
-            errors.push(FieldError::invalid(
-                &path,
-                &json!(amount.canonical()),
-                "must be an integer",
-            ));
+            errors.push(FieldError::invalid(&path, &json!(amount.canonical()), "must be an integer"));
         }
     }
 }

@@ -40,11 +40,7 @@ pub(crate) fn validate(namespace: &Value, errors: &mut Errors) {
     for finalizer in texts(&namespace["spec"], "finalizers") {
         if !is_finalizer_name(finalizer) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid(
-                &root.field("spec").field("finalizers"),
-                &json!(finalizer),
-                detail,
-            ));
+            errors.push(FieldError::invalid(&root.field("spec").field("finalizers"), &json!(finalizer), detail));
         }
     }
 }

@@ -48,11 +48,7 @@ pub(crate) fn validate_ingress(ingress: &Value, old: Option<&Value>, errors: &mu
     let class = text(spec, "ingressClassName");
     if old.is_none() && !annotated.is_empty() && !class.is_empty() && annotated != class {
         let detail = "must match `ingressClassName` when both are specified";
-        errors.push(FieldError::invalid(
-            &root.field("annotations").field(CLASS_ANNOTATION),
-            &json!(annotated),
-            detail,
-        ));
+        errors.push(FieldError::invalid(&root.field("annotations").field(CLASS_ANNOTATION), &json!(annotated), detail));
     }
     if is_empty(&spec["rules"]) && spec["defaultBackend"].is_null() {
         let detail = "either `defaultBackend` or `rules` must be specified";
@@ -73,11 +69,7 @@ pub(crate) fn validate_ingress(ingress: &Value, old: Option<&Value>, errors: &mu
 }
 
 fn host(errors: &mut Errors, host: &str, path: &Path<'_>) {
-    let problems = if host.contains('*') {
-        names::wildcard_subdomain(host)
-    } else {
-        names::dns_subdomain(host)
-    };
+    let problems = if host.contains('*') { names::wildcard_subdomain(host) } else { names::dns_subdomain(host) };
     invalid(errors, path, host, problems);
 }
 
@@ -94,11 +86,7 @@ fn validate_tls(tls: &Value, path: &Path<'_>, errors: &mut Errors) {
 fn validate_rule(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
     let name = text(rule, "host");
     if name.parse::<IpAddr>().is_ok() {
-        errors.push(FieldError::invalid(
-            &path.field("host"),
-            &json!(name),
-            "must be a DNS name, not an IP address",
-        ));
+        errors.push(FieldError::invalid(&path.field("host"), &json!(name), "must be a DNS name, not an IP address"));
     } else if !name.is_empty() {
         host(errors, name, &path.field("host"));
     }
@@ -124,10 +112,7 @@ fn validate_path(item: &Value, path: &Path<'_>, errors: &mut Errors) {
             if !value.starts_with('/') {
                 refuse("must be an absolute path".to_owned());
             }
-            for part in ["//", "/./", "/../", "%2f", "%2F"]
-                .into_iter()
-                .filter(|part| value.contains(part))
-            {
+            for part in ["//", "/./", "/../", "%2f", "%2F"].into_iter().filter(|part| value.contains(part)) {
                 refuse(format!("must not contain '{part}'"));
             }
             for part in ["/..", "/."].into_iter().filter(|part| value.ends_with(part)) {
@@ -139,17 +124,10 @@ fn validate_path(item: &Value, path: &Path<'_>, errors: &mut Errors) {
                 refuse("must be an absolute path".to_owned());
             }
         }
-        "" => errors.push(FieldError::required(
-            &path.field("pathType"),
-            "pathType must be specified",
-        )),
+        "" => errors.push(FieldError::required(&path.field("pathType"), "pathType must be specified")),
         other => {
             let supported = &["Exact", "ImplementationSpecific", "Prefix"];
-            errors.push(FieldError::not_supported(
-                &path.field("pathType"),
-                &json!(other),
-                supported,
-            ));
+            errors.push(FieldError::not_supported(&path.field("pathType"), &json!(other), supported));
         }
     }
     validate_backend(&item["backend"], &path.field("backend"), errors);
@@ -163,11 +141,7 @@ fn validate_backend(backend: &Value, path: &Path<'_>, errors: &mut Errors) {
             errors.push(FieldError::invalid(path, &json!(""), detail));
         }
         (true, true) => {
-            errors.push(FieldError::invalid(
-                path,
-                &json!(""),
-                "resource or service backend is required",
-            ));
+            errors.push(FieldError::invalid(path, &json!(""), "resource or service backend is required"));
         }
         (true, false) => {
             let path = path.field("resource");
@@ -230,10 +204,7 @@ pub(crate) fn validate_ingress_class(class: &Value, old: Option<&Value>, errors:
 
 /// `acme.io/foo`.
 fn domain_path(errors: &mut Errors, value: &str, path: &Path<'_>) {
-    if let Some((domain, _)) = value
-        .split_once('/')
-        .filter(|(domain, rest)| !domain.is_empty() && !rest.is_empty())
-    {
+    if let Some((domain, _)) = value.split_once('/').filter(|(domain, rest)| !domain.is_empty() && !rest.is_empty()) {
         invalid(errors, path, domain, names::dns_subdomain(domain));
     } else {
         let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
@@ -266,20 +237,12 @@ fn validate_policy_types(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let types = texts(spec, "policyTypes");
     let path = path.field("policyTypes");
     if types.len() > 2 {
-        errors.push(FieldError::invalid(
-            &path,
-            &spec["policyTypes"],
-            "may not specify more than two policyTypes",
-        ));
+        errors.push(FieldError::invalid(&path, &spec["policyTypes"], "may not specify more than two policyTypes"));
         return;
     }
     for (index, name) in types.iter().enumerate() {
         if !matches!(*name, "Ingress" | "Egress") {
-            errors.push(FieldError::not_supported(
-                &path.index(index),
-                &json!(name),
-                &["Ingress", "Egress"],
-            ));
+            errors.push(FieldError::not_supported(&path.index(index), &json!(name), &["Ingress", "Egress"]));
         }
     }
 }
@@ -323,10 +286,7 @@ fn validate_peer(peer: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
     match (selecting, block.is_null()) {
         (0, true) => errors.push(FieldError::required(path, "must specify a peer")),
-        (1.., false) => errors.push(FieldError::forbidden(
-            path,
-            "may not specify both ipBlock and another peer",
-        )),
+        (1.., false) => errors.push(FieldError::forbidden(path, "may not specify both ipBlock and another peer")),
         _ => {}
     }
 }

@@ -42,11 +42,7 @@ pub(crate) fn validate(node: &Value, old: Option<&Value>, errors: &mut Errors) {
     // The real server files the taints under `metadata`.
     validate_taints(spec, &root.field("metadata").field("taints"), errors);
     for (index, range) in list(spec, "podCIDRs").iter().enumerate() {
-        network(
-            errors,
-            range.as_str().unwrap_or_default(),
-            &root.field("spec").field("podCIDRs").index(index),
-        );
+        network(errors, range.as_str().unwrap_or_default(), &root.field("spec").field("podCIDRs").index(index));
     }
     let Some(old) = old else { return };
     for (field, name) in [("podCIDRs", "podCIDR"), ("providerID", "providerID")] {
@@ -62,32 +58,17 @@ fn validate_taints(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let taints = list(spec, "taints");
     for (index, taint) in taints.iter().enumerate() {
         let path = path.index(index);
-        invalid(
-            errors,
-            &path.field("key"),
-            text(taint, "key"),
-            names::qualified_name(text(taint, "key")),
-        );
+        invalid(errors, &path.field("key"), text(taint, "key"), names::qualified_name(text(taint, "key")));
         let value = text(taint, "value");
         invalid(errors, &path.field("value"), value, names::label_value(value));
-        one_of(
-            errors,
-            taint,
-            "effect",
-            &["NoSchedule", "PreferNoSchedule", "NoExecute"],
-            &path,
-        );
+        one_of(errors, taint, "effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"], &path);
         let same = |other: &Value| other["key"] == taint["key"] && other["effect"] == taint["effect"];
         if taints[..index].iter().any(same) {
             let mut error = FieldError::duplicate(&path, taint);
             "taints must be unique by key and effect pair".clone_into(&mut error.detail);
             let (value, time) = (json!(value), Value::Null);
-            let fields = [
-                ("Key", &taint["key"]),
-                ("Value", &value),
-                ("Effect", &taint["effect"]),
-                ("TimeAdded", &time),
-            ];
+            let fields =
+                [("Key", &taint["key"]), ("Value", &value), ("Effect", &taint["effect"]), ("TimeAdded", &time)];
             errors.push(showing(error, &fields));
         }
     }

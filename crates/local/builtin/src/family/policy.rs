@@ -26,11 +26,5 @@ pub(crate) fn validate(budget: &Value, errors: &mut Errors) {
         at_most_all(errors, &spec[field], &path.field(field));
     }
     label_selector(errors, &spec["selector"], &path.field("selector"));
-    one_of(
-        errors,
-        spec,
-        "unhealthyPodEvictionPolicy",
-        &["AlwaysAllow", "IfHealthyBudget"],
-        &path,
-    );
+    one_of(errors, spec, "unhealthyPodEvictionPolicy", &["AlwaysAllow", "IfHealthyBudget"], &path);
 }

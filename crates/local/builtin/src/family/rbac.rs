@@ -61,10 +61,7 @@ enum Scope {
 
 fn validate_rule(rule: &Value, scope: Scope, path: &Path<'_>, errors: &mut Errors) {
     if is_empty(&rule["verbs"]) {
-        errors.push(FieldError::required(
-            &path.field("verbs"),
-            "verbs must contain at least one value",
-        ));
+        errors.push(FieldError::required(&path.field("verbs"), "verbs must contain at least one value"));
     }
     let urls = &rule["nonResourceURLs"];
     if !is_empty(urls) {
@@ -94,22 +91,14 @@ pub(crate) fn validate_binding(binding: &Value, old: Option<&Value>, roles: &[&s
     let root = Path::root();
     validate_reference(&binding["roleRef"], roles, &root.field("roleRef"), errors);
     for (index, subject) in list(binding, "subjects").iter().enumerate() {
-        let scope = if roles.contains(&"Role") {
-            Scope::Namespace
-        } else {
-            Scope::Cluster
-        };
+        let scope = if roles.contains(&"Role") { Scope::Namespace } else { Scope::Cluster };
         validate_subject(subject, scope, &root.field("subjects").index(index), errors);
     }
     if let Some(old) = old
         && binding["roleRef"] != old["roleRef"]
     {
         let role = &binding["roleRef"];
-        let fields = [
-            ("APIGroup", &role["apiGroup"]),
-            ("Kind", &role["kind"]),
-            ("Name", &role["name"]),
-        ];
+        let fields = [("APIGroup", &role["apiGroup"]), ("Kind", &role["kind"]), ("Name", &role["name"])];
         let error = FieldError::invalid(&root.field("roleRef"), role, "cannot change roleRef");
         errors.push(showing(error, &fields));
     }
@@ -117,18 +106,10 @@ pub(crate) fn validate_binding(binding: &Value, old: Option<&Value>, roles: &[&s
 
 fn validate_reference(role: &Value, roles: &[&str], path: &Path<'_>, errors: &mut Errors) {
     if text(role, "apiGroup") != GROUP {
-        errors.push(FieldError::not_supported(
-            &path.field("apiGroup"),
-            &role["apiGroup"],
-            &[GROUP],
-        ));
+        errors.push(FieldError::not_supported(&path.field("apiGroup"), &role["apiGroup"], &[GROUP]));
     }
     if !roles.contains(&text(role, "kind")) {
-        errors.push(FieldError::not_supported(
-            &path.field("kind"),
-            &json!(text(role, "kind")),
-            roles,
-        ));
+        errors.push(FieldError::not_supported(&path.field("kind"), &json!(text(role, "kind")), roles));
     }
     let name = text(role, "name");
     if name.is_empty() {
@@ -158,11 +139,7 @@ fn validate_subject(subject: &Value, scope: Scope, path: &Path<'_>, errors: &mut
         }
     };
     if text(subject, "apiGroup") != group {
-        errors.push(FieldError::not_supported(
-            &path.field("apiGroup"),
-            &json!(text(subject, "apiGroup")),
-            &[group],
-        ));
+        errors.push(FieldError::not_supported(&path.field("apiGroup"), &json!(text(subject, "apiGroup")), &[group]));
     }
     if scope == Scope::Cluster && group.is_empty() && text(subject, "namespace").is_empty() {
         errors.push(FieldError::required(&path.field("namespace"), ""));

@@ -19,10 +19,7 @@ pub(crate) fn validate(class: &Value, old: Option<&Value>, errors: &mut Errors) 
     let root = Path::root();
     if let Some(old) = old {
         if class["value"] != old["value"] {
-            errors.push(FieldError::forbidden(
-                &root.field("value"),
-                "may not be changed in an update.",
-            ));
+            errors.push(FieldError::forbidden(&root.field("value"), "may not be changed in an update."));
         }
         same(errors, class, old, "preemptionPolicy", &root);
         return;
@@ -40,11 +37,5 @@ pub(crate) fn validate(class: &Value, old: Option<&Value>, errors: &mut Errors) 
         let detail = format!("maximum allowed value of a user defined priority is {HIGHEST}");
         errors.push(FieldError::forbidden(&root.field("value"), detail));
     }
-    one_of(
-        errors,
-        class,
-        "preemptionPolicy",
-        &["PreemptLowerPriority", "Never"],
-        &root,
-    );
+    one_of(errors, class, "preemptionPolicy", &["PreemptLowerPriority", "Never"], &root);
 }

@@ -62,11 +62,7 @@ pub(crate) fn align_addresses(service: &mut Value) {
     } else if address.is_empty() && !list(spec, "clusterIPs").is_empty() {
         spec["clusterIP"] = spec["clusterIPs"][0].clone();
     }
-    let family = if text_at(spec, "/clusterIP").contains(':') {
-        "IPv6"
-    } else {
-        "IPv4"
-    };
+    let family = if text_at(spec, "/clusterIP").contains(':') { "IPv6" } else { "IPv4" };
     default(spec, "ipFamilyPolicy", "SingleStack");
     default(spec, "ipFamilies", json!([family]));
 }
@@ -103,13 +99,7 @@ pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
 
 /// A service that becomes a mere name gives up what it had, unless the update changed it.
 fn drop_addresses(spec: &mut Value, old: &Value) {
-    for field in [
-        "clusterIP",
-        "clusterIPs",
-        "ipFamilies",
-        "ipFamilyPolicy",
-        "internalTrafficPolicy",
-    ] {
+    for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
         if spec.get(field) == old.get(field) {
             remove(spec, field);
         }
@@ -125,11 +115,7 @@ fn keep_node_ports(spec: &mut Value, old: &Value) {
             continue;
         }
         let same = |other: &&Value| other["port"] == port["port"] && other["protocol"] == port["protocol"];
-        if let Some(there) = list(old, "ports")
-            .iter()
-            .find(same)
-            .and_then(|there| there.get("nodePort"))
-        {
+        if let Some(there) = list(old, "ports").iter().find(same).and_then(|there| there.get("nodePort")) {
             port["nodePort"] = there.clone();
         }
     }
@@ -160,13 +146,7 @@ pub(crate) fn validate(service: &Value, old: Option<&Value>, errors: &mut Errors
             special_address(errors, parsed, shown, &path);
         }
     }
-    one_of(
-        errors,
-        spec,
-        "type",
-        &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"],
-        &path,
-    );
+    one_of(errors, spec, "type", &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"], &path);
     duplicate_ports(spec, &path, errors);
     only_for_balancers(spec, &path, errors);
     traffic_policies(spec, &path, errors);
@@ -198,11 +178,7 @@ fn traffic_policies(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let local = text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local";
     if number(spec, "healthCheckNodePort").unwrap_or(0) != 0 && !local {
         let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
-        errors.push(FieldError::invalid(
-            &path.field("healthCheckNodePort"),
-            &spec["healthCheckNodePort"],
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("healthCheckNodePort"), &spec["healthCheckNodePort"], detail));
     }
     one_of(errors, spec, "internalTrafficPolicy", policies, path);
 }
@@ -212,20 +188,13 @@ fn validate_type(spec: &Value, headless: bool, path: &Path<'_>, errors: &mut Err
     match kind {
         "LoadBalancer" | "NodePort" if headless => {
             let detail = format!("may not be set to 'None' for {kind} services");
-            errors.push(FieldError::invalid(
-                &path.field("clusterIPs").index(0),
-                &json!("None"),
-                detail,
-            ));
+            errors.push(FieldError::invalid(&path.field("clusterIPs").index(0), &json!("None"), detail));
         }
         "ExternalName" => {
             for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
                 let set = !is_empty(&spec[field]) || (field == "clusterIPs" && !is_empty(&spec["clusterIP"]));
                 if set {
-                    errors.push(FieldError::forbidden(
-                        &path.field(field),
-                        "may not be set for ExternalName services",
-                    ));
+                    errors.push(FieldError::forbidden(&path.field(field), "may not be set for ExternalName services"));
                 }
             }
             let name = text(spec, "externalName");
@@ -263,12 +232,7 @@ fn validate_ports(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         port_or_name(errors, &item["targetPort"], &path.field("targetPort"));
         let protocol = text(item, "appProtocol");
         if !protocol.is_empty() {
-            invalid(
-                errors,
-                &path.field("appProtocol"),
-                protocol,
-                names::qualified_name(protocol),
-            );
+            invalid(errors, &path.field("appProtocol"), protocol, names::qualified_name(protocol));
         }
     }
 }
@@ -290,10 +254,7 @@ fn duplicate_ports(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     };
     for (index, item) in ports.iter().enumerate() {
         if number(item, "nodePort").unwrap_or(0) != 0 && twice(index, "nodePort") {
-            errors.push(FieldError::duplicate(
-                &path.index(index).field("nodePort"),
-                &item["nodePort"],
-            ));
+            errors.push(FieldError::duplicate(&path.index(index).field("nodePort"), &item["nodePort"]));
         }
     }
     for (index, item) in ports.iter().enumerate() {
@@ -328,11 +289,7 @@ fn validate_addresses(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
             continue;
         };
         let family = if parsed.is_ipv4() { "IPv4" } else { "IPv6" };
-        if let Some(wanted) = families
-            .get(index)
-            .and_then(Value::as_str)
-            .filter(|wanted| *wanted != family)
-        {
+        if let Some(wanted) = families.get(index).and_then(Value::as_str).filter(|wanted| *wanted != family) {
             let detail = format!("expected an {wanted} value as indicated by `ipFamilies[{index}]`");
             errors.push(FieldError::invalid(&path, item, detail));
         }
@@ -348,11 +305,7 @@ fn addresses_stay(spec: &Value, old: &Value, path: &Path<'_>, errors: &mut Error
     let before = text_at(old, "/clusterIPs/0");
     if !before.is_empty() && text_at(spec, "/clusterIPs/0") != before {
         let detail = "may not change once set";
-        errors.push(FieldError::invalid(
-            &path.field("clusterIPs").index(0),
-            &spec["clusterIPs"],
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("clusterIPs").index(0), &spec["clusterIPs"], detail));
     }
 }
 

@@ -121,20 +121,14 @@ pub(crate) fn validate_claim(claim: &Value, old: Option<&Value>, errors: &mut Er
     if size(claim) < size(old) && size(claim) <= capacity {
         let path = path.field("resources");
         let path = path.field("requests");
-        errors.push(FieldError::forbidden(
-            &path.field("storage"),
-            "field can not be less than status.capacity",
-        ));
+        errors.push(FieldError::forbidden(&path.field("storage"), "field can not be less than status.capacity"));
     }
 }
 
 /// A claim's spec, also in templates.
 pub(crate) fn validate_claim_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     if is_empty(&spec["accessModes"]) {
-        errors.push(FieldError::required(
-            &path.field("accessModes"),
-            "at least 1 access mode is required",
-        ));
+        errors.push(FieldError::required(&path.field("accessModes"), "at least 1 access mode is required"));
     }
     access_modes(spec, path, errors);
     let size = &spec["resources"]["requests"]["storage"];
@@ -143,11 +137,7 @@ pub(crate) fn validate_claim_spec(spec: &Value, path: &Path<'_>, errors: &mut Er
     match Quantity::from_value(size) {
         None => errors.push(FieldError::required(&size_path, "")),
         Some(quantity) if quantity.is_zero() || quantity.is_negative() => {
-            errors.push(FieldError::invalid(
-                &size_path,
-                &json!(quantity.canonical()),
-                "must be greater than zero",
-            ));
+            errors.push(FieldError::invalid(&size_path, &json!(quantity.canonical()), "must be greater than zero"));
         }
         Some(_) => {}
     }
@@ -161,11 +151,7 @@ pub(crate) fn validate_claim_spec(spec: &Value, path: &Path<'_>, errors: &mut Er
 fn access_modes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let modes = texts(spec, "accessModes");
     for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(mode)) {
-        errors.push(FieldError::not_supported(
-            &path.field("accessModes"),
-            &json!(mode),
-            ACCESS_MODES,
-        ));
+        errors.push(FieldError::not_supported(&path.field("accessModes"), &json!(mode), ACCESS_MODES));
     }
     if modes.len() > 1 && modes.contains(&"ReadWriteOncePod") {
         let detail = "may not use ReadWriteOncePod with other access modes";
@@ -196,19 +182,9 @@ pub(crate) fn validate_volume(volume: &Value, old: Option<&Value>, errors: &mut 
     required(errors, spec, "capacity", &path);
     let capacity = &spec["capacity"];
     if capacity.get("storage").is_none() || entries(capacity).count() > 1 {
-        errors.push(FieldError::not_supported(
-            &path.field("capacity"),
-            capacity,
-            &["storage"],
-        ));
+        errors.push(FieldError::not_supported(&path.field("capacity"), capacity, &["storage"]));
     }
-    one_of(
-        errors,
-        spec,
-        "persistentVolumeReclaimPolicy",
-        &["Delete", "Recycle", "Retain"],
-        &path,
-    );
+    one_of(errors, spec, "persistentVolumeReclaimPolicy", &["Delete", "Recycle", "Retain"], &path);
     volume_sources(spec, &path, errors);
     let class = text(spec, "storageClassName");
     if !class.is_empty() {
@@ -224,9 +200,7 @@ pub(crate) fn validate_volume(volume: &Value, old: Option<&Value>, errors: &mut 
 }
 
 fn source(spec: &Value) -> Vec<(&String, &Value)> {
-    entries(spec)
-        .filter(|(name, _)| !VOLUME_FIELDS.contains(&name.as_str()))
-        .collect()
+    entries(spec).filter(|(name, _)| !VOLUME_FIELDS.contains(&name.as_str())).collect()
 }
 
 fn volume_sources(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
@@ -237,17 +211,10 @@ fn volume_sources(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let host_path = text(&spec["hostPath"], "path");
     if host_path.split('/').any(|part| part == "..") {
         let detail = "must not contain '..'";
-        errors.push(FieldError::invalid(
-            &path.field("hostPath").field("path"),
-            &json!(host_path),
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("hostPath").field("path"), &json!(host_path), detail));
     }
     for (name, _) in sources.iter().skip(1) {
-        errors.push(FieldError::forbidden(
-            &path.field(name),
-            "may not specify more than 1 volume type",
-        ));
+        errors.push(FieldError::forbidden(&path.field(name), "may not specify more than 1 volume type"));
     }
 }
 
@@ -257,28 +224,13 @@ pub(crate) fn validate_class(class: &Value, old: Option<&Value>, errors: &mut Er
     let provisioner = text(class, "provisioner");
     if required(errors, class, "provisioner", &root) {
         let path = root.field("provisioner");
-        invalid(
-            errors,
-            &path,
-            provisioner,
-            names::qualified_name(&provisioner.to_lowercase()),
-        );
+        invalid(errors, &path, provisioner, names::qualified_name(&provisioner.to_lowercase()));
     }
     if class["parameters"].get("").is_some() {
-        errors.push(FieldError::invalid(
-            &root.field("parameters"),
-            &json!(""),
-            "field can not be empty.",
-        ));
+        errors.push(FieldError::invalid(&root.field("parameters"), &json!(""), "field can not be empty."));
     }
     one_of(errors, class, "reclaimPolicy", &["Delete", "Retain"], &root);
-    one_of(
-        errors,
-        class,
-        "volumeBindingMode",
-        &["Immediate", "WaitForFirstConsumer"],
-        &root,
-    );
+    one_of(errors, class, "volumeBindingMode", &["Immediate", "WaitForFirstConsumer"], &root);
     if let Some(old) = old {
         for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
             same(errors, class, old, field, &root);
@@ -315,9 +267,7 @@ pub(crate) fn validate_attachment(attachment: &Value, old: Option<&Value>, error
         ]);
         let mut error = FieldError::invalid(&path, spec, "field is immutable");
         let (attacher, node) = (&spec["attacher"], &spec["nodeName"]);
-        error.value = Some(format!(
-            "{{\"Attacher\":{attacher},\"Source\":{source},\"NodeName\":{node}}}"
-        ));
+        error.value = Some(format!("{{\"Attacher\":{attacher},\"Source\":{source},\"NodeName\":{node}}}"));
         errors.push(error);
     }
 }
@@ -327,23 +277,10 @@ pub(crate) fn validate_driver(driver: &Value, old: Option<&Value>, errors: &mut 
     let root = Path::root();
     let path = root.field("spec");
     let spec = &driver["spec"];
-    one_of(
-        errors,
-        spec,
-        "fsGroupPolicy",
-        &["File", "None", "ReadWriteOnceWithFSType"],
-        &path,
-    );
+    one_of(errors, spec, "fsGroupPolicy", &["File", "None", "ReadWriteOnceWithFSType"], &path);
     let modes = &["Persistent", "Ephemeral"];
-    for mode in texts(spec, "volumeLifecycleModes")
-        .into_iter()
-        .filter(|mode| !modes.contains(mode))
-    {
-        errors.push(FieldError::not_supported(
-            &path.field("volumeLifecycleModes"),
-            &json!(mode),
-            modes,
-        ));
+    for mode in texts(spec, "volumeLifecycleModes").into_iter().filter(|mode| !modes.contains(mode)) {
+        errors.push(FieldError::not_supported(&path.field("volumeLifecycleModes"), &json!(mode), modes));
     }
     let Some(old) = old else { return };
     if spec["attachRequired"] != old["spec"]["attachRequired"] {
@@ -382,9 +319,7 @@ pub(crate) fn validate_node(node: &Value, old: Option<&Value>, errors: &mut Erro
     }
     let Some(old) = old else { return };
     for driver in list(&node["spec"], "drivers") {
-        let before = list(&old["spec"], "drivers")
-            .iter()
-            .find(|there| there["name"] == driver["name"]);
+        let before = list(&old["spec"], "drivers").iter().find(|there| there["name"] == driver["name"]);
         if before.is_some_and(|before| before != driver) {
             let fields = [
                 ("Name", &driver["name"]),
@@ -392,10 +327,7 @@ pub(crate) fn validate_node(node: &Value, old: Option<&Value>, errors: &mut Erro
                 ("TopologyKeys", &driver["topologyKeys"]),
                 ("Allocatable", &driver["allocatable"]),
             ];
-            errors.push(showing(
-                FieldError::invalid(&path, driver, "field is immutable"),
-                &fields,
-            ));
+            errors.push(showing(FieldError::invalid(&path, driver, "field is immutable"), &fields));
         }
     }
 }

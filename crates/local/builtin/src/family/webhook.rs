@@ -41,17 +41,10 @@ fn validate_webhook(webhook: &Value, path: &Path<'_>, errors: &mut Errors) {
     name(text(webhook, "name"), &path.field("name"), errors);
     match text(webhook, "sideEffects") {
         "None" | "NoneOnDryRun" => {}
-        "" => errors.push(FieldError::required(
-            &path.field("sideEffects"),
-            "must specify one of None, NoneOnDryRun",
-        )),
+        "" => errors.push(FieldError::required(&path.field("sideEffects"), "must specify one of None, NoneOnDryRun")),
         other => {
             let supported = &["None", "NoneOnDryRun"];
-            errors.push(FieldError::not_supported(
-                &path.field("sideEffects"),
-                &json!(other),
-                supported,
-            ));
+            errors.push(FieldError::not_supported(&path.field("sideEffects"), &json!(other), supported));
         }
     }
     let client = &webhook["clientConfig"];
@@ -66,11 +59,7 @@ fn validate_webhook(webhook: &Value, path: &Path<'_>, errors: &mut Errors) {
     } else if !versions.iter().any(|version| matches!(*version, "v1" | "v1beta1")) {
         let detail = "must include at least one of v1, v1beta1";
         let value = &webhook["admissionReviewVersions"];
-        errors.push(FieldError::invalid(
-            &path.field("admissionReviewVersions"),
-            value,
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("admissionReviewVersions"), value, detail));
     }
 }
 

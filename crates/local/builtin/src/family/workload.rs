@@ -23,10 +23,7 @@ pub(crate) fn deployment_defaults(deployment: &mut Value) {
     default(spec, "revisionHistoryLimit", 10);
     default(spec, "progressDeadlineSeconds", 600);
     if let Some(strategy) = object(spec, "strategy") {
-        rolling(
-            strategy,
-            &[("maxUnavailable", json!("25%")), ("maxSurge", json!("25%"))],
-        );
+        rolling(strategy, &[("maxUnavailable", json!("25%")), ("maxSurge", json!("25%"))]);
     }
     template(spec);
 }
@@ -98,17 +95,13 @@ fn template(spec: &mut Value) {
 
 /// A `DaemonSet` counts its templates in an annotation.
 pub(crate) fn prepare_daemon_set(set: &mut Value) {
-    let given = text_at(set, "/metadata/annotations/deprecated.daemonset.template.generation")
-        .parse()
-        .unwrap_or(0);
+    let given = text_at(set, "/metadata/annotations/deprecated.daemonset.template.generation").parse().unwrap_or(0);
     set_template_generation(set, i64::max(given, 1));
 }
 
 /// A changed template counts one up; clients cannot set the count.
 pub(crate) fn update_daemon_set(set: &mut Value, old: &Value) {
-    let there = text_at(old, "/metadata/annotations/deprecated.daemonset.template.generation")
-        .parse()
-        .unwrap_or(0);
+    let there = text_at(old, "/metadata/annotations/deprecated.daemonset.template.generation").parse().unwrap_or(0);
     let changed = set.pointer("/spec/template") != old.pointer("/spec/template");
     set_template_generation(set, there + i64::from(changed));
 }
@@ -142,11 +135,7 @@ fn validate_deadline(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     if number(spec, "progressDeadlineSeconds").is_some_and(|deadline| deadline <= least) {
         let value = &spec["progressDeadlineSeconds"];
         let detail = "must be greater than minReadySeconds";
-        errors.push(FieldError::invalid(
-            &path.field("progressDeadlineSeconds"),
-            value,
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("progressDeadlineSeconds"), value, detail));
     }
 }
 
@@ -162,11 +151,7 @@ fn validate_selector(spec: &Value, kind: Option<&str>, path: &Path<'_>, errors: 
     if let Some(kind) = kind
         && selector_is_empty(selector)
     {
-        errors.push(FieldError::invalid(
-            &path,
-            selector,
-            format!("empty selector is invalid for {kind}"),
-        ));
+        errors.push(FieldError::invalid(&path, selector, format!("empty selector is invalid for {kind}")));
     }
 }
 
@@ -174,11 +159,7 @@ fn validate_selector(spec: &Value, kind: Option<&str>, path: &Path<'_>, errors: 
 fn selected_template(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let selector = &spec["selector"];
     if !selector_is_valid(selector) {
-        errors.push(FieldError::invalid(
-            &path.field("selector"),
-            selector,
-            "invalid label selector",
-        ));
+        errors.push(FieldError::invalid(&path.field("selector"), selector, "invalid label selector"));
         return;
     }
     let path = path.field("template");
@@ -186,11 +167,7 @@ fn selected_template(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let empty = !selector.is_null() && selector_is_empty(selector);
     if !empty && !selects(selector, labels) {
         let detail = "`selector` does not match template `labels`";
-        errors.push(FieldError::invalid(
-            &path.field("metadata").field("labels"),
-            labels,
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("metadata").field("labels"), labels, detail));
     }
     validate_template(&spec["template"], &path, errors);
     always_restarts(&spec["template"], &path, errors);
@@ -200,23 +177,13 @@ fn always_restarts(template: &Value, path: &Path<'_>, errors: &mut Errors) {
     let policy = text_at(template, "/spec/restartPolicy");
     if !policy.is_empty() && policy != "Always" {
         let path = path.field("spec");
-        errors.push(FieldError::not_supported(
-            &path.field("restartPolicy"),
-            &json!(policy),
-            &["Always"],
-        ));
+        errors.push(FieldError::not_supported(&path.field("restartPolicy"), &json!(policy), &["Always"]));
     }
 }
 
 /// The error about a strategy that the server does not know.
 fn strategy_error(error: FieldError, strategy: &Value) -> FieldError {
-    showing(
-        error,
-        &[
-            ("Type", &strategy["type"]),
-            ("RollingUpdate", &strategy["rollingUpdate"]),
-        ],
-    )
+    showing(error, &[("Type", &strategy["type"]), ("RollingUpdate", &strategy["rollingUpdate"])])
 }
 
 fn validate_strategy(strategy: &Value, path: &Path<'_>, errors: &mut Errors) {
@@ -234,11 +201,7 @@ fn validate_strategy(strategy: &Value, path: &Path<'_>, errors: &mut Errors) {
             count_or_percent(errors, &update["maxSurge"], &path.field("maxSurge"));
             if is_nothing(&update["maxUnavailable"]) && is_nothing(&update["maxSurge"]) {
                 let detail = "may not be 0 when `maxSurge` is 0";
-                errors.push(FieldError::invalid(
-                    &path.field("maxUnavailable"),
-                    &update["maxUnavailable"],
-                    detail,
-                ));
+                errors.push(FieldError::invalid(&path.field("maxUnavailable"), &update["maxUnavailable"], detail));
             }
             at_most_all(errors, &update["maxUnavailable"], &path.field("maxUnavailable"));
         }
@@ -250,10 +213,7 @@ fn validate_strategy(strategy: &Value, path: &Path<'_>, errors: &mut Errors) {
 }
 
 fn is_nothing(count: &Value) -> bool {
-    *count == json!(0)
-        || count
-            .as_str()
-            .is_some_and(|percent| percent.trim_end_matches('%').bytes().all(|b| b == b'0'))
+    *count == json!(0) || count.as_str().is_some_and(|percent| percent.trim_end_matches('%').bytes().all(|b| b == b'0'))
 }
 
 /// Replicas, selector and template of a `ReplicaSet`; its selector never changes.
@@ -281,11 +241,7 @@ pub(crate) fn validate_daemon_set(set: &Value, old: Option<&Value>, errors: &mut
     if selector_is_valid(selector) && !selects(selector, labels) {
         let detail = "`selector` does not match template `labels`";
         let path = path.field("template");
-        errors.push(FieldError::invalid(
-            &path.field("metadata").field("labels"),
-            labels,
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("metadata").field("labels"), labels, detail));
     }
     if !selector.is_null() && selector_is_empty(selector) {
         let detail = "empty selector is invalid for daemonset";
@@ -325,11 +281,7 @@ pub(crate) fn validate_stateful_set(set: &Value, old: Option<&Value>, errors: &m
     let policy = text(spec, "podManagementPolicy");
     if !matches!(policy, "OrderedReady" | "Parallel") {
         let detail = "must be 'OrderedReady' or 'Parallel'";
-        errors.push(FieldError::invalid(
-            &path.field("podManagementPolicy"),
-            &json!(policy),
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("podManagementPolicy"), &json!(policy), detail));
     }
     let strategy = &spec["updateStrategy"];
     if !matches!(text(strategy, "type"), "RollingUpdate" | "OnDelete") {

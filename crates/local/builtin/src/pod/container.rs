@@ -27,33 +27,18 @@ pub(crate) fn validate_containers(spec: &Value, volumes: &[&str], path: &Path<'_
         }
         seen.push(name);
         validate_handlers(container, &path, errors);
-        one_of(
-            errors,
-            container,
-            "restartPolicy",
-            &["Always", "Never", "OnFailure"],
-            &path,
-        );
+        one_of(errors, container, "restartPolicy", &["Always", "Never", "OnFailure"], &path);
     }
     host_ports_once(containers, path, errors);
 }
 
 /// Init containers also share names with the regular ones.
 pub(crate) fn validate_init_containers(spec: &Value, volumes: &[&str], path: &Path<'_>, errors: &mut Errors) {
-    let mut seen: Vec<&str> = list(spec, "containers")
-        .iter()
-        .map(|container| text(container, "name"))
-        .collect();
+    let mut seen: Vec<&str> = list(spec, "containers").iter().map(|container| text(container, "name")).collect();
     for (index, container) in list(spec, "initContainers").iter().enumerate() {
         let path = path.index(index);
         validate_container(container, volumes, &path, errors);
-        one_of(
-            errors,
-            container,
-            "restartPolicy",
-            &["Always", "Never", "OnFailure"],
-            &path,
-        );
+        one_of(errors, container, "restartPolicy", &["Always", "Never", "OnFailure"], &path);
         let name = text(container, "name");
         if seen.contains(&name) {
             errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
@@ -78,23 +63,11 @@ fn validate_container(container: &Value, volumes: &[&str], path: &Path<'_>, erro
         invalid(errors, &path.field("name"), name, names::dns_label(name));
     }
     required(errors, container, "image", path);
-    one_of(
-        errors,
-        container,
-        "terminationMessagePolicy",
-        &["File", "FallbackToLogsOnError"],
-        path,
-    );
+    one_of(errors, container, "terminationMessagePolicy", &["File", "FallbackToLogsOnError"], path);
     validate_ports(container, &path.field("ports"), errors);
     validate_environment(container, &path.field("env"), errors);
     validate_mounts(container, volumes, &path.field("volumeMounts"), errors);
-    one_of(
-        errors,
-        container,
-        "imagePullPolicy",
-        &["Always", "IfNotPresent", "Never"],
-        path,
-    );
+    one_of(errors, container, "imagePullPolicy", &["Always", "IfNotPresent", "Never"], path);
     validate_resources(&container["resources"], &path.field("resources"), errors);
 }
 
@@ -141,13 +114,7 @@ fn host_ports_once(containers: &[Value], path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-const SOURCES: &[&str] = &[
-    "fieldRef",
-    "resourceFieldRef",
-    "configMapKeyRef",
-    "secretKeyRef",
-    "fileKeyRef",
-];
+const SOURCES: &[&str] = &["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
 
 fn validate_environment(container: &Value, path: &Path<'_>, errors: &mut Errors) {
     for (index, variable) in list(container, "env").iter().enumerate() {
@@ -166,11 +133,7 @@ fn validate_environment(container: &Value, path: &Path<'_>, errors: &mut Errors)
 
 fn validate_source(variable: &Value, path: &Path<'_>, errors: &mut Errors) {
     let source = &variable["valueFrom"];
-    let given: Vec<&str> = SOURCES
-        .iter()
-        .copied()
-        .filter(|name| !source[*name].is_null())
-        .collect();
+    let given: Vec<&str> = SOURCES.iter().copied().filter(|name| !source[*name].is_null()).collect();
     let mut refuse = |detail: &str| errors.push(FieldError::invalid(path, &json!(""), detail));
     if given.is_empty() {
         refuse(
@@ -181,10 +144,7 @@ fn validate_source(variable: &Value, path: &Path<'_>, errors: &mut Errors) {
     } else if given.len() > 1 {
         refuse("may not have more than one field specified at a time");
     }
-    for name in given
-        .into_iter()
-        .filter(|name| matches!(*name, "configMapKeyRef" | "secretKeyRef"))
-    {
+    for name in given.into_iter().filter(|name| matches!(*name, "configMapKeyRef" | "secretKeyRef")) {
         let path = path.field(name);
         subdomain(errors, text(&source[name], "name"), &path.field("name"));
         let key = text(&source[name], "key");
@@ -210,11 +170,7 @@ fn validate_mounts(container: &Value, volumes: &[&str], path: &Path<'_>, errors:
             errors.push(FieldError::required(&path.field("mountPath"), ""));
         }
         if seen.contains(&target) {
-            errors.push(FieldError::invalid(
-                &path.field("mountPath"),
-                &json!(target),
-                "must be unique",
-            ));
+            errors.push(FieldError::invalid(&path.field("mountPath"), &json!(target), "must be unique"));
         }
         seen.push(target);
     }
@@ -237,10 +193,8 @@ fn validate_resources(resources: &Value, path: &Path<'_>, errors: &mut Errors) {
             continue;
         };
         if Quantity::from_value(request) > Quantity::from_value(limit) {
-            let detail = format!(
-                "must be less than or equal to {name} limit of {}",
-                limit.as_str().unwrap_or_default()
-            );
+            let detail =
+                format!("must be less than or equal to {name} limit of {}", limit.as_str().unwrap_or_default());
             errors.push(FieldError::invalid(&path, request, detail));
         }
     }
@@ -250,16 +204,8 @@ fn resource_name(errors: &mut Errors, name: &str, path: &Path<'_>) {
     invalid(errors, path, name, names::qualified_name(name));
     let known = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
     if !known && !name.contains('/') {
-        errors.push(FieldError::invalid(
-            path,
-            &json!(name),
-            "must be a standard resource type or fully qualified",
-        ));
-        errors.push(FieldError::invalid(
-            path,
-            &json!(name),
-            "must be a standard resource for containers",
-        ));
+        errors.push(FieldError::invalid(path, &json!(name), "must be a standard resource type or fully qualified"));
+        errors.push(FieldError::invalid(path, &json!(name), "must be a standard resource for containers"));
     }
 }
 
@@ -268,23 +214,13 @@ fn validate_handlers(container: &Value, path: &Path<'_>, errors: &mut Errors) {
         let handler = &container["lifecycle"][hook];
         if !handler.is_null() {
             let path = path.field("lifecycle");
-            validate_handler(
-                handler,
-                &["exec", "httpGet", "tcpSocket", "sleep"],
-                &path.field(hook),
-                errors,
-            );
+            validate_handler(handler, &["exec", "httpGet", "tcpSocket", "sleep"], &path.field(hook), errors);
         }
     }
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
         if !container[probe].is_null() {
             let path = path.field(probe);
-            validate_handler(
-                &container[probe],
-                &["exec", "httpGet", "tcpSocket", "grpc"],
-                &path,
-                errors,
-            );
+            validate_handler(&container[probe], &["exec", "httpGet", "tcpSocket", "grpc"], &path, errors);
             validate_probe(&container[probe], probe, &path, errors);
         }
     }
@@ -296,10 +232,7 @@ fn validate_handler(handler: &Value, kinds: &[&str], path: &Path<'_>, errors: &m
         errors.push(FieldError::required(path, "must specify a handler type"));
     }
     for kind in given.iter().skip(1) {
-        errors.push(FieldError::forbidden(
-            &path.field(kind),
-            "may not specify more than 1 handler type",
-        ));
+        errors.push(FieldError::forbidden(&path.field(kind), "may not specify more than 1 handler type"));
     }
     for kind in given.into_iter().take(1) {
         let path = path.field(kind);
@@ -308,24 +241,14 @@ fn validate_handler(handler: &Value, kinds: &[&str], path: &Path<'_>, errors: &m
                 required(errors, &handler["exec"], "command", &path);
             }
             "httpGet" | "tcpSocket" => port_or_name(errors, &handler[kind]["port"], &path.field("port")),
-            "grpc" => port(
-                errors,
-                number(&handler["grpc"], "port").unwrap_or(0),
-                &path.field("port"),
-            ),
+            "grpc" => port(errors, number(&handler["grpc"], "port").unwrap_or(0), &path.field("port")),
             _ => {}
         }
     }
 }
 
 fn validate_probe(probe: &Value, name: &str, path: &Path<'_>, errors: &mut Errors) {
-    for field in [
-        "initialDelaySeconds",
-        "timeoutSeconds",
-        "periodSeconds",
-        "successThreshold",
-        "failureThreshold",
-    ] {
+    for field in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
         crate::check::not_negative(errors, probe, field, path);
     }
     if name != "readinessProbe" && number(probe, "successThreshold").is_some_and(|threshold| threshold != 1) {

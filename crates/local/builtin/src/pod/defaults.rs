@@ -60,11 +60,7 @@ fn copy_service_account(spec: &mut Value) {
 }
 
 fn container_defaults(container: &mut Value) {
-    let policy = if has_latest_tag(text(container, "image")) {
-        "Always"
-    } else {
-        "IfNotPresent"
-    };
+    let policy = if has_latest_tag(text(container, "image")) { "Always" } else { "IfNotPresent" };
     default(container, "imagePullPolicy", policy);
     default(container, "terminationMessagePath", "/dev/termination-log");
     default(container, "terminationMessagePolicy", "File");
@@ -95,9 +91,7 @@ fn container_defaults(container: &mut Value) {
 
 /// An image without tag or digest means `latest`.
 fn has_latest_tag(image: &str) -> bool {
-    let (name, digest) = image
-        .split_once('@')
-        .map_or((image, None), |(name, digest)| (name, Some(digest)));
+    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
     let last = name.rsplit('/').next().unwrap_or(name);
     match last.split_once(':') {
         Some((_, tag)) => tag == "latest",
@@ -106,12 +100,9 @@ fn has_latest_tag(image: &str) -> bool {
 }
 
 fn probe_defaults(probe: &mut Value) {
-    for (field, value) in [
-        ("timeoutSeconds", 1),
-        ("periodSeconds", 10),
-        ("successThreshold", 1),
-        ("failureThreshold", 3),
-    ] {
+    for (field, value) in
+        [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
+    {
         if number(probe, field).unwrap_or(0) == 0 {
             probe[field] = json!(value);
         }
@@ -154,17 +145,11 @@ fn volume_defaults(volume: &mut Value) {
         path["type"] = json!("");
     }
     if let Some(image) = existing(volume, "image") {
-        let policy = if has_latest_tag(text(image, "reference")) {
-            "Always"
-        } else {
-            "IfNotPresent"
-        };
+        let policy = if has_latest_tag(text(image, "reference")) { "Always" } else { "IfNotPresent" };
         default(image, "pullPolicy", policy);
     }
     if let Some(downward) = existing(volume, "downwardAPI") {
-        list_mut(downward, "items")
-            .iter_mut()
-            .for_each(field_reference_defaults);
+        list_mut(downward, "items").iter_mut().for_each(field_reference_defaults);
     }
     if let Some(projected) = existing(volume, "projected") {
         list_mut(projected, "sources").iter_mut().for_each(projection_defaults);
@@ -174,11 +159,9 @@ fn volume_defaults(volume: &mut Value) {
     {
         default(spec, "volumeMode", "Filesystem");
     }
-    for (source, field, value) in [
-        ("iscsi", "iscsiInterface", "default"),
-        ("rbd", "pool", "rbd"),
-        ("rbd", "user", "admin"),
-    ] {
+    for (source, field, value) in
+        [("iscsi", "iscsiInterface", "default"), ("rbd", "pool", "rbd"), ("rbd", "user", "admin")]
+    {
         if let Some(source) = existing(volume, source) {
             default(source, field, value);
         }
@@ -190,9 +173,7 @@ fn projection_defaults(source: &mut Value) {
         default(token, "expirationSeconds", 3600);
     }
     if let Some(downward) = existing(source, "downwardAPI") {
-        list_mut(downward, "items")
-            .iter_mut()
-            .for_each(field_reference_defaults);
+        list_mut(downward, "items").iter_mut().for_each(field_reference_defaults);
     }
 }
 

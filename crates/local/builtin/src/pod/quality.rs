@@ -7,11 +7,7 @@ use crate::value::{entries, list_at};
 
 /// `Guaranteed`, `Burstable` or `BestEffort`, by requests and limits for CPU and memory.
 pub(crate) fn quality_class(pod: &Value) -> &'static str {
-    let containers = || {
-        list_at(pod, "/spec/containers")
-            .iter()
-            .chain(list_at(pod, "/spec/initContainers"))
-    };
+    let containers = || list_at(pod, "/spec/containers").iter().chain(list_at(pod, "/spec/initContainers"));
     let mut any = false;
     let mut all_limited = true;
     for container in containers() {
@@ -19,9 +15,7 @@ pub(crate) fn quality_class(pod: &Value) -> &'static str {
         let requests = computed(&container["resources"]["requests"]);
         any |= !limits.is_empty() || !requests.is_empty();
         let equal = limits.len() == 2
-            && requests
-                .iter()
-                .all(|(name, request)| limits.iter().any(|(n, limit)| n == name && limit == request));
+            && requests.iter().all(|(name, request)| limits.iter().any(|(n, limit)| n == name && limit == request));
         all_limited &= equal;
     }
     match (any, all_limited) {
@@ -53,9 +47,6 @@ mod tests {
 
         assert_eq!(quality_class(&pod(json!({}))), "BestEffort");
         assert_eq!(quality_class(&pod(json!({"requests": {"cpu": "1"}}))), "Burstable");
-        assert_eq!(
-            quality_class(&pod(json!({"requests": both, "limits": both}))),
-            "Guaranteed"
-        );
+        assert_eq!(quality_class(&pod(json!({"requests": both, "limits": both}))), "Guaranteed");
     }
 }

@@ -13,10 +13,7 @@ pub(crate) fn validate_change(spec: &Value, old: &Value, path: &Path<'_>, errors
     for field in ["containers", "initContainers"] {
         let path = path.field(field);
         if list(spec, field).len() != list(old, field).len() {
-            errors.push(FieldError::forbidden(
-                &path,
-                "pod updates may not add or remove containers",
-            ));
+            errors.push(FieldError::forbidden(&path, "pod updates may not add or remove containers"));
             return;
         }
         for (index, container) in list(spec, field).iter().enumerate() {
@@ -28,11 +25,7 @@ pub(crate) fn validate_change(spec: &Value, old: &Value, path: &Path<'_>, errors
     if validate_deadline(spec, old, path, errors).is_err() {
         return;
     }
-    let same = |a: &Value, b: &Value| {
-        ["key", "operator", "value", "effect"]
-            .iter()
-            .all(|field| a[*field] == b[*field])
-    };
+    let same = |a: &Value, b: &Value| ["key", "operator", "value", "effect"].iter().all(|field| a[*field] == b[*field]);
     let there = |toleration: &Value| list(spec, "tolerations").iter().any(|other| same(other, toleration));
     if !list(old, "tolerations").iter().all(there) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
@@ -47,24 +40,13 @@ pub(crate) fn validate_change(spec: &Value, old: &Value, path: &Path<'_>, errors
 fn validate_deadline(spec: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) -> Result<(), ()> {
     let path = path.field("activeDeadlineSeconds");
     let value = &spec["activeDeadlineSeconds"];
-    match (
-        number(old, "activeDeadlineSeconds"),
-        number(spec, "activeDeadlineSeconds"),
-    ) {
+    match (number(old, "activeDeadlineSeconds"), number(spec, "activeDeadlineSeconds")) {
         (Some(before), Some(after)) if before < after => {
-            errors.push(FieldError::invalid(
-                &path,
-                value,
-                "must be less than or equal to previous value",
-            ));
+            errors.push(FieldError::invalid(&path, value, "must be less than or equal to previous value"));
             Err(())
         }
         (Some(_), None) => {
-            errors.push(FieldError::invalid(
-                &path,
-                value,
-                "must not update from a positive integer to nil value",
-            ));
+            errors.push(FieldError::invalid(&path, value, "must not update from a positive integer to nil value"));
             Ok(())
         }
         _ => Ok(()),

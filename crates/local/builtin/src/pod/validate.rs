@@ -28,12 +28,7 @@ pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) 
     let policies = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
     one_of(errors, spec, "dnsPolicy", policies, path);
     errors.extend(validate_labels(&spec["nodeSelector"], &path.field("nodeSelector")));
-    for field in [
-        "serviceAccountName",
-        "nodeName",
-        "priorityClassName",
-        "runtimeClassName",
-    ] {
+    for field in ["serviceAccountName", "nodeName", "priorityClassName", "runtimeClassName"] {
         let name = text(spec, field);
         if !name.is_empty() {
             subdomain(errors, name, &path.field(field));
@@ -41,11 +36,7 @@ pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) 
     }
     if number(spec, "activeDeadlineSeconds").is_some_and(|seconds| !(1..=i64::from(i32::MAX)).contains(&seconds)) {
         let detail = "must be between 1 and 2147483647, inclusive";
-        errors.push(FieldError::invalid(
-            &path.field("activeDeadlineSeconds"),
-            &spec["activeDeadlineSeconds"],
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("activeDeadlineSeconds"), &spec["activeDeadlineSeconds"], detail));
     }
     for field in ["hostname", "subdomain"] {
         let name = text(spec, field);
@@ -58,13 +49,7 @@ pub(crate) fn validate_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) 
         let path = path.field("hostAliases");
         address(errors, text(alias, "ip"), &path.index(index).field("ip"));
     }
-    one_of(
-        errors,
-        spec,
-        "preemptionPolicy",
-        &["PreemptLowerPriority", "Never"],
-        path,
-    );
+    one_of(errors, spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path);
 }
 
 /// The names of the volumes that are sound: others cannot be mounted.
@@ -93,10 +78,7 @@ fn validate_volumes<'a>(spec: &'a Value, path: &Path<'_>, errors: &mut Errors) -
 fn validate_sources(spec: &Value, volume: &Value, path: &Path<'_>, errors: &mut Errors) {
     let sources = entries(volume).filter(|(name, source)| *name != "name" && !source.is_null());
     for (name, _) in sources.skip(1) {
-        errors.push(FieldError::forbidden(
-            &path.field(name),
-            "may not specify more than 1 volume type",
-        ));
+        errors.push(FieldError::forbidden(&path.field(name), "may not specify more than 1 volume type"));
     }
     let at = path.field("secret");
     if !volume["secret"].is_null() && is_empty(&volume["secret"]["secretName"]) {
@@ -119,10 +101,7 @@ fn validate_sources(spec: &Value, volume: &Value, path: &Path<'_>, errors: &mut 
     for (index, source) in list(&volume["projected"], "sources").iter().enumerate() {
         if !source["serviceAccountToken"].is_null() && is_empty(&spec["serviceAccountName"]) {
             let detail = "must not be specified when serviceAccountName is not set";
-            errors.push(FieldError::forbidden(
-                &at.index(index).field("serviceAccountToken"),
-                detail,
-            ));
+            errors.push(FieldError::forbidden(&at.index(index).field("serviceAccountToken"), detail));
         }
     }
 }
@@ -141,11 +120,7 @@ fn validate_tolerations(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
         if !toleration["tolerationSeconds"].is_null() && text(toleration, "effect") != "NoExecute" {
             let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-            errors.push(FieldError::invalid(
-                &path.field("effect"),
-                &json!(text(toleration, "effect")),
-                detail,
-            ));
+            errors.push(FieldError::invalid(&path.field("effect"), &json!(text(toleration, "effect")), detail));
         }
         let value = text(toleration, "value");
         if operator == "Exists" && !value.is_empty() {
@@ -153,12 +128,6 @@ fn validate_tolerations(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
             errors.push(FieldError::invalid(&path.field("operator"), &json!(value), detail));
         }
         one_of(errors, toleration, "operator", &["Equal", "Exists"], &path);
-        one_of(
-            errors,
-            toleration,
-            "effect",
-            &["NoSchedule", "PreferNoSchedule", "NoExecute"],
-            &path,
-        );
+        one_of(errors, toleration, "effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"], &path);
     }
 }

@@ -7,29 +7,16 @@ use crate::value::{entries, flag_at, list, number, text, text_at};
 
 /// Cells of a `RoleBinding` or `ClusterRoleBinding`.
 pub(crate) fn binding(binding: &Value, name: Value, age: Value) -> Vec<Value> {
-    let role = format!(
-        "{}/{}",
-        text_at(binding, "/roleRef/kind"),
-        text_at(binding, "/roleRef/name")
-    );
+    let role = format!("{}/{}", text_at(binding, "/roleRef/kind"), text_at(binding, "/roleRef/name"));
     let subjects = |kind: &str| {
-        let named = list(binding, "subjects")
-            .iter()
-            .filter(|subject| text(subject, "kind") == kind);
+        let named = list(binding, "subjects").iter().filter(|subject| text(subject, "kind") == kind);
         let shown = named.map(|subject| match kind {
             "ServiceAccount" => format!("{}/{}", text(subject, "namespace"), text(subject, "name")),
             _ => text(subject, "name").to_owned(),
         });
         json!(shown.collect::<Vec<_>>().join(", "))
     };
-    vec![
-        name,
-        json!(role),
-        age,
-        subjects("User"),
-        subjects("Group"),
-        subjects("ServiceAccount"),
-    ]
+    vec![name, json!(role), age, subjects("User"), subjects("Group"), subjects("ServiceAccount")]
 }
 
 /// Cells of a `ResourceQuota`.
@@ -39,12 +26,7 @@ pub(crate) fn quota(quota: &Value, name: Value, age: Value) -> Vec<Value> {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     for (resource, hard) in entries(&status["hard"]) {
         let shown = format!("{resource}: {}/{}", amount(&status["used"][resource]), amount(hard));
-        if resource.starts_with("limits.") {
-            &mut limits
-        } else {
-            &mut requests
-        }
-        .push(shown);
+        if resource.starts_with("limits.") { &mut limits } else { &mut requests }.push(shown);
     }
     vec![name, json!(requests.join(", ")), json!(limits.join(", ")), age]
 }

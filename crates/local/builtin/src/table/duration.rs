@@ -11,11 +11,7 @@ pub fn human_duration(seconds: i64) -> String {
     let (minutes, hours) = (seconds / MINUTE, seconds / HOUR);
     let days = hours / 24;
     let pair = |large: i64, unit: &str, small: i64, small_unit: &str| {
-        if small == 0 {
-            format!("{large}{unit}")
-        } else {
-            format!("{large}{unit}{small}{small_unit}")
-        }
+        if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{small_unit}") }
     };
     match seconds {
         ..-1 => "<invalid>".to_owned(),

@@ -38,10 +38,7 @@ pub struct Column {
 /// The columns of a kind.
 pub fn columns(kind: &Kind) -> Vec<Column> {
     static TABLES: LazyLock<HashMap<String, Vec<Column>>> = LazyLock::new(read);
-    TABLES
-        .get(&format!("{}/{}", kind.api_version(), kind.kind))
-        .cloned()
-        .unwrap_or_else(generic)
+    TABLES.get(&format!("{}/{}", kind.api_version(), kind.kind)).cloned().unwrap_or_else(generic)
 }
 
 /// Name and age, for kinds without a table of their own.
@@ -60,17 +57,9 @@ fn read() -> HashMap<String, Vec<Column>> {
     type Row = (String, String, String, String, i64);
     let tables: HashMap<String, Vec<Row>> =
         serde_json::from_str(include_str!("../../data/columns.json")).expect("the recorded columns are JSON");
-    let column = |(name, type_, format, description, priority): Row| Column {
-        name,
-        type_,
-        format,
-        description,
-        priority,
-    };
-    tables
-        .into_iter()
-        .map(|(kind, rows)| (kind, rows.into_iter().map(column).collect()))
-        .collect()
+    let column =
+        |(name, type_, format, description, priority): Row| Column { name, type_, format, description, priority };
+    tables.into_iter().map(|(kind, rows)| (kind, rows.into_iter().map(column).collect())).collect()
 }
 
 /// The cells of an object, one for each of [`columns`].
@@ -83,12 +72,7 @@ pub fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
             let count = entries(&object["data"]).count() + entries(&object["binaryData"]).count();
             vec![name, json!(count), age]
         }
-        "Secret" => vec![
-            name,
-            object["type"].clone(),
-            json!(entries(&object["data"]).count()),
-            age,
-        ],
+        "Secret" => vec![name, object["type"].clone(), json!(entries(&object["data"]).count()), age],
         "Namespace" => vec![name, object["status"]["phase"].clone(), age],
         "Lease" => vec![name, json!(text_at(object, "/spec/holderIdentity")), age],
         "Pod" => pod::cells(object, name, age, now),
@@ -138,14 +122,9 @@ pub fn row_conditions(kind: &Kind, object: &Value) -> Option<Value> {
 
 /// `a=b,c=d`; `<none>` where there are none.
 pub(crate) fn labels(labels: &Value) -> String {
-    let pairs: Vec<String> = entries(labels)
-        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
-        .collect();
-    if pairs.is_empty() {
-        "<none>".to_owned()
-    } else {
-        pairs.join(",")
-    }
+    let pairs: Vec<String> =
+        entries(labels).map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+    if pairs.is_empty() { "<none>".to_owned() } else { pairs.join(",") }
 }
 
 /// A label selector as text, sorted by key; empty where it selects everything.
@@ -182,11 +161,7 @@ fn requirement(expression: &Value) -> String {
 /// At most three items, and how many there are beside them.
 pub(crate) fn first_three(items: &[String], total: usize) -> String {
     let shown = items.iter().take(3).cloned().collect::<Vec<_>>().join(",");
-    if total > 3 {
-        format!("{shown} + {} more...", total - 3)
-    } else {
-        shown
-    }
+    if total > 3 { format!("{shown} + {} more...", total - 3) } else { shown }
 }
 
 /// Text, or what stands for its absence.

@@ -12,9 +12,7 @@ use crate::value::{entries, flag_at, list_at, number, number_at, text, text_at};
 
 /// Cells of a node.
 pub(crate) fn cells(node: &Value, name: Value, age: Value) -> Vec<Value> {
-    let ready = list_at(node, "/status/conditions")
-        .iter()
-        .find(|condition| condition["type"] == "Ready");
+    let ready = list_at(node, "/status/conditions").iter().find(|condition| condition["type"] == "Ready");
     let mut status = match ready {
         None => "Unknown",
         Some(condition) if condition["status"] == "True" => "Ready",
@@ -62,10 +60,7 @@ fn roles(node: &Value) -> String {
 
 fn address<'a>(node: &'a Value, kind: &str) -> &'a str {
     let addresses = list_at(node, "/status/addresses");
-    addresses
-        .iter()
-        .find(|address| address["type"] == kind)
-        .map_or("<none>", |address| text(address, "address"))
+    addresses.iter().find(|address| address["type"] == kind).map_or("<none>", |address| text(address, "address"))
 }
 
 /// Cells of an event in either shape.

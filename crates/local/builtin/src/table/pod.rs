@@ -60,10 +60,7 @@ fn summarize(pod: &Value) -> Summary {
     if list(status, "conditions").iter().any(gated) {
         "SchedulingGated".clone_into(&mut summary.reason);
     }
-    summary.total += list_at(pod, "/spec/initContainers")
-        .iter()
-        .filter(|container| is_sidecar(container))
-        .count();
+    summary.total += list_at(pod, "/spec/initContainers").iter().filter(|container| is_sidecar(container)).count();
 
     let mut sidecars = Summary::default();
     let initializing = initialize(pod, &mut summary, &mut sidecars);
@@ -87,9 +84,7 @@ fn is_sidecar(container: &Value) -> bool {
 }
 
 fn has_condition(status: &Value, name: &str) -> bool {
-    list(status, "conditions")
-        .iter()
-        .any(|c| text(c, "type") == name && text(c, "status") == "True")
+    list(status, "conditions").iter().any(|c| text(c, "type") == name && text(c, "status") == "True")
 }
 
 /// Looks at the init containers; whether one of them still holds the pod up.
@@ -168,10 +163,7 @@ fn readiness_gates(pod: &Value) -> String {
     if gates.is_empty() {
         return "<none>".to_owned();
     }
-    let open = gates
-        .iter()
-        .filter(|gate| has_condition(&pod["status"], text(gate, "conditionType")))
-        .count();
+    let open = gates.iter().filter(|gate| has_condition(&pod["status"], text(gate, "conditionType"))).count();
     format!("{open}/{}", gates.len())
 }
 
@@ -187,20 +179,11 @@ mod tests {
     fn the_status_names_what_holds_the_pod_up() {
         assert_eq!(reason(&json!({"phase": "Pending"})), "Pending");
         let pulling = json!({"state": {"waiting": {"reason": "ImagePullBackOff"}}});
-        assert_eq!(
-            reason(&json!({"phase": "Pending", "containerStatuses": [pulling]})),
-            "ImagePullBackOff"
-        );
+        assert_eq!(reason(&json!({"phase": "Pending", "containerStatuses": [pulling]})), "ImagePullBackOff");
         let init = json!([{"state": {"terminated": {"exitCode": 0}}}, {"state": {"running": {}}}]);
-        assert_eq!(
-            reason(&json!({"phase": "Pending", "initContainerStatuses": init})),
-            "Init:1/2"
-        );
+        assert_eq!(reason(&json!({"phase": "Pending", "initContainerStatuses": init})), "Init:1/2");
         let killed = json!([{"state": {"terminated": {"exitCode": 137, "signal": 9}}}]);
-        assert_eq!(
-            reason(&json!({"phase": "Failed", "containerStatuses": killed})),
-            "Signal:9"
-        );
+        assert_eq!(reason(&json!({"phase": "Failed", "containerStatuses": killed})), "Signal:9");
     }
 
     #[test]

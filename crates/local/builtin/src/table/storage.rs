@@ -7,20 +7,11 @@ use super::or;
 use crate::quantity::Quantity;
 use crate::value::{flag_at, list, text, text_at, texts};
 
-const MODES: &[(&str, &str)] = &[
-    ("ReadWriteOnce", "RWO"),
-    ("ReadOnlyMany", "ROX"),
-    ("ReadWriteMany", "RWX"),
-    ("ReadWriteOncePod", "RWOP"),
-];
+const MODES: &[(&str, &str)] =
+    &[("ReadWriteOnce", "RWO"), ("ReadOnlyMany", "ROX"), ("ReadWriteMany", "RWX"), ("ReadWriteOncePod", "RWOP")];
 
 fn access_modes(modes: &[&str]) -> String {
-    MODES
-        .iter()
-        .filter(|(mode, _)| modes.contains(mode))
-        .map(|(_, short)| *short)
-        .collect::<Vec<_>>()
-        .join(",")
+    MODES.iter().filter(|(mode, _)| modes.contains(mode)).map(|(_, short)| *short).collect::<Vec<_>>().join(",")
 }
 
 fn size(quantity: &Value) -> String {
@@ -29,18 +20,11 @@ fn size(quantity: &Value) -> String {
 
 fn phase(object: &Value) -> &str {
     let deleted = !object["metadata"]["deletionTimestamp"].is_null();
-    if deleted {
-        "Terminating"
-    } else {
-        text_at(object, "/status/phase")
-    }
+    if deleted { "Terminating" } else { text_at(object, "/status/phase") }
 }
 
 fn class_of(object: &Value) -> &str {
-    let annotated = text(
-        &object["metadata"]["annotations"],
-        "volume.beta.kubernetes.io/storage-class",
-    );
+    let annotated = text(&object["metadata"]["annotations"], "volume.beta.kubernetes.io/storage-class");
     or(annotated, text_at(object, "/spec/storageClassName"))
 }
 
@@ -55,10 +39,7 @@ pub(crate) fn claim(claim: &Value, name: Value, age: Value) -> Vec<Value> {
     let (capacity, modes) = if volume.is_empty() {
         (String::new(), String::new())
     } else {
-        (
-            size(&claim["status"]["capacity"]["storage"]),
-            access_modes(&texts(&claim["status"], "accessModes")),
-        )
+        (size(&claim["status"]["capacity"]["storage"]), access_modes(&texts(&claim["status"], "accessModes")))
     };
     vec![
         name,
@@ -99,11 +80,7 @@ pub(crate) fn volume(volume: &Value, name: Value, age: Value) -> Vec<Value> {
 pub(crate) fn class(class: &Value, age: Value) -> Vec<Value> {
     let beta = "storageclass.beta.kubernetes.io/is-default-class";
     let stable = "storageclass.kubernetes.io/is-default-class";
-    let annotation = if text(&class["metadata"]["annotations"], beta) == "true" {
-        beta
-    } else {
-        stable
-    };
+    let annotation = if text(&class["metadata"]["annotations"], beta) == "true" { beta } else { stable };
     vec![
         json!(marked_default(class, annotation)),
         json!(text(class, "provisioner")),
@@ -130,15 +107,8 @@ pub(crate) fn attachment(attachment: &Value, name: Value, age: Value) -> Vec<Val
 /// Cells of a `CSIDriver`.
 pub(crate) fn driver(driver: &Value, name: Value, age: Value) -> Vec<Value> {
     let spec = &driver["spec"];
-    let audiences: Vec<&str> = list(spec, "tokenRequests")
-        .iter()
-        .map(|request| text(request, "audience"))
-        .collect();
-    let tokens = if spec["tokenRequests"].is_null() {
-        "<unset>".to_owned()
-    } else {
-        audiences.join(",")
-    };
+    let audiences: Vec<&str> = list(spec, "tokenRequests").iter().map(|request| text(request, "audience")).collect();
+    let tokens = if spec["tokenRequests"].is_null() { "<unset>".to_owned() } else { audiences.join(",") };
     vec![
         name,
         json!(spec["attachRequired"].as_bool().unwrap_or(true)),

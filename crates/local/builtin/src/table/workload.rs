@@ -14,22 +14,12 @@ fn count(object: &Value, pointer: &str) -> Value {
 /// Names and images of a template's containers.
 fn containers(template: &Value) -> [Value; 2] {
     let containers = list_at(template, "/spec/containers");
-    let joined = |field: &str| {
-        containers
-            .iter()
-            .map(|container| text(container, field))
-            .collect::<Vec<_>>()
-            .join(",")
-    };
+    let joined = |field: &str| containers.iter().map(|container| text(container, field)).collect::<Vec<_>>().join(",");
     [json!(joined("name")), json!(joined("image"))]
 }
 
 fn ready_of(object: &Value) -> Value {
-    json!(format!(
-        "{}/{}",
-        count(object, "/status/readyReplicas"),
-        count(object, "/spec/replicas")
-    ))
+    json!(format!("{}/{}", count(object, "/status/readyReplicas"), count(object, "/spec/replicas")))
 }
 
 /// Cells of a Deployment.
@@ -79,23 +69,14 @@ pub(crate) fn daemon_set(object: &Value, name: Value, age: Value) -> Vec<Value> 
 /// Cells of a `ControllerRevision`.
 pub(crate) fn revision(object: &Value, name: Value, age: Value) -> Vec<Value> {
     let owners = list_at(object, "/metadata/ownerReferences");
-    let controller = owners
-        .iter()
-        .find(|owner| owner["controller"] == json!(true))
-        .map_or_else(
-            || "<none>".to_owned(),
-            |owner| {
-                let group = text(owner, "apiVersion")
-                    .rsplit_once('/')
-                    .map_or("", |(group, _)| group);
-                let dot = if group.is_empty() { "" } else { "." };
-                format!(
-                    "{}{dot}{group}/{}",
-                    text(owner, "kind").to_lowercase(),
-                    text(owner, "name")
-                )
-            },
-        );
+    let controller = owners.iter().find(|owner| owner["controller"] == json!(true)).map_or_else(
+        || "<none>".to_owned(),
+        |owner| {
+            let group = text(owner, "apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
+            let dot = if group.is_empty() { "" } else { "." };
+            format!("{}{dot}{group}/{}", text(owner, "kind").to_lowercase(), text(owner, "name"))
+        },
+    );
     vec![name, json!(controller), count(object, "/revision"), age]
 }
 
@@ -116,11 +97,7 @@ pub(crate) fn job(object: &Value, name: Value, age: Value, now: Timestamp) -> Ve
 
 fn job_status(object: &Value) -> &'static str {
     let conditions = list_at(object, "/status/conditions");
-    let has = |name: &str| {
-        conditions
-            .iter()
-            .any(|c| text(c, "type") == name && text(c, "status") == "True")
-    };
+    let has = |name: &str| conditions.iter().any(|c| text(c, "type") == name && text(c, "status") == "True");
     if has("Complete") {
         return "Complete";
     }
@@ -136,10 +113,7 @@ fn job_status(object: &Value) -> &'static str {
 
 fn completions(object: &Value) -> String {
     let succeeded = count(object, "/status/succeeded");
-    match (
-        number_at(object, "/spec/completions"),
-        number_at(object, "/spec/parallelism").unwrap_or(0),
-    ) {
+    match (number_at(object, "/spec/completions"), number_at(object, "/spec/parallelism").unwrap_or(0)) {
         (Some(wanted), _) => format!("{succeeded}/{wanted}"),
         (None, parallelism @ 2..) => format!("{succeeded}/1 of {parallelism}"),
         (None, _) => format!("{succeeded}/1"),
@@ -188,34 +162,16 @@ pub(crate) fn budget(object: &Value, name: Value, age: Value) -> Vec<Value> {
         Value::String(percent) => json!(percent),
         number => json!(number.to_string()),
     };
-    vec![
-        name,
-        limit("minAvailable"),
-        limit("maxUnavailable"),
-        count(object, "/status/disruptionsAllowed"),
-        age,
-    ]
+    vec![name, limit("minAvailable"), limit("maxUnavailable"), count(object, "/status/disruptionsAllowed"), age]
 }
 
 /// Cells of a `HorizontalPodAutoscaler`.
 pub(crate) fn autoscaler(object: &Value, name: Value, age: Value) -> Vec<Value> {
     let spec = &object["spec"];
-    let target = format!(
-        "{}/{}",
-        text_at(spec, "/scaleTargetRef/kind"),
-        text_at(spec, "/scaleTargetRef/name")
-    );
+    let target = format!("{}/{}", text_at(spec, "/scaleTargetRef/kind"), text_at(spec, "/scaleTargetRef/name"));
     let least = number_at(spec, "/minReplicas").map_or_else(|| "<unset>".to_owned(), |least| least.to_string());
     let most = count(spec, "/maxReplicas");
-    vec![
-        name,
-        json!(target),
-        json!(metrics(object)),
-        json!(least),
-        most,
-        count(object, "/status/currentReplicas"),
-        age,
-    ]
+    vec![name, json!(target), json!(metrics(object)), json!(least), most, count(object, "/status/currentReplicas"), age]
 }
 
 fn metrics(object: &Value) -> String {
@@ -224,17 +180,10 @@ fn metrics(object: &Value) -> String {
         return "<none>".to_owned();
     }
     let statuses = list_at(object, "/status/currentMetrics");
-    let shown: Vec<String> = specs
-        .iter()
-        .enumerate()
-        .map(|(at, spec)| metric(spec, statuses.get(at).unwrap_or(&Value::Null)))
-        .collect();
+    let shown: Vec<String> =
+        specs.iter().enumerate().map(|(at, spec)| metric(spec, statuses.get(at).unwrap_or(&Value::Null))).collect();
     let first = shown.iter().take(2).cloned().collect::<Vec<_>>().join(", ");
-    if shown.len() > 2 {
-        format!("{first} + {} more...", shown.len() - 2)
-    } else {
-        first
-    }
+    if shown.len() > 2 { format!("{first} + {} more...", shown.len() - 2) } else { first }
 }
 
 /// One metric: what is measured now, and what is wanted.
@@ -254,10 +203,7 @@ fn metric(spec: &Value, status: &Value) -> String {
     if matches!(source, "resource" | "containerResource") {
         let name = text(&spec[source], "name");
         return match amount(&target["averageValue"]) {
-            Some(wanted) => format!(
-                "{name}: {}/{wanted}",
-                amount(&current["averageValue"]).unwrap_or_else(unknown)
-            ),
+            Some(wanted) => format!("{name}: {}/{wanted}", amount(&current["averageValue"]).unwrap_or_else(unknown)),
             None => format!(
                 "{name}: {}/{}",
                 percent(&current["averageUtilization"]).unwrap_or_else(unknown),
@@ -268,10 +214,7 @@ fn metric(spec: &Value, status: &Value) -> String {
     match amount(&target["averageValue"]) {
         Some(wanted) => {
             let suffix = if source == "pods" { "" } else { " (avg)" };
-            format!(
-                "{}/{wanted}{suffix}",
-                amount(&current["averageValue"]).unwrap_or_else(unknown)
-            )
+            format!("{}/{wanted}{suffix}", amount(&current["averageValue"]).unwrap_or_else(unknown))
         }
         None => format!(
             "{}/{}",
@@ -288,10 +231,7 @@ mod tests {
     #[test]
     fn a_job_without_a_number_of_completions_needs_one() {
         assert_eq!(completions(&json!({"spec": {"parallelism": 3}})), "0/1 of 3");
-        assert_eq!(
-            completions(&json!({"spec": {"completions": 5}, "status": {"succeeded": 2}})),
-            "2/5"
-        );
+        assert_eq!(completions(&json!({"spec": {"completions": 5}, "status": {"succeeded": 2}})), "2/5");
     }
 
     #[test]

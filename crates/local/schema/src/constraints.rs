@@ -90,22 +90,11 @@ impl Constraints {
         let count = |key: &str| schema.get(key).and_then(Value::as_u64);
         let bound = |key: &str, exclusive: &str| {
             let exclusive = schema.get(exclusive).and_then(Value::as_bool).unwrap_or(false);
-            schema
-                .get(key)
-                .and_then(Value::as_f64)
-                .map(|at| Bound { at, exclusive })
+            schema.get(key).and_then(Value::as_f64).map(|at| Bound { at, exclusive })
         };
         let constraints = Self {
-            allowed: schema
-                .get("enum")
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default(),
-            pattern: schema
-                .get("pattern")
-                .and_then(Value::as_str)
-                .filter(|p| !p.is_empty())
-                .map(Pattern::new),
+            allowed: schema.get("enum").and_then(Value::as_array).cloned().unwrap_or_default(),
+            pattern: schema.get("pattern").and_then(Value::as_str).filter(|p| !p.is_empty()).map(Pattern::new),
             format: checked_format(schema),
             minimum: bound("minimum", "exclusiveMinimum"),
             maximum: bound("maximum", "exclusiveMaximum"),
@@ -144,25 +133,15 @@ impl Constraints {
 
 impl Pattern {
     fn new(source: &str) -> Self {
-        Self {
-            source: source.to_owned(),
-            regex: re2::compile(source),
-        }
+        Self { source: source.to_owned(), regex: re2::compile(source) }
     }
 }
 
 /// A format counts only for the type that it belongs to.
 fn checked_format(schema: &Map<String, Value>) -> Option<CheckedFormat> {
     let name = schema.get("format").and_then(Value::as_str)?;
-    let int_or_string = schema
-        .get("x-kubernetes-int-or-string")
-        .and_then(Value::as_bool)
-        .unwrap_or(false);
-    let type_ = schema
-        .get("type")
-        .and_then(Value::as_str)
-        .filter(|_| !int_or_string)
-        .unwrap_or("");
+    let int_or_string = schema.get("x-kubernetes-int-or-string").and_then(Value::as_bool).unwrap_or(false);
+    let type_ = schema.get("type").and_then(Value::as_str).filter(|_| !int_or_string).unwrap_or("");
     let kind = match (type_, name) {
         ("" | "string", name) => FormatKind::String(StringFormat::named(name)?),
         ("integer", "int32") => FormatKind::Int32,
@@ -171,8 +150,5 @@ fn checked_format(schema: &Map<String, Value>) -> Option<CheckedFormat> {
         ("number", "double") => FormatKind::Double,
         _ => return None,
     };
-    Some(CheckedFormat {
-        name: name.to_owned(),
-        kind,
-    })
+    Some(CheckedFormat { name: name.to_owned(), kind })
 }

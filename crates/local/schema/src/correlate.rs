@@ -20,9 +20,7 @@ pub(crate) fn old_item<'o>(schema: Cursor<'_>, item: &Value, old: Option<&'o Val
     }
     let keys = keys_of(&node.list_map_keys, item.as_object()?)?;
     old?.as_array()?.iter().find(|old| {
-        old.as_object()
-            .and_then(|old| keys_of(&node.list_map_keys, old))
-            .is_some_and(|old_keys| old_keys == keys)
+        old.as_object().and_then(|old| keys_of(&node.list_map_keys, old)).is_some_and(|old_keys| old_keys == keys)
     })
 }
 
@@ -30,10 +28,7 @@ pub(crate) fn old_item<'o>(schema: Cursor<'_>, item: &Value, old: Option<&'o Val
 fn keys_of<'o>(names: &[String], item: &'o Map<String, Value>) -> Option<Vec<&'o Value>> {
     names
         .iter()
-        .map(|name| {
-            item.get(name)
-                .filter(|v| !matches!(v, Value::Null | Value::Array(_) | Value::Object(_)))
-        })
+        .map(|name| item.get(name).filter(|v| !matches!(v, Value::Null | Value::Array(_) | Value::Object(_))))
         .collect()
 }
 
@@ -42,12 +37,10 @@ pub(crate) fn is_unchanged(schema: Cursor<'_>, new: &Value, old: &Value) -> bool
     match (new, old) {
         (Value::Object(new), Value::Object(old_fields)) => {
             new.len() == old_fields.len()
-                && new
-                    .iter()
-                    .all(|(name, value)| match (schema.child(name), old_fields.get(name)) {
-                        (Some(child), Some(old)) => is_unchanged(child, value, old),
-                        _ => false,
-                    })
+                && new.iter().all(|(name, value)| match (schema.child(name), old_fields.get(name)) {
+                    (Some(child), Some(old)) => is_unchanged(child, value, old),
+                    _ => false,
+                })
         }
         (Value::Array(new_items), Value::Array(old_items)) => {
             new_items.len() == old_items.len() && items_unchanged(schema, new_items, new, old)
@@ -61,7 +54,5 @@ fn items_unchanged(schema: Cursor<'_>, items: &[Value], new: &Value, old: &Value
         return new == old;
     }
     let item_schema = schema.items().unwrap_or(schema);
-    items
-        .iter()
-        .all(|item| old_item(schema, item, Some(old)).is_some_and(|old| is_unchanged(item_schema, item, old)))
+    items.iter().all(|item| old_item(schema, item, Some(old)).is_some_and(|old| is_unchanged(item_schema, item, old)))
 }

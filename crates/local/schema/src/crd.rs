@@ -12,6 +12,7 @@ mod internal;
 mod layout;
 mod openapi;
 mod resource_names;
+mod scale;
 mod selectable;
 mod structural;
 mod subresources;
@@ -34,9 +35,8 @@ pub fn default_definition(definition: &mut Value) {
     if spec.get("conversion").is_none_or(Value::is_null) {
         spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
     }
-    if let Some(Value::Object(service)) = spec
-        .get_mut("conversion")
-        .and_then(|c| c.pointer_mut("/webhook/clientConfig/service"))
+    if let Some(Value::Object(service)) =
+        spec.get_mut("conversion").and_then(|c| c.pointer_mut("/webhook/clientConfig/service"))
     {
         service.entry("port").or_insert(json!(443));
     }
@@ -58,15 +58,8 @@ fn default_names(spec: &mut Map<String, Value>) {
 
 /// The stored versions after a write: those of before, and the storage version.
 pub fn stored_versions(new: &Value, old: Option<&Value>) -> Vec<String> {
-    let before = old
-        .and_then(|old| old.pointer("/status/storedVersions"))
-        .and_then(Value::as_array);
-    let mut stored: Vec<String> = before
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect();
+    let before = old.and_then(|old| old.pointer("/status/storedVersions")).and_then(Value::as_array);
+    let mut stored: Vec<String> = before.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
     let versions = new.pointer("/spec/versions").and_then(Value::as_array);
     let storage = versions.into_iter().flatten().find(|v| flag(v.get("storage")));
     if let Some(name) = storage.and_then(|v| v.get("name")).and_then(Value::as_str)
@@ -100,11 +93,7 @@ pub fn validate_definition(new: &Value, old: Option<&Value>) -> Vec<FieldError> 
 /// What the server warns of on every write: formats that it does not check.
 pub fn definition_warnings(definition: &Value) -> Vec<String> {
     let spec = definition.get("spec").unwrap_or(&Value::Null);
-    Layout::of(spec)
-        .schemas()
-        .into_iter()
-        .flat_map(openapi::unrecognised_formats)
-        .collect()
+    Layout::of(spec).schemas().into_iter().flat_map(openapi::unrecognised_formats).collect()
 }
 
 fn name(new: &Value, spec: &Value, errors: &mut Vec<FieldError>) {
@@ -123,12 +112,7 @@ fn name(new: &Value, spec: &Value, errors: &mut Vec<FieldError>) {
 
 fn check_spec(spec: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     group(text(spec.get("group")), &path.field("group"), errors);
-    one_of(
-        text(spec.get("scope")),
-        &["Cluster", "Namespaced"],
-        &path.field("scope"),
-        errors,
-    );
+    one_of(text(spec.get("scope")), &["Cluster", "Namespaced"], &path.field("scope"), errors);
     let layout = Layout::of(spec);
     versions::validate(&layout, path, errors);
     first_version(&layout, &path.field("version"), errors);
@@ -161,11 +145,9 @@ fn shared_selectable(layout: &Layout<'_>, path: &Path<'_>, errors: &mut Vec<Fiel
     let path = path.field("selectableFields");
     match layout.shared_schema() {
         Some(schema) => selectable::validate(fields, schema, &path, errors),
-        None => errors.push(FieldError::invalid(
-            &path,
-            &json!(""),
-            "may only be set when validations.schema is included",
-        )),
+        None => {
+            errors.push(FieldError::invalid(&path, &json!(""), "may only be set when validations.schema is included"));
+        }
     }
 }
 
@@ -176,11 +158,7 @@ fn group(group: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     } else if !wrong.is_empty() {
         errors.push(FieldError::invalid(path, &json!(group), wrong.join(",")));
     } else if !group.contains('.') {
-        errors.push(FieldError::invalid(
-            path,
-            &json!(group),
-            "should be a domain with at least one dot",
-        ));
+        errors.push(FieldError::invalid(path, &json!(group), "should be a domain with at least one dot"));
     }
 }
 
@@ -202,26 +180,15 @@ fn names_present(spec: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
 }
 
 fn immutable(spec: &Value, old: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let established = old
-        .pointer("/status/conditions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .any(|condition| {
+    let established =
+        old.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten().any(|condition| {
             condition.get("type").and_then(Value::as_str) == Some("Established")
                 && condition.get("status").and_then(Value::as_str) == Some("True")
         });
-    let always: [(&str, bool); 4] = [
-        ("/scope", established),
-        ("/names/kind", established),
-        ("/group", true),
-        ("/names/plural", true),
-    ];
+    let always: [(&str, bool); 4] =
+        [("/scope", established), ("/names/kind", established), ("/group", true), ("/names/plural", true)];
     for (pointer, fixed) in always {
-        let (now, before) = (
-            spec.pointer(pointer),
-            old.get("spec").and_then(|spec| spec.pointer(pointer)),
-        );
+        let (now, before) = (spec.pointer(pointer), old.get("spec").and_then(|spec| spec.pointer(pointer)));
         if fixed && now != before {
             let field = format!("{path}{}", pointer.replace('/', "."));
             let value = now.cloned().unwrap_or_else(|| json!(""));
@@ -240,31 +207,19 @@ fn stored(stored: &[String], spec: &Value, errors: &mut Vec<FieldError>) {
     let status = root.field("status");
     let path = status.field("storedVersions");
     if stored.is_empty() {
-        errors.push(FieldError::invalid(
-            &path,
-            &Value::Null,
-            "must have at least one stored version",
-        ));
+        errors.push(FieldError::invalid(&path, &Value::Null, "must have at least one stored version"));
         return;
     }
     let versions = spec.get("versions").and_then(Value::as_array);
     let names: Vec<&str> = versions.into_iter().flatten().map(|v| text(v.get("name"))).collect();
-    for version in versions
-        .into_iter()
-        .flatten()
-        .filter(|version| flag(version.get("storage")))
-    {
+    for version in versions.into_iter().flatten().filter(|version| flag(version.get("storage"))) {
         let name = text(version.get("name"));
         if !stored.iter().any(|known| known == name) {
             let detail = format!("must have the storage version {name}");
             errors.push(FieldError::invalid(&path, &json!(stored), detail));
         }
     }
-    for (index, version) in stored
-        .iter()
-        .enumerate()
-        .filter(|(_, version)| !names.contains(&version.as_str()))
-    {
+    for (index, version) in stored.iter().enumerate().filter(|(_, version)| !names.contains(&version.as_str())) {
         let detail = format!(
             "missing from spec.versions; {version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in {version} and removes {version} from status.storedVersions"
         );
@@ -279,11 +234,7 @@ fn preserve_unknown_fields(spec: &Value, old: Option<&Value>, errors: &mut Vec<F
         let path = root.field("spec");
         let detail =
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
-        errors.push(FieldError::invalid(
-            &path.field("preserveUnknownFields"),
-            &json!(true),
-            detail,
-        ));
+        errors.push(FieldError::invalid(&path.field("preserveUnknownFields"), &json!(true), detail));
     }
 }
 

@@ -49,9 +49,7 @@ fn term(text: &str) -> Option<(i128, &str)> {
     if whole == 0 && fraction.is_empty() {
         return None;
     }
-    let unit_end = rest
-        .find(|c: char| c.is_ascii_digit() || c == '.')
-        .unwrap_or(rest.len());
+    let unit_end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
     let (unit, rest) = rest.split_at(unit_end);
     let scale = i128::from(UNITS.iter().find(|(name, _)| *name == unit)?.1);
     let whole: i128 = if whole == 0 { 0 } else { text[..whole].parse().ok()? };
@@ -108,10 +106,7 @@ mod tests {
         assert_eq!(parse("-1.5s"), Some(-SECOND - SECOND / 2));
         assert_eq!(parse("0"), Some(0));
         assert_eq!(parse(".5s"), Some(SECOND / 2));
-        assert_eq!(
-            (parse(""), parse("1"), parse("1x"), parse("s")),
-            (None, None, None, None)
-        );
+        assert_eq!((parse(""), parse("1"), parse("1x"), parse("s")), (None, None, None, None));
     }
 
     #[test]

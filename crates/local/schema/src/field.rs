@@ -80,12 +80,7 @@ pub struct FieldError {
 impl FieldError {
     /// An error that shows the offending value.
     pub fn with_value(kind: ErrorKind, path: &Path<'_>, value: &Value, detail: impl Into<String>) -> Self {
-        Self {
-            kind,
-            field: path.to_string(),
-            value: Some(show(value)),
-            detail: detail.into(),
-        }
+        Self { kind, field: path.to_string(), value: Some(show(value)), detail: detail.into() }
     }
 
     /// `Invalid value`.
@@ -95,22 +90,12 @@ impl FieldError {
 
     /// `Required value`.
     pub fn required(path: &Path<'_>, detail: impl Into<String>) -> Self {
-        Self {
-            kind: ErrorKind::Required,
-            field: path.to_string(),
-            value: None,
-            detail: detail.into(),
-        }
+        Self { kind: ErrorKind::Required, field: path.to_string(), value: None, detail: detail.into() }
     }
 
     /// `Forbidden`.
     pub fn forbidden(path: &Path<'_>, detail: impl Into<String>) -> Self {
-        Self {
-            kind: ErrorKind::Forbidden,
-            field: path.to_string(),
-            value: None,
-            detail: detail.into(),
-        }
+        Self { kind: ErrorKind::Forbidden, field: path.to_string(), value: None, detail: detail.into() }
     }
 
     /// `Duplicate value`.
@@ -131,30 +116,14 @@ impl FieldError {
 
     /// `Too long: may not be more than 63 bytes`.
     pub fn too_long(path: &Path<'_>, limit: u64) -> Self {
-        let detail = format!(
-            "may not be more than {limit} {}",
-            if limit == 1 { "byte" } else { "bytes" }
-        );
-        Self {
-            kind: ErrorKind::TooLong,
-            field: path.to_string(),
-            value: None,
-            detail,
-        }
+        let detail = format!("may not be more than {limit} {}", if limit == 1 { "byte" } else { "bytes" });
+        Self { kind: ErrorKind::TooLong, field: path.to_string(), value: None, detail }
     }
 
     /// `Too many: 4: must have at most 3 items`.
     pub fn too_many(path: &Path<'_>, actual: usize, limit: u64) -> Self {
-        let detail = format!(
-            "must have at most {limit} {}",
-            if limit == 1 { "item" } else { "items" }
-        );
-        Self {
-            kind: ErrorKind::TooMany,
-            field: path.to_string(),
-            value: Some(actual.to_string()),
-            detail,
-        }
+        let detail = format!("must have at most {limit} {}", if limit == 1 { "item" } else { "items" });
+        Self { kind: ErrorKind::TooMany, field: path.to_string(), value: Some(actual.to_string()), detail }
     }
 
     /// Puts the error below a field; one about no field is then about that one.
@@ -218,10 +187,7 @@ enum Step<'a> {
 impl<'a> Path<'a> {
     /// The object itself.
     pub const fn root() -> Path<'static> {
-        Path {
-            parent: None,
-            step: Step::Root,
-        }
+        Path { parent: None, step: Step::Root }
     }
 
     /// Whether this is the object itself.
@@ -231,26 +197,17 @@ impl<'a> Path<'a> {
 
     /// `parent.name`.
     pub fn field(&'a self, name: &'a str) -> Path<'a> {
-        Path {
-            parent: Some(self),
-            step: Step::Field(name),
-        }
+        Path { parent: Some(self), step: Step::Field(name) }
     }
 
     /// `parent[key]`, as for labels and annotations.
     pub fn key(&'a self, key: &'a str) -> Path<'a> {
-        Path {
-            parent: Some(self),
-            step: Step::Key(key),
-        }
+        Path { parent: Some(self), step: Step::Key(key) }
     }
 
     /// `parent[3]`.
     pub fn index(&'a self, index: usize) -> Path<'a> {
-        Path {
-            parent: Some(self),
-            step: Step::Index(index),
-        }
+        Path { parent: Some(self), step: Step::Index(index) }
     }
 }
 
@@ -284,13 +241,7 @@ mod tests {
         let name = first.field("name");
         let error = FieldError::invalid(&name, &json!("A b"), "must be lower case");
 
-        assert_eq!(
-            error.to_string(),
-            r#"spec.ports[0].name: Invalid value: "A b": must be lower case"#
-        );
-        assert_eq!(
-            FieldError::required(&ports, "").to_string(),
-            "spec.ports: Required value"
-        );
+        assert_eq!(error.to_string(), r#"spec.ports[0].name: Invalid value: "A b": must be lower case"#);
+        assert_eq!(FieldError::required(&ports, "").to_string(), "spec.ports: Required value");
     }
 }

@@ -81,11 +81,7 @@ pub fn json(value: &Value) -> String {
             let fields: Vec<String> = fields
                 .iter()
                 .map(|(name, value)| {
-                    format!(
-                        "{}:{}",
-                        escape_html(&Value::from(name.as_str()).to_string()),
-                        json(value)
-                    )
+                    format!("{}:{}", escape_html(&Value::from(name.as_str()).to_string()), json(value))
                 })
                 .collect();
             format!("{{{}}}", fields.join(","))
@@ -127,9 +123,6 @@ mod tests {
 
     #[test]
     fn json_escapes_what_go_escapes() {
-        assert_eq!(
-            super::json(&json!({"a<": ["x&y", 1.0, 2, null]})),
-            r#"{"a\u003c":["x\u0026y",1,2,null]}"#
-        );
+        assert_eq!(super::json(&json!({"a<": ["x&y", 1.0, 2, null]})), r#"{"a\u003c":["x\u0026y",1,2,null]}"#);
     }
 }

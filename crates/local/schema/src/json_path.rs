@@ -128,19 +128,13 @@ mod tests {
 
         assert_eq!(field, "a.b[key]");
         assert_eq!(place.node().type_, Some(crate::Type::String));
-        assert_eq!(
-            resolve(".x", schema.root()).unwrap_err(),
-            "does not refer to a valid field"
-        );
+        assert_eq!(resolve(".x", schema.root()).unwrap_err(), "does not refer to a valid field");
     }
 
     #[test]
     fn broken_paths_are_told_apart() {
         assert_eq!(parse("spec").unwrap_err(), "expected [ or . but got: spec");
-        assert_eq!(
-            parse(".spec[0]").unwrap_err(),
-            "expected single quoted string but got 0"
-        );
+        assert_eq!(parse(".spec[0]").unwrap_err(), "expected single quoted string but got 0");
         assert_eq!(parse(".spec.").unwrap_err(), "unexpected end of JSON path");
     }
 }

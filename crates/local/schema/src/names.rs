@@ -18,10 +18,7 @@ fn too_long(limit: usize) -> String {
 
 fn regex_hint(form: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|e| format!("'{e}'")).collect();
-    format!(
-        "{form} (e.g. {}, regex used for validation is '{pattern}')",
-        examples.join(",  or ")
-    )
+    format!("{form} (e.g. {}, regex used for validation is '{pattern}')", examples.join(",  or "))
 }
 
 fn is_lower(c: u8) -> bool {
@@ -50,11 +47,7 @@ pub fn dns1123_label(name: &str) -> Vec<String> {
         if has_subdomain_form(name) {
             wrong.push("must not contain dots".to_owned());
         } else {
-            wrong.push(regex_hint(
-                LABEL_FORM,
-                "[a-z0-9]([-a-z0-9]*[a-z0-9])?",
-                &["my-name", "123-abc"],
-            ));
+            wrong.push(regex_hint(LABEL_FORM, "[a-z0-9]([-a-z0-9]*[a-z0-9])?", &["my-name", "123-abc"]));
         }
     }
     wrong
@@ -84,11 +77,7 @@ pub fn dns1035_label(name: &str) -> Vec<String> {
         wrong.push(too_long(LABEL_LIMIT));
     }
     if !has_label_form(name) || name.starts_with(|c: char| c.is_ascii_digit()) {
-        wrong.push(regex_hint(
-            DNS1035_FORM,
-            "[a-z]([-a-z0-9]*[a-z0-9])?",
-            &["my-name", "abc-123"],
-        ));
+        wrong.push(regex_hint(DNS1035_FORM, "[a-z]([-a-z0-9]*[a-z0-9])?", &["my-name", "abc-123"]));
     }
     wrong
 }
@@ -103,11 +92,7 @@ pub fn qualified_name(name: &str) -> Vec<String> {
             if prefix.is_empty() {
                 wrong.push("prefix part must be non-empty".to_owned());
             } else {
-                wrong.extend(
-                    dns1123_subdomain(prefix)
-                        .into_iter()
-                        .map(|w| format!("prefix part {w}")),
-                );
+                wrong.extend(dns1123_subdomain(prefix).into_iter().map(|w| format!("prefix part {w}")));
             }
             *local
         }
@@ -129,10 +114,7 @@ pub fn qualified_name(name: &str) -> Vec<String> {
     }
     if !has_qualified_form(local) {
         let pattern = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
-        wrong.push(format!(
-            "name part {}",
-            regex_hint(QUALIFIED_FORM, pattern, &["MyName", "my.name", "123-abc"])
-        ));
+        wrong.push(format!("name part {}", regex_hint(QUALIFIED_FORM, pattern, &["MyName", "my.name", "123-abc"])));
     }
     wrong
 }
@@ -155,11 +137,7 @@ pub fn path_segment(name: &str) -> Vec<String> {
     if name == "." || name == ".." {
         return vec![format!("may not be '{name}'")];
     }
-    ["/", "%"]
-        .iter()
-        .filter(|c| name.contains(**c))
-        .map(|c| format!("may not contain '{c}'"))
-        .collect()
+    ["/", "%"].iter().filter(|c| name.contains(**c)).map(|c| format!("may not contain '{c}'")).collect()
 }
 
 #[cfg(test)]

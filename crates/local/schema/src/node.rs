@@ -39,16 +39,9 @@ impl Type {
 
     /// The type of that name.
     pub fn named(name: &str) -> Option<Self> {
-        [
-            Self::Object,
-            Self::Array,
-            Self::String,
-            Self::Integer,
-            Self::Number,
-            Self::Boolean,
-        ]
-        .into_iter()
-        .find(|candidate| candidate.name() == name)
+        [Self::Object, Self::Array, Self::String, Self::Integer, Self::Number, Self::Boolean]
+            .into_iter()
+            .find(|candidate| candidate.name() == name)
     }
 
     /// The type of a value; `null` counts as an object.
@@ -177,11 +170,7 @@ impl Schema {
     /// Reads one schema without references, as CRDs carry it.
     pub fn parse(schema: &Value) -> Result<Self, SchemaError> {
         let mut builder = Builder {
-            schema: Schema {
-                nodes: Vec::new(),
-                definitions: BTreeMap::new(),
-                root: NodeId(0),
-            },
+            schema: Schema { nodes: Vec::new(), definitions: BTreeMap::new(), root: NodeId(0) },
             open: Vec::new(),
         };
         builder.schema.root = builder.node(schema)?;
@@ -191,11 +180,7 @@ impl Schema {
     /// Reads many named schemas that may refer to each other by `#/components/schemas/NAME` or just `NAME`.
     pub fn parse_definitions(definitions: &Map<String, Value>) -> Result<Self, SchemaError> {
         let mut builder = Builder {
-            schema: Schema {
-                nodes: Vec::new(),
-                definitions: BTreeMap::new(),
-                root: NodeId(0),
-            },
+            schema: Schema { nodes: Vec::new(), definitions: BTreeMap::new(), root: NodeId(0) },
             open: Vec::new(),
         };
         for name in definitions.keys() {
@@ -212,24 +197,13 @@ impl Schema {
 
     /// A schema that takes any object and keeps every field.
     pub fn anything() -> Self {
-        let root = Node {
-            type_: Some(Type::Object),
-            preserve_unknown: true,
-            ..Node::default()
-        };
-        Self {
-            nodes: vec![root],
-            definitions: BTreeMap::new(),
-            root: NodeId(0),
-        }
+        let root = Node { type_: Some(Type::Object), preserve_unknown: true, ..Node::default() };
+        Self { nodes: vec![root], definitions: BTreeMap::new(), root: NodeId(0) }
     }
 
     /// The root of [`Schema::parse`].
     pub fn root(&self) -> Cursor<'_> {
-        Cursor {
-            schema: self,
-            id: self.root,
-        }
+        Cursor { schema: self, id: self.root }
     }
 
     /// A named definition of [`Schema::parse_definitions`].
@@ -311,9 +285,7 @@ impl Builder {
     fn node(&mut self, schema: &Value) -> Result<NodeId, SchemaError> {
         if let Some(name) = schema.as_object().and_then(reference) {
             // A bare reference shares the definition's node.
-            let own_words = schema
-                .as_object()
-                .is_some_and(|o| o.keys().any(|k| k == "default" || k.starts_with("x-")));
+            let own_words = schema.as_object().is_some_and(|o| o.keys().any(|k| k == "default" || k.starts_with("x-")));
             if !own_words && let Some(&id) = self.schema.definitions.get(name) {
                 return Ok(id);
             }
@@ -325,10 +297,7 @@ impl Builder {
 
     fn fill(&mut self, id: NodeId, schema: &Value) -> Result<(), SchemaError> {
         let Some(object) = schema.as_object() else {
-            return Err(SchemaError::Malformed {
-                at: "schema".to_owned(),
-                what: "must be an object".to_owned(),
-            });
+            return Err(SchemaError::Malformed { at: "schema".to_owned(), what: "must be an object".to_owned() });
         };
         let mut node = structural(object);
         if let Some(name) = reference(object) {
@@ -366,50 +335,25 @@ impl Builder {
     }
 
     fn junctors(&mut self, node: &mut Node, object: &Map<String, Value>) -> Result<(), SchemaError> {
-        if reference(object).is_some()
-            || !["allOf", "anyOf", "oneOf", "not"]
-                .iter()
-                .any(|k| object.contains_key(*k))
-        {
+        if reference(object).is_some() || !["allOf", "anyOf", "oneOf", "not"].iter().any(|k| object.contains_key(*k)) {
             return Ok(());
         }
-        let [all_of, any_of, one_of] = [
-            self.nodes(object, "allOf")?,
-            self.nodes(object, "anyOf")?,
-            self.nodes(object, "oneOf")?,
-        ];
-        let not = object
-            .get("not")
-            .filter(|n| n.is_object())
-            .map(|n| self.node(n))
-            .transpose()?;
+        let [all_of, any_of, one_of] =
+            [self.nodes(object, "allOf")?, self.nodes(object, "anyOf")?, self.nodes(object, "oneOf")?];
+        let not = object.get("not").filter(|n| n.is_object()).map(|n| self.node(n)).transpose()?;
         let constraints = node.constraints.get_or_insert_default();
-        **constraints = Constraints {
-            all_of,
-            any_of,
-            one_of,
-            not,
-            ..std::mem::take(&mut **constraints)
-        };
+        **constraints = Constraints { all_of, any_of, one_of, not, ..std::mem::take(&mut **constraints) };
         Ok(())
     }
 
     fn nodes(&mut self, object: &Map<String, Value>, keyword: &str) -> Result<Vec<NodeId>, SchemaError> {
-        let schemas = object
-            .get(keyword)
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let schemas = object.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         schemas.iter().map(|schema| self.node(schema)).collect()
     }
 
     fn finish(&mut self) -> Result<(), SchemaError> {
         for (id, name) in std::mem::take(&mut self.open) {
-            let target = *self
-                .schema
-                .definitions
-                .get(&name)
-                .ok_or(SchemaError::UnknownReference(name))?;
+            let target = *self.schema.definitions.get(&name).ok_or(SchemaError::UnknownReference(name))?;
             let own = self.schema.nodes[id.0 as usize].clone();
             let mut node = self.schema.nodes[target.0 as usize].clone();
             node.default = own.default.or(node.default);
@@ -430,9 +374,7 @@ fn reference(schema: &Map<String, Value>) -> Option<&str> {
         Some([only]) => only.get("$ref").and_then(Value::as_str),
         _ => None,
     };
-    direct
-        .or_else(wrapped)
-        .map(|name| name.rsplit('/').next().unwrap_or(name))
+    direct.or_else(wrapped).map(|name| name.rsplit('/').next().unwrap_or(name))
 }
 
 /// The keywords that need no children.
@@ -494,10 +436,7 @@ mod tests {
         let schema = Schema::parse_definitions(definitions.as_object().unwrap()).unwrap();
 
         let tree = schema.definition("Tree").unwrap();
-        let deep = tree
-            .property("left")
-            .and_then(|t| t.property("right"))
-            .and_then(|t| t.property("leaf"));
+        let deep = tree.property("left").and_then(|t| t.property("right")).and_then(|t| t.property("leaf"));
         assert_eq!(deep.unwrap().node().type_, Some(Type::String));
         assert_eq!(tree.property("right").unwrap().node().default, Some(json!({})));
         assert_eq!(tree.property("left").unwrap().id(), tree.id());

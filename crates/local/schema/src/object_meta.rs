@@ -170,27 +170,16 @@ pub fn decode_error(value: &Value, schema: Cursor<'_>) -> Option<String> {
 fn embedded_error(value: &Value, schema: Cursor<'_>, path: &Path<'_>) -> Option<FieldError> {
     match value {
         Value::Object(fields) => fields.iter().find_map(|(name, value)| {
-            let own = if schema.node().embedded_resource {
-                resource_error(name, value, path)
-            } else {
-                None
-            };
+            let own = if schema.node().embedded_resource { resource_error(name, value, path) } else { None };
             own.or_else(|| {
                 let child = schema.child(name)?;
-                let path = if schema.property(name).is_some() {
-                    path.field(name)
-                } else {
-                    path.key(name)
-                };
+                let path = if schema.property(name).is_some() { path.field(name) } else { path.key(name) };
                 embedded_error(value, child, &path)
             })
         }),
         Value::Array(items) => {
             let schema = schema.items()?;
-            items
-                .iter()
-                .enumerate()
-                .find_map(|(index, item)| embedded_error(item, schema, &path.index(index)))
+            items.iter().enumerate().find_map(|(index, item)| embedded_error(item, schema, &path.index(index)))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
@@ -211,10 +200,7 @@ pub fn type_error(metadata: &Value) -> Option<String> {
     match metadata {
         Value::Null => None,
         Value::Object(object) => struct_error(object, &OBJECT_META, ""),
-        other => Some(format!(
-            "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
-            word(other)
-        )),
+        other => Some(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", word(other))),
     }
 }
 
@@ -227,10 +213,7 @@ fn struct_error(object: &Map<String, Value>, shape: &Struct, prefix: &str) -> Op
 
 fn value_error(value: &Value, kind: Kind, owner: &str, field: &str) -> Option<String> {
     let wrong = |value: &Value, wanted: &str| {
-        Some(format!(
-            "json: cannot unmarshal {} into Go struct field {owner}.{field} of type {wanted}",
-            word(value)
-        ))
+        Some(format!("json: cannot unmarshal {} into Go struct field {owner}.{field} of type {wanted}", word(value)))
     };
     match (kind, value) {
         (_, Value::Null)
@@ -243,15 +226,13 @@ fn value_error(value: &Value, kind: Kind, owner: &str, field: &str) -> Option<St
         (Kind::OptionalFlag, other) => wrong(other, "bool"),
         (Kind::Integer | Kind::OptionalInteger, Value::Number(number)) if number.is_i64() => None,
         (Kind::Integer | Kind::OptionalInteger, other) => wrong(other, "int64"),
-        (Kind::TextMap, Value::Object(map)) => map
-            .values()
-            .find(|v| !v.is_string() && !v.is_null())
-            .and_then(|v| wrong(v, "string")),
+        (Kind::TextMap, Value::Object(map)) => {
+            map.values().find(|v| !v.is_string() && !v.is_null()).and_then(|v| wrong(v, "string"))
+        }
         (Kind::TextMap, other) => wrong(other, "map[string]string"),
-        (Kind::TextList, Value::Array(items)) => items
-            .iter()
-            .find(|v| !v.is_string() && !v.is_null())
-            .and_then(|v| wrong(v, "string")),
+        (Kind::TextList, Value::Array(items)) => {
+            items.iter().find(|v| !v.is_string() && !v.is_null()).and_then(|v| wrong(v, "string"))
+        }
         (Kind::TextList, other) => wrong(other, "[]string"),
         (Kind::List(inner), Value::Array(items)) => items.iter().find_map(|item| match item {
             Value::Null => None,
@@ -266,9 +247,7 @@ fn time_error(text: &str) -> Option<String> {
     if text.is_empty() || text.parse::<jiff::Timestamp>().is_ok() {
         return None;
     }
-    Some(format!(
-        "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""
-    ))
+    Some(format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""))
 }
 
 /// What Go's JSON decoder calls a value.
@@ -312,10 +291,7 @@ mod tests {
 
     #[test]
     fn wrong_types_are_named_as_the_go_decoder_names_them() {
-        assert_eq!(
-            type_error(&json!({"name": "x", "labels": {"a": "b"}, "generation": 3})),
-            None
-        );
+        assert_eq!(type_error(&json!({"name": "x", "labels": {"a": "b"}, "generation": 3})), None);
         assert_eq!(
             type_error(&json!({"labels": {"a": 1}})).unwrap(),
             "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
@@ -337,14 +313,8 @@ mod tests {
         .unwrap();
         let error = |value: Value| decode_error(&value, schema.root());
 
-        assert_eq!(
-            error(json!({"metadata": {}, "t": {"apiVersion": "v1", "kind": "K", "metadata": {}}})),
-            None
-        );
-        assert_eq!(
-            error(json!({"t": {"kind": 2}})).unwrap(),
-            "t.kind: Invalid value: 2: must be a string"
-        );
+        assert_eq!(error(json!({"metadata": {}, "t": {"apiVersion": "v1", "kind": "K", "metadata": {}}})), None);
+        assert_eq!(error(json!({"t": {"kind": 2}})).unwrap(), "t.kind: Invalid value: 2: must be a string");
         assert_eq!(
             error(json!({"t": {"metadata": {"name": 1}}})).unwrap(),
             r#"t.metadata: Invalid value: {"name":1}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"#

@@ -2,7 +2,7 @@
 //!
 //! `additionalProperties: true` keeps scalars only, and a preserved object's known properties are pruned again: both
 //! are what kube-apiserver does. Definitions of built-in kinds know their `metadata`; a CRD's schema does not, so
-//! [`object_meta`](crate::object_meta) stands in.
+//! [`object_meta`] stands in.
 
 use serde_json::{Map, Value};
 
@@ -93,8 +93,7 @@ impl Pruner<'_> {
     }
 
     fn drop_all(&mut self, object: &mut Map<String, Value>, path: &Path<'_>) {
-        self.unknown
-            .extend(object.keys().map(|name| path.field(name).to_string()));
+        self.unknown.extend(object.keys().map(|name| path.field(name).to_string()));
         object.clear();
     }
 

@@ -49,38 +49,25 @@ impl Quantity {
             b'+' => (false, &text[1..]),
             _ => (false, text),
         };
-        let end = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(rest.len());
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (number, suffix) = rest.split_at(end);
         if number.is_empty() || number.matches('.').count() > 1 || number == "." {
             return Err(FORM);
         }
         let scale = Scale::parse(suffix).ok_or("unable to parse quantity's suffix")?;
-        let nano = scale
-            .nano(number)
-            .ok_or("unable to parse numeric part of quantity")?
-            .min(LARGEST);
+        let nano = scale.nano(number).ok_or("unable to parse numeric part of quantity")?.min(LARGEST);
         let whole = scale.keeps_whole() && !number.trim_end_matches('.').contains('.');
-        Ok(Self {
-            nano: if negative { -nano } else { nano },
-            whole,
-        })
+        Ok(Self { nano: if negative { -nano } else { nano }, whole })
     }
 
     /// A whole number of something.
     pub fn from_integer(value: i64) -> Self {
-        Self {
-            nano: i128::from(value) * NANO,
-            whole: true,
-        }
+        Self { nano: i128::from(value) * NANO, whole: true }
     }
 
     /// The whole number, where it is one.
     pub fn as_integer(self) -> Option<i64> {
-        i64::try_from(self.nano / NANO)
-            .ok()
-            .filter(|_| self.whole && self.nano % NANO == 0)
+        i64::try_from(self.nano / NANO).ok().filter(|_| self.whole && self.nano % NANO == 0)
     }
 
     /// The nearest float.
@@ -103,10 +90,7 @@ impl Add for Quantity {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self {
-            nano: self.nano + other.nano,
-            whole: self.whole && other.whole,
-        }
+        Self { nano: self.nano + other.nano, whole: self.whole && other.whole }
     }
 }
 
@@ -114,10 +98,7 @@ impl Sub for Quantity {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        Self {
-            nano: self.nano - other.nano,
-            whole: self.whole && other.whole,
-        }
+        Self { nano: self.nano - other.nano, whole: self.whole && other.whole }
     }
 }
 
@@ -145,13 +126,7 @@ impl Scale {
             "Ti" => Self::Binary(40),
             "Pi" => Self::Binary(50),
             "Ei" => Self::Binary(60),
-            exponent => Self::Decimal(
-                exponent
-                    .strip_prefix(['e', 'E'])
-                    .filter(|e| !e.is_empty())?
-                    .parse()
-                    .ok()?,
-            ),
+            exponent => Self::Decimal(exponent.strip_prefix(['e', 'E']).filter(|e| !e.is_empty())?.parse().ok()?),
         })
     }
 
@@ -209,10 +184,7 @@ mod tests {
         assert_eq!(quantity("2e3"), quantity("2k"));
         assert!(quantity("100m") < quantity("1") && quantity("-1") < quantity("0"));
         assert_eq!(quantity("1") + quantity("500m"), quantity("1.5"));
-        assert_eq!(
-            (quantity("3").as_integer(), quantity("1.0").as_integer()),
-            (Some(3), None)
-        );
+        assert_eq!((quantity("3").as_integer(), quantity("1.0").as_integer()), (Some(3), None));
     }
 
     #[test]

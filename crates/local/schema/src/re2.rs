@@ -13,10 +13,7 @@ const LARGEST_REPEAT: u32 = 1000;
 /// Compiles Go's syntax; the error is the sentence that Go's compiler gives, where it is a known one.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = translate(pattern)?;
-    RegexBuilder::new(&translated)
-        .size_limit(1 << 26)
-        .build()
-        .map_err(|error| explain(pattern, &error))
+    RegexBuilder::new(&translated).size_limit(1 << 26).build().map_err(|error| explain(pattern, &error))
 }
 
 fn explain(pattern: &str, error: &regex::Error) -> String {
@@ -25,19 +22,14 @@ fn explain(pattern: &str, error: &regex::Error) -> String {
         ("unclosed group", "missing closing )"),
         ("unopened group", "unexpected )"),
         ("unclosed character class", "missing closing ]"),
-        (
-            "repetition operator missing expression",
-            "missing argument to repetition operator",
-        ),
+        ("repetition operator missing expression", "missing argument to repetition operator"),
         ("look-around", "invalid or unsupported Perl syntax"),
         ("backreferences", "invalid escape sequence"),
         ("unrecognized escape", "invalid escape sequence"),
         ("invalid character class range", "invalid character class range"),
     ];
-    let reason = known
-        .iter()
-        .find(|(ours, _)| text.contains(ours))
-        .map_or("invalid or unsupported syntax", |(_, go)| go);
+    let reason =
+        known.iter().find(|(ours, _)| text.contains(ours)).map_or("invalid or unsupported syntax", |(_, go)| go);
     let shown = match reason {
         "missing argument to repetition operator" => pattern.chars().find(|c| "*+?".contains(*c)).map(String::from),
         "missing closing ]" => pattern.rfind('[').map(|at| pattern[at..].to_owned()),
@@ -45,27 +37,19 @@ fn explain(pattern: &str, error: &regex::Error) -> String {
         "invalid character class range" => reversed_range(pattern),
         _ => None,
     };
-    format!(
-        "error parsing regexp: {reason}: `{}`",
-        shown.unwrap_or_else(|| pattern.to_owned())
-    )
+    format!("error parsing regexp: {reason}: `{}`", shown.unwrap_or_else(|| pattern.to_owned()))
 }
 
 /// The first `z-a` of a pattern.
 fn reversed_range(pattern: &str) -> Option<String> {
     let characters: Vec<char> = pattern.chars().collect();
-    let found = characters
-        .windows(3)
-        .find(|range| range[1] == '-' && range[0] > range[2])?;
+    let found = characters.windows(3).find(|range| range[1] == '-' && range[0] > range[2])?;
     Some(found.iter().collect())
 }
 
 fn translate(pattern: &str) -> Result<String, String> {
-    let mut translator = Translator {
-        input: pattern.chars().collect(),
-        at: 0,
-        output: String::with_capacity(pattern.len()),
-    };
+    let mut translator =
+        Translator { input: pattern.chars().collect(), at: 0, output: String::with_capacity(pattern.len()) };
     translator.run()?;
     Ok(translator.output)
 }
@@ -92,9 +76,7 @@ impl Translator {
             let repeats = matches!(c, '*' | '+' | '?') || (c == '{' && self.at > begin + 1);
             if let Some(first) = repetition.filter(|_| repeats) {
                 let nested: String = self.input[first..self.at].iter().collect();
-                return Err(format!(
-                    "error parsing regexp: invalid nested repetition operator: `{nested}`"
-                ));
+                return Err(format!("error parsing regexp: invalid nested repetition operator: `{nested}`"));
             }
             repetition = (repeats && begin > 0 && self.input[begin - 1] != '(').then_some(begin);
             if repetition.is_some() && self.peek() == Some('?') {
@@ -190,10 +172,7 @@ impl Translator {
             self.output.push_str("\\{");
             return Ok(());
         }
-        if [low, high]
-            .iter()
-            .any(|n| !n.is_empty() && n.parse::<u32>().map_or(true, |n| n > LARGEST_REPEAT))
-        {
+        if [low, high].iter().any(|n| !n.is_empty() && n.parse::<u32>().map_or(true, |n| n > LARGEST_REPEAT)) {
             return Err(format!("error parsing regexp: invalid repeat count: `{{{rest}}}`"));
         }
         self.output.push('{');
@@ -299,17 +278,8 @@ mod tests {
 
     #[test]
     fn errors_read_as_go_words_them() {
-        assert_eq!(
-            compile("a{1001}").unwrap_err(),
-            "error parsing regexp: invalid repeat count: `{1001}`"
-        );
-        assert_eq!(
-            compile("(a").unwrap_err(),
-            "error parsing regexp: missing closing ): `(a`"
-        );
-        assert_eq!(
-            compile("a(?=b)").unwrap_err(),
-            "error parsing regexp: invalid or unsupported Perl syntax: `(?=`"
-        );
+        assert_eq!(compile("a{1001}").unwrap_err(), "error parsing regexp: invalid repeat count: `{1001}`");
+        assert_eq!(compile("(a").unwrap_err(), "error parsing regexp: missing closing ): `(a`");
+        assert_eq!(compile("a(?=b)").unwrap_err(), "error parsing regexp: invalid or unsupported Perl syntax: `(?=`");
     }
 }

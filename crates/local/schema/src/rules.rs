@@ -66,28 +66,16 @@ impl Rule {
     /// Reads the rules of one schema.
     pub(crate) fn parse_all(schema: &Map<String, Value>) -> Vec<Arc<Self>> {
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
-        rules
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_object)
-            .map(|rule| Arc::new(Self::parse(rule)))
-            .collect()
+        rules.into_iter().flatten().filter_map(Value::as_object).map(|rule| Arc::new(Self::parse(rule))).collect()
     }
 
     fn parse(rule: &Map<String, Value>) -> Self {
-        let text = |key: &str| {
-            rule.get(key)
-                .and_then(Value::as_str)
-                .filter(|t| !t.is_empty())
-                .map(str::to_owned)
-        };
+        let text = |key: &str| rule.get(key).and_then(Value::as_str).filter(|t| !t.is_empty()).map(str::to_owned);
         let source = text("rule").unwrap_or_default();
         let program = compile(&source);
         let message_expression = text("messageExpression");
-        let uses_old_self = program.as_ref().is_ok_and(|p| {
-            p.as_ref()
-                .is_some_and(|p| p.program.references().has_variable("oldSelf"))
-        });
+        let uses_old_self =
+            program.as_ref().is_ok_and(|p| p.as_ref().is_some_and(|p| p.program.references().has_variable("oldSelf")));
         Self {
             message: text("message"),
             message_program: message_expression.as_deref().and_then(|m| compile(m).ok().flatten()),
@@ -149,9 +137,7 @@ pub(crate) fn compile(source: &str) -> Result<Option<Compiled>, String> {
     if source.trim().is_empty() {
         return Ok(None);
     }
-    let program = environment::shared()
-        .compile(source)
-        .map_err(|errors| errors.to_string())?;
+    let program = environment::shared().compile(source).map_err(|errors| errors.to_string())?;
     Ok(Some(Compiled::new(program)))
 }
 
@@ -171,20 +157,8 @@ pub fn check_rules(new: &Value, old: Option<&Value>, schema: Cursor<'_>) -> Vec<
 
 /// [`check_rules`], with what is only worth a warning.
 pub fn find_rule_errors(new: &Value, old: Option<&Value>, schema: Cursor<'_>) -> Findings {
-    let ratchet = Ratchet {
-        current: old.map(|old| (new, old, schema)),
-        parent: None,
-    };
-    find(
-        new,
-        old,
-        Place {
-            rules: schema,
-            types: schema,
-            resource: true,
-        },
-        ratchet,
-    )
+    let ratchet = Ratchet { current: old.map(|old| (new, old, schema)), parent: None };
+    find(new, old, Place { rules: schema, types: schema, resource: true }, ratchet)
 }
 
 /// The errors about a value that stands at `base`, without tolerance for what it was before.
@@ -195,21 +169,8 @@ pub(crate) fn errors_at(
     schema: Cursor<'_>,
     resource: bool,
 ) -> Vec<FieldError> {
-    let place = Place {
-        rules: schema,
-        types: schema,
-        resource,
-    };
-    let mut errors = find(
-        new,
-        old,
-        place,
-        Ratchet {
-            current: None,
-            parent: None,
-        },
-    )
-    .errors;
+    let place = Place { rules: schema, types: schema, resource };
+    let mut errors = find(new, old, place, Ratchet { current: None, parent: None }).errors;
     for error in &mut errors {
         error.move_under(base);
     }
@@ -217,9 +178,7 @@ pub(crate) fn errors_at(
 }
 
 fn find(new: &Value, old: Option<&Value>, place: Place<'_>, ratchet: Ratchet<'_, '_>) -> Findings {
-    let mut run = Run {
-        findings: Findings::default(),
-    };
+    let mut run = Run { findings: Findings::default() };
     if place.rules.node().rules_below {
         run.place(new, old, place, ratchet, &Path::root());
     }
@@ -236,11 +195,7 @@ struct Place<'s> {
 
 impl<'s> Place<'s> {
     fn below(rules: Cursor<'s>, types: Cursor<'s>) -> Option<Self> {
-        rules.node().rules_below.then_some(Self {
-            rules,
-            types,
-            resource: types.node().embedded_resource,
-        })
+        rules.node().rules_below.then_some(Self { rules, types, resource: types.node().embedded_resource })
     }
 }
 
@@ -264,16 +219,10 @@ impl<'v> Ratchet<'v, '_> {
             return self;
         };
         if self.parent.is_none() && matches!(name, "apiVersion" | "kind") {
-            return Self {
-                current: None,
-                parent: None,
-            };
+            return Self { current: None, parent: None };
         }
         let child = schema.child(name).zip(correlate::old_field(schema, name, Some(old)));
-        Self {
-            current: child.map(|(schema, old)| (new, old, schema)),
-            parent: self.current,
-        }
+        Self { current: child.map(|(schema, old)| (new, old, schema)), parent: self.current }
     }
 
     fn item(self, new: &'v Value) -> Self {
@@ -281,10 +230,7 @@ impl<'v> Ratchet<'v, '_> {
             return self;
         };
         let child = schema.items().zip(correlate::old_item(schema, new, Some(old)));
-        Self {
-            current: child.map(|(schema, old)| (new, old, schema)),
-            parent: self.current,
-        }
+        Self { current: child.map(|(schema, old)| (new, old, schema)), parent: self.current }
     }
 }
 
@@ -304,10 +250,7 @@ impl Run {
         for &id in place.rules.node().constraints.iter().flat_map(|c| &c.all_of) {
             let rules = place.rules.sibling(id);
             if rules.node().rules_below {
-                let ratchet = Ratchet {
-                    current: None,
-                    parent: ratchet.parent,
-                };
+                let ratchet = Ratchet { current: None, parent: ratchet.parent };
                 self.place(new, old, Place { rules, ..place }, ratchet, path);
             }
         }
@@ -327,30 +270,17 @@ impl Run {
         path: &Path<'_>,
     ) {
         let old_of = |name: &str| old.and_then(Value::as_object).and_then(|old| old.get(name));
-        let values = place
-            .rules
-            .values()
-            .zip(place.types.values())
-            .and_then(|(r, t)| Place::below(r, t));
+        let values = place.rules.values().zip(place.types.values()).and_then(|(r, t)| Place::below(r, t));
         for (name, value) in values.into_iter().flat_map(|_| fields) {
             if let Some(place) = values {
                 self.place(value, old_of(name), place, ratchet.field(name, value), &path.key(name));
             }
         }
         for (name, value) in fields {
-            let child = place
-                .rules
-                .property(name)
-                .zip(place.types.property(name))
-                .and_then(|(r, t)| Place::below(r, t));
+            let child =
+                place.rules.property(name).zip(place.types.property(name)).and_then(|(r, t)| Place::below(r, t));
             if let Some(place) = child {
-                self.place(
-                    value,
-                    old_of(name),
-                    place,
-                    ratchet.field(name, value),
-                    &path.field(name),
-                );
+                self.place(value, old_of(name), place, ratchet.field(name, value), &path.field(name));
             }
         }
     }
@@ -363,12 +293,7 @@ impl Run {
         ratchet: Ratchet<'v, '_>,
         path: &Path<'_>,
     ) {
-        let Some(child) = place
-            .rules
-            .items()
-            .zip(place.types.items())
-            .and_then(|(r, t)| Place::below(r, t))
-        else {
+        let Some(child) = place.rules.items().zip(place.types.items()).and_then(|(r, t)| Place::below(r, t)) else {
             return;
         };
         for (index, item) in items.iter().enumerate() {
@@ -378,13 +303,7 @@ impl Run {
     }
 
     fn rules(&mut self, new: &Value, old: Option<&Value>, place: Place<'_>, ratchet: Ratchet<'_, '_>, path: &Path<'_>) {
-        let activation = Activation {
-            new,
-            old,
-            place,
-            plain: OnceCell::new(),
-            optional: OnceCell::new(),
-        };
+        let activation = Activation { new, old, place, plain: OnceCell::new(), optional: OnceCell::new() };
         for rule in &place.rules.node().rules {
             if let Some((error, failed)) = evaluate(rule, &activation, path) {
                 if failed && !rule.uses_old_self && ratchet.tolerates() {
@@ -413,10 +332,7 @@ impl<'v> Activation<'v> {
 
     fn context(&self, rule: &Rule) -> &Context<'v, 'v> {
         if rule.optional_old_self {
-            let old = || {
-                self.old
-                    .map_or_else(CelOptional::none, |old| CelOptional::of(self.convert(old)))
-            };
+            let old = || self.old.map_or_else(CelOptional::none, |old| CelOptional::of(self.convert(old)));
             self.optional.get_or_init(|| self.variables(Some(Box::new(old()))))
         } else {
             self.plain_context()
@@ -425,8 +341,7 @@ impl<'v> Activation<'v> {
 
     /// Messages are always made with the plain `oldSelf`.
     fn plain_context(&self) -> &Context<'v, 'v> {
-        self.plain
-            .get_or_init(|| self.variables(self.old.map(|old| self.convert(old))))
+        self.plain.get_or_init(|| self.variables(self.old.map(|old| self.convert(old))))
     }
 
     fn variables(&self, old: Option<Box<dyn Val + 'v>>) -> Context<'v, 'v> {
@@ -500,22 +415,10 @@ fn failed(rule: &Rule, activation: &Activation<'_>, path: &Path<'_>) -> FieldErr
         Reason::Required => (ErrorKind::Required, None, detail),
         Reason::Duplicate => (ErrorKind::Duplicate, value, String::new()),
     };
-    let mut error = FieldError {
-        kind,
-        field: path.to_string(),
-        value,
-        detail,
-    };
-    if let Some(below) = rule
-        .field_path
-        .as_deref()
-        .and_then(|p| crate::json_path::normalise(p, activation.place.types))
+    let mut error = FieldError { kind, field: path.to_string(), value, detail };
+    if let Some(below) = rule.field_path.as_deref().and_then(|p| crate::json_path::normalise(p, activation.place.types))
     {
-        error.field = if path.is_root() {
-            below
-        } else {
-            format!("{path}.{below}")
-        };
+        error.field = if path.is_root() { below } else { format!("{path}.{below}") };
     }
     name_root(&mut error, path);
     error

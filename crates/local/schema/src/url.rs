@@ -64,10 +64,7 @@ impl Url {
 
     /// The values of each key of the query, unescaped.
     pub fn query_pairs(&self) -> Vec<(String, String)> {
-        let pairs = self
-            .query
-            .split('&')
-            .filter(|pair| !pair.is_empty() && !pair.contains(';'));
+        let pairs = self.query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';'));
         pairs
             .filter_map(|pair| {
                 let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -92,12 +89,8 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
 
 fn is_host(host: &str) -> bool {
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    let port_ok = |port: &str| {
-        port.is_empty()
-            || port
-                .strip_prefix(':')
-                .is_some_and(|p| p.bytes().all(|c| c.is_ascii_digit()))
-    };
+    let port_ok =
+        |port: &str| port.is_empty() || port.strip_prefix(':').is_some_and(|p| p.bytes().all(|c| c.is_ascii_digit()));
     if let Some(rest) = host.strip_prefix('[') {
         return rest.rsplit_once(']').is_some_and(|(address, port)| {
             let address = address.split_once("%25").map_or(address, |(address, _)| address);
@@ -110,12 +103,10 @@ fn is_host(host: &str) -> bool {
 
 fn is_escaped(text: &str) -> bool {
     let bytes = text.as_bytes();
-    bytes.iter().enumerate().all(|(at, c)| {
-        *c != b'%'
-            || bytes
-                .get(at + 1..at + 3)
-                .is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit))
-    })
+    bytes
+        .iter()
+        .enumerate()
+        .all(|(at, c)| *c != b'%' || bytes.get(at + 1..at + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)))
 }
 
 fn unescape(text: &str) -> Option<String> {
@@ -147,10 +138,7 @@ mod tests {
             ("https", "[::1]:8443", "::1", "8443")
         );
         assert_eq!(url.escaped_path, "/a%20b");
-        assert_eq!(
-            url.query_pairs(),
-            [("k".to_owned(), "v".to_owned()), ("k".to_owned(), "w x".to_owned())]
-        );
+        assert_eq!(url.query_pairs(), [("k".to_owned(), "v".to_owned()), ("k".to_owned(), "w x".to_owned())]);
     }
 
     #[test]

@@ -218,10 +218,7 @@ impl Validator<'_> {
     }
 
     fn junctors(&self, value: &Value, constraints: &Constraints, schema: Cursor<'_>, path: &Path<'_>) -> Outcome {
-        let mut outcome = Outcome {
-            issues: Vec::new(),
-            checks: 2,
-        };
+        let mut outcome = Outcome { issues: Vec::new(), checks: 2 };
         let run = |id| self.value(value, schema.sibling(id), path, Against::Nothing);
         if !constraints.any_of.is_empty() {
             any_of(constraints.any_of.iter().map(|&id| run(id)), path, &mut outcome);
@@ -256,18 +253,10 @@ impl Validator<'_> {
         }
         if let Some(most) = constraints.max_items.filter(|most| count > *most) {
             let sentence = format!("{path} in body should have at most {most} items");
-            outcome.add(issue(
-                FieldError::too_many(&here(path), items.len(), most),
-                path,
-                sentence,
-            ));
+            outcome.add(issue(FieldError::too_many(&here(path), items.len(), most), path, sentence));
         }
         if constraints.unique_items && items.iter().enumerate().any(|(at, item)| items[..at].contains(item)) {
-            outcome.add(invalid(
-                path,
-                &Value::from(""),
-                format!("{path} in body shouldn't contain duplicates"),
-            ));
+            outcome.add(invalid(path, &Value::from(""), format!("{path} in body shouldn't contain duplicates")));
         }
     }
 
@@ -280,12 +269,7 @@ impl Validator<'_> {
         outcome: &mut Outcome,
     ) {
         let node = schema.node();
-        field_count(
-            fields.len(),
-            node.constraints.as_deref().unwrap_or(&NONE),
-            path,
-            outcome,
-        );
+        field_count(fields.len(), node.constraints.as_deref().unwrap_or(&NONE), path, outcome);
         for (name, value) in fields {
             if node.properties.contains_key(name) {
                 continue;
@@ -308,11 +292,7 @@ impl Validator<'_> {
         }
         for name in node.required.iter().filter(|name| !fields.contains_key(*name)) {
             let path = path.field(name);
-            outcome.add(issue(
-                FieldError::required(&path, ""),
-                &path,
-                format!("{path} in body is required"),
-            ));
+            outcome.add(issue(FieldError::required(&path, ""), &path, format!("{path} in body is required")));
         }
     }
 
@@ -351,26 +331,14 @@ fn type_names(node: &Node) -> String {
 
 fn null_type(node: &Node, path: &Path<'_>) -> Outcome {
     if types(node).is_empty() || node.nullable {
-        return Outcome {
-            issues: Vec::new(),
-            checks: 1,
-        };
+        return Outcome { issues: Vec::new(), checks: 1 };
     }
-    Outcome {
-        issues: vec![wrong_type(path, &type_names(node), "null")],
-        checks: 0,
-    }
+    Outcome { issues: vec![wrong_type(path, &type_names(node), "null")], checks: 0 }
 }
 
 fn type_of(value: &Value, node: &Node, path: &Path<'_>) -> Outcome {
-    let passed = Outcome {
-        issues: Vec::new(),
-        checks: 1,
-    };
-    let failed = |wanted: &str, got: &str| Outcome {
-        issues: vec![wrong_type(path, wanted, got)],
-        checks: 0,
-    };
+    let passed = Outcome { issues: Vec::new(), checks: 1 };
+    let failed = |wanted: &str, got: &str| Outcome { issues: vec![wrong_type(path, wanted, got)], checks: 0 };
     let wanted = types(node);
     let actual = Type::of(value);
     let whole = actual == Type::Number && wanted.contains(&Type::Integer) && numbers::is_whole(value);
@@ -390,11 +358,7 @@ fn type_of(value: &Value, node: &Node, path: &Path<'_>) -> Outcome {
             return passed;
         }
     }
-    if fits {
-        passed
-    } else {
-        failed(&type_names(node), actual.name())
-    }
+    if fits { passed } else { failed(&type_names(node), actual.name()) }
 }
 
 fn wrong_type(path: &Path<'_>, wanted: &str, got: &str) -> Issue {
@@ -441,11 +405,7 @@ fn string_issue(text: &str, constraints: &Constraints, path: &Path<'_>) -> Optio
         Ok(_) => pattern.source.clone(),
         Err(reason) => format!("{}, but pattern is invalid: {reason}", pattern.source),
     };
-    Some(invalid(
-        path,
-        &Value::from(text),
-        format!("{path} in body should match '{shown}'"),
-    ))
+    Some(invalid(path, &Value::from(text), format!("{path} in body should match '{shown}'")))
 }
 
 fn allowed(constraints: &Constraints, value: &Value, path: &Path<'_>, outcome: &mut Outcome) {
@@ -453,10 +413,7 @@ fn allowed(constraints: &Constraints, value: &Value, path: &Path<'_>, outcome: &
     if allowed.is_empty() || allowed.iter().any(|candidate| numbers::is_same(value, candidate)) {
         return;
     }
-    let names: Vec<String> = allowed
-        .iter()
-        .map(|v| v.as_str().map_or_else(|| go::json(v), str::to_owned))
-        .collect();
+    let names: Vec<String> = allowed.iter().map(|v| v.as_str().map_or_else(|| go::json(v), str::to_owned)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let sentence = format!("{path} in body should be one of {names:?}");
     outcome.add(issue(FieldError::not_supported(path, value, &names), path, sentence));
@@ -491,10 +448,7 @@ fn any_of(outcomes: impl Iterator<Item = Outcome>, path: &Path<'_>, outcome: &mu
         }
         best = Some(closest(best, found));
     }
-    outcome.add(loose(format!(
-        "{} must validate at least one schema (anyOf)",
-        quoted(path)
-    )));
+    outcome.add(loose(format!("{} must validate at least one schema (anyOf)", quoted(path))));
     if let Some(best) = best {
         outcome.merge(best);
     }
@@ -520,10 +474,7 @@ fn one_of(outcomes: impl Iterator<Item = Outcome>, path: &Path<'_>, outcome: &mu
         0 => "Found none valid".to_owned(),
         count => format!("Found {count} valid alternatives"),
     };
-    outcome.add(loose(format!(
-        "{} must validate one and only one schema (oneOf). {remark}",
-        quoted(path)
-    )));
+    outcome.add(loose(format!("{} must validate one and only one schema (oneOf). {remark}", quoted(path))));
     if let Some(best) = best.filter(|_| valid == 0) {
         outcome.merge(best);
     }
@@ -537,10 +488,7 @@ fn all_of(outcomes: impl ExactSizeIterator<Item = Outcome>, path: &Path<'_>, out
     }
     if valid != count {
         let remark = if valid == 0 { ". None validated" } else { "" };
-        outcome.add(loose(format!(
-            "{} must validate all the schemas (allOf){remark}",
-            quoted(path)
-        )));
+        outcome.add(loose(format!("{} must validate all the schemas (allOf){remark}", quoted(path))));
     }
 }
 

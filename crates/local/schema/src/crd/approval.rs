@@ -19,9 +19,7 @@ enum Approval {
 
 pub(super) fn validate(new: &Value, old: Option<&Value>) -> Option<FieldError> {
     let group = text(new.pointer("/spec/group"));
-    let protected = ["k8s.io", "kubernetes.io"]
-        .iter()
-        .any(|d| group == *d || group.ends_with(&format!(".{d}")));
+    let protected = ["k8s.io", "kubernetes.io"].iter().any(|d| group == *d || group.ends_with(&format!(".{d}")));
     let state = approval(annotation(new));
     if !protected || old.is_some_and(|old| approval(annotation(old)) == state) {
         return None;
@@ -42,11 +40,7 @@ pub(super) fn validate(new: &Value, old: Option<&Value>) -> Option<FieldError> {
 }
 
 fn annotation(definition: &Value) -> &str {
-    text(
-        definition
-            .pointer("/metadata/annotations")
-            .and_then(|annotations| annotations.get(ANNOTATION)),
-    )
+    text(definition.pointer("/metadata/annotations").and_then(|annotations| annotations.get(ANNOTATION)))
 }
 
 fn approval(annotation: &str) -> Approval {

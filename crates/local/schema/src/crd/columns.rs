@@ -20,24 +20,13 @@ fn one(column: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     }
     let type_ = text(column.get("type"));
     if type_.is_empty() {
-        errors.push(FieldError::required(
-            &path.field("type"),
-            format!("must be one of {TYPES}"),
-        ));
+        errors.push(FieldError::required(&path.field("type"), format!("must be one of {TYPES}")));
     } else if !TYPES.split(',').any(|known| known == type_) {
-        errors.push(FieldError::invalid(
-            &path.field("type"),
-            &json!(type_),
-            format!("must be one of {TYPES}"),
-        ));
+        errors.push(FieldError::invalid(&path.field("type"), &json!(type_), format!("must be one of {TYPES}")));
     }
     let format = text(column.get("format"));
     if !format.is_empty() && !FORMATS.split(',').any(|known| known == format) {
-        errors.push(FieldError::invalid(
-            &path.field("format"),
-            &json!(format),
-            format!("must be one of {FORMATS}"),
-        ));
+        errors.push(FieldError::invalid(&path.field("format"), &json!(format), format!("must be one of {FORMATS}")));
     }
     let json_path = text(column.get("jsonPath"));
     if json_path.is_empty() {
@@ -51,11 +40,7 @@ fn one(column: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
 pub(super) fn simple_path(json_path: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) -> bool {
     let good = json_path.starts_with('.');
     if !good {
-        errors.push(FieldError::invalid(
-            path,
-            &json!(json_path),
-            "must be a simple json path starting with .",
-        ));
+        errors.push(FieldError::invalid(path, &json!(json_path), "must be a simple json path starting with ."));
     }
     good
 }

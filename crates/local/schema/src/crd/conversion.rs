@@ -25,10 +25,7 @@ pub(super) fn validate(spec: &Value, path: &Path<'_>, errors: &mut Vec<FieldErro
     if strategy == "Webhook" {
         match client {
             Some(client) => client_config(client, &client_path, errors),
-            None => errors.push(FieldError::required(
-                &client_path,
-                "required when strategy is set to Webhook",
-            )),
+            None => errors.push(FieldError::required(&client_path, "required when strategy is set to Webhook")),
         }
         review_versions(versions, &versions_path, errors);
     } else {
@@ -78,18 +75,10 @@ fn webhook_url(text: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         ));
     }
     if url.host.is_empty() {
-        errors.push(FieldError::invalid(
-            path,
-            &json!(""),
-            format!("host must be specified{FORM}"),
-        ));
+        errors.push(FieldError::invalid(path, &json!(""), format!("host must be specified{FORM}")));
     }
     if !url.query.is_empty() {
-        errors.push(FieldError::invalid(
-            path,
-            &json!(url.query),
-            "query parameters are not permitted in the URL",
-        ));
+        errors.push(FieldError::invalid(path, &json!(url.query), "query parameters are not permitted in the URL"));
     }
 }
 
@@ -107,15 +96,8 @@ fn review_versions(versions: &[Value], path: &Path<'_>, errors: &mut Vec<FieldEr
         let wrong = names::dns1035_label(text(Some(version)));
         errors.extend(wrong.into_iter().map(|why| FieldError::invalid(&path, version, why)));
     }
-    if !versions
-        .iter()
-        .any(|version| matches!(text(Some(version)), "v1" | "v1beta1"))
-    {
+    if !versions.iter().any(|version| matches!(text(Some(version)), "v1" | "v1beta1")) {
         let value = Value::from(versions.to_vec());
-        errors.push(FieldError::invalid(
-            path,
-            &value,
-            "must include at least one of v1, v1beta1",
-        ));
+        errors.push(FieldError::invalid(path, &value, "must include at least one of v1, v1beta1"));
     }
 }

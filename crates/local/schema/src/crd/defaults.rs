@@ -12,15 +12,7 @@ use crate::validate::{embedded_at, validate_at};
 pub(super) fn validate(schema: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match Schema::parse(schema) {
-        Ok(schema) => place(
-            schema.root(),
-            Position {
-                resource: true,
-                inside_meta: false,
-            },
-            path,
-            &mut errors,
-        ),
+        Ok(schema) => place(schema.root(), Position { resource: true, inside_meta: false }, path, &mut errors),
         Err(error) => errors.push(FieldError::invalid(path, &json!(""), error.to_string())),
     }
     errors
@@ -41,24 +33,13 @@ fn place(schema: Cursor<'_>, position: Position, path: &Path<'_>, errors: &mut V
         one(default, schema, position, &path.field("default"), errors);
     }
     if let Some(items) = schema.items() {
-        let position = Position {
-            resource: false,
-            ..position
-        };
+        let position = Position { resource: false, ..position };
         place(items, position, &path.field("items"), errors);
     }
     for (name, &id) in &node.properties {
         let inside_meta = (position.inside_meta && !resource) || (resource && is_meta_field(name));
         let properties = path.field("properties");
-        place(
-            schema.sibling(id),
-            Position {
-                resource: false,
-                inside_meta,
-            },
-            &properties.key(name),
-            errors,
-        );
+        place(schema.sibling(id), Position { resource: false, inside_meta }, &properties.key(name), errors);
     }
 }
 
@@ -84,9 +65,5 @@ fn checked(default: &Value, schema: Cursor<'_>, resource: bool, base: &str) -> V
         &|| rules::errors_at(base, default, Some(default), schema, resource),
         &|| rules::errors_at(base, default, None, schema, resource),
     ];
-    groups
-        .iter()
-        .map(|group| group())
-        .find(|errors| !errors.is_empty())
-        .unwrap_or_default()
+    groups.iter().map(|group| group()).find(|errors| !errors.is_empty()).unwrap_or_default()
 }

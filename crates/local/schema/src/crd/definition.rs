@@ -112,18 +112,11 @@ impl Definition {
     /// Reads a definition that has its defaults and was found valid.
     pub fn parse(definition: &Value) -> Result<Self, SchemaError> {
         let spec = definition.get("spec").unwrap_or(&Value::Null);
-        let versions = list(spec.get("versions"))
-            .iter()
-            .map(Version::parse)
-            .collect::<Result<_, _>>()?;
+        let versions = list(spec.get("versions")).iter().map(Version::parse).collect::<Result<_, _>>()?;
         Ok(Self {
             group: text(spec.get("group")).to_owned(),
             names: Names::parse(spec.get("names").unwrap_or(&Value::Null)),
-            scope: if text(spec.get("scope")) == "Cluster" {
-                Scope::Cluster
-            } else {
-                Scope::Namespaced
-            },
+            scope: if text(spec.get("scope")) == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
             versions,
         })
     }
@@ -136,9 +129,7 @@ impl Definition {
     /// The warning that goes with every answer in a deprecated version.
     pub fn deprecation_warning(&self, version: &Version) -> Option<String> {
         let usual = || format!("{}/{} {} is deprecated", self.group, version.name, self.names.kind);
-        version
-            .deprecated
-            .then(|| version.deprecation_warning.clone().unwrap_or_else(usual))
+        version.deprecated.then(|| version.deprecation_warning.clone().unwrap_or_else(usual))
     }
 }
 
@@ -146,13 +137,7 @@ impl Names {
     /// Reads `spec.names` or `status.acceptedNames`.
     pub fn parse(names: &Value) -> Self {
         let one = |name: &str| text(names.get(name)).to_owned();
-        let all = |name: &str| {
-            list(names.get(name))
-                .iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect()
-        };
+        let all = |name: &str| list(names.get(name)).iter().filter_map(Value::as_str).map(str::to_owned).collect();
         Self {
             plural: one("plural"),
             singular: one("singular"),
@@ -168,25 +153,17 @@ impl Version {
     fn parse(version: &Value) -> Result<Self, SchemaError> {
         let schema_json = version.pointer("/schema/openAPIV3Schema").filter(|s| !s.is_null());
         let schema = schema_json.map_or_else(|| Ok(Schema::anything()), Schema::parse)?;
-        let selectable = list(version.get("selectableFields"))
-            .iter()
-            .map(|field| text(field.get("jsonPath")));
+        let selectable = list(version.get("selectableFields")).iter().map(|field| text(field.get("jsonPath")));
         Ok(Self {
             name: text(version.get("name")).to_owned(),
             served: flag(version.get("served")),
             storage: flag(version.get("storage")),
             deprecated: flag(version.get("deprecated")),
-            deprecation_warning: version
-                .get("deprecationWarning")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
+            deprecation_warning: version.get("deprecationWarning").and_then(Value::as_str).map(str::to_owned),
             schema: Arc::new(schema),
             schema_json: Arc::new(schema_json.cloned().unwrap_or(Value::Null)),
             subresources: Subresources::parse(version.get("subresources").unwrap_or(&Value::Null)),
-            columns: list(version.get("additionalPrinterColumns"))
-                .iter()
-                .map(Column::parse)
-                .collect(),
+            columns: list(version.get("additionalPrinterColumns")).iter().map(Column::parse).collect(),
             selectable_fields: selectable.map(|path| path.trim_start_matches('.').to_owned()).collect(),
         })
     }
@@ -200,9 +177,7 @@ impl Subresources {
             scale: present("scale").map(|scale| Scale {
                 spec_replicas: text(scale.get("specReplicasPath")).to_owned(),
                 status_replicas: text(scale.get("statusReplicasPath")).to_owned(),
-                label_selector: Some(text(scale.get("labelSelectorPath")))
-                    .filter(|p| !p.is_empty())
-                    .map(str::to_owned),
+                label_selector: Some(text(scale.get("labelSelectorPath"))).filter(|p| !p.is_empty()).map(str::to_owned),
             }),
         }
     }

@@ -58,11 +58,7 @@ const FIELDS: [(&str, &str, Kind); 44] = [
     ("Definitions", "definitions", Kind::Named),
     ("ExternalDocs", "externalDocs", Kind::Plain),
     ("Example", "example", Kind::Plain),
-    (
-        "XPreserveUnknownFields",
-        "x-kubernetes-preserve-unknown-fields",
-        Kind::Plain,
-    ),
+    ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", Kind::Plain),
     ("XEmbeddedResource", "x-kubernetes-embedded-resource", Kind::Flag),
     ("XIntOrString", "x-kubernetes-int-or-string", Kind::Flag),
     ("XListMapKeys", "x-kubernetes-list-map-keys", Kind::Plain),
@@ -73,9 +69,7 @@ const FIELDS: [(&str, &str, Kind); 44] = [
 
 /// A schema.
 pub(super) fn schema(schema: &Value) -> String {
-    let fields = FIELDS
-        .iter()
-        .map(|(shown, name, kind)| format!("\"{shown}\":{}", field(schema.get(*name), *kind)));
+    let fields = FIELDS.iter().map(|(shown, name, kind)| format!("\"{shown}\":{}", field(schema.get(*name), *kind)));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 

@@ -15,22 +15,13 @@ const PARTS: [&str; 4] = ["schema", "subresources", "additionalPrinterColumns", 
 impl<'a> Layout<'a> {
     pub(super) fn of(spec: &'a Value) -> Self {
         let versions = list(spec.get("versions"));
-        let same = |part: &str| {
-            versions
-                .iter()
-                .all(|version| present(version.get(part)) == present(versions[0].get(part)))
-        };
-        Self {
-            versions,
-            shares: PARTS.map(same),
-        }
+        let same =
+            |part: &str| versions.iter().all(|version| present(version.get(part)) == present(versions[0].get(part)));
+        Self { versions, shares: PARTS.map(same) }
     }
 
     fn shared(&self, part: usize) -> Option<&'a Value> {
-        self.versions
-            .first()
-            .filter(|_| self.shares[part])
-            .and_then(|version| present(version.get(PARTS[part])))
+        self.versions.first().filter(|_| self.shares[part]).and_then(|version| present(version.get(PARTS[part])))
     }
 
     fn own(&self, version: &'a Value, part: usize) -> Option<&'a Value> {
@@ -43,8 +34,7 @@ impl<'a> Layout<'a> {
     }
 
     pub(super) fn own_schema(&self, version: &'a Value) -> Option<&'a Value> {
-        self.own(version, 0)
-            .and_then(|schema| present(schema.get("openAPIV3Schema")))
+        self.own(version, 0).and_then(|schema| present(schema.get("openAPIV3Schema")))
     }
 
     pub(super) fn shared_subresources(&self) -> Option<&'a Value> {
@@ -73,10 +63,7 @@ impl<'a> Layout<'a> {
 
     /// Whether a version has a status subresource, its own or the shared one.
     pub(super) fn has_status(version: &Value) -> bool {
-        version
-            .get("subresources")
-            .and_then(|s| s.get("status"))
-            .is_some_and(|status| !status.is_null())
+        version.get("subresources").and_then(|s| s.get("status")).is_some_and(|status| !status.is_null())
     }
 
     pub(super) fn any_status(&self) -> bool {
@@ -87,11 +74,7 @@ impl<'a> Layout<'a> {
     pub(super) fn schemas(&self) -> Vec<&'a Value> {
         match self.shared_schema() {
             Some(schema) => vec![schema],
-            None => self
-                .versions
-                .iter()
-                .filter_map(|version| self.own_schema(version))
-                .collect(),
+            None => self.versions.iter().filter_map(|version| self.own_schema(version)).collect(),
         }
     }
 }

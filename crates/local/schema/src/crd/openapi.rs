@@ -12,12 +12,7 @@ use crate::prune::is_meta_field;
 use crate::rules::check;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
-const REASONS: [&str; 4] = [
-    "FieldValueDuplicate",
-    "FieldValueForbidden",
-    "FieldValueInvalid",
-    "FieldValueRequired",
-];
+const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
 /// Keywords that the root may have beside a status subresource, in the server's names.
 const AT_ROOT: [(&str, &str); 22] = [
@@ -52,10 +47,7 @@ pub(super) fn validate(schema: &Value, path: &Path<'_>, status: bool, errors: &m
         root_keywords(schema, &path, errors);
     }
     if flag(schema.get("nullable")) {
-        errors.push(FieldError::forbidden(
-            &path.field("nullable"),
-            "nullable cannot be true at the root",
-        ));
+        errors.push(FieldError::forbidden(&path.field("nullable"), "nullable cannot be true at the root"));
     }
     let before = errors.len();
     let unsupported = unsupported(schema);
@@ -66,18 +58,9 @@ pub(super) fn validate(schema: &Value, path: &Path<'_>, status: bool, errors: &m
         }
         errors.append(&mut found);
     }
-    let parsed = Schema::parse(schema)
-        .ok()
-        .filter(|_| unsupported.is_none() && errors.len() == before);
-    let mut walk = Walk {
-        keywords: Vec::new(),
-        rules: Vec::new(),
-    };
-    let place = Place {
-        cursor: parsed.as_ref().map(Schema::root),
-        root: true,
-        ..Place::default()
-    };
+    let parsed = Schema::parse(schema).ok().filter(|_| unsupported.is_none() && errors.len() == before);
+    let mut walk = Walk { keywords: Vec::new(), rules: Vec::new() };
+    let place = Place { cursor: parsed.as_ref().map(Schema::root), root: true, ..Place::default() };
     walk.schema(schema, &place, &path);
     errors.append(&mut walk.keywords);
     errors.append(&mut walk.rules);
@@ -96,22 +79,14 @@ fn root_keywords(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) 
     }
     let keywords = schema.as_object().into_iter().flatten();
     let set = keywords.filter(|(_, value)| !value.is_null() && **value != json!(false) && **value != json!(""));
-    if set
-        .map(|(name, _)| name)
-        .any(|name| !AT_ROOT.iter().any(|(known, _)| known == name))
-    {
+    if set.map(|(name, _)| name).any(|name| !AT_ROOT.iter().any(|(known, _)| known == name)) {
         let allowed: Vec<&str> = AT_ROOT.iter().map(|(_, shown)| *shown).collect();
         let allowed = allowed.join(" ");
         let detail = format!(
             "only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
         );
         let value = Some(internal::schema(schema));
-        errors.push(FieldError {
-            kind: ErrorKind::Invalid,
-            field: path.to_string(),
-            value,
-            detail,
-        });
+        errors.push(FieldError { kind: ErrorKind::Invalid, field: path.to_string(), value, detail });
     }
 }
 
@@ -139,22 +114,9 @@ fn unsupported(schema: &Value) -> Option<String> {
 /// Every schema directly below one.
 fn children(schema: &Value) -> Vec<&Value> {
     let one = |name: &str| schema.get(name).filter(|s| s.is_object());
-    let mut found: Vec<&Value> = ["items", "additionalProperties", "not"]
-        .iter()
-        .filter_map(|name| one(name))
-        .collect();
-    found.extend(
-        ["allOf", "anyOf", "oneOf"]
-            .iter()
-            .flat_map(|name| list(schema.get(*name))),
-    );
-    found.extend(
-        schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flat_map(Map::values),
-    );
+    let mut found: Vec<&Value> = ["items", "additionalProperties", "not"].iter().filter_map(|name| one(name)).collect();
+    found.extend(["allOf", "anyOf", "oneOf"].iter().flat_map(|name| list(schema.get(*name))));
+    found.extend(schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values));
     found
 }
 
@@ -190,11 +152,7 @@ struct Place<'s> {
 
 impl<'s> Place<'s> {
     fn below(&self, cursor: Option<Cursor<'s>>) -> Self {
-        Self {
-            cursor,
-            root: false,
-            ..self.clone()
-        }
+        Self { cursor, root: false, ..self.clone() }
     }
 }
 
@@ -225,8 +183,7 @@ impl Walk {
     }
 
     fn invalid(&mut self, path: &Path<'_>, name: &str, value: &Value, detail: &str) {
-        self.keywords
-            .push(FieldError::invalid(&path.field(name), value, detail));
+        self.keywords.push(FieldError::invalid(&path.field(name), value, detail));
     }
 
     fn require(&mut self, path: &Path<'_>, name: &str, detail: &str) {
@@ -236,41 +193,25 @@ impl Walk {
     fn standard(&mut self, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
         let type_ = text(schema.get("type"));
         if !type_.is_empty() && !TYPES.contains(&type_) {
-            self.keywords
-                .push(FieldError::not_supported(&path.field("type"), &json!(type_), &TYPES));
+            self.keywords.push(FieldError::not_supported(&path.field("type"), &json!(type_), &TYPES));
         }
         let set = |name: &str| schema.get(name).is_some_and(|value| !value.is_null());
         if let Some(reason) = place.no_default.as_ref().filter(|_| set("default")) {
             self.forbid(path, "default", format!("must not be set {reason}"));
         }
-        for name in [
-            "id",
-            "additionalItems",
-            "patternProperties",
-            "definitions",
-            "dependencies",
-            "$ref",
-        ] {
+        for name in ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] {
             if set(name) {
                 self.forbid(path, name, format!("{name} is not supported"));
             }
         }
         if type_ == "null" {
-            self.forbid(
-                path,
-                "type",
-                "type cannot be set to null, use nullable as an alternative",
-            );
+            self.forbid(path, "type", "type cannot be set to null, use nullable as an alternative");
         }
         if schema.get("items").is_some_and(Value::is_array) {
             self.forbid(path, "items", "items must be a schema object and not an array");
         }
         if place.inside_meta && flag(schema.get("x-kubernetes-embedded-resource")) {
-            self.forbid(
-                path,
-                "x-kubernetes-embedded-resource",
-                "must not be used inside of resource meta",
-            );
+            self.forbid(path, "x-kubernetes-embedded-resource", "must not be used inside of resource meta");
         }
         if flag(schema.get("uniqueItems")) {
             self.forbid(
@@ -285,16 +226,9 @@ impl Walk {
         let Some(additional) = schema.get("additionalProperties").filter(|a| !a.is_null()) else {
             return;
         };
-        let has_properties = schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .is_some_and(|p| !p.is_empty());
+        let has_properties = schema.get("properties").and_then(Value::as_object).is_some_and(|p| !p.is_empty());
         if has_properties && *additional != json!(true) {
-            self.forbid(
-                path,
-                "additionalProperties",
-                "additionalProperties and properties are mutual exclusive",
-            );
+            self.forbid(path, "additionalProperties", "additionalProperties and properties are mutual exclusive");
         }
         if additional.is_object() {
             let mut below = place.below(place.cursor.and_then(Cursor::values));
@@ -308,12 +242,7 @@ impl Walk {
     fn properties(&mut self, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
         let embedded = flag(schema.get("x-kubernetes-embedded-resource"));
         let properties_path = path.field("properties");
-        for (name, property) in schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let mut below = place.below(place.cursor.and_then(|cursor| cursor.property(name)));
             if (place.root || embedded) && is_meta_field(name) {
                 below.inside_meta = true;
@@ -352,12 +281,7 @@ impl Walk {
     fn lists_and_maps(&mut self, schema: &Value, path: &Path<'_>) {
         let type_ = text(schema.get("type"));
         if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&json!(false)) {
-            self.invalid(
-                path,
-                "x-kubernetes-preserve-unknown-fields",
-                &json!(false),
-                "must be true or undefined",
-            );
+            self.invalid(path, "x-kubernetes-preserve-unknown-fields", &json!(false), "must be true or undefined");
         }
         let map_type = schema.get("x-kubernetes-map-type").and_then(Value::as_str);
         if map_type.is_some() && type_ != "object" {
@@ -365,11 +289,7 @@ impl Walk {
         }
         if let Some(map_type) = map_type.filter(|t| !["atomic", "granular"].contains(t)) {
             let path = path.field("x-kubernetes-map-type");
-            self.keywords.push(FieldError::not_supported(
-                &path,
-                &json!(map_type),
-                &["atomic", "granular"],
-            ));
+            self.keywords.push(FieldError::not_supported(&path, &json!(map_type), &["atomic", "granular"]));
         }
         let list_type = schema.get("x-kubernetes-list-type").and_then(Value::as_str);
         if list_type.is_some() && type_ != "array" {
@@ -379,11 +299,7 @@ impl Walk {
         }
         if let Some(list_type) = list_type.filter(|t| !["atomic", "set", "map"].contains(t)) {
             let path = path.field("x-kubernetes-list-type");
-            self.keywords.push(FieldError::not_supported(
-                &path,
-                &json!(list_type),
-                &["atomic", "set", "map"],
-            ));
+            self.keywords.push(FieldError::not_supported(&path, &json!(list_type), &["atomic", "set", "map"]));
         }
     }
 
@@ -424,11 +340,7 @@ impl Walk {
             return;
         }
         if keys.is_empty() {
-            self.require(
-                path,
-                "x-kubernetes-list-map-keys",
-                "must not be empty if x-kubernetes-list-type is map",
-            );
+            self.require(path, "x-kubernetes-list-map-keys", "must not be empty if x-kubernetes-list-type is map");
         }
         match schema.get("items").filter(|items| items.is_object()) {
             None => self.require(path, "items", "must have a schema if x-kubernetes-list-type is map"),
@@ -458,12 +370,7 @@ impl Walk {
                 }
             }
             if keys[..index].contains(key) {
-                self.invalid(
-                    path,
-                    "x-kubernetes-list-map-keys",
-                    &shown,
-                    "must not contain duplicate entries",
-                );
+                self.invalid(path, "x-kubernetes-list-map-keys", &shown, "must not contain duplicate entries");
             }
         }
     }
@@ -479,11 +386,7 @@ impl Walk {
         }
         let path = path.field("items");
         if flag(items.get("nullable")) {
-            self.forbid(
-                &path,
-                "nullable",
-                format!("cannot be nullable when x-kubernetes-list-type is {list_type}"),
-            );
+            self.forbid(&path, "nullable", format!("cannot be nullable when x-kubernetes-list-type is {list_type}"));
         }
         if list_type != "map" {
             return;
@@ -523,30 +426,14 @@ impl Walk {
         } else if breaks(message.trim()) {
             self.invalid(path, "message", &json!(message), "must not contain line breaks");
         } else if breaks(source) && message.trim().is_empty() {
-            self.require(
-                path,
-                "message",
-                "message must be specified if rule contains line breaks",
-            );
+            self.require(path, "message", "message must be specified if rule contains line breaks");
         }
         let expression = text(rule.get("messageExpression"));
         if !expression.is_empty() && expression.trim().is_empty() {
-            self.require(
-                path,
-                "messageExpression",
-                "messageExpression must be non-empty if specified",
-            );
+            self.require(path, "messageExpression", "messageExpression must be non-empty if specified");
         }
-        if let Some(reason) = rule
-            .get("reason")
-            .and_then(Value::as_str)
-            .filter(|r| !REASONS.contains(r))
-        {
-            self.keywords.push(FieldError::not_supported(
-                &path.field("reason"),
-                &json!(reason),
-                &REASONS,
-            ));
+        if let Some(reason) = rule.get("reason").and_then(Value::as_str).filter(|r| !REASONS.contains(r)) {
+            self.keywords.push(FieldError::not_supported(&path.field("reason"), &json!(reason), &REASONS));
         }
         self.field_path(text(rule.get("fieldPath")), schema, place, path);
     }
@@ -581,20 +468,17 @@ impl Walk {
             if let Err(why) = check::rule(rule, cursor, resource) {
                 self.rules.push(rule_error(&path.field("rule"), source, why));
             } else if let Err(why) = check::message(rule, cursor, resource) {
-                self.rules
-                    .push(rule_error(&path.field("messageExpression"), source, why));
+                self.rules.push(rule_error(&path.field("messageExpression"), source, why));
             }
             if rule.uses_old_self {
                 if let Some(list) = &place.uncorrelatable {
                     let detail =
                         format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {list}");
-                    self.rules
-                        .push(FieldError::invalid(&path.field("rule"), &json!(rule.source), detail));
+                    self.rules.push(FieldError::invalid(&path.field("rule"), &json!(rule.source), detail));
                 }
             } else if let Some(set) = source.get("optionalOldSelf").filter(|set| set.is_boolean()) {
                 let detail = "may not be set if oldSelf is not used in rule";
-                self.rules
-                    .push(FieldError::invalid(&path.field("optionalOldSelf"), set, detail));
+                self.rules.push(FieldError::invalid(&path.field("optionalOldSelf"), set, detail));
             }
         }
     }
@@ -603,10 +487,5 @@ impl Walk {
 /// An error about a rule shows all of it.
 fn rule_error(path: &Path<'_>, rule: &Value, detail: String) -> FieldError {
     let value = Some(internal::rule(rule));
-    FieldError {
-        kind: ErrorKind::Invalid,
-        field: path.to_string(),
-        value,
-        detail,
-    }
+    FieldError { kind: ErrorKind::Invalid, field: path.to_string(), value, detail }
 }

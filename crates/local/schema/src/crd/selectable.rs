@@ -41,20 +41,12 @@ fn one(json_path: &str, schema: &Schema, path: &Path<'_>, errors: &mut Vec<Field
     };
     match found {
         Err(why) => {
-            errors.push(FieldError::invalid(
-                path,
-                &json!(json_path),
-                format!("is an invalid path: {why}"),
-            ));
+            errors.push(FieldError::invalid(path, &json!(json_path), format!("is an invalid path: {why}")));
             None
         }
         Ok((name, place)) => {
             if name == "metadata" || name.starts_with("metadata.") {
-                errors.push(FieldError::invalid(
-                    path,
-                    &json!(json_path),
-                    "must not point to fields in metadata",
-                ));
+                errors.push(FieldError::invalid(path, &json!(json_path), "must not point to fields in metadata"));
             }
             if !matches!(place.node().type_, Some(Type::String | Type::Boolean | Type::Integer)) {
                 let detail = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";

@@ -24,11 +24,7 @@ pub(super) fn validate(schema: &Value, path: &Path<'_>) -> Vec<FieldError> {
 }
 
 fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
+    schema.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
 fn property<'v>(schema: &'v Value, name: &str) -> Option<&'v Value> {
@@ -60,10 +56,7 @@ fn invariants(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<Fi
         invariants(property, Level::Field, &path.field("properties").key(name), errors);
     }
     if has_additional(schema) && level == Level::Root {
-        errors.push(FieldError::forbidden(
-            &path.field("additionalProperties"),
-            "must not be used at the root",
-        ));
+        errors.push(FieldError::forbidden(&path.field("additionalProperties"), "must not be used at the root"));
     }
     if let Some(values) = values(schema) {
         invariants(values, Level::Field, &path.field("additionalProperties"), errors);
@@ -116,11 +109,7 @@ fn type_given(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<Fi
         errors.push(FieldError::forbidden(&path.field("additionalProperties"), detail));
     }
     if level == Level::Root && !type_.is_empty() && type_ != "object" {
-        errors.push(FieldError::invalid(
-            &type_path,
-            &json!(type_),
-            "must be object at the root",
-        ));
+        errors.push(FieldError::invalid(&type_path, &json!(type_), "must be object at the root"));
     }
 }
 
@@ -138,11 +127,7 @@ fn meta(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<FieldErr
             };
             let type_ = text(property.get("type"));
             if type_ != wanted {
-                errors.push(FieldError::invalid(
-                    &properties_path.key(name).field("type"),
-                    &json!(type_),
-                    detail,
-                ));
+                errors.push(FieldError::invalid(&properties_path.key(name).field("type"), &json!(type_), detail));
             }
         }
     }
@@ -165,9 +150,9 @@ fn is_implicit(metadata: &Value) -> bool {
     };
     keywords.iter().all(|(keyword, value)| match keyword.as_str() {
         "type" | "default" => true,
-        "properties" => value
-            .as_object()
-            .is_none_or(|fields| fields.keys().all(|name| name == "name" || name == "generateName")),
+        "properties" => {
+            value.as_object().is_none_or(|fields| fields.keys().all(|name| name == "name" || name == "generateName"))
+        }
         _ => value.is_null(),
     })
 }
@@ -177,12 +162,7 @@ fn constraints(schema: &Value, skip_any_of: bool, skip_first: bool, path: &Path<
     for (keyword, skipped) in [("anyOf", skip_any_of), ("allOf", false), ("oneOf", false)] {
         let path = path.field(keyword);
         for (index, junctor) in list(schema.get(keyword)).iter().enumerate().filter(|_| !skipped) {
-            nested(
-                junctor,
-                skip_first && keyword == "allOf" && index == 0,
-                &path.index(index),
-                errors,
-            );
+            nested(junctor, skip_first && keyword == "allOf" && index == 0, &path.index(index), errors);
         }
     }
     if let Some(not) = schema.get("not").filter(|not| not.is_object()) {
@@ -219,38 +199,20 @@ fn nested(schema: &Value, skip_any_of: bool, path: &Path<'_>, errors: &mut Vec<F
     forbid("default", set("default"), "must be undefined to be structural");
     forbid("title", texts("title"), "must be empty to be structural");
     forbid("description", texts("description"), "must be empty to be structural");
-    forbid(
-        "nullable",
-        flag(keywords.get("nullable")),
-        "must be false to be structural",
-    );
-    for name in [
-        "x-kubernetes-preserve-unknown-fields",
-        "x-kubernetes-embedded-resource",
-        "x-kubernetes-int-or-string",
-    ] {
+    forbid("nullable", flag(keywords.get("nullable")), "must be false to be structural");
+    for name in ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"]
+    {
         forbid(name, flag(keywords.get(name)), "must be false to be structural");
     }
     let keys = !list(keywords.get("x-kubernetes-list-map-keys")).is_empty();
     forbid("x-kubernetes-list-map-keys", keys, "must be empty to be structural");
-    forbid(
-        "x-kubernetes-list-type",
-        texts("x-kubernetes-list-type"),
-        "must be undefined to be structural",
-    );
-    forbid(
-        "x-kubernetes-map-type",
-        texts("x-kubernetes-map-type"),
-        "must be undefined to be structural",
-    );
+    forbid("x-kubernetes-list-type", texts("x-kubernetes-list-type"), "must be undefined to be structural");
+    forbid("x-kubernetes-map-type", texts("x-kubernetes-map-type"), "must be undefined to be structural");
     let rules = !list(keywords.get("x-kubernetes-validations")).is_empty();
     forbid("x-kubernetes-validations", rules, "must be empty to be structural");
     if property(schema, "metadata").is_some() {
         let properties = path.field("properties");
-        errors.push(FieldError::forbidden(
-            &properties.key("metadata"),
-            "must not be specified in a nested context",
-        ));
+        errors.push(FieldError::forbidden(&properties.key("metadata"), "must not be specified in a nested context"));
     }
 }
 
@@ -287,13 +249,7 @@ fn complete_nested(
     };
     complete(constrained, described, described_path, path, errors);
     if let Some(inner) = items(constrained) {
-        complete_nested(
-            inner,
-            items(schema),
-            &described_path.field("items"),
-            &path.field("items"),
-            errors,
-        );
+        complete_nested(inner, items(schema), &described_path.field("items"), &path.field("items"), errors);
     }
     for (name, inner) in properties(constrained) {
         let (described_properties, inner_properties) = (described_path.field("properties"), path.field("properties"));

@@ -7,10 +7,7 @@ use super::text;
 use crate::field::{FieldError, Path};
 
 pub(super) fn validate(subresources: Option<&Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let Some(scale) = subresources
-        .and_then(|s| s.get("scale"))
-        .filter(|scale| !scale.is_null())
-    else {
+    let Some(scale) = subresources.and_then(|s| s.get("scale")).filter(|scale| !scale.is_null()) else {
         return;
     };
     required(scale, "specReplicasPath", ".spec", path, errors);
@@ -34,10 +31,6 @@ fn required(scale: &Value, name: &str, under: &str, path: &Path<'_>, errors: &mu
     if json_path.is_empty() {
         errors.push(FieldError::required(&path, ""));
     } else if simple_path(json_path, &path, errors) && !json_path.starts_with(&format!("{under}.")) {
-        errors.push(FieldError::invalid(
-            &path,
-            &json!(json_path),
-            format!("should be a json path under {under}"),
-        ));
+        errors.push(FieldError::invalid(&path, &json!(json_path), format!("should be a json path under {under}")));
     }
 }

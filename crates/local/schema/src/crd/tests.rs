@@ -1,6 +1,8 @@
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::testing::{json_values, schemas};
 
 /// A definition with one version and this schema.
 fn definition(schema: Value) -> Value {
@@ -22,29 +24,20 @@ fn of_spec(spec: Value) -> Value {
 }
 
 fn messages(definition: &Value) -> Vec<String> {
-    validate_definition(definition, None)
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    validate_definition(definition, None).iter().map(ToString::to_string).collect()
 }
 
 /// What is wrong with a schema of `spec`, without the path up to it.
 fn about(spec: Value) -> Vec<String> {
     let path = "spec.validation.openAPIV3Schema.properties[spec].";
-    messages(&definition(of_spec(spec)))
-        .into_iter()
-        .map(|m| m.replacen(path, "", 1))
-        .collect()
+    messages(&definition(of_spec(spec))).into_iter().map(|m| m.replacen(path, "", 1)).collect()
 }
 
 #[test]
 fn defaults_complete_names_and_conversion() {
     let definition = definition(of_spec(json!({"type": "object"})));
 
-    assert_eq!(
-        definition["spec"]["names"],
-        json!({"plural": "ws", "kind": "W", "singular": "w", "listKind": "WList"})
-    );
+    assert_eq!(definition["spec"]["names"], json!({"plural": "ws", "kind": "W", "singular": "w", "listKind": "WList"}));
     assert_eq!(definition["spec"]["conversion"], json!({"strategy": "None"}));
     assert!(messages(&definition).is_empty());
     assert_eq!(stored_versions(&definition, None), ["v1"]);
@@ -61,24 +54,12 @@ fn names_group_scope_and_versions_are_checked() {
 
     let found = messages(&bad);
 
-    assert_eq!(
-        found[0],
-        r#"metadata.name: Invalid value: "other": must be spec.names.plural+"."+spec.group"#
-    );
-    assert_eq!(
-        found[1],
-        r#"spec.group: Invalid value: "nodots": should be a domain with at least one dot"#
-    );
-    assert_eq!(
-        found[2],
-        r#"spec.scope: Unsupported value: "Everywhere": supported values: "Cluster", "Namespaced""#
-    );
+    assert_eq!(found[0], r#"metadata.name: Invalid value: "other": must be spec.names.plural+"."+spec.group"#);
+    assert_eq!(found[1], r#"spec.group: Invalid value: "nodots": should be a domain with at least one dot"#);
+    assert_eq!(found[2], r#"spec.scope: Unsupported value: "Everywhere": supported values: "Cluster", "Namespaced""#);
     assert!(found[3].ends_with("must have exactly one version marked as storage version"));
     assert!(found[4].starts_with(r#"spec.names.shortNames[0]: Invalid value: "A": a DNS-1035 label"#));
-    assert_eq!(
-        found[5],
-        "status.storedVersions: Invalid value: null: must have at least one stored version"
-    );
+    assert_eq!(found[5], "status.storedVersions: Invalid value: null: must have at least one stored version");
 }
 
 #[test]
@@ -142,10 +123,8 @@ fn defaults_must_fit_their_schema() {
 #[test]
 fn rules_must_be_usable() {
     let rules = |rules: Value| {
-        about(
-            json!({"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string",
-        "x-kubernetes-validations": rules}}}}),
-        )
+        about(json!({"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string",
+        "x-kubernetes-validations": rules}}}}))
     };
     assert_eq!(
         rules(json!([{"rule": "self == oldSelf"}])),
@@ -183,10 +162,7 @@ fn established_kinds_keep_their_scope_and_names() {
     new["spec"]["scope"] = json!("Cluster");
     new["spec"]["versions"][0]["name"] = json!("v2");
 
-    let found: Vec<String> = validate_definition(&new, Some(&old))
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let found: Vec<String> = validate_definition(&new, Some(&old)).iter().map(ToString::to_string).collect();
 
     assert_eq!(found[0], r#"spec.scope: Invalid value: "Cluster": field is immutable"#);
     assert!(
@@ -196,9 +172,7 @@ fn established_kinds_keep_their_scope_and_names() {
 
 #[test]
 fn columns_subresources_and_selectable_fields_are_checked() {
-    let mut definition = definition(of_spec(
-        json!({"type": "object", "properties": {"o": {"type": "object"}}}),
-    ));
+    let mut definition = definition(of_spec(json!({"type": "object", "properties": {"o": {"type": "object"}}})));
     let version = &mut definition["spec"]["versions"][0];
     version["subresources"] = json!({"scale": {"specReplicasPath": ".status.replicas", "statusReplicasPath": "x"}});
     version["additionalPrinterColumns"] = json!([{"name": "A", "type": "text", "jsonPath": "spec"}]);
@@ -241,12 +215,28 @@ fn a_definition_is_read_for_serving() {
     let version = definition.storage_version().unwrap();
     assert!(version.subresources.status && version.subresources.scale.is_none());
     assert_eq!(version.columns[0].json_path, ".spec.a");
-    assert_eq!(
-        definition.deprecation_warning(version).unwrap(),
-        "t.example.com/v1 W is deprecated"
-    );
-    assert_eq!(
-        (definition.scope, definition.names.list_kind.as_str()),
-        (Scope::Namespaced, "WList")
-    );
+    assert_eq!(definition.deprecation_warning(version).unwrap(), "t.example.com/v1 W is deprecated");
+    assert_eq!((definition.scope, definition.names.list_kind.as_str()), (Scope::Namespaced, "WList"));
+}
+
+proptest! {
+    #[test]
+    fn any_schema_is_either_served_or_refused(schema in schemas(), odd in json_values()) {
+        let whole = definition(schema);
+        let mut broken = definition(odd.clone());
+        broken["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = json!({"type": "object", "properties": odd});
+
+        let served = Definition::parse(&whole).is_ok();
+
+        prop_assert!(served || !validate_definition(&whole, None).is_empty());
+        prop_assert!(validate_definition(&broken, Some(&whole)).len() < 1_000);
+    }
+
+    #[test]
+    fn definitions_of_any_form_are_answered(odd in json_values()) {
+        let mut value = json!({"spec": odd, "metadata": odd, "status": odd});
+        default_definition(&mut value);
+
+        prop_assert!(!validate_definition(&value, None).is_empty());
+    }
 }

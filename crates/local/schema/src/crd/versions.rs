@@ -10,28 +10,16 @@ use crate::{go, names};
 pub(super) fn validate(layout: &Layout<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let versions_path = path.field("versions");
     if layout.shared_schema().is_none() {
-        for (index, _) in layout
-            .versions
-            .iter()
-            .enumerate()
-            .filter(|(_, v)| layout.own_schema(v).is_none())
-        {
+        for (index, _) in layout.versions.iter().enumerate().filter(|(_, v)| layout.own_schema(v).is_none()) {
             let version = versions_path.index(index);
-            errors.push(FieldError::required(
-                &version.field("schema").field("openAPIV3Schema"),
-                "",
-            ));
+            errors.push(FieldError::required(&version.field("schema").field("openAPIV3Schema"), ""));
         }
     }
     for (index, version) in layout.versions.iter().enumerate() {
         let path = versions_path.index(index);
         let wrong = names::dns1035_label(text(version.get("name")));
         if !wrong.is_empty() {
-            errors.push(FieldError::invalid(
-                &path.field("name"),
-                &json!(text(version.get("name"))),
-                wrong.join(","),
-            ));
+            errors.push(FieldError::invalid(&path.field("name"), &json!(text(version.get("name"))), wrong.join(",")));
         }
         one(version, layout, &path, errors);
     }
@@ -44,11 +32,7 @@ fn one(version: &Value, layout: &Layout<'_>, path: &Path<'_>, errors: &mut Vec<F
         openapi::validate(schema, &path.field("schema"), Layout::has_status(version), errors);
     }
     subresources::validate(layout.own_subresources(version), &path.field("subresources"), errors);
-    columns::validate(
-        layout.own_columns(version),
-        &path.field("additionalPrinterColumns"),
-        errors,
-    );
+    columns::validate(layout.own_columns(version), &path.field("additionalPrinterColumns"), errors);
     let fields = layout.own_selectable(version);
     if !fields.is_empty() {
         let path = path.field("selectableFields");
@@ -77,9 +61,7 @@ fn deprecation(version: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         wrong("must not be an empty string".to_owned());
     }
     if let Some((at, _)) = warning.char_indices().find(|(_, c)| c.is_control()) {
-        wrong(format!(
-            "must only contain printable UTF-8 characters; non-printable character found at index {at}"
-        ));
+        wrong(format!("must only contain printable UTF-8 characters; non-printable character found at index {at}"));
     }
 }
 
@@ -87,12 +69,7 @@ fn together(layout: &Layout<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) 
     let names: Vec<&str> = layout.versions.iter().map(|v| text(v.get("name"))).collect();
     let mut wrong = |detail: &str| {
         let value = Some(shown(layout));
-        errors.push(FieldError {
-            kind: ErrorKind::Invalid,
-            field: path.to_string(),
-            value,
-            detail: detail.to_owned(),
-        });
+        errors.push(FieldError { kind: ErrorKind::Invalid, field: path.to_string(), value, detail: detail.to_owned() });
     };
     if names.iter().enumerate().any(|(at, name)| names[..at].contains(name)) {
         wrong("must contain unique version names");
@@ -117,10 +94,9 @@ fn shown(layout: &Layout<'_>) -> String {
             flag(version.get("storage")),
             flag(version.get("deprecated")),
             part(warning),
-            layout.own_schema(version).map_or_else(
-                || "null".to_owned(),
-                |s| format!("{{\"OpenAPIV3Schema\":{}}}", internal::schema(s))
-            ),
+            layout
+                .own_schema(version)
+                .map_or_else(|| "null".to_owned(), |s| format!("{{\"OpenAPIV3Schema\":{}}}", internal::schema(s))),
             part(layout.own_subresources(version)),
         )
     };

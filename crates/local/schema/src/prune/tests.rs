@@ -44,10 +44,7 @@ fn preserved_objects_keep_unknown_fields_but_prune_known_ones() {
         }},
     }});
 
-    let (value, unknown) = pruned(
-        schema,
-        json!({"free": {"other": {"deep": 1}, "known": {"a": "", "b": 1}}}),
-    );
+    let (value, unknown) = pruned(schema, json!({"free": {"other": {"deep": 1}, "known": {"a": "", "b": 1}}}));
 
     assert_eq!(value, json!({"free": {"other": {"deep": 1}, "known": {"a": ""}}}));
     assert_eq!(unknown, ["free.known.b"]);
@@ -76,10 +73,7 @@ fn embedded_resources_keep_their_meta_fields() {
         json!({"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "odd": 1}, "spec": {"a": 1}}}),
     );
 
-    assert_eq!(
-        value,
-        json!({"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {}}})
-    );
+    assert_eq!(value, json!({"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {}}}));
     assert_eq!(unknown, ["template.spec.a", "template.metadata.odd"]);
 }
 

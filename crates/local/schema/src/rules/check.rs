@@ -41,11 +41,7 @@ pub(crate) fn message(rule: &Rule, schema: Cursor<'_>, resource: bool) -> Result
 
 fn infer<'s>(program: &Program, rule: &Rule, schema: Cursor<'s>, resource: bool) -> Result<Type<'s>, String> {
     let own = Type::of(schema, resource).unwrap_or(Type::Dyn);
-    let old = if rule.optional_old_self {
-        Type::optional(own.clone())
-    } else {
-        own.clone()
-    };
+    let old = if rule.optional_old_self { Type::optional(own.clone()) } else { own.clone() };
     let mut inference = Inference::new(program, vec![("self".to_owned(), own), ("oldSelf".to_owned(), old)]);
     let found = inference.expression(program.expression());
     inference.finish(found)

@@ -25,12 +25,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-const ESCAPES: [(&str, &str); 4] = [
-    ("__", "__underscores__"),
-    (".", "__dot__"),
-    ("-", "__dash__"),
-    ("/", "__slash__"),
-];
+const ESCAPES: [(&str, &str); 4] = [("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__")];
 
 /// The identifier of a property; `None` where it has none.
 pub(crate) fn escape(name: &str) -> Option<String> {

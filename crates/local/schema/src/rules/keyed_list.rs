@@ -25,12 +25,10 @@ impl<'v> KeyedList<'v> {
         if self.keys.is_empty() {
             return left.equals(right);
         }
-        self.keys
-            .iter()
-            .all(|key| match (key_of(left, key), key_of(right, key)) {
-                (Some(left), Some(right)) => left.equals(right.as_ref()),
-                (left, right) => left.is_none() && right.is_none(),
-            })
+        self.keys.iter().all(|key| match (key_of(left, key), key_of(right, key)) {
+            (Some(left), Some(right)) => left.equals(right.as_ref()),
+            (left, right) => left.is_none() && right.is_none(),
+        })
     }
 }
 
@@ -147,9 +145,7 @@ impl Indexer for KeyedList<'_> {
             want: "int".to_owned(),
         })?;
         let found = usize::try_from(number).ok().and_then(|at| self.items.get(at));
-        found
-            .map(|item| CowVal::Borrowed(item.as_ref()))
-            .ok_or_else(|| ExecutionError::IndexOutOfBounds(number.into()))
+        found.map(|item| CowVal::Borrowed(item.as_ref())).ok_or_else(|| ExecutionError::IndexOutOfBounds(number.into()))
     }
 
     fn steal<'w>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'w>, ExecutionError>

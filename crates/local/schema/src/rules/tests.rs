@@ -1,7 +1,9 @@
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 use crate::Schema;
+use crate::testing::json_values;
 
 fn schema(spec: Value) -> Schema {
     Schema::parse(&json!({"type": "object", "properties": {"spec": spec}})).unwrap()
@@ -13,10 +15,7 @@ fn with_rule(properties: Value, rule: Value) -> Schema {
 }
 
 fn messages(schema: &Schema, new: &Value, old: Option<&Value>) -> Vec<String> {
-    check_rules(new, old, schema.root())
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    check_rules(new, old, schema.root()).iter().map(ToString::to_string).collect()
 }
 
 /// Whether an expression about `self` (an object with a field of each type) is true.
@@ -38,10 +37,7 @@ fn holds(expression: &str) -> bool {
         "list": ["b", "a", "c"], "map": {"x": 1, "y": 2}, "namespace": "ns", "a-b": "dashed", "null": null,
     }});
     let found = messages(&schema, &value, None);
-    assert!(
-        found.iter().all(|m| m.contains("failed rule")),
-        "{expression}: {found:?}"
-    );
+    assert!(found.iter().all(|m| m.contains("failed rule")), "{expression}: {found:?}");
     found.is_empty()
 }
 
@@ -104,10 +100,7 @@ fn a_failed_rule_speaks_by_message_expression_message_or_itself() {
     let rule = "self.min <= self.max";
 
     let plain = with_rule(properties.clone(), json!({"rule": rule}));
-    assert_eq!(
-        messages(&plain, &value, None),
-        ["spec: Invalid value: failed rule: self.min <= self.max"]
-    );
+    assert_eq!(messages(&plain, &value, None), ["spec: Invalid value: failed rule: self.min <= self.max"]);
 
     let worded = with_rule(
         properties.clone(),
@@ -155,10 +148,7 @@ fn transition_rules_run_on_updates_only_and_where_the_old_value_is_known() {
     assert!(messages(&schema, &new, None).is_empty());
     assert_eq!(
         messages(&schema, &new, Some(&old)),
-        [
-            "spec.list[1]: Invalid value: only up",
-            r#"spec.x: Invalid value: "b": immutable"#
-        ]
+        ["spec.list[1]: Invalid value: only up", r#"spec.x: Invalid value: "b": immutable"#]
     );
 }
 
@@ -169,10 +159,7 @@ fn an_optional_old_self_lets_a_transition_rule_run_on_creation() {
         json!({"rule": "oldSelf.hasValue() ? self.x >= oldSelf.value().x : self.x == 0", "optionalOldSelf": true, "message": "starts at 0"}),
     );
 
-    assert_eq!(
-        messages(&schema, &json!({"spec": {"x": 1}}), None),
-        ["spec: Invalid value: starts at 0"]
-    );
+    assert_eq!(messages(&schema, &json!({"spec": {"x": 1}}), None), ["spec: Invalid value: starts at 0"]);
     assert!(messages(&schema, &json!({"spec": {"x": 1}}), Some(&json!({"spec": {"x": 0}}))).is_empty());
 }
 
@@ -216,11 +203,39 @@ fn objects_compare_by_their_fields() {
     let old = json!({"spec": {"a": {"x": 1, "l": ["p"]}}});
 
     assert!(messages(&schema, &old, Some(&old)).is_empty());
-    for changed in [
-        json!({"x": 2, "l": ["p"]}),
-        json!({"x": 1}),
-        json!({"x": 1, "l": ["q"]}),
-    ] {
+    for changed in [json!({"x": 2, "l": ["p"]}), json!({"x": 1}), json!({"x": 1, "l": ["q"]})] {
         assert_eq!(messages(&schema, &json!({"spec": {"a": changed}}), Some(&old)).len(), 1);
+    }
+}
+
+#[test]
+fn sets_and_maps_compare_without_their_order() {
+    let list = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+        "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}});
+    let schema = with_rule(
+        json!({"set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}, "map": list}),
+        json!({"rule": "self.set == oldSelf.set && self.map == oldSelf.map && (self.map + self.map).size() == 2"}),
+    );
+    let old = json!({"spec": {"set": ["a", "b"], "map": [{"k": "x", "v": 1}, {"k": "y"}]}});
+    let moved = json!({"spec": {"set": ["b", "a"], "map": [{"k": "y"}, {"k": "x", "v": 1}]}});
+    let changed = json!({"spec": {"set": ["b", "a"], "map": [{"k": "y"}, {"k": "x", "v": 2}]}});
+
+    assert!(messages(&schema, &moved, Some(&old)).is_empty());
+    assert_eq!(messages(&schema, &changed, Some(&old)).len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn rules_meet_any_value_without_a_panic(spec in json_values(), old in json_values()) {
+        let schema = with_rule(
+            json!({"a": {"type": "integer"}, "b": {"type": "array", "items": {"type": "string"}},
+                "items": {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}}}),
+            json!({"rule": "self.a > 0 && self.b.all(x, x != '') && self.items == oldSelf.items", "message": "m"}),
+        );
+
+        let alone = check_rules(&json!({"spec": spec}), None, schema.root());
+        let updated = check_rules(&json!({"spec": spec}), Some(&json!({"spec": old})), schema.root());
+
+        prop_assert!(alone.len() <= 1 && updated.len() <= 1);
     }
 }

@@ -42,15 +42,10 @@ pub(crate) fn to_cel<'v>(value: &'v Value, schema: Option<Cursor<'v>>, resource:
 
 fn to_list<'v>(items: Vec<Box<dyn Val + 'v>>, schema: Option<Cursor<'v>>) -> Box<dyn Val + 'v> {
     match schema.map(Cursor::node) {
-        Some(Node {
-            list_type: Some(ListType::Map),
-            list_map_keys,
-            ..
-        }) => Box::new(KeyedList::new(items, list_map_keys)),
-        Some(Node {
-            list_type: Some(ListType::Set),
-            ..
-        }) => Box::new(KeyedList::new(items, &[])),
+        Some(Node { list_type: Some(ListType::Map), list_map_keys, .. }) => {
+            Box::new(KeyedList::new(items, list_map_keys))
+        }
+        Some(Node { list_type: Some(ListType::Set), .. }) => Box::new(KeyedList::new(items, &[])),
         _ => Box::new(CelList::from(items)),
     }
 }
@@ -70,24 +65,19 @@ fn to_number<'v>(number: &serde_json::Number, schema: Option<Cursor<'_>>) -> Box
 
 /// Texts with a format become times, durations and bytes; those that do not parse stay texts.
 fn to_text<'v>(text: &'v str, schema: Option<Cursor<'_>>) -> Box<dyn Val + 'v> {
-    let format = schema
-        .and_then(|s| s.node().format.as_deref())
-        .and_then(StringFormat::named);
+    let format = schema.and_then(|s| s.node().format.as_deref()).and_then(StringFormat::named);
     let typed: Option<Box<dyn Val + 'v>> = match format {
         // Parts of a time are those in UTC.
         Some(StringFormat::DateTime) => {
-            let time = text
-                .parse::<jiff::Timestamp>()
-                .map_or_else(|_| text.to_owned(), |time| time.to_string());
+            let time = text.parse::<jiff::Timestamp>().map_or_else(|_| text.to_owned(), |time| time.to_string());
             environment::call("timestamp", time)
         }
         Some(StringFormat::Date) => environment::call("timestamp", format!("{text}T00:00:00Z")),
         Some(StringFormat::Duration) => crate::duration::parse_lenient(text)
             .and_then(|nanoseconds| environment::call("duration", format!("{nanoseconds}ns"))),
-        Some(StringFormat::Byte) => STANDARD
-            .decode(text)
-            .ok()
-            .map(|bytes| Box::new(CelBytes::from(bytes)) as Box<dyn Val + 'v>),
+        Some(StringFormat::Byte) => {
+            STANDARD.decode(text).ok().map(|bytes| Box::new(CelBytes::from(bytes)) as Box<dyn Val + 'v>)
+        }
         _ => None,
     };
     typed.unwrap_or_else(|| Box::new(CelString::from(text)))
@@ -96,11 +86,7 @@ fn to_text<'v>(text: &'v str, schema: Option<Cursor<'_>>) -> Box<dyn Val + 'v> {
 fn to_object<'v>(fields: &'v Map<String, Value>, schema: Option<Cursor<'v>>, resource: bool) -> Box<dyn Val + 'v> {
     match schema {
         Some(schema) if resource || schema.values().is_none() => {
-            let shape = if resource {
-                Shape::Resource(schema)
-            } else {
-                Shape::Plain(schema)
-            };
+            let shape = if resource { Shape::Resource(schema) } else { Shape::Plain(schema) };
             Box::new(Object { fields, shape })
         }
         _ => Box::new(to_map(fields, schema.and_then(Cursor::values))),
@@ -109,10 +95,8 @@ fn to_object<'v>(fields: &'v Map<String, Value>, schema: Option<Cursor<'v>>, res
 
 fn to_map<'v>(fields: &'v Map<String, Value>, values: Option<Cursor<'v>>) -> CelMap<'v> {
     let embedded = values.is_some_and(|s| s.node().embedded_resource);
-    let entries: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = fields
-        .iter()
-        .map(|(key, value)| (CelMapKey::from(key.as_str()), to_cel(value, values, embedded)))
-        .collect();
+    let entries: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> =
+        fields.iter().map(|(key, value)| (CelMapKey::from(key.as_str()), to_cel(value, values, embedded))).collect();
     CelMap::from(entries)
 }
 
@@ -146,12 +130,9 @@ impl<'v> Object<'v> {
         let value = self.fields.get(name).filter(|value| !value.is_null())?;
         match self.shape {
             Shape::Metadata => matches!(name, "name" | "generateName").then(|| to_cel(value, None, false)),
-            Shape::Resource(_) if name == "metadata" => value.as_object().map(|fields| {
-                Box::new(Object {
-                    fields,
-                    shape: Shape::Metadata,
-                }) as Box<dyn Val + 'v>
-            }),
+            Shape::Resource(_) if name == "metadata" => {
+                value.as_object().map(|fields| Box::new(Object { fields, shape: Shape::Metadata }) as Box<dyn Val + 'v>)
+            }
             Shape::Resource(_) if is_meta_field(name) => Some(to_cel(value, None, false)),
             Shape::Plain(schema) | Shape::Resource(schema) => {
                 let child = schema.property(name)?;
@@ -231,14 +212,8 @@ impl Indexer for Object<'_> {
         if name == SIZE {
             return Ok(CowVal::owned(CelInt::from(self.size())));
         }
-        let found = if name.contains("__") {
-            self.field(&unescape(name))
-        } else {
-            self.field(name)
-        };
-        found
-            .map(CowVal::Owned)
-            .ok_or_else(|| ExecutionError::no_such_key(name))
+        let found = if name.contains("__") { self.field(&unescape(name)) } else { self.field(name) };
+        found.map(CowVal::Owned).ok_or_else(|| ExecutionError::no_such_key(name))
     }
 
     fn steal<'w>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'w>, ExecutionError>

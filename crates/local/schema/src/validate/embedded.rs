@@ -71,17 +71,9 @@ fn type_field(name: &str, value: &Value, path: &Path<'_>, errors: &mut Vec<Field
 
 fn meta(metadata: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let mut check = |name: &str, form: fn(&str) -> Vec<String>| {
-        if let Some(text) = metadata
-            .get(name)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-        {
+        if let Some(text) = metadata.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()) {
             let path = path.field(name);
-            errors.extend(
-                form(text)
-                    .into_iter()
-                    .map(|why| FieldError::invalid(&path, &Value::from(text), why)),
-            );
+            errors.extend(form(text).into_iter().map(|why| FieldError::invalid(&path, &Value::from(text), why)));
         }
     };
     check("generateName", |text| names::path_segment(&format!("{text}x")));
@@ -90,30 +82,20 @@ fn meta(metadata: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     for (key, value) in pairs(metadata, "labels") {
         let path = path.field("labels");
         errors.extend(
-            names::qualified_name(key)
-                .into_iter()
-                .map(|why| FieldError::invalid(&path, &Value::from(key), why)),
+            names::qualified_name(key).into_iter().map(|why| FieldError::invalid(&path, &Value::from(key), why)),
         );
         errors.extend(
-            names::label_value(value)
-                .into_iter()
-                .map(|why| FieldError::invalid(&path, &Value::from(value), why)),
+            names::label_value(value).into_iter().map(|why| FieldError::invalid(&path, &Value::from(value), why)),
         );
     }
     for (key, _) in pairs(metadata, "annotations") {
         let wrong = names::qualified_name(&key.to_lowercase());
         let path = path.field("annotations");
-        errors.extend(
-            wrong
-                .into_iter()
-                .map(|why| FieldError::invalid(&path, &Value::from(key), why)),
-        );
+        errors.extend(wrong.into_iter().map(|why| FieldError::invalid(&path, &Value::from(key), why)));
     }
 }
 
 fn pairs<'v>(metadata: &'v Value, name: &str) -> impl Iterator<Item = (&'v str, &'v str)> {
     let map = metadata.get(name).and_then(Value::as_object);
-    map.into_iter()
-        .flatten()
-        .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or("")))
+    map.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or("")))
 }

@@ -43,16 +43,8 @@ fn place(value: &Value, schema: Cursor<'_>, path: &Path<'_>, errors: &mut Vec<Fi
 }
 
 fn map(items: &[Value], keys: &[String], path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    if let Some((index, item)) = items
-        .iter()
-        .enumerate()
-        .find(|(_, item)| !item.is_object() && !item.is_null())
-    {
-        errors.push(FieldError::invalid(
-            &path.index(index),
-            item,
-            "must be an object for an array of list-type map",
-        ));
+    if let Some((index, item)) = items.iter().enumerate().find(|(_, item)| !item.is_object() && !item.is_null()) {
+        errors.push(FieldError::invalid(&path.index(index), item, "must be an object for an array of list-type map"));
         return;
     }
     let key_of = |item: &Value| -> Value {

@@ -89,11 +89,7 @@ pub(super) fn validate(
     outcome: &mut Outcome,
 ) {
     let value = Native::of(number);
-    let range = Range {
-        type_: node.type_,
-        format: constraints.format.as_ref().map(|f| f.kind),
-        path,
-    };
+    let range = Range { type_: node.type_, format: constraints.format.as_ref().map(|f| f.kind), path };
     range.check(value, "Checked", outcome);
     if let Some(factor) = constraints.multiple_of {
         multiple(value, factor, &range, path, outcome);
@@ -128,10 +124,7 @@ impl Range<'_> {
                 Some(FormatKind::Double) => "with format double",
                 Some(FormatKind::String(_)) | None => "(default format)",
             };
-            outcome.add(loose(format!(
-                "{what} value must be of type {type_} {format} in {}",
-                self.path
-            )));
+            outcome.add(loose(format!("{what} value must be of type {type_} {format} in {}", self.path)));
         }
         fits
     }
@@ -194,11 +187,7 @@ fn bound(value: Native, bound: Bound, side: Side, range: &Range<'_>, path: &Path
         }
         _ => {
             let float = value.as_float();
-            (
-                side.fails(float, bound.at, bound.exclusive),
-                go::float(bound.at),
-                Native::Float(float),
-            )
+            (side.fails(float, bound.at, bound.exclusive), go::float(bound.at), Native::Float(float))
         }
     };
     if fails {
@@ -216,11 +205,7 @@ fn multiple(value: Native, factor: f64, range: &Range<'_>, path: &Path<'_>, outc
         }
         _ => {
             let float = value.as_float();
-            let times = if factor < 1.0 {
-                1.0 / factor * float
-            } else {
-                float / factor
-            };
+            let times = if factor < 1.0 { 1.0 / factor * float } else { float / factor };
             (Native::Float(float), Native::Float(factor), !is_integral(times))
         }
     };

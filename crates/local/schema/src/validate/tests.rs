@@ -13,10 +13,7 @@ fn spec(properties: Value) -> Schema {
 /// The messages about `spec.x`.
 fn about(x: Value, value: Value) -> Vec<String> {
     let schema = spec(json!({"x": x}));
-    validate(&json!({"spec": {"x": value}}), schema.root())
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    validate(&json!({"spec": {"x": value}}), schema.root()).iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -45,10 +42,7 @@ fn bounds_and_lengths_are_named() {
         ["spec.x: Invalid value: 11: spec.x in body should be less than or equal to 10"]
     );
     assert_eq!(
-        about(
-            json!({"type": "number", "minimum": 0.5, "exclusiveMinimum": true}),
-            json!(0.5)
-        ),
+        about(json!({"type": "number", "minimum": 0.5, "exclusiveMinimum": true}), json!(0.5)),
         ["spec.x: Invalid value: 0.5: spec.x in body should be greater than 0.5"]
     );
     assert_eq!(
@@ -88,14 +82,8 @@ fn lists_and_objects_are_counted() {
         ["spec.x: Invalid value: 0: spec.x in body should have at least 1 items"]
     );
     assert_eq!(
-        about(
-            json!({"type": "object", "minProperties": 2, "required": ["a", "b"]}),
-            json!({"a": 1})
-        ),
-        [
-            "spec.x: Invalid value: 1: spec.x in body should have at least 2 properties",
-            "spec.x.b: Required value"
-        ]
+        about(json!({"type": "object", "minProperties": 2, "required": ["a", "b"]}), json!({"a": 1})),
+        ["spec.x: Invalid value: 1: spec.x in body should have at least 2 properties", "spec.x.b: Required value"]
     );
     assert_eq!(
         about(json!({"type": "object", "maxProperties": 0}), json!({"a": 1})),
@@ -138,10 +126,7 @@ fn junctors_speak_of_no_field() {
         [r#"<nil>: Invalid value: "": "spec.x" must not validate the schema (not)"#]
     );
     assert_eq!(
-        about(
-            json!({"type": "string", "allOf": [{"minLength": 2}, {"maxLength": 3}]}),
-            json!("a")
-        ),
+        about(json!({"type": "string", "allOf": [{"minLength": 2}, {"maxLength": 3}]}), json!("a")),
         [
             r#"spec.x: Invalid value: "a": spec.x in body should be at least 2 chars long"#,
             r#"<nil>: Invalid value: "": "spec.x" must validate all the schemas (allOf)"#
@@ -152,16 +137,10 @@ fn junctors_speak_of_no_field() {
 #[test]
 fn sets_and_maps_hold_nothing_twice() {
     let set = json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
-    assert_eq!(
-        about(set, json!(["a", "b", "a", "a"])),
-        [r#"spec.x[2]: Duplicate value: "a""#]
-    );
+    assert_eq!(about(set, json!(["a", "b", "a", "a"])), [r#"spec.x[2]: Duplicate value: "a""#]);
     let map = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
         "items": {"type": "object", "properties": {"k": {"type": "string"}}}});
-    assert_eq!(
-        about(map, json!([{"k": "a"}, {"k": "a", "v": 1}])),
-        [r#"spec.x[1]: Duplicate value: {"k":"a"}"#]
-    );
+    assert_eq!(about(map, json!([{"k": "a"}, {"k": "a", "v": 1}])), [r#"spec.x[1]: Duplicate value: {"k":"a"}"#]);
 }
 
 #[test]
@@ -170,10 +149,7 @@ fn embedded_resources_name_their_type() {
         json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true});
     assert_eq!(
         about(schema, json!({"kind": "Pod", "metadata": {"name": "a/b"}})),
-        [
-            "spec.x.apiVersion: Required value",
-            r#"spec.x.metadata.name: Invalid value: "a/b": may not contain '/'"#
-        ]
+        ["spec.x.apiVersion: Required value", r#"spec.x.metadata.name: Invalid value: "a/b": may not contain '/'"#]
     );
 }
 
@@ -191,10 +167,7 @@ fn what_was_wrong_before_and_did_not_change_is_tolerated() {
     assert!(validate_update(&moved, &old, schema.root()).is_empty());
 
     let changed = json!({"spec": {"x": 6, "list": [{"k": "a", "v": 8}], "atomic": [7, 1]}});
-    let fields: Vec<String> = validate_update(&changed, &old, schema.root())
-        .into_iter()
-        .map(|e| e.field)
-        .collect();
+    let fields: Vec<String> = validate_update(&changed, &old, schema.root()).into_iter().map(|e| e.field).collect();
     assert_eq!(fields, ["spec.atomic[0]", "spec.list[0].v", "spec.x"]);
 }
 
@@ -206,11 +179,7 @@ fn a_status_write_checks_the_status_only() {
     }}))
     .unwrap();
 
-    let errors = validate_status_update(
-        &json!({"spec": {"x": ""}, "status": {"ready": 1}}),
-        &json!({}),
-        schema.root(),
-    );
+    let errors = validate_status_update(&json!({"spec": {"x": ""}, "status": {"ready": 1}}), &json!({}), schema.root());
 
     let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -221,16 +190,10 @@ fn a_status_write_checks_the_status_only() {
 
 #[test]
 fn rules_wait_until_the_object_has_its_form() {
-    let errors = validate(
-        &json!({"spec": {"x": 1}}),
-        spec(json!({"x": {"type": "string"}})).root(),
-    );
+    let errors = validate(&json!({"spec": {"x": 1}}), spec(json!({"x": {"type": "string"}})).root());
 
     assert!(
-        blocks_rules(&errors)
-            .unwrap()
-            .to_string()
-            .starts_with("<nil>: Invalid value: null: some validation rules")
+        blocks_rules(&errors).unwrap().to_string().starts_with("<nil>: Invalid value: null: some validation rules")
     );
     assert_eq!(blocks_rules(&[]), None);
 }

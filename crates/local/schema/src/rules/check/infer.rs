@@ -11,20 +11,8 @@ use crate::re2;
 use crate::rules::functions::texts::SHOWN;
 
 /// Names of types, which are values as well.
-const TYPE_NAMES: [&str; 12] = [
-    "bool",
-    "int",
-    "uint",
-    "double",
-    "string",
-    "bytes",
-    "list",
-    "map",
-    "null_type",
-    "type",
-    "timestamp",
-    "duration",
-];
+const TYPE_NAMES: [&str; 12] =
+    ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "timestamp", "duration"];
 
 pub(super) struct Inference<'p, 's> {
     program: &'p Program,
@@ -34,11 +22,7 @@ pub(super) struct Inference<'p, 's> {
 
 impl<'p, 's> Inference<'p, 's> {
     pub(super) fn new(program: &'p Program, variables: Vec<(String, Type<'s>)>) -> Self {
-        Self {
-            program,
-            scopes: variables,
-            mistakes: Vec::new(),
-        }
+        Self { program, scopes: variables, mistakes: Vec::new() }
     }
 
     /// The type, or every mistake as cel-go lists them.
@@ -62,12 +46,7 @@ impl<'p, 's> Inference<'p, 's> {
         let line = before.matches('\n').count();
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
         let text = source.split('\n').nth(line).unwrap_or_default();
-        format!(
-            "ERROR: <input>:{}:{}: {what}\n | {text}\n | {}^",
-            line + 1,
-            column + 1,
-            ".".repeat(column)
-        )
+        format!("ERROR: <input>:{}:{}: {what}\n | {text}\n | {}^", line + 1, column + 1, ".".repeat(column))
     }
 
     fn mistake(&mut self, at: usize, what: String) -> Type<'s> {
@@ -154,13 +133,9 @@ impl<'p, 's> Inference<'p, 's> {
         let (field, operand, test) = match &expression.expr {
             Expr::Select(select) => (select.field.as_str(), &*select.operand, select.test),
             Expr::Call(call) => match call.args.as_slice() {
-                [
-                    operand,
-                    IdedExpr {
-                        expr: Expr::Literal(LiteralValue::String(field)),
-                        ..
-                    },
-                ] => (field.inner(), operand, false),
+                [operand, IdedExpr { expr: Expr::Literal(LiteralValue::String(field)), .. }] => {
+                    (field.inner(), operand, false)
+                }
                 _ => return self.offset(expression.id),
             },
             _ => return self.offset(expression.id),
@@ -170,10 +145,7 @@ impl<'p, 's> Inference<'p, 's> {
             let before: String = self.source().chars().take(start).collect();
             return before.rfind('(').map_or(start, |at| before[..at].chars().count());
         }
-        let (plain, optional) = (
-            self.find(&format!(".{field}"), start),
-            self.find(&format!(".?{field}"), start),
-        );
+        let (plain, optional) = (self.find(&format!(".{field}"), start), self.find(&format!(".?{field}"), start));
         if plain == start { optional } else { plain }
     }
 
@@ -228,11 +200,7 @@ impl<'p, 's> Inference<'p, 's> {
         let step = self.expression(&comprehension.loop_step);
         self.scopes.truncate(depth);
         // What is collected is known after the first step only.
-        let collected = if matches!(&start, Type::List(items) if matches!(**items, Type::Dyn)) {
-            step
-        } else {
-            start
-        };
+        let collected = if matches!(&start, Type::List(items) if matches!(**items, Type::Dyn)) { step } else { start };
         self.scopes.push((comprehension.accu_var.clone(), collected));
         let result = self.expression(&comprehension.result);
         self.scopes.truncate(depth);
@@ -246,10 +214,7 @@ impl<'p, 's> Inference<'p, 's> {
             SHOWN => return self.shown(call),
             _ => {}
         }
-        if let Some(name) = call
-            .target
-            .as_deref()
-            .and_then(|target| qualified(target, &call.func_name))
+        if let Some(name) = call.target.as_deref().and_then(|target| qualified(target, &call.func_name))
             && let Some(overloads) = signatures::of(&name)
         {
             return self.overload(&name, overloads, None, call, expression);
@@ -267,11 +232,7 @@ impl<'p, 's> Inference<'p, 's> {
     /// The arguments of `format` may be of any types; only that they are a list counts.
     fn shown(&mut self, call: &CallExpr) -> Type<'s> {
         match call.args.as_slice() {
-            [
-                IdedExpr {
-                    expr: Expr::List(list), ..
-                },
-            ] => {
+            [IdedExpr { expr: Expr::List(list), .. }] => {
                 for element in &list.elements {
                     self.expression(element);
                 }
@@ -294,14 +255,7 @@ impl<'p, 's> Inference<'p, 's> {
     }
 
     fn optional_select(&mut self, call: &CallExpr, expression: &IdedExpr) -> Type<'s> {
-        let [
-            operand,
-            IdedExpr {
-                expr: Expr::Literal(LiteralValue::String(field)),
-                ..
-            },
-        ] = call.args.as_slice()
-        else {
+        let [operand, IdedExpr { expr: Expr::Literal(LiteralValue::String(field)), .. }] = call.args.as_slice() else {
             return Type::optional(Type::Dyn);
         };
         let operand = self.expression(operand);
@@ -321,10 +275,7 @@ impl<'p, 's> Inference<'p, 's> {
     ) -> Type<'s> {
         let receiver = target.map(|target| self.expression(target));
         let arguments: Vec<Type<'s>> = call.args.iter().map(|argument| self.expression(argument)).collect();
-        if let Some(result) = overloads
-            .iter()
-            .find_map(|overload| matched(overload, receiver.as_ref(), &arguments))
-        {
+        if let Some(result) = overloads.iter().find_map(|overload| matched(overload, receiver.as_ref(), &arguments)) {
             self.literal_argument(name, call);
             return result;
         }
@@ -333,10 +284,7 @@ impl<'p, 's> Inference<'p, 's> {
         let shown: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         let shown = format!("({})", shown.join(", "));
         let shown = receiver.map_or_else(|| shown.clone(), |receiver| format!("{receiver}.{shown}"));
-        self.mistake(
-            at,
-            format!("found no matching overload for '{name}' applied to '{shown}'"),
-        )
+        self.mistake(at, format!("found no matching overload for '{name}' applied to '{shown}'"))
     }
 
     /// `matches` has lost its receiver to a macro, and its name.
@@ -350,10 +298,7 @@ impl<'p, 's> Inference<'p, 's> {
         let Some(plain) = name.strip_prefix("@m") else {
             return (name, receiver, arguments);
         };
-        let dotted = at
-            .checked_sub(name.len())
-            .and_then(|before| self.source().chars().nth(before))
-            == Some('.');
+        let dotted = at.checked_sub(name.len()).and_then(|before| self.source().chars().nth(before)) == Some('.');
         let receiver = (dotted && plain == "atches").then(|| arguments.remove(0));
         ("matches", receiver, arguments)
     }
@@ -365,10 +310,7 @@ impl<'p, 's> Inference<'p, 's> {
             _ => None,
         };
         let (argument, good) = match name {
-            "@matches" => (
-                call.args.get(1),
-                literal(call.args.get(1)).is_none_or(|text| re2::compile(&text).is_ok()),
-            ),
+            "@matches" => (call.args.get(1), literal(call.args.get(1)).is_none_or(|text| re2::compile(&text).is_ok())),
             "duration" => (
                 call.args.first(),
                 literal(call.args.first()).is_none_or(|text| crate::duration::parse(&text).is_some()),
@@ -408,10 +350,7 @@ impl<'p, 's> Inference<'p, 's> {
             }
             name => {
                 let name = name.trim_start_matches('@');
-                let from = call
-                    .target
-                    .as_deref()
-                    .map_or_else(|| self.offset(expression.id), |target| self.end(target));
+                let from = call.target.as_deref().map_or_else(|| self.offset(expression.id), |target| self.end(target));
                 let at = self.find(&format!("{name}("), from.saturating_sub(name.len()));
                 at + name.chars().count()
             }
@@ -424,10 +363,9 @@ impl<'p, 's> Inference<'p, 's> {
             Expr::Select(select) if !select.test => {
                 self.find(&select.field, self.end(&select.operand)) + select.field.chars().count()
             }
-            Expr::Call(call) if is_infix(&call.func_name) => call
-                .args
-                .last()
-                .map_or_else(|| self.stop(expression.id), |last| self.end(last)),
+            Expr::Call(call) if is_infix(&call.func_name) => {
+                call.args.last().map_or_else(|| self.stop(expression.id), |last| self.end(last))
+            }
             Expr::Ident(name) => self.offset(expression.id) + name.chars().count(),
             _ => self.stop(expression.id).max(self.offset(expression.id)),
         }
@@ -478,9 +416,6 @@ fn matched<'s>(overload: &'static Signature, receiver: Option<&Type<'s>>, argume
     };
     let fits = receiver_fits
         && arguments.len() == overload.arguments.len()
-        && arguments
-            .iter()
-            .zip(&overload.arguments)
-            .all(|(found, wanted)| found.fits(wanted, &mut bound));
+        && arguments.iter().zip(&overload.arguments).all(|(found, wanted)| found.fits(wanted, &mut bound));
     fits.then(|| overload.result.filled(&bound))
 }

@@ -257,16 +257,7 @@ kubernetes.Semver.patch() int
 ";
 
 /// Types that can be compared with `<` and its kin; numbers with each other as well.
-const ORDERED: [&str; 8] = [
-    "bool",
-    "int",
-    "uint",
-    "double",
-    "string",
-    "bytes",
-    "timestamp",
-    "duration",
-];
+const ORDERED: [&str; 8] = ["bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"];
 const NUMBERS: [&str; 3] = ["int", "uint", "double"];
 
 static FUNCTIONS: LazyLock<HashMap<String, Vec<Signature>>> = LazyLock::new(|| {
@@ -274,19 +265,11 @@ static FUNCTIONS: LazyLock<HashMap<String, Vec<Signature>>> = LazyLock::new(|| {
     let comparisons = ["_<_", "_<=_", "_>_", "_>=_"].iter().flat_map(|operator| {
         let same = ORDERED.iter().map(move |t| format!("{operator}({t}, {t}) bool"));
         let mixed = NUMBERS.iter().flat_map(move |a| {
-            NUMBERS
-                .iter()
-                .filter(move |b| a != *b)
-                .map(move |b| format!("{operator}({a}, {b}) bool"))
+            NUMBERS.iter().filter(move |b| a != *b).map(move |b| format!("{operator}({a}, {b}) bool"))
         });
         same.chain(mixed)
     });
-    for line in TABLE
-        .lines()
-        .map(str::to_owned)
-        .chain(comparisons)
-        .filter(|line| !line.is_empty())
-    {
+    for line in TABLE.lines().map(str::to_owned).chain(comparisons).filter(|line| !line.is_empty()) {
         let (name, signature) = parse(&line);
         functions.entry(name).or_default().push(signature);
     }
@@ -309,14 +292,7 @@ fn parse(line: &str) -> (String, Signature) {
         Some(at) if is_type(&head[..at]) => (Some(read(&head[..at])), &head[at + 1..]),
         _ => (None, head),
     };
-    (
-        name.to_owned(),
-        Signature {
-            receiver,
-            arguments,
-            result: read(result),
-        },
-    )
+    (name.to_owned(), Signature { receiver, arguments, result: read(result) })
 }
 
 /// The space that no parenthesis encloses.
@@ -359,10 +335,7 @@ fn split_arguments(text: &str) -> Vec<&str> {
 }
 
 fn is_type(text: &str) -> bool {
-    !matches!(
-        text,
-        "optional" | "sets" | "lists" | "strings" | "format" | "ip" | "math"
-    )
+    !matches!(text, "optional" | "sets" | "lists" | "strings" | "format" | "ip" | "math")
 }
 
 fn read(text: &str) -> Type<'static> {

@@ -4,15 +4,13 @@ use super::*;
 use crate::Schema;
 
 fn schema(rule: Value) -> Schema {
-    Schema::parse(
-        &json!({"type": "object", "x-kubernetes-validations": [rule], "properties": {
-            "i": {"type": "integer"}, "s": {"type": "string"}, "l": {"type": "array", "items": {"type": "string"}},
-            "o": {"type": "object", "properties": {"x": {"type": "integer"}}},
-            "m": {"type": "object", "additionalProperties": {"type": "integer"}},
-            "ios": {"x-kubernetes-int-or-string": true}, "t": {"type": "string", "format": "date-time"},
-            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-        }}),
-    )
+    Schema::parse(&json!({"type": "object", "x-kubernetes-validations": [rule], "properties": {
+        "i": {"type": "integer"}, "s": {"type": "string"}, "l": {"type": "array", "items": {"type": "string"}},
+        "o": {"type": "object", "properties": {"x": {"type": "integer"}}},
+        "m": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "ios": {"x-kubernetes-int-or-string": true}, "t": {"type": "string", "format": "date-time"},
+        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+    }}))
     .unwrap()
 }
 
@@ -57,80 +55,28 @@ fn mistakes_are_named_with_their_place() {
         ("self.?nope.hasValue()", 5, "undefined field 'nope'"),
         ("self.free.x == 1", 10, "undefined field 'x'"),
         ("self.namespace == ''", 5, "undefined field 'namespace'"),
-        (
-            "self.l.all(x, x.nope)",
-            16,
-            "type 'string' does not support field selection",
-        ),
+        ("self.l.all(x, x.nope)", 16, "type 'string' does not support field selection"),
         ("bar == 1", 1, "undeclared reference to 'bar' (in container '')"),
         ("foo(self.i)", 4, "undeclared reference to 'foo' (in container '')"),
         ("self.s.nope()", 12, "undeclared reference to 'nope' (in container '')"),
-        (
-            "self.l.exists(x, y)",
-            18,
-            "undeclared reference to 'y' (in container '')",
-        ),
-        (
-            "self.i == 'a'",
-            8,
-            "found no matching overload for '_==_' applied to '(int, string)'",
-        ),
-        (
-            "self.i == 1.0",
-            8,
-            "found no matching overload for '_==_' applied to '(int, double)'",
-        ),
-        (
-            "self.s == null",
-            8,
-            "found no matching overload for '_==_' applied to '(string, null)'",
-        ),
-        (
-            "self.m['a'] == 'x'",
-            13,
-            "found no matching overload for '_==_' applied to '(int, string)'",
-        ),
-        (
-            "self.l[0] == 1",
-            11,
-            "found no matching overload for '_==_' applied to '(string, int)'",
-        ),
-        (
-            "self.s + 1 == 'a'",
-            8,
-            "found no matching overload for '_+_' applied to '(string, int)'",
-        ),
-        (
-            "self.t > '2020'",
-            8,
-            "found no matching overload for '_>_' applied to '(timestamp, string)'",
-        ),
-        (
-            "self.l.map(x, x + 1).size() > 0",
-            17,
-            "found no matching overload for '_+_' applied to '(string, int)'",
-        ),
+        ("self.l.exists(x, y)", 18, "undeclared reference to 'y' (in container '')"),
+        ("self.i == 'a'", 8, "found no matching overload for '_==_' applied to '(int, string)'"),
+        ("self.i == 1.0", 8, "found no matching overload for '_==_' applied to '(int, double)'"),
+        ("self.s == null", 8, "found no matching overload for '_==_' applied to '(string, null)'"),
+        ("self.m['a'] == 'x'", 13, "found no matching overload for '_==_' applied to '(int, string)'"),
+        ("self.l[0] == 1", 11, "found no matching overload for '_==_' applied to '(string, int)'"),
+        ("self.s + 1 == 'a'", 8, "found no matching overload for '_+_' applied to '(string, int)'"),
+        ("self.t > '2020'", 8, "found no matching overload for '_>_' applied to '(timestamp, string)'"),
+        ("self.l.map(x, x + 1).size() > 0", 17, "found no matching overload for '_+_' applied to '(string, int)'"),
         (
             "self.l.filter(x, x == 1).size() == 0",
             20,
             "found no matching overload for '_==_' applied to '(string, int)'",
         ),
-        (
-            "self.s.startsWith(1)",
-            18,
-            "found no matching overload for 'startsWith' applied to 'string.(int)'",
-        ),
-        (
-            "self.i in self.l",
-            8,
-            "found no matching overload for '@in' applied to '(int, list(string))'",
-        ),
+        ("self.s.startsWith(1)", 18, "found no matching overload for 'startsWith' applied to 'string.(int)'"),
+        ("self.i in self.l", 8, "found no matching overload for '@in' applied to '(int, list(string))'"),
         ("!self.i", 1, "found no matching overload for '!_' applied to '(int)'"),
-        (
-            "self.i == 1 ? 'a' : 2",
-            13,
-            "found no matching overload for '_?_:_' applied to '(bool, string, int)'",
-        ),
+        ("self.i == 1 ? 'a' : 2", 13, "found no matching overload for '_?_:_' applied to '(bool, string, int)'"),
         ("self.i > 1 && self.s", 19, "expected type 'bool' but found 'string'"),
         ("[1,'a'].size()==2", 4, "expected type 'int' but found 'string'"),
         ("self.s.matches('(')", 16, "invalid matches argument"),

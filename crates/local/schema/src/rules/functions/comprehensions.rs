@@ -31,19 +31,13 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(TO_MAP, "map_of_pairs", vec![LIST_TYPE], map_of_pairs)?;
     env.add_overload(MERGE, "map_of_maps", vec![LIST_TYPE], map_of_maps)?;
     env.add_macro(Macro::receiver("all", 3, |helper, target, args| {
-        expand(helper, target, args, |build, body| {
-            build.fold(true, operators::LOGICAL_AND, body)
-        })
+        expand(helper, target, args, |build, body| build.fold(true, operators::LOGICAL_AND, body))
     }))?;
     env.add_macro(Macro::receiver("exists", 3, |helper, target, args| {
-        expand(helper, target, args, |build, body| {
-            build.fold(false, operators::LOGICAL_OR, body)
-        })
+        expand(helper, target, args, |build, body| build.fold(false, operators::LOGICAL_OR, body))
     }))?;
     for name in ["existsOne", "exists_one"] {
-        env.add_macro(Macro::receiver(name, 3, |helper, target, args| {
-            expand(helper, target, args, exists_one)
-        }))?;
+        env.add_macro(Macro::receiver(name, 3, |helper, target, args| expand(helper, target, args, exists_one)))?;
     }
     for (count, name) in [(3, "transformList"), (4, "transformList")] {
         env.add_macro(Macro::receiver(name, count, |helper, target, args| {
@@ -90,11 +84,7 @@ fn expand(
     let Some((range, names, mut rest)) = take(helper, target, args)? else {
         return Ok(None);
     };
-    let mut build = Build {
-        helper,
-        range: Some(range),
-        names,
-    };
+    let mut build = Build { helper, range: Some(range), names };
     let body = build.bound(rest.remove(0));
     Ok(Some(finish(&mut build, body)))
 }
@@ -109,11 +99,7 @@ fn transform(
         return Ok(None);
     };
     let filter = (rest.len() == 2).then(|| rest.remove(0));
-    let mut build = Build {
-        helper,
-        range: Some(range),
-        names,
-    };
+    let mut build = Build { helper, range: Some(range), names };
     let value = rest.remove(0);
     Ok(Some(build.collect(filter, value, output)))
 }
@@ -162,11 +148,7 @@ impl Build<'_, '_> {
     }
 
     fn call(&mut self, function: &str, args: Vec<IdedExpr>) -> IdedExpr {
-        self.expr(Expr::Call(CallExpr {
-            func_name: function.to_owned(),
-            target: None,
-            args,
-        }))
+        self.expr(Expr::Call(CallExpr { func_name: function.to_owned(), target: None, args }))
     }
 
     fn part(&mut self, function: &str) -> IdedExpr {
@@ -216,11 +198,7 @@ impl Build<'_, '_> {
 
     fn fold(&mut self, start: bool, operator: &str, body: IdedExpr) -> IdedExpr {
         let so_far = self.name(RESULT);
-        let open = if start {
-            so_far
-        } else {
-            self.call(operators::LOGICAL_NOT, vec![so_far])
-        };
+        let open = if start { so_far } else { self.call(operators::LOGICAL_NOT, vec![so_far]) };
         let condition = self.call(operators::NOT_STRICTLY_FALSE, vec![open]);
         let so_far = self.name(RESULT);
         let step = self.call(operator, vec![so_far, body]);
@@ -282,15 +260,9 @@ fn pairs<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionE
         Some(map) => {
             let mut entries: Vec<_> = map.inner().iter().collect();
             entries.sort_by_key(|(key, _)| format!("{key:?}"));
-            entries
-                .into_iter()
-                .map(|(key, value)| pair(key.inner().clone_as_boxed(), value.clone()))
-                .collect()
+            entries.into_iter().map(|(key, value)| pair(key.inner().clone_as_boxed(), value.clone())).collect()
         }
-        None => (0i64..)
-            .zip(items(source)?)
-            .map(|(at, item)| pair(Box::new(CelInt::from(at)), item))
-            .collect(),
+        None => (0i64..).zip(items(source)?).map(|(at, item)| pair(Box::new(CelInt::from(at)), item)).collect(),
     };
     Ok(CowVal::owned(CelList::from(pairs)))
 }
@@ -310,17 +282,11 @@ fn map_of_maps<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exec
     let mut entries: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
     for map in items(args[0].as_ref())? {
         let Some(map) = map.downcast_ref::<CelMap<'v>>() else {
-            return Err(ExecutionError::no_such_overload(
-                "transformMapEntry",
-                vec![map.get_type().name().to_owned()],
-            ));
+            return Err(ExecutionError::no_such_overload("transformMapEntry", vec![map.get_type().name().to_owned()]));
         };
         for (key, value) in map.inner() {
             if entries.insert(key.clone(), value.clone()).is_some() {
-                let shown = key
-                    .inner()
-                    .downcast_ref::<CelString<'v>>()
-                    .map_or("", |key| key.inner());
+                let shown = key.inner().downcast_ref::<CelString<'v>>().map_or("", |key| key.inner());
                 return Err(failure(format!("insert failed: key {shown} already exists")));
             }
         }

@@ -24,58 +24,19 @@ impl PartialEq for Named {
 opaque!(Named, NAMED, "kubernetes.NamedFormat");
 
 const FORMATS: [Named; 13] = [
-    Named {
-        name: "dns1123Label",
-        check: names::dns1123_label,
-    },
-    Named {
-        name: "dns1123Subdomain",
-        check: names::dns1123_subdomain,
-    },
-    Named {
-        name: "dns1035Label",
-        check: names::dns1035_label,
-    },
-    Named {
-        name: "qualifiedName",
-        check: names::qualified_name,
-    },
-    Named {
-        name: "dns1123LabelPrefix",
-        check: |text| names::dns1123_label(&unmasked(text)),
-    },
-    Named {
-        name: "dns1123SubdomainPrefix",
-        check: |text| names::dns1123_subdomain(&unmasked(text)),
-    },
-    Named {
-        name: "dns1035LabelPrefix",
-        check: |text| names::dns1035_label(&unmasked(text)),
-    },
-    Named {
-        name: "labelValue",
-        check: names::label_value,
-    },
-    Named {
-        name: "uri",
-        check: uri,
-    },
-    Named {
-        name: "uuid",
-        check: |text| simple(StringFormat::Uuid, text, "does not match the UUID format"),
-    },
-    Named {
-        name: "byte",
-        check: |text| simple(StringFormat::Byte, text, "invalid base64"),
-    },
-    Named {
-        name: "date",
-        check: |text| simple(StringFormat::Date, text, "invalid date"),
-    },
-    Named {
-        name: "datetime",
-        check: |text| simple(StringFormat::DateTime, text, "invalid datetime"),
-    },
+    Named { name: "dns1123Label", check: names::dns1123_label },
+    Named { name: "dns1123Subdomain", check: names::dns1123_subdomain },
+    Named { name: "dns1035Label", check: names::dns1035_label },
+    Named { name: "qualifiedName", check: names::qualified_name },
+    Named { name: "dns1123LabelPrefix", check: |text| names::dns1123_label(&unmasked(text)) },
+    Named { name: "dns1123SubdomainPrefix", check: |text| names::dns1123_subdomain(&unmasked(text)) },
+    Named { name: "dns1035LabelPrefix", check: |text| names::dns1035_label(&unmasked(text)) },
+    Named { name: "labelValue", check: names::label_value },
+    Named { name: "uri", check: uri },
+    Named { name: "uuid", check: |text| simple(StringFormat::Uuid, text, "does not match the UUID format") },
+    Named { name: "byte", check: |text| simple(StringFormat::Byte, text, "invalid base64") },
+    Named { name: "date", check: |text| simple(StringFormat::Date, text, "invalid date") },
+    Named { name: "datetime", check: |text| simple(StringFormat::DateTime, text, "invalid datetime") },
 ];
 
 /// A prefix may end in a dash.
@@ -94,11 +55,7 @@ fn uri(text: &str) -> Vec<String> {
 }
 
 fn simple(format: StringFormat, text: &str, why: &str) -> Vec<String> {
-    if format.accepts(text) {
-        Vec::new()
-    } else {
-        vec![why.to_owned()]
-    }
+    if format.accepts(text) { Vec::new() } else { vec![why.to_owned()] }
 }
 
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
@@ -127,9 +84,7 @@ fn validate(this: &Named, text: &CelString<'_>) -> CelOptional<'static> {
     if wrong.is_empty() {
         return CelOptional::none();
     }
-    let wrong: Vec<Box<dyn Val>> = wrong
-        .into_iter()
-        .map(|why| Box::new(CelString::from(why)) as Box<dyn Val>)
-        .collect();
+    let wrong: Vec<Box<dyn Val>> =
+        wrong.into_iter().map(|why| Box::new(CelString::from(why)) as Box<dyn Val>).collect();
     CelOptional::of(Box::new(CelList::from(wrong)))
 }

@@ -11,12 +11,8 @@ use super::failure;
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_member_overload("isSorted", "list_is_sorted", LIST_TYPE, vec![], is_sorted)?;
     env.add_member_overload("sum", "list_sum", LIST_TYPE, vec![], sum)?;
-    env.add_member_overload("min", "list_min", LIST_TYPE, vec![], |args| {
-        extreme(&args, "min", Ordering::Greater)
-    })?;
-    env.add_member_overload("max", "list_max", LIST_TYPE, vec![], |args| {
-        extreme(&args, "max", Ordering::Less)
-    })?;
+    env.add_member_overload("min", "list_min", LIST_TYPE, vec![], |args| extreme(&args, "min", Ordering::Greater))?;
+    env.add_member_overload("max", "list_max", LIST_TYPE, vec![], |args| extreme(&args, "max", Ordering::Less))?;
     env.add_member_overload("indexOf", "list_index_of", LIST_TYPE, vec![DYN_TYPE], |args| {
         position(&args, |items, item| items.iter().position(|other| other.equals(item)))
     })?;
@@ -40,9 +36,8 @@ pub(super) fn items<'v>(list: &(dyn Val + 'v)) -> Result<Vec<Box<dyn Val + 'v>>,
 
 fn compare(left: &dyn Val, right: &dyn Val) -> Result<Ordering, ExecutionError> {
     let name = |value: &dyn Val| value.get_type().name().to_owned();
-    let comparer = left
-        .as_comparer()
-        .ok_or_else(|| ExecutionError::no_such_overload("_<_", vec![name(left), name(right)]))?;
+    let comparer =
+        left.as_comparer().ok_or_else(|| ExecutionError::no_such_overload("_<_", vec![name(left), name(right)]))?;
     comparer.compare(right)
 }
 
@@ -74,9 +69,7 @@ fn extreme<'b, 'v>(
     replaced_when: Ordering,
 ) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let mut items = items(args[0].as_ref())?.into_iter();
-    let mut best = items
-        .next()
-        .ok_or_else(|| failure(format!("{name} called on empty list")))?;
+    let mut best = items.next().ok_or_else(|| failure(format!("{name} called on empty list")))?;
     for item in items {
         if compare(best.as_ref(), item.as_ref())? == replaced_when {
             best = item;

@@ -126,11 +126,7 @@ fn parse_cidr(text: &str) -> Result<Cidr, String> {
     let address: IpAddr = address.parse().map_err(|_| wrong("ParseAddr: unable to parse IP"))?;
     let plain =
         !length.is_empty() && length.bytes().all(|c| c.is_ascii_digit()) && (length == "0" || !length.starts_with('0'));
-    let length: u32 = length
-        .parse()
-        .ok()
-        .filter(|_| plain)
-        .ok_or_else(|| wrong("bad bits after slash"))?;
+    let length: u32 = length.parse().ok().filter(|_| plain).ok_or_else(|| wrong("bad bits after slash"))?;
     let most = if address.is_ipv4() { 32 } else { 128 };
     if length > most {
         return Err(wrong("prefix length out of range"));
@@ -142,11 +138,8 @@ fn parse_cidr(text: &str) -> Result<Cidr, String> {
 }
 
 fn cidr(text: &CelString<'_>) -> Result<Cidr, ExecutionError> {
-    parse_cidr(text.inner()).map_err(|why| {
-        failure(format!(
-            "network address parse error during conversion from string: {why}"
-        ))
-    })
+    parse_cidr(text.inner())
+        .map_err(|why| failure(format!("network address parse error during conversion from string: {why}")))
 }
 
 fn is_cidr(text: &CelString<'_>) -> CelBool {
@@ -207,8 +200,5 @@ fn prefix_length(this: &Cidr) -> CelInt {
 }
 
 fn masked(this: &Cidr) -> Cidr {
-    Cidr {
-        address: network(this.address, this.length),
-        length: this.length,
-    }
+    Cidr { address: network(this.address, this.length), length: this.length }
 }

@@ -59,10 +59,7 @@ fn as_approximate_float(this: &Amount) -> CelDouble {
 }
 
 fn as_integer(this: &Amount) -> Result<CelInt, ExecutionError> {
-    this.0
-        .as_integer()
-        .map(CelInt::from)
-        .ok_or_else(|| failure("cannot convert value to integer"))
+    this.0.as_integer().map(CelInt::from).ok_or_else(|| failure("cannot convert value to integer"))
 }
 
 fn is_integer(this: &Amount) -> CelBool {

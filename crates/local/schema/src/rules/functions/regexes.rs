@@ -28,19 +28,11 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_macro(Macro::receiver("matches", 1, |helper, target, args| {
         let Some(target) = target.take() else { return Ok(None) };
         let args = vec![target, args.remove(0)];
-        let call = CallExpr {
-            func_name: MATCHES.to_owned(),
-            target: None,
-            args,
-        };
+        let call = CallExpr { func_name: MATCHES.to_owned(), target: None, args };
         Ok(Some(helper.next_expr(Expr::Call(call))))
     }))?;
     env.add_macro(Macro::global("matches", 2, |helper, _, args| {
-        let call = CallExpr {
-            func_name: MATCHES.to_owned(),
-            target: None,
-            args: std::mem::take(args),
-        };
+        let call = CallExpr { func_name: MATCHES.to_owned(), target: None, args: std::mem::take(args) };
         Ok(Some(helper.next_expr(Expr::Call(call))))
     }))
 }
@@ -58,10 +50,7 @@ fn compiled(pattern: &str) -> Result<Regex, String> {
 }
 
 fn matches(text: &CelString<'_>, pattern: &CelString<'_>) -> Result<CelBool, ExecutionError> {
-    Ok(compiled(pattern.inner())
-        .map_err(failure)?
-        .is_match(text.inner())
-        .into())
+    Ok(compiled(pattern.inner()).map_err(failure)?.is_match(text.inner()).into())
 }
 
 fn illegal(why: &str) -> ExecutionError {
@@ -70,11 +59,7 @@ fn illegal(why: &str) -> ExecutionError {
 
 fn find(text: &CelString<'_>, pattern: &CelString<'_>) -> Result<CelString<'static>, ExecutionError> {
     let regex = compiled(pattern.inner()).map_err(|why| illegal(&why))?;
-    Ok(regex
-        .find(text.inner())
-        .map_or("", |found| found.as_str())
-        .to_owned()
-        .into())
+    Ok(regex.find(text.inner()).map_or("", |found| found.as_str()).to_owned().into())
 }
 
 fn find_all(text: &CelString<'_>, pattern: &CelString<'_>) -> Result<CelList<'static>, ExecutionError> {
@@ -85,8 +70,7 @@ fn find_some(text: &CelString<'_>, pattern: &CelString<'_>, most: &CelInt) -> Re
     let regex = compiled(pattern.inner()).map_err(|why| illegal(&why))?;
     let most = usize::try_from(*most.inner()).unwrap_or(usize::MAX);
     let found = regex.find_iter(text.inner()).take(most);
-    let found: Vec<Box<dyn Val>> = found
-        .map(|m| Box::new(CelString::from(m.as_str().to_owned())) as Box<dyn Val>)
-        .collect();
+    let found: Vec<Box<dyn Val>> =
+        found.map(|m| Box::new(CelString::from(m.as_str().to_owned())) as Box<dyn Val>).collect();
     Ok(CelList::from(found))
 }

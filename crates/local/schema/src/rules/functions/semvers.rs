@@ -19,26 +19,15 @@ impl Semver {
         if text.is_empty() {
             return Err("Version string empty".to_owned());
         }
-        let (rest, build) = text
-            .split_once('+')
-            .map_or((text, None), |(rest, build)| (rest, Some(build)));
-        let (core, pre) = rest
-            .split_once('-')
-            .map_or((rest, None), |(core, pre)| (core, Some(pre)));
+        let (rest, build) = text.split_once('+').map_or((text, None), |(rest, build)| (rest, Some(build)));
+        let (core, pre) = rest.split_once('-').map_or((rest, None), |(core, pre)| (core, Some(pre)));
         let parts: Vec<&str> = core.split('.').collect();
         let [major, minor, patch] = parts.as_slice() else {
             return Err("No Major.Minor.Patch elements found".to_owned());
         };
-        let numbers = [
-            number(major, "major")?,
-            number(minor, "minor")?,
-            number(patch, "patch")?,
-        ];
+        let numbers = [number(major, "major")?, number(minor, "minor")?, number(patch, "patch")?];
         identifiers(build, false)?;
-        Ok(Self {
-            numbers,
-            pre: identifiers(pre, true)?,
-        })
+        Ok(Self { numbers, pre: identifiers(pre, true)? })
     }
 
     /// `v1.2` and `01.2` are taken as `1.2.0`.
@@ -61,14 +50,12 @@ impl Semver {
     }
 
     fn order(&self, other: &Self) -> Ordering {
-        self.numbers
-            .cmp(&other.numbers)
-            .then_with(|| match (self.pre.is_empty(), other.pre.is_empty()) {
-                (true, true) => Ordering::Equal,
-                (true, false) => Ordering::Greater,
-                (false, true) => Ordering::Less,
-                (false, false) => order_of_pre(&self.pre, &other.pre),
-            })
+        self.numbers.cmp(&other.numbers).then_with(|| match (self.pre.is_empty(), other.pre.is_empty()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => order_of_pre(&self.pre, &other.pre),
+        })
     }
 }
 
@@ -103,8 +90,7 @@ fn number(part: &str, which: &str) -> Result<u64, String> {
         let name = format!("{}{}", which[..1].to_uppercase(), &which[1..]);
         return Err(format!("{name} number must not contain leading zeroes \"{part}\""));
     }
-    part.parse()
-        .map_err(|_| format!("strconv.ParseUint: parsing \"{part}\": value out of range"))
+    part.parse().map_err(|_| format!("strconv.ParseUint: parsing \"{part}\": value out of range"))
 }
 
 fn identifiers(text: Option<&str>, pre: bool) -> Result<Vec<String>, String> {
@@ -115,9 +101,7 @@ fn identifiers(text: Option<&str>, pre: bool) -> Result<Vec<String>, String> {
             let padded = pre && part.len() > 1 && part.starts_with('0') && part.bytes().all(|c| c.is_ascii_digit());
             match (named, padded) {
                 (true, false) => Ok(part.to_owned()),
-                (true, true) => Err(format!(
-                    "Numeric PreRelease version must not contain leading zeroes \"{part}\""
-                )),
+                (true, true) => Err(format!("Numeric PreRelease version must not contain leading zeroes \"{part}\"")),
                 (false, _) if pre => Err(format!("Invalid character(s) found in prerelease \"{part}\"")),
                 (false, _) => Err(format!("Invalid character(s) found in build meta data \"{part}\"")),
             }
@@ -140,11 +124,7 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
 }
 
 fn read(text: &str, normalised: bool) -> Result<Semver, String> {
-    if normalised {
-        Semver::parse_lenient(text)
-    } else {
-        Semver::parse(text)
-    }
+    if normalised { Semver::parse_lenient(text) } else { Semver::parse(text) }
 }
 
 fn semver(text: &CelString<'_>) -> Result<Semver, ExecutionError> {

@@ -8,9 +8,7 @@ use super::lists::items;
 
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     let lists = || vec![LIST_TYPE, LIST_TYPE];
-    env.add_overload("sets.contains", "list_sets_contains_list", lists(), |args| {
-        on(&args, contains)
-    })?;
+    env.add_overload("sets.contains", "list_sets_contains_list", lists(), |args| on(&args, contains))?;
     env.add_overload("sets.equivalent", "list_sets_equivalent_list", lists(), |args| {
         on(&args, |left, right| contains(left, right) && contains(right, left))
     })?;

@@ -20,17 +20,9 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(SHOWN, "shown_list", vec![LIST_TYPE], shown)?;
     env.add_macro(Macro::receiver("format", 1, |helper, target, args| {
         let Some(target) = target.take() else { return Ok(None) };
-        let shown = CallExpr {
-            func_name: SHOWN.to_owned(),
-            target: None,
-            args: std::mem::take(args),
-        };
+        let shown = CallExpr { func_name: SHOWN.to_owned(), target: None, args: std::mem::take(args) };
         let args = vec![helper.next_expr(Expr::Call(shown))];
-        let call = CallExpr {
-            func_name: "format".to_owned(),
-            target: Some(Box::new(target)),
-            args,
-        };
+        let call = CallExpr { func_name: "format".to_owned(), target: Some(Box::new(target)), args };
         Ok(Some(helper.next_expr(Expr::Call(call))))
     }))
 }

@@ -1,5 +1,6 @@
 //! Whether a rule compiles, before any object meets it: names, fields and types, in cel-go's words.
 
+mod formatting;
 mod infer;
 mod signatures;
 mod types;

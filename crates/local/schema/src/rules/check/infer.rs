@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use cel::Program;
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, operators};
 
+use super::formatting;
 use super::signatures::{self, Signature};
 use super::types::{Field, Type};
 use crate::re2;
@@ -18,15 +19,20 @@ pub(super) struct Inference<'p, 's> {
     program: &'p Program,
     scopes: Vec<(String, Type<'s>)>,
     mistakes: Vec<(usize, String)>,
+    /// Mistakes that only count where there are no others.
+    remarks: Vec<(usize, String)>,
 }
 
 impl<'p, 's> Inference<'p, 's> {
     pub(super) fn new(program: &'p Program, variables: Vec<(String, Type<'s>)>) -> Self {
-        Self { program, scopes: variables, mistakes: Vec::new() }
+        Self { program, scopes: variables, mistakes: Vec::new(), remarks: Vec::new() }
     }
 
     /// The type, or every mistake as cel-go lists them.
     pub(super) fn finish(mut self, found: Type<'s>) -> Result<Type<'s>, String> {
+        if self.mistakes.is_empty() {
+            self.mistakes = std::mem::take(&mut self.remarks);
+        }
         if self.mistakes.is_empty() {
             return Ok(found);
         }
@@ -94,7 +100,7 @@ impl<'p, 's> Inference<'p, 's> {
                 if select.test { Type::Bool } else { found }
             }
             Expr::Call(call) => self.call(call, expression),
-            Expr::List(list) => self.list(&list.elements),
+            Expr::List(list) => self.list(list),
             Expr::Map(map) => self.map(map.entries.iter().map(|entry| &entry.expr)),
             Expr::Comprehension(comprehension) => self.comprehension(comprehension),
         }
@@ -149,36 +155,40 @@ impl<'p, 's> Inference<'p, 's> {
         if plain == start { optional } else { plain }
     }
 
-    fn list(&mut self, elements: &[IdedExpr]) -> Type<'s> {
-        let mut common: Option<Type<'s>> = None;
-        for element in elements {
+    fn list(&mut self, list: &ListExpr) -> Type<'s> {
+        let mut join = Join::default();
+        for (index, element) in list.elements.iter().enumerate() {
             let found = self.expression(element);
-            common = Some(self.joined(common, found, element));
+            self.join(&mut join, unwrapped(found, list.optional_indices.contains(&index)), element);
         }
-        Type::list(common.unwrap_or(Type::Dyn))
+        Type::list(join.result())
     }
 
     fn map<'e>(&mut self, entries: impl Iterator<Item = &'e EntryExpr>) -> Type<'s> {
-        let (mut keys, mut values): (Option<Type<'s>>, Option<Type<'s>>) = (None, None);
+        let (mut keys, mut values) = (Join::default(), Join::default());
         for entry in entries {
             if let EntryExpr::MapEntry(entry) = entry {
                 let key = self.expression(&entry.key);
-                keys = Some(self.joined(keys, key, &entry.key));
+                self.join(&mut keys, key, &entry.key);
                 let value = self.expression(&entry.value);
-                values = Some(self.joined(values, value, &entry.value));
+                self.join(&mut values, unwrapped(value, entry.optional), &entry.value);
             }
         }
-        Type::map(keys.unwrap_or(Type::Dyn), values.unwrap_or(Type::Dyn))
+        Type::map(keys.result(), values.result())
     }
 
-    /// Elements of a literal are all of one type.
-    fn joined(&mut self, common: Option<Type<'s>>, found: Type<'s>, at: &IdedExpr) -> Type<'s> {
-        let Some(common) = common else { return found };
-        if !found.fits(&common, &mut HashMap::new()) {
-            let at = self.named_place(at);
-            return self.mistake(at, format!("expected type '{common}' but found '{found}'"));
+    /// Elements of a literal are all of one type; the first that is not is named.
+    fn join(&mut self, join: &mut Join<'s>, found: Type<'s>, element: &IdedExpr) {
+        let Some(common) = &join.common else {
+            join.common = Some(found);
+            return;
+        };
+        let same = found.fits(common, &mut HashMap::new()) && found.to_string() == common.to_string();
+        if !same && !join.mixed {
+            join.mixed = true;
+            let at = self.named_place(element);
+            self.remarks.push((at, format!("expected type '{common}' but found '{found}'")));
         }
-        common
     }
 
     fn comprehension(&mut self, comprehension: &ComprehensionExpr) -> Type<'s> {
@@ -277,6 +287,9 @@ impl<'p, 's> Inference<'p, 's> {
         let arguments: Vec<Type<'s>> = call.args.iter().map(|argument| self.expression(argument)).collect();
         if let Some(result) = overloads.iter().find_map(|overload| matched(overload, receiver.as_ref(), &arguments)) {
             self.literal_argument(name, call);
+            if name == "format" {
+                self.clauses(call, expression);
+            }
             return result;
         }
         let at = self.parenthesis(call, expression);
@@ -323,7 +336,25 @@ impl<'p, 's> Inference<'p, 's> {
         };
         if let Some(argument) = argument.filter(|_| !good) {
             let at = self.offset(argument.id);
-            self.mistake(at, format!("invalid {} argument", name.trim_start_matches('@')));
+            self.remarks.push((at, format!("invalid {} argument", name.trim_start_matches('@'))));
+        }
+    }
+
+    /// The clauses of a literal format with literal arguments.
+    fn clauses(&mut self, call: &CallExpr, expression: &IdedExpr) {
+        let Some(Expr::Literal(LiteralValue::String(format))) = call.target.as_deref().map(|target| &target.expr)
+        else {
+            return;
+        };
+        let [IdedExpr { expr: Expr::Call(CallExpr { args, .. }), .. }] = call.args.as_slice() else { return };
+        let [IdedExpr { expr: Expr::List(list), .. }] = args.as_slice() else { return };
+        let types: Vec<Type<'s>> = list.elements.iter().map(|element| self.expression(element)).collect();
+        if let Some(mistake) = formatting::check(format.inner(), &types) {
+            let at = match mistake.argument {
+                Some(index) => self.named_place(&list.elements[index]),
+                None => self.parenthesis(call, expression),
+            };
+            self.remarks.push((at, mistake.what));
         }
     }
 
@@ -369,6 +400,27 @@ impl<'p, 's> Inference<'p, 's> {
             Expr::Ident(name) => self.offset(expression.id) + name.chars().count(),
             _ => self.stop(expression.id).max(self.offset(expression.id)),
         }
+    }
+}
+
+/// What the elements of a literal have in common.
+#[derive(Default)]
+struct Join<'s> {
+    common: Option<Type<'s>>,
+    mixed: bool,
+}
+
+impl<'s> Join<'s> {
+    fn result(self) -> Type<'s> {
+        self.common.filter(|_| !self.mixed).unwrap_or(Type::Dyn)
+    }
+}
+
+/// The type inside an optional, where an element is one.
+fn unwrapped(found: Type<'_>, optional: bool) -> Type<'_> {
+    match found {
+        Type::Optional(inner) if optional => *inner,
+        other => other,
     }
 }
 

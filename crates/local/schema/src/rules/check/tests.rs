@@ -41,6 +41,8 @@ fn good_rules_have_nothing_wrong_with_them() {
         "self.l.sortBy(x, x) == self.l.sort() && [1, 2].sum() == 3",
         "self.s in ['a', 'b'] && 'a' in self.m",
         "self.o == oldSelf.o",
+        "'%s has %d of %s'.format([self.s, self.i, self.l]) != ''",
+        "[?self.?s, 'a'].size() == 1",
     ] {
         assert_eq!(wrong(source), "", "{source}");
     }
@@ -80,6 +82,14 @@ fn mistakes_are_named_with_their_place() {
         ("self.i > 1 && self.s", 19, "expected type 'bool' but found 'string'"),
         ("[1,'a'].size()==2", 4, "expected type 'int' but found 'string'"),
         ("self.s.matches('(')", 16, "invalid matches argument"),
+        (
+            "'%d'.format(['a']) == ''",
+            14,
+            "error during formatting: decimal clause can only be used on integers, was given string",
+        ),
+        ("'%s'.format([]) == ''", 12, "index 0 out of range"),
+        ("'%s'.format([1, 'a']) == ''", 12, "too many arguments supplied to string.format (expected 1, got 2)"),
+        ("'%q'.format([1]) == ''", 12, "could not parse formatting clause: unrecognized formatting clause \"q\""),
         ("duration('x') == duration('1s')", 10, "invalid duration argument"),
     ] {
         let dots = ".".repeat(column - 1);

@@ -31,6 +31,18 @@ pub(crate) fn body_format(content_type: &str) -> Result<BodyFormat, ApiError> {
     }
 }
 
+/// What JSON calls a value.
+pub(crate) fn type_word(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// Reads a body.
 pub(crate) fn decode(body: &[u8], format: BodyFormat) -> Result<Decoded, String> {
     match format {

@@ -44,16 +44,38 @@ pub(crate) const PLAIN: Accepted = Accepted { format: Format::Json, shape: Shape
 pub(crate) const MEDIA_TYPES: [&str; 3] =
     ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
+/// Those that a list of objects names, which can be a stream too.
+const LIST_MEDIA_TYPES: [&str; 5] = [
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+];
+
+/// What is asked for: lists can be streamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    One,
+    Many,
+}
+
 /// Picks the first form that we can write.
-pub(crate) fn accept(header: &str, shapes: &[Shape]) -> Result<Accepted, ApiError> {
+pub(crate) fn accept(header: &str, shapes: &[Shape], asked: Asked) -> Result<Accepted, ApiError> {
     if header.trim().is_empty() {
         return Ok(PLAIN);
     }
-    let offers = header.split(',').filter_map(|offer| read_offer(offer.trim()));
-    offers
-        .into_iter()
-        .find(|a| a.shape == Shape::Object || shapes.contains(&a.shape))
-        .ok_or_else(|| ApiError::not_acceptable(&MEDIA_TYPES))
+    let mut offers = header.split(',').filter_map(|offer| read_offer(offer.trim()));
+    if let Some(found) = offers.find(|a| a.shape == Shape::Object || shapes.contains(&a.shape)) {
+        return Ok(found);
+    }
+    let known = ["application/json", "application/yaml", "*/*", "application/*", "application/vnd.kubernetes.protobuf"];
+    let writable = header.split(',').any(|o| known.contains(&o.split(';').next().unwrap_or_default().trim()));
+    Err(match (writable, asked) {
+        (true, _) => ApiError::no_such_form(&MEDIA_TYPES),
+        (false, Asked::One) => ApiError::not_acceptable(&MEDIA_TYPES),
+        (false, Asked::Many) => ApiError::not_acceptable(&LIST_MEDIA_TYPES),
+    })
 }
 
 fn read_offer(offer: &str) -> Option<Accepted> {
@@ -93,17 +115,17 @@ mod tests {
     #[test]
     fn the_first_form_that_can_be_written_wins() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-        assert_eq!(accept(table, &ALL).unwrap().shape, Shape::Table);
-        assert_eq!(accept(table, &[]).unwrap().shape, Shape::Object);
+        assert_eq!(accept(table, &ALL, Asked::One).unwrap().shape, Shape::Table);
+        assert_eq!(accept(table, &[], Asked::One).unwrap().shape, Shape::Object);
         let go_client = "application/vnd.kubernetes.protobuf,application/json";
-        assert_eq!(accept(go_client, &ALL).unwrap(), PLAIN);
-        assert_eq!(accept("application/yaml", &ALL).unwrap().format, Format::Yaml);
-        assert_eq!(accept("", &ALL).unwrap(), PLAIN);
+        assert_eq!(accept(go_client, &ALL, Asked::One).unwrap(), PLAIN);
+        assert_eq!(accept("application/yaml", &ALL, Asked::One).unwrap().format, Format::Yaml);
+        assert_eq!(accept("", &ALL, Asked::One).unwrap(), PLAIN);
     }
 
     #[test]
     fn a_client_that_takes_nothing_of_ours_is_told_what_there_is() {
-        let error = accept("application/vnd.kubernetes.protobuf", &ALL).unwrap_err();
+        let error = accept("application/vnd.kubernetes.protobuf", &ALL, Asked::One).unwrap_err();
 
         assert_eq!(error.code.as_u16(), 406);
     }

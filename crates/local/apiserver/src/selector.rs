@@ -346,7 +346,8 @@ fn unescape(value: &str) -> Result<String, ApiError> {
             },
             ',' | '=' => {
                 return Err(ApiError::bad_request(format!(
-                    "invalid field selector: unescaped character in value: {c}"
+                    "invalid field selector: unescaped character in value: {}",
+                    u32::from(c)
                 )));
             }
             plain => text.push(plain),

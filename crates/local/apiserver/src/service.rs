@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::answer::{Answer, Content};
 use crate::api::Api;
 use crate::call::{Call, Incoming};
-use crate::negotiate::{self, Format, Shape};
+use crate::negotiate::{self, Asked, Format, Shape};
 use crate::openapi;
 use crate::request::{self, Route};
 use crate::status::ApiError;
@@ -70,7 +70,8 @@ impl ApiService {
             user_agent: text(header::USER_AGENT),
             body,
         };
-        let format = negotiate::accept(&incoming.accept, &[]).map_or(Format::Json, |accepted| accepted.format);
+        let format =
+            negotiate::accept(&incoming.accept, &[], Asked::One).map_or(Format::Json, |accepted| accepted.format);
         match self.dispatch(route, incoming).await {
             Ok(answer) => success(answer, &parts.headers, &self.stopping),
             Err((error, warnings)) => failure(&error, &warnings, format),
@@ -106,7 +107,7 @@ impl ApiService {
         if *route == Route::Health {
             return Ok(Answer::text(StatusCode::OK, "ok"));
         }
-        let accepted = negotiate::accept(&incoming.accept, &[Shape::Discovery])?;
+        let accepted = negotiate::accept(&incoming.accept, &[Shape::Discovery], Asked::One)?;
         let aggregated = accepted.shape == Shape::Discovery;
         let registry = self.api.registry();
         let value = match route {

@@ -145,6 +145,12 @@ impl ApiError {
     /// 406.
     pub fn not_acceptable(accepted: &[&str]) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {}", accepted.join(", "));
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message).with(Details::default())
+    }
+
+    /// 406 for a form of a media type that is written in other forms only.
+    pub fn no_such_form(accepted: &[&str]) -> Self {
+        let message = format!("only the following media types are accepted: {}", accepted.join(", "));
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
@@ -187,6 +193,15 @@ impl ApiError {
         )
     }
 
+    /// 413 for a patch.
+    pub fn too_many_operations(most: usize, given: usize) -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "RequestEntityTooLarge",
+            format!("Request entity too large: The allowed maximum operations in a JSON patch is {most}, got {given}"),
+        )
+    }
+
     /// 415.
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let list = accepted.join(", ");
@@ -203,7 +218,13 @@ impl ApiError {
 
     /// 422 with every wrong field.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
-        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        // The same sentence is said once, though it may have several causes.
+        let mut texts: Vec<String> = Vec::new();
+        for text in errors.iter().map(ToString::to_string) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let list = match texts.as_slice() {
             [] => "<nil>".to_owned(),
             [only] => only.clone(),

@@ -5,7 +5,8 @@ use portolan_schema::{Cursor, FieldError, Path, Root, crd, object_meta};
 use serde_json::{Value, json};
 
 use crate::object;
-use crate::registry::{Resource, Source};
+use crate::registry::{Custom, Resource, Source};
+use crate::status::ApiError;
 
 /// The part of an object that a request writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,10 @@ impl Resource {
     pub(crate) fn read(&self, object: &mut Value) -> Result<Vec<String>, String> {
         match &self.source {
             Source::Builtin(kind) => {
-                types::check_types(kind, object)?;
+                types::check_types(kind, object).map_err(|message| match message.split_once(": ") {
+                    Some((opening, why)) if opening.contains("cannot be handled as") => why.to_owned(),
+                    _ => message,
+                })?;
                 Ok(portolan_schema::prune(object, kind.cursor(), Root::Resource))
             }
             Source::Custom(custom) => {
@@ -77,8 +81,7 @@ impl Resource {
                 shown
             }
             Source::Custom(custom) => {
-                portolan_schema::prune(&mut object, custom.schema.root(), Root::Resource);
-                portolan_schema::default(&mut object, custom.schema.root());
+                as_stored(&mut object, custom);
                 object
             }
         }
@@ -90,7 +93,14 @@ impl Resource {
             Source::Builtin(kind) if kind.kind == "Event" && kind.group == "events.k8s.io" => {
                 portolan_builtin::to_core_v1(object)
             }
-            Source::Builtin(_) | Source::Custom(_) => object,
+            Source::Builtin(_) => object,
+            Source::Custom(custom) => {
+                let mut object = object;
+                if !std::sync::Arc::ptr_eq(&custom.schema, &custom.stored) {
+                    as_stored(&mut object, custom);
+                }
+                object
+            }
         }
     }
 
@@ -169,6 +179,12 @@ impl Resource {
         }
     }
 
+    /// The answer to an object that is wrong. Events of both groups are checked as the core's.
+    pub(crate) fn invalid(&self, name: &str, errors: &[FieldError]) -> ApiError {
+        let group = if self.kind == "Event" && self.custom().is_none() { "" } else { &self.group };
+        ApiError::invalid(group, &self.kind, name, errors)
+    }
+
     /// What is wrong with a new object.
     pub(crate) fn validate_create(&self, object: &Value) -> Vec<FieldError> {
         match &self.source {
@@ -185,6 +201,7 @@ impl Resource {
                 let mut errors =
                     meta::validate_metadata(&object["metadata"], self.namespaced, NameRule::Subdomain, &path);
                 errors.extend(portolan_schema::validate(object, custom.schema.root()));
+                errors.extend(scale_errors(custom, object));
                 let schema = custom.schema.root();
                 errors.extend(rule_errors(schema, &errors, || portolan_schema::check_rules(object, None, schema)));
                 errors
@@ -216,11 +233,18 @@ impl Resource {
                 } else {
                     portolan_schema::validate_update(new, old, schema)
                 });
+                errors.extend(scale_errors(custom, new));
                 errors.extend(rule_errors(schema, &errors, || portolan_schema::check_rules(new, Some(old), schema)));
                 errors
             }
         }
     }
+}
+
+/// What the stored version's schema makes of an object.
+fn as_stored(object: &mut Value, custom: &Custom) {
+    portolan_schema::prune(object, custom.stored.root(), Root::Resource);
+    portolan_schema::default(object, custom.stored.root());
 }
 
 /// `new.field = old.field`, absent where it was absent.
@@ -230,6 +254,18 @@ fn copy_field(new: &mut Value, old: &Value, field: &str) {
         Some(value) => fields.insert(field.to_owned(), value.clone()),
         None => fields.remove(field),
     };
+}
+
+/// Numbers of replicas are not negative, whatever the schema says.
+fn scale_errors(custom: &Custom, object: &Value) -> Vec<FieldError> {
+    let Some(scale) = &custom.scale else { return Vec::new() };
+    let paths = [&scale.spec_replicas, &scale.status_replicas];
+    let negative = paths.into_iter().filter_map(|path| {
+        let value = object::at_path(object, path).filter(|v| v.as_i64().is_some_and(|n| n < 0))?;
+        let root = Path::root();
+        Some(FieldError::invalid(&root.field(path), value, "should be a non-negative integer"))
+    });
+    negative.collect()
 }
 
 /// What the CEL rules say, or that they were not run.

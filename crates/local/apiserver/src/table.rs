@@ -1,11 +1,12 @@
 //! Objects → the rows that `kubectl get` prints.
 
 use jiff::Timestamp;
+use portolan_schema::crd::Column;
 use serde_json::{Value, json};
 
 use crate::jsonpath::JsonPath;
 use crate::object;
-use crate::registry::{Column, Resource, Source};
+use crate::registry::{Resource, Source};
 use crate::request::Query;
 use crate::status::ApiError;
 
@@ -35,7 +36,10 @@ impl Include {
     pub(crate) fn check(query: &Query) -> Result<(), ApiError> {
         match query.get("includeObject") {
             "" | "None" | "Object" | "Metadata" => Ok(()),
-            other => Err(ApiError::bad_request(format!("unrecognized includeObject value: {other:?}"))),
+            other => Err(ApiError::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
+                 'Object', 'None', or empty"
+            ))),
         }
     }
 }
@@ -102,7 +106,7 @@ fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
 
 /// A CRD's column of one object; null where the path finds nothing or another type.
 fn custom_cell(column: &Column, object: &Value, now: Timestamp) -> Value {
-    let Some(path) = JsonPath::parse(&column.path) else {
+    let Some(path) = JsonPath::parse(&column.json_path) else {
         return Value::Null;
     };
     let found = path.find(object);

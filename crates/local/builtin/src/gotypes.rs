@@ -103,6 +103,9 @@ fn shape(go: &'static str, inner: Option<&'static str>) -> Shape {
     }
     match (go, inner) {
         ("v1.ResourceList", Some(_)) => Shape::Map(item("resource.Quantity")),
+        ("v1.ValidationRules", Some(_)) => Shape::List(item("v1.ValidationRule")),
+        ("v1.JSONSchemaDefinitions", Some(_)) => Shape::Map(item("v1.JSONSchemaProps")),
+        ("v1.JSONSchemaDependencies", Some(_)) => Shape::Map(item("v1.JSONSchemaPropsOrStringArray")),
         ("v1.Time", _) => Shape::Time,
         ("v1.MicroTime", _) => Shape::MicroTime,
         ("resource.Quantity", _) => Shape::Quantity,

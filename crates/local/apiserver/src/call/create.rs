@@ -65,7 +65,7 @@ impl Call {
         let name = object::name(&value).to_owned();
         let errors: Vec<FieldError> = resource.validate_create(&value);
         if !errors.is_empty() {
-            return Err(ApiError::invalid(&resource.group, &resource.kind, &name, &errors));
+            return Err(resource.invalid(&name, &errors));
         }
         let key = resource.key(object::namespace(&value), &name);
         if dry_run {

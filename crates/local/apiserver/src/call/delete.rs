@@ -195,7 +195,7 @@ impl Call {
         for stored in &selected.objects {
             let call = self.within(stored.key.namespace());
             match call.delete_object(stored.key.name(), &options).await {
-                Ok(outcome) => shown.push(outcome.into_object()),
+                Ok(_) => shown.push(self.api.object(&self.resource, stored)),
                 Err(error) if error.reason == "NotFound" => {}
                 Err(error) => return Err(error),
             }
@@ -295,11 +295,8 @@ fn check_options_kind(body: &Value) -> Result<(), ApiError> {
     if kind.is_empty() || kind == "DeleteOptions" {
         return Ok(());
     }
-    let api_version = body["apiVersion"].as_str().unwrap_or_default();
-    Err(ApiError::bad_request(format!(
-        "{kind} in version {:?} cannot be handled as a DeleteOptions: converting ({api_version}.{kind}) to (v1.DeleteOptions): unknown conversion",
-        api_version.rsplit('/').next().unwrap_or_default()
-    )))
+    let version = body["apiVersion"].as_str().unwrap_or_default();
+    Err(ApiError::bad_request(super::input::unregistered(kind, version)))
 }
 
 fn read_propagation(policy: &str, errors: &mut Vec<FieldError>) -> Option<Propagation> {

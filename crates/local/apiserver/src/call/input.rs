@@ -21,8 +21,10 @@ impl Call {
 
     fn unreadable(&self, error: &str) -> ApiError {
         let kind = &self.resource.kind;
+        let shown = if self.body.is_empty() { " (<empty>)" } else { "" };
         ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {error}"
+            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: \
+             {error}{shown}"
         ))
     }
 
@@ -42,20 +44,57 @@ impl Call {
                 return Err(ApiError::bad_request(format!("Object 'apiVersion' is missing in '{}'", shown(&value))));
             }
         }
-        if !api_version.is_empty() && api_version != expected {
-            return Err(ApiError::bad_request(format!(
-                "the API version in the data ({api_version}) does not match the expected API version ({expected})"
-            )));
+        if let Some(error) = self.wrong_type(&kind, &api_version, &value) {
+            return Err(error);
         }
-        if !kind.is_empty() && kind != self.resource.kind {
-            return Err(ApiError::bad_request(format!(
-                "{kind} in version {:?} cannot be handled as a {}: converting ({kind}) to ({}): unknown conversion",
-                self.resource.version, self.resource.kind, self.resource.kind
-            )));
-        }
+        let fields = value.as_object_mut().expect("checked above");
         fields.insert("kind".to_owned(), json!(self.resource.kind));
         fields.insert("apiVersion".to_owned(), json!(expected));
         Ok(value)
+    }
+
+    /// What is wrong with a body's `kind` and `apiVersion`.
+    fn wrong_type(&self, kind: &str, api_version: &str, value: &Value) -> Option<ApiError> {
+        let resource = &self.resource;
+        let expected = resource.api_version();
+        let same_version = api_version.is_empty() || api_version == expected;
+        let same_kind = kind.is_empty() || kind == resource.kind;
+        if same_version && same_kind {
+            return None;
+        }
+        let given = if api_version.is_empty() { expected.as_str() } else { api_version };
+        let named = if kind.is_empty() { resource.kind.as_str() } else { kind };
+        if resource.custom().is_none() {
+            let version = given.rsplit('/').next().unwrap_or_default();
+            let opening = format!("{named} in version {version:?} cannot be handled as a {}", resource.kind);
+            let known = self.registry.by_kind(given, named).is_some()
+                || named
+                    .strip_suffix("List")
+                    .is_some_and(|item| item.is_empty() || self.registry.by_kind(given, item).is_some());
+            if !known {
+                return Some(ApiError::bad_request(format!("{opening}: {}", unregistered(named, given))));
+            }
+            if same_version {
+                let internal = if resource.group.is_empty() {
+                    "core"
+                } else {
+                    resource.group.split('.').next().unwrap_or_default()
+                };
+                return Some(ApiError::bad_request(format!(
+                    "{opening}: converting ({version}.{named}) to ({internal}.{}): unknown conversion",
+                    resource.kind
+                )));
+            }
+        }
+        if !same_version {
+            return Some(ApiError::bad_request(format!(
+                "the API version in the data ({api_version}) does not match the expected API version ({expected})"
+            )));
+        }
+        let root = portolan_schema::Path::root();
+        let detail = format!("must be {}", resource.kind);
+        let error = portolan_schema::FieldError::invalid(&root.field("kind"), &json!(kind), detail);
+        Some(ApiError::invalid(&resource.group, kind, object::name(value), &[error]))
     }
 
     /// Drops unknown fields and fills in defaults; answers what to warn of.
@@ -114,6 +153,13 @@ impl Call {
         }
         Ok(())
     }
+}
+
+/// What the real server says of a kind that it does not know.
+pub(super) fn unregistered(kind: &str, api_version: &str) -> String {
+    format!(
+        "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+    )
 }
 
 fn shown(value: &Value) -> String {

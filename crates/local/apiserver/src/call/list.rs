@@ -58,7 +58,7 @@ impl Call {
             return Ok(self.list_text(&selected));
         }
         let objects: Vec<Value> = selected.objects.iter().map(|s| self.api.object(&self.resource, s)).collect();
-        let metadata = list_metadata(&selected, &self.resource);
+        let metadata = list_metadata(&selected, &self.resource, self.accepted.shape);
         Ok(Answer::list(&self.resource, &objects, metadata, self.accepted, &self.query, (self.api.clock)()))
     }
 
@@ -71,7 +71,7 @@ impl Call {
     fn list_text(&self, selected: &Selected) -> Answer {
         let size: usize = selected.objects.iter().map(|o| o.body.tail.len() + 64).sum();
         let mut text = Vec::with_capacity(size + 256);
-        let head = json!({"kind": self.resource.list_kind, "apiVersion": self.resource.api_version(), "metadata": list_metadata(selected, &self.resource)});
+        let head = json!({"kind": self.resource.list_kind, "apiVersion": self.resource.api_version(), "metadata": list_metadata(selected, &self.resource, self.accepted.shape)});
         serde_json::to_writer(&mut text, &head).expect("JSON values are written to memory");
         text.pop();
         text.extend_from_slice(b",\"items\":[");
@@ -110,10 +110,20 @@ impl Call {
                 }
             };
             if !known {
-                return Err(ApiError::bad_request(format!("field label not supported: {}", term.field)));
+                return Err(ApiError::bad_request(self.unknown_field(&term.field)));
             }
         }
         Ok(())
+    }
+
+    fn unknown_field(&self, field: &str) -> String {
+        let plain = ["metadata.name", "metadata.namespace"];
+        match self.resource.builtin_kind() {
+            Some(kind) if portolan_builtin::selectable(kind).iter().all(|f| plain.contains(f)) => {
+                format!("{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+            }
+            _ => format!("field label not supported: {field}"),
+        }
     }
 
     pub(super) fn list_range(&self) -> Result<ListRange, ApiError> {
@@ -131,7 +141,9 @@ impl Call {
             "" => ApiError::bad_request(format!("invalid resource version: {}", error.message)),
             _ => error,
         })?;
-        let at = (matching == "Exact").then_some(asked).flatten();
+        // A limit without a match is an old way to ask for an exact version.
+        let exact = matching == "Exact" || (matching.is_empty() && limit > 0);
+        let at = exact.then_some(asked).flatten();
         Ok(ListRange { selection, limit, after: String::new(), at })
     }
 
@@ -209,9 +221,9 @@ impl Call {
     }
 }
 
-fn list_metadata(selected: &Selected, resource: &Resource) -> Value {
+fn list_metadata(selected: &Selected, resource: &Resource, shape: Shape) -> Value {
     let mut metadata = json!({"resourceVersion": selected.version.to_string()});
-    if resource.custom().is_some() {
+    if resource.custom().is_some() && shape == Shape::Object {
         metadata["continue"] = json!("");
     }
     if let Some(next) = &selected.next {
@@ -282,7 +294,7 @@ fn write_token_at(start: &str, rv: i64) -> String {
 }
 
 fn read_token(text: &str) -> Result<Token, ApiError> {
-    let bad = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
+    let bad = |why: &str| ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
     let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|e| bad(&e.to_string()))?;
     let token: Token = serde_json::from_slice(&bytes).map_err(|e| bad(&e.to_string()))?;
     if token.v != TOKEN_VERSION {

@@ -22,7 +22,7 @@ pub(crate) use update::Outcome;
 
 use crate::answer::Answer;
 use crate::api::Api;
-use crate::negotiate::{self, Accepted, Shape};
+use crate::negotiate::{self, Accepted, Asked, Shape};
 use crate::registry::{Registry, Resource};
 use crate::request::{Query, Target};
 use crate::status::ApiError;
@@ -63,7 +63,9 @@ impl Call {
         if !resource.serves(&target.subresource) || !placed {
             return Err(unknown_resource(&registry, &target));
         }
-        let accepted = negotiate::accept(&incoming.accept, &[Shape::Table, Shape::Partial])?;
+        let listed = target.name.is_empty() && incoming.method == Method::GET;
+        let asked = if listed { Asked::Many } else { Asked::One };
+        let accepted = negotiate::accept(&incoming.accept, &[Shape::Table, Shape::Partial], asked)?;
         let query = Query::parse(&incoming.query);
         if accepted.shape == Shape::Table {
             crate::table::Include::check(&query)?;

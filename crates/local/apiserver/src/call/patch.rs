@@ -16,8 +16,12 @@ use crate::object;
 use crate::status::{ApiError, Cause};
 use crate::strategy::Part;
 
+/// Most operations of one JSON patch.
+const MOST_OPERATIONS: usize = 10_000;
+
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 /// The kinds of patch, by media type.
@@ -29,11 +33,12 @@ enum PatchKind {
 }
 
 impl PatchKind {
-    fn of(content_type: &str) -> Result<Self, ApiError> {
+    fn of(content_type: &str, custom: bool) -> Result<Self, ApiError> {
         match content_type.split(';').next().unwrap_or_default().trim() {
             JSON_PATCH => Ok(Self::Json),
             MERGE_PATCH => Ok(Self::Merge),
             APPLY_PATCH => Ok(Self::Apply),
+            STRATEGIC_PATCH if custom => Err(ApiError::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH, APPLY_PATCH])),
             _ => Err(ApiError::unsupported_patch()),
         }
     }
@@ -47,7 +52,7 @@ enum Edit {
 
 impl Call {
     pub(super) async fn patch(&mut self, part: Part) -> Result<Answer, ApiError> {
-        let kind = PatchKind::of(&self.content_type)?;
+        let kind = PatchKind::of(&self.content_type, self.resource.custom().is_some())?;
         let options = self.write_options("PatchOptions", kind == PatchKind::Apply)?;
         if kind == PatchKind::Apply {
             return self.apply(part, &options).await;
@@ -69,12 +74,23 @@ impl Call {
     fn read_edit(&self, kind: PatchKind) -> Result<Edit, ApiError> {
         let decoded = decode::decode(&self.body, BodyFormat::Json)
             .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}")))?;
-        match kind {
-            PatchKind::Json => serde_json::from_value(decoded.value)
+        let value = decoded.value;
+        let mistyped = |value: &Value, go: &str| {
+            let word = decode::type_word(value);
+            ApiError::bad_request(format!(
+                "error decoding patch: json: cannot unmarshal {word} into Go value of type {go}"
+            ))
+        };
+        match (kind, &value) {
+            (PatchKind::Json, Value::Array(operations)) if operations.len() > MOST_OPERATIONS => {
+                Err(ApiError::too_many_operations(MOST_OPERATIONS, operations.len()))
+            }
+            (PatchKind::Json, Value::Array(_)) => serde_json::from_value(value)
                 .map(Edit::Json)
                 .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}"))),
-            PatchKind::Merge | PatchKind::Apply if decoded.value.is_object() => Ok(Edit::Merge(decoded.value)),
-            PatchKind::Merge | PatchKind::Apply => Err(ApiError::bad_request("Invalid JSON Patch")),
+            (PatchKind::Json, other) => Err(mistyped(other, "[]handlers.jsonPatchOp")),
+            (PatchKind::Merge | PatchKind::Apply, Value::Object(_)) => Ok(Edit::Merge(value)),
+            (PatchKind::Merge | PatchKind::Apply, other) => Err(mistyped(other, "map[string]interface {}")),
         }
     }
 
@@ -85,8 +101,8 @@ impl Call {
             Edit::Json(patch) => patch_json(&mut value, patch)?,
             Edit::Merge(patch) => json_patch::merge(&mut value, patch),
         }
-        let value = self.reread(value)?;
         let patched = value.to_string();
+        let value = self.reread(value).map_err(|e| refused_patch(&patched, &e, &self.cannot_handle("")))?;
         let decoded = Decoded { value, duplicates: Vec::new() };
         let (mut value, complaints) =
             self.read_object(decoded, validation).map_err(|e| refused_patch(&patched, &e, &self.cannot_handle("")))?;
@@ -107,9 +123,10 @@ impl Call {
             .map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
         let config = decoded.value;
         if !config.is_object() {
-            return Err(ApiError::bad_request(
-                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal into Go value of type map[string]interface {}",
-            ));
+            return Err(ApiError::bad_request(format!(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                decode::type_word(&config)
+            )));
         }
         let force = if options.force { Force::Yes } else { Force::No };
         let key = self.resource.key(&self.target.namespace, &self.target.name);

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use http::StatusCode;
 use portolan_schema::Schema;
+use portolan_schema::crd::Scale;
 use serde_json::{Value, json};
 
 use super::Call;
@@ -12,7 +13,6 @@ use super::update::Unversioned;
 use crate::answer::Answer;
 use crate::decode;
 use crate::object;
-use crate::registry::Scale;
 use crate::status::ApiError;
 use crate::strategy::Part;
 
@@ -54,7 +54,9 @@ impl Call {
         let paths = self.scale_paths()?;
         let intend = |live: &Value| {
             let wanted = edit(self.scale_of(live)?)?;
-            check_scale(&wanted)?;
+            if self.resource.custom().is_none() {
+                check_scale(&wanted)?;
+            }
             let mut new = live.clone();
             let version = wanted["metadata"].get("resourceVersion").cloned();
             object::set_meta(&mut new, "resourceVersion", version);
@@ -115,7 +117,7 @@ impl Call {
             }
         }
         let mut status = json!({"replicas": number(&paths.status_replicas).unwrap_or(0)});
-        let selector = paths.selector.as_deref().and_then(|path| object::at_path(live, path)).map(selector_text);
+        let selector = paths.label_selector.as_deref().and_then(|path| object::at_path(live, path)).map(selector_text);
         if let Some(selector) = selector.filter(|s| !s.is_empty()) {
             status["selector"] = json!(selector);
         }

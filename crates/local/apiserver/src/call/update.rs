@@ -190,13 +190,10 @@ impl Changing<'_> {
         if object::meta_text(&new, "uid").is_empty() {
             object::set_meta(&mut new, "uid", live["metadata"].get("uid").cloned());
         }
-        for field in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-            let value = live["metadata"].get(field).cloned();
-            object::set_meta(&mut new, field, value);
-        }
+        keep_system_times(&mut new, live);
         resource.prepare_update(&mut new, live, self.part);
         let errors = resource.validate_update(&new, live, self.part);
-        if errors.is_empty() { Ok(new) } else { Err(ApiError::invalid(&resource.group, &resource.kind, name, &errors)) }
+        if errors.is_empty() { Ok(new) } else { Err(resource.invalid(name, &errors)) }
     }
 
     async fn write(&self, current: &Arc<Stored>, new: Value, removed: bool) -> Result<Outcome, WriteError> {
@@ -213,12 +210,27 @@ impl Changing<'_> {
     }
 }
 
+/// When an object was made never changes; once it goes, neither does when.
+fn keep_system_times(new: &mut Value, live: &Value) {
+    let of_live = |field: &str| live["metadata"].get(field).cloned();
+    object::set_meta(new, "creationTimestamp", of_live("creationTimestamp"));
+    object::set_meta(new, "selfLink", of_live("selfLink"));
+    if let Some(time) = of_live("deletionTimestamp") {
+        object::set_meta(new, "deletionTimestamp", Some(time));
+    }
+    if let Some(grace) = of_live("deletionGracePeriodSeconds")
+        && new["metadata"]["deletionGracePeriodSeconds"].is_null()
+    {
+        object::set_meta(new, "deletionGracePeriodSeconds", Some(grace));
+    }
+}
+
 /// A replacement must say what it replaces.
 fn unversioned(resource: &Resource, name: &str) -> ApiError {
     let root = Path::root();
     let metadata = root.field("metadata");
     let error = FieldError::invalid(&metadata.field("resourceVersion"), &json!(0), "must be specified for an update");
-    ApiError::invalid(&resource.group, &resource.kind, name, &[error])
+    ApiError::invalid(&resource.group, &resource.plural, name, &[error])
 }
 
 fn check_uid(resource: &Resource, new: &Value, live: &Value) -> Result<(), ApiError> {
@@ -226,7 +238,17 @@ fn check_uid(resource: &Resource, new: &Value, live: &Value) -> Result<(), ApiEr
     if given.is_empty() || given == actual {
         return Ok(());
     }
-    let why = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {actual}");
+    let key = match (resource.custom().is_some(), object::namespace(live)) {
+        (true, namespace) => {
+            format!("/registry/{}/{}/{namespace}/{}", resource.group, resource.plural, object::name(live))
+        }
+        (false, namespace) => format!("/registry/{}/{namespace}/{}", resource.plural, object::name(live)),
+    }
+    .replace("//", "/");
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+         UID in precondition: {given}, UID in object meta: {actual}"
+    );
     Err(ApiError::conflict(resource.about(object::name(live)), &why))
 }
 

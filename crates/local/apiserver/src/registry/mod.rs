@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use portolan_builtin::{KINDS, Kind};
 use portolan_schema::Cursor;
+use portolan_schema::crd::Scale;
 
-pub(crate) use custom::{Column, Custom, Scale, resources as custom_resources};
+pub(crate) use custom::{Custom, resources as custom_resources};
 
 use crate::encode::TypeMeta;
 use crate::status::About;
@@ -82,7 +83,7 @@ impl Resource {
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         match &self.source {
             Source::Builtin(kind) => kind.cursor(),
-            Source::Custom(custom) => custom.typed.root(),
+            Source::Custom(custom) => custom.schema.root(),
         }
     }
 
@@ -121,7 +122,11 @@ impl Resource {
 
     pub(crate) fn scale(&self) -> Option<Scale> {
         match &self.source {
-            Source::Builtin(kind) => kind.scale.then(Scale::builtin),
+            Source::Builtin(kind) => kind.scale.then(|| Scale {
+                spec_replicas: ".spec.replicas".to_owned(),
+                status_replicas: ".status.replicas".to_owned(),
+                label_selector: Some(".spec.selector".to_owned()),
+            }),
             Source::Custom(custom) => custom.scale.clone(),
         }
     }

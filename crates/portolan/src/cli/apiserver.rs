@@ -1,0 +1,77 @@
+//! `portolan apiserver`: the embedded API server over TLS, until Ctrl-C or SIGTERM.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use portolan_apiserver::store::JournalError;
+use portolan_apiserver::{ApiServer, Config, StartError};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::print;
+use crate::failure::{Failure, Outcome};
+use crate::server::chain;
+
+/// Arguments of `portolan apiserver`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "The data directory holds one SQLite file, the server's certificates and a kubeconfig; only you can read \
+    them.\nA write is on disk before it is answered. Delete the directory to start afresh."
+)]
+pub(crate) struct Args {
+    /// Address to listen on; port 0 picks a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6440")]
+    listen: SocketAddr,
+
+    /// Directory for data, certificates and kubeconfig; made if it is not there
+    #[arg(long, value_name = "DIR", default_value = ".portolan")]
+    data_dir: PathBuf,
+}
+
+/// Serves until told to stop.
+pub(crate) async fn run(args: Args) -> Outcome {
+    let config = Config { data_dir: Some(args.data_dir.clone()), ..Config::default() };
+    let server = ApiServer::open(config).await.map_err(not_started)?;
+    let serving = server.serve(args.listen).await.map_err(not_started)?;
+    print(&greeting(&serving.url(), &args.data_dir.join("kubeconfig")));
+    stop_signal().await?;
+    tracing::info!("Stopping");
+    serving.shutdown().await;
+    Ok(())
+}
+
+/// The server's own words, with what to do where they do not say it themselves.
+#[expect(clippy::needless_pass_by_value, reason = "used by map_err")]
+fn not_started(error: StartError) -> Failure {
+    let failure = Failure::new(chain(&error));
+    match error {
+        StartError::Journal(JournalError::Io { .. } | JournalError::Sqlite { .. }) | StartError::Credentials(_) => {
+            failure.next("check that you may write to the data directory and that its disk is not full, or choose another with --data-dir")
+        }
+        _ => failure,
+    }
+}
+
+fn greeting(url: &str, kubeconfig: &Path) -> String {
+    let kubeconfig = kubeconfig.display();
+    let flag = if kubeconfig.to_string() == ".portolan/kubeconfig" {
+        String::new()
+    } else {
+        format!(" --kubeconfig {kubeconfig}")
+    };
+    format!(
+        "Kubernetes API at {url}\nkubeconfig: {kubeconfig}\nTry, in another terminal:\n  \
+         portolan get namespaces{flag}\n  portolan apply -f FILE.yaml{flag}\n  \
+         kubectl --kubeconfig {kubeconfig} api-resources\nStop with Ctrl-C; the data stays.\n"
+    )
+}
+
+async fn stop_signal() -> Outcome {
+    let unavailable = |error: std::io::Error| Failure::new(format!("cannot listen for signals: {error}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(unavailable)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(unavailable)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! `portolan bench`: repeatable measurements.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use super::print;
+use crate::bench;
+use crate::failure::Outcome;
+
+/// Arguments of `portolan bench`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    scenario: Scenario,
+}
+
+#[derive(Subcommand, Debug)]
+enum Scenario {
+    /// The embedded API server, and with --peer another server in the same run
+    #[command(
+        after_help = "The embedded server runs as a process of its own with a fresh data directory, durable as always.\n\
+        A ratio over 1 means that the embedded server did better."
+    )]
+    Apiserver(ApiserverArgs),
+}
+
+/// Arguments of `portolan bench apiserver`.
+#[derive(clap::Args, Debug)]
+struct ApiserverArgs {
+    /// Kubeconfig of a server to compare with; the run makes and deletes one namespace there
+    #[arg(long, value_name = "KUBECONFIG")]
+    peer: Option<PathBuf>,
+
+    /// Process of the peer, for its resident memory; repeated for several, which are summed
+    #[arg(long, value_name = "PID", requires = "peer")]
+    peer_pid: Vec<u32>,
+
+    /// Objects to create: config maps with 1 KiB of data each
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    objects: u32,
+
+    /// Clients at once, each with a connection of its own
+    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    clients: u32,
+
+    /// Watchers of the fan-out
+    #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    watchers: u32,
+}
+
+/// Runs the scenario and prints its figures as JSON.
+pub(crate) async fn run(args: Args) -> Outcome {
+    let Scenario::Apiserver(args) = args.scenario;
+    let load = bench::Load {
+        objects: args.objects as usize,
+        clients: args.clients as usize,
+        watchers: args.watchers as usize,
+    };
+    let peer = args.peer.map(|kubeconfig| bench::Peer { kubeconfig, pids: args.peer_pid });
+    let report = bench::run(load, peer).await?;
+    print(&format!("{report:#}\n"));
+    Ok(())
+}

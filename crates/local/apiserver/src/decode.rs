@@ -70,7 +70,7 @@ fn decode_yaml(body: &[u8]) -> Result<Decoded, String> {
     options.duplicate_keys = serde_saphyr::options::DuplicateKeyPolicy::LastWins;
     let value: Value = serde_saphyr::from_slice_with_options(body, options)
         .map_err(|e| format!("error converting YAML to JSON: {e}"))?;
-    Ok(Decoded { value, duplicates: Vec::new() })
+    Ok(Decoded { value: canonical_numbers(value), duplicates: Vec::new() })
 }
 
 /// A number as it is written back: `1.0` is `1`.
@@ -81,6 +81,19 @@ fn canonical_number(value: f64) -> Value {
         return Value::from(value as i64);
     }
     Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// Every number as it is written back.
+fn canonical_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => canonical_number(float),
+            _ => Value::Number(number),
+        },
+        Value::Array(items) => items.into_iter().map(canonical_numbers).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, canonical_numbers(value))).collect(),
+        other => other,
+    }
 }
 
 /// Builds a value and notes the keys that stand twice.

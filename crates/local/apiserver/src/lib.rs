@@ -3,6 +3,7 @@
 //! A request goes HTTP → [`ApiService`] → what it asks for → the resource's strategy (defaults, checks, ownership) →
 //! the [`store`]'s writer → journal, and only then to readers and watchers.
 
+mod addresses;
 mod answer;
 mod api;
 mod call;
@@ -23,6 +24,7 @@ pub mod status;
 pub mod store;
 mod strategy;
 mod table;
+mod warnings;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

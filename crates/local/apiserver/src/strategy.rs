@@ -31,7 +31,7 @@ impl Resource {
                 Ok(portolan_schema::prune(object, kind.cursor(), Root::Resource))
             }
             Source::Custom(custom) => {
-                if let Some(error) = object.get("metadata").and_then(object_meta::type_error) {
+                if let Some(error) = object_meta::decode_error(object, custom.schema.root()) {
                     return Err(error);
                 }
                 Ok(portolan_schema::prune(object, custom.schema.root(), Root::Resource))
@@ -52,9 +52,17 @@ impl Resource {
         }
     }
 
+    /// Fills in defaults after an apply, which keeps the nulls that it was given.
+    pub(crate) fn default_applied(&self, object: &mut Value) {
+        match &self.source {
+            Source::Builtin(_) => self.default(object),
+            Source::Custom(custom) => portolan_schema::fill_defaults(object, custom.schema.root()),
+        }
+    }
+
     /// What to warn of although it is accepted.
     pub(crate) fn warnings(&self, object: &Value) -> Vec<String> {
-        if self.is_definition() { crd::definition_warnings(object) } else { Vec::new() }
+        if self.is_definition() { crd::definition_warnings(object) } else { crate::warnings::of(&self.kind, object) }
     }
 
     /// What admission adds to a new object.
@@ -122,6 +130,8 @@ impl Resource {
                 {
                     fields.remove("status");
                 }
+                // A status may have defaults, which come back when the object is read.
+                portolan_schema::fill_defaults(object, custom.schema.root());
                 object::set_meta(object, "generation", Some(json!(1)));
             }
         }

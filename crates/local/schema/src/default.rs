@@ -12,6 +12,11 @@ pub fn default(value: &mut Value, schema: Cursor<'_>) {
     fill(value, schema);
 }
 
+/// Fills in defaults and leaves nulls where they are, as after an apply.
+pub fn fill_defaults(value: &mut Value, schema: Cursor<'_>) {
+    fill(value, schema);
+}
+
 fn drop_nulls(value: &mut Value, schema: Option<Cursor<'_>>) {
     match value {
         Value::Object(object) => {

@@ -24,7 +24,7 @@ mod testing;
 pub mod url;
 pub mod validate;
 
-pub use default::default;
+pub use default::{default, fill_defaults};
 pub use field::{ErrorKind, FieldError, Path};
 pub use node::{Additional, Cursor, ListType, MapType, Node, NodeId, Schema, SchemaError, Type};
 pub use prune::{Root, prune};

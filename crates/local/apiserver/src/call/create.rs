@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Call;
 use super::options::WriteOptions;
+use crate::addresses;
 use crate::answer::Answer;
 use crate::encode;
 use crate::object;
@@ -63,7 +64,10 @@ impl Call {
         }
         resource.prepare_create(&mut value);
         let name = object::name(&value).to_owned();
-        let errors: Vec<FieldError> = resource.validate_create(&value);
+        let mut errors: Vec<FieldError> = resource.validate_create(&value);
+        if errors.is_empty() && resource.is("", "services") {
+            errors = addresses::allocate(&self.api, resource, &mut value);
+        }
         if !errors.is_empty() {
             return Err(resource.invalid(&name, &errors));
         }

@@ -33,6 +33,14 @@ impl Call {
         let Some(fields) = value.as_object_mut() else {
             return Err(self.unreadable("json: cannot unmarshal into Go value of type struct"));
         };
+        for field in ["apiVersion", "kind"] {
+            if let Some(wrong) = fields.get(field).filter(|v| !v.is_string() && !v.is_null()) {
+                let word = decode::type_word(wrong);
+                return Err(self.unreadable(&format!(
+                    "json: cannot unmarshal {word} into Go struct field .{field} of type string"
+                )));
+            }
+        }
         let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (kind, api_version) = (text("kind"), text("apiVersion"));
         let expected = self.resource.api_version();

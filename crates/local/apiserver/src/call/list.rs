@@ -64,7 +64,8 @@ impl Call {
 
     /// A list of given objects, as delete-collection answers it.
     pub(super) fn list_answer(&self, objects: &[Value], version: u64) -> Answer {
-        let metadata = json!({"resourceVersion": version.to_string()});
+        let selected = Selected { objects: Vec::new(), version, next: None, remaining: None };
+        let metadata = list_metadata(&selected, &self.resource, self.accepted.shape);
         Answer::list(&self.resource, objects, metadata, self.accepted, &self.query, (self.api.clock)())
     }
 

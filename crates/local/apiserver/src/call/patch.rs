@@ -66,9 +66,10 @@ impl Call {
             self.resource.admit_update(&mut new, live);
             Ok(new)
         };
-        let outcome = self.change(part, options.dry_run, Unversioned::Allowed, intend).await?;
+        let object = self.change(part, options.dry_run, Unversioned::Allowed, intend).await?.into_object();
         self.warnings.extend(warnings.into_inner().unwrap_or_default());
-        Ok(self.show(StatusCode::OK, &outcome.into_object()))
+        self.warnings.extend(self.resource.warnings(&object));
+        Ok(self.show(StatusCode::OK, &object))
     }
 
     fn read_edit(&self, kind: PatchKind) -> Result<Edit, ApiError> {
@@ -85,9 +86,9 @@ impl Call {
             (PatchKind::Json, Value::Array(operations)) if operations.len() > MOST_OPERATIONS => {
                 Err(ApiError::too_many_operations(MOST_OPERATIONS, operations.len()))
             }
-            (PatchKind::Json, Value::Array(_)) => serde_json::from_value(value)
-                .map(Edit::Json)
-                .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}"))),
+            (PatchKind::Json, Value::Array(_)) => {
+                serde_json::from_value(value).map(Edit::Json).map_err(|_| unapplicable())
+            }
             (PatchKind::Json, other) => Err(mistyped(other, "[]handlers.jsonPatchOp")),
             (PatchKind::Merge | PatchKind::Apply, Value::Object(_)) => Ok(Edit::Merge(value)),
             (PatchKind::Merge | PatchKind::Apply, other) => Err(mistyped(other, "map[string]interface {}")),
@@ -135,11 +136,13 @@ impl Call {
         }
         let intend = |live: &Value| self.applied(live, &config, force, options);
         let outcome: Outcome = self.change(part, options.dry_run, Unversioned::Allowed, intend).await?;
-        Ok(self.show(StatusCode::OK, &outcome.into_object()))
+        let object = outcome.into_object();
+        self.warnings.extend(self.resource.warnings(&object));
+        Ok(self.show(StatusCode::OK, &object))
     }
 
     async fn create_by_apply(
-        &self,
+        &mut self,
         part: Part,
         config: &Value,
         force: Force,
@@ -162,6 +165,7 @@ impl Call {
         let mut value = self.applied(&empty, config, force, options)?;
         self.resource.admit_create(&mut value);
         let created = self.insert(value, options.dry_run).await?;
+        self.warnings.extend(self.resource.warnings(&created));
         Ok(self.show(StatusCode::CREATED, &created))
     }
 
@@ -178,8 +182,9 @@ impl Call {
             reset,
         };
         let merged = portolan_ssa::apply(live, config, &context, force).map_err(|e| apply_error(&e))?;
-        let decoded = Decoded { value: merged, duplicates: Vec::new() };
-        let (mut value, _) = self.read_object(decoded, FieldValidation::Ignore)?;
+        let mut value = merged;
+        self.resource.read(&mut value).map_err(|error| self.cannot_handle(&error))?;
+        self.resource.default_applied(&mut value);
         self.place(&mut value, true)?;
         Ok(value)
     }
@@ -211,7 +216,11 @@ fn unapplicable() -> ApiError {
 
 /// What makes a patched object unreadable is said of the patch.
 fn refused_patch(patched: &str, error: &ApiError, opening: &ApiError) -> ApiError {
-    let detail = error.message.strip_prefix(&opening.message).unwrap_or(&error.message);
+    let detail = match error.message.split_once(" cannot be handled as a ").and_then(|(_, rest)| rest.split_once(": "))
+    {
+        Some((_, why)) => why,
+        None => error.message.strip_prefix(&opening.message).unwrap_or(&error.message),
+    };
     let root = Path::root();
     let error = FieldError::invalid(&root.field("patch"), &json!(patched), detail);
     ApiError::invalid("", "", "", &[error])

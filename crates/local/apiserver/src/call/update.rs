@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::Call;
 use super::options::WriteOptions;
+use crate::addresses;
 use crate::answer::Answer;
 use crate::encode;
 use crate::object;
@@ -192,7 +193,10 @@ impl Changing<'_> {
         }
         keep_system_times(&mut new, live);
         resource.prepare_update(&mut new, live, self.part);
-        let errors = resource.validate_update(&new, live, self.part);
+        let mut errors = resource.validate_update(&new, live, self.part);
+        if errors.is_empty() && self.part == Part::Main && resource.is("", "services") {
+            errors = addresses::allocate(&self.call.api, resource, &mut new);
+        }
         if errors.is_empty() { Ok(new) } else { Err(resource.invalid(name, &errors)) }
     }
 

@@ -106,7 +106,7 @@ impl Call {
         let (matching, initial) = (self.query.get("resourceVersionMatch"), self.query.find("sendInitialEvents"));
         let path = root.field("resourceVersionMatch");
         let mut errors = Vec::new();
-        if initial.is_some() && matching.is_empty() {
+        if initial.is_some() && matching != "NotOlderThan" {
             let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
             errors.push(FieldError::forbidden(&path, detail));
         }

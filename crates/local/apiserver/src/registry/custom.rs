@@ -59,6 +59,18 @@ fn with_accepted_names(definition: &Value) -> Value {
     definition
 }
 
+/// What kinds without columns of their own show.
+fn age_column() -> Column {
+    Column {
+        name: "Age".to_owned(),
+        type_: "date".to_owned(),
+        format: String::new(),
+        description: "When the object was made.".to_owned(),
+        priority: 0,
+        json_path: ".metadata.creationTimestamp".to_owned(),
+    }
+}
+
 fn resource(definition: &Value, parsed: &Definition, version: &Version) -> Resource {
     let names = &parsed.names;
     let stored = parsed.versions.iter().find(|v| v.storage).unwrap_or(version);
@@ -71,7 +83,7 @@ fn resource(definition: &Value, parsed: &Definition, version: &Version) -> Resou
         stored: stored.schema.clone(),
         status: version.subresources.status,
         scale: version.subresources.scale.clone(),
-        columns: version.columns.clone(),
+        columns: if version.columns.is_empty() { vec![age_column()] } else { version.columns.clone() },
         selectable: version.selectable_fields.clone(),
         warning,
         // Later generations mean that a text may have been written under another schema.

@@ -39,22 +39,14 @@ impl Answer {
         Self {
             status: response.status().as_u16(),
             content_type: header("content-type").unwrap_or_default().to_owned(),
-            warnings: warnings
-                .filter_map(|value| value.to_str().ok())
-                .map(str::to_owned)
-                .collect(),
+            warnings: warnings.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect(),
             body: Body::Text(String::new()),
         }
     }
 
     /// No answer at all: status 0 and why.
     pub(crate) fn failed(reason: &str) -> Self {
-        Self {
-            status: 0,
-            content_type: String::new(),
-            warnings: Vec::new(),
-            body: Body::Text(reason.to_owned()),
-        }
+        Self { status: 0, content_type: String::new(), warnings: Vec::new(), body: Body::Text(reason.to_owned()) }
     }
 
     /// The JSON body, `null` where there is none.

@@ -25,23 +25,12 @@ pub(crate) struct Request {
 
 impl Request {
     pub(crate) fn get(path: &str) -> Self {
-        Self {
-            method: "GET",
-            path: path.to_owned(),
-            content_type: None,
-            headers: Vec::new(),
-            body: Vec::new(),
-        }
+        Self { method: "GET", path: path.to_owned(), content_type: None, headers: Vec::new(), body: Vec::new() }
     }
 
     pub(crate) fn json(method: &'static str, path: &str, body: &Value) -> Self {
         let content_type = Some("application/json".to_owned());
-        Self {
-            content_type,
-            method,
-            body: body.to_string().into_bytes(),
-            ..Self::get(path)
-        }
+        Self { content_type, method, body: body.to_string().into_bytes(), ..Self::get(path) }
     }
 }
 
@@ -61,21 +50,12 @@ impl Client {
         for certificate in reqwest::Certificate::from_pem_bundle(server.ca.as_bytes())? {
             builder = builder.add_root_certificate(certificate);
         }
-        Ok(Self {
-            http: builder.build()?,
-            url: server.url.clone(),
-            token: server.token.clone(),
-        })
+        Ok(Self { http: builder.build()?, url: server.url.clone(), token: server.token.clone() })
     }
 
     /// The text at a path, or what went wrong: for readiness.
     pub(crate) async fn text(&self, path: &str) -> String {
-        let answer = self
-            .http
-            .get(format!("{}{path}", self.url))
-            .bearer_auth(&self.token)
-            .send()
-            .await;
+        let answer = self.http.get(format!("{}{path}", self.url)).bearer_auth(&self.token).send().await;
         match answer {
             Ok(answer) => answer.text().await.unwrap_or_default(),
             Err(error) => error.to_string(),
@@ -143,10 +123,7 @@ impl Client {
             if value.is_empty() {
                 headers.remove(name);
             } else {
-                headers.insert(
-                    name,
-                    HeaderValue::from_str(value).expect("cases give proper header values"),
-                );
+                headers.insert(name, HeaderValue::from_str(value).expect("cases give proper header values"));
             }
         }
         headers
@@ -176,9 +153,5 @@ async fn read_events(
 
 /// The kind of a transport failure, without addresses.
 fn broken(error: &reqwest::Error) -> String {
-    if error.is_connect() {
-        "connection refused".to_owned()
-    } else {
-        "connection broken".to_owned()
-    }
+    if error.is_connect() { "connection refused".to_owned() } else { "connection broken".to_owned() }
 }

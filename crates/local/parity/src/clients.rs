@@ -34,11 +34,7 @@ pub(crate) struct Ran<'a> {
 impl Clients {
     pub(crate) fn new(peers: &Peers) -> Self {
         let client = |server: &Server| Client::new(server).expect("the server's CA is PEM");
-        Self {
-            real: peers.real().map(client),
-            embedded: client(peers.embedded()),
-            used: Mutex::default(),
-        }
+        Self { real: peers.real().map(client), embedded: client(peers.embedded()), used: Mutex::default() }
     }
 
     pub(crate) fn both(&self) -> bool {
@@ -52,10 +48,7 @@ impl Clients {
                 None => None,
             }
         };
-        self.used
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(case.id.clone());
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).push(case.id.clone());
         let (real, embedded) = futures::join!(real, run::run(&self.embedded, case));
         Ran { case, real, embedded }
     }
@@ -65,16 +58,8 @@ impl Clients {
         let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
         for client in self.real.iter().chain([&self.embedded]) {
             for id in &used {
-                for path in [
-                    format!("/api/v1/namespaces/{id}"),
-                    format!("{DEFINITIONS}/widgets.{id}.example.com"),
-                ] {
-                    client
-                        .send(&Request {
-                            method: "DELETE",
-                            ..Request::get(&path)
-                        })
-                        .await;
+                for path in [format!("/api/v1/namespaces/{id}"), format!("{DEFINITIONS}/widgets.{id}.example.com")] {
+                    client.send(&Request { method: "DELETE", ..Request::get(&path) }).await;
                 }
             }
         }

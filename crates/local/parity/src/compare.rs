@@ -48,12 +48,7 @@ fn walk(at: &str, real: Option<&Value>, embedded: Option<&Value>, places: &mut V
         }
         (Some(Value::Array(real)), Some(Value::Array(embedded))) => {
             for index in 0..real.len().max(embedded.len()) {
-                walk(
-                    &join(at, &index.to_string()),
-                    real.get(index),
-                    embedded.get(index),
-                    places,
-                );
+                walk(&join(at, &index.to_string()), real.get(index), embedded.get(index), places);
             }
         }
         (real, embedded) if real == embedded => {}
@@ -62,11 +57,7 @@ fn walk(at: &str, real: Option<&Value>, embedded: Option<&Value>, places: &mut V
 }
 
 fn join(at: &str, key: &str) -> String {
-    if at.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{at}.{key}")
-    }
+    if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") }
 }
 
 fn show(value: Option<&Value>) -> String {

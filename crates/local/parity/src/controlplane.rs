@@ -1,9 +1,8 @@
 //! The real control plane: etcd, kube-apiserver and kube-controller-manager on loopback.
 //!
 //! Only the garbage collector and the namespace controller run: what the others write (default service
-//! accounts, pods of a Deployment) is no answer of the API server. For the same reason the admission of
-//! service accounts is off: it refuses every pod until their controller has run. Requests without a token
-//! are refused by authentication, as the embedded server does it, not by RBAC as an anonymous user.
+//! accounts, pods of a Deployment) is no answer of the API server. Requests without a token are refused by
+//! authentication, as the embedded server does it, not by RBAC as an anonymous user.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -69,27 +68,14 @@ impl ControlPlane {
         write_keys(folder.path(), &token)?;
         let ports = free_ports()?;
         let url = format!("https://127.0.0.1:{}", ports.api);
-        let server = Server {
-            url,
-            ca: String::new(),
-            token,
-        };
+        let server = Server { url, ca: String::new(), token };
         let kubeconfig = folder.path().join("kubeconfig");
-        let mut plane = Self {
-            server,
-            kubeconfig,
-            children: Vec::new(),
-            folder,
-        };
+        let mut plane = Self { server, kubeconfig, children: Vec::new(), folder };
         plane.spawn(&binaries, "etcd", &etcd_flags(plane.folder(), &ports, durability))?;
         plane.spawn(&binaries, "kube-apiserver", &apiserver_flags(plane.folder(), &ports))?;
         plane.wait_until_ready().await?;
         std::fs::write(&plane.kubeconfig, plane.server.kubeconfig()).map_err(at("writing the kubeconfig"))?;
-        plane.spawn(
-            &binaries,
-            "kube-controller-manager",
-            &manager_flags(plane.folder(), &ports),
-        )?;
+        plane.spawn(&binaries, "kube-controller-manager", &manager_flags(plane.folder(), &ports))?;
         Ok(plane)
     }
 
@@ -165,20 +151,12 @@ impl Drop for ControlPlane {
 /// The folder with the control plane's binaries, built if need be.
 pub fn binaries() -> Result<PathBuf, NotAvailable> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tools/controlplane/build.sh");
-    let output = Command::new(&script)
-        .stderr(Stdio::piped())
-        .output()
-        .map_err(at("running build.sh"))?;
+    let output = Command::new(&script).stderr(Stdio::piped()).output().map_err(at("running build.sh"))?;
     if output.status.success() {
         return Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let reason = said
-        .trim()
-        .lines()
-        .last()
-        .unwrap_or("tools/controlplane/build.sh failed")
-        .to_owned();
+    let reason = said.trim().lines().last().unwrap_or("tools/controlplane/build.sh failed").to_owned();
     Err(NotAvailable::Binaries(reason))
 }
 
@@ -195,22 +173,10 @@ struct Ports {
 
 /// Ports that were free a moment ago; all are held until the last is known, so that they differ.
 fn free_ports() -> Result<Ports, NotAvailable> {
-    let listeners: Vec<TcpListener> = (0..4)
-        .map(|_| TcpListener::bind("127.0.0.1:0"))
-        .collect::<Result<_, _>>()
-        .map_err(at("finding a port"))?;
-    let port = |index: usize| {
-        listeners[index]
-            .local_addr()
-            .map(|address| address.port())
-            .map_err(at("finding a port"))
-    };
-    Ok(Ports {
-        etcd: port(0)?,
-        peer: port(1)?,
-        api: port(2)?,
-        manager: port(3)?,
-    })
+    let listeners: Vec<TcpListener> =
+        (0..4).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>().map_err(at("finding a port"))?;
+    let port = |index: usize| listeners[index].local_addr().map(|address| address.port()).map_err(at("finding a port"));
+    Ok(Ports { etcd: port(0)?, peer: port(1)?, api: port(2)?, manager: port(3)? })
 }
 
 fn write_keys(folder: &Path, token: &str) -> Result<(), NotAvailable> {
@@ -253,7 +219,6 @@ fn apiserver_flags(folder: &Path, ports: &Ports) -> Vec<String> {
         "--authorization-mode=RBAC".to_owned(),
         "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
         "--anonymous-auth=false".to_owned(),
-        "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--v=0".to_owned(),
     ]
 }
@@ -261,10 +226,7 @@ fn apiserver_flags(folder: &Path, ports: &Ports) -> Vec<String> {
 fn manager_flags(folder: &Path, ports: &Ports) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", folder.join("kubeconfig").display()),
-        format!(
-            "--service-account-private-key-file={}",
-            folder.join("accounts.key").display()
-        ),
+        format!("--service-account-private-key-file={}", folder.join("accounts.key").display()),
         "--leader-elect=false".to_owned(),
         format!("--secure-port={}", ports.manager),
         "--bind-address=127.0.0.1".to_owned(),

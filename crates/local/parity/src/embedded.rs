@@ -20,23 +20,12 @@ pub struct Embedded {
 impl Embedded {
     /// Starts it on a free port of the loopback, with nothing on disk.
     pub async fn start() -> Result<Self, EmbeddedError> {
-        let config = Config {
-            data_dir: None,
-            ..Config::default()
-        };
-        let api = ApiServer::open(config)
-            .await
-            .map_err(|error| EmbeddedError(error.to_string()))?;
+        let config = Config { data_dir: None, ..Config::default() };
+        let api = ApiServer::open(config).await.map_err(|error| EmbeddedError(error.to_string()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let running = api
-            .serve(address)
-            .await
-            .map_err(|error| EmbeddedError(error.to_string()))?;
+        let running = api.serve(address).await.map_err(|error| EmbeddedError(error.to_string()))?;
         let (url, ca, token) = (running.url(), running.ca_pem().to_owned(), running.token().to_owned());
-        Ok(Self {
-            server: Server { url, ca, token },
-            _running: running,
-        })
+        Ok(Self { server: Server { url, ca, token }, _running: running })
     }
 
     /// Where it is reached.

@@ -65,16 +65,10 @@ pub(crate) struct History {
 impl History {
     /// The history of a seed, always the same.
     pub(crate) fn of(seed: u64) -> Self {
-        let mut writer = Writer {
-            random: StdRng::seed_from_u64(seed),
-            saved: vec!["first".to_owned()],
-        };
+        let mut writer = Writer { random: StdRng::seed_from_u64(seed), saved: vec!["first".to_owned()] };
         let start = "CREATE $cm/first\n  < first .metadata.resourceVersion\n  {}".to_owned();
         let operations = (1..LENGTH).map(|number| writer.operation(number));
-        Self {
-            seed,
-            operations: std::iter::once(start).chain(operations).collect(),
-        }
+        Self { seed, operations: std::iter::once(start).chain(operations).collect() }
     }
 
     /// The history without one operation.
@@ -120,13 +114,8 @@ struct Writer {
 
 impl Writer {
     fn operation(&mut self, number: usize) -> String {
-        let target = self.pick(&[
-            Target::ConfigMap,
-            Target::ConfigMap,
-            Target::Deployment,
-            Target::Custom,
-            Target::Custom,
-        ]);
+        let target =
+            self.pick(&[Target::ConfigMap, Target::ConfigMap, Target::Deployment, Target::Custom, Target::Custom]);
         match self.random.random_range(0..100) {
             0..14 => self.create(target, number),
             14..22 => self.replace(target),
@@ -188,21 +177,14 @@ impl Writer {
         let (name, body, manager) = (self.name(), self.object(target, whole), self.manager());
         let force = if self.chance(40) { "&force=true" } else { "" };
         let dry = if self.chance(5) { "&dryRun=All" } else { "" };
-        format!(
-            "APPLY {}/{name}?fieldManager={manager}{force}{dry}\n  {body}",
-            target.short()
-        )
+        format!("APPLY {}/{name}?fieldManager={manager}{force}{dry}\n  {body}", target.short())
     }
 
     fn json(&mut self, target: Target) -> String {
         let (name, manager) = (self.name(), self.manager());
         let count = self.random.random_range(1..4);
         let operations: Vec<String> = (0..count).map(|_| self.json_operation(target)).collect();
-        format!(
-            "JSON {}/{name}?fieldManager={manager}\n  [{}]",
-            target.short(),
-            operations.join(", ")
-        )
+        format!("JSON {}/{name}?fieldManager={manager}\n  [{}]", target.short(), operations.join(", "))
     }
 
     fn json_operation(&mut self, target: Target) -> String {
@@ -260,17 +242,8 @@ impl Writer {
 
     fn finalizers(&mut self, target: Target) -> String {
         let (name, manager) = (self.name(), self.manager());
-        let list = self.pick(&[
-            "[example.com/f]",
-            "[example.com/f, example.com/g]",
-            "null",
-            "null",
-            "[]",
-        ]);
-        format!(
-            "MERGE {}/{name}?fieldManager={manager}\n  metadata: {{finalizers: {list}}}",
-            target.short()
-        )
+        let list = self.pick(&["[example.com/f]", "[example.com/f, example.com/g]", "null", "null", "[]"]);
+        format!("MERGE {}/{name}?fieldManager={manager}\n  metadata: {{finalizers: {list}}}", target.short())
     }
 
     fn delete(&mut self, target: Target) -> String {
@@ -297,10 +270,7 @@ impl Writer {
             2 => "?labelSelector=!l0".to_owned(),
             3 => "?fieldSelector=metadata.name%3Da".to_owned(),
             4 => "/a".to_owned(),
-            5 => format!(
-                "?resourceVersion={}&resourceVersionMatch=NotOlderThan",
-                self.version().trim_matches('"')
-            ),
+            5 => format!("?resourceVersion={}&resourceVersionMatch=NotOlderThan", self.version().trim_matches('"')),
             _ => String::new(),
         };
         format!("GET {short}{query}")
@@ -309,10 +279,7 @@ impl Writer {
     /// All events since a saved version, up to an object that is made for this.
     fn watch(&mut self, target: Target, number: usize) -> String {
         let version = self.version().trim_matches('"').to_owned();
-        let (short, selector) = (
-            target.short(),
-            if self.chance(40) { "&labelSelector=l0%3Dv0" } else { "" },
-        );
+        let (short, selector) = (target.short(), if self.chance(40) { "&labelSelector=l0%3Dv0" } else { "" });
         let body = match target {
             Target::Deployment => format!("{{metadata: {{labels: {{l0: v0}}}}, {DEPLOYMENT}}}"),
             Target::ConfigMap | Target::Custom => "{metadata: {labels: {l0: v0}}}".to_owned(),
@@ -355,11 +322,7 @@ impl Writer {
         if self.chance(8) {
             fields.push(format!("resourceVersion: {}", self.version()));
         }
-        if fields.is_empty() {
-            Vec::new()
-        } else {
-            vec![format!("metadata: {{{}}}", fields.join(", "))]
-        }
+        if fields.is_empty() { Vec::new() } else { vec![format!("metadata: {{{}}}", fields.join(", "))] }
     }
 
     fn strings(&mut self, prefix: &str, whole: bool) -> String {
@@ -389,10 +352,7 @@ impl Writer {
             fields.push("paused: true, selector: {matchLabels: {app: a}}".to_owned());
         }
         if whole || self.chance(50) {
-            let (containers, labels) = (
-                self.containers(),
-                if whole { "metadata: {labels: {app: a}}, " } else { "" },
-            );
+            let (containers, labels) = (self.containers(), if whole { "metadata: {labels: {app: a}}, " } else { "" });
             fields.push(format!("template: {{{labels}spec: {{containers: [{containers}]}}}}"));
         }
         format!("spec: {{{}}}", fields.join(", "))
@@ -429,11 +389,7 @@ impl Writer {
         add(self, 30, "size", number.clone());
         let port = if self.chance(50) { number } else { text.clone() };
         add(self, 20, "port", port);
-        let note = if self.chance(40) {
-            "null".to_owned()
-        } else {
-            text.clone()
-        };
+        let note = if self.chance(40) { "null".to_owned() } else { text.clone() };
         add(self, 20, "note", note);
         add(self, 15, "fixed", text.clone());
         let tags = self.several(&["t0", "t1", "t2"]);

@@ -11,23 +11,11 @@ pub(crate) struct Kind {
 }
 
 const fn namespaced(short: &'static str, api_version: &'static str, name: &'static str, plural: &'static str) -> Kind {
-    Kind {
-        short,
-        api_version,
-        name,
-        plural,
-        namespaced: true,
-    }
+    Kind { short, api_version, name, plural, namespaced: true }
 }
 
 const fn cluster(short: &'static str, api_version: &'static str, name: &'static str, plural: &'static str) -> Kind {
-    Kind {
-        short,
-        api_version,
-        name,
-        plural,
-        namespaced: false,
-    }
+    Kind { short, api_version, name, plural, namespaced: false }
 }
 
 /// Every collection that a case can name.
@@ -52,38 +40,18 @@ pub(crate) const KINDS: &[Kind] = &[
     namespaced("ing", "networking.k8s.io/v1", "Ingress", "ingresses"),
     namespaced("netpol", "networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     namespaced("role", "rbac.authorization.k8s.io/v1", "Role", "roles"),
-    namespaced(
-        "rolebinding",
-        "rbac.authorization.k8s.io/v1",
-        "RoleBinding",
-        "rolebindings",
-    ),
+    namespaced("rolebinding", "rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
     namespaced("pdb", "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     namespaced("newevent", "events.k8s.io/v1", "Event", "events"),
     cluster("namespace", "v1", "Namespace", "namespaces"),
     cluster("node", "v1", "Node", "nodes"),
     cluster("pv", "v1", "PersistentVolume", "persistentvolumes"),
     cluster("ingclass", "networking.k8s.io/v1", "IngressClass", "ingressclasses"),
-    cluster(
-        "clusterrole",
-        "rbac.authorization.k8s.io/v1",
-        "ClusterRole",
-        "clusterroles",
-    ),
-    cluster(
-        "binding",
-        "rbac.authorization.k8s.io/v1",
-        "ClusterRoleBinding",
-        "clusterrolebindings",
-    ),
+    cluster("clusterrole", "rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles"),
+    cluster("binding", "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings"),
     cluster("sc", "storage.k8s.io/v1", "StorageClass", "storageclasses"),
     cluster("pc", "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses"),
-    cluster(
-        "crd",
-        "apiextensions.k8s.io/v1",
-        "CustomResourceDefinition",
-        "customresourcedefinitions",
-    ),
+    cluster("crd", "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"),
 ];
 
 /// Group, version and kind of the custom resource that each case may define; `id` keeps the cases apart.
@@ -93,11 +61,7 @@ impl Kind {
     /// The path of the collection.
     pub(crate) fn collection(&self, namespace: &str) -> String {
         let root = if self.api_version.contains('/') { "apis" } else { "api" };
-        let folder = if self.namespaced {
-            format!("namespaces/{namespace}/")
-        } else {
-            String::new()
-        };
+        let folder = if self.namespaced { format!("namespaces/{namespace}/") } else { String::new() };
         format!("/{root}/{}/{folder}{}", self.api_version, self.plural)
     }
 }

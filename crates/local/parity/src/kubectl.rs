@@ -10,8 +10,8 @@ use futures::StreamExt as _;
 use regex::Regex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 
 use crate::compare::compare;
 use crate::controlplane::binaries;
@@ -39,10 +39,7 @@ pub async fn run(peers: &Peers, options: &Options) -> bool {
         }
     };
     let run = run_name();
-    let selected = SCRIPTS
-        .iter()
-        .enumerate()
-        .filter(|(_, script)| options.selects(&title(script)));
+    let selected = SCRIPTS.iter().enumerate().filter(|(_, script)| options.selects(&title(script)));
     let on_both = selected.map(|(index, script)| {
         let (binary, namespace) = (binary.clone(), format!("kubectl-{index}-{run}"));
         async move {
@@ -73,10 +70,7 @@ async fn on(binary: &Path, server: &Server, namespace: &str, script: &Script) ->
         Ok(mut kubectl) => kubectl.run(script).await,
         Err(error) => vec![error.to_string()],
     };
-    printed
-        .iter()
-        .map(|text| json!({"printed": text.lines().collect::<Vec<_>>()}))
-        .collect()
+    printed.iter().map(|text| json!({"printed": text.lines().collect::<Vec<_>>()})).collect()
 }
 
 /// kubectl set up for one server and one case.
@@ -84,27 +78,19 @@ struct Kubectl {
     binary: PathBuf,
     folder: TempDir,
     namespace: String,
-    running: Option<Child>,
+    running: Option<Running>,
 }
 
 impl Kubectl {
     fn new(binary: &Path, server: &Server, namespace: &str) -> std::io::Result<Self> {
         let folder = TempDir::new()?;
         std::fs::write(folder.path().join("kubeconfig"), server.kubeconfig())?;
-        Ok(Self {
-            binary: binary.to_owned(),
-            folder,
-            namespace: namespace.to_owned(),
-            running: None,
-        })
+        Ok(Self { binary: binary.to_owned(), folder, namespace: namespace.to_owned(), running: None })
     }
 
     /// What every command of the case printed, masked.
     async fn run(&mut self, script: &Script) -> Vec<String> {
-        let namespace = format!(
-            "{{apiVersion: v1, kind: Namespace, metadata: {{name: {}}}}}",
-            self.namespace
-        );
+        let namespace = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {}}}}}", self.namespace);
         self.output(&["create", "-f", "-"].map(str::to_owned), &namespace).await;
         let mut printed = Vec::new();
         for command in &script.commands {
@@ -118,15 +104,7 @@ impl Kubectl {
         match &command.mode {
             Mode::Run => self.output(&arguments, &self.expand(&command.stdin)).await,
             Mode::Only(pattern) => only(pattern, &self.output(&arguments, &self.expand(&command.stdin)).await),
-            Mode::Begin => {
-                self.running = self
-                    .command(&arguments)
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::null())
-                    .spawn()
-                    .ok();
-                String::new()
-            }
+            Mode::Begin(lines) => self.begin(&arguments, *lines).await,
             Mode::End(lines) => self.end(*lines).await,
         }
     }
@@ -160,49 +138,56 @@ impl Kubectl {
     }
 
     async fn finish(&self, arguments: &[String], stdin: &str) -> std::io::Result<String> {
-        let mut child = self
-            .command(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
+        let mut child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let Some(mut input) = child.stdin.take() {
             input.write_all(stdin.as_bytes()).await?;
         }
         let output = child.wait_with_output().await?;
-        let (stdout, stderr) = (
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-        );
+        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let code = output.status.code().unwrap_or(-1);
         Ok(mask_output(&format!("{stdout}{stderr}exit {code}")))
     }
 
+    async fn begin(&mut self, arguments: &[String], lines: usize) -> String {
+        let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let Some((child, stdout)) = child.ok().and_then(|mut child| child.stdout.take().map(|stdout| (child, stdout)))
+        else {
+            return "kubectl could not be run".to_owned();
+        };
+        let mut running = Running { _child: child, lines: BufReader::new(stdout).lines(), printed: Vec::new() };
+        running.read(lines).await;
+        self.running = Some(running);
+        String::new()
+    }
+
+    /// What was printed since it began; dropping it ends it.
     async fn end(&mut self, lines: usize) -> String {
-        let Some(mut child) = self.running.take() else {
-            return "nothing is running".to_owned();
-        };
-        let Some(stdout) = child.stdout.take() else {
-            return "no output".to_owned();
-        };
-        let mut reader = BufReader::new(stdout).lines();
-        let mut printed = Vec::new();
-        while printed.len() < lines {
-            match tokio::time::timeout(COMMAND_WITHIN, reader.next_line()).await {
-                Ok(Ok(Some(line))) => printed.push(line),
-                Ok(Ok(None) | Err(_)) => break,
-                Err(_) => return format!("only {} lines came", printed.len()),
+        let Some(mut running) = self.running.take() else { return "nothing is running".to_owned() };
+        running.read(lines).await;
+        mask_output(&running.printed.join("\n"))
+    }
+}
+
+/// A kubectl that watches until it is dropped.
+struct Running {
+    _child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    printed: Vec<String>,
+}
+
+impl Running {
+    /// Reads until so many lines were printed, or no more come.
+    async fn read(&mut self, lines: usize) {
+        while self.printed.len() < lines {
+            match tokio::time::timeout(COMMAND_WITHIN, self.lines.next_line()).await {
+                Ok(Ok(Some(line))) => self.printed.push(line),
+                Ok(Ok(None) | Err(_)) | Err(_) => return,
             }
         }
-        // It watches for ever, so ending it is the way it ends.
-        let _ = child.kill().await;
-        mask_output(&printed.join("\n"))
     }
 }
 
 fn only(pattern: &str, text: &str) -> String {
     let pattern = Regex::new(pattern).expect("cases hold proper patterns");
-    text.lines()
-        .filter(|line| pattern.is_match(line))
-        .collect::<Vec<_>>()
-        .join("\n")
+    text.lines().filter(|line| pattern.is_match(line)).collect::<Vec<_>>().join("\n")
 }

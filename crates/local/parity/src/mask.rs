@@ -2,6 +2,7 @@
 //!
 //! Uids and resourceVersions become numbered by first appearance, so that "the same as before" is still compared.
 //! Times, allocated addresses and ports, continue tokens and quoted values in messages become placeholders.
+//! What a parser says about malformed JSON or YAML, and structs that a message prints whole, become placeholders, too.
 //! managedFields are put in an order that does not depend on the clock.
 
 use std::collections::BTreeMap;
@@ -15,7 +16,21 @@ static UID: LazyLock<Regex> =
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").expect("a constant"));
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""(?:[^"\\]|\\.)*""#).expect("a constant"));
-static ADDRESS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^10\.0\.\d+\.\d+$").expect("a constant"));
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(10\.0|127\.78)\.\d+\.\d+$").expect("a constant"));
+/// What follows is worded by the parser of JSON or YAML, which is another one here.
+static PARSER: LazyLock<Regex> = LazyLock::new(|| {
+    let introductions = [
+        r"the object provided is unrecognized \(must be of type \w+\): ",
+        r"couldn't get version/kind; json parse error: ",
+        r"error decoding (?:YAML|patch): ",
+        r"continue key is not valid: ",
+    ];
+    Regex::new(&format!("(?s)({}).*", introductions.join("|"))).expect("a constant")
+});
+/// A struct printed whole, with all that Go's internal types have in it.
+static VALUE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?s)Invalid value: [\[{].*[\]}]: ").expect("a constant"));
+/// A listing of what changed in such a struct.
+static CHANGES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?s)\n@@.*").expect("a constant"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\d+").expect("a constant"));
 
 /// Remembers the uids and versions of one transcript.
@@ -32,10 +47,8 @@ impl Masker {
             return answer;
         };
         let body = answer.remove("body").unwrap_or(Value::Null);
-        let mut masked: Map<String, Value> = answer
-            .into_iter()
-            .map(|(key, value)| (key, mask_warning(value)))
-            .collect();
+        let mut masked: Map<String, Value> =
+            answer.into_iter().map(|(key, value)| (key, mask_warning(value))).collect();
         masked.insert("body".to_owned(), self.body(body));
         Value::Object(masked)
     }
@@ -43,10 +56,7 @@ impl Masker {
     fn body(&mut self, body: Value) -> Value {
         match body {
             Value::Object(mut body) if body.contains_key("events") => {
-                let events = body
-                    .remove("events")
-                    .and_then(|events| events.as_array().cloned())
-                    .unwrap_or_default();
+                let events = body.remove("events").and_then(|events| events.as_array().cloned()).unwrap_or_default();
                 let events: Vec<Value> = events.into_iter().map(|event| self.event(event)).collect();
                 json!({"events": events, "end": body.get("end")})
             }
@@ -93,9 +103,7 @@ impl Masker {
     fn metadata(&mut self, mut object: Map<String, Value>) -> Value {
         if let Some(prefix) = object.get("generateName").and_then(Value::as_str).map(str::to_owned)
             && let Some(name) = object.get_mut("name")
-            && name
-                .as_str()
-                .is_some_and(|name| name.starts_with(&prefix) && name.len() == prefix.len() + 5)
+            && name.as_str().is_some_and(|name| name.starts_with(&prefix) && name.len() == prefix.len() + 5)
         {
             *name = json!(format!("{prefix}<random>"));
         }
@@ -128,11 +136,7 @@ impl Masker {
 
     /// Causes are sorted and the message that joins several is cut: the real server's order is not stable.
     fn status(&mut self, mut object: Map<String, Value>) -> Value {
-        let message = object
-            .get("message")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
+        let message = object.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
         let causes = object.get_mut("details").and_then(|details| details.get_mut("causes"));
         let mut joined = false;
         if let Some(Value::Array(causes)) = causes {
@@ -144,13 +148,8 @@ impl Masker {
             joined = causes.len() > 1;
         }
         let message = mask_text(&message);
-        let message = if joined {
-            message
-                .split_once('[')
-                .map_or(message.clone(), |(head, _)| head.to_owned())
-        } else {
-            message
-        };
+        let message =
+            if joined { message.split_once('[').map_or(message.clone(), |(head, _)| head.to_owned()) } else { message };
         if object.contains_key("message") {
             object.insert("message".to_owned(), json!(message));
         }
@@ -173,12 +172,7 @@ impl Masker {
                 column.remove("description");
             }
         }
-        for row in object
-            .get_mut("rows")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
+        for row in object.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten() {
             for index in &ages {
                 if let Some(cell) = row["cells"].get_mut(*index) {
                     *cell = json!("<age>");
@@ -194,10 +188,7 @@ impl Masker {
 
 /// A collection's version moves with every write of every other case.
 fn list_metadata(mut metadata: Value) -> Value {
-    if metadata["resourceVersion"]
-        .as_str()
-        .is_some_and(|version| !version.is_empty())
-    {
+    if metadata["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
         metadata["resourceVersion"] = json!("<rv>");
     }
     if metadata["continue"].as_str().is_some_and(|token| !token.is_empty()) {
@@ -209,9 +200,8 @@ fn list_metadata(mut metadata: Value) -> Value {
 /// Resources under their names: in which order they are listed means nothing.
 fn by_name(mut list: Map<String, Value>) -> Value {
     if let Some(Value::Array(resources)) = list.remove("resources") {
-        let named = resources
-            .into_iter()
-            .map(|resource| (resource["name"].as_str().unwrap_or_default().to_owned(), resource));
+        let named =
+            resources.into_iter().map(|resource| (resource["name"].as_str().unwrap_or_default().to_owned(), resource));
         list.insert("resources".to_owned(), Value::Object(named.collect()));
     }
     Value::Object(list)
@@ -219,13 +209,7 @@ fn by_name(mut list: Map<String, Value>) -> Value {
 
 fn manager_order(entry: &Value) -> String {
     let part = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
-    [
-        part("operation"),
-        part("manager"),
-        part("subresource"),
-        part("apiVersion"),
-    ]
-    .join(" ")
+    [part("operation"), part("manager"), part("subresource"), part("apiVersion")].join(" ")
 }
 
 /// The text of each warning header, which is itself quoted.
@@ -238,10 +222,9 @@ fn mask_warning(value: Value) -> Value {
 
 fn warning(header: &str) -> Value {
     match header.split_once('"') {
-        Some((head, text)) => json!(mask_text(&format!(
-            "{head}{}",
-            text.strip_suffix('"').unwrap_or(text).replace("\\\"", "\"")
-        ))),
+        Some((head, text)) => {
+            json!(mask_text(&format!("{head}{}", text.strip_suffix('"').unwrap_or(text).replace("\\\"", "\""))))
+        }
         None => json!(header),
     }
 }
@@ -251,6 +234,9 @@ pub(crate) fn mask_text(text: &str) -> String {
     let text = QUOTED.replace_all(text, "\"…\"");
     let text = UID.replace_all(&text, "<uid>");
     let text = TIME.replace_all(&text, "<time>");
+    let text = PARSER.replace_all(&text, "$1<what the parser says>");
+    let text = VALUE.replace_all(&text, "Invalid value: <value>: ");
+    let text = CHANGES.replace_all(&text, "\n");
     let lower = text.to_lowercase();
     if lower.contains("resource version") || lower.contains("resourceversion") {
         return NUMBER.replace_all(&text, "<number>").into_owned();
@@ -267,20 +253,15 @@ pub(crate) fn mask_output(text: &str) -> String {
             (r#"(resourceVersion\\?"?: ?)\\?"\d+\\?""#, "$1<rv>"),
             (r#"Invalid value: "(?:[^"\\]|\\.)*""#, "Invalid value: <value>"),
             (r"https://127\.0\.0\.1:\d+", "<url>"),
-            (r"\b10\.0\.\d+\.\d+\b", "<address>"),
+            (r"\b(10\.0|127\.78)\.\d+\.\d+\b", "<address>"),
             (r"\bgen-[a-z0-9]{5}\b", "gen-<random>"),
             (r"(?m)^[EWI]\d{4} [^\]]*\] ", "<log> "),
             (r"\b(\d+[smhd])+\b", "<age>"),
             (r"(?m)[ \t]+", " "),
         ];
-        masks
-            .into_iter()
-            .map(|(pattern, mask)| (Regex::new(pattern).expect("a constant"), mask))
-            .collect()
+        masks.into_iter().map(|(pattern, mask)| (Regex::new(pattern).expect("a constant"), mask)).collect()
     });
-    MASKS.iter().fold(text.to_owned(), |text, (pattern, mask)| {
-        pattern.replace_all(&text, *mask).into_owned()
-    })
+    MASKS.iter().fold(text.to_owned(), |text, (pattern, mask)| pattern.replace_all(&text, *mask).into_owned())
 }
 
 #[cfg(test)]

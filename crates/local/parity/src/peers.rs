@@ -40,12 +40,7 @@ impl Peers {
             let running = Embedded::start().await?;
             (running.server().clone(), Some(running))
         };
-        Ok(Self {
-            real,
-            embedded,
-            plane,
-            running,
-        })
+        Ok(Self { real, embedded, plane, running })
     }
 
     /// The server that is right by definition.

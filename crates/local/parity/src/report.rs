@@ -40,28 +40,19 @@ impl Outcome {
         } else {
             self.failed.push(title.to_owned());
         }
-        self.differences
-            .extend(unexplained.into_iter().map(|(_, difference)| difference));
+        self.differences.extend(unexplained.into_iter().map(|(_, difference)| difference));
     }
 
     /// The entries that explained nothing.
     pub(crate) fn unused(&self) -> Vec<&'static Known> {
-        KNOWN
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| !self.used.contains(index))
-            .map(|(_, known)| known)
-            .collect()
+        KNOWN.iter().enumerate().filter(|(index, _)| !self.used.contains(index)).map(|(_, known)| known).collect()
     }
 
     /// The summary that is printed at the end.
     pub(crate) fn summary(&self) -> String {
         let mut text = String::new();
         for (group, (real, embedded)) in &self.ran {
-            let _ = writeln!(
-                text,
-                "parity {group:<12} {real:>4} on the real server {embedded:>4} on the embedded one"
-            );
+            let _ = writeln!(text, "parity {group:<12} {real:>4} on the real server {embedded:>4} on the embedded one");
         }
         let mut used = self.used.clone();
         used.sort_unstable();
@@ -81,15 +72,8 @@ impl Outcome {
     /// Prints and writes what was found, and tells whether there was no unexplained difference.
     pub(crate) fn finish(&self, options: &Options, what: &str) -> bool {
         if let Some(path) = &options.report {
-            let path = if what == "cases" {
-                path.clone()
-            } else {
-                path.with_extension(format!("{what}.md"))
-            };
-            write(
-                &path,
-                &format!("# Differences of {what}\n\n{}{}", self.summary(), self.details()),
-            );
+            let path = if what == "cases" { path.clone() } else { path.with_extension(format!("{what}.md")) };
+            write(&path, &format!("# Differences of {what}\n\n{}{}", self.summary(), self.details()));
         }
         print!("{}", self.details());
         for title in &self.failed {
@@ -117,12 +101,7 @@ impl Outcome {
     /// The differences without those that follow from another: where the status differs the object does, too.
     fn telling(&self) -> impl Iterator<Item = &Difference> {
         let of = |difference: &Difference| (difference.case.clone(), difference.step);
-        let other_status: BTreeSet<_> = self
-            .differences
-            .iter()
-            .filter(|found| found.at == "status")
-            .map(of)
-            .collect();
+        let other_status: BTreeSet<_> = self.differences.iter().filter(|found| found.at == "status").map(of).collect();
         self.differences.iter().filter(move |found| {
             let telling = matches!(found.at.as_str(), "status" | "body.message" | "body.reason");
             telling || !other_status.contains(&of(found))
@@ -143,16 +122,9 @@ impl Kind {
         static ID: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"(?:[a-z]+-|h)\d+-[b-z]{4}(?:-\d+)?").expect("a constant"));
         let without = |text: &str| ID.replace_all(text, "<id>").into_owned();
-        let parts = difference
-            .at
-            .split('.')
-            .map(|part| if part.parse::<usize>().is_ok() { "*" } else { part });
+        let parts = difference.at.split('.').map(|part| if part.parse::<usize>().is_ok() { "*" } else { part });
         let at = without(&parts.collect::<Vec<_>>().join("."));
-        Self {
-            at,
-            real: without(&difference.real),
-            embedded: without(&difference.embedded),
-        }
+        Self { at, real: without(&difference.real), embedded: without(&difference.embedded) }
     }
 }
 
@@ -183,14 +155,7 @@ mod tests {
 
     fn difference(case: &str, step: usize, at: &str) -> Difference {
         let text = |text: &str| text.to_owned();
-        Difference {
-            case: text(case),
-            step,
-            line: text("GET x"),
-            at: text(at),
-            real: text("1"),
-            embedded: text("2"),
-        }
+        Difference { case: text(case), step, line: text("GET x"), at: text(at), real: text("1"), embedded: text("2") }
     }
 
     #[test]
@@ -202,26 +167,17 @@ mod tests {
 
         let details = outcome.details();
 
-        assert!(
-            details.find("2 × `body.items.*.y`") < details.find("1 × `warnings`"),
-            "{details}"
-        );
+        assert!(details.find("2 × `body.items.*.y`") < details.find("1 × `warnings`"), "{details}");
         assert!(outcome.summary().ends_with("parity: 0 passed, 3 failed\n"));
     }
 
     #[test]
     fn what_follows_from_another_status_is_left_out() {
         let mut outcome = Outcome::default();
-        outcome.add(
-            "a",
-            vec![difference("a", 1, "status"), difference("a", 1, "body.metadata.name")],
-        );
+        outcome.add("a", vec![difference("a", 1, "status"), difference("a", 1, "body.metadata.name")]);
 
         let details = outcome.details();
 
-        assert!(
-            details.contains("`status`") && !details.contains("body.metadata.name"),
-            "{details}"
-        );
+        assert!(details.contains("`status`") && !details.contains("body.metadata.name"), "{details}");
     }
 }

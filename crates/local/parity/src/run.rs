@@ -24,19 +24,26 @@ const TEST: &str = r#"{"op":"test","path":"/data/x","value":"1"}"#;
 /// One masked answer per step.
 pub(crate) async fn run(client: &Client, case: &Case) -> Vec<Value> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": case.id}});
-    client
-        .send(&Request::json("POST", "/api/v1/namespaces", &namespace))
-        .await;
-    let mut runner = Runner {
-        client,
-        variables: variables(&case.id, &case.definition),
-        masker: Masker::default(),
-    };
+    client.send(&Request::json("POST", "/api/v1/namespaces", &namespace)).await;
+    if case.steps.iter().any(|step| step.path.starts_with("$pod")) {
+        client
+            .send(&Request::json("POST", &format!("/api/v1/namespaces/{}/serviceaccounts", case.id), &account()))
+            .await;
+    }
+    let mut runner = Runner { client, variables: variables(&case.id, &case.definition), masker: Masker::default() };
     let mut transcript = Vec::new();
     for step in &case.steps {
         transcript.push(runner.step(step).await);
     }
     transcript
+}
+
+/// The account that pods run as: there in every namespace of a cluster, here without its controller.
+fn account() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"},
+        "automountServiceAccountToken": false,
+    })
 }
 
 fn variables(id: &str, definition: &str) -> BTreeMap<String, String> {
@@ -79,11 +86,7 @@ impl Runner<'_> {
         let body = self.body(step, verb, name.as_deref());
         let mut request = Request::get(&path);
         request.method = verb.method();
-        request.headers = step
-            .headers
-            .iter()
-            .map(|(key, value)| (key.clone(), self.expand(value)))
-            .collect();
+        request.headers = step.headers.iter().map(|(key, value)| (key.clone(), self.expand(value))).collect();
         request.content_type = (!body.is_empty()).then(|| verb.content_type().to_owned());
         request.body = body;
         request
@@ -91,24 +94,13 @@ impl Runner<'_> {
 
     /// The path to send to and, where it names one, the object's name.
     fn address(&self, step: &Step, verb: Verb) -> (String, Option<String>) {
-        let (path, query) = step
-            .path
-            .split_once('?')
-            .map_or((step.path.as_str(), ""), |(path, query)| (path, query));
-        let name = path
-            .starts_with('$')
-            .then(|| path.split('/').nth(1))
-            .flatten()
-            .map(|name| self.expand(name));
+        let (path, query) = step.path.split_once('?').map_or((step.path.as_str(), ""), |(path, query)| (path, query));
+        let name = path.starts_with('$').then(|| path.split('/').nth(1)).flatten().map(|name| self.expand(name));
         let path = match (verb, path.rsplit_once('/')) {
             (Verb::Create, Some((collection, _))) => collection,
             _ => path,
         };
-        let query = if query.is_empty() {
-            String::new()
-        } else {
-            format!("?{query}")
-        };
+        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
         (self.expand(&format!("{path}{query}")), name)
     }
 
@@ -127,12 +119,7 @@ impl Runner<'_> {
     }
 
     fn fill(&self, body: &mut Value, step: &Step, name: Option<&str>) {
-        let short = step
-            .path
-            .split(['/', '?'])
-            .next()
-            .unwrap_or_default()
-            .trim_start_matches('$');
+        let short = step.path.split(['/', '?']).next().unwrap_or_default().trim_start_matches('$');
         let (Some((api_version, kind)), Some(object)) = (self.type_of(short), body.as_object_mut()) else {
             return;
         };
@@ -150,10 +137,7 @@ impl Runner<'_> {
         }
         let custom = CUSTOM.iter().find(|(name, _)| *name == short.trim_end_matches("all"));
         custom.map(|(_, version)| {
-            (
-                format!("{}.example.com/{version}", self.variables["definition"]),
-                "Widget".to_owned(),
-            )
+            (format!("{}.example.com/{version}", self.variables["definition"]), "Widget".to_owned())
         })
     }
 
@@ -163,9 +147,7 @@ impl Runner<'_> {
             Regex::new(r"\$(?:\{repeat:([^:}]+):(\d+)\}|\{(nul)\}|\{tests:(\d+)\}|([a-z][a-z0-9]*))")
                 .expect("a constant")
         });
-        VARIABLE
-            .replace_all(text, |found: &regex::Captures<'_>| self.replacement(found))
-            .into_owned()
+        VARIABLE.replace_all(text, |found: &regex::Captures<'_>| self.replacement(found)).into_owned()
     }
 
     fn replacement(&self, found: &regex::Captures<'_>) -> String {
@@ -175,11 +157,7 @@ impl Runner<'_> {
         match (found.get(3), found.get(4), found.get(5)) {
             (Some(_), _, _) => "\0".to_owned(),
             (_, Some(count), _) => vec![TEST; count.as_str().parse().unwrap_or(0)].join(","),
-            (_, _, Some(name)) => self
-                .variables
-                .get(name.as_str())
-                .cloned()
-                .unwrap_or_else(|| found[0].to_owned()),
+            (_, _, Some(name)) => self.variables.get(name.as_str()).cloned().unwrap_or_else(|| found[0].to_owned()),
             (None, None, None) => found[0].to_owned(),
         }
     }
@@ -229,10 +207,7 @@ impl Runner<'_> {
             Enough::Named(name) => self.expand(name),
             Enough::Events(_) | Enough::Closed | Enough::Bookmark => String::new(),
         };
-        let answer = self
-            .client
-            .watch(&request, EVENTS_WITHIN, |events| read_enough(events, enough, &name))
-            .await;
+        let answer = self.client.watch(&request, EVENTS_WITHIN, |events| read_enough(events, enough, &name)).await;
         drop_stray_bookmarks(answer, enough)
     }
 }
@@ -259,11 +234,7 @@ fn drop_stray_bookmarks(mut answer: Answer, enough: &Enough) -> Answer {
 /// The CRD of the case's `Widget`: `body` is the properties of its schema, or with `full` merged into its spec.
 fn definition(id: &str, flags: &[String], body: Value) -> Value {
     let has = |flag: &str| flags.iter().any(|given| given == flag);
-    let (properties, overlay) = if has("full") {
-        (json!({}), body)
-    } else {
-        (body, json!({}))
-    };
+    let (properties, overlay) = if has("full") { (json!({}), body) } else { (body, json!({})) };
     let mut schema = json!({"type": "object", "properties": properties});
     if has("preserve") {
         schema["x-kubernetes-preserve-unknown-fields"] = json!(true);
@@ -289,14 +260,8 @@ pub(crate) fn collections(definition: &Value) -> Vec<String> {
     let spec = &definition["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
-    let versions = spec["versions"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|version| version["served"] == true);
-    versions
-        .map(|version| format!("/apis/{group}/{}/{plural}", text(&version["name"])))
-        .collect()
+    let versions = spec["versions"].as_array().into_iter().flatten().filter(|version| version["served"] == true);
+    versions.map(|version| format!("/apis/{group}/{}/{plural}", text(&version["name"]))).collect()
 }
 
 /// Asks again until the answer is right; `false` when that takes too long.

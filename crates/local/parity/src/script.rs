@@ -19,29 +19,16 @@ pub(crate) struct ScriptError {
 pub(crate) fn parse(group: &str, run: &str, text: &str) -> Result<Vec<Case>, ScriptError> {
     let mut cases: Vec<Case> = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let bad = || ScriptError {
-            group: group.to_owned(),
-            line: index + 1,
-            text: line.to_owned(),
-        };
+        let bad = || ScriptError { group: group.to_owned(), line: index + 1, text: line.to_owned() };
         if line.starts_with('#') || (line.is_empty() && !in_body(&cases)) {
             continue;
         }
         if let Some(name) = line.strip_prefix("=== ") {
             let id = format!("{group}-{}-{run}", cases.len() + 1);
             let (group, name, definition) = (group.to_owned(), name.trim().to_owned(), id.clone());
-            cases.push(Case {
-                group,
-                name,
-                id,
-                definition,
-                steps: Vec::new(),
-            });
+            cases.push(Case { group, name, id, definition, steps: Vec::new() });
         } else if let Some(rest) = line.strip_prefix("  ") {
-            let step = cases
-                .last_mut()
-                .and_then(|case| case.steps.last_mut())
-                .ok_or_else(bad)?;
+            let step = cases.last_mut().and_then(|case| case.steps.last_mut()).ok_or_else(bad)?;
             continue_step(step, rest).ok_or_else(bad)?;
         } else if !line.trim().is_empty() {
             let step = step(line).ok_or_else(bad)?;
@@ -52,10 +39,7 @@ pub(crate) fn parse(group: &str, run: &str, text: &str) -> Result<Vec<Case>, Scr
 }
 
 fn in_body(cases: &[Case]) -> bool {
-    cases
-        .last()
-        .and_then(|case| case.steps.last())
-        .is_some_and(|step| matches!(step.body, Text::Raw(_)))
+    cases.last().and_then(|case| case.steps.last()).is_some_and(|step| matches!(step.body, Text::Raw(_)))
 }
 
 fn step(line: &str) -> Option<Step> {
@@ -63,10 +47,7 @@ fn step(line: &str) -> Option<Step> {
     let word = words.next()?;
     let rest: Vec<&str> = words.collect();
     let (action, path) = match (word, rest.as_slice()) {
-        ("CRD", flags) => (
-            Action::Define(flags.iter().map(|flag| (*flag).to_owned()).collect()),
-            "",
-        ),
+        ("CRD", flags) => (Action::Define(flags.iter().map(|flag| (*flag).to_owned()).collect()), ""),
         ("WAIT", [path, condition]) => (Action::Wait(until(condition)?), *path),
         ("WATCH", [path, condition]) => (Action::Watch(enough(condition)?), *path),
         (verb, [path]) => (Action::Send(Verb::parse(verb)?), *path),

@@ -41,28 +41,18 @@ pub enum ServerError {
 impl Server {
     /// The server of the first cluster and user in a kubeconfig file.
     pub fn from_kubeconfig(path: &Path) -> Result<Self, ServerError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ServerError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        Self::parse(&text).map_err(|missing| ServerError::Incomplete {
-            path: path.to_owned(),
-            missing,
-        })
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ServerError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text).map_err(|missing| ServerError::Incomplete { path: path.to_owned(), missing })
     }
 
     fn parse(kubeconfig: &str) -> Result<Self, &'static str> {
         let config: Value = serde_saphyr::from_str(kubeconfig).map_err(|_| "YAML")?;
         let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str);
         let ca = text("/clusters/0/cluster/certificate-authority-data").ok_or("certificate-authority-data")?;
-        let ca = base64::engine::general_purpose::STANDARD
-            .decode(ca)
-            .map_err(|_| "base64 of the CA")?;
+        let ca = base64::engine::general_purpose::STANDARD.decode(ca).map_err(|_| "base64 of the CA")?;
         Ok(Self {
-            url: text("/clusters/0/cluster/server")
-                .ok_or("server")?
-                .trim_end_matches('/')
-                .to_owned(),
+            url: text("/clusters/0/cluster/server").ok_or("server")?.trim_end_matches('/').to_owned(),
             ca: String::from_utf8(ca).map_err(|_| "PEM of the CA")?,
             token: text("/users/0/user/token").ok_or("token")?.to_owned(),
         })
@@ -87,11 +77,7 @@ mod tests {
 
     #[test]
     fn a_server_survives_the_way_through_its_kubeconfig() {
-        let server = Server {
-            url: "https://127.0.0.1:1".into(),
-            ca: "PEM".into(),
-            token: "secret".into(),
-        };
+        let server = Server { url: "https://127.0.0.1:1".into(), ca: "PEM".into(), token: "secret".into() };
 
         let read = Server::parse(&server.kubeconfig()).expect("own kubeconfig is complete");
 

@@ -65,9 +65,8 @@ pub async fn run(peers: &Peers, options: &Options) -> bool {
 /// The cases that the options ask for and the servers allow.
 async fn selected(clients: &Clients, options: &Options, outcome: &mut Outcome) -> Vec<Case> {
     let run = run_name();
-    let parsed = FILES
-        .iter()
-        .map(|(group, text)| script::parse(group, &run, text).expect("tests parse every case file"));
+    let parsed =
+        FILES.iter().map(|(group, text)| script::parse(group, &run, text).expect("tests parse every case file"));
     let mut cases: Vec<Case> = parsed.flatten().filter(|case| options.selects(&case.title())).collect();
     if cases.iter().any(|case| case.group == GATEWAY)
         && let Err(reason) = clients.install_gateway_api().await
@@ -81,16 +80,12 @@ async fn selected(clients: &Clients, options: &Options, outcome: &mut Outcome) -
 /// Replays the random histories; each that differs is shrunk.
 async fn replay_all(clients: &Clients, options: &Options, outcome: &mut Outcome) {
     let run = run_name();
-    let definition = script::parse("histories", &run, histories::DEFINITION)
-        .expect("a constant script")
-        .remove(0);
+    let definition = script::parse("histories", &run, histories::DEFINITION).expect("a constant script").remove(0);
     outcome.add(&definition.title(), clients.run(&definition).await.differences());
     let seeds = options.seed..options.seed.saturating_add(options.histories);
     let replay = |seed: u64| replay(clients, History::of(seed), &definition.id, &run);
-    let results: Vec<(History, Vec<Difference>)> = futures::stream::iter(seeds.map(replay))
-        .buffer_unordered(AT_ONCE)
-        .collect()
-        .await;
+    let results: Vec<(History, Vec<Difference>)> =
+        futures::stream::iter(seeds.map(replay)).buffer_unordered(AT_ONCE).collect().await;
     outcome.histories += results.len();
     for (history, differences) in results {
         let unexplained = differences.iter().any(|difference| explanation(difference).is_none());
@@ -127,8 +122,6 @@ fn transcripts(results: &[Ran<'_>]) -> String {
 
 fn transcript(ran: &Ran<'_>) -> String {
     let steps = ran.case.steps.iter().zip(ran.real.as_ref().unwrap_or(&ran.embedded));
-    let lines: Vec<String> = steps
-        .map(|(step, answer)| format!("{}\n    {answer}\n", step.line))
-        .collect();
+    let lines: Vec<String> = steps.map(|(step, answer)| format!("{}\n    {answer}\n", step.line)).collect();
     format!("=== {}\n{}", ran.case.title(), lines.join(""))
 }

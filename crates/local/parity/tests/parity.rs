@@ -8,10 +8,7 @@ fn main() {
         println!("parity: test");
         return;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let alike = runtime.block_on(async {
         let peers = Peers::start().await.expect("servers to compare");
         run_suite(&peers, &Options::from_environment()).await

@@ -1,8 +1,8 @@
 //! The text of the kubectl case file → command lines.
 //!
 //! `=== name` opens a case, then `$ arguments` with what kubectl reads on stdin indented below. `$only PATTERN
-//! arguments` keeps the lines of the output that match; `$begin arguments` leaves kubectl running and `$end COUNT`
-//! reads so many lines of it and ends it. `$ns` and `$id` are the case's own.
+//! arguments` keeps the lines of the output that match; `$begin COUNT arguments` leaves kubectl running once it
+//! has printed so many lines, and `$end COUNT` reads on to so many lines and ends it. `$ns` and `$id` are the case's own.
 
 use std::sync::LazyLock;
 
@@ -31,7 +31,7 @@ pub(super) struct Invocation {
 pub(super) enum Mode {
     Run,
     Only(String),
-    Begin,
+    Begin(usize),
     End(usize),
 }
 
@@ -41,15 +41,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<Script>, String> {
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let bad = || format!("kubectl.case: {line}");
         if let Some(name) = line.strip_prefix("=== ") {
-            scripts.push(Script {
-                name: name.to_owned(),
-                commands: Vec::new(),
-            });
+            scripts.push(Script { name: name.to_owned(), commands: Vec::new() });
         } else if let Some(input) = line.strip_prefix("  ") {
-            let command = scripts
-                .last_mut()
-                .and_then(|script| script.commands.last_mut())
-                .ok_or_else(bad)?;
+            let command = scripts.last_mut().and_then(|script| script.commands.last_mut()).ok_or_else(bad)?;
             command.stdin.push_str(input);
             command.stdin.push('\n');
         } else if line.starts_with('$') {
@@ -68,16 +62,11 @@ fn invocation(line: &str) -> Option<Invocation> {
     let mode = match word.as_str() {
         "$" => Mode::Run,
         "$only" => Mode::Only(words.remove(0)),
-        "$begin" => Mode::Begin,
+        "$begin" => Mode::Begin(words.remove(0).parse().ok()?),
         "$end" => Mode::End(words.remove(0).parse().ok()?),
         _ => return None,
     };
-    Some(Invocation {
-        line: line.to_owned(),
-        mode,
-        arguments: words,
-        stdin: String::new(),
-    })
+    Some(Invocation { line: line.to_owned(), mode, arguments: words, stdin: String::new() })
 }
 
 /// Words separated by blanks; single quotes hold blanks together.
@@ -100,10 +89,7 @@ mod tests {
 
     #[test]
     fn single_quotes_hold_words_together() {
-        assert_eq!(
-            words("$ get -o 'jsonpath={.a b}'"),
-            ["$", "get", "-o", "jsonpath={.a b}"]
-        );
+        assert_eq!(words("$ get -o 'jsonpath={.a b}'"), ["$", "get", "-o", "jsonpath={.a b}"]);
     }
 
     #[test]

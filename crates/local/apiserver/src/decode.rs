@@ -54,7 +54,9 @@ pub(crate) fn decode(body: &[u8], format: BodyFormat) -> Result<Decoded, String>
 fn decode_json(body: &[u8]) -> Result<Decoded, String> {
     let mut duplicates = Vec::new();
     let mut path = String::new();
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    // Bytes that are no text are replaced, not refused.
+    let text = String::from_utf8_lossy(body);
+    let mut deserializer = serde_json::Deserializer::from_str(&text);
     let node = ValueSeed { path: &mut path, duplicates: &mut duplicates };
     let value = node.deserialize(&mut deserializer).map_err(|e| json_error(&e))?;
     deserializer.end().map_err(|_| "invalid character after top-level value".to_owned())?;

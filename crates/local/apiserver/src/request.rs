@@ -50,7 +50,11 @@ pub(crate) struct Target {
 /// Finds what a path leads to.
 pub(crate) fn route(path: &str) -> Route {
     let decoded: Cow<'_, str> = percent_decode_str(path).decode_utf8_lossy();
-    let parts: Vec<&str> = decoded.split('/').filter(|p| !p.is_empty()).collect();
+    let inner = decoded.trim_matches('/');
+    if inner.contains("//") {
+        return Route::Unknown;
+    }
+    let parts: Vec<&str> = inner.split('/').filter(|p| !p.is_empty()).collect();
     match parts.as_slice() {
         [] => Route::Root,
         ["healthz" | "livez" | "readyz", ..] => Route::Health,

@@ -85,7 +85,8 @@ const SIGNS: [&str; 10] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<", "~"];
 
 fn lex(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
-    let mut rest = text.trim_start();
+    // A NUL ends the text.
+    let mut rest = text.split('\0').next().unwrap_or_default().trim_start();
     while !rest.is_empty() {
         if let Some(sign) = SIGNS[..9].iter().find(|s| rest.starts_with(**s)) {
             tokens.push(Token::Sign(sign));
@@ -204,7 +205,7 @@ impl Parser {
         let value = self.operand(key)?;
         value.parse().map_err(|_| {
             Wrong(format!(
-                "values[0][{key}]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, the value must be an integer"
+                "values[0]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, the value must be an integer"
             ))
         })
     }
@@ -290,6 +291,11 @@ impl FieldSelector {
     /// The terms.
     pub(crate) fn terms(&self) -> &[FieldTerm] {
         &self.terms
+    }
+
+    /// The value that a field must have, where the selector says so.
+    pub(crate) fn exact(&self, field: &str) -> Option<&str> {
+        self.terms.iter().find(|t| t.equal && t.field == field).map(|t| t.value.as_str())
     }
 
     /// Whether an object whose fields are read by `value_of` is selected.

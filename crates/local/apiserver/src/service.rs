@@ -64,6 +64,7 @@ impl ApiService {
         };
         let incoming = Incoming {
             method: parts.method.clone(),
+            path: parts.uri.path().to_owned(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
             accept: text(header::ACCEPT),
             content_type: text(header::CONTENT_TYPE),
@@ -99,7 +100,8 @@ impl ApiService {
     /// Everything that is not a resource.
     fn document(&self, route: &Route, incoming: &Incoming) -> Result<Answer, ApiError> {
         if *route == Route::Unknown {
-            return Err(ApiError::no_such_path());
+            let below_api = incoming.path.starts_with("/api/") || incoming.path.starts_with("/apis/");
+            return Err(if below_api { ApiError::no_such_resource() } else { ApiError::no_such_path() });
         }
         if incoming.method != Method::GET && incoming.method != Method::HEAD {
             return Err(ApiError::method_not_allowed());

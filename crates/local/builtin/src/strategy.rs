@@ -29,7 +29,10 @@ pub fn set_defaults(kind: &Kind, object: &mut Value) {
         "Service" => service::defaults(object),
         "Endpoints" => endpoints::endpoints_defaults(object),
         "EndpointSlice" => endpoints::slice_defaults(object),
-        "Pod" => pod::pod_defaults(object),
+        "Pod" => {
+            pod::pod_defaults(object);
+            pod_addresses(object);
+        }
         "Node" => node::defaults(object),
         "PersistentVolumeClaim" => storage::claim_defaults(object),
         "PersistentVolume" => storage::volume_defaults(object),
@@ -50,6 +53,15 @@ pub fn set_defaults(kind: &Kind, object: &mut Value) {
         "ValidatingWebhookConfiguration" => webhook::defaults(object, false),
         "MutatingWebhookConfiguration" => webhook::defaults(object, true),
         _ => {}
+    }
+}
+
+/// `status.podIP` is the first of `status.podIPs`.
+fn pod_addresses(object: &mut Value) {
+    let Some(status) = existing(object, "status") else { return };
+    let address = status["podIP"].clone();
+    if !is_empty(&address) && is_empty(&status["podIPs"]) {
+        status["podIPs"] = json!([{"ip": address}]);
     }
 }
 
@@ -97,7 +109,9 @@ pub fn prepare_create(kind: &Kind, object: &mut Value) {
         _ => {}
     }
     let first = match kind.generation {
-        Generation::None | Generation::Tracked { first: 0, .. } => None,
+        // What a client gives to a kind that keeps no generation stays.
+        Generation::None => return,
+        Generation::Tracked { first: 0, .. } => None,
         Generation::Tracked { first, .. } => Some(first),
     };
     set_generation(object, first);

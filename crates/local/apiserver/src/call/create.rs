@@ -21,9 +21,6 @@ impl Call {
         let options = self.write_options("CreateOptions", false)?;
         let mut value = self.object_from_body(options.field_validation)?;
         self.place(&mut value, false)?;
-        if !object::meta_text(&value, "resourceVersion").is_empty() {
-            return Err(ApiError::unexpected("resourceVersion should not be set on objects to be created"));
-        }
         let generated = object::name(&value).is_empty() && !object::meta_text(&value, "generateName").is_empty();
         for draw in 0..MOST_NAME_DRAWS {
             let mut candidate = value.clone();
@@ -59,7 +56,7 @@ impl Call {
         let resource = &self.resource;
         object::set_meta(&mut value, "creationTimestamp", Some(json!(self.api.now())));
         object::set_meta(&mut value, "uid", Some(json!(self.api.new_uid())));
-        for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"] {
+        for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {
             object::set_meta(&mut value, field, None);
         }
         resource.prepare_create(&mut value);
@@ -77,6 +74,9 @@ impl Call {
                 Some(_) => Err(ApiError::already_exists(resource.about(&name))),
                 None => Ok(value),
             };
+        }
+        if !object::meta_text(&value, "resourceVersion").is_empty() {
+            return Err(ApiError::unexpected("resourceVersion should not be set on objects to be created"));
         }
         let body = encode::body_of(resource.store_form(value));
         let write = Write { key, expect: Expect::Absent, change: Change::Put(body) };

@@ -181,6 +181,14 @@ impl Call {
                 let stored = self.api.store.write(Write { key, expect, change }).await?;
                 Ok(Outcome::Kept(self.api.object(&self.resource, &stored)))
             }
+            Step::Remove(new) if self.is_graceful() => {
+                // Its watchers see that it is told to stop before it is gone.
+                let change = Change::Put(encode::body_of(self.resource.store_form(new)));
+                let marked = self.api.store.write(Write { key: key.clone(), expect, change }).await?;
+                let expect = Expect::Version(marked.version);
+                self.api.store.write(Write { key, expect, change: Change::Delete }).await?;
+                Ok(Outcome::Removed(self.api.object(&self.resource, &marked)))
+            }
             Step::Remove(new) => {
                 self.api.store.write(Write { key, expect, change: Change::Delete }).await?;
                 Ok(Outcome::Removed(new))

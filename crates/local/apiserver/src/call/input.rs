@@ -7,6 +7,7 @@ use super::options::FieldValidation;
 use crate::decode::{self, Decoded};
 use crate::object;
 use crate::status::ApiError;
+use crate::warnings;
 
 impl Call {
     /// The object in the body: decoded, of the right kind, without unknown fields, with defaults.
@@ -14,18 +15,20 @@ impl Call {
         let format = decode::body_format(&self.content_type)?;
         let decoded = decode::decode(&self.body, format).map_err(|error| self.unreadable(&error))?;
         let value = self.typed(decoded.value)?;
-        let (value, complaints) = self.read_object(Decoded { value, ..decoded }, validation)?;
+        let (mut value, complaints) = self.read_object(Decoded { value, ..decoded }, validation)?;
         self.warnings.extend(complaints);
+        self.warnings.extend(warnings::drop_duplicate_owners(&mut value));
         Ok(value)
     }
 
     fn unreadable(&self, error: &str) -> ApiError {
-        let kind = &self.resource.kind;
         let shown = if self.body.is_empty() { " (<empty>)" } else { "" };
-        ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: \
-             {error}{shown}"
-        ))
+        self.unrecognized(&format!("couldn't get version/kind; json parse error: {error}{shown}"))
+    }
+
+    fn unrecognized(&self, why: &str) -> ApiError {
+        let kind = &self.resource.kind;
+        ApiError::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why}"))
     }
 
     /// Checks `kind` and `apiVersion`, and fills them in where a built-in kind may leave them out.
@@ -46,11 +49,15 @@ impl Call {
         let expected = self.resource.api_version();
         if self.resource.custom().is_some() {
             if kind.is_empty() {
-                return Err(ApiError::bad_request(format!("Object 'Kind' is missing in '{}'", shown(&value))));
+                return Err(self.unrecognized(&format!("Object 'Kind' is missing in '{value}'")));
             }
             if api_version.is_empty() {
-                return Err(ApiError::bad_request(format!("Object 'apiVersion' is missing in '{}'", shown(&value))));
+                return Err(self.unrecognized(&format!("Object 'apiVersion' is missing in '{value}'")));
             }
+        }
+        if api_version.matches('/').count() > 1 {
+            let why = format!("couldn't get version/kind; unexpected GroupVersion string: {api_version}");
+            return Err(self.unrecognized(&why));
         }
         if let Some(error) = self.wrong_type(&kind, &api_version, &value) {
             return Err(error);
@@ -143,6 +150,8 @@ impl Call {
             }
             let namespace = json!(self.target.namespace);
             object::set_meta(value, "namespace", Some(namespace));
+        } else {
+            object::set_meta(value, "namespace", None);
         }
         if named {
             let given = object::name(value);
@@ -168,8 +177,4 @@ pub(super) fn unregistered(kind: &str, api_version: &str) -> String {
     format!(
         "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""
     )
-}
-
-fn shown(value: &Value) -> String {
-    value.to_string()
 }

@@ -160,7 +160,10 @@ impl Call {
     pub(super) fn selected(&self, list: &ListRange) -> Result<Selected, ApiError> {
         let Selection { prefix, labels, fields } = &list.selection;
         let range = Range { collection: &self.resource.collection, prefix, after: &list.after, at: list.at };
-        let listing = self.api.store.list(&range).map_err(|_| self.expired(list))?;
+        let mut listing = self.api.store.list(&range).map_err(|_| self.expired(list))?;
+        if let Some(name) = fields.exact("metadata.name") {
+            listing.objects.retain(|stored| stored.key.name() == name);
+        }
         let mut objects = Vec::new();
         let mut next = None;
         let mut passed = 0;

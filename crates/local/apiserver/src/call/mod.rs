@@ -45,6 +45,7 @@ pub(crate) struct Call {
 /// A request as it came in.
 pub(crate) struct Incoming {
     pub(crate) method: Method,
+    pub(crate) path: String,
     pub(crate) query: String,
     pub(crate) accept: String,
     pub(crate) content_type: String,

@@ -198,11 +198,10 @@ fn aggregated_resource(resource: &Resource) -> Value {
     entry
 }
 
-/// A stable text that changes when the stored form would: clients only compare it.
+/// A text that changes when the stored form would: the start of a hash of group, version and kind.
 fn storage_hash(resource: &Resource) -> String {
     use base64::Engine as _;
-    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-    let mut hasher = DefaultHasher::new();
-    (&resource.group, &resource.version, &resource.kind).hash(&mut hasher);
-    base64::engine::general_purpose::STANDARD.encode(hasher.finish().to_be_bytes())
+    let named = format!("{}/{}/{}", resource.group, resource.version, resource.kind);
+    let digest = ring::digest::digest(&ring::digest::SHA256, named.as_bytes());
+    base64::engine::general_purpose::STANDARD.encode(&digest.as_ref()[..8])
 }

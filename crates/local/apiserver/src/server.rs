@@ -50,7 +50,7 @@ pub struct RunningServer {
     accepting: JoinHandle<()>,
     kubeconfig_path: Option<PathBuf>,
     /// Keeps the controllers running.
-    _server: crate::ApiServer,
+    server: crate::ApiServer,
 }
 
 impl RunningServer {
@@ -71,7 +71,7 @@ impl RunningServer {
         }
         let stop = server.stop_sender();
         let accepting = tokio::spawn(accept(listener, acceptor, service, stop.subscribe()));
-        Ok(Self { address, credentials, stop, accepting, kubeconfig_path, _server: server })
+        Ok(Self { address, credentials, stop, accepting, kubeconfig_path, server })
     }
 
     /// Where it listens.
@@ -110,6 +110,7 @@ impl RunningServer {
         // Requests that are still running after this are cut off.
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, &mut self.accepting).await;
         self.accepting.abort();
+        self.server.store().close().await;
     }
 }
 

@@ -163,6 +163,13 @@ impl Call {
             "apiVersion": self.resource.api_version(), "kind": self.resource.kind, "metadata": {},
         });
         let mut value = self.applied(&empty, config, force, options)?;
+        let version = object::meta_text(&value, "resourceVersion");
+        if !version.is_empty() && version.parse::<u64>().is_err() {
+            return Err(ApiError::unexpected(format!("strconv.ParseUint: parsing {version:?}: invalid syntax")));
+        }
+        if !options.dry_run {
+            object::set_meta(&mut value, "resourceVersion", None);
+        }
         self.resource.admit_create(&mut value);
         let created = self.insert(value, options.dry_run).await?;
         self.warnings.extend(self.resource.warnings(&created));

@@ -174,7 +174,10 @@ impl Changing<'_> {
         let resource = &self.call.resource;
         let name = object::name(live);
         let version = object::meta_text(&new, "resourceVersion");
-        if version.is_empty() {
+        if version == "0" && !resource.unconditional_update() {
+            return Err(unversioned(resource, name));
+        }
+        if version.is_empty() || version == "0" {
             if self.unversioned != Unversioned::Allowed && !resource.unconditional_update() {
                 return Err(unversioned(resource, name));
             }

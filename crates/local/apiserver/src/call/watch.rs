@@ -21,6 +21,7 @@ use crate::store::{Compacted, Event, EventKind, Range, Stored, Watch};
 use crate::table::{self, Include};
 
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
 const MOST_PER_CHUNK: usize = 256;
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -54,7 +55,7 @@ impl Call {
             watch: None,
             pending: VecDeque::new(),
             deadline: Instant::now() + timeout,
-            next_bookmark: bookmarks.then(|| Instant::now() + BOOKMARK_EVERY),
+            next_bookmark: bookmarks.then(|| next_bookmark(Instant::now() + timeout)),
             position: 0,
             ended: false,
             _slot: slot,
@@ -226,6 +227,15 @@ impl View {
     }
 }
 
+/// The next regular time, or shortly before the end so that the client knows where to go on.
+fn next_bookmark(deadline: Instant) -> Instant {
+    let now = Instant::now();
+    match deadline.checked_sub(BOOKMARK_BEFORE_END) {
+        Some(last) if last > now => (now + BOOKMARK_EVERY).min(last),
+        _ => now + BOOKMARK_EVERY,
+    }
+}
+
 fn json_line(value: &Value) -> Bytes {
     let mut text = serde_json::to_vec(value).expect("JSON values are written to memory");
     text.push(b'\n');
@@ -309,7 +319,7 @@ impl Stream {
             changed = watch.changed() => self.ended = !changed,
             () = sleep_until(wake) => {
                 if self.next_bookmark.is_some_and(|at| at <= Instant::now()) {
-                    self.next_bookmark = Some(Instant::now() + BOOKMARK_EVERY);
+                    self.next_bookmark = Some(next_bookmark(self.deadline));
                     self.gather();
                     self.pending.push_back(self.view.bookmark(self.position, false));
                 }

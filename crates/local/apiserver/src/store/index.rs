@@ -27,12 +27,14 @@ pub(super) struct Index {
 struct Collection {
     objects: BTreeMap<Arc<str>, Arc<Stored>>,
     history: History,
+    /// The version of the last event that its history lost.
+    forgotten: u64,
     changed: watch::Sender<u64>,
 }
 
 impl Collection {
     fn new() -> Self {
-        Self { objects: BTreeMap::new(), history: History::default(), changed: watch::channel(0).0 }
+        Self { objects: BTreeMap::new(), history: History::default(), forgotten: 0, changed: watch::channel(0).0 }
     }
 }
 
@@ -147,12 +149,13 @@ impl Index {
         position: u64,
         most: usize,
     ) -> Result<(Vec<Arc<Event>>, u64), Compacted> {
-        if position < self.compacted {
-            return Err(self.too_old());
-        }
         let Some(collection) = self.collections.get(collection) else {
             return Ok((Vec::new(), self.version));
         };
+        // Only what this collection has forgotten can have been missed.
+        if position < collection.forgotten {
+            return Err(self.too_old());
+        }
         let events: Vec<Arc<Event>> = collection.history.since(position).take(most).cloned().collect();
         let position = if events.len() < most { self.version } else { events.last().map_or(position, |e| e.version()) };
         Ok((events, position))
@@ -191,6 +194,7 @@ impl Index {
         let Some(event) = collection.history.pop_oldest() else {
             return;
         };
+        collection.forgotten = version;
         self.held_bytes -= event.held_bytes();
         self.superseded.extend(event.previous.as_ref().map(|p| p.version));
         if event.kind == EventKind::Deleted {
@@ -201,6 +205,11 @@ impl Index {
     /// Rows that the journal need not keep, since the last call.
     pub(super) fn take_superseded(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.superseded)
+    }
+
+    /// Takes back rows that were not dropped after all.
+    pub(super) fn put_back_superseded(&mut self, rows: Vec<u64>) {
+        self.superseded.extend(rows);
     }
 
     fn too_old(&self) -> Compacted {

@@ -215,8 +215,19 @@ impl Store {
             }
             Writes::Thread(sender) => {
                 let (answer, answered) = oneshot::channel();
-                sender.send(Command { write, answer }).map_err(|_| WriteError::Closed)?;
+                sender.send(Command::Write(Box::new(write), answer)).map_err(|_| WriteError::Closed)?;
                 answered.await.unwrap_or(Err(WriteError::Closed))
+            }
+        }
+    }
+
+    /// Closes the journal once everything before it is written; later writes fail.
+    pub async fn close(&self) {
+        if let Writes::Thread(sender) = &self.writes {
+            let (closed, is_closed) = oneshot::channel();
+            if sender.send(Command::Close(closed)).is_ok() {
+                // An error means that it was closed already.
+                let _ = is_closed.await;
             }
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use rusqlite::{Connection, ErrorCode, params};
 
 use super::journal::{Commit, Journal, JournalError, Recovered, Row};
 use super::{Body, Key};
@@ -45,6 +45,9 @@ impl SqliteJournal {
         }
         let connection = Connection::open(path).map_err(|e| classify(path, "opening the data file", e))?;
         let mut journal = Self { path: path.to_owned(), connection, compacted: 0 };
+        if !existing {
+            journal.mark()?;
+        }
         journal.configure()?;
         if existing {
             journal.check()?;
@@ -56,6 +59,13 @@ impl SqliteJournal {
     /// The value of `PRAGMA synchronous` on the live connection (2 is FULL).
     pub fn synchronous(&self) -> Result<i64, JournalError> {
         self.pragma("synchronous")
+    }
+
+    /// Writes our id into a new file's header, while that is still written in place.
+    fn mark(&self) -> Result<(), JournalError> {
+        let sql =
+            format!("PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA application_id={APPLICATION_ID};");
+        self.connection.execute_batch(&sql).map_err(|e| classify(&self.path, "setting up the data file", e))
     }
 
     fn configure(&self) -> Result<(), JournalError> {
@@ -95,7 +105,6 @@ impl SqliteJournal {
                 .pragma_update(None, "user_version", i64::try_from(step + 1).unwrap_or(known))
                 .map_err(classify)?;
         }
-        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(classify)?;
         transaction.commit().map_err(classify)
     }
 
@@ -191,14 +200,9 @@ fn refuse_foreign(path: &Path) -> Result<(), JournalError> {
     if &header[..16] != b"SQLite format 3\0" {
         return Err(foreign());
     }
-    // The header of a file whose last writer was killed may be older than its WAL: only a reader that merges both knows.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection =
-        Connection::open_with_flags(path, flags).map_err(|e| classify(path, "opening the data file", e))?;
-    let busy = |e| classify(path, "opening the data file", e);
-    connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(busy)?;
-    let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(busy)?;
-    if id == APPLICATION_ID { Ok(()) } else { Err(foreign()) }
+    // Our id is in the header from the first write on, before anything goes to the write-ahead log.
+    let id = u32::from_be_bytes([header[68], header[69], header[70], header[71]]);
+    if i64::from(id) == APPLICATION_ID { Ok(()) } else { Err(foreign()) }
 }
 
 fn classify(path: &Path, step: &'static str, error: rusqlite::Error) -> JournalError {

@@ -12,10 +12,12 @@ use super::{Body, Change, Expect, Key, Shared, Stored, Write, WriteError};
 /// Most writes in one commit.
 const MOST_PER_COMMIT: usize = 512;
 
-/// A write on its way to the writer's thread.
-pub(super) struct Command {
-    pub(super) write: Write,
-    pub(super) answer: oneshot::Sender<Answer>,
+/// What the writer's thread is asked to do.
+pub(super) enum Command {
+    /// Write, and answer.
+    Write(Box<Write>, oneshot::Sender<Answer>),
+    /// Close the journal, and say so.
+    Close(oneshot::Sender<()>),
 }
 
 pub(super) type Answer = Result<Arc<Stored>, WriteError>;
@@ -35,7 +37,12 @@ impl Writer {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let run = move || {
             while let Some(first) = receiver.blocking_recv() {
-                self.run_batch(first, &mut receiver);
+                if let Some(closed) = self.run_batch(first, &mut receiver) {
+                    drop(self);
+                    // Nobody may be waiting any longer.
+                    let _ = closed.send(());
+                    return;
+                }
             }
         };
         std::thread::Builder::new()
@@ -45,19 +52,30 @@ impl Writer {
         Ok(sender)
     }
 
-    fn run_batch(&mut self, first: Command, receiver: &mut mpsc::UnboundedReceiver<Command>) {
-        let mut writes = vec![first.write];
-        let mut answers = vec![first.answer];
-        while writes.len() < MOST_PER_COMMIT
-            && let Ok(command) = receiver.try_recv()
-        {
-            writes.push(command.write);
-            answers.push(command.answer);
+    /// Writes what has gathered; answers whom to tell when the journal is to be closed.
+    fn run_batch(
+        &mut self,
+        first: Command,
+        receiver: &mut mpsc::UnboundedReceiver<Command>,
+    ) -> Option<oneshot::Sender<()>> {
+        let (mut writes, mut answers, mut closing) = (Vec::new(), Vec::new(), None);
+        let mut next = Some(first);
+        while let Some(command) = next {
+            match command {
+                Command::Write(write, answer) => {
+                    writes.push(*write);
+                    answers.push(answer);
+                }
+                Command::Close(closed) => closing = Some(closed),
+            }
+            let room = writes.len() < MOST_PER_COMMIT && closing.is_none();
+            next = if room { receiver.try_recv().ok() } else { None };
         }
         for (answer, result) in answers.into_iter().zip(self.commit(writes)) {
             // A client that went away does not wait for its answer; its write stands.
             let _ = answer.send(result);
         }
+        closing
     }
 
     /// Commits writes together and makes them visible; the answers are in the order of the writes.
@@ -70,10 +88,12 @@ impl Writer {
         };
         let mut answers: Vec<Answer> = writes.into_iter().map(|write| self.admit(&mut batch, write)).collect();
         if batch.events.is_empty() {
+            self.keep_superseded(superseded);
             return answers;
         }
         let commit = Commit { rows: &batch.rows, superseded: &superseded, compacted };
         if let Err(error) = self.journal.commit(&commit) {
+            self.keep_superseded(superseded);
             let error = Arc::new(error);
             for answer in &mut answers {
                 *answer = Err(WriteError::Journal(error.clone()));
@@ -82,6 +102,11 @@ impl Writer {
         }
         self.publish(batch.events);
         answers
+    }
+
+    /// Rows that could not be dropped yet are dropped with the next commit.
+    fn keep_superseded(&self, rows: Vec<u64>) {
+        self.shared.index.write().expect("the index is not poisoned").put_back_superseded(rows);
     }
 
     /// Checks one write against the state that the writes before it leave.

@@ -71,7 +71,7 @@ impl Answer {
     ) -> Self {
         let shaped = match accepted.shape {
             Shape::Object | Shape::Discovery => return Self::value(code, object, accepted),
-            Shape::Partial => partial(object),
+            Shape::Partial | Shape::PartialList => partial(object),
             Shape::Table => {
                 let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
                 table::table(resource, std::slice::from_ref(object), metadata, Include::of(query), now)
@@ -94,7 +94,7 @@ impl Answer {
                 "kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": metadata,
                 "items": listed(resource, objects),
             }),
-            Shape::Partial => json!({
+            Shape::Partial | Shape::PartialList => json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
                 "items": objects.iter().map(partial).collect::<Vec<_>>(),
             }),

@@ -27,6 +27,8 @@ pub(crate) enum Shape {
     Table,
     /// Metadata only.
     Partial,
+    /// Metadata only, of a list.
+    PartialList,
     /// Aggregated discovery.
     Discovery,
 }
@@ -90,7 +92,8 @@ fn read_offer(offer: &str) -> Option<Accepted> {
     for (key, value) in parts.filter_map(|p| p.split_once('=')) {
         match (key.trim(), value.trim()) {
             ("as", "Table") => shape = Shape::Table,
-            ("as", "PartialObjectMetadata" | "PartialObjectMetadataList") => shape = Shape::Partial,
+            ("as", "PartialObjectMetadata") => shape = Shape::Partial,
+            ("as", "PartialObjectMetadataList") => shape = Shape::PartialList,
             ("as", "APIGroupDiscoveryList") => shape = Shape::Discovery,
             ("as", _) => return None,
             ("g", value) => group = value,
@@ -100,7 +103,7 @@ fn read_offer(offer: &str) -> Option<Accepted> {
     }
     let known = match shape {
         Shape::Object => true,
-        Shape::Table | Shape::Partial => group == "meta.k8s.io" && version == "v1",
+        Shape::Table | Shape::Partial | Shape::PartialList => group == "meta.k8s.io" && version == "v1",
         Shape::Discovery => group == "apidiscovery.k8s.io" && version == "v2",
     };
     known.then_some(Accepted { format, shape })

@@ -103,11 +103,11 @@ impl ApiService {
             let below_api = incoming.path.starts_with("/api/") || incoming.path.starts_with("/apis/");
             return Err(if below_api { ApiError::no_such_resource() } else { ApiError::no_such_path() });
         }
-        if incoming.method != Method::GET && incoming.method != Method::HEAD {
-            return Err(ApiError::method_not_allowed());
-        }
         if *route == Route::Health {
             return Ok(Answer::text(StatusCode::OK, "ok"));
+        }
+        if incoming.method != Method::GET && incoming.method != Method::HEAD {
+            return Err(ApiError::method_not_allowed());
         }
         let accepted = negotiate::accept(&incoming.accept, &[Shape::Discovery], Asked::One)?;
         let aggregated = accepted.shape == Shape::Discovery;

@@ -154,6 +154,13 @@ impl ApiError {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
+    /// 406 for a list of one object.
+    pub fn not_a_list(kind: &str) -> Self {
+        let message =
+            format!("you requested PartialObjectMetadataList, but the requested object is not a list (*core.{kind})");
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
     /// 409 for a name that is taken.
     pub fn already_exists(about: About<'_>) -> Self {
         Self::new(StatusCode::CONFLICT, "AlreadyExists", format!("{} already exists", about.quoted()))

@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::encode;
 use crate::object;
 use crate::status::{About, ApiError};
-use crate::store::{Change, Expect, Write, WriteError};
+use crate::store::{Change, Expect, Stored, Write, WriteError};
 
 /// How often a generated name is drawn again when it is taken.
 const MOST_NAME_DRAWS: usize = 8;
@@ -71,7 +71,7 @@ impl Call {
         let key = resource.key(object::namespace(&value), &name);
         if dry_run {
             return match self.api.store.get(&key) {
-                Some(_) => Err(ApiError::already_exists(resource.about(&name))),
+                Some(there) => Err(self.taken(Some(&there), &name)),
                 None => Ok(value),
             };
         }
@@ -82,9 +82,18 @@ impl Call {
         let write = Write { key, expect: Expect::Absent, change: Change::Put(body) };
         match self.api.store.write(write).await {
             Ok(stored) => Ok(self.api.object(resource, &stored)),
-            Err(WriteError::Unexpected(_)) => Err(ApiError::already_exists(resource.about(&name))),
+            Err(WriteError::Unexpected(there)) => Err(self.taken(there.as_deref(), &name)),
             Err(error) => Err(ApiError::internal(error)),
         }
+    }
+
+    /// A name that is taken, for good or until its object is gone.
+    fn taken(&self, there: Option<&Stored>, name: &str) -> ApiError {
+        let mut error = ApiError::already_exists(self.resource.about(name));
+        if there.is_some_and(|stored| object::is_deleting(&self.api.object(&self.resource, stored))) {
+            error.message = format!("object is being deleted: {}", error.message);
+        }
+        error
     }
 
     /// New objects need a namespace that exists and stays.

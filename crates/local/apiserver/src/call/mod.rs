@@ -66,7 +66,10 @@ impl Call {
         }
         let listed = target.name.is_empty() && incoming.method == Method::GET;
         let asked = if listed { Asked::Many } else { Asked::One };
-        let accepted = negotiate::accept(&incoming.accept, &[Shape::Table, Shape::Partial], asked)?;
+        let accepted = negotiate::accept(&incoming.accept, &[Shape::Table, Shape::Partial, Shape::PartialList], asked)?;
+        if accepted.shape == Shape::PartialList && asked == Asked::One {
+            return Err(ApiError::not_a_list(&resource.kind));
+        }
         let query = Query::parse(&incoming.query);
         if accepted.shape == Shape::Table {
             crate::table::Include::check(&query)?;

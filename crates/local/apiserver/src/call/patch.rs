@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Call;
 use super::options::{FieldValidation, WriteOptions};
-use super::update::{Outcome, Unversioned, reset_fields};
+use super::update::{Outcome, Sent, reset_fields};
 use crate::answer::Answer;
 use crate::decode::{self, BodyFormat, Decoded};
 use crate::object;
@@ -66,7 +66,7 @@ impl Call {
             self.resource.admit_update(&mut new, live);
             Ok(new)
         };
-        let object = self.change(part, options.dry_run, Unversioned::Allowed, intend).await?.into_object();
+        let object = self.change(part, options.dry_run, Sent::Edit, intend).await?.into_object();
         self.warnings.extend(warnings.into_inner().unwrap_or_default());
         self.warnings.extend(self.resource.warnings(&object));
         Ok(self.show(StatusCode::OK, &object))
@@ -135,7 +135,7 @@ impl Call {
             return self.create_by_apply(part, &config, force, options).await;
         }
         let intend = |live: &Value| self.applied(live, &config, force, options);
-        let outcome: Outcome = self.change(part, options.dry_run, Unversioned::Allowed, intend).await?;
+        let outcome: Outcome = self.change(part, options.dry_run, Sent::Edit, intend).await?;
         let object = outcome.into_object();
         self.warnings.extend(self.resource.warnings(&object));
         Ok(self.show(StatusCode::OK, &object))

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Call;
 use super::options::WriteOptions;
-use super::update::Unversioned;
+use super::update::Sent;
 use crate::answer::Answer;
 use crate::decode;
 use crate::object;
@@ -58,15 +58,17 @@ impl Call {
                 check_scale(&wanted)?;
             }
             let mut new = live.clone();
-            let version = wanted["metadata"].get("resourceVersion").cloned();
-            object::set_meta(&mut new, "resourceVersion", version);
+            let version = wanted["metadata"].get("resourceVersion").filter(|v| **v != json!("")).cloned();
+            if let Some(version) = version {
+                object::set_meta(&mut new, "resourceVersion", Some(version));
+            }
             let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or(0);
             object::set_at_path(&mut new, &paths.spec_replicas, json!(replicas));
             let owners = self.scale_owners(live, &new, options, &paths);
             object::set_meta(&mut new, "managedFields", Some(json!(owners)));
             Ok(new)
         };
-        let outcome = self.change(Part::Main, options.dry_run, Unversioned::Allowed, intend).await?;
+        let outcome = self.change(Part::Main, options.dry_run, Sent::Edit, intend).await?;
         let scale = self.scale_of(&outcome.into_object())?;
         Ok(Answer::value(StatusCode::OK, &scale, self.accepted))
     }

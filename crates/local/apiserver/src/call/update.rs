@@ -52,7 +52,7 @@ impl Call {
             self.resource.admit_update(&mut new, live);
             Ok(new)
         };
-        let outcome = self.change(part, options.dry_run, Unversioned::ByKind, intend).await?.into_object();
+        let outcome = self.change(part, options.dry_run, Sent::Whole, intend).await?.into_object();
         self.warnings.extend(self.resource.warnings(&outcome));
         Ok(self.show(StatusCode::OK, &outcome))
     }
@@ -105,7 +105,7 @@ impl Call {
             let mut new = live.clone();
             if edit(&mut new) { Ok(self.own_update(live, new, &options, subresource)) } else { Ok(live.clone()) }
         };
-        self.change(part, false, Unversioned::Allowed, intend).await
+        self.change(part, false, Sent::Edit, intend).await
     }
 
     /// Changes the object that the request names.
@@ -113,28 +113,28 @@ impl Call {
         &self,
         part: Part,
         dry_run: bool,
-        unversioned: Unversioned,
+        sent: Sent,
         intend: impl Fn(&Value) -> Result<Value, ApiError>,
     ) -> Result<Outcome, ApiError> {
-        let change = Changing { call: self, part, dry_run, unversioned };
+        let change = Changing { call: self, part, dry_run, sent };
         change.run(&self.target.namespace, &self.target.name, intend).await
     }
 }
 
-/// Whether a new state without a `resourceVersion` may be written over any version.
+/// What a client sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unversioned {
-    /// As the kind says.
-    ByKind,
-    /// Yes: patches say what they change.
-    Allowed,
+pub(super) enum Sent {
+    /// The new state as a whole: its uid must be the object's.
+    Whole,
+    /// What to change.
+    Edit,
 }
 
 struct Changing<'a> {
     call: &'a Call,
     part: Part,
     dry_run: bool,
-    unversioned: Unversioned,
+    sent: Sent,
 }
 
 impl Changing<'_> {
@@ -174,11 +174,8 @@ impl Changing<'_> {
         let resource = &self.call.resource;
         let name = object::name(live);
         let version = object::meta_text(&new, "resourceVersion");
-        if version == "0" && !resource.unconditional_update() {
-            return Err(unversioned(resource, name));
-        }
         if version.is_empty() || version == "0" {
-            if self.unversioned != Unversioned::Allowed && !resource.unconditional_update() {
+            if !resource.unconditional_update() {
                 return Err(unversioned(resource, name));
             }
             let version = live["metadata"]["resourceVersion"].clone();
@@ -188,7 +185,7 @@ impl Changing<'_> {
         } else if version != object::meta_text(live, "resourceVersion") {
             return Err(ApiError::modified(resource.about(name)));
         }
-        if self.unversioned == Unversioned::ByKind {
+        if self.sent == Sent::Whole {
             check_uid(resource, &new, live)?;
         }
         if object::meta_text(&new, "uid").is_empty() {

@@ -179,7 +179,9 @@ impl View {
         let resource = &self.call.resource;
         match self.call.accepted.shape {
             Shape::Object | Shape::Discovery => api::write_shown(out, resource, stored, Some(&resource.type_meta())),
-            Shape::Partial => self.write(out, &answer::partial(&self.call.api.object(resource, stored))),
+            Shape::Partial | Shape::PartialList => {
+                self.write(out, &answer::partial(&self.call.api.object(resource, stored)))
+            }
             Shape::Table => {
                 let shown = self.row(&self.call.api.object(resource, stored));
                 self.write(out, &shown);
@@ -214,7 +216,7 @@ impl View {
                 let resource = &self.call.resource;
                 json!({"kind": resource.kind, "apiVersion": resource.api_version(), "metadata": metadata})
             }
-            Shape::Partial => {
+            Shape::Partial | Shape::PartialList => {
                 json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
             }
             Shape::Table => {

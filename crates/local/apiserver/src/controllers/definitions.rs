@@ -196,7 +196,8 @@ fn accept_names(definition: &Value, others: &[Value]) -> (Value, Option<(&'stati
     let taken = Taken::of(definition, others);
     let mut conflict: Option<(&'static str, String)> = None;
     let mut note = |reason: &'static str, name: &str| {
-        conflict.get_or_insert_with(|| (reason, format!("{name:?} is already in use")));
+        // The last one found is told.
+        conflict = Some((reason, format!("{name:?} is already in use")));
     };
     for (field, reason) in [("plural", "PluralConflict"), ("singular", "SingularConflict")] {
         match names[field].as_str() {

@@ -201,7 +201,13 @@ fn aggregated_resource(resource: &Resource) -> Value {
 /// A text that changes when the stored form would: the start of a hash of group, version and kind.
 fn storage_hash(resource: &Resource) -> String {
     use base64::Engine as _;
-    let named = format!("{}/{}/{}", resource.group, resource.version, resource.kind);
+    // Events are stored in the core group; CRDs were first stored in a version that is long gone.
+    let (group, version) = match (resource.custom().is_some(), resource.kind.as_str()) {
+        (false, "Event") => ("", "v1"),
+        (false, "CustomResourceDefinition") => (resource.group.as_str(), "v1beta1"),
+        _ => (resource.group.as_str(), resource.version.as_str()),
+    };
+    let named = format!("{group}/{version}/{}", resource.kind);
     let digest = ring::digest::digest(&ring::digest::SHA256, named.as_bytes());
     base64::engine::general_purpose::STANDARD.encode(&digest.as_ref()[..8])
 }

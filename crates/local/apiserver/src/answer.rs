@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::negotiate::{Accepted, Format, Shape};
 use crate::registry::Resource;
 use crate::request::Query;
+use crate::status::status_text;
 use crate::table::{self, Include};
 
 /// An answer before it becomes HTTP.
@@ -50,6 +51,7 @@ impl Answer {
     /// Any value, in the client's format.
     pub(crate) fn value(code: StatusCode, value: &Value, accepted: Accepted) -> Self {
         let text = match accepted.format {
+            Format::Json if value["kind"] == "Status" => status_text(value),
             Format::Json => {
                 let mut text = serde_json::to_vec(value).expect("JSON values are written to memory");
                 text.push(b'\n');

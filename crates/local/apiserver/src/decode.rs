@@ -1,5 +1,6 @@
 //! Request bodies → JSON values, with the fields that stood twice.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -56,11 +57,41 @@ fn decode_json(body: &[u8]) -> Result<Decoded, String> {
     let mut path = String::new();
     // Bytes that are no text are replaced, not refused.
     let text = String::from_utf8_lossy(body);
+    let text = without_lone_surrogates(&text);
     let mut deserializer = serde_json::Deserializer::from_str(&text);
     let node = ValueSeed { path: &mut path, duplicates: &mut duplicates };
     let value = node.deserialize(&mut deserializer).map_err(|e| json_error(&e))?;
     deserializer.end().map_err(|_| "invalid character after top-level value".to_owned())?;
     Ok(Decoded { value, duplicates })
+}
+
+/// Half a surrogate pair stands for no character: it becomes the replacement character, as in Go.
+fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\u") {
+        return Cow::Borrowed(text);
+    }
+    let unit = |at: usize| -> Option<u32> {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let mut clean = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let width = match (c, unit(at)) {
+            ('\\', Some(0xD800..=0xDBFF)) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => 12,
+            ('\\', Some(0xD800..=0xDFFF)) => {
+                clean.push('\u{FFFD}');
+                at += 6;
+                continue;
+            }
+            // An escaped backslash is no start of an escape.
+            ('\\', None) => 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8),
+            _ => c.len_utf8(),
+        };
+        clean.push_str(&text[at..at + width]);
+        at += width;
+    }
+    Cow::Owned(clean)
 }
 
 fn json_error(error: &serde_json::Error) -> String {

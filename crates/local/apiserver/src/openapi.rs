@@ -1,9 +1,20 @@
 //! `/openapi/v3`: which operations there are and which query parameters they take, for clients that ask before they
 //! send `fieldValidation`. Schemas are not published yet.
 
+use http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use crate::answer::Answer;
 use crate::registry::{Registry, Resource, api_version};
+
+/// `/openapi/v2` without any definition: clients that look a kind up there find none, and go on without.
+///
+/// `kubectl` reads it as protocol buffers; this is a document whose only field says `swagger: "2.0"`.
+pub(crate) fn nothing_in_version_2() -> Answer {
+    let mut answer = Answer::text(StatusCode::OK, "\n\u{3}2.0");
+    answer.content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    answer
+}
 
 /// The index: one document for each group and version.
 pub(crate) fn index(registry: &Registry) -> Value {

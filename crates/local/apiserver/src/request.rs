@@ -25,6 +25,8 @@ pub(crate) enum Route {
     GroupVersion(String, String),
     /// `/openapi/v3` (empty) or a document below it.
     OpenApi(String),
+    /// `/openapi/v2`.
+    OldOpenApi,
     /// An object or a collection.
     Resource(Target),
     /// Anything else.
@@ -59,6 +61,7 @@ pub(crate) fn route(path: &str) -> Route {
         [] => Route::Root,
         ["healthz" | "livez" | "readyz", ..] => Route::Health,
         ["version"] => Route::Version,
+        ["openapi", "v2"] => Route::OldOpenApi,
         ["openapi", "v3", rest @ ..] => Route::OpenApi(rest.join("/")),
         ["api"] => Route::CoreVersions,
         ["api", version] => Route::GroupVersion(String::new(), (*version).to_owned()),

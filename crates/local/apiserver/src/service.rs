@@ -21,10 +21,13 @@ use crate::call::{Call, Incoming};
 use crate::negotiate::{self, Asked, Format, Shape};
 use crate::openapi;
 use crate::request::{self, Route};
-use crate::status::ApiError;
+use crate::status::{ApiError, status_text};
 
 /// A body of the server's answers.
 pub type ApiBody = UnsyncBoxBody<Bytes, Infallible>;
+
+/// A body that is too long is read on up to this many times the limit, so that its client comes to read the answer.
+const MOST_DRAINED: usize = 4;
 
 /// The longest that a request's body may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -106,8 +109,11 @@ impl ApiService {
         if *route == Route::Health {
             return Ok(Answer::text(StatusCode::OK, "ok"));
         }
-        if incoming.method != Method::GET && incoming.method != Method::HEAD {
+        if incoming.method != Method::GET {
             return Err(ApiError::method_not_allowed());
+        }
+        if *route == Route::OldOpenApi {
+            return Ok(openapi::nothing_in_version_2());
         }
         let accepted = negotiate::accept(&incoming.accept, &[Shape::Discovery], Asked::One)?;
         let aggregated = accepted.shape == Shape::Discovery;
@@ -127,7 +133,9 @@ impl ApiService {
             })?,
             Route::OpenApi(path) if path.is_empty() => openapi::index(&registry),
             Route::OpenApi(path) => openapi::find(&registry, path).ok_or_else(ApiError::no_such_path)?,
-            Route::Health | Route::Resource(_) | Route::Unknown => return Err(ApiError::no_such_path()),
+            Route::Health | Route::Resource(_) | Route::OldOpenApi | Route::Unknown => {
+                return Err(ApiError::no_such_path());
+            }
         };
         let mut answer = Answer::value(StatusCode::OK, &value, accepted);
         if matches!(route, Route::OpenApi(_)) {
@@ -163,22 +171,25 @@ where
     B::Error: std::fmt::Display,
 {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
-    if declared.is_some_and(|length| length > limit) {
+    if declared.is_some_and(|length| length > limit * MOST_DRAINED) {
         return Err(ApiError::too_large(limit));
     }
     let read = async {
         let mut body = std::pin::pin!(body);
-        let mut whole = BytesMut::new();
+        let (mut whole, mut seen) = (BytesMut::new(), 0);
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|e| ApiError::bad_request(format!("reading the request's body: {e}")))?;
             if let Ok(data) = frame.into_data() {
-                if whole.len() + data.len() > limit {
+                seen += data.len();
+                if seen > limit * MOST_DRAINED {
                     return Err(ApiError::too_large(limit));
                 }
-                whole.extend_from_slice(&data);
+                if seen <= limit {
+                    whole.extend_from_slice(&data);
+                }
             }
         }
-        Ok(whole.freeze())
+        if seen > limit { Err(ApiError::too_large(limit)) } else { Ok(whole.freeze()) }
     };
     match tokio::time::timeout(BODY_TIMEOUT, read).await {
         Ok(result) => result,
@@ -224,11 +235,7 @@ fn failure(error: &ApiError, warnings: &[String], format: Format) -> Response<Ap
         Format::Yaml => {
             (format.media_type(), serde_saphyr::to_string(&error.status()).unwrap_or_default().into_bytes())
         }
-        Format::Json => {
-            let mut text = serde_json::to_vec(&error.status()).expect("JSON values are written to memory");
-            text.push(b'\n');
-            (format.media_type(), text)
-        }
+        Format::Json => (format.media_type(), status_text(&error.status())),
     };
     let mut response = Response::new(full(Bytes::from(text)));
     *response.status_mut() = error.code;

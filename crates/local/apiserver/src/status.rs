@@ -351,6 +351,67 @@ impl Cause {
     }
 }
 
+/// The text of a `Status`, its fields in the order in which the real server writes them.
+pub(crate) fn status_text(status: &Value) -> Vec<u8> {
+    const ORDER: [&str; 14] = [
+        "kind",
+        "apiVersion",
+        "metadata",
+        "status",
+        "name",
+        "group",
+        "message",
+        "reason",
+        "field",
+        "details",
+        "uid",
+        "causes",
+        "retryAfterSeconds",
+        "code",
+    ];
+    let mut text = Vec::new();
+    write_ordered(&mut text, status, &ORDER);
+    text.push(b'\n');
+    text
+}
+
+fn write_ordered(out: &mut Vec<u8>, value: &Value, order: &[&str]) {
+    match value {
+        Value::Object(fields) => {
+            let place = |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
+            let mut names: Vec<&String> = fields.keys().collect();
+            // A cause begins with its reason, and what an object is called comes before its kind.
+            let is_status = fields.contains_key("apiVersion");
+            names.sort_by_key(|name| match name.as_str() {
+                "kind" if !is_status => place("group") * 2 + 1,
+                "reason" if !is_status => 0,
+                other => place(other) * 2,
+            });
+            out.push(b'{');
+            for (index, name) in names.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                out.extend_from_slice(Value::from(name.as_str()).to_string().as_bytes());
+                out.push(b':');
+                write_ordered(out, &fields[name], order);
+            }
+            out.push(b'}');
+        }
+        Value::Array(items) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write_ordered(out, item, order);
+            }
+            out.push(b']');
+        }
+        other => out.extend_from_slice(other.to_string().as_bytes()),
+    }
+}
+
 /// The answer to a delete that removed the object.
 pub fn deleted(about: About<'_>, uid: &str) -> Value {
     let mut details = about.details();

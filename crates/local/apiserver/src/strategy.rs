@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::object;
 use crate::registry::{Custom, Resource, Source};
 use crate::status::ApiError;
+use crate::warnings;
 
 /// The part of an object that a request writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,11 @@ impl Resource {
 
     /// What to warn of although it is accepted.
     pub(crate) fn warnings(&self, object: &Value) -> Vec<String> {
-        if self.is_definition() { crd::definition_warnings(object) } else { crate::warnings::of(&self.kind, object) }
+        match &self.source {
+            Source::Builtin(_) if self.is_definition() => crd::definition_warnings(object),
+            Source::Builtin(_) => warnings::of(&self.kind, object),
+            Source::Custom(_) => warnings::of_finalizers(object),
+        }
     }
 
     /// What admission adds to a new object.

@@ -25,6 +25,20 @@ pub(crate) fn drop_duplicate_owners(object: &mut Value) -> Option<String> {
     })
 }
 
+/// Finalizers that say not whose they are.
+pub(crate) fn of_finalizers(object: &Value) -> Vec<String> {
+    let bare = crate::object::finalizers(object).filter(|f| !f.contains('/'));
+    let unclear = bare.filter(|f| !matches!(*f, "orphan" | "foregroundDeletion" | "kubernetes"));
+    unclear
+        .map(|f| {
+            format!(
+                "metadata.finalizers: {f:?}: prefer a domain-qualified finalizer name to avoid accidental conflicts with \
+                 other finalizer writers"
+            )
+        })
+        .collect()
+}
+
 /// Warnings about an object of a built-in kind.
 pub(crate) fn of(kind: &str, object: &Value) -> Vec<String> {
     let (path, spec) = match kind {

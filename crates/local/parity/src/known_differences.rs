@@ -34,6 +34,76 @@ pub(crate) const KNOWN: &[Known] = &[
         at: "body.resources.*",
         reason: "kinds that no controller of ours reads are not served",
     },
+    Known {
+        case: "badinput: deep nesting",
+        at: "**",
+        reason: "more than 128 levels are refused: no object has them, and they cost stack",
+    },
+    Known {
+        case: "badinput: numbers out of range",
+        at: "body.message",
+        reason: "a number that no double holds is refused by the parser, before its field is known",
+    },
+    Known {
+        case: "badinput: YAML has more than one word for true",
+        at: "**",
+        reason: "YAML 1.2 is read: `y` is a text",
+    },
+    Known {
+        case: "badinput: no token",
+        at: "**",
+        reason: "probes need no token; the compared server runs with anonymous requests off",
+    },
+    Known {
+        case: "validation: duplicate fields by fieldValidation",
+        at: "**",
+        reason: "of two maps under one key the last is taken; Go merges them into a typed object",
+    },
+    Known {
+        case: "ssa: an apply with a key twice",
+        at: "warnings.*",
+        reason: "the YAML parser takes the last of two keys and does not tell",
+    },
+    Known {
+        case: "validation: a service's address cannot change",
+        at: "**",
+        reason: "services of two address families are not checked",
+    },
+    Known {
+        case: "validation: names of roles are path segments",
+        at: "body.metadata.managedFields",
+        reason: "empty rules are stored as none, and nobody owns none",
+    },
+    Known {
+        case: "deletion: a cluster-scoped owner of a namespaced object",
+        at: "body.metadata.managedFields",
+        reason: "empty rules are stored as none, and nobody owns none",
+    },
+    Known {
+        case: "crd: two served versions show the same objects",
+        at: "**",
+        reason: "the real server fails (500) to apply a field that only the version of the request has",
+    },
+    Known {
+        case: "patch: a merge patch may not change apiVersion or kind",
+        at: "**",
+        reason: "a patched kind is refused by its name; the real server tries to decode it first",
+    },
+    Known {
+        case: "gateway: listeners that contradict each other",
+        at: "**",
+        reason: "of two failing sides of a CEL `||`, the other one is named",
+    },
+    Known {
+        case: "kubectl: create without a file",
+        at: "**",
+        reason: "kubectl's generators send protocol buffers, which are refused with 415",
+    },
+    Known {
+        case: "kubectl: what is served",
+        at: "**",
+        reason: "kinds that no controller of ours reads are not served",
+    },
 ];
 
 impl Known {

@@ -174,6 +174,9 @@ impl Runner<'_> {
             for list in collections(&definition) {
                 self.poll(&Request::get(&list), &Until::Served).await;
             }
+            // Served comes before both conditions are written, or after: what follows may depend on them.
+            let own = format!("{path}/{}", definition["metadata"]["name"].as_str().unwrap_or_default());
+            self.poll(&Request::get(&own), &Until::Present(".status.conditions.1".to_owned())).await;
         }
         answer
     }

@@ -18,6 +18,7 @@ impl Call {
         if self.accepted.shape == Shape::Object && self.accepted.format == Format::Json && !self.query.flag("pretty") {
             let mut text = Vec::with_capacity(stored.body.tail.len() + 128);
             api::write_shown(&mut text, &self.resource, &stored, Some(&self.resource.type_meta()));
+            text.push(b'\n');
             return Ok(Answer::json(StatusCode::OK, text));
         }
         Ok(self.show(StatusCode::OK, &self.api.object(&self.resource, &stored)))

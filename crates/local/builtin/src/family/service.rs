@@ -63,6 +63,11 @@ pub(crate) fn align_addresses(service: &mut Value) {
         spec["clusterIP"] = spec["clusterIPs"][0].clone();
     }
     let family = if text_at(spec, "/clusterIP").contains(':') { "IPv6" } else { "IPv4" };
+    // A headless service without a selector may have endpoints of both families.
+    if text(spec, "clusterIP") == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty) {
+        default(spec, "ipFamilyPolicy", "RequireDualStack");
+        default(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
+    }
     default(spec, "ipFamilyPolicy", "SingleStack");
     default(spec, "ipFamilies", json!([family]));
 }

@@ -56,10 +56,7 @@ fn check_kind(live: &Value, config: &Value, context: &Context<'_>) -> Result<(),
     let version = config.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let expected = live.get("kind").and_then(Value::as_str).unwrap_or(kind);
     if kind != expected || version != context.api_version {
-        return Err(ApplyError::BadRequest(format!(
-            "invalid object type: {}",
-            kind_text(version, kind)
-        )));
+        return Err(ApplyError::BadRequest(format!("invalid object type: {}", kind_text(version, kind))));
     }
     Ok(())
 }
@@ -93,31 +90,18 @@ impl<'a> Applier<'a> {
         let live = update::bare(live, context.schema);
         if managed.is_empty() {
             let empty = update::empty(&live, context.schema);
-            let before = Context {
-                manager: BEFORE_FIRST_APPLY,
-                ..*context
-            };
+            let before = Context { manager: BEFORE_FIRST_APPLY, ..*context };
             // An object that does not fit its schema fails below, with the configuration's own error first.
             let _ = update::record(&empty, &live, &mut managed, &before);
         }
         let shape = Shape::resource(context.schema);
-        let applier = Self {
-            context,
-            shape,
-            live,
-            config,
-            managed,
-        };
+        let applier = Self { context, shape, live, config, managed };
         applier.validate()?;
         Ok(applier)
     }
 
     fn validate(&self) -> Result<(), ApplyError> {
-        if self
-            .config
-            .pointer("/metadata/managedFields")
-            .is_some_and(Value::is_array)
-        {
+        if self.config.pointer("/metadata/managedFields").is_some_and(Value::is_array) {
             return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
         }
         typed::validate(self.config, self.shape, Duplicates::Refused).map_err(|problems| {
@@ -134,12 +118,8 @@ impl<'a> Applier<'a> {
         let mut managed = update::reconciled(&self.managed, self.shape, self.context);
         let merged = typed::merge(&self.live, self.config, self.shape);
         let set = typed::field_set(self.config, self.shape).recursive_difference(self.context.reset);
-        let mut entry = Entry::new(
-            self.context.manager,
-            Operation::Apply,
-            self.context.api_version,
-            self.context.subresource,
-        );
+        let mut entry =
+            Entry::new(self.context.manager, Operation::Apply, self.context.api_version, self.context.subresource);
         let identifier = entry.identifier();
         let last = managed.entries.remove(&identifier);
         entry.time = last.as_ref().and_then(|last| last.time.clone());
@@ -150,10 +130,7 @@ impl<'a> Applier<'a> {
             None => merged,
         };
 
-        let changes = Changes::new(
-            typed::compare(&self.live, &merged, self.shape, Source::Json),
-            self.context,
-        );
+        let changes = Changes::new(typed::compare(&self.live, &merged, self.shape, Source::Json), self.context);
         let conflicts = conflicts(&managed, &identifier, &changes, self.context);
         if force == Force::No && !conflicts.is_empty() {
             return Err(ApplyError::Conflicts(conflicts));
@@ -187,10 +164,7 @@ impl<'a> Applier<'a> {
         let named = |set: &FieldSet| typed::with_named_parents(set, Some(shape));
         let all = named(&typed::field_set(&merged, shape));
         let last = named(last);
-        let owned = managed
-            .entries
-            .values()
-            .fold(FieldSet::default(), |all, entry| all.union(&entry.set));
+        let owned = managed.entries.values().fold(FieldSet::default(), |all, entry| all.union(&entry.set));
 
         let without_last = typed::remove(&merged, &last, shape);
         let kept = named(&typed::field_set(&without_last, shape)).union(&named(&owned));
@@ -204,21 +178,11 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// What others own of the fields that change.
 fn conflicts(managed: &Managed, applier: &str, changes: &Changes, context: &Context<'_>) -> Vec<Conflict> {
-    let others = managed
-        .entries
-        .iter()
-        .filter(|(identifier, _)| identifier.as_str() != applier);
+    let others = managed.entries.iter().filter(|(identifier, _)| identifier.as_str() != applier);
     let of_entry = |(_, entry): (&String, &Entry)| -> Vec<Conflict> {
         let seen = changes.seen_by(entry, context);
-        let changed = entry
-            .set
-            .intersection(&seen.modified)
-            .union(&entry.set.intersection(&seen.added));
-        changed
-            .paths()
-            .into_iter()
-            .map(|path| Conflict::new(entry, path))
-            .collect()
+        let changed = entry.set.intersection(&seen.modified).union(&entry.set.intersection(&seen.added));
+        changed.paths().into_iter().map(|path| Conflict::new(entry, path)).collect()
     };
     others.flat_map(of_entry).collect()
 }

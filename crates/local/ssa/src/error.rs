@@ -114,11 +114,7 @@ impl ApplyError {
 
 fn conflict_message(conflicts: &[Conflict]) -> String {
     if let [only] = conflicts {
-        return format!(
-            "Apply failed with 1 conflict: conflict with {}: {}",
-            only.owner(),
-            only.field
-        );
+        return format!("Apply failed with 1 conflict: conflict with {}: {}", only.owner(), only.field);
     }
     let mut lines = Vec::new();
     for same in conflicts.chunk_by(|left, right| left.owner() == right.owner()) {

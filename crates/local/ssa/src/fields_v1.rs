@@ -46,29 +46,17 @@ fn read(element: PathElement, below: &Value) -> Result<Node, FieldsError> {
         Value::Object(fields) => (children(fields)?, fields.contains_key(".")),
         _ => return Err(FieldsError::NotFields),
     };
-    Ok(Node {
-        element,
-        member: named || children.is_empty(),
-        children,
-    })
+    Ok(Node { element, member: named || children.is_empty(), children })
 }
 
 /// Writes `fieldsV1`.
 pub fn encode(set: &FieldSet) -> Value {
-    Value::Object(
-        set.nodes()
-            .iter()
-            .map(|node| (node.element.encode(), below(node)))
-            .collect(),
-    )
+    Value::Object(set.nodes().iter().map(|node| (node.element.encode(), below(node))).collect())
 }
 
 fn below(node: &Node) -> Value {
     let mut fields = encode(&node.children);
-    if let Some(fields) = fields
-        .as_object_mut()
-        .filter(|_| node.member && !node.children.is_empty())
-    {
+    if let Some(fields) = fields.as_object_mut().filter(|_| node.member && !node.children.is_empty()) {
         fields.insert(".".to_owned(), Value::Object(Map::new()));
     }
     fields
@@ -92,34 +80,19 @@ mod tests {
 
     #[test]
     fn the_dot_alone_says_the_same_as_nothing() {
-        assert_eq!(
-            decode(&json!({"f:a": {".": {}}})).unwrap(),
-            decode(&json!({"f:a": {}})).unwrap()
-        );
-        assert_eq!(
-            decode(&json!({"f:a": null})).unwrap(),
-            decode(&json!({"f:a": {}})).unwrap()
-        );
+        assert_eq!(decode(&json!({"f:a": {".": {}}})).unwrap(), decode(&json!({"f:a": {}})).unwrap());
+        assert_eq!(decode(&json!({"f:a": null})).unwrap(), decode(&json!({"f:a": {}})).unwrap());
         assert_eq!(decode(&json!({".": {}})).unwrap(), FieldSet::default());
     }
 
     #[test]
     fn unknown_kinds_of_elements_are_left_out() {
-        assert_eq!(
-            decode(&json!({"z:a": {"broken": 1}, "f:b": {}})).unwrap(),
-            FieldSet::of_fields(&[&["b"]])
-        );
+        assert_eq!(decode(&json!({"z:a": {"broken": 1}, "f:b": {}})).unwrap(), FieldSet::of_fields(&[&["b"]]));
     }
 
     #[test]
     fn keys_and_values_of_the_wrong_form_are_refused() {
-        for fields in [
-            json!({"a": {}}),
-            json!({"f:a": 1}),
-            json!([]),
-            json!("x"),
-            json!({"f:a": {"k:1": {}}}),
-        ] {
+        for fields in [json!({"a": {}}), json!({"f:a": 1}), json!([]), json!("x"), json!({"f:a": {"k:1": {}}})] {
             assert!(decode(&fields).is_err(), "{fields}");
         }
     }

@@ -19,10 +19,7 @@ const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
 /// The conflicts that are not about fields which the client applied last and which are still as it left them.
 pub(crate) fn unresolved(conflicts: Vec<Conflict>, live: &Value, context: &Context<'_>) -> Vec<Conflict> {
     match own_fields(live, context) {
-        Some(own) => conflicts
-            .into_iter()
-            .filter(|conflict| !own.contains(&conflict.path))
-            .collect(),
+        Some(own) => conflicts.into_iter().filter(|conflict| !own.contains(&conflict.path)).collect(),
         None => conflicts,
     }
 }
@@ -47,10 +44,7 @@ pub(crate) fn refresh(object: &mut Value, config: &Value) {
         return;
     }
     let text = configuration_text(config);
-    let Some(annotations) = object
-        .pointer_mut("/metadata/annotations")
-        .and_then(Value::as_object_mut)
-    else {
+    let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) else {
         return;
     };
     annotations.insert(ANNOTATION.to_owned(), Value::String(text));
@@ -66,10 +60,7 @@ fn annotation(object: &Value) -> Option<&str> {
 
 fn configuration_text(config: &Value) -> String {
     let mut config = config.clone();
-    if let Some(annotations) = config
-        .pointer_mut("/metadata/annotations")
-        .and_then(Value::as_object_mut)
-    {
+    if let Some(annotations) = config.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         annotations.remove(ANNOTATION);
     }
     let mut text = String::new();
@@ -79,8 +70,5 @@ fn configuration_text(config: &Value) -> String {
 }
 
 fn bytes(annotations: &Map<String, Value>) -> usize {
-    annotations
-        .iter()
-        .map(|(name, value)| name.len() + value.as_str().map_or(0, str::len))
-        .sum()
+    annotations.iter().map(|(name, value)| name.len() + value.as_str().map_or(0, str::len)).sum()
 }

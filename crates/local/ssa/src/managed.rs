@@ -63,22 +63,15 @@ impl Entry {
 
     /// What makes two entries the same owner. An applier is one owner in all versions.
     pub(crate) fn identifier(&self) -> String {
-        let api_version = if self.operation == Operation::Apply {
-            ""
-        } else {
-            self.api_version.as_str()
-        };
+        let api_version = if self.operation == Operation::Apply { "" } else { self.api_version.as_str() };
         let parts = [
             ("manager", self.manager.as_str()),
             ("operation", self.operation.as_str()),
             ("apiVersion", api_version),
             ("subresource", self.subresource.as_str()),
         ];
-        let fields: Vec<(&str, Value)> = parts
-            .iter()
-            .filter(|(_, text)| !text.is_empty())
-            .map(|(name, text)| (*name, json!(text)))
-            .collect();
+        let fields: Vec<(&str, Value)> =
+            parts.iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (*name, json!(text))).collect();
         let mut out = String::new();
         scalar::write_json_object(fields.iter().map(|(name, value)| (*name, value)), &mut out);
         out
@@ -238,10 +231,7 @@ impl Managed {
 /// Entries as they are stored.
 pub(crate) fn encode(mut entries: Vec<&Entry>) -> Vec<Value> {
     entries.sort_by(|left, right| {
-        let order = left
-            .operation
-            .cmp(&right.operation)
-            .then_with(|| left.seconds().cmp(&right.seconds()));
+        let order = left.operation.cmp(&right.operation).then_with(|| left.seconds().cmp(&right.seconds()));
         order
             .then_with(|| left.manager.cmp(&right.manager))
             .then_with(|| left.api_version.cmp(&right.api_version))
@@ -253,10 +243,7 @@ pub(crate) fn encode(mut entries: Vec<&Entry>) -> Vec<Value> {
 /// Takes the entries of versions that are not served any more out of an object. To be called on the live and on the
 /// new object before any write, where versions have come and gone.
 pub fn keep_versions(object: &mut Value, served: &[&str]) {
-    let Some(entries) = object
-        .pointer_mut("/metadata/managedFields")
-        .and_then(Value::as_array_mut)
-    else {
+    let Some(entries) = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut) else {
         return;
     };
     let is_served = |entry: &Value| match entry.get("apiVersion") {

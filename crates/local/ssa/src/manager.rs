@@ -38,20 +38,12 @@ fn too_long(path: &Path<'_>, bytes: usize) -> FieldError {
 /// `U+000A`, with the character where it can be shown.
 fn code_point(c: char) -> String {
     let code = format!("U+{:04X}", u32::from(c));
-    if scalar::is_printable(c) {
-        format!("{code} '{c}'")
-    } else {
-        code
-    }
+    if scalar::is_printable(c) { format!("{code} '{c}'") } else { code }
 }
 
 /// Checks the entries of `metadata.managedFields`.
 pub fn validate_managed_fields(entries: &[Value], path: &Path<'_>) -> Vec<FieldError> {
-    entries
-        .iter()
-        .enumerate()
-        .flat_map(|(index, entry)| validate_entry(entry, &path.index(index)))
-        .collect()
+    entries.iter().enumerate().flat_map(|(index, entry)| validate_entry(entry, &path.index(index))).collect()
 }
 
 fn validate_entry(entry: &Value, path: &Path<'_>) -> Vec<FieldError> {
@@ -59,19 +51,11 @@ fn validate_entry(entry: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let operation = text("operation");
     if !matches!(operation, "Apply" | "Update") {
-        errors.push(FieldError::invalid(
-            &path.field("operation"),
-            &json!(operation),
-            "must be `Apply` or `Update`",
-        ));
+        errors.push(FieldError::invalid(&path.field("operation"), &json!(operation), "must be `Apply` or `Update`"));
     }
     let fields_type = text("fieldsType");
     if !matches!(fields_type, "" | "FieldsV1") {
-        errors.push(FieldError::invalid(
-            &path.field("fieldsType"),
-            &json!(fields_type),
-            "must be `FieldsV1`",
-        ));
+        errors.push(FieldError::invalid(&path.field("fieldsType"), &json!(fields_type), "must be `FieldsV1`"));
     }
     errors.extend(validate_field_manager(text("manager"), &path.field("manager")));
     if text("subresource").len() > MAX_SUBRESOURCE_BYTES {
@@ -122,10 +106,7 @@ mod tests {
 
     #[test]
     fn entries_name_a_known_operation_and_fields_type() {
-        let entries = [
-            json!({"operation": "Merge", "fieldsType": "FieldsV2"}),
-            json!({"operation": "Apply"}),
-        ];
+        let entries = [json!({"operation": "Merge", "fieldsType": "FieldsV2"}), json!({"operation": "Apply"})];
         let (root, metadata) = (Path::root(), "metadata");
         let metadata = root.field(metadata);
         let path = metadata.field("managedFields");

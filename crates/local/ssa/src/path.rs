@@ -40,10 +40,7 @@ impl PathElement {
     /// Reads `f:name`, `k:{…}`, `v:…` or `i:3`.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         let malformed = || PathError::Malformed(text.to_owned());
-        let (kind, rest) = text
-            .split_once(':')
-            .filter(|(kind, _)| kind.len() == 1)
-            .ok_or_else(malformed)?;
+        let (kind, rest) = text.split_once(':').filter(|(kind, _)| kind.len() == 1).ok_or_else(malformed)?;
         match kind {
             "f" => Ok(Self::Field(rest.to_owned())),
             "v" => serde_json::from_str(rest).map(Self::Value).map_err(|_| malformed()),
@@ -97,9 +94,8 @@ impl Ord for PathElement {
             (Self::Field(left), Self::Field(right)) => left.cmp(right),
             (Self::Key(left), Self::Key(right)) => {
                 let pairs = left.iter().zip(right);
-                let differing = pairs
-                    .map(|((a, x), (b, y))| a.cmp(b).then_with(|| scalar::compare(x, y)))
-                    .find(|o| o.is_ne());
+                let differing =
+                    pairs.map(|((a, x), (b, y))| a.cmp(b).then_with(|| scalar::compare(x, y))).find(|o| o.is_ne());
                 differing.unwrap_or_else(|| left.len().cmp(&right.len()))
             }
             (Self::Value(left), Self::Value(right)) => scalar::compare(left, right),
@@ -128,10 +124,8 @@ impl fmt::Display for PathElement {
         match self {
             Self::Field(name) => write!(f, ".{name}"),
             Self::Key(fields) => {
-                let fields: Vec<String> = fields
-                    .iter()
-                    .map(|(name, value)| format!("{name}={}", scalar::shown(value)))
-                    .collect();
+                let fields: Vec<String> =
+                    fields.iter().map(|(name, value)| format!("{name}={}", scalar::shown(value))).collect();
                 write!(f, "[{}]", fields.join(","))
             }
             Self::Value(value) => write!(f, "[={}]", scalar::shown(value)),
@@ -148,15 +142,7 @@ mod tests {
 
     #[test]
     fn every_kind_reads_back_from_its_text() {
-        for text in [
-            r"f:a.b/c",
-            r#"k:{"port":80,"protocol":"TCP"}"#,
-            r#"v:"x""#,
-            "v:1.5",
-            "v:true",
-            "i:3",
-            "f:",
-        ] {
+        for text in [r"f:a.b/c", r#"k:{"port":80,"protocol":"TCP"}"#, r#"v:"x""#, "v:1.5", "v:true", "i:3", "f:"] {
             assert_eq!(PathElement::parse(text).unwrap().encode(), text);
         }
     }
@@ -173,10 +159,7 @@ mod tests {
     fn unknown_kinds_differ_from_malformed_keys() {
         assert_eq!(PathElement::parse("x:1"), Err(PathError::Unknown));
         for text in ["", "a", "spec", "k:[]", "k:{", "v:", "i:x"] {
-            assert!(
-                matches!(PathElement::parse(text), Err(PathError::Malformed(_))),
-                "{text}"
-            );
+            assert!(matches!(PathElement::parse(text), Err(PathError::Malformed(_))), "{text}");
         }
     }
 

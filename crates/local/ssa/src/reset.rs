@@ -13,11 +13,7 @@ static METADATA_AND_SPEC: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fie
 static DEPLOYMENT_STATUS: LazyLock<FieldSet> =
     LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata", "labels"]]));
 static POD_STATUS: LazyLock<FieldSet> = LazyLock::new(|| {
-    FieldSet::of_fields(&[
-        &["spec"],
-        &["metadata", "deletionTimestamp"],
-        &["metadata", "ownerReferences"],
-    ])
+    FieldSet::of_fields(&[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]])
 });
 static REQUEST_STATUS: LazyLock<FieldSet> =
     LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["status", "conditions"]]));
@@ -111,10 +107,7 @@ mod tests {
     #[test]
     fn status_endpoints_leave_the_rest_alone() {
         assert_eq!(built_in("", "Service", "status").to_string(), ".spec");
-        assert_eq!(
-            built_in("apps", "Deployment", "status").to_string(),
-            ".spec\n.metadata.labels"
-        );
+        assert_eq!(built_in("apps", "Deployment", "status").to_string(), ".spec\n.metadata.labels");
         assert_eq!(custom_status().to_string(), ".metadata\n.spec");
         assert_eq!(built_in("apps", "Deployment", "scale").to_string(), "");
     }

@@ -15,10 +15,7 @@ pub(crate) fn equals(left: &Value, right: &Value) -> bool {
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left
-                    .iter()
-                    .zip(right)
-                    .all(|((name, left), (other, right))| name == other && equals(left, right))
+                && left.iter().zip(right).all(|((name, left), (other, right))| name == other && equals(left, right))
         }
         _ => left == right,
     }
@@ -31,18 +28,12 @@ pub(crate) fn compare(left: &Value, right: &Value) -> Ordering {
         (Value::String(left), Value::String(right)) => left.cmp(right),
         (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
         (Value::Array(left), Value::Array(right)) => {
-            let differing = left
-                .iter()
-                .zip(right)
-                .map(|(left, right)| compare(left, right))
-                .find(|o| o.is_ne());
+            let differing = left.iter().zip(right).map(|(left, right)| compare(left, right)).find(|o| o.is_ne());
             differing.unwrap_or_else(|| left.len().cmp(&right.len()))
         }
         (Value::Object(left), Value::Object(right)) => {
             let pairs = left.iter().zip(right);
-            let differing = pairs
-                .map(|((a, x), (b, y))| a.cmp(b).then_with(|| compare(x, y)))
-                .find(|o| o.is_ne());
+            let differing = pairs.map(|((a, x), (b, y))| a.cmp(b).then_with(|| compare(x, y))).find(|o| o.is_ne());
             differing.unwrap_or_else(|| left.len().cmp(&right.len()))
         }
         _ => rank(left).cmp(&rank(right)),
@@ -80,11 +71,9 @@ pub(crate) fn shown(value: &Value) -> String {
         Value::Number(number) => number_text(number),
         Value::String(text) => quoted(text),
         Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(",")),
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| format!("{name}={}", shown(value)))
-            .collect::<Vec<_>>()
-            .concat(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect::<Vec<_>>().concat()
+        }
     }
 }
 
@@ -97,10 +86,7 @@ pub(crate) fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(items) => format!("[{}]", items.iter().map(plain).collect::<Vec<_>>().join(" ")),
         Value::Object(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(name, value)| format!("{name}:{}", plain(value)))
-                .collect();
+            let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}:{}", plain(value))).collect();
             format!("map[{}]", fields.join(" "))
         }
     }
@@ -114,16 +100,11 @@ pub(crate) fn syntax(value: &Value) -> String {
         Value::Number(number) => number_text(number),
         Value::String(text) => quoted(text),
         Value::Array(items) => {
-            format!(
-                "[]interface {{}}{{{}}}",
-                items.iter().map(syntax).collect::<Vec<_>>().join(", ")
-            )
+            format!("[]interface {{}}{{{}}}", items.iter().map(syntax).collect::<Vec<_>>().join(", "))
         }
         Value::Object(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(name, value)| format!("{}:{}", quoted(name), syntax(value)))
-                .collect();
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{}:{}", quoted(name), syntax(value))).collect();
             format!("map[string]interface {{}}{{{}}}", fields.join(", "))
         }
     }

@@ -27,21 +27,13 @@ impl Replicas<'_> {
 pub fn to_scale(object: &Value, replicas: Replicas<'_>) -> Vec<Value> {
     let path = replicas.elements();
     let owners = Managed::of(object).unwrap_or_default();
-    let owners: Vec<Entry> = owners
-        .entries
-        .into_values()
-        .filter(|entry| entry.set.contains(&path))
-        .map(in_scale)
-        .collect();
+    let owners: Vec<Entry> =
+        owners.entries.into_values().filter(|entry| entry.set.contains(&path)).map(in_scale).collect();
     managed::encode(owners.iter().collect())
 }
 
 fn in_scale(entry: Entry) -> Entry {
-    Entry {
-        api_version: SCALE_VERSION.to_owned(),
-        set: FieldSet::of_fields(&[&["spec", "replicas"]]),
-        ..entry
-    }
+    Entry { api_version: SCALE_VERSION.to_owned(), set: FieldSet::of_fields(&[&["spec", "replicas"]]), ..entry }
 }
 
 /// `managedFields` of a written `Scale` → those of its object: who took the number owns it now.
@@ -63,18 +55,9 @@ pub fn to_object(object: &Value, scale: &[Value], replicas: Replicas<'_>) -> Vec
         entries.extend((!entry.set.is_empty()).then_some(entry));
     }
     let in_scale = [PathElement::field("spec"), PathElement::field("replicas")];
-    for (identifier, entry) in takers
-        .entries
-        .into_iter()
-        .filter(|(_, entry)| entry.set.contains(&in_scale))
-    {
+    for (identifier, entry) in takers.entries.into_iter().filter(|(_, entry)| entry.set.contains(&in_scale)) {
         let time = owners.entries.get(&identifier).and_then(|known| known.time.clone());
-        entries.push(Entry {
-            api_version: replicas.api_version.to_owned(),
-            set: number.clone(),
-            time,
-            ..entry
-        });
+        entries.push(Entry { api_version: replicas.api_version.to_owned(), set: number.clone(), time, ..entry });
     }
     managed::encode(entries.iter().collect())
 }

@@ -56,10 +56,7 @@ impl FieldSet {
 
     /// Adds a node that comes after all others.
     pub(crate) fn push(&mut self, node: Node) {
-        debug_assert!(
-            self.nodes.last().is_none_or(|last| last.element < node.element),
-            "nodes come in order"
-        );
+        debug_assert!(self.nodes.last().is_none_or(|last| last.element < node.element), "nodes come in order");
         Arc::make_mut(&mut self.nodes).push(node);
     }
 
@@ -75,14 +72,7 @@ impl FieldSet {
         let at = match nodes.binary_search_by(|node| node.element.cmp(first)) {
             Ok(at) => at,
             Err(at) => {
-                nodes.insert(
-                    at,
-                    Node {
-                        element: first.clone(),
-                        member: false,
-                        children: Self::default(),
-                    },
-                );
+                nodes.insert(at, Node { element: first.clone(), member: false, children: Self::default() });
                 at
             }
         };
@@ -100,30 +90,18 @@ impl FieldSet {
 
     /// How many fields are in the set.
     pub fn len(&self) -> usize {
-        self.nodes
-            .iter()
-            .map(|node| usize::from(node.member) + node.children.len())
-            .sum()
+        self.nodes.iter().map(|node| usize::from(node.member) + node.children.len()).sum()
     }
 
     /// Whether one field is in the set.
     pub fn contains(&self, path: &[PathElement]) -> bool {
         let [first, rest @ ..] = path else { return false };
-        self.node(first).is_some_and(|node| {
-            if rest.is_empty() {
-                node.member
-            } else {
-                node.children.contains(rest)
-            }
-        })
+        self.node(first).is_some_and(|node| if rest.is_empty() { node.member } else { node.children.contains(rest) })
     }
 
     /// The node of one element.
     pub(crate) fn node(&self, element: &PathElement) -> Option<&Node> {
-        self.nodes
-            .binary_search_by(|node| node.element.cmp(element))
-            .ok()
-            .map(|at| &self.nodes[at])
+        self.nodes.binary_search_by(|node| node.element.cmp(element)).ok().map(|at| &self.nodes[at])
     }
 
     /// The node of one named field, without building its element.
@@ -162,11 +140,9 @@ impl FieldSet {
         }
         self.join(other, &mut |pair| match pair {
             Pair::Left(_) | Pair::Right(_) => None,
-            Pair::Both(left, right) => node(
-                &left.element,
-                left.member && right.member,
-                left.children.intersection(&right.children),
-            ),
+            Pair::Both(left, right) => {
+                node(&left.element, left.member && right.member, left.children.intersection(&right.children))
+            }
         })
     }
 
@@ -179,11 +155,9 @@ impl FieldSet {
         self.join(other, &mut |pair| match pair {
             Pair::Left(left) => Some(left.clone()),
             Pair::Right(_) => None,
-            Pair::Both(left, right) => node(
-                &left.element,
-                left.member && !right.member,
-                left.children.difference(&right.children),
-            ),
+            Pair::Both(left, right) => {
+                node(&left.element, left.member && !right.member, left.children.difference(&right.children))
+            }
         })
     }
 
@@ -197,11 +171,9 @@ impl FieldSet {
             Pair::Left(left) => Some(left.clone()),
             Pair::Right(_) => None,
             Pair::Both(_, right) if right.member => None,
-            Pair::Both(left, right) => node(
-                &left.element,
-                left.member,
-                left.children.recursive_difference(&right.children),
-            ),
+            Pair::Both(left, right) => {
+                node(&left.element, left.member, left.children.recursive_difference(&right.children))
+            }
         })
     }
 
@@ -209,11 +181,7 @@ impl FieldSet {
     #[must_use]
     pub fn leaves(&self) -> Self {
         let nodes = self.nodes.iter().filter_map(|entry| {
-            node(
-                &entry.element,
-                entry.member && entry.children.is_empty(),
-                entry.children.leaves(),
-            )
+            node(&entry.element, entry.member && entry.children.is_empty(), entry.children.leaves())
         });
         Self::from_sorted(nodes.collect())
     }
@@ -252,10 +220,7 @@ impl FieldSet {
             let pair = match order {
                 Ordering::Less => left.next().map(Pair::Left),
                 Ordering::Greater => right.next().map(Pair::Right),
-                Ordering::Equal => left
-                    .next()
-                    .zip(right.next())
-                    .map(|(left, right)| Pair::Both(left, right)),
+                Ordering::Equal => left.next().zip(right.next()).map(|(left, right)| Pair::Both(left, right)),
             };
             nodes.extend(pair.and_then(&mut *choose));
         }
@@ -270,11 +235,7 @@ enum Pair<'a> {
 
 /// A node, unless nothing of it is in the set.
 pub(crate) fn node(element: &PathElement, member: bool, children: FieldSet) -> Option<Node> {
-    (member || !children.is_empty()).then(|| Node {
-        element: element.clone(),
-        member,
-        children,
-    })
+    (member || !children.is_empty()).then(|| Node { element: element.clone(), member, children })
 }
 
 /// A path as messages show it.
@@ -300,18 +261,12 @@ mod tests {
 
     #[test]
     fn a_union_has_the_fields_of_both() {
-        assert_eq!(
-            set(&["a", "b.c"]).union(&set(&["b", "b.d", "e"])),
-            set(&["a", "b", "b.c", "b.d", "e"])
-        );
+        assert_eq!(set(&["a", "b.c"]).union(&set(&["b", "b.d", "e"])), set(&["a", "b", "b.c", "b.d", "e"]));
     }
 
     #[test]
     fn an_intersection_has_only_shared_fields() {
-        assert_eq!(
-            set(&["a", "b", "b.c", "d.e"]).intersection(&set(&["a", "b.c", "d"])),
-            set(&["a", "b.c"])
-        );
+        assert_eq!(set(&["a", "b", "b.c", "d.e"]).intersection(&set(&["a", "b.c", "d"])), set(&["a", "b.c"]));
     }
 
     #[test]
@@ -322,10 +277,7 @@ mod tests {
 
     #[test]
     fn a_recursive_difference_takes_children_along() {
-        assert_eq!(
-            set(&["a", "a.b", "a.b.c", "d"]).recursive_difference(&set(&["a.b"])),
-            set(&["a", "d"])
-        );
+        assert_eq!(set(&["a", "a.b", "a.b.c", "d"]).recursive_difference(&set(&["a.b"])), set(&["a", "d"]));
         assert_eq!(set(&["a.b", "d"]).recursive_difference(&set(&["a"])), set(&["d"]));
     }
 

@@ -14,10 +14,7 @@ impl Time {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let at: Timestamp = text.parse().ok()?;
         let seconds = at.as_millisecond().div_euclid(1000);
-        Some(Self {
-            seconds,
-            text: Timestamp::from_second(seconds).ok()?.to_string(),
-        })
+        Some(Self { seconds, text: Timestamp::from_second(seconds).ok()?.to_string() })
     }
 
     /// Since 1970.

@@ -4,20 +4,12 @@ use serde_json::Value;
 
 /// Puts the live entries' times back where nothing but times differs between two objects.
 pub fn keep_times(live: &Value, new: &mut Value) {
-    let entries = |object: &Value| {
-        object
-            .pointer("/metadata/managedFields")
-            .and_then(Value::as_array)
-            .cloned()
-    };
+    let entries = |object: &Value| object.pointer("/metadata/managedFields").and_then(Value::as_array).cloned();
     let (Some(old), Some(current)) = (entries(live), entries(new)) else {
         return;
     };
     let same_owners = old.len() == current.len()
-        && old
-            .iter()
-            .zip(&current)
-            .all(|(old, current)| without_time(old) == without_time(current));
+        && old.iter().zip(&current).all(|(old, current)| without_time(old) == without_time(current));
     if !same_owners || old == current {
         return;
     }

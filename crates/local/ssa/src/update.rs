@@ -37,19 +37,11 @@ pub(crate) static STRIPPED: LazyLock<FieldSet> = LazyLock::new(|| {
 pub fn update(live: &Value, mut new: Value, context: &Context<'_>) -> Value {
     let mut managed = owners(live, &new, context);
     managed::strip(&mut new);
-    let is_create = live
-        .pointer("/metadata/uid")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .is_empty();
+    let is_create = live.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().is_empty();
     if managed.is_empty() && !is_create {
         return new;
     }
-    let old = if live.is_null() {
-        Cow::Owned(empty(&new, context.schema))
-    } else {
-        bare(live, context.schema)
-    };
+    let old = if live.is_null() { Cow::Owned(empty(&new, context.schema)) } else { bare(live, context.schema) };
     let recorded = record(&old, &zero::completed(&new, context.schema), &mut managed, context);
     if recorded.is_ok() {
         managed.write(&mut new);
@@ -69,10 +61,7 @@ fn owners(live: &Value, new: &Value, context: &Context<'_>) -> Managed {
     if managed::is_reset(list) {
         return Managed::default();
     }
-    Managed::of(new)
-        .ok()
-        .filter(|managed| !managed.is_empty())
-        .unwrap_or_else(of_live)
+    Managed::of(new).ok().filter(|managed| !managed.is_empty()).unwrap_or_else(of_live)
 }
 
 /// The object without `managedFields`, and complete.
@@ -86,9 +75,8 @@ pub(crate) fn bare<'a>(object: &'a Value, schema: Cursor<'_>) -> Cow<'a, Value> 
 
 /// The object that a create starts from.
 pub(crate) fn empty(object: &Value, schema: Cursor<'_>) -> Value {
-    let fields = ["apiVersion", "kind"]
-        .into_iter()
-        .filter_map(|name| Some((name.to_owned(), object.get(name)?.clone())));
+    let fields =
+        ["apiVersion", "kind"].into_iter().filter_map(|name| Some((name.to_owned(), object.get(name)?.clone())));
     let mut empty = Value::Object(fields.collect::<Map<_, _>>());
     zero::complete(&mut empty, schema);
     empty
@@ -111,19 +99,12 @@ impl Changes {
     pub(crate) fn new(comparison: Comparison, context: &Context<'_>) -> Self {
         let own = comparison.clone().without(context.reset);
         let lenient = context.subresource.is_empty() && !zero::is_built_in(context.schema);
-        Self {
-            other: if lenient { comparison } else { own.clone() },
-            own,
-        }
+        Self { other: if lenient { comparison } else { own.clone() }, own }
     }
 
     /// What the owner of an entry sees.
     pub(crate) fn seen_by(&self, entry: &Entry, context: &Context<'_>) -> &Comparison {
-        if entry.api_version == context.api_version {
-            &self.own
-        } else {
-            &self.other
-        }
+        if entry.api_version == context.api_version { &self.own } else { &self.other }
     }
 }
 
@@ -132,11 +113,7 @@ pub(crate) fn record(old: &Value, new: &Value, managed: &mut Managed, context: &
     let shape = Shape::resource(context.schema);
     typed::validate(new, shape, Duplicates::Allowed).map_err(|_| Unfit)?;
     typed::validate(old, shape, Duplicates::Allowed).map_err(|_| Unfit)?;
-    let source = if zero::is_built_in(context.schema) {
-        Source::Struct
-    } else {
-        Source::Json
-    };
+    let source = if zero::is_built_in(context.schema) { Source::Struct } else { Source::Json };
     let changes = Changes::new(typed::compare(old, new, shape, source), context);
     *managed = reconciled(managed, shape, context);
     take(managed, &changes, context, None);
@@ -147,28 +124,19 @@ pub(crate) fn record(old: &Value, new: &Value, managed: &mut Managed, context: &
 
 /// The owners by the schema of today, without those of versions that are not the object's.
 pub(crate) fn reconciled(managed: &Managed, shape: Shape<'_>, context: &Context<'_>) -> Managed {
-    let known = managed
-        .entries
-        .iter()
-        .filter(|(_, entry)| is_version_of(&entry.api_version, context.api_version));
+    let known = managed.entries.iter().filter(|(_, entry)| is_version_of(&entry.api_version, context.api_version));
     let entries = known.map(|(identifier, entry)| {
         let set = typed::reconcile(&entry.set, shape);
         (identifier.clone(), Entry { set, ..entry.clone() })
     });
-    Managed {
-        entries: entries.collect(),
-    }
+    Managed { entries: entries.collect() }
 }
 
 /// Whether both are versions of one kind. Events are one kind in two groups.
 fn is_version_of(version: &str, of: &str) -> bool {
     let group = |version: &str| -> String {
         let group = version.split_once('/').map_or("", |(group, _)| group);
-        if group == "events.k8s.io" {
-            String::new()
-        } else {
-            group.to_owned()
-        }
+        if group == "events.k8s.io" { String::new() } else { group.to_owned() }
     };
     group(version) == group(of)
 }
@@ -191,12 +159,7 @@ fn give(managed: &mut Managed, changes: &Comparison, context: &Context<'_>) {
     if set.is_empty() {
         return;
     }
-    let mut entry = Entry::new(
-        context.manager,
-        Operation::Update,
-        context.api_version,
-        context.subresource,
-    );
+    let mut entry = Entry::new(context.manager, Operation::Update, context.api_version, context.subresource);
     entry.time = Time::parse(context.now);
     let identifier = entry.identifier();
     entry.set = match managed.entries.get(&identifier) {

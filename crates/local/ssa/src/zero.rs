@@ -10,9 +10,7 @@ use serde_json::{Map, Value};
 
 /// Whether the schema is that of a built-in kind. Only these describe their whole `metadata`.
 pub fn is_built_in(schema: Cursor<'_>) -> bool {
-    schema
-        .property("metadata")
-        .is_some_and(|metadata| metadata.property("managedFields").is_some())
+    schema.property("metadata").is_some_and(|metadata| metadata.property("managedFields").is_some())
 }
 
 /// Adds what the structs of a built-in kind always carry; leaves objects of other kinds alone.
@@ -104,9 +102,7 @@ fn lacks(value: &Value, schema: Cursor<'_>) -> bool {
                     nested && schema.child(name).is_some_and(|below| lacks(value, below))
                 })
         }
-        Value::Array(items) => schema
-            .items()
-            .is_some_and(|below| items.iter().any(|item| lacks(item, below))),
+        Value::Array(items) => schema.items().is_some_and(|below| items.iter().any(|item| lacks(item, below))),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
@@ -118,10 +114,7 @@ fn lacks_field(fields: &Map<String, Value>, schema: Cursor<'_>) -> bool {
     node.properties.keys().any(|name| {
         while present.next_if(|field| *field < name).is_some() {}
         let missing = present.peek() != Some(&name);
-        missing
-            && schema
-                .property(name)
-                .is_some_and(|field| unset(node, name, field.node()).is_some())
+        missing && schema.property(name).is_some_and(|field| unset(node, name, field.node()).is_some())
     })
 }
 

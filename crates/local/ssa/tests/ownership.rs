@@ -32,12 +32,7 @@ impl World {
         }});
         let status = json!({"type": "object", "properties": {"phase": text}});
         let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
-        Self {
-            schema: Schema::parse(&schema).unwrap(),
-            live: Value::Null,
-            day: 0,
-            version: "example.com/v1",
-        }
+        Self { schema: Schema::parse(&schema).unwrap(), live: Value::Null, day: 0, version: "example.com/v1" }
     }
 
     fn object(&self, fields: &Value) -> Value {
@@ -50,19 +45,8 @@ impl World {
 
     fn with<T>(&self, manager: &str, subresource: &str, run: impl FnOnce(&Context<'_>) -> T) -> T {
         let now = format!("2026-01-{:02}T00:00:00Z", self.day);
-        let reset: &FieldSet = if subresource == "status" {
-            reset::custom_status()
-        } else {
-            reset::custom_main()
-        };
-        run(&Context {
-            manager,
-            api_version: self.version,
-            subresource,
-            now: &now,
-            schema: self.schema.root(),
-            reset,
-        })
+        let reset: &FieldSet = if subresource == "status" { reset::custom_status() } else { reset::custom_main() };
+        run(&Context { manager, api_version: self.version, subresource, now: &now, schema: self.schema.root(), reset })
     }
 
     fn try_apply(&mut self, manager: &str, fields: &Value, force: Force) -> Result<(), ApplyError> {
@@ -96,11 +80,7 @@ impl World {
 
     fn update(&mut self, manager: &str, change: impl FnOnce(&mut Value)) -> &mut Self {
         self.day += 1;
-        let mut new = if self.live.is_null() {
-            self.object(&json!({}))
-        } else {
-            self.live.clone()
-        };
+        let mut new = if self.live.is_null() { self.object(&json!({})) } else { self.live.clone() };
         change(&mut new);
         let live = self.live.clone();
         self.live = self.with(manager, "", |context| update(&live, new, context));
@@ -110,16 +90,9 @@ impl World {
 
     /// `manager operation`, or `manager operation subresource`, and what it owns.
     fn owners(&self) -> Vec<(String, Value)> {
-        let entries = self.live["metadata"]
-            .get("managedFields")
-            .and_then(Value::as_array)
-            .cloned();
+        let entries = self.live["metadata"].get("managedFields").and_then(Value::as_array).cloned();
         let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
-        let name = |entry: &Value| {
-            ["manager", "operation", "subresource"]
-                .map(|part| text(entry, part))
-                .join(" ")
-        };
+        let name = |entry: &Value| ["manager", "operation", "subresource"].map(|part| text(entry, part)).join(" ");
         entries
             .unwrap_or_default()
             .iter()
@@ -129,10 +102,7 @@ impl World {
 
     fn times(&self) -> Vec<String> {
         let entries = self.live["metadata"]["managedFields"].as_array().unwrap();
-        entries
-            .iter()
-            .map(|entry| entry["time"].as_str().unwrap_or("none").to_owned())
-            .collect()
+        entries.iter().map(|entry| entry["time"].as_str().unwrap_or("none").to_owned()).collect()
     }
 }
 
@@ -174,10 +144,7 @@ fn a_create_is_recorded_as_an_update() {
 
     world.update("c", |new| new["spec"] = json!({"size": 1}));
 
-    assert_eq!(
-        world.owners(),
-        [owner("c Update", json!({"f:spec": {".": {}, "f:size": {}}}))]
-    );
+    assert_eq!(world.owners(), [owner("c Update", json!({"f:spec": {".": {}, "f:size": {}}}))]);
 }
 
 #[test]
@@ -239,10 +206,7 @@ fn another_value_is_a_conflict() {
 
     let error = world.conflict("b", size(2));
 
-    assert_eq!(
-        error.message(),
-        r#"Apply failed with 1 conflict: conflict with "a": .spec.size"#
-    );
+    assert_eq!(error.message(), r#"Apply failed with 1 conflict: conflict with "a": .spec.size"#);
     assert_eq!((error.code(), error.reason()), (409, "Conflict"));
     let causes = error.causes();
     assert_eq!(causes[0].reason, "FieldManagerConflict");
@@ -271,13 +235,7 @@ fn force_takes_the_field() {
     world.force("b", size(2));
 
     assert_eq!(world.live["spec"]["size"], 2);
-    assert_eq!(
-        world.owners(),
-        [
-            owner("a Apply", json!({"f:spec": {"f:name": {}}})),
-            owner("b Apply", f_size())
-        ]
-    );
+    assert_eq!(world.owners(), [owner("a Apply", json!({"f:spec": {"f:name": {}}})), owner("b Apply", f_size())]);
 }
 
 #[test]
@@ -287,13 +245,7 @@ fn an_update_steals_what_it_changes() {
 
     world.update("u", |new| new["spec"]["size"] = json!(2));
 
-    assert_eq!(
-        world.owners(),
-        [
-            owner("a Apply", json!({"f:spec": {"f:name": {}}})),
-            owner("u Update", f_size())
-        ]
-    );
+    assert_eq!(world.owners(), [owner("a Apply", json!({"f:spec": {"f:name": {}}})), owner("u Update", f_size())]);
 }
 
 #[test]
@@ -314,10 +266,7 @@ fn an_update_frees_what_it_removes() {
 
     world.update("u", |new| new["spec"]["labels"] = json!({"y": "1"}));
 
-    assert_eq!(
-        world.owners(),
-        [owner("a Apply", json!({"f:spec": {"f:labels": {"f:y": {}}}}))]
-    );
+    assert_eq!(world.owners(), [owner("a Apply", json!({"f:spec": {"f:labels": {"f:y": {}}}}))]);
 }
 
 #[test]
@@ -327,13 +276,7 @@ fn an_updaters_writes_add_up() {
 
     world.update("u", |new| new["spec"]["name"] = json!("n"));
 
-    assert_eq!(
-        world.owners(),
-        [owner(
-            "u Update",
-            json!({"f:spec": {".": {}, "f:name": {}, "f:size": {}}})
-        )]
-    );
+    assert_eq!(world.owners(), [owner("u Update", json!({"f:spec": {".": {}, "f:name": {}, "f:size": {}}}))]);
     assert_eq!(world.times(), ["2026-01-02T00:00:00Z"]);
 }
 
@@ -351,9 +294,7 @@ fn an_updaters_fields_are_not_removed_by_an_apply() {
 #[test]
 fn set_items_have_owners_of_their_own() {
     let mut world = World::new();
-    world
-        .apply("a", json!({"spec": {"set": ["x", "y"]}}))
-        .apply("b", json!({"spec": {"set": ["y", "z"]}}));
+    world.apply("a", json!({"spec": {"set": ["x", "y"]}})).apply("b", json!({"spec": {"set": ["y", "z"]}}));
 
     world.apply("a", json!({}));
 
@@ -364,17 +305,11 @@ fn set_items_have_owners_of_their_own() {
 fn list_items_have_owners_of_their_own() {
     let mut world = World::new();
     world.apply("a", json!({"spec": {"items": [{"name": "x", "value": "1"}]}}));
-    world.apply(
-        "b",
-        json!({"spec": {"items": [{"name": "x"}, {"name": "y", "value": "2"}]}}),
-    );
+    world.apply("b", json!({"spec": {"items": [{"name": "x"}, {"name": "y", "value": "2"}]}}));
 
     world.apply("a", json!({}));
 
-    assert_eq!(
-        world.live["spec"],
-        json!({"items": [{"name": "x"}, {"name": "y", "value": "2"}]})
-    );
+    assert_eq!(world.live["spec"], json!({"items": [{"name": "x"}, {"name": "y", "value": "2"}]}));
 }
 
 #[test]
@@ -432,13 +367,9 @@ fn the_status_endpoint_owns_the_status_only() {
 fn a_conflict_names_the_owners_endpoint() {
     let mut world = World::new();
     world.apply("a", size(1));
-    world
-        .try_apply_to("status", "a", &json!({"status": {"phase": "x"}}), Force::No)
-        .unwrap();
+    world.try_apply_to("status", "a", &json!({"status": {"phase": "x"}}), Force::No).unwrap();
 
-    let error = world
-        .try_apply_to("status", "b", &json!({"status": {"phase": "y"}}), Force::No)
-        .unwrap_err();
+    let error = world.try_apply_to("status", "b", &json!({"status": {"phase": "y"}}), Force::No).unwrap_err();
 
     let expected = r#"Apply failed with 1 conflict: conflict with "a" with subresource "status": .status.phase"#;
     assert_eq!(error.message(), expected);
@@ -454,10 +385,7 @@ fn one_applier_may_change_versions() {
 
     assert_eq!(world.live["spec"], json!({"size": 2}));
     assert_eq!(world.owners(), [owner("a Apply", f_size())]);
-    assert_eq!(
-        world.live["metadata"]["managedFields"][0]["apiVersion"],
-        "example.com/v2"
-    );
+    assert_eq!(world.live["metadata"]["managedFields"][0]["apiVersion"], "example.com/v2");
 }
 
 #[test]
@@ -481,10 +409,7 @@ fn an_object_without_owners_belongs_to_who_was_before_the_first_apply() {
     let error = world.conflict("a", size(2));
     world.force("a", size(2));
 
-    assert_eq!(
-        error.causes()[0].message,
-        r#"conflict with "before-first-apply" using example.com/v1"#
-    );
+    assert_eq!(error.causes()[0].message, r#"conflict with "before-first-apply" using example.com/v1"#);
     let before = owner("before-first-apply Update", json!({"f:spec": {".": {}, "f:name": {}}}));
     assert_eq!(world.owners(), [owner("a Apply", f_size()), before]);
 }
@@ -532,10 +457,7 @@ fn owners_cannot_be_applied() {
 
     let error = world.conflict("a", json!({"metadata": {"name": "w", "managedFields": []}}));
 
-    assert_eq!(
-        error,
-        ApplyError::BadRequest("metadata.managedFields must be nil".to_owned())
-    );
+    assert_eq!(error, ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
 }
 
 #[test]
@@ -545,10 +467,7 @@ fn another_kind_cannot_be_applied() {
 
     let error = world.conflict("a", json!({"kind": "Gadget"}));
 
-    assert_eq!(
-        error,
-        ApplyError::BadRequest("invalid object type: example.com/v1, Kind=Gadget".to_owned())
-    );
+    assert_eq!(error, ApplyError::BadRequest("invalid object type: example.com/v1, Kind=Gadget".to_owned()));
 }
 
 #[test]
@@ -636,9 +555,7 @@ fn the_annotation_is_not_invented() {
 #[test]
 fn an_applier_can_read_back_its_configuration() {
     let mut world = World::new();
-    world
-        .apply("a", json!({"spec": {"size": 1, "set": ["x"]}}))
-        .apply("b", json!({"spec": {"set": ["y"]}}));
+    world.apply("a", json!({"spec": {"size": 1, "set": ["x"]}})).apply("b", json!({"spec": {"set": ["y"]}}));
 
     let config = extract(&world.live, "a", "", world.schema.root());
 

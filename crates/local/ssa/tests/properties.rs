@@ -47,9 +47,7 @@ fn schema() -> impl Strategy<Value = Value> {
             (btree_map(name(), inner.clone(), 0..4), atomic).prop_map(|(fields, kind)| {
                 json!({"type": "object", "properties": fields, "x-kubernetes-map-type": kind})
             }),
-            inner
-                .clone()
-                .prop_map(|values| json!({"type": "object", "additionalProperties": values})),
+            inner.clone().prop_map(|values| json!({"type": "object", "additionalProperties": values})),
             (inner, list).prop_map(|(items, kind)| json!({
                 "type": "array", "items": items, "x-kubernetes-list-type": kind, "x-kubernetes-list-map-keys": ["name"],
             })),
@@ -79,14 +77,7 @@ fn object(spec: &Value) -> Value {
 
 fn context<'a>(manager: &'a str, schema: &'a Schema) -> Context<'a> {
     let (api_version, now) = ("e.com/v1", "2026-01-01T00:00:00Z");
-    Context {
-        manager,
-        api_version,
-        subresource: "",
-        now,
-        schema: schema.root(),
-        reset: reset::nothing(),
-    }
+    Context { manager, api_version, subresource: "", now, schema: schema.root(), reset: reset::nothing() }
 }
 
 fn kind(spec: &Value) -> Schema {
@@ -111,9 +102,7 @@ fn fitting() -> impl Strategy<Value = Value> {
         };
         Value::Array(items.into_iter().map(item).collect())
     });
-    let set = proptest::collection::btree_set("[a-e]", 0..5)
-        .prop_map(|set| json!(set))
-        .prop_shuffle_list();
+    let set = proptest::collection::btree_set("[a-e]", 0..5).prop_map(|set| json!(set)).prop_shuffle_list();
     let free = value().prop_map(|value| json!({"x": value}));
     let parts = (
         proptest::option::of(text()),
@@ -124,20 +113,8 @@ fn fitting() -> impl Strategy<Value = Value> {
         proptest::option::of(free),
     );
     parts.prop_map(|(text, map, whole, items, set, free)| {
-        let parts = [
-            ("text", text),
-            ("map", map),
-            ("whole", whole),
-            ("items", items),
-            ("set", set),
-            ("free", free),
-        ];
-        Value::Object(
-            parts
-                .into_iter()
-                .filter_map(|(name, part)| Some((name.to_owned(), part?)))
-                .collect(),
-        )
+        let parts = [("text", text), ("map", map), ("whole", whole), ("items", items), ("set", set), ("free", free)];
+        Value::Object(parts.into_iter().filter_map(|(name, part)| Some((name.to_owned(), part?))).collect())
     })
 }
 
@@ -147,9 +124,7 @@ trait ShuffleList: Strategy<Value = Value> + Sized {
     where
         Self: 'static,
     {
-        self.prop_flat_map(|list| Just(list.as_array().unwrap().clone()).prop_shuffle())
-            .prop_map(Value::Array)
-            .boxed()
+        self.prop_flat_map(|list| Just(list.as_array().unwrap().clone()).prop_shuffle()).prop_map(Value::Array).boxed()
     }
 }
 

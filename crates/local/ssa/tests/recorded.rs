@@ -22,10 +22,7 @@ impl Schemas {
         let kinds = all["kinds"].as_object().unwrap();
         Self {
             built_in: Schema::parse_definitions(all["definitions"].as_object().unwrap()).unwrap(),
-            kinds: kinds
-                .iter()
-                .map(|(kind, name)| (kind.clone(), name.as_str().unwrap().to_owned()))
-                .collect(),
+            kinds: kinds.iter().map(|(kind, name)| (kind.clone(), name.as_str().unwrap().to_owned())).collect(),
             custom: Schema::parse(&all["custom"]).unwrap(),
         }
     }
@@ -56,11 +53,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 /// The owners of an object, with times as `now`, `kept` or absent.
 fn owners(object: &Value, live: &Value) -> Vec<Value> {
     let entries = |object: &Value| {
-        object
-            .pointer("/metadata/managedFields")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default()
+        object.pointer("/metadata/managedFields").and_then(Value::as_array).cloned().unwrap_or_default()
     };
     let identity = |entry: &Value| {
         let parts = ["manager", "operation", "apiVersion", "subresource"];
@@ -69,9 +62,7 @@ fn owners(object: &Value, live: &Value) -> Vec<Value> {
     let known = entries(live);
     let mut result = entries(object);
     for entry in &mut result {
-        let kept = known
-            .iter()
-            .any(|old| identity(old) == identity(entry) && old["time"] == entry["time"]);
+        let kept = known.iter().any(|old| identity(old) == identity(entry) && old["time"] == entry["time"]);
         if entry["time"].is_string() {
             entry["time"] = json!(if kept { "kept" } else { "now" });
         } else {
@@ -98,12 +89,7 @@ fn settled(mut object: Value, live: &Value, subresource: &str) -> Value {
     }
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
         spec.entry("defaulted").or_insert(json!("dflt"));
-        for port in spec
-            .get_mut("ports")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
+        for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
             port.as_object_mut().unwrap().entry("protocol").or_insert(json!("TCP"));
         }
         // Nulls where the schema allows none are dropped before defaults are set.
@@ -116,14 +102,7 @@ fn settled(mut object: Value, live: &Value, subresource: &str) -> Value {
 fn bare(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {
-        for name in [
-            "managedFields",
-            "resourceVersion",
-            "generation",
-            "uid",
-            "creationTimestamp",
-            "namespace",
-        ] {
+        for name in ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "namespace"] {
             metadata.remove(name);
         }
     }
@@ -134,24 +113,12 @@ fn replay_apply(step: &Value, context: &Context<'_>, whole: bool) -> Result<(), 
     let config = &step["config"];
     let fresh = json!({"apiVersion": context.api_version, "kind": step["kind"]});
     let live = if step["live"].is_null() { &fresh } else { &step["live"] };
-    let force = if step["force"].as_bool() == Some(true) {
-        Force::Yes
-    } else {
-        Force::No
-    };
+    let force = if step["force"].as_bool() == Some(true) { Force::Yes } else { Force::No };
     let real = &step["result"];
     match apply(live, config, context, force) {
         Ok(object) if step["code"].as_u64().unwrap() < 300 => {
             same("owners", &json!(owners(&object, live)), &json!(owners(real, live)))?;
-            if whole {
-                same(
-                    "object",
-                    &bare(&settled(object, live, context.subresource)),
-                    &bare(real),
-                )
-            } else {
-                Ok(())
-            }
+            if whole { same("object", &bare(&settled(object, live, context.subresource)), &bare(real)) } else { Ok(()) }
         }
         Ok(_) if step["code"] == json!(422) => Ok(()),
         Ok(_) => Err(format!("applied, but the server said {}", real["message"])),
@@ -163,16 +130,9 @@ fn replay_apply(step: &Value, context: &Context<'_>, whole: bool) -> Result<(), 
                 .collect();
             same("code", &json!(error.code()), &step["code"])?;
             same("reason", &json!(error.reason()), &json!(text(real, "reason")))?;
-            same(
-                "message",
-                &json!(lines(&error.message())),
-                &json!(lines(text(real, "message"))),
-            )?;
-            let mut real_causes = real
-                .pointer("/details/causes")
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default();
+            same("message", &json!(lines(&error.message())), &json!(lines(text(real, "message"))))?;
+            let mut real_causes =
+                real.pointer("/details/causes").and_then(Value::as_array).cloned().unwrap_or_default();
             let mut causes = causes;
             real_causes.sort_by_key(ToString::to_string);
             causes.sort_by_key(ToString::to_string);
@@ -193,29 +153,17 @@ fn replay_update(step: &Value, context: &Context<'_>) -> Result<(), String> {
         return Ok(());
     }
     let object = update(&step["live"], step["new"].clone(), context);
-    same(
-        "owners",
-        &json!(owners(&object, &step["live"])),
-        &json!(owners(&step["result"], &step["live"])),
-    )
+    same("owners", &json!(owners(&object, &step["live"])), &json!(owners(&step["result"], &step["live"])))
 }
 
 /// A `Scale` carries its owners while it is written, and gives them back to its object.
 fn replay_scale(step: &Value, context: &Context<'_>) -> Result<(), String> {
-    let replicas = scale::Replicas {
-        api_version: context.api_version,
-        path: &["spec", "replicas"],
-    };
+    let replicas = scale::Replicas { api_version: context.api_version, path: &["spec", "replicas"] };
     let (live, real) = (&step["live"], &step["result"]);
     let mut old = step["scale"].clone();
     old["metadata"]["managedFields"] = json!(scale::to_scale(live, replicas));
     let schema = Schema::parse(&scale_schema()).unwrap();
-    let context = Context {
-        api_version: "autoscaling/v1",
-        schema: schema.root(),
-        reset: reset::nothing(),
-        ..*context
-    };
+    let context = Context { api_version: "autoscaling/v1", schema: schema.root(), reset: reset::nothing(), ..*context };
     let new = if step["apply"] == json!(true) {
         if step["code"] != json!(200) {
             return Ok(());
@@ -226,17 +174,9 @@ fn replay_scale(step: &Value, context: &Context<'_>) -> Result<(), String> {
     } else {
         update(&old, real.clone(), &context)
     };
-    let entries = new
-        .pointer("/metadata/managedFields")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let entries = new.pointer("/metadata/managedFields").and_then(Value::as_array).cloned().unwrap_or_default();
     let object = json!({"metadata": {"managedFields": scale::to_object(live, &entries, replicas)}});
-    same(
-        "owners",
-        &json!(owners(&object, live)),
-        &json!(owners(&step["after"], live)),
-    )
+    same("owners", &json!(owners(&object, live)), &json!(owners(&step["after"], live)))
 }
 
 fn scale_schema() -> Value {
@@ -247,11 +187,7 @@ fn scale_schema() -> Value {
 }
 
 fn same(what: &str, ours: &Value, real: &Value) -> Result<(), String> {
-    if ours == real {
-        Ok(())
-    } else {
-        Err(format!("{what}\n    ours: {ours}\n    real: {real}"))
-    }
+    if ours == real { Ok(()) } else { Err(format!("{what}\n    ours: {ours}\n    real: {real}")) }
 }
 
 #[test]
@@ -268,25 +204,13 @@ fn recorded_requests_end_as_they_did_on_the_real_server() {
             let (api_version, subresource) = (text(step, "apiVersion"), text(step, "subresource"));
             let mut step = step.clone();
             step["kind"] = json!(kind);
-            let served = if custom {
-                &["example.com/v1", "example.com/v1beta1"][..]
-            } else {
-                &[api_version][..]
-            };
+            let served = if custom { &["example.com/v1", "example.com/v1beta1"][..] } else { &[api_version][..] };
             for name in ["live", "new"] {
-                step.get_mut(name)
-                    .into_iter()
-                    .for_each(|object| keep_versions(object, served));
+                step.get_mut(name).into_iter().for_each(|object| keep_versions(object, served));
             }
             let reset = reset_of(kind, api_version, subresource, custom);
-            let context = Context {
-                manager: text(&step, "manager"),
-                api_version,
-                subresource,
-                now: NOW,
-                schema,
-                reset,
-            };
+            let context =
+                Context { manager: text(&step, "manager"), api_version, subresource, now: NOW, schema, reset };
             let outcome = match text(&step, "verb") {
                 "apply" => replay_apply(&step, &context, custom || kind == "ConfigMap"),
                 "scale" => replay_scale(&step, &context),
@@ -304,10 +228,5 @@ fn recorded_requests_end_as_they_did_on_the_real_server() {
         }
     }
 
-    assert!(
-        failures.is_empty(),
-        "{} of {steps} steps differ:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{} of {steps} steps differ:\n{}", failures.len(), failures.join("\n"));
 }

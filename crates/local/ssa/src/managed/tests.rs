@@ -18,25 +18,15 @@ fn managed(entries: Vec<Entry>) -> Managed {
 }
 
 fn names(list: &Value) -> Vec<&str> {
-    list.as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["manager"].as_str().unwrap())
-        .collect()
+    list.as_array().unwrap().iter().map(|entry| entry["manager"].as_str().unwrap()).collect()
 }
 
 #[test]
 fn an_applier_is_one_owner_in_all_versions() {
     let identifier = |operation, version| Entry::new("m", operation, version, "status").identifier();
 
-    assert_eq!(
-        identifier(Operation::Apply, "a/v1"),
-        identifier(Operation::Apply, "a/v2")
-    );
-    assert_ne!(
-        identifier(Operation::Update, "a/v1"),
-        identifier(Operation::Update, "a/v2")
-    );
+    assert_eq!(identifier(Operation::Apply, "a/v1"), identifier(Operation::Apply, "a/v2"));
+    assert_ne!(identifier(Operation::Update, "a/v1"), identifier(Operation::Update, "a/v2"));
     assert_eq!(
         identifier(Operation::Update, "a/v1"),
         r#"{"manager":"m","operation":"Update","apiVersion":"a/v1","subresource":"status"}"#
@@ -58,10 +48,7 @@ fn appliers_come_first_then_the_oldest_then_by_name() {
         entry("applier", Operation::Apply, "2026-01-03T00:00:00Z", "e"),
     ]);
 
-    assert_eq!(
-        names(&managed.encode().unwrap()),
-        ["applier", "timeless", "a", "b", "late"]
-    );
+    assert_eq!(names(&managed.encode().unwrap()), ["applier", "timeless", "a", "b", "late"]);
 }
 
 #[test]
@@ -108,12 +95,7 @@ fn an_empty_list_or_one_empty_entry_is_a_reset() {
 #[test]
 fn the_oldest_updaters_are_folded_into_one() {
     let updaters = (0..12).map(|at| {
-        entry(
-            &format!("u{at:02}"),
-            Operation::Update,
-            &format!("2026-01-{:02}T00:00:00Z", at + 1),
-            &format!("f{at}"),
-        )
+        entry(&format!("u{at:02}"), Operation::Update, &format!("2026-01-{:02}T00:00:00Z", at + 1), &format!("f{at}"))
     });
     let mut managed = managed(updaters.collect());
 

@@ -41,11 +41,7 @@ impl Comparison {
 /// Compares two values. Items of lists that have no key are left out.
 pub(crate) fn compare(left: &Value, right: &Value, shape: Shape<'_>, source: Source) -> Comparison {
     let found = Walker { source }.walk(Some(left), Some(right), shape);
-    Comparison {
-        removed: found.removed.below,
-        modified: found.modified.below,
-        added: found.added.below,
-    }
+    Comparison { removed: found.removed.below, modified: found.modified.below, added: found.added.below }
 }
 
 /// One kind of difference at a place: of the place itself, and below it.
@@ -147,18 +143,12 @@ impl Walker {
 
     fn lists(self, lefts: &[Value], rights: &[Value], shape: Shape<'_>, found: &mut Found) {
         let mut items: Vec<(PathElement, Side, &Value)> = Vec::with_capacity(lefts.len() + rights.len());
-        let sided = lefts
-            .iter()
-            .map(|item| (Side::Left, item))
-            .chain(rights.iter().map(|item| (Side::Right, item)));
+        let sided = lefts.iter().map(|item| (Side::Left, item)).chain(rights.iter().map(|item| (Side::Right, item)));
         items.extend(sided.filter_map(|(side, item)| Some((shape.element_of(item).ok()?, side, item))));
         items.sort_by(|(left, ..), (right, ..)| left.cmp(right));
         for same in items.chunk_by(|(left, ..), (right, ..)| left == right) {
             let of = |wanted: Side| -> Vec<&Value> {
-                same.iter()
-                    .filter(|(_, side, _)| *side == wanted)
-                    .map(|(.., item)| *item)
-                    .collect()
+                same.iter().filter(|(_, side, _)| *side == wanted).map(|(.., item)| *item).collect()
             };
             let part = self.items(&of(Side::Left), &of(Side::Right), shape.items());
             found.add(&mut || same[0].0.clone(), part);
@@ -171,32 +161,17 @@ impl Walker {
             ([] | [_], [] | [_]) => self.walk(lefts.first().copied(), rights.first().copied(), shape),
             ([_, _, ..], [_, _, ..]) => {
                 let equal = lefts.len() == rights.len()
-                    && lefts
-                        .iter()
-                        .zip(rights)
-                        .all(|(left, right)| scalar::equals(left, right));
-                let modified = Mark {
-                    here: !equal,
-                    below: FieldSet::default(),
-                };
-                Found {
-                    modified,
-                    ..Found::default()
-                }
+                    && lefts.iter().zip(rights).all(|(left, right)| scalar::equals(left, right));
+                let modified = Mark { here: !equal, below: FieldSet::default() };
+                Found { modified, ..Found::default() }
             }
             ([_, _, ..], _) => {
-                let mut found = rights
-                    .first()
-                    .map(|right| self.walk(None, Some(right), shape))
-                    .unwrap_or_default();
+                let mut found = rights.first().map(|right| self.walk(None, Some(right), shape)).unwrap_or_default();
                 found.removed.here = true;
                 found
             }
             (_, [_, _, ..]) => {
-                let mut found = lefts
-                    .first()
-                    .map(|left| self.walk(Some(left), None, shape))
-                    .unwrap_or_default();
+                let mut found = lefts.first().map(|left| self.walk(Some(left), None, shape)).unwrap_or_default();
                 found.added.here = true;
                 found
             }
@@ -242,11 +217,7 @@ impl Mark {
 
     fn add(&mut self, element: &mut dyn FnMut() -> PathElement, part: Self) {
         if part.here || !part.below.is_empty() {
-            self.below.push(Node {
-                element: element(),
-                member: part.here,
-                children: part.below,
-            });
+            self.below.push(Node { element: element(), member: part.here, children: part.below });
         }
     }
 }

@@ -19,17 +19,11 @@ struct Found {
 
 impl Found {
     fn leaf() -> Self {
-        Self {
-            member: true,
-            children: FieldSet::default(),
-        }
+        Self { member: true, children: FieldSet::default() }
     }
 
     fn parts(children: FieldSet) -> Self {
-        Self {
-            member: false,
-            children,
-        }
+        Self { member: false, children }
     }
 }
 
@@ -52,11 +46,7 @@ fn map_fields(fields: &Map<String, Value>, shape: Shape<'_>) -> FieldSet {
         let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
         let member = found.member || empty || named.is_none();
         if member || !found.children.is_empty() {
-            nodes.push(Node {
-                element: PathElement::field(name),
-                member,
-                children: found.children,
-            });
+            nodes.push(Node { element: PathElement::field(name), member, children: found.children });
         }
     }
     FieldSet::from_sorted(nodes)
@@ -64,21 +54,15 @@ fn map_fields(fields: &Map<String, Value>, shape: Shape<'_>) -> FieldSet {
 
 /// Items that share a key are owned as one, whatever is in them.
 fn list_items(items: &[Value], shape: Shape<'_>) -> FieldSet {
-    let mut elements: Vec<(PathElement, &Value)> = items
-        .iter()
-        .filter_map(|item| Some((shape.element_of(item).ok()?, item)))
-        .collect();
+    let mut elements: Vec<(PathElement, &Value)> =
+        items.iter().filter_map(|item| Some((shape.element_of(item).ok()?, item))).collect();
     elements.sort_by(|(left, _), (right, _)| left.cmp(right));
     let nodes = elements.chunk_by(|(left, _), (right, _)| left == right).map(|same| {
         let children = match same {
             [(_, item)] => walk(item, shape.items()).children,
             _ => FieldSet::default(),
         };
-        Node {
-            element: same[0].0.clone(),
-            member: true,
-            children,
-        }
+        Node { element: same[0].0.clone(), member: true, children }
     });
     FieldSet::from_sorted(nodes.collect())
 }
@@ -96,11 +80,7 @@ pub(crate) fn with_named_parents(set: &FieldSet, shape: Option<Shape<'_>>) -> Fi
             _ => (false, None),
         };
         let parent = named && !node.children.is_empty();
-        set::node(
-            &node.element,
-            node.member || parent,
-            with_named_parents(&node.children, below),
-        )
+        set::node(&node.element, node.member || parent, with_named_parents(&node.children, below))
     });
     FieldSet::from_sorted(nodes.collect())
 }

@@ -13,11 +13,7 @@ use crate::path::PathElement;
 /// Merges an applied value into a live one.
 pub(crate) fn merge(live: &Value, applied: &Value, shape: Shape<'_>) -> Value {
     let (live_forms, applied_forms) = (shape.forms_of(Some(live)), shape.forms_of(Some(applied)));
-    let forms = if live_forms == applied_forms {
-        live_forms
-    } else {
-        applied_forms
-    };
+    let forms = if live_forms == applied_forms { live_forms } else { applied_forms };
     match forms.first() {
         Form::Map if !shape.map_is_atomic() => {
             let (lefts, rights) = (live.as_object(), applied.as_object());
@@ -70,10 +66,7 @@ impl<'a> Indexed<'a> {
         let mut order = Vec::with_capacity(items.len());
         for item in items {
             let Ok(element) = shape.element_of(item) else { continue };
-            by_element
-                .entry(element.clone())
-                .and_modify(|known| *known = None)
-                .or_insert(Some(item));
+            by_element.entry(element.clone()).and_modify(|known| *known = None).or_insert(Some(item));
             order.push((element, item));
         }
         Self { order, by_element }
@@ -92,12 +85,7 @@ impl<'a> Indexed<'a> {
 /// applied order, so a live item that is shared but not next is passed over until its turn.
 fn lists(lefts: &[Value], rights: &[Value], shape: Shape<'_>) -> Vec<Value> {
     let (live, applied) = (Indexed::new(lefts, shape), Indexed::new(rights, shape));
-    let mut shared = applied
-        .order
-        .iter()
-        .map(|(element, _)| element)
-        .filter(|element| live.has(element))
-        .peekable();
+    let mut shared = applied.order.iter().map(|(element, _)| element).filter(|element| live.has(element)).peekable();
     let mut merged: BTreeSet<&PathElement> = BTreeSet::new();
     let mut out = Vec::with_capacity(lefts.len().max(rights.len()));
     let (mut left, mut right) = (0, 0);

@@ -9,12 +9,7 @@ pub(crate) fn reconcile(set: &FieldSet, shape: Shape<'_>) -> FieldSet {
     if shape.forms().first() == Form::Map && shape.is_free_map() {
         return set.clone();
     }
-    FieldSet::from_sorted(
-        set.nodes()
-            .iter()
-            .map(|node| reconcile_node(node, below(shape, &node.element)))
-            .collect(),
-    )
+    FieldSet::from_sorted(set.nodes().iter().map(|node| reconcile_node(node, below(shape, &node.element))).collect())
 }
 
 fn below<'a>(shape: Shape<'a>, element: &PathElement) -> Option<Shape<'a>> {
@@ -35,15 +30,7 @@ fn reconcile_node(node: &Node, shape: Option<Shape<'_>>) -> Node {
         Form::List => matches!(shape.relation(), Relation::Atomic),
     };
     if whole {
-        return Node {
-            element: node.element.clone(),
-            member: true,
-            children: FieldSet::default(),
-        };
+        return Node { element: node.element.clone(), member: true, children: FieldSet::default() };
     }
-    Node {
-        element: node.element.clone(),
-        member: node.member,
-        children: reconcile(&node.children, shape),
-    }
+    Node { element: node.element.clone(), member: node.member, children: reconcile(&node.children, shape) }
 }

@@ -69,27 +69,15 @@ fn extract_from_map(map: &Map<String, Value>, fields: &FieldSet, shape: Shape<'_
 fn extract_from_list(items: &[Value], fields: &FieldSet, shape: Shape<'_>) -> Value {
     let kept = items.iter().filter_map(|item| {
         let node = fields.node(&shape.element_of(item).ok()?)?;
-        Some(if node.children.is_empty() {
-            item.clone()
-        } else {
-            extract(item, &node.children, shape.items())
-        })
+        Some(if node.children.is_empty() { item.clone() } else { extract(item, &node.children, shape.items()) })
     });
     list_or_null(kept.collect())
 }
 
 fn object_or_null(map: Map<String, Value>) -> Value {
-    if map.is_empty() {
-        Value::Null
-    } else {
-        Value::Object(map)
-    }
+    if map.is_empty() { Value::Null } else { Value::Object(map) }
 }
 
 fn list_or_null(items: Vec<Value>) -> Value {
-    if items.is_empty() {
-        Value::Null
-    } else {
-        Value::Array(items)
-    }
+    if items.is_empty() { Value::Null } else { Value::Array(items) }
 }

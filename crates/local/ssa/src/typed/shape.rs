@@ -66,26 +66,10 @@ pub(crate) enum Relation<'a> {
 }
 
 impl Forms {
-    const ANY: Self = Self {
-        scalar: true,
-        list: true,
-        map: true,
-    };
-    const SCALAR: Self = Self {
-        scalar: true,
-        list: false,
-        map: false,
-    };
-    const LIST: Self = Self {
-        scalar: false,
-        list: true,
-        map: false,
-    };
-    const MAP: Self = Self {
-        scalar: false,
-        list: false,
-        map: true,
-    };
+    const ANY: Self = Self { scalar: true, list: true, map: true };
+    const SCALAR: Self = Self { scalar: true, list: false, map: false };
+    const LIST: Self = Self { scalar: false, list: true, map: false };
+    const MAP: Self = Self { scalar: false, list: false, map: true };
 
     /// Whether a list is among them.
     pub(crate) fn has_list(self) -> bool {
@@ -195,12 +179,7 @@ impl<'a> Shape<'a> {
         let Self::Known(known) = self else { return None };
         let own = known.resource.then(|| object_meta::field(name)).flatten();
         match own {
-            Some(cursor) => Some(Self::Known(Known {
-                cursor,
-                preserving: false,
-                resource: false,
-                built_in: false,
-            })),
+            Some(cursor) => Some(Self::Known(Known { cursor, preserving: false, resource: false, built_in: false })),
             None => known.cursor.property(name).map(|cursor| known.below(cursor)),
         }
     }
@@ -247,10 +226,8 @@ impl<'a> Shape<'a> {
             _ => return Err("associative list with keys may not have non-map elements".to_owned()),
         };
         let value_of = |key: &String| fields.get(key).or_else(|| self.items().default_of(key));
-        let mut found: Vec<(String, Value)> = keys
-            .iter()
-            .filter_map(|key| Some((key.clone(), value_of(key)?.clone())))
-            .collect();
+        let mut found: Vec<(String, Value)> =
+            keys.iter().filter_map(|key| Some((key.clone(), value_of(key)?.clone()))).collect();
         if found.is_empty() {
             let keys: Vec<String> = keys.iter().map(|key| crate::scalar::quoted(key)).collect();
             return Err(format!(
@@ -265,13 +242,7 @@ impl<'a> Shape<'a> {
 
     fn default_of(self, name: &str) -> Option<&'a Value> {
         let Self::Known(known) = self else { return None };
-        known
-            .cursor
-            .property(name)?
-            .node()
-            .default
-            .as_ref()
-            .filter(|default| !default.is_null())
+        known.cursor.property(name)?.node().default.as_ref().filter(|default| !default.is_null())
     }
 }
 

@@ -58,54 +58,22 @@ fn a_value_is_owned_down_to_what_its_shape_tells_apart() {
     let schema = schema();
     let shape = Shape::resource(schema.root());
     let table = [
-        (
-            "scalars are leaves",
-            json!({"number": 1, "text": "a"}),
-            json!({"f:number": {}, "f:text": {}}),
-        ),
-        (
-            "a struct is owned by its fields",
-            json!({"struct": {"a": "1"}}),
-            json!({"f:struct": {"f:a": {}}}),
-        ),
-        (
-            "an empty struct is owned itself",
-            json!({"struct": {}}),
-            json!({"f:struct": {}}),
-        ),
-        (
-            "null is owned",
-            json!({"text": null, "map": null}),
-            json!({"f:text": {}, "f:map": {}}),
-        ),
-        (
-            "a null in a map too",
-            json!({"structs": {"k": null}}),
-            json!({"f:structs": {"f:k": {}}}),
-        ),
-        (
-            "map keys are owned one by one",
-            json!({"map": {"k": "v"}}),
-            json!({"f:map": {"f:k": {}}}),
-        ),
+        ("scalars are leaves", json!({"number": 1, "text": "a"}), json!({"f:number": {}, "f:text": {}})),
+        ("a struct is owned by its fields", json!({"struct": {"a": "1"}}), json!({"f:struct": {"f:a": {}}})),
+        ("an empty struct is owned itself", json!({"struct": {}}), json!({"f:struct": {}})),
+        ("null is owned", json!({"text": null, "map": null}), json!({"f:text": {}, "f:map": {}})),
+        ("a null in a map too", json!({"structs": {"k": null}}), json!({"f:structs": {"f:k": {}}})),
+        ("map keys are owned one by one", json!({"map": {"k": "v"}}), json!({"f:map": {"f:k": {}}})),
         (
             "so are keys above structs",
             json!({"structs": {"k": {"a": "1"}}}),
             json!({"f:structs": {"f:k": {".": {}, "f:a": {}}}}),
         ),
-        (
-            "an atomic map is one",
-            json!({"whole": {"a": "1"}}),
-            json!({"f:whole": {}}),
-        ),
+        ("an atomic map is one", json!({"whole": {"a": "1"}}), json!({"f:whole": {}})),
         ("a plain list is one", json!({"list": ["a"]}), json!({"f:list": {}})),
         ("even when empty", json!({"list": []}), json!({"f:list": {}})),
         ("an empty set is owned by nobody", json!({"set": []}), json!({})),
-        (
-            "set items are owned by value",
-            json!({"set": ["b", "a"]}),
-            json!({"f:set": {"v:\"a\"": {}, "v:\"b\"": {}}}),
-        ),
+        ("set items are owned by value", json!({"set": ["b", "a"]}), json!({"f:set": {"v:\"a\"": {}, "v:\"b\"": {}}})),
         (
             "list items are owned by key",
             json!({"items": [{"name": "x", "value": "1"}]}),
@@ -136,16 +104,8 @@ fn a_value_is_owned_down_to_what_its_shape_tells_apart() {
             json!({"free": {"m": {"x": 1}, "l": [{"y": 1}]}}),
             json!({"f:free": {"f:l": {}, "f:m": {".": {}, "f:x": {}}}}),
         ),
-        (
-            "an int or string is a leaf",
-            json!({"either": 5}),
-            json!({"f:either": {}}),
-        ),
-        (
-            "anything may be a list",
-            json!({"anything": [1]}),
-            json!({"f:anything": {}}),
-        ),
+        ("an int or string is a leaf", json!({"either": 5}), json!({"f:either": {}})),
+        ("anything may be a list", json!({"anything": [1]}), json!({"f:anything": {}})),
         (
             "an embedded resource has metadata",
             json!({"pod": {"metadata": {"finalizers": ["f"]}, "spec": {"x": 1}}}),
@@ -170,42 +130,12 @@ fn an_applied_value_merges_into_the_live_one() {
     let schema = schema();
     let shape = Shape::resource(schema.root());
     let table = [
-        (
-            "scalars are replaced",
-            json!({"number": 1}),
-            json!({"number": 2}),
-            json!({"number": 2}),
-        ),
-        (
-            "others stay",
-            json!({"number": 1}),
-            json!({"text": "a"}),
-            json!({"number": 1, "text": "a"}),
-        ),
-        (
-            "null replaces a scalar",
-            json!({"text": "a"}),
-            json!({"text": null}),
-            json!({"text": null}),
-        ),
-        (
-            "null leaves a map alone",
-            json!({"map": {"a": "1"}}),
-            json!({"map": null}),
-            json!({"map": {"a": "1"}}),
-        ),
-        (
-            "an empty map too",
-            json!({"map": {"a": "1"}}),
-            json!({"map": {}}),
-            json!({"map": {"a": "1"}}),
-        ),
-        (
-            "null and empty are kept apart",
-            json!({"map": {}}),
-            json!({"map": null}),
-            json!({"map": null}),
-        ),
+        ("scalars are replaced", json!({"number": 1}), json!({"number": 2}), json!({"number": 2})),
+        ("others stay", json!({"number": 1}), json!({"text": "a"}), json!({"number": 1, "text": "a"})),
+        ("null replaces a scalar", json!({"text": "a"}), json!({"text": null}), json!({"text": null})),
+        ("null leaves a map alone", json!({"map": {"a": "1"}}), json!({"map": null}), json!({"map": {"a": "1"}})),
+        ("an empty map too", json!({"map": {"a": "1"}}), json!({"map": {}}), json!({"map": {"a": "1"}})),
+        ("null and empty are kept apart", json!({"map": {}}), json!({"map": null}), json!({"map": null})),
         (
             "maps are united",
             json!({"map": {"a": "1", "b": "1"}}),
@@ -218,18 +148,8 @@ fn an_applied_value_merges_into_the_live_one() {
             json!({"whole": {"a": "2"}}),
             json!({"whole": {"a": "2"}}),
         ),
-        (
-            "plain lists are replaced",
-            json!({"list": ["a", "b"]}),
-            json!({"list": ["c"]}),
-            json!({"list": ["c"]}),
-        ),
-        (
-            "new set items come last",
-            json!({"set": ["a", "b"]}),
-            json!({"set": ["c"]}),
-            json!({"set": ["a", "b", "c"]}),
-        ),
+        ("plain lists are replaced", json!({"list": ["a", "b"]}), json!({"list": ["c"]}), json!({"list": ["c"]})),
+        ("new set items come last", json!({"set": ["a", "b"]}), json!({"set": ["c"]}), json!({"set": ["a", "b", "c"]})),
         (
             "applied order wins among shared items",
             json!({"set": ["a", "b", "c"]}),
@@ -260,12 +180,7 @@ fn an_applied_value_merges_into_the_live_one() {
             json!({"set": ["c"]}),
             json!({"set": ["a", "a", "b", "c"]}),
         ),
-        (
-            "applied duplicates become one",
-            json!({"set": ["a", "a"]}),
-            json!({"set": ["a"]}),
-            json!({"set": ["a"]}),
-        ),
+        ("applied duplicates become one", json!({"set": ["a", "a"]}), json!({"set": ["a"]}), json!({"set": ["a"]})),
         (
             "a scalar may become a map",
             json!({"free": {"x": 1}}),
@@ -291,22 +206,8 @@ fn two_values_differ_by_what_was_added_changed_and_removed() {
     let shape = Shape::resource(schema.root());
     let none = || json!({});
     let table = [
-        (
-            "equal values do not differ",
-            json!({"number": 1}),
-            json!({"number": 1.0}),
-            none(),
-            none(),
-            none(),
-        ),
-        (
-            "a changed scalar",
-            json!({"text": "a"}),
-            json!({"text": "b"}),
-            none(),
-            json!({"f:text": {}}),
-            none(),
-        ),
+        ("equal values do not differ", json!({"number": 1}), json!({"number": 1.0}), none(), none(), none()),
+        ("a changed scalar", json!({"text": "a"}), json!({"text": "b"}), none(), json!({"f:text": {}}), none()),
         (
             "a new struct is added itself",
             json!({}),
@@ -331,22 +232,8 @@ fn two_values_differ_by_what_was_added_changed_and_removed() {
             none(),
             json!({"f:struct": {"f:a": {}}}),
         ),
-        (
-            "null is not empty",
-            json!({"map": null}),
-            json!({"map": {}}),
-            none(),
-            json!({"f:map": {}}),
-            none(),
-        ),
-        (
-            "order in a set is no change",
-            json!({"set": ["a", "b"]}),
-            json!({"set": ["b", "a"]}),
-            none(),
-            none(),
-            none(),
-        ),
+        ("null is not empty", json!({"map": null}), json!({"map": {}}), none(), json!({"f:map": {}}), none()),
+        ("order in a set is no change", json!({"set": ["a", "b"]}), json!({"set": ["b", "a"]}), none(), none(), none()),
         (
             "order in a plain list is",
             json!({"list": ["a", "b"]}),
@@ -427,12 +314,7 @@ fn a_struct_that_shows_a_field_as_null_has_not_gained_it() {
     let schema = schema();
     let shape = Shape::resource(schema.root());
 
-    let found = compare(
-        &json!({"struct": {}}),
-        &json!({"struct": {"a": null}}),
-        shape,
-        Source::Struct,
-    );
+    let found = compare(&json!({"struct": {}}), &json!({"struct": {"a": null}}), shape, Source::Struct);
 
     assert_eq!(found, Comparison::default());
 }
@@ -442,12 +324,7 @@ fn fields_are_taken_out_of_a_value() {
     let schema = schema();
     let shape = Shape::resource(schema.root());
     let table = [
-        (
-            "a scalar",
-            json!({"number": 1, "text": "a"}),
-            json!({"f:number": {}}),
-            json!({"text": "a"}),
-        ),
+        ("a scalar", json!({"number": 1, "text": "a"}), json!({"f:number": {}}), json!({"text": "a"})),
         (
             "a struct with all below it",
             json!({"struct": {"a": "1"}, "number": 1}),
@@ -460,18 +337,8 @@ fn fields_are_taken_out_of_a_value() {
             json!({"f:map": {"f:a": {}}}),
             json!({"map": {"b": "2"}}),
         ),
-        (
-            "the last key leaves null",
-            json!({"map": {"a": "1"}}),
-            json!({"f:map": {"f:a": {}}}),
-            json!({"map": null}),
-        ),
-        (
-            "an item of a set",
-            json!({"set": ["a", "b"]}),
-            json!({"f:set": {"v:\"a\"": {}}}),
-            json!({"set": ["b"]}),
-        ),
+        ("the last key leaves null", json!({"map": {"a": "1"}}), json!({"f:map": {"f:a": {}}}), json!({"map": null})),
+        ("an item of a set", json!({"set": ["a", "b"]}), json!({"f:set": {"v:\"a\"": {}}}), json!({"set": ["b"]})),
         (
             "a field of an item",
             json!({"items": [{"name": "a", "value": "1"}]}),
@@ -490,12 +357,7 @@ fn fields_are_taken_out_of_a_value() {
             json!({"f:text": {}, "f:map": {"f:a": {}}}),
             json!({"number": 1}),
         ),
-        (
-            "everything leaves null",
-            json!({"number": 1}),
-            json!({"f:number": {}}),
-            json!(null),
-        ),
+        ("everything leaves null", json!({"number": 1}), json!({"f:number": {}}), json!(null)),
     ];
 
     for (sentence, value, gone, expected) in table {
@@ -529,41 +391,17 @@ fn what_became_atomic_is_owned_as_a_whole() {
     let schema = schema();
     let shape = Shape::resource(schema.root());
     let table = [
-        (
-            "an atomic map",
-            json!({"f:whole": {"f:a": {}, "f:b": {}}}),
-            json!({"f:whole": {}}),
-        ),
-        (
-            "an atomic list",
-            json!({"f:list": {"v:\"a\"": {}}}),
-            json!({"f:list": {}}),
-        ),
+        ("an atomic map", json!({"f:whole": {"f:a": {}, "f:b": {}}}), json!({"f:whole": {}})),
+        ("an atomic list", json!({"f:list": {"v:\"a\"": {}}}), json!({"f:list": {}})),
         (
             "an atomic list of an item",
             json!({"f:items": {"k:{\"name\":\"a\"}": {"f:value": {}}}}),
             json!({"f:items": {"k:{\"name\":\"a\"}": {"f:value": {}}}}),
         ),
-        (
-            "a granular map stays",
-            json!({"f:map": {".": {}, "f:a": {}}}),
-            json!({"f:map": {".": {}, "f:a": {}}}),
-        ),
-        (
-            "what was whole and is granular stays",
-            json!({"f:map": {}}),
-            json!({"f:map": {}}),
-        ),
-        (
-            "unknown parts stay",
-            json!({"f:free": {"f:l": {"i:0": {}}}}),
-            json!({"f:free": {"f:l": {"i:0": {}}}}),
-        ),
-        (
-            "fields that are gone stay",
-            json!({"f:gone": {"f:a": {}}}),
-            json!({"f:gone": {"f:a": {}}}),
-        ),
+        ("a granular map stays", json!({"f:map": {".": {}, "f:a": {}}}), json!({"f:map": {".": {}, "f:a": {}}})),
+        ("what was whole and is granular stays", json!({"f:map": {}}), json!({"f:map": {}})),
+        ("unknown parts stay", json!({"f:free": {"f:l": {"i:0": {}}}}), json!({"f:free": {"f:l": {"i:0": {}}}})),
+        ("fields that are gone stay", json!({"f:gone": {"f:a": {}}}), json!({"f:gone": {"f:a": {}}})),
     ];
 
     for (sentence, stored, expected) in table {
@@ -593,44 +431,17 @@ fn values_of_the_wrong_form_are_named() {
     let shape = Shape::resource(schema.root());
     let omits = r#"element 0: associative list with keys has an element that omits all key fields ["name"] (and doesn't have default values for any key fields)"#;
     let table = [
-        (
-            json!({"number": "a"}),
-            ".number: expected numeric (int or float), got string".to_owned(),
-        ),
-        (
-            json!({"text": 1}),
-            ".text: expected string, got &value.valueUnstructured{Value:1}".to_owned(),
-        ),
+        (json!({"number": "a"}), ".number: expected numeric (int or float), got string".to_owned()),
+        (json!({"text": 1}), ".text: expected string, got &value.valueUnstructured{Value:1}".to_owned()),
         (json!({"flag": "a"}), ".flag: expected boolean, got &{a}".to_owned()),
-        (
-            json!({"date": {"a": 1}}),
-            ".date: expected any scalar, got &{map[a:1]}".to_owned(),
-        ),
+        (json!({"date": {"a": 1}}), ".date: expected any scalar, got &{map[a:1]}".to_owned()),
         (json!({"map": [1]}), ".map: expected map, got &{[1]}".to_owned()),
-        (
-            json!({"set": {"a": 1}}),
-            ".set: expected list, got &{map[a:1]}".to_owned(),
-        ),
-        (
-            json!({"unknown": 1}),
-            ".unknown: field not declared in schema".to_owned(),
-        ),
-        (
-            json!({"closed": {"b": 1}}),
-            ".closed.b: field not declared in schema".to_owned(),
-        ),
-        (
-            json!({"metadata": {"foo": 1}}),
-            ".metadata.foo: field not declared in schema".to_owned(),
-        ),
-        (
-            json!({"list": ["a", 1]}),
-            ".list[1]: expected string, got &value.valueUnstructured{Value:1}".to_owned(),
-        ),
-        (
-            json!({"set": ["a", "b", "a"]}),
-            r#".set: duplicate entries for key [="a"]"#.to_owned(),
-        ),
+        (json!({"set": {"a": 1}}), ".set: expected list, got &{map[a:1]}".to_owned()),
+        (json!({"unknown": 1}), ".unknown: field not declared in schema".to_owned()),
+        (json!({"closed": {"b": 1}}), ".closed.b: field not declared in schema".to_owned()),
+        (json!({"metadata": {"foo": 1}}), ".metadata.foo: field not declared in schema".to_owned()),
+        (json!({"list": ["a", 1]}), ".list[1]: expected string, got &value.valueUnstructured{Value:1}".to_owned()),
+        (json!({"set": ["a", "b", "a"]}), r#".set: duplicate entries for key [="a"]"#.to_owned()),
         (
             json!({"ports": [{"port": 1}, {"port": 1, "protocol": "TCP"}]}),
             r#".ports: duplicate entries for key [port=1,protocol="TCP"]"#.to_owned(),
@@ -648,10 +459,7 @@ fn values_of_the_wrong_form_are_named() {
             json!({"set": [null]}),
             ".set: element 0: associative list without keys has an element that's an explicit null".to_owned(),
         ),
-        (
-            json!({"set": [["a"]]}),
-            ".set: element 0: not supported: associative list with lists as elements".to_owned(),
-        ),
+        (json!({"set": [["a"]]}), ".set: element 0: not supported: associative list with lists as elements".to_owned()),
         (
             json!({"set": [{}]}),
             ".set: element 0: associative list without keys has an element that's a map type".to_owned(),
@@ -684,8 +492,5 @@ fn what_the_schema_lets_in_is_no_problem() {
     ] {
         assert_eq!(validate(&value, shape, Duplicates::Refused), Ok(()), "{value}");
     }
-    assert_eq!(
-        validate(&json!({"set": ["a", "a"]}), shape, Duplicates::Allowed),
-        Ok(())
-    );
+    assert_eq!(validate(&json!({"set": ["a", "a"]}), shape, Duplicates::Allowed), Ok(()));
 }

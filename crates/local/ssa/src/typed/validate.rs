@@ -30,11 +30,7 @@ struct Problem {
 pub(crate) fn validate(value: &Value, shape: Shape<'_>, duplicates: Duplicates) -> Result<(), Problems> {
     let mut problems = Vec::new();
     Checker { duplicates }.check(value, shape, &mut problems);
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(Problems(problems))
-    }
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
 #[derive(Clone, Copy)]
@@ -57,10 +53,7 @@ impl Checker {
     fn fields(self, fields: &Map<String, Value>, shape: Shape<'_>, problems: &mut Vec<Problem>) {
         for (name, value) in fields {
             let Some(below) = shape.value(name) else {
-                problems.push(Problem {
-                    path: format!(".{name}"),
-                    words: "field not declared in schema".to_owned(),
-                });
+                problems.push(Problem { path: format!(".{name}"), words: "field not declared in schema".to_owned() });
                 return;
             };
             self.below(value, below, &mut || PathElement::field(name), problems);
@@ -101,18 +94,13 @@ impl Checker {
         self.check(value, shape, problems);
         if problems.len() > before {
             let prefix = element().to_string();
-            problems[before..]
-                .iter_mut()
-                .for_each(|problem| problem.path.insert_str(0, &prefix));
+            problems[before..].iter_mut().for_each(|problem| problem.path.insert_str(0, &prefix));
         }
     }
 }
 
 fn here(words: String) -> Problem {
-    Problem {
-        path: String::new(),
-        words,
-    }
+    Problem { path: String::new(), words }
 }
 
 fn scalar_problem(value: &Value, wanted: Scalar) -> Option<Problem> {
@@ -123,10 +111,7 @@ fn scalar_problem(value: &Value, wanted: Scalar) -> Option<Problem> {
         | (Scalar::Any, Value::Number(_) | Value::String(_) | Value::Bool(_)) => return None,
         (Scalar::Numeric, _) => format!("expected numeric (int or float), got {}", scalar::type_name(value)),
         (Scalar::Text, _) => {
-            format!(
-                "expected string, got &value.valueUnstructured{{Value:{}}}",
-                scalar::syntax(value)
-            )
+            format!("expected string, got &value.valueUnstructured{{Value:{}}}", scalar::syntax(value))
         }
         (Scalar::Boolean, _) => format!("expected boolean, got &{{{}}}", scalar::plain(value)),
         (Scalar::Any, _) => format!("expected any scalar, got &{{{}}}", scalar::plain(value)),
@@ -136,11 +121,7 @@ fn scalar_problem(value: &Value, wanted: Scalar) -> Option<Problem> {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.is_empty() {
-            f.write_str(&self.words)
-        } else {
-            write!(f, "{}: {}", self.path, self.words)
-        }
+        if self.path.is_empty() { f.write_str(&self.words) } else { write!(f, "{}: {}", self.path, self.words) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Request bodies → JSON values, with the fields that stood twice.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -182,7 +182,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         let mut list = Vec::new();
         let length = self.path.len();
         loop {
-            self.path.push_str(&format!("[{}]", list.len()));
+            let _ = write!(self.path, "[{}]", list.len());
             let item = items.next_element_seed(ValueSeed { path: self.path, duplicates: self.duplicates })?;
             self.path.truncate(length);
             match item {
@@ -230,7 +230,7 @@ mod tests {
     fn malformed_bodies_are_errors_not_panics() {
         let deep = "[".repeat(100_000);
         for body in ["", "{", "{]", "nul", "{\"a\":1}x", deep.as_str(), "\u{0}"] {
-            assert!(decode(body.as_bytes(), BodyFormat::Json).is_err(), "{:.10}", body);
+            assert!(decode(body.as_bytes(), BodyFormat::Json).is_err(), "{body:.10}");
         }
         assert!(decode(b"a: [", BodyFormat::Yaml).is_err());
         assert!(decode(&[0xff, 0xfe, 0x00], BodyFormat::Yaml).is_err());

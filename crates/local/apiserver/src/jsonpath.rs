@@ -1,4 +1,4 @@
-//! The JSONPath of printer columns: fields, indexes, wildcards and simple filters.
+//! The `JSONPath` of printer columns: fields, indexes, wildcards and simple filters.
 
 use serde_json::Value;
 

@@ -366,6 +366,7 @@ fn unescape(value: &str) -> Result<String, ApiError> {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "the type of stored labels")]
     fn labels(pairs: &[(&str, &str)]) -> Labels {
         Some(pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect())
     }

@@ -14,7 +14,7 @@ pub struct ApiError {
     /// The sentence for people.
     pub message: String,
     /// `Status.details`.
-    pub details: Option<Details>,
+    pub details: Option<Box<Details>>,
     /// Answered as plain text, as for paths that no API serves.
     pub plain: bool,
     /// `metadata.continue`: how to go on with a list whose version is gone.
@@ -92,7 +92,7 @@ impl ApiError {
     }
 
     fn with(mut self, details: Details) -> Self {
-        self.details = Some(details);
+        self.details = Some(Box::new(details));
         self
     }
 
@@ -140,6 +140,15 @@ impl ApiError {
             "the server does not allow this method on the requested resource",
         )
         .with(Details::default())
+    }
+
+    /// 405 while a kind goes away.
+    pub(crate) fn kind_is_going() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "MethodNotAllowed",
+            "create not allowed while custom resource definition is terminating",
+        )
     }
 
     /// 406.

@@ -54,6 +54,9 @@ impl Call {
     /// The last steps of every creation, by POST, PUT or apply.
     pub(super) async fn insert(&self, mut value: Value, dry_run: bool) -> Result<Value, ApiError> {
         let resource = &self.resource;
+        if resource.custom().is_some_and(|custom| custom.terminating) {
+            return Err(ApiError::kind_is_going());
+        }
         object::set_meta(&mut value, "creationTimestamp", Some(json!(self.api.now())));
         object::set_meta(&mut value, "uid", Some(json!(self.api.new_uid())));
         for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"] {

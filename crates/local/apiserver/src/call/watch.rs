@@ -180,7 +180,7 @@ impl View {
         match self.call.accepted.shape {
             Shape::Object | Shape::Discovery => api::write_shown(out, resource, stored, Some(&resource.type_meta())),
             Shape::Partial | Shape::PartialList => {
-                self.write(out, &answer::partial(&self.call.api.object(resource, stored)))
+                self.write(out, &answer::partial(&self.call.api.object(resource, stored)));
             }
             Shape::Table => {
                 let shown = self.row(&self.call.api.object(resource, stored));

@@ -45,7 +45,7 @@ impl Registry {
         if !self.serves(group, version) {
             return None;
         }
-        let resources: Vec<Value> = self.of(group, version).flat_map(|r| resource_entries(r)).collect();
+        let resources: Vec<Value> = self.of(group, version).flat_map(resource_entries).collect();
         let mut list = json!({
             "kind": "APIResourceList", "groupVersion": api_version(group, version), "resources": resources,
         });
@@ -71,7 +71,7 @@ impl Registry {
             .versions(group)
             .into_iter()
             .map(|version| {
-                let resources: Vec<Value> = self.of(group, version).map(|r| aggregated_resource(r)).collect();
+                let resources: Vec<Value> = self.of(group, version).map(aggregated_resource).collect();
                 json!({"version": version, "freshness": "Current", "resources": resources})
             })
             .collect();

@@ -55,6 +55,7 @@ fn a_server_that_is_asked_to_stop_stops_cleanly_and_keeps_its_data() {
 
     assert_eq!(server.terminate(), Some(0));
 
+    assert!(!data.join("portolan.sqlite-wal").exists(), "everything is in the one file");
     let again = Server::start_on(&data);
     assert_eq!(again.run(&["get", "cm", "a", "-o", "name"]).succeeded(), "configmap/a\n");
 }

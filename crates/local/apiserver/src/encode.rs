@@ -73,8 +73,8 @@ fn labels_of(metadata: &Map<String, Value>) -> Labels {
     Some(labels.iter().filter_map(|(k, v)| Some((k.as_str().into(), v.as_str()?.into()))).collect())
 }
 
-/// The labels inside a stored text.
-pub(crate) fn labels_of_tail(tail: &[u8]) -> Labels {
+/// The labels inside a stored text; an error where it is no object's text.
+pub(crate) fn labels_of_tail(tail: &[u8]) -> Result<Labels, serde_json::Error> {
     #[derive(Deserialize)]
     struct Object {
         metadata: Metadata,
@@ -87,11 +87,9 @@ pub(crate) fn labels_of_tail(tail: &[u8]) -> Labels {
     let mut text = Vec::with_capacity(tail.len() + 13);
     text.extend_from_slice(b"{\"metadata\":{");
     text.extend_from_slice(tail);
-    let object: Object = serde_json::from_slice(&text).ok()?;
-    if object.metadata.labels.is_empty() {
-        return None;
-    }
-    Some(object.metadata.labels.into_iter().collect())
+    let object: Object = serde_json::from_slice(&text)?;
+    let labels = object.metadata.labels;
+    Ok((!labels.is_empty()).then(|| labels.into_iter().collect()))
 }
 
 #[cfg(test)]
@@ -134,7 +132,7 @@ mod tests {
     fn labels_are_found_in_the_stored_text() {
         let stored = stored(json!({"metadata": {"name": "a", "labels": {"b": "2", "a": "1"}}, "spec": {}}));
 
-        let read_again = labels_of_tail(&stored.body.tail);
+        let read_again = labels_of_tail(&stored.body.tail).unwrap();
 
         assert_eq!(read_again, stored.body.labels);
         assert_eq!(read_again.unwrap().len(), 2);

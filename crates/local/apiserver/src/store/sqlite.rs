@@ -129,10 +129,22 @@ impl SqliteJournal {
             Ok(Row {
                 version: row.get::<_, i64>(0)?.unsigned_abs(),
                 key: Key { collection, path: Arc::from(row.get_ref(2)?.as_str()?) },
-                body: body.map(|tail| Body { labels: labels_of_tail(&tail), tail: Bytes::from(tail) }),
+                body: body.map(|tail| Body { labels: None, tail: Bytes::from(tail) }),
             })
         })?;
         rows.collect()
+    }
+
+    /// Reads the labels of every object, which also tells whether their texts are whole.
+    fn read_labels(&self, rows: &mut [Row]) -> Result<(), JournalError> {
+        for row in rows {
+            let Some(body) = &mut row.body else { continue };
+            body.labels = labels_of_tail(&body.tail).map_err(|_| JournalError::Damaged {
+                path: self.path.clone(),
+                detail: format!("revision {} of {}/{} is no object", row.version, row.key.collection, row.key.path),
+            })?;
+        }
+        Ok(())
     }
 
     fn compacted(&self) -> rusqlite::Result<u64> {
@@ -165,7 +177,8 @@ impl SqliteJournal {
 impl Journal for SqliteJournal {
     fn recover(&mut self) -> Result<Recovered, JournalError> {
         let read = |e| classify(&self.path, "reading the data file", e);
-        let recovered = Recovered { rows: self.rows().map_err(read)?, compacted: self.compacted().map_err(read)? };
+        let mut recovered = Recovered { rows: self.rows().map_err(read)?, compacted: self.compacted().map_err(read)? };
+        self.read_labels(&mut recovered.rows)?;
         self.compacted = recovered.compacted;
         Ok(recovered)
     }
@@ -202,7 +215,30 @@ fn refuse_foreign(path: &Path) -> Result<(), JournalError> {
     }
     // Our id is in the header from the first write on, before anything goes to the write-ahead log.
     let id = u32::from_be_bytes([header[68], header[69], header[70], header[71]]);
-    if i64::from(id) == APPLICATION_ID { Ok(()) } else { Err(foreign()) }
+    if i64::from(id) != APPLICATION_ID {
+        return Err(foreign());
+    }
+    refuse_cut_off(path, &header)
+}
+
+/// A file without a write-ahead log must hold every page that its header counts.
+fn refuse_cut_off(path: &Path, header: &[u8; 72]) -> Result<(), JournalError> {
+    let length = |path: &Path| std::fs::metadata(path).map_or(0, |m| m.len());
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if length(Path::new(&log)) > 0 {
+        return Ok(());
+    }
+    let page = match u16::from_be_bytes([header[16], header[17]]) {
+        1 => 65_536,
+        bytes => u64::from(bytes.max(512)),
+    };
+    let pages = u64::from(u32::from_be_bytes([header[28], header[29], header[30], header[31]]));
+    let found = length(path);
+    if found % page == 0 && found >= pages * page {
+        return Ok(());
+    }
+    Err(JournalError::Damaged { path: path.to_owned(), detail: "it was cut off".to_owned() })
 }
 
 fn classify(path: &Path, step: &'static str, error: rusqlite::Error) -> JournalError {

@@ -88,7 +88,10 @@ impl ApiService {
             return true;
         }
         let given = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
-        given.strip_prefix("Bearer ").is_some_and(|given| equal_in_constant_time(given.trim(), token))
+        given
+            .split_once(' ')
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .is_some_and(|(_, given)| equal_in_constant_time(given.trim(), token))
     }
 
     async fn dispatch(&self, route: Route, incoming: Incoming) -> Result<Answer, (ApiError, Vec<String>)> {

@@ -197,20 +197,23 @@ impl Call {
     }
 }
 
-/// JSON patch as the real server reads it: to replace a key that is not there is to add it.
+/// JSON patch as the real server reads it: to replace a key that is not there is to add it, and a key that is not there
+/// is null to a test.
 fn patch_json(value: &mut Value, patch: &json_patch::Patch) -> Result<(), ApiError> {
     use json_patch::{AddOperation, PatchOperation};
     for operation in &patch.0 {
+        let path = operation.path();
+        let in_object = path.parent().and_then(|parent| value.pointer(parent.as_str())).is_some_and(Value::is_object);
         let lenient = match operation {
-            PatchOperation::Replace(replace) => {
-                match replace.path.parent().map(|parent| value.pointer(parent.as_str())) {
-                    Some(Some(Value::Object(_))) => {
-                        PatchOperation::Add(AddOperation { path: replace.path.clone(), value: replace.value.clone() })
-                    }
-                    _ => operation.clone(),
-                }
+            PatchOperation::Replace(replace) if in_object => {
+                PatchOperation::Add(AddOperation { path: replace.path.clone(), value: replace.value.clone() })
             }
-            _ => operation.clone(),
+            PatchOperation::Test(test)
+                if in_object && test.value.is_null() && value.pointer(path.as_str()).is_none() =>
+            {
+                continue;
+            }
+            other => other.clone(),
         };
         json_patch::patch(value, std::slice::from_ref(&lenient)).map_err(|_| unapplicable())?;
     }

@@ -12,7 +12,7 @@ async fn client() -> (ApiServer, kube::Client) {
 }
 
 fn config_map(name: &str) -> ConfigMap {
-    serde_json::from_value(json!({"metadata": {"name": name}, "data": {"a": "1"}})).unwrap()
+    serde_json::from_value(json!({"metadata": {"name": name}, "data": {"a": "1"}})).expect("it is one")
 }
 
 #[tokio::test]

@@ -22,9 +22,10 @@ bench: ## the embedded API server against the real one, JSON on standard output
 soak: ## more histories, more kills, more generated inputs (MINUTES, SEED, HISTORIES, KILLS, CASES)
 	@scripts/soak
 
-generate: ## data that is generated from Kubernetes' OpenAPI documents
+generate: ## data that is generated from Kubernetes' OpenAPI documents and Go types
 	@scripts/setup build
 	cargo run -q -p xtask -- generate "$$(tools/controlplane/build.sh)/openapi"
+	cd tools/gotypes && GOFLAGS=-mod=mod go run . > ../../crates/local/builtin/data/gotypes.json
 
 controlplane: ## builds the real etcd, kube-apiserver, kube-controller-manager and kubectl into the cache
 	@tools/controlplane/build.sh

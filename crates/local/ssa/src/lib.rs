@@ -1,6 +1,6 @@
 //! Server-side apply: field ownership and merging by schema, as kube-apiserver does it.
 //!
-//! [`apply`] merges a configuration into the live object and [`update`] records who changed what by any other write.
+//! [`apply()`] merges a configuration into the live object and [`update()`] records who changed what by any other write.
 //! Both are pure: objects in, the object with its `managedFields` out. The caller reads and writes the store, sets
 //! defaults after the merge and before it records an update, and calls [`keep_times`] before it writes.
 

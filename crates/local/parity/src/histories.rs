@@ -304,6 +304,11 @@ impl Writer {
     fn object(&mut self, target: Target, whole: bool) -> String {
         // The real server stores nulls in an applied custom object's metadata, and writes again to be rid of them.
         let mut parts = self.metadata(whole || target == Target::Custom);
+        if target == Target::Custom {
+            // So it does with empty maps.
+            parts.iter_mut().for_each(|part| *part = part.replace("labels: {}", "labels: {l9: v9}"));
+            parts.iter_mut().for_each(|part| *part = part.replace("annotations: {}", "annotations: {n9: v9}"));
+        }
         match target {
             Target::ConfigMap => parts.push(format!("data: {}", self.strings("k", whole))),
             Target::Deployment => parts.push(self.deployment(whole)),

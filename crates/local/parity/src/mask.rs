@@ -173,6 +173,12 @@ impl Masker {
             }
         }
         for row in object.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten() {
+            // Later events of a watch have no columns to tell ages by.
+            for cell in row["cells"].as_array_mut().into_iter().flatten() {
+                if cell.as_str().is_some_and(is_age) {
+                    *cell = json!("<age>");
+                }
+            }
             for index in &ages {
                 if let Some(cell) = row["cells"].get_mut(*index) {
                     *cell = json!("<age>");
@@ -242,6 +248,12 @@ pub(crate) fn mask_text(text: &str) -> String {
         return NUMBER.replace_all(&text, "<number>").into_owned();
     }
     text.into_owned()
+}
+
+/// `5s`, `3m20s`, `2d`.
+fn is_age(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_digit() || "smhd".contains(c);
+    text.starts_with(|c: char| c.is_ascii_digit()) && text.ends_with(['s', 'm', 'h', 'd']) && text.chars().all(is_part)
 }
 
 /// What kubectl printed without ages, uids, times, versions, allocated addresses, and the width of columns.

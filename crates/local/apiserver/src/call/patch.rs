@@ -66,8 +66,9 @@ impl Call {
             self.resource.admit_update(&mut new, live);
             Ok(new)
         };
-        let object = self.change(part, options.dry_run, Sent::Edit, intend).await?.into_object();
+        let changed = self.change(part, options.dry_run, Sent::Edit, intend).await;
         self.warnings.extend(warnings.into_inner().unwrap_or_default());
+        let object = changed?.into_object();
         self.warnings.extend(self.resource.warnings(&object));
         Ok(self.show(StatusCode::OK, &object))
     }

@@ -306,8 +306,10 @@ impl Writer {
         let mut parts = self.metadata(whole || target == Target::Custom);
         if target == Target::Custom {
             // So it does with empty maps.
-            parts.iter_mut().for_each(|part| *part = part.replace("labels: {}", "labels: {l9: v9}"));
-            parts.iter_mut().for_each(|part| *part = part.replace("annotations: {}", "annotations: {n9: v9}"));
+            for part in &mut parts {
+                *part =
+                    part.replace("labels: {}", "labels: {l9: v9}").replace("annotations: {}", "annotations: {n9: v9}");
+            }
         }
         match target {
             Target::ConfigMap => parts.push(format!("data: {}", self.strings("k", whole))),

@@ -1,0 +1,1 @@
+//! Values that every controller shares: names, conditions, problems, plans, marks, the deletion ledger.

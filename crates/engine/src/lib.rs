@@ -1,0 +1,1 @@
+//! Runs gather, desired, plan, apply and report for any controller.

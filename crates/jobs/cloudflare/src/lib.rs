@@ -1,0 +1,1 @@
+//! The cloudflare job: networking.cloudflare-operator.io kinds.

@@ -1,0 +1,1 @@
+//! A strict simulator of the Cloudflare API.

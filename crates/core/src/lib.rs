@@ -1,1 +1,36 @@
 //! Values that every controller shares: names, conditions, problems, plans, marks, the deletion ledger.
+//!
+//! Everything here is pure: values in, values out. Nothing reads a clock, logs or does I/O; where time matters, `now` is
+//! an argument.
+
+mod clock;
+pub mod condition;
+mod diff;
+mod hostname;
+mod ids;
+mod ledger;
+mod mark;
+mod network;
+mod object;
+mod owner;
+mod plan;
+mod problem;
+pub mod reasons;
+mod redact;
+mod render;
+pub mod text;
+
+pub use clock::{Clock, rfc3339};
+pub use condition::{Condition, ConditionStatus, NewCondition, merge, same_ignoring, same_ignoring_times};
+pub use diff::{Difference, FieldDiff, field_diff, keyed_diff};
+pub use hostname::{Hostname, InvalidName, ZoneName};
+pub use ids::{AccountId, RecordId, RouteId, TunnelId, VirtualNetworkId, ZoneId};
+pub use ledger::{Ledger, Verdict};
+pub use mark::{Claim, Mark, user_text};
+pub use network::Network;
+pub use object::{ObjectId, ObjectKey};
+pub use owner::OwnerId;
+pub use plan::{Action, Change, Counts, Plan, Target};
+pub use problem::{Class, Problem};
+pub use redact::redact;
+pub use render::Colour;

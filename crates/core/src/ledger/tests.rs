@@ -1,0 +1,221 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(minute: i64) -> Timestamp {
+    Timestamp::from_second(minute * 60).unwrap()
+}
+
+fn names(range: std::ops::Range<usize>) -> Vec<String> {
+    range.map(|n| format!("A {n:04}.example.com")).collect()
+}
+
+fn held(verdict: &Verdict) -> (&str, &[String]) {
+    match verdict {
+        Verdict::Held { digest, list } => (digest, list),
+        Verdict::Granted => panic!("granted"),
+    }
+}
+
+#[test]
+fn ten_deletions_are_free_even_where_they_are_all() {
+    assert_eq!(Ledger::default().consider(at(0), &names(0..10), 10), Verdict::Granted);
+}
+
+#[test]
+fn more_than_ten_are_held_when_they_are_more_than_thirty_percent() {
+    assert_eq!(Ledger::default().consider(at(0), &names(0..30), 100), Verdict::Granted);
+    assert_eq!(held(&Ledger::default().consider(at(0), &names(0..31), 100)).1, names(0..31));
+}
+
+#[test]
+fn more_than_five_hundred_are_always_held() {
+    assert_eq!(Ledger::default().consider(at(0), &names(0..500), 1_000_000), Verdict::Granted);
+    assert_eq!(held(&Ledger::default().consider(at(0), &names(0..501), 1_000_000)).1.len(), 501);
+}
+
+#[test]
+fn deletions_of_the_last_ten_minutes_count() {
+    let mut ledger = Ledger::default();
+    ledger.record(at(0), &names(0..25));
+
+    assert!(matches!(ledger.clone().consider(at(9), &names(25..31), 75), Verdict::Held { .. }));
+    assert_eq!(ledger.consider(at(10), &names(25..31), 75), Verdict::Granted);
+}
+
+#[test]
+fn wanted_one_by_one_the_list_grows_and_stays_held_when_the_window_has_passed() {
+    let mut ledger = Ledger::default();
+    let mut deleted = 0;
+    for name in names(0..20) {
+        let wanted = std::slice::from_ref(&name);
+        if ledger.consider(at(0), wanted, 20 - deleted) == Verdict::Granted {
+            ledger.record(at(0), wanted);
+            deleted += 1;
+        }
+    }
+
+    assert_eq!(deleted, 10);
+    let later = ledger.consider(at(60), &names(19..20), 200);
+    assert_eq!(later, Verdict::Granted, "ten of two hundred are few");
+    let mut ledger = Ledger::default();
+    ledger.consider(at(0), &names(0..100), 200);
+    assert_eq!(held(&ledger.consider(at(60), &names(5..6), 200)).1.len(), 100);
+}
+
+#[test]
+fn an_approved_list_goes_and_so_does_any_part_of_it() {
+    let mut ledger = Ledger::default();
+    let digest = held(&ledger.consider(at(0), &names(0..200), 200)).0.to_owned();
+
+    assert!(ledger.approve(&digest, at(5)));
+
+    assert_eq!(ledger.consider(at(6), &names(0..200), 200), Verdict::Granted);
+    assert_eq!(ledger.consider(at(6), &names(7..9), 200), Verdict::Granted);
+    assert_eq!(ledger.verdict(), Verdict::Granted);
+}
+
+#[test]
+fn an_approval_lasts_an_hour_and_is_good_once() {
+    let mut ledger = Ledger::default();
+    let digest = held(&ledger.consider(at(0), &names(0..200), 200)).0.to_owned();
+    ledger.approve(&digest, at(0));
+
+    assert!(ledger.approve(&digest, at(59)), "the annotation is still there");
+    assert_eq!(ledger.consider(at(59), &names(0..200), 200), Verdict::Granted);
+    let again = ledger.consider(at(60), &names(0..200), 200);
+    assert_ne!(held(&again).0, digest);
+    assert!(!ledger.approve(&digest, at(60)), "an old annotation approves nothing new");
+    assert!(ledger.approve(held(&again).0, at(61)));
+}
+
+#[test]
+fn approved_deletions_leave_the_budget_for_others() {
+    let mut ledger = Ledger::default();
+    let digest = held(&ledger.consider(at(0), &names(0..200), 210)).0.to_owned();
+    ledger.approve(&digest, at(0));
+    ledger.record(at(1), &names(0..200));
+
+    assert_eq!(ledger.consider(at(1), &names(200..205), 10), Verdict::Granted);
+}
+
+#[test]
+fn what_is_not_approved_is_held_while_the_approved_goes() {
+    let mut ledger = Ledger::default();
+    let digest = held(&ledger.consider(at(0), &names(0..50), 100)).0.to_owned();
+    ledger.approve(&digest, at(0));
+
+    let verdict = ledger.consider(at(1), &names(0..90), 100);
+
+    assert_eq!(held(&verdict).1, names(50..90));
+    assert!(verdict.allows("A 0049.example.com") && !verdict.allows("A 0050.example.com"));
+    assert!(Verdict::Granted.allows("anything"));
+}
+
+#[test]
+fn a_list_that_grew_meanwhile_can_be_approved_as_it_was_shown() {
+    let mut ledger = Ledger::default();
+    let shown = held(&ledger.consider(at(0), &names(0..50), 100)).0.to_owned();
+    ledger.consider(at(1), &names(50..80), 100);
+
+    assert!(ledger.approve(&shown, at(2)));
+
+    assert_eq!(held(&ledger.verdict()).1, names(50..80));
+}
+
+#[test]
+fn an_unknown_digest_approves_nothing() {
+    let mut ledger = Ledger::default();
+    let before = ledger.consider(at(0), &names(0..50), 100);
+
+    assert!(!ledger.approve("000000000000", at(0)));
+    assert!(!ledger.approve("", at(0)));
+
+    assert_eq!(ledger.verdict(), before);
+}
+
+#[test]
+fn withdrawn_names_are_no_longer_held() {
+    let mut ledger = Ledger::default();
+    ledger.consider(at(0), &names(0..50), 100);
+
+    ledger.withdraw(&names(0..50));
+
+    assert_eq!(ledger.verdict(), Verdict::Granted);
+    assert!(ledger.is_idle(at(0)));
+}
+
+#[test]
+fn a_restart_in_between_changes_nothing() {
+    let mut ledger = Ledger::default();
+    ledger.record(at(0), &names(300..305));
+    let digest = held(&ledger.consider(at(1), &names(0..200), 200)).0.to_owned();
+
+    let mut restarted: Ledger = serde_json::from_str(&serde_json::to_string(&ledger).unwrap()).unwrap();
+
+    assert_eq!(restarted, ledger);
+    assert!(restarted.approve(&digest, at(2)));
+    let restarted: Ledger = serde_json::from_value(serde_json::to_value(&restarted).unwrap()).unwrap();
+    assert_eq!(restarted.clone().consider(at(3), &names(0..200), 200), Verdict::Granted);
+}
+
+#[test]
+fn considering_the_same_again_leaves_the_ledger_as_it_is() {
+    let mut ledger = Ledger::default();
+    ledger.consider(at(0), &names(0..50), 100);
+    let before = ledger.clone();
+
+    ledger.consider(at(30), &names(0..50), 100);
+
+    assert_eq!(ledger, before, "nothing new to store");
+}
+
+#[test]
+fn the_problem_says_what_is_held_and_how_to_release_it() {
+    let verdict = Ledger::default().consider(at(0), &names(0..22), 30);
+    let problem = verdict.problem("zone example.com").unwrap();
+
+    assert_eq!(problem.reason, reasons::DELETION_BUDGET_EXCEEDED);
+    assert!(problem.message.starts_with("22 deletions in zone example.com held back"), "{problem}");
+    assert!(problem.message.contains("A 0019.example.com and 2 more."), "{problem}");
+    assert!(problem.message.ends_with(&format!("release-deletions: {}", held(&verdict).0)), "{problem}");
+    assert_eq!(Verdict::Granted.problem("zone"), None);
+}
+
+proptest! {
+    /// Whatever is asked for in whatever portions: without approval no ten minutes see more than the budget.
+    #[test]
+    fn no_window_ever_exceeds_the_budget(
+        total in 1usize..120,
+        asks in proptest::collection::vec((0i64..4, 1usize..12), 1..40),
+    ) {
+        let mut ledger = Ledger::default();
+        let mut left: BTreeSet<String> = names(0..total).into_iter().collect();
+        let mut log: Vec<i64> = Vec::new();
+        let mut now = 0;
+        for (pause, size) in asks {
+            now += pause;
+            let wanted: Vec<String> = left.iter().take(size).cloned().collect();
+            let verdict = ledger.consider(at(now), &wanted, left.len());
+            let going: Vec<String> = wanted.into_iter().filter(|name| verdict.allows(name)).collect();
+            ledger.record(at(now), &going);
+            log.extend(going.iter().map(|_| now));
+            going.iter().for_each(|name| drop(left.remove(name)));
+
+            let recent = log.iter().filter(|then| now - **then < 10).count();
+            prop_assert!(recent <= ALWAYS_FREE || recent * 100 <= (left.len() + recent) * PERCENT);
+        }
+    }
+
+    #[test]
+    fn the_digest_depends_on_the_names_and_not_on_their_order(mut order in Just(names(0..30)).prop_shuffle()) {
+        let sorted = Ledger::default().consider(at(0), &names(0..30), 30);
+
+        let shuffled = Ledger::default().consider(at(0), &order, 30);
+        order.pop();
+        let fewer = Ledger::default().consider(at(0), &order, 30);
+
+        prop_assert_eq!(&shuffled, &sorted);
+        prop_assert_ne!(held(&fewer).0, held(&sorted).0);
+    }
+}

@@ -184,7 +184,9 @@ impl Ledger {
     fn digest<'a>(&self, names: impl Iterator<Item = &'a String>) -> String {
         let round = self.round.to_string();
         let mut texts = vec![round.as_str()];
-        texts.extend(names.map(String::as_str));
+        for name in names {
+            texts.push(name);
+        }
         digest_hex(texts, 12)
     }
 

@@ -68,9 +68,9 @@ impl Approval {
 /// Whether deletions may go ahead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// All of them may.
+    /// All that was asked for may.
     Granted,
-    /// Those in the list may not; others, being approved, may.
+    /// What is in the list may not; what was asked for and is not in it, being approved, may.
     Held {
         /// What an approval has to name.
         digest: String,
@@ -104,26 +104,26 @@ impl Verdict {
 }
 
 impl Ledger {
-    /// Whether the wanted deletions may go ahead. `wanted` names what one caller wants to delete now, `total` is the
-    /// number of objects in the scope with these among them. What is held stays held, and counts, until it is
-    /// approved, [withdrawn](Self::withdraw), or little enough.
+    /// Whether the wanted deletions may go ahead. `total` is the number of objects in the scope, with these among them.
+    /// What is held stays held, and counts, until it is approved, [withdrawn](Self::withdraw), or little enough. A
+    /// caller that knows of more deletions to come names them all, so that the first of them do not slip through.
     pub fn consider(&mut self, now: Timestamp, wanted: &[String], total: usize) -> Verdict {
         let approved = self.approved(now);
-        let mut pending: BTreeMap<String, Timestamp> = self.held.clone();
-        for name in wanted {
-            pending.entry(name.clone()).or_insert(now);
-        }
-        pending.retain(|name, _| !approved.contains(name));
-        let spent = self.spent(now);
-        if pending.is_empty() || is_free(spent + pending.len(), spent + total.max(pending.len())) {
-            self.held.clear();
+        let wanted: Vec<&String> = wanted.iter().filter(|name| !approved.contains(*name)).collect();
+        if wanted.is_empty() {
             return Verdict::Granted;
         }
-        self.held = pending;
+        for name in wanted {
+            self.held.entry(name.clone()).or_insert(now);
+        }
+        let (spent, pending) = (self.spent(now), self.held.len());
+        if is_free(spent + pending, spent + total.max(pending)) {
+            self.held.clear();
+        }
         self.verdict()
     }
 
-    /// What is held now, without asking for anything more.
+    /// What is held now.
     pub fn verdict(&self) -> Verdict {
         if self.held.is_empty() {
             return Verdict::Granted;

@@ -189,7 +189,44 @@ mod tests {
             Change::delete(target.with_id("r1"), json!({ "content": "5.6.7.8" }), ""),
         ]);
 
-        insta::assert_json_snapshot!(plan.to_json(), @"");
+        insta::assert_json_snapshot!(plan.to_json(), @r#"
+        {
+          "changes": [
+            {
+              "action": "create",
+              "after": {
+                "content": "1.2.3.4"
+              },
+              "target": {
+                "kind": "DNS record",
+                "name": "A www.example.com",
+                "scope": "example.com"
+              },
+              "why": "it does not exist"
+            },
+            {
+              "action": "delete",
+              "before": {
+                "content": "5.6.7.8"
+              },
+              "target": {
+                "id": "r1",
+                "kind": "DNS record",
+                "name": "A www.example.com",
+                "scope": "example.com"
+              }
+            }
+          ],
+          "summary": {
+            "adopt": 0,
+            "create": 1,
+            "delete": 1,
+            "release": 0,
+            "replace": 0,
+            "update": 0
+          }
+        }
+        "#);
         assert_eq!(serde_json::from_value::<Plan>(plan.to_json()).unwrap(), plan);
     }
 

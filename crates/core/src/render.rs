@@ -34,7 +34,7 @@ impl Plan {
 }
 
 impl Counts {
-    /// `Plan: 2 to create, 1 to update and 0 to delete.`; the rarer actions are named only where there are any.
+    /// `Plan: 2 to create, 1 to update, 0 to delete.`; the rarer actions are named only where there are any.
     pub fn sentence(&self) -> String {
         let always = |action| matches!(action, Action::Create | Action::Update | Action::Delete);
         let parts: Vec<String> = Action::ALL
@@ -135,14 +135,42 @@ mod tests {
 
     #[test]
     fn a_plan_reads_as_one_line_for_each_change_with_its_fields_below() {
-        insta::assert_snapshot!(plan().render(Colour::Off), @"");
+        insta::assert_snapshot!(plan().render(Colour::Off), @r#"
+        + create DNS record A www.example.com (example.com): it does not exist
+            content: "1.2.3.4"
+            ttl: 1
+        ~ update DNS record A api.example.com (example.com): it was changed elsewhere
+            comment: "ours"
+            content: "1.2.3.4" → "5.6.7.8"
+            ttl: 300 → nothing
+        < adopt DNS record A old.example.com (example.com): adopt is set
+        ± replace network route 10.0.0.0/8
+            content: "1.2.3.4" → "x"
+            proxied: false → nothing
+            ttl: 300 → nothing
+        - delete DNS record A gone.example.com (example.com): its object is deleted
+            content: "1.2.3.4"
+            proxied: false
+            ttl: 300
+        > release DNS record A kept.example.com (example.com): it was here before
+
+        Plan: 1 to create, 1 to adopt, 1 to update, 1 to replace, 1 to delete, 1 to release.
+        "#);
     }
 
     #[test]
     fn colours_surround_the_headline_only() {
         let plan = Plan { changes: plan().changes.split_off(4) };
 
-        insta::assert_snapshot!(plan.render(Colour::On).replace('\u{1b}', "ESC"), @"");
+        insta::assert_snapshot!(plan.render(Colour::On).replace('\u{1b}', "ESC"), @r#"
+        ESC[31m- delete DNS record A gone.example.com (example.com)ESC[0m: its object is deleted
+            content: "1.2.3.4"
+            proxied: false
+            ttl: 300
+        ESC[36m> release DNS record A kept.example.com (example.com)ESC[0m: it was here before
+
+        Plan: 0 to create, 0 to update, 1 to delete, 1 to release.
+        "#);
     }
 
     #[test]

@@ -108,8 +108,7 @@ impl Ledger {
     /// What is held stays held, and counts, until it is approved, [withdrawn](Self::withdraw), or little enough. A
     /// caller that knows of more deletions to come names them all, so that the first of them do not slip through.
     pub fn consider(&mut self, now: Timestamp, wanted: &[String], total: usize) -> Verdict {
-        let approved = self.approved(now);
-        let wanted: Vec<&String> = wanted.iter().filter(|name| !approved.contains(*name)).collect();
+        let wanted: Vec<&String> = wanted.iter().filter(|name| !self.is_approved(name, now)).collect();
         if wanted.is_empty() {
             return Verdict::Granted;
         }
@@ -135,8 +134,7 @@ impl Ledger {
     /// request is sent: a crash in between then counts too much, never too little.
     pub fn record(&mut self, now: Timestamp, deleted: &[String]) {
         self.forget_old(now);
-        let approved = self.approved(now);
-        let count = deleted.iter().filter(|name| !approved.contains(*name)).count();
+        let count = deleted.iter().filter(|name| !self.is_approved(name, now)).count();
         self.withdraw(deleted);
         if count > 0 {
             match self.deletions.last_mut().filter(|last| last.at == now) {
@@ -190,8 +188,8 @@ impl Ledger {
         digest_hex(texts, 12)
     }
 
-    fn approved(&self, now: Timestamp) -> BTreeSet<String> {
-        self.approvals.iter().filter(|approval| approval.is_live(now)).flat_map(|a| a.names.iter().cloned()).collect()
+    fn is_approved(&self, name: &str, now: Timestamp) -> bool {
+        self.approvals.iter().any(|approval| approval.is_live(now) && approval.names.contains(name))
     }
 
     fn spent(&self, now: Timestamp) -> usize {

@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use crate::{InvalidName, reasons};
+
 /// What has to happen before another try makes sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
@@ -79,10 +81,16 @@ impl Problem {
     }
 }
 
+impl From<InvalidName> for Problem {
+    fn from(name: InvalidName) -> Self {
+        Self::invalid(reasons::INVALID_CONFIG, name.to_string())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reasons;
+    use crate::Network;
 
     #[test]
     fn a_problem_reads_as_its_message() {
@@ -90,6 +98,14 @@ mod tests {
 
         assert_eq!(problem.to_string(), "Tunnel shop/web has no id yet");
         assert_eq!(problem.class.to_string(), "waiting");
+    }
+
+    #[test]
+    fn a_name_that_does_not_parse_is_for_the_user_to_change() {
+        let problem = Problem::from(Network::parse("10.0.0.1/8").unwrap_err());
+
+        assert_eq!((problem.class, problem.reason), (Class::Invalid, "InvalidConfig"));
+        assert!(problem.message.contains("write 10.0.0.0/8"));
     }
 
     #[test]

@@ -47,13 +47,14 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// The text without control characters, so that it cannot move the cursor of a terminal or break a line.
+/// The text without characters that move a terminal's cursor, break a line or turn the direction of writing.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
-        Cow::Owned(text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect())
-    } else {
-        Cow::Borrowed(text)
-    }
+    if text.contains(misleads) { Cow::Owned(text.replace(misleads, "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+fn misleads(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 fn join<T: Display>(items: impl IntoIterator<Item = T>, word: &str) -> String {
@@ -98,7 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_are_replaced() {
+    fn characters_that_mislead_are_replaced() {
+        assert_eq!(printable("moc.\u{202e}elpmaxe\u{2028}"), "moc.\u{fffd}elpmaxe\u{fffd}");
         assert_eq!(printable("a\u{1b}[2Jb\n\u{9b}c"), "a\u{fffd}[2Jb\u{fffd}\u{fffd}c");
         assert!(matches!(printable("ü"), Cow::Borrowed("ü")));
     }

@@ -219,6 +219,34 @@ proptest! {
         }
     }
 
+    /// Whatever is approved when: what goes was approved within the hour, or is within the budget.
+    #[test]
+    fn what_goes_beyond_the_budget_was_approved(
+        asks in proptest::collection::vec((0i64..20, 0usize..100, 1usize..30, any::<bool>()), 1..30),
+    ) {
+        let mut ledger = Ledger::default();
+        let mut approved: Vec<(i64, Vec<String>)> = Vec::new();
+        let mut log: Vec<i64> = Vec::new();
+        let mut now = 0;
+        for (pause, first, size, approves) in asks {
+            now += pause;
+            let shown = ledger.verdict();
+            if let (true, Verdict::Held { digest, list }) = (approves, shown) {
+                prop_assert!(ledger.approve(&digest, at(now)));
+                approved.push((now, list));
+            }
+            let wanted = names(first..first + size);
+            let verdict = ledger.consider(at(now), &wanted, 130);
+            let going: Vec<String> = wanted.into_iter().filter(|name| verdict.allows(name)).collect();
+            let free = |name: &&String| approved.iter().any(|(then, list)| now - then < 60 && list.contains(name));
+            log.extend(going.iter().filter(|name| !free(name)).map(|_| now));
+            ledger.record(at(now), &going);
+
+            let recent = log.iter().filter(|then| now - **then < 10).count();
+            prop_assert!(recent <= ALWAYS_FREE || recent * 100 <= (130 + recent) * PERCENT);
+        }
+    }
+
     #[test]
     fn the_digest_depends_on_the_names_and_not_on_their_order(mut order in Just(names(0..30)).prop_shuffle()) {
         let sorted = Ledger::default().consider(at(0), &names(0..30), 30);

@@ -81,6 +81,11 @@ mod tests {
     }
 
     #[test]
+    fn texts_split_elsewhere_have_another_digest() {
+        assert_ne!(digest_hex(["ab", "c"], 16), digest_hex(["a", "bc"], 16));
+    }
+
+    #[test]
     fn digits_are_read_in_either_case() {
         assert_eq!(OwnerId::parse("1A2B3C4D").unwrap().to_string(), "1a2b3c4d");
     }

@@ -69,6 +69,7 @@ fn the_refusal_says_what_to_change() {
     assert!(refusal("a..example.com").contains("nothing between two dots"));
     assert!(refusal("a b.example.com").contains("the part \"a b\" holds something else"));
     assert!(refusal("-a.example.com").contains("begins or ends with a hyphen"));
+    assert!(refusal("a-.example.com").contains("begins or ends with a hyphen"));
     assert!(refusal("http://example.com").contains("holds something else"));
     assert!(refusal("xn--a.example").contains("not a valid international name"));
     assert!(refusal(&format!("{}.com", "a".repeat(64))).contains("longer than 63"));

@@ -147,6 +147,24 @@ fn an_unknown_digest_approves_nothing() {
 }
 
 #[test]
+fn what_was_deleted_counts_as_part_of_the_scope() {
+    let mut ledger = Ledger::default();
+    ledger.record(at(0), &names(0..25));
+
+    assert_eq!(ledger.consider(at(1), &names(25..30), 75), Verdict::Granted, "thirty of a hundred");
+}
+
+#[test]
+fn what_was_deleted_after_all_is_no_longer_held() {
+    let mut ledger = Ledger::default();
+    ledger.consider(at(0), &names(0..50), 100);
+
+    ledger.record(at(1), &names(0..5));
+
+    assert_eq!(held(&ledger.verdict()).1, names(5..50));
+}
+
+#[test]
 fn withdrawn_names_are_no_longer_held() {
     let mut ledger = Ledger::default();
     ledger.consider(at(0), &names(0..50), 100);

@@ -119,6 +119,8 @@ fn only_the_first_mark_counts_so_that_a_user_cannot_forge_one() {
     let written = www().write("[managed:DNSRecord/shop/api#1a2b3c4d]", 256);
 
     assert_eq!(www().claim(&written), ours());
+    assert_eq!(www().claim("[managed-by:A/b] [managed:DNSRecord/shop/www]"), foreign("A/b"));
+    assert_eq!(www().claim("[managed:A/b] [managed-by:DNSRecord/shop/www]"), foreign("A/b"));
 }
 
 #[test]

@@ -122,6 +122,11 @@ impl Ledger {
         self.verdict()
     }
 
+    /// Whether this deletion is held already: asking for it again changes nothing.
+    pub fn holds(&self, name: &str) -> bool {
+        self.held.contains_key(name)
+    }
+
     /// What is held now.
     pub fn verdict(&self) -> Verdict {
         if self.held.is_empty() {

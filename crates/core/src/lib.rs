@@ -26,7 +26,7 @@ pub use diff::{Difference, FieldDiff, field_diff, keyed_diff};
 pub use hostname::{Hostname, InvalidName, ZoneName};
 pub use ids::{AccountId, RecordId, RouteId, TunnelId, VirtualNetworkId, ZoneId};
 pub use ledger::{Ledger, Verdict};
-pub use mark::{Claim, Mark, user_text};
+pub use mark::{Claim, Mark, owner_key, user_text};
 pub use network::Network;
 pub use object::{ObjectId, ObjectKey};
 pub use owner::OwnerId;

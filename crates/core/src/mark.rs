@@ -62,6 +62,11 @@ impl Mark {
         }
     }
 
+    /// The keys under which [`owner_key`] finds what this mark's object owns: by its name, and by its name's hash.
+    pub fn owner_keys(&self) -> [String; 2] {
+        [self.object(), self.hashed()]
+    }
+
     fn text(&self, cap: usize) -> String {
         let full = self.around(&self.object());
         if full.chars().count() <= cap / 4 * 3 { full } else { self.around(&self.hashed()) }
@@ -88,6 +93,11 @@ pub fn user_text(text: &str) -> &str {
         Some(found) if found.start == 0 => text[found.end..].trim_start(),
         Some(found) => text[..found.start].trim_end(),
     }
+}
+
+/// The object that a mark in the text names, whoever's cluster it is in.
+pub fn owner_key(text: &str) -> Option<&str> {
+    Found::first_in(text).map(|found| found.object)
 }
 
 /// A mark as it stands in a text.

@@ -172,3 +172,16 @@ proptest! {
         let _ = (www().claim(&text), user_text(&text));
     }
 }
+
+#[test]
+fn what_a_mark_owns_is_found_by_its_name_and_by_its_names_hash() {
+    let mark = mark("DNSRecord", ObjectKey::namespaced("web", "x".repeat(80)));
+    let plain = mark.write("", 500);
+    let hashed = mark.write("", 100);
+
+    assert_ne!(plain, hashed);
+    for text in [plain.as_str(), hashed.as_str()] {
+        assert!(mark.owner_keys().iter().any(|key| Some(key.as_str()) == owner_key(text)), "{text}");
+    }
+    assert_eq!(owner_key("no mark"), None);
+}

@@ -1,1 +1,52 @@
-//! Runs gather, desired, plan, apply and report for any controller.
+//! Runs gather, plan, apply and report for any controller: everything between a kind and Kubernetes.
+//!
+//! Watches → [`Store`] and queue → one pass at a time per object → finalizer, status, events, backoff. A kind brings a
+//! [`Reconcile`]; a job brings its kinds' [`Controller`]s to the [`Manager`], which runs them while it leads.
+
+pub mod annotations;
+mod backoff;
+mod cache;
+mod context;
+mod controller;
+mod desk;
+mod events;
+mod finalizer;
+mod handle;
+mod identity;
+mod lease;
+mod lock;
+mod manager;
+mod metrics;
+mod pass;
+mod queue;
+mod raw;
+mod reconcile;
+mod report;
+mod serve;
+mod shutdown;
+mod status;
+mod store;
+mod task;
+mod trigger;
+mod watch;
+
+pub use cache::Cache;
+pub use context::{Context, FIELD_MANAGER, Mode, PlanSink, Timing, cluster_owner};
+pub use controller::Controller;
+pub use events::Events;
+pub use handle::Handle;
+pub use identity::key_of;
+pub use lease::{Election, Term};
+pub use lock::{DocumentLock, Held};
+pub use manager::{Job, Manager};
+pub use metrics::Metrics;
+pub use reconcile::{Object, Outcome, Reconcile};
+pub use report::{Notice, Report, Severity};
+pub use serve::{Probes, health_routes, metrics_routes, serve};
+pub use shutdown::on_signals;
+pub use store::{Projected, Store};
+pub use task::{Busy, Task};
+pub use trigger::Seen;
+pub use watch::Selection;
+
+pub use tokio_util::sync::CancellationToken;

@@ -1,0 +1,318 @@
+//! The state of one controller's loop: what was seen, what is at work, what comes next.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Resource as _;
+use kube::api::ObjectMeta;
+use portolan_core::{ObjectKey, Problem, reasons};
+use tokio::sync::Semaphore;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+use crate::backoff;
+use crate::context::Context;
+use crate::handle::Handle;
+use crate::identity::{fingerprint, key_of, version_of};
+use crate::pass::{Ended, Next, pass};
+use crate::raw::{Body, Raw};
+use crate::reconcile::Reconcile;
+use crate::store::Projected;
+use crate::watch::Sighting;
+
+/// Most whole objects that wait for their pass in memory.
+const MOST_PAYLOADS: usize = 1024;
+
+pub(crate) struct Desk<R: Reconcile> {
+    context: Arc<Context>,
+    reconciler: Arc<R>,
+    handle: Handle<R::Projection>,
+    /// Objects that wait for their pass.
+    payloads: BTreeMap<ObjectKey, Raw<R::Object>>,
+    /// Version and fingerprint of what was seen of objects at work.
+    meanwhile: BTreeMap<ObjectKey, (u64, u64)>,
+    failures: BTreeMap<ObjectKey, Failures>,
+    /// Keys of the list under way.
+    listing: Option<BTreeSet<ObjectKey>>,
+    passes: JoinSet<Ended<R::Object>>,
+    at_work: HashMap<Id, AtWork>,
+    reads: Arc<Semaphore>,
+}
+
+struct Failures {
+    count: u32,
+    generation: i64,
+}
+
+struct AtWork {
+    key: ObjectKey,
+    since: Instant,
+}
+
+impl<R: Reconcile> Desk<R> {
+    pub(crate) fn new(context: Arc<Context>, reconciler: Arc<R>, handle: Handle<R::Projection>) -> Self {
+        Self {
+            reads: Arc::new(Semaphore::new(context.timing.reads)),
+            context,
+            reconciler,
+            handle,
+            payloads: BTreeMap::new(),
+            meanwhile: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            listing: None,
+            passes: JoinSet::new(),
+            at_work: HashMap::new(),
+        }
+    }
+
+    /// Takes in what was seen.
+    pub(crate) fn see(&mut self, sighting: Sighting<Raw<R::Object>>) {
+        match sighting {
+            Sighting::Restarted => self.listing = Some(BTreeSet::new()),
+            Sighting::Found(raw) => {
+                if let Some(listing) = &mut self.listing {
+                    listing.insert(key_of(raw.meta()));
+                }
+                self.arrived(raw);
+            }
+            Sighting::Changed(raw) => self.arrived(raw),
+            Sighting::Gone(raw) => self.forget(&key_of(raw.meta())),
+            Sighting::Listed => self.listed(),
+            Sighting::Failed { missing } => {
+                if missing {
+                    // What does not exist is empty.
+                    self.handle.lock().listed = true;
+                }
+            }
+        }
+    }
+
+    fn listed(&mut self) {
+        if let Some(listing) = self.listing.take() {
+            let gone: Vec<ObjectKey> = self.handle.read(|store| {
+                store.iter().map(|(key, _)| key).filter(|key| !listing.contains(*key)).cloned().collect()
+            });
+            gone.iter().for_each(|key| self.forget(key));
+        }
+        self.handle.lock().listed = true;
+    }
+
+    fn arrived(&mut self, raw: Raw<R::Object>) {
+        let meta = raw.meta();
+        let (key, version, print) = (key_of(meta), version_of(meta), self.print(meta));
+        let Some(passed) = self.remember(&key, &raw, Unknown::Takes) else { return };
+        if passed == print {
+            return;
+        }
+        let mut state = self.handle.lock();
+        if state.queue.is_running(&key) {
+            self.meanwhile.insert(key.clone(), (version, print));
+        } else {
+            state.queue.push(&key, Instant::now());
+        }
+        drop(state);
+        self.keep_payload(key, raw);
+    }
+
+    fn print(&self, meta: &ObjectMeta) -> u64 {
+        fingerprint(meta, |name| self.reconciler.heeds(name))
+    }
+
+    /// Keeps what there is to know of an object; answers the fingerprint of its last pass, or none for old news.
+    fn remember(&self, key: &ObjectKey, raw: &Raw<R::Object>, unknown: Unknown) -> Option<u64> {
+        let meta = raw.meta();
+        let projected = Projected {
+            uid: meta.uid.as_deref().unwrap_or_default().into(),
+            generation: meta.generation.unwrap_or_default(),
+            created: meta.creation_timestamp.as_ref().map(|time| time.0),
+            deleting: meta.deletion_timestamp.is_some(),
+            ready: raw.ready,
+            projection: match &raw.body {
+                Body::Typed(object) => Some(self.reconciler.project(object)),
+                Body::Malformed(_) => None,
+            },
+            version: version_of(meta),
+            passed: 0,
+        };
+        let mut state = self.handle.lock();
+        let before = state.store.get(key).map(|known| known.ready);
+        if before.is_none() && unknown == Unknown::Stays {
+            return None;
+        }
+        if !state.store.put(key.clone(), projected) {
+            return None;
+        }
+        self.context.metrics.moved(self.reconciler.kind(), before, Some(raw.ready));
+        state.store.get(key).map(|known| known.passed)
+    }
+
+    fn keep_payload(&mut self, key: ObjectKey, raw: Raw<R::Object>) {
+        if self.payloads.len() < MOST_PAYLOADS || self.payloads.contains_key(&key) {
+            self.payloads.insert(key, raw);
+        }
+    }
+
+    /// An object is gone from Kubernetes.
+    fn forget(&mut self, key: &ObjectKey) {
+        let mut state = self.handle.lock();
+        state.queue.forget(key);
+        if let Some(known) = state.store.remove(key) {
+            self.context.metrics.moved(self.reconciler.kind(), Some(known.ready), None);
+        }
+        drop(state);
+        self.payloads.remove(key);
+        self.meanwhile.remove(key);
+        self.failures.remove(key);
+        self.reconciler.forgotten(key);
+    }
+
+    /// Starts the passes whose time has come; answers when the next one's comes.
+    pub(crate) fn start(&mut self, now: Instant) -> Option<Instant> {
+        let handle = self.handle.clone();
+        let mut state = handle.lock();
+        if !state.listed {
+            return None;
+        }
+        while self.passes.len() < self.context.timing.in_flight
+            && let Some((key, waited)) = state.queue.pop(now)
+        {
+            self.context.metrics.waited(self.reconciler.kind(), waited);
+            let seen = self.payloads.remove(&key);
+            self.begin(key, seen, now);
+        }
+        let kind = self.reconciler.kind();
+        self.context.metrics.queued(kind, state.queue.ready(now), state.queue.running(), state.queue.age(now));
+        if self.passes.len() < self.context.timing.in_flight { state.queue.next() } else { None }
+    }
+
+    fn begin(&mut self, key: ObjectKey, seen: Option<Raw<R::Object>>, now: Instant) {
+        let (context, reconciler, reads) = (self.context.clone(), self.reconciler.clone(), self.reads.clone());
+        let span = tracing::info_span!("reconcile", kind = reconciler.kind(), object = %key);
+        let work = {
+            let key = key.clone();
+            async move { pass(&context, reconciler.as_ref(), &key, seen, &reads).await }.instrument(span)
+        };
+        let id = self.passes.spawn(work).id();
+        self.at_work.insert(id, AtWork { key, since: now });
+    }
+
+    /// Waits for a pass to end and draws the conclusions; never returns while none is at work.
+    pub(crate) async fn ended(&mut self) {
+        match self.passes.join_next_with_id().await {
+            Some(Ok((id, ended))) => self.conclude(id, ended),
+            Some(Err(error)) => self.broke(&error),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// A pass panicked: that is its object's trouble alone.
+    fn broke(&mut self, error: &JoinError) {
+        self.context.metrics.panicked(self.reconciler.kind());
+        let key = self.at_work.get(&error.id()).map(|work| work.key.to_string());
+        tracing::error!(kind = self.reconciler.kind(), object = key, %error, "A pass ended in a panic");
+        let problem = Problem::transient(reasons::ERROR, "an internal error, see the log");
+        let ended = Ended { passed: None, generation: 0, latest: None, next: Next::Failed(problem) };
+        self.conclude(error.id(), ended);
+    }
+
+    fn conclude(&mut self, id: Id, ended: Ended<R::Object>) {
+        let Some(AtWork { key, since }) = self.at_work.remove(&id) else { return };
+        self.measure(&ended.next, since.elapsed());
+        let now = Instant::now();
+        let after = self.after(&key, &ended);
+        let again = self.superseded(&key, ended);
+        let next = if again { Some(now) } else { after.map(|wait| now + wait) };
+        let mut state = self.handle.lock();
+        if state.store.get(&key).is_none() {
+            state.queue.forget(&key);
+            state.queue.finish(&key, None);
+            drop(state);
+            self.payloads.remove(&key);
+            self.failures.remove(&key);
+        } else {
+            state.queue.finish(&key, next);
+        }
+    }
+
+    fn measure(&self, next: &Next, took: Duration) {
+        let (result, reason) = match next {
+            Next::Gone => ("gone", ""),
+            Next::Rest | Next::After(_) => ("success", ""),
+            Next::Now => ("superseded", ""),
+            Next::Failed(problem) => (problem.class.as_str(), problem.reason),
+        };
+        self.context.metrics.passed(self.reconciler.kind(), result, reason, took);
+    }
+
+    /// How long until the next pass.
+    fn after(&mut self, key: &ObjectKey, ended: &Ended<R::Object>) -> Option<Duration> {
+        match &ended.next {
+            Next::Failed(problem) => self.back_off(key, problem, ended.generation),
+            Next::Now => Some(Duration::ZERO),
+            Next::After(wait) => {
+                self.failures.remove(key);
+                Some(*wait)
+            }
+            Next::Rest | Next::Gone => {
+                self.failures.remove(key);
+                None
+            }
+        }
+    }
+
+    fn back_off(&mut self, key: &ObjectKey, problem: &Problem, generation: i64) -> Option<Duration> {
+        let failures = self.failures.entry(key.clone()).or_insert(Failures { count: 0, generation });
+        if failures.generation != generation {
+            *failures = Failures { count: 0, generation };
+        }
+        let count = failures.count;
+        failures.count = count.saturating_add(1);
+        let jitter = backoff::jitter(self.context.seed, self.reconciler.kind(), key, count);
+        backoff::delay(&self.context.timing, problem, count, jitter)
+    }
+
+    /// Notes what was passed over. Answers whether the object changed meanwhile in a way that is worth another pass.
+    fn superseded(&mut self, key: &ObjectKey, ended: Ended<R::Object>) -> bool {
+        let meanwhile = self.meanwhile.remove(key);
+        let Some(passed) = ended.passed else { return meanwhile.is_some() };
+        if let Some(known) = self.handle.lock().store.get_mut(key) {
+            known.passed = passed;
+        }
+        let newest = ended.latest.as_ref().map(|raw| (version_of(raw.meta()), self.print(raw.meta())));
+        if let Some(latest) = ended.latest {
+            self.remember(key, &latest, Unknown::Stays);
+            if newest.is_some_and(|(_, print)| print != passed) {
+                self.keep_payload(key.clone(), latest);
+            }
+        }
+        // Of two sightings the newer one counts; without versions both do.
+        let seen = match (newest, meanwhile) {
+            (Some(own), Some(other)) if own.0 != 0 && other.0 <= own.0 => Some(own),
+            (own, other) => other.or(own),
+        };
+        let again = seen.is_some_and(|(_, print)| print != passed);
+        if !again {
+            self.payloads.remove(key);
+        }
+        again
+    }
+
+    /// Lets the passes at work end, for some time.
+    pub(crate) async fn drain(mut self, grace: Duration) {
+        let all = async { while self.passes.join_next().await.is_some() {} };
+        if tokio::time::timeout(grace, all).await.is_err() {
+            tracing::warn!(kind = self.reconciler.kind(), "Passes were abandoned: they are safe to repeat");
+        }
+    }
+}
+
+/// What happens to objects that are not known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    /// They become known.
+    Takes,
+    /// They stay unknown: the watch decides what exists.
+    Stays,
+}

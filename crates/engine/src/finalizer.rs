@@ -1,0 +1,153 @@
+//! Where an object stands between its finalizer and its deletion, and the patches that move it on.
+//!
+//! The patches test what they replace instead of naming a resource version, so that someone who writes annotations
+//! all the time never gets in the way.
+
+use json_patch::{AddOperation, Patch, PatchOperation, ReplaceOperation, TestOperation};
+use kube::api::ObjectMeta;
+use serde_json::{Value, json};
+
+/// What an object's finalizers and deletion time ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It lives, and its finalizer is in place or not needed.
+    Alive,
+    /// It lives without its finalizer: add that before anything remote is made.
+    Unprotected,
+    /// It is being deleted and waits for us.
+    Leaving,
+    /// It is being deleted and does not wait for us.
+    Left,
+}
+
+/// The finalizers of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finalizers {
+    /// What we add; none where nothing is left behind.
+    pub(crate) ours: Option<&'static str>,
+    /// What earlier operators added.
+    pub(crate) older: &'static [&'static str],
+}
+
+impl Finalizers {
+    /// Where an object stands.
+    pub(crate) fn stage(&self, meta: &ObjectMeta) -> Stage {
+        let held = present(meta);
+        let has_ours = self.ours.is_none_or(|ours| held.iter().any(|name| name == ours));
+        match (meta.deletion_timestamp.is_some(), has_ours) {
+            (false, true) => Stage::Alive,
+            (false, false) => Stage::Unprotected,
+            (true, _) if held.iter().any(|name| self.includes(name)) => Stage::Leaving,
+            (true, _) => Stage::Left,
+        }
+    }
+
+    fn includes(&self, name: &str) -> bool {
+        self.ours == Some(name) || self.older.contains(&name)
+    }
+
+    /// The patch that adds ours.
+    pub(crate) fn adding(&self, meta: &ObjectMeta) -> Option<Patch> {
+        let ours = self.ours?;
+        let held = present(meta);
+        let change = if held.is_empty() {
+            PatchOperation::Add(AddOperation { path: pointer(), value: json!([ours]) })
+        } else {
+            let all: Vec<&str> = held.iter().map(String::as_str).chain([ours]).collect();
+            PatchOperation::Replace(ReplaceOperation { path: pointer(), value: json!(all) })
+        };
+        Some(Patch(vec![same_object(meta), same_finalizers(meta), change]))
+    }
+
+    /// The patch that takes away ours and the older ones together.
+    pub(crate) fn removing(&self, meta: &ObjectMeta) -> Patch {
+        let rest: Vec<&String> = present(meta).iter().filter(|name| !self.includes(name)).collect();
+        let change = PatchOperation::Replace(ReplaceOperation { path: pointer(), value: json!(rest) });
+        Patch(vec![same_object(meta), same_finalizers(meta), change])
+    }
+}
+
+fn present(meta: &ObjectMeta) -> &[String] {
+    meta.finalizers.as_deref().unwrap_or_default()
+}
+
+fn pointer() -> json_patch::jsonptr::PointerBuf {
+    json_patch::jsonptr::PointerBuf::from_tokens(["metadata", "finalizers"])
+}
+
+/// An object of the same name that was made anew is another one.
+fn same_object(meta: &ObjectMeta) -> PatchOperation {
+    let path = json_patch::jsonptr::PointerBuf::from_tokens(["metadata", "uid"]);
+    PatchOperation::Test(TestOperation { path, value: json!(meta.uid) })
+}
+
+fn same_finalizers(meta: &ObjectMeta) -> PatchOperation {
+    let held = present(meta);
+    let value = if held.is_empty() { Value::Null } else { json!(held) };
+    PatchOperation::Test(TestOperation { path: pointer(), value })
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+
+    const BOTH: Finalizers = Finalizers { ours: Some("ours"), older: &["older"] };
+    const NONE: Finalizers = Finalizers { ours: None, older: &[] };
+
+    fn meta(finalizers: &[&str], deleting: bool) -> ObjectMeta {
+        ObjectMeta {
+            uid: Some("u1".to_owned()),
+            finalizers: Some(finalizers.iter().map(|&name| name.to_owned()).collect()),
+            deletion_timestamp: deleting.then_some(Time(jiff::Timestamp::UNIX_EPOCH)),
+            ..ObjectMeta::default()
+        }
+    }
+
+    #[test]
+    fn every_combination_has_its_stage() {
+        for (finalizers, held, deleting, stage) in [
+            (BOTH, &["ours"][..], false, Stage::Alive),
+            (BOTH, &["older"], false, Stage::Unprotected),
+            (BOTH, &[], false, Stage::Unprotected),
+            (BOTH, &["ours"], true, Stage::Leaving),
+            (BOTH, &["older"], true, Stage::Leaving),
+            (BOTH, &["foreign"], true, Stage::Left),
+            (BOTH, &[], true, Stage::Left),
+            (NONE, &[], false, Stage::Alive),
+            (NONE, &["foreign"], true, Stage::Left),
+        ] {
+            assert_eq!(finalizers.stage(&meta(held, deleting)), stage, "{held:?} {deleting}");
+        }
+    }
+
+    #[test]
+    fn adding_keeps_what_others_added() {
+        let patch = serde_json::to_value(BOTH.adding(&meta(&["foreign"], false))).unwrap();
+
+        assert_eq!(patch[1], json!({"op": "test", "path": "/metadata/finalizers", "value": ["foreign"]}));
+        assert_eq!(patch[2]["value"], json!(["foreign", "ours"]));
+    }
+
+    #[test]
+    fn adding_the_first_expects_that_there_is_none() {
+        let patch = serde_json::to_value(BOTH.adding(&meta(&[], false))).unwrap();
+
+        assert_eq!(patch[0], json!({"op": "test", "path": "/metadata/uid", "value": "u1"}));
+        assert_eq!(patch[1]["value"], Value::Null);
+        assert_eq!(patch[2], json!({"op": "add", "path": "/metadata/finalizers", "value": ["ours"]}));
+    }
+
+    #[test]
+    fn removing_takes_ours_and_the_older_ones_and_no_other() {
+        let patch = serde_json::to_value(BOTH.removing(&meta(&["older", "foreign", "ours"], true))).unwrap();
+
+        assert_eq!(patch[2]["value"], json!(["foreign"]));
+    }
+
+    #[test]
+    fn a_kind_without_finalizer_adds_none() {
+        assert!(NONE.adding(&meta(&[], false)).is_none());
+    }
+}

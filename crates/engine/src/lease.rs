@@ -1,0 +1,234 @@
+//! Who leads: one process at a time, by a `coordination.k8s.io` Lease.
+//!
+//! A lease has expired when nobody renewed it for its duration *as seen from here*: other machines' clocks are not
+//! trusted. A leader that cannot renew gives up before others may take over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::Api;
+use kube::api::{ObjectMeta, PostParams};
+use portolan_core::Clock;
+use tokio::time::Instant;
+
+use crate::context::Context;
+use crate::metrics::Metrics;
+use crate::watch::{Following, Selection, Sighting, follow};
+
+/// How long a lease holds without being renewed.
+pub(crate) const DURATION: Duration = Duration::from_secs(15);
+/// How often a leader renews.
+const RENEW: Duration = Duration::from_secs(2);
+/// A leader that could not renew for this long stops leading.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// A candidate that lost a race tries again after this, if nothing is seen before.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// A candidate for one lease.
+#[derive(Clone)]
+pub struct Election {
+    leases: Api<Lease>,
+    name: String,
+    identity: String,
+    clock: Clock,
+    seed: u64,
+    metrics: Arc<Metrics>,
+}
+
+/// The time in which a candidate leads.
+pub struct Term {
+    election: Election,
+    lease: Lease,
+    renewed: Instant,
+}
+
+/// What a candidate has seen of its lease.
+enum Known {
+    Nothing,
+    Free(Option<Box<Lease>>),
+    Held { lease: Box<Lease>, since: Instant },
+}
+
+impl Election {
+    /// A candidate in the operator's namespace. Every process needs an identity of its own.
+    pub fn new(context: &Context, name: impl Into<String>, identity: impl Into<String>) -> Self {
+        Self {
+            leases: Api::namespaced(context.client.clone(), &context.operator_namespace),
+            name: name.into(),
+            identity: identity.into(),
+            clock: context.clock.clone(),
+            seed: context.seed,
+            metrics: context.metrics.clone(),
+        }
+    }
+
+    /// Waits until this candidate leads.
+    pub async fn acquire(&self) -> Term {
+        let following = Following {
+            resource: "leases".to_owned(),
+            selection: Selection::fields(format!("metadata.name={}", self.name)),
+            seed: self.seed,
+            metrics: self.metrics.clone(),
+        };
+        let mut sightings = follow(self.leases.clone(), following);
+        let mut known = Known::Nothing;
+        let mut not_before = Instant::now();
+        loop {
+            let try_at = match &known {
+                Known::Nothing => None,
+                Known::Free(_) => Some(not_before),
+                Known::Held { lease, since } => Some((*since + duration_of(lease)).max(not_before)),
+            };
+            tokio::select! {
+                biased;
+                Some(sighting) = sightings.next() => known = self.seen(sighting, known),
+                () = until(try_at) => {
+                    let old = match &known {
+                        Known::Nothing => None,
+                        Known::Free(lease) => lease.as_deref(),
+                        Known::Held { lease, .. } => Some(&**lease),
+                    };
+                    if let Some(lease) = self.take(old).await {
+                        return Term { election: self.clone(), lease, renewed: Instant::now() };
+                    }
+                    not_before = Instant::now() + RETRY;
+                }
+            }
+        }
+    }
+
+    fn seen(&self, sighting: Sighting<Lease>, known: Known) -> Known {
+        match sighting {
+            Sighting::Restarted => Known::Nothing,
+            Sighting::Found(lease) | Sighting::Changed(lease) if is_free(&lease) || self.holds(&lease) => {
+                Known::Free(Some(Box::new(lease)))
+            }
+            Sighting::Found(lease) | Sighting::Changed(lease) => {
+                Known::Held { lease: Box::new(lease), since: Instant::now() }
+            }
+            Sighting::Listed => match known {
+                Known::Nothing => Known::Free(None),
+                known => known,
+            },
+            Sighting::Gone(_) => Known::Free(None),
+            Sighting::Failed { .. } => known,
+        }
+    }
+
+    fn holds(&self, lease: &Lease) -> bool {
+        lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) == Some(self.identity.as_str())
+    }
+
+    /// Makes the lease ours; none where someone else was faster or the server refuses.
+    async fn take(&self, old: Option<&Lease>) -> Option<Lease> {
+        let now = MicroTime((self.clock)());
+        let mut lease = old.cloned().unwrap_or_else(|| Lease {
+            metadata: ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
+            spec: None,
+        });
+        let transitions = lease.spec.as_ref().and_then(|spec| spec.lease_transitions);
+        lease.spec = Some(LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: Some(i32::try_from(DURATION.as_secs()).unwrap_or(i32::MAX)),
+            lease_transitions: Some(transitions.map_or(0, |count| count.saturating_add(1))),
+            acquire_time: Some(now.clone()),
+            renew_time: Some(now),
+            ..LeaseSpec::default()
+        });
+        let written = match old {
+            Some(_) => self.leases.replace(&self.name, &PostParams::default(), &lease).await,
+            None => self.leases.create(&PostParams::default(), &lease).await,
+        };
+        match written {
+            Ok(lease) => Some(lease),
+            Err(kube::Error::Api(status)) if status.code == 409 => None,
+            Err(error) => {
+                tracing::warn!(lease = %self.name, %error, "The lease could not be taken and will be tried again");
+                None
+            }
+        }
+    }
+}
+
+impl Term {
+    /// Renews the lease for as long as it can be; returns when it is lost. Stopping and starting again is fine.
+    pub async fn hold(&mut self) {
+        loop {
+            tokio::time::sleep(RENEW).await;
+            let left = DEADLINE.saturating_sub(self.renewed.elapsed());
+            match tokio::time::timeout(left.max(Duration::from_millis(1)), self.renew()).await {
+                Ok(Renewal::Done) => self.renewed = Instant::now(),
+                Ok(Renewal::Lost) => return,
+                Ok(Renewal::Failed) | Err(_) if self.renewed.elapsed() >= DEADLINE => return,
+                Ok(Renewal::Failed) | Err(_) => {}
+            }
+        }
+    }
+
+    async fn renew(&mut self) -> Renewal {
+        let mut lease = self.lease.clone();
+        lease.spec.get_or_insert_default().renew_time = Some(MicroTime((self.election.clock)()));
+        let Election { leases, name, .. } = &self.election;
+        match leases.replace(name, &PostParams::default(), &lease).await {
+            Ok(lease) => {
+                self.lease = lease;
+                Renewal::Done
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 404 => self.reread().await,
+            Err(error) => {
+                tracing::warn!(lease = %name, %error, "The lease could not be renewed");
+                Renewal::Failed
+            }
+        }
+    }
+
+    /// Somebody wrote the lease: it is lost unless it is still ours.
+    async fn reread(&mut self) -> Renewal {
+        match self.election.leases.get_opt(&self.election.name).await {
+            Ok(Some(lease)) if self.election.holds(&lease) => {
+                self.lease = lease;
+                Renewal::Failed
+            }
+            Ok(_) => Renewal::Lost,
+            Err(_) => Renewal::Failed,
+        }
+    }
+
+    /// Gives the lease back, so that others need not wait for it to expire.
+    pub async fn release(self) {
+        let mut lease = self.lease;
+        let spec = lease.spec.get_or_insert_default();
+        spec.holder_identity = Some(String::new());
+        spec.lease_duration_seconds = Some(1);
+        let Election { leases, name, .. } = &self.election;
+        if let Err(error) = leases.replace(name, &PostParams::default(), &lease).await {
+            tracing::debug!(lease = %name, %error, "The lease was not released and will expire");
+        }
+    }
+}
+
+enum Renewal {
+    Done,
+    Lost,
+    Failed,
+}
+
+fn is_free(lease: &Lease) -> bool {
+    let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
+    holder.is_none_or(str::is_empty)
+}
+
+fn duration_of(lease: &Lease) -> Duration {
+    let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
+    seconds.and_then(|seconds| u64::try_from(seconds).ok()).map_or(DURATION, Duration::from_secs)
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,455 @@
+//! One pass over one object: gather → plan → finalizer → apply → report, or the reverse when it is being deleted.
+
+use kube::Resource as _;
+use kube::api::{ObjectMeta, Patch, PatchParams};
+use portolan_core::{Class, NewCondition, ObjectId, ObjectKey, Plan, Problem, condition, reasons};
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use crate::annotations;
+use crate::context::{Context, FIELD_MANAGER, Mode};
+use crate::finalizer::{Finalizers, Stage};
+use crate::identity::{fingerprint, key_of};
+use crate::raw::{Body, Malformed, Raw};
+use crate::reconcile::{Outcome, Reconcile};
+use crate::report::{Notice, Report};
+use crate::status::{self, Keep};
+
+/// How a pass ended.
+pub(crate) struct Ended<K> {
+    /// The fingerprint of the state that was passed over, with our own changes; none where nothing was read.
+    pub(crate) passed: Option<u64>,
+    /// The generation that was passed over.
+    pub(crate) generation: i64,
+    /// The object as our last write left it.
+    pub(crate) latest: Option<Raw<K>>,
+    pub(crate) next: Next,
+}
+
+/// What comes after a pass.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// The object does not exist.
+    Gone,
+    /// Nothing, until something changes.
+    Rest,
+    /// Another pass after a while.
+    After(std::time::Duration),
+    /// Another pass at once: the object changed under our hands.
+    Now,
+    /// A step failed.
+    Failed(Problem),
+}
+
+/// Passes over an object that was seen, or is read first.
+pub(crate) async fn pass<R: Reconcile>(
+    context: &Context,
+    reconciler: &R,
+    key: &ObjectKey,
+    seen: Option<Raw<R::Object>>,
+    reads: &Semaphore,
+) -> Ended<R::Object> {
+    let raw = match seen {
+        Some(raw) => Ok(Some(raw)),
+        None => read::<R>(context, key, reads).await,
+    };
+    let raw = match raw {
+        Ok(Some(raw)) => raw,
+        Ok(None) => return Ended { passed: None, generation: 0, latest: None, next: Next::Gone },
+        Err(problem) => return Ended { passed: None, generation: 0, latest: None, next: Next::Failed(problem) },
+    };
+    let meta = raw.meta();
+    let (passed, generation) = (fingerprint(meta, |name| reconciler.heeds(name)), generation_of(meta));
+    let mut ended = Ended { passed: Some(passed), generation, latest: None, next: Next::Rest };
+    match raw.body {
+        Body::Typed(object) => {
+            let mut pass = Pass { context, reconciler, object: *object, passed, latest: None };
+            ended.next = pass.run().await;
+            ended.passed = Some(pass.passed);
+            ended.latest = pass.latest;
+        }
+        Body::Malformed(malformed) => ended.next = refuse(context, reconciler, *malformed, &mut ended.latest).await,
+    }
+    ended
+}
+
+async fn read<R: Reconcile>(
+    context: &Context,
+    key: &ObjectKey,
+    reads: &Semaphore,
+) -> Result<Option<Raw<R::Object>>, Problem> {
+    let _turn = reads.acquire().await;
+    let found = status::api::<R::Object>(&context.client, key).get_opt(&key.name).await;
+    found.map_err(|error| kubernetes_problem(format_args!("reading the object {key}"), &error))
+}
+
+fn generation_of(meta: &ObjectMeta) -> i64 {
+    meta.generation.unwrap_or_default()
+}
+
+/// A failed call to the cluster is worth another try.
+fn kubernetes_problem(doing: std::fmt::Arguments<'_>, error: &kube::Error) -> Problem {
+    Problem::transient(reasons::API_ERROR, format!("{doing} failed: {error}"))
+}
+
+fn finalizers<R: Reconcile>(reconciler: &R) -> Finalizers {
+    Finalizers { ours: reconciler.finalizer(), older: reconciler.older_finalizers() }
+}
+
+/// A pass at work.
+struct Pass<'a, R: Reconcile> {
+    context: &'a Context,
+    reconciler: &'a R,
+    object: R::Object,
+    passed: u64,
+    latest: Option<Raw<R::Object>>,
+}
+
+/// What an attempt did.
+struct Done<R: Reconcile> {
+    inputs: R::Inputs,
+    plan: R::Plan,
+    applied: Option<R::Applied>,
+}
+
+impl<R: Reconcile> Done<R> {
+    fn outcome(&self) -> Outcome<'_, R> {
+        let (inputs, plan) = (&self.inputs, &self.plan);
+        match &self.applied {
+            Some(applied) => Outcome::Applied { inputs, plan, applied },
+            None => Outcome::Unchanged { inputs, plan },
+        }
+    }
+}
+
+/// Why an attempt ended early.
+enum Stop {
+    /// A step failed.
+    Problem(Problem),
+    /// There is nothing to say.
+    Quietly(Next),
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl<R: Reconcile> Pass<'_, R> {
+    async fn run(&mut self) -> Next {
+        if annotations::is_paused(self.object.meta()) {
+            return self.pause().await;
+        }
+        match finalizers(self.reconciler).stage(self.object.meta()) {
+            Stage::Alive | Stage::Unprotected => self.keep().await,
+            Stage::Leaving => self.remove().await,
+            Stage::Left => Next::Rest,
+        }
+    }
+
+    /// A living object becomes what it should be.
+    async fn keep(&mut self) -> Next {
+        match self.attempt().await {
+            Ok(done) => {
+                let report = self.reconciler.report(&self.object, done.outcome());
+                self.publish(&report, Keep::Nothing).await
+            }
+            Err(Stop::Quietly(next)) => next,
+            Err(Stop::Problem(problem)) => self.fail(problem).await,
+        }
+    }
+
+    /// A deleted object's remote part goes, then its finalizers.
+    async fn remove(&mut self) -> Next {
+        let problem = match self.attempt().await {
+            Ok(done) => {
+                let report = self.reconciler.report(&self.object, done.outcome());
+                match report.problem.clone() {
+                    None => return self.let_go(&report.events).await,
+                    Some(problem) => problem,
+                }
+            }
+            Err(Stop::Quietly(next)) => return next,
+            Err(Stop::Problem(problem)) => problem,
+        };
+        if annotations::is_forced(self.object.meta()) && problem.class != Class::Transient {
+            self.planned(Err(&problem));
+            let notice = Notice::warning(reasons::FORCED_CLEANUP, format!("deleted without cleanup: {problem}"));
+            return if self.context.mode == Mode::DryRun { Next::Rest } else { self.let_go(&[notice]).await };
+        }
+        self.fail(problem).await
+    }
+
+    /// The steps up to and including `apply`.
+    async fn attempt(&mut self) -> Result<Done<R>, Stop> {
+        let inputs = self.reconciler.gather(&self.object).await?;
+        let plan = self.reconciler.plan(&self.object, &inputs)?;
+        let changes = self.reconciler.changes(&plan);
+        self.planned(Ok(&changes));
+        if self.context.mode == Mode::DryRun {
+            return Err(Stop::Quietly(Next::Rest));
+        }
+        self.protect().await?;
+        if changes.is_empty() {
+            return Ok(Done { inputs, plan, applied: None });
+        }
+        if self.context.mode == Mode::Shadow {
+            return Err(Stop::Quietly(Next::Rest));
+        }
+        self.note_intent(&inputs, &plan).await?;
+        let applied = self.reconciler.apply(&self.object, &inputs, &plan).await?;
+        Ok(Done { inputs, plan, applied: Some(applied) })
+    }
+
+    fn planned(&self, plan: Result<&Plan, &Problem>) {
+        if let Some(sink) = &self.context.plans {
+            let id = ObjectId::new(self.reconciler.kind(), key_of(self.object.meta()));
+            sink(id, plan.cloned().map_err(Clone::clone));
+        }
+    }
+
+    /// Stores the finalizer of a living object that lacks it.
+    async fn protect(&mut self) -> Result<(), Stop> {
+        let finalizers = finalizers(self.reconciler);
+        let meta = self.object.meta();
+        let adding = finalizers.adding(meta).filter(|_| finalizers.stage(meta) == Stage::Unprotected);
+        let Some(patch) = adding else { return Ok(()) };
+        let written = match self.patch(patch).await {
+            Ok(written) => written,
+            Err(error) => return Err(self.refused(&error).await),
+        };
+        let meta = self.object.meta_mut();
+        meta.finalizers.clone_from(&written.meta().finalizers);
+        meta.resource_version.clone_from(&written.meta().resource_version);
+        self.passed = self.print(self.object.meta());
+        let same = self.print(written.meta()) == self.passed;
+        self.latest = Some(written);
+        if same { Ok(()) } else { Err(Stop::Quietly(Next::Now)) }
+    }
+
+    fn print(&self, meta: &ObjectMeta) -> u64 {
+        fingerprint(meta, |name| self.reconciler.heeds(name))
+    }
+
+    async fn patch(&self, patch: json_patch::Patch) -> Result<Raw<R::Object>, kube::Error> {
+        patch_object::<R>(self.context, self.object.meta(), patch).await
+    }
+
+    /// A patch of the finalizers was refused: quietly where the object changed or is gone, else that is a problem.
+    async fn refused(&self, error: &kube::Error) -> Stop {
+        let key = key_of(self.object.meta());
+        let problem = || kubernetes_problem(format_args!("writing the finalizers of {key}"), error);
+        let code = if let kube::Error::Api(status) = error { status.code } else { 0 };
+        match code {
+            404 => Stop::Quietly(Next::Gone),
+            409 | 422 => {
+                let found = status::api::<R::Object>(&self.context.client, &key).get_opt(&key.name).await;
+                let (meta, state) = (self.object.meta(), |meta: &ObjectMeta| {
+                    (meta.uid.clone(), meta.finalizers.clone(), meta.deletion_timestamp.is_some())
+                });
+                match found {
+                    Ok(None) => Stop::Quietly(Next::Gone),
+                    Ok(Some(found)) if state(found.meta()) != state(meta) => Stop::Quietly(Next::Now),
+                    Ok(Some(_)) | Err(_) => Stop::Problem(problem()),
+                }
+            }
+            _ => Stop::Problem(problem()),
+        }
+    }
+
+    /// Stores what must be known before the first call, over the status there is.
+    async fn note_intent(&mut self, inputs: &R::Inputs, plan: &R::Plan) -> Result<(), Stop> {
+        let Some(intent) = self.reconciler.intent(&self.object, inputs, plan) else { return Ok(()) };
+        let now = status::current(&self.object);
+        let mut wanted = now.as_object().cloned().unwrap_or_default();
+        status::overlay(&mut wanted, &intent);
+        let wanted = status::as_typed(&self.object, Value::Object(wanted));
+        if !status::differs(&now, &wanted) {
+            return Ok(());
+        }
+        let written = status::write::<R::Object>(&self.context.client, self.object.meta(), &wanted).await;
+        let written = written.map_err(|error| match error {
+            kube::Error::Api(status) if status.code == 404 => Stop::Quietly(Next::Gone),
+            error => Stop::Problem(kubernetes_problem(format_args!("writing the intent to the status"), &error)),
+        })?;
+        if let Body::Typed(object) = &written.body
+            && self.print(object.meta()) == self.passed
+        {
+            self.object = (**object).clone();
+        }
+        self.latest = Some(written);
+        Ok(())
+    }
+
+    /// Writes what a report says, where it is news.
+    async fn publish(&mut self, report: &Report, keep: Keep) -> Next {
+        let generation = generation_of(self.object.meta());
+        if let Err(problem) = self.write_status(report, keep, generation).await {
+            tracing::warn!(kind = self.reconciler.kind(), object = %key_of(self.object.meta()), error = %problem,
+                "The status could not be written");
+            return Next::Failed(problem);
+        }
+        self.tell(&report.events).await;
+        match (&report.problem, report.again) {
+            (Some(problem), _) => Next::Failed(problem.clone()),
+            (None, Some(wait)) => Next::After(wait),
+            (None, None) => Next::Rest,
+        }
+    }
+
+    async fn write_status(&mut self, report: &Report, keep: Keep, generation: i64) -> Result<(), Problem> {
+        if !self.reconciler.owns_status() {
+            return Ok(());
+        }
+        let (now, time) = (status::current(&self.object), (self.context.clock)());
+        let Some(wanted) = status::wanted(&now, report, keep, generation, time) else { return Ok(()) };
+        let wanted = status::as_typed(&self.object, wanted);
+        if !status::differs(&now, &wanted) {
+            return Ok(());
+        }
+        match status::write::<R::Object>(&self.context.client, self.object.meta(), &wanted).await {
+            Ok(written) => {
+                self.context.metrics.wrote_status(self.reconciler.kind());
+                self.latest = Some(written);
+                Ok(())
+            }
+            // It went, or went and came back as another one, which gets a pass of its own.
+            Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => Ok(()),
+            Err(error) => Err(kubernetes_problem(format_args!("writing the status"), &error)),
+        }
+    }
+
+    async fn tell(&self, notices: &[Notice]) {
+        let regarding = self.object.object_ref(&());
+        for notice in notices {
+            self.context.events.tell(&regarding, notice).await;
+        }
+    }
+
+    /// A step failed: say so once, and let the class decide when to try again.
+    async fn fail(&mut self, problem: Problem) -> Next {
+        self.planned(Err(&problem));
+        if self.context.mode == Mode::DryRun {
+            return Next::Failed(problem);
+        }
+        let mut report = self.reconciler.report(&self.object, Outcome::Failed(&problem));
+        let deleting = self.object.meta().deletion_timestamp.is_some();
+        let news = is_news(&status::conditions(&status::current(&self.object)), &report.conditions);
+        if deleting {
+            report.events.clear();
+            if problem.class != Class::Waiting {
+                report.events.push(Notice::warning(reasons::DELETE_FAILED, problem.message.as_str()));
+            }
+        } else if !news {
+            report.events.clear();
+        }
+        self.log(&problem, news);
+        report.problem = Some(problem);
+        self.publish(&report, Keep::Rest).await
+    }
+
+    fn log(&self, problem: &Problem, news: bool) {
+        let key = key_of(self.object.meta());
+        let (kind, reason, class) = (self.reconciler.kind(), problem.reason, problem.class.as_str());
+        if news {
+            tracing::warn!(kind, object = %key, reason, class, error = %problem, "Reconciling failed");
+        } else {
+            tracing::debug!(kind, object = %key, reason, class, error = %problem, "Reconciling failed again");
+        }
+    }
+
+    /// Takes the finalizers away; only then does the object go.
+    async fn let_go(&mut self, notices: &[Notice]) -> Next {
+        let patch = finalizers(self.reconciler).removing(self.object.meta());
+        match self.patch(patch).await {
+            Ok(_) => {
+                self.tell(notices).await;
+                Next::Gone
+            }
+            Err(error) => match self.refused(&error).await {
+                Stop::Quietly(next) => next,
+                Stop::Problem(problem) => self.fail(problem).await,
+            },
+        }
+    }
+
+    /// A paused object keeps its status and says that it is paused.
+    async fn pause(&mut self) -> Next {
+        if self.context.mode == Mode::DryRun {
+            return Next::Rest;
+        }
+        let now = status::current(&self.object);
+        let conditions = status::conditions(&now);
+        let ready = condition::find(&conditions, condition::READY).map(|ready| ready.status).unwrap_or_default();
+        let message = "Reconciling is paused by an annotation; take the annotation away to go on";
+        let report = Report {
+            status: Value::Object(Map::new()),
+            conditions: vec![NewCondition::of(condition::READY, ready, reasons::PAUSED, message)],
+            ..Report::default()
+        };
+        let observed = now["observedGeneration"].as_i64().unwrap_or_default();
+        match self.write_status(&report, Keep::Rest, observed).await {
+            Ok(()) => Next::Rest,
+            Err(problem) => Next::Failed(problem),
+        }
+    }
+}
+
+async fn patch_object<R: Reconcile>(
+    context: &Context,
+    meta: &ObjectMeta,
+    patch: json_patch::Patch,
+) -> Result<Raw<R::Object>, kube::Error> {
+    let key = key_of(meta);
+    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    status::api::<R::Object>(&context.client, &key).patch(&key.name, &params, &Patch::<()>::Json(patch)).await
+}
+
+/// Whether conditions say something that was not said before.
+fn is_news(old: &[portolan_core::Condition], new: &[NewCondition]) -> bool {
+    new.iter().any(|new| {
+        !condition::find(old, new.r#type)
+            .is_some_and(|old| old.status == new.status && old.reason == new.reason && old.message == new.message)
+    })
+}
+
+/// An object that does not parse as its kind says so; it may go only when its user insists.
+async fn refuse<R: Reconcile>(
+    context: &Context,
+    reconciler: &R,
+    malformed: Malformed,
+    latest: &mut Option<Raw<R::Object>>,
+) -> Next {
+    let meta = &malformed.meta;
+    let leaving = finalizers(reconciler).stage(meta) == Stage::Leaving;
+    if context.mode == Mode::DryRun {
+        return Next::Rest;
+    }
+    if leaving && annotations::is_forced(meta) {
+        let _ = patch_object::<R>(context, meta, finalizers(reconciler).removing(meta)).await;
+        return Next::Gone;
+    }
+    let kind = reconciler.kind();
+    let mut message = format!("The object is not a valid {kind}: {}. Correct it.", malformed.error);
+    if leaving {
+        message += " To delete it without cleaning up, set the annotation portolan.dev/force-delete: \"true\".";
+    }
+    let problem = Problem::invalid(reasons::INVALID_CONFIG, message);
+    if !reconciler.owns_status() {
+        return Next::Failed(problem);
+    }
+    let report = Report::failed(&problem);
+    let generation = generation_of(meta);
+    let wanted = status::wanted(&malformed.status, &report, Keep::Rest, generation, (context.clock)());
+    let Some(wanted) = wanted.filter(|wanted| status::differs(&malformed.status, wanted)) else {
+        return Next::Failed(problem);
+    };
+    tracing::warn!(kind, object = %key_of(meta), error = %problem, "An object does not fit its kind");
+    match status::write::<R::Object>(&context.client, meta, &wanted).await {
+        Ok(written) => *latest = Some(written),
+        Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => return Next::Gone,
+        Err(error) => return Next::Failed(kubernetes_problem(format_args!("writing the status"), &error)),
+    }
+    Next::Failed(problem)
+}

@@ -1,0 +1,141 @@
+//! What is kept in memory of a controller's objects: projections, not objects.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use portolan_core::ObjectKey;
+
+/// The objects of one controller by key.
+#[derive(Clone, Debug)]
+pub struct Store<P> {
+    objects: BTreeMap<ObjectKey, Projected<P>>,
+}
+
+/// What is kept of one object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Projected<P> {
+    /// Tells it from an earlier or later object of the same name.
+    pub uid: Box<str>,
+    /// The generation that was seen last.
+    pub generation: i64,
+    /// When it was made: of two objects that claim the same, the older one has it.
+    pub created: Option<Timestamp>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// What its `Ready` condition says.
+    pub ready: Option<bool>,
+    /// What the kind keeps of it; none for an object that does not parse.
+    pub projection: Option<P>,
+    /// The newest version that was seen.
+    pub(crate) version: u64,
+    /// The fingerprint of the state that the last pass began with; 0 before the first.
+    pub(crate) passed: u64,
+}
+
+impl<P> Default for Store<P> {
+    fn default() -> Self {
+        Self { objects: BTreeMap::new() }
+    }
+}
+
+impl<P> Store<P> {
+    /// One object.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Projected<P>> {
+        self.objects.get(key)
+    }
+
+    /// All objects, by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Projected<P>)> {
+        self.objects.iter()
+    }
+
+    /// The projections of all objects that parse, by key.
+    pub fn projections(&self) -> impl Iterator<Item = (&ObjectKey, &P)> {
+        self.objects.iter().filter_map(|(key, object)| Some((key, object.projection.as_ref()?)))
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &ObjectKey) -> Option<&mut Projected<P>> {
+        self.objects.get_mut(key)
+    }
+
+    pub(crate) fn remove(&mut self, key: &ObjectKey) -> Option<Projected<P>> {
+        self.objects.remove(key)
+    }
+
+    /// Takes a newer state in; answers false for one that is not newer. A new object of an old name starts afresh.
+    pub(crate) fn put(&mut self, key: ObjectKey, mut object: Projected<P>) -> bool {
+        if let Some(known) = self.objects.get(&key) {
+            let counts = object.version != 0 && known.version != 0;
+            if counts && object.version <= known.version {
+                return false;
+            }
+            if known.uid == object.uid {
+                object.passed = known.passed;
+            }
+        }
+        self.objects.insert(key, object);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey { namespace: Some("team-a".to_owned()), name: name.to_owned() }
+    }
+
+    fn object(uid: &str, version: u64) -> Projected<u8> {
+        Projected {
+            uid: uid.into(),
+            generation: 1,
+            created: None,
+            deleting: false,
+            ready: None,
+            projection: Some(1),
+            version,
+            passed: 0,
+        }
+    }
+
+    #[test]
+    fn older_states_are_not_taken_in() {
+        let mut store = Store::default();
+        assert!(store.put(key("a"), object("u", 5)));
+
+        assert!(!store.put(key("a"), object("u", 5)));
+        assert!(!store.put(key("a"), object("u", 4)));
+        assert!(store.put(key("a"), object("u", 6)));
+    }
+
+    #[test]
+    fn a_new_object_of_an_old_name_starts_afresh() {
+        let mut store = Store::default();
+        store.put(key("a"), object("u", 5));
+        store.get_mut(&key("a")).unwrap().passed = 9;
+
+        store.put(key("a"), object("u", 6));
+        assert_eq!(store.get(&key("a")).unwrap().passed, 9);
+        store.put(key("a"), object("v", 7));
+        assert_eq!(store.get(&key("a")).unwrap().passed, 0);
+    }
+
+    #[test]
+    fn where_versions_do_not_count_every_state_is_taken_in() {
+        let mut store = Store::default();
+        store.put(key("a"), object("u", 0));
+
+        assert!(store.put(key("a"), object("u", 0)));
+    }
+}

@@ -1,0 +1,161 @@
+//! Objects of other kinds that make a controller's objects run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use portolan_core::ObjectKey;
+use tokio::sync::oneshot;
+
+use crate::handle::Handle;
+use crate::identity::{key_of, version_of};
+use crate::store::Store;
+use crate::watch::Sighting;
+
+/// What became of an object of another kind.
+#[derive(Debug)]
+pub enum Seen<'a, K> {
+    /// It is there, new or changed.
+    Here(&'a K),
+    /// It is gone, or no longer what its kind should be.
+    Gone(&'a ObjectKey),
+}
+
+type Map<K, P> = Arc<dyn Fn(Seen<'_, K>, &Store<P>) -> Vec<ObjectKey> + Send + Sync>;
+
+/// A watch whose sightings enqueue.
+pub(crate) struct Trigger<K, P> {
+    sightings: BoxStream<'static, Sighting<K>>,
+    map: Map<K, P>,
+    /// What every object named when it was seen last, and in which version that was.
+    named: BTreeMap<ObjectKey, (u64, Vec<ObjectKey>)>,
+    listing: Option<BTreeSet<ObjectKey>>,
+}
+
+impl<K: kube::Resource, P> Trigger<K, P> {
+    pub(crate) fn new(
+        sightings: BoxStream<'static, Sighting<K>>,
+        map: impl Fn(Seen<'_, K>, &Store<P>) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        Self { sightings, map: Arc::new(map), named: BTreeMap::new(), listing: None }
+    }
+
+    /// Enqueues for good; tells when the first list is complete, or could not be had.
+    pub(crate) async fn run(mut self, handle: Handle<P>, listed: oneshot::Sender<()>) {
+        let mut listed = Some(listed);
+        while let Some(sighting) = self.sightings.next().await {
+            let settled = matches!(sighting, Sighting::Listed | Sighting::Failed { .. });
+            let keys = self.touched(sighting, &handle);
+            if !keys.is_empty() {
+                handle.enqueue_all(&keys);
+            }
+            if settled && let Some(listed) = listed.take() {
+                // Nobody may be waiting any longer.
+                let _ = listed.send(());
+            }
+        }
+    }
+
+    fn touched(&mut self, sighting: Sighting<K>, handle: &Handle<P>) -> BTreeSet<ObjectKey> {
+        match sighting {
+            Sighting::Restarted => {
+                self.listing = Some(BTreeSet::new());
+                BTreeSet::new()
+            }
+            Sighting::Found(object) => {
+                if let Some(listing) = &mut self.listing {
+                    listing.insert(key_of(object.meta()));
+                }
+                self.here(&object, handle)
+            }
+            Sighting::Changed(object) => self.here(&object, handle),
+            Sighting::Gone(object) => self.gone(&key_of(object.meta()), handle),
+            Sighting::Listed => self.absent(handle),
+            Sighting::Failed { .. } => BTreeSet::new(),
+        }
+    }
+
+    fn here(&mut self, object: &K, handle: &Handle<P>) -> BTreeSet<ObjectKey> {
+        let (key, version) = (key_of(object.meta()), version_of(object.meta()));
+        if version != 0 && self.named.get(&key).is_some_and(|(known, _)| *known == version) {
+            return BTreeSet::new();
+        }
+        let names = handle.read(|store| (self.map)(Seen::Here(object), store));
+        let before = self.named.insert(key, (version, names.clone()));
+        names.into_iter().chain(before.into_iter().flat_map(|(_, names)| names)).collect()
+    }
+
+    fn gone(&mut self, key: &ObjectKey, handle: &Handle<P>) -> BTreeSet<ObjectKey> {
+        let names = handle.read(|store| (self.map)(Seen::Gone(key), store));
+        let before = self.named.remove(key);
+        names.into_iter().chain(before.into_iter().flat_map(|(_, names)| names)).collect()
+    }
+
+    fn absent(&mut self, handle: &Handle<P>) -> BTreeSet<ObjectKey> {
+        let Some(listing) = self.listing.take() else { return BTreeSet::new() };
+        let gone: Vec<ObjectKey> = self.named.keys().filter(|key| !listing.contains(*key)).cloned().collect();
+        gone.iter().flat_map(|key| self.gone(key, handle)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::api::ObjectMeta;
+
+    use super::*;
+
+    fn map(name: &str, version: &str, names: &str) -> ConfigMap {
+        ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                resource_version: Some(version.to_owned()),
+                labels: Some([("names".to_owned(), names.to_owned())].into()),
+                ..ObjectMeta::default()
+            },
+            ..ConfigMap::default()
+        }
+    }
+
+    fn trigger() -> Trigger<ConfigMap, ()> {
+        Trigger::new(futures::stream::pending().boxed(), |seen, _| match seen {
+            Seen::Here(map) => map.metadata.labels.iter().flatten().map(|(_, name)| ObjectKey::cluster(name)).collect(),
+            Seen::Gone(_) => Vec::new(),
+        })
+    }
+
+    fn names(keys: &BTreeSet<ObjectKey>) -> Vec<&str> {
+        keys.iter().map(|key| key.name.as_str()).collect()
+    }
+
+    #[test]
+    fn what_an_object_names_now_and_named_before_runs() {
+        let (mut trigger, handle) = (trigger(), Handle::new());
+
+        assert_eq!(names(&trigger.touched(Sighting::Changed(map("m", "1", "a")), &handle)), ["a"]);
+        assert_eq!(names(&trigger.touched(Sighting::Changed(map("m", "2", "b")), &handle)), ["a", "b"]);
+        assert_eq!(names(&trigger.touched(Sighting::Gone(map("m", "3", "b")), &handle)), ["b"]);
+    }
+
+    #[test]
+    fn a_list_that_brings_nothing_new_makes_nothing_run() {
+        let (mut trigger, handle) = (trigger(), Handle::new());
+        trigger.touched(Sighting::Changed(map("m", "1", "a")), &handle);
+
+        trigger.touched(Sighting::Restarted, &handle);
+
+        assert!(trigger.touched(Sighting::Found(map("m", "1", "a")), &handle).is_empty());
+        assert!(trigger.touched(Sighting::Listed, &handle).is_empty());
+    }
+
+    #[test]
+    fn an_object_that_is_missing_from_a_list_is_gone() {
+        let (mut trigger, handle) = (trigger(), Handle::new());
+        trigger.touched(Sighting::Changed(map("m", "1", "a")), &handle);
+
+        trigger.touched(Sighting::Restarted, &handle);
+
+        assert_eq!(names(&trigger.touched(Sighting::Listed, &handle)), ["a"]);
+    }
+}

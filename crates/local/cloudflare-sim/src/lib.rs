@@ -1,1 +1,47 @@
-//! A strict simulator of the Cloudflare API.
+//! Requests to the Cloudflare API in, answers out: a simulator that is strict, not obliging.
+//!
+//! One JSON store behind a table of collections ([`table`](crate::table)). A row says what a collection's objects
+//! look like, how they are listed and which errors it gives; what a row cannot say is a small function beside it.
+//! Bodies with unknown, read-only, missing or badly typed fields are refused.
+//!
+//! [`Simulator::answer`] needs no socket; [`Simulator::serve`] puts it on one. Everything timed uses `tokio::time`,
+//! everything random comes from [`Options::seed`]: the same requests get the same answers.
+
+mod account;
+mod admin;
+mod answer;
+mod audit;
+mod auth;
+mod call;
+mod crud;
+mod dns;
+mod fault;
+mod field;
+mod filter;
+mod ids;
+mod ingress;
+mod limit;
+mod mask;
+mod network_route;
+mod options;
+mod page;
+mod record;
+mod reply;
+mod routes;
+mod seed;
+mod serve;
+mod simulator;
+mod state;
+mod store;
+mod table;
+mod tunnel;
+mod virtual_network;
+mod zone;
+
+pub use answer::Dropped;
+pub use auth::{Grant, Level};
+pub use fault::{Count, Effect, Fault, When};
+pub use options::{Clock, Options};
+pub use record::Recorded;
+pub use serve::Running;
+pub use simulator::Simulator;

@@ -1,0 +1,53 @@
+//! `/accounts`: made by seeds and tests alone, listed and read by everybody who sees them.
+
+use serde_json::{Value, json};
+
+use crate::{
+    field::{Field, Kind, optional, required},
+    filter::{Filter, Test, filter},
+    ids::IdForm,
+    page::Paging,
+    state::State,
+    store::text,
+    table::{Action, Collection, Fail, PLAIN, Rules, Scope},
+    virtual_network,
+};
+
+pub(crate) static ACCOUNTS: Collection = Collection {
+    name: "accounts",
+    what: "account",
+    scope: Scope::Root,
+    path: "accounts",
+    id: IdForm::Hex,
+    actions: &[Action::List, Action::Get],
+    fields: FIELDS,
+    filters: FILTERS,
+    paging: Paging::Pages { default: 20, min: 5, max: 50 },
+    soft_delete: false,
+    times: ("created_on", None),
+    key: |value| text(value, "name").to_owned(),
+    duplicate: None,
+    not_found: Fail(404, 1003, "Account not found"),
+    invalid: 1004,
+    group: "account_settings",
+    rules: Rules { visible: |grant, value| grant.sees_account(text(value, "id")), prepare, changed, ..PLAIN },
+};
+
+const FIELDS: &[Field] = &[required("name", Kind::Text), optional("type", Kind::OneOf(&["standard", "enterprise"]))];
+
+const FILTERS: &[Filter] = &[filter("name", Test::Contains("name")), filter("direction", Test::Manner)];
+
+fn prepare(_: &mut State, _: &crate::table::Change<'_>, value: &mut Value) -> Result<(), crate::reply::Refusal> {
+    if value.get("type").is_none() {
+        value["type"] = Value::from("standard");
+    }
+    value["settings"] = json!({"enforce_twofactor": false, "abuse_contact_email": null});
+    Ok(())
+}
+
+/// An account has a default virtual network from the start.
+fn changed(state: &mut State, _: &str, action: Action, value: &Value) {
+    if action == Action::Create {
+        virtual_network::make_default(state, text(value, "id"));
+    }
+}

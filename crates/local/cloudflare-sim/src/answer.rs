@@ -1,0 +1,187 @@
+//! From a request to its answer: limit, faults, credential, route, record.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header::HeaderName};
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    Simulator,
+    auth::Credentials,
+    call::{Call, PREFIX, parse_query},
+    fault::{Effect, Strike, When},
+    limit::Left,
+    record::Asked,
+    reply::{Refusal, Reply},
+    routes,
+    state::State,
+};
+
+/// A request that got no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Dropped {
+    /// The simulator stayed silent.
+    #[error("no answer in time")]
+    Timeout,
+    /// The connection was closed after the request was sent.
+    #[error("connection closed before an answer")]
+    Reset,
+    /// The connection was never made: the request was not sent.
+    #[error("connection refused")]
+    Refused,
+}
+
+/// What was decided while the state was held.
+enum Outcome {
+    Answer(Response<Bytes>),
+    Drop(Dropped),
+}
+
+impl Simulator {
+    /// Answers one request to `/client/v4/…`. Half of the latency passes before its effect, half after.
+    pub async fn answer(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Dropped> {
+        let half = self.latency() / 2;
+        pause(half).await;
+        let (outcome, silence) = {
+            let mut state = self.lock();
+            (decide(&mut state, request), state.options.silence)
+        };
+        match outcome {
+            Outcome::Answer(response) => {
+                pause(half).await;
+                Ok(response)
+            }
+            Outcome::Drop(Dropped::Timeout) => {
+                sleep(silence).await;
+                Err(Dropped::Timeout)
+            }
+            Outcome::Drop(dropped) => Err(dropped),
+        }
+    }
+}
+
+async fn pause(length: Duration) {
+    if !length.is_zero() {
+        sleep(length).await;
+    }
+}
+
+fn decide(state: &mut State, request: Request<Bytes>) -> Outcome {
+    let (parts, body) = request.into_parts();
+    let query = parse_query(parts.uri.query().unwrap_or_default());
+    let at_ms = (state.options.clock)().as_millisecond();
+    let path = parts.uri.path().to_owned();
+    let asked = Asked { at_ms, method: parts.method.as_str(), path: &path, query: &query, body: &body };
+    let (outcome, left) = handle(state, &parts, &asked);
+    let outcome = with_limit_headers(state, outcome, left);
+    let (status, response) = match &outcome {
+        Outcome::Answer(response) => (response.status().as_u16(), response.body().clone()),
+        Outcome::Drop(_) => (0, Bytes::new()),
+    };
+    state.log.add(&asked, status, &response);
+    outcome
+}
+
+fn handle(state: &mut State, parts: &http::request::Parts, asked: &Asked<'_>) -> (Outcome, Option<Left>) {
+    let Some(path) = asked.path.strip_prefix(PREFIX).filter(|path| path.starts_with('/')) else {
+        return (refused(&Refusal::new(404, 7000, "No route for that URI")), None);
+    };
+    if let Some(strike) = state.faults.strike(When::Before, &parts.method, path, &mut state.ids) {
+        return (struck(&strike), None);
+    }
+    let presented = match Credentials::identify(&parts.headers) {
+        Ok(presented) => presented,
+        Err(refusal) => return (refused(&refusal), None),
+    };
+    let left = state.options.rate_limit.map(|limit| state.limits.take(&presented.id, limit, Instant::now()));
+    if let Some(left) = left.filter(|left| left.exceeded) {
+        return (refused(&too_many(state, left)), Some(left));
+    }
+    let actor = match state.credentials.admit(presented, path) {
+        Ok(actor) => actor,
+        Err(refusal) => return (refused(&refusal), left),
+    };
+    let routed = routes::find(&parts.method, path);
+    let reply = routed.and_then(|(route, params)| {
+        let (path, query, body) = (path.to_owned(), asked.query.to_vec(), asked.body.clone());
+        let call = Call { path, params, query, body, actor };
+        routes::run(state, route, &call)
+    });
+    let written = reply.is_ok() && parts.method != Method::GET;
+    if written && let Some(strike) = state.faults.strike(When::AfterWrite, &parts.method, path, &mut state.ids) {
+        return (struck(&strike), left);
+    }
+    (replied(reply), left)
+}
+
+fn too_many(state: &State, left: Left) -> Refusal {
+    let (limit, window) = state.options.rate_limit.unwrap_or_default();
+    let message = format!(
+        "More than {limit} requests per {} seconds reached. Please wait and consider throttling your request speed",
+        window.as_secs()
+    );
+    Refusal { retry_after_seconds: Some(left.seconds.max(1)), ..Refusal::new(429, 971, message) }
+}
+
+fn replied(reply: Reply) -> Outcome {
+    match reply {
+        Ok(success) => Outcome::Answer(json_response(200, success.envelope())),
+        Err(refusal) => refused(&refusal),
+    }
+}
+
+fn refused(refusal: &Refusal) -> Outcome {
+    let mut response = json_response(refusal.status, refusal.envelope());
+    if let Some(seconds) = refusal.retry_after_seconds {
+        response.headers_mut().insert("retry-after", seconds.into());
+    }
+    Outcome::Answer(response)
+}
+
+fn struck(strike: &Strike) -> Outcome {
+    match &strike.effect {
+        Effect::Timeout => Outcome::Drop(Dropped::Timeout),
+        Effect::Reset => Outcome::Drop(Dropped::Reset),
+        Effect::Refused => Outcome::Drop(Dropped::Refused),
+        Effect::Status { status, code, message } => {
+            let mut response = match status {
+                502..=504 | 520..=530 => gateway_page(*status),
+                _ => json_response(*status, Refusal::new(*status, *code, message.as_str()).envelope()),
+            };
+            if let Some(wait) = strike.retry_after {
+                let seconds = wait.as_millis().div_ceil(1000);
+                let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+                response.headers_mut().insert("retry-after", seconds.into());
+            }
+            Outcome::Answer(response)
+        }
+    }
+}
+
+/// What stands before the API answers in HTML.
+fn gateway_page(status: u16) -> Response<Bytes> {
+    let page = format!("<html><head><title>{status}</title></head><body><h1>Error {status}</h1></body></html>");
+    let mut response = json_response(status, Bytes::from(page));
+    let html = "text/html; charset=UTF-8".parse().expect("a fixed header value is valid");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, html);
+    response
+}
+
+pub(crate) fn json_response(status: u16, body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let json = "application/json".parse().expect("a fixed header value is valid");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    response
+}
+
+fn with_limit_headers(state: &State, mut outcome: Outcome, left: Option<Left>) -> Outcome {
+    if let (Outcome::Answer(response), Some(left), Some(limit)) = (&mut outcome, left, state.options.rate_limit) {
+        for (name, value) in left.headers(limit) {
+            let value = value.parse().expect("limits are written in ASCII");
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
+    outcome
+}

@@ -1,0 +1,211 @@
+//! Who asks, and what they may see and change.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::HeaderMap;
+use sha2::{Digest, Sha256};
+
+use crate::reply::Refusal;
+
+/// How much of a group of the API a credential may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Look.
+    Read,
+    /// Look and change.
+    Edit,
+}
+
+/// What a credential may see and do. Groups are `account_settings`, `audit_logs`, `dns`, `networks`, `tunnel`, `zone`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    accounts: Option<BTreeSet<String>>,
+    zones: Option<BTreeSet<String>>,
+    groups: Option<BTreeMap<String, Level>>,
+    email: Option<String>,
+}
+
+impl Grant {
+    /// Everything, everywhere.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Only what further calls of this method name.
+    pub fn only(mut self, group: &str, level: Level) -> Self {
+        self.groups.get_or_insert_default().insert(group.to_owned(), level);
+        self
+    }
+
+    /// Sees this account; without any call, all of them.
+    pub fn account(mut self, id: &str) -> Self {
+        self.accounts.get_or_insert_default().insert(id.to_owned());
+        self
+    }
+
+    /// Sees this zone; without any call, all zones of its accounts.
+    pub fn zone(mut self, id: &str) -> Self {
+        self.zones.get_or_insert_default().insert(id.to_owned());
+        self
+    }
+
+    /// The user behind the credential, as audit entries show it.
+    pub fn email(mut self, email: &str) -> Self {
+        self.email = Some(email.to_owned());
+        self
+    }
+
+    pub(crate) fn sees_account(&self, id: &str) -> bool {
+        self.accounts.as_ref().is_none_or(|accounts| accounts.contains(id))
+    }
+
+    pub(crate) fn sees_zone(&self, id: &str, account: &str) -> bool {
+        self.sees_account(account) && self.zones.as_ref().is_none_or(|zones| zones.contains(id))
+    }
+
+    pub(crate) fn allows(&self, group: &str, level: Level) -> bool {
+        let Some(groups) = &self.groups else { return true };
+        groups.get(group).is_some_and(|granted| *granted >= level)
+    }
+}
+
+/// The credential behind a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Actor {
+    /// A digest of the credential: its id, and what requests are counted by.
+    pub(crate) id: String,
+    pub(crate) email: String,
+    pub(crate) grant: Grant,
+}
+
+/// Registered credentials. As long as there never was one, any is accepted.
+#[derive(Debug, Default)]
+pub(crate) struct Credentials {
+    known: BTreeMap<String, Grant>,
+    closed: bool,
+}
+
+impl Credentials {
+    pub(crate) fn add_token(&mut self, token: &str, grant: Grant) {
+        self.closed = true;
+        self.known.insert(digest(token), grant);
+    }
+
+    pub(crate) fn add_key(&mut self, email: &str, key: &str, grant: Grant) {
+        self.closed = true;
+        self.known.insert(digest(&format!("{email} {key}")), grant.email(email));
+    }
+
+    pub(crate) fn revoke(&mut self, token: &str) -> bool {
+        self.known.remove(&digest(token)).is_some()
+    }
+
+    /// The credential's digest, or why the headers hold none.
+    pub(crate) fn identify(headers: &HeaderMap) -> Result<Presented, Refusal> {
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        if let Some(value) = header("authorization") {
+            return bearer(value).map(|token| Presented { id: digest(token), key: false });
+        }
+        match (header("x-auth-key"), header("x-auth-email")) {
+            (Some(key), Some(email)) if !key.is_empty() && !email.is_empty() => {
+                Ok(Presented { id: digest(&format!("{email} {key}")), key: true })
+            }
+            _ => Err(Refusal::bad(9106, "Missing X-Auth-Key, X-Auth-Email or Authorization headers")),
+        }
+    }
+
+    /// `verify` asks about the token itself and gets another answer than other requests.
+    pub(crate) fn admit(&self, presented: Presented, path: &str) -> Result<Actor, Refusal> {
+        let grant = match self.known.get(&presented.id) {
+            Some(grant) => grant.clone(),
+            None if !self.closed => Grant::all(),
+            None if presented.key => return Err(Refusal::new(403, 9103, "Unknown X-Auth-Key or X-Auth-Email")),
+            None if path.starts_with("/user/tokens/") => {
+                return Err(Refusal::new(401, 1000, "Invalid API Token"));
+            }
+            None if path.starts_with("/accounts/") => return Err(Refusal::new(401, 10000, "Authentication error")),
+            None => return Err(Refusal::new(403, 9109, "Invalid access token")),
+        };
+        let email = grant.email.clone().unwrap_or_else(|| "token@example.com".to_owned());
+        Ok(Actor { id: presented.id, email, grant })
+    }
+}
+
+/// A credential that was sent, by its digest.
+#[derive(Clone, Debug)]
+pub(crate) struct Presented {
+    pub(crate) id: String,
+    key: bool,
+}
+
+fn bearer(value: &str) -> Result<&str, Refusal> {
+    let token = value.strip_prefix("Bearer ").unwrap_or_default();
+    if token.is_empty() || token.chars().any(|c| !c.is_ascii_graphic()) {
+        let refusal = Refusal::bad(6003, "Invalid request headers");
+        return Err(refusal.because(6111, "Invalid format for Authorization header"));
+    }
+    Ok(token)
+}
+
+fn digest(credential: &str) -> String {
+    let hash = Sha256::digest(credential.as_bytes());
+    hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    fn codes(credentials: &Credentials, pairs: &[(&'static str, &str)], path: &str) -> Option<(u16, u64)> {
+        let actor = Credentials::identify(&headers(pairs)).and_then(|sent| credentials.admit(sent, path));
+        actor.err().map(|refusal| (refusal.status, refusal.failures[0].code))
+    }
+
+    #[test]
+    fn any_token_is_accepted_until_one_is_registered() {
+        let mut credentials = Credentials::default();
+        let sent = [("authorization", "Bearer anything")];
+        assert_eq!(codes(&credentials, &sent, "/zones"), None);
+
+        credentials.add_token("right", Grant::all());
+        assert_eq!(codes(&credentials, &sent, "/zones"), Some((403, 9109)));
+        assert_eq!(codes(&credentials, &sent, "/user/tokens/verify"), Some((401, 1000)));
+        assert_eq!(codes(&credentials, &[("authorization", "Bearer right")], "/zones"), None);
+
+        credentials.revoke("right");
+        assert_eq!(codes(&credentials, &[("authorization", "Bearer right")], "/zones"), Some((403, 9109)));
+    }
+
+    #[test]
+    fn headers_without_a_usable_credential_are_refused() {
+        let credentials = Credentials::default();
+
+        assert_eq!(codes(&credentials, &[], "/zones"), Some((400, 9106)));
+        assert_eq!(codes(&credentials, &[("authorization", "Basic x")], "/zones"), Some((400, 6003)));
+        assert_eq!(codes(&credentials, &[("x-auth-key", "k")], "/zones"), Some((400, 9106)));
+    }
+
+    #[test]
+    fn keys_go_with_the_email_they_were_registered_for() {
+        let mut credentials = Credentials::default();
+        credentials.add_key("me@example.com", "k", Grant::all());
+
+        let right = [("x-auth-key", "k"), ("x-auth-email", "me@example.com")];
+        let wrong = [("x-auth-key", "k"), ("x-auth-email", "you@example.com")];
+        assert_eq!(codes(&credentials, &right, "/zones"), None);
+        assert_eq!(codes(&credentials, &wrong, "/zones"), Some((403, 9103)));
+    }
+
+    #[test]
+    fn a_grant_names_what_may_be_seen_and_done() {
+        let grant = Grant::all().account("a").only("dns", Level::Edit).only("zone", Level::Read);
+
+        assert!(grant.sees_zone("z", "a") && !grant.sees_zone("z", "b"));
+        assert!(grant.allows("dns", Level::Edit) && grant.allows("zone", Level::Read));
+        assert!(!grant.allows("zone", Level::Edit) && !grant.allows("tunnel", Level::Read));
+    }
+}

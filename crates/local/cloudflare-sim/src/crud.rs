@@ -1,0 +1,190 @@
+//! What all collections do alike: list, get, create, replace, patch, delete, as their rows say.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    call::Call,
+    field::{self, Verb},
+    filter,
+    reply::{Refusal, Reply, Success, to_text},
+    state::State,
+    store::{id_of, is_deleted},
+    table::{Action, Change, Collection},
+};
+
+/// Answers one of the six.
+pub(crate) fn run(state: &mut State, row: &'static Collection, action: Action, call: &Call) -> Reply {
+    match action {
+        Action::List => list(state, row, call),
+        Action::Get => get(state, row, call),
+        Action::Create => {
+            let value = create(state, row, row.scope_of(call), call.json()?, None)?;
+            written(state, row, action, call, value)
+        }
+        Action::Replace => update(state, row, call, Verb::Replace),
+        Action::Patch => update(state, row, call, Verb::Patch),
+        Action::Delete => delete(state, row, call),
+    }
+}
+
+fn list(state: &State, row: &Collection, call: &Call) -> Reply {
+    let page = row.paging.read(call)?;
+    let wanted = filter::read(call, row.filters)?;
+    let scope = row.scope_of(call);
+    let seen = |value: &&Value| (row.rules.visible)(&call.actor.grant, value) && wanted(value);
+    let mut found: Vec<&Value> = state.all(row, scope).filter(seen).collect();
+    filter::order(call, &mut found);
+    let (shown, info) = page.cut(found);
+    let shown: Vec<_> = shown.into_iter().map(|value| (row.rules.show)(state, scope, value, Action::List)).collect();
+    Ok(Success { result: to_text(&shown), info: Some(info) })
+}
+
+fn get(state: &State, row: &Collection, call: &Call) -> Reply {
+    let value = existing(state, row, call)?;
+    if !(row.rules.visible)(&call.actor.grant, value) {
+        return Err(Refusal::new(403, 9109, "Unauthorized to access requested resource"));
+    }
+    Ok(Success::of(&(row.rules.show)(state, row.scope_of(call), value, Action::Get)))
+}
+
+/// The object that the path names, deleted or not.
+pub(crate) fn existing<'a>(state: &'a State, row: &Collection, call: &Call) -> Result<&'a Value, Refusal> {
+    let id = call.param("id");
+    match state.get(row, row.scope_of(call), id) {
+        Some(value) => Ok(value),
+        None if row.id.fits(id) => Err(row.not_found.refusal()),
+        None => Err(unroutable(&call.path)),
+    }
+}
+
+/// The answer to an id that cannot be one.
+pub(crate) fn unroutable(path: &str) -> Refusal {
+    let message = format!("Could not route to {path}, perhaps your object identifier is invalid?");
+    Refusal::new(404, 7003, message).and(7000, "No route for that URI")
+}
+
+/// Makes an object in a scope; `id` when someone already knows which it gets.
+pub(crate) fn create(
+    state: &mut State,
+    row: &'static Collection,
+    scope: &str,
+    body: Value,
+    id: Option<String>,
+) -> Result<Value, Refusal> {
+    let sent = field::check(&body, row.fields, Verb::Create, row.invalid)?;
+    let mut value = Value::Object(without_nulls(&sent));
+    value["id"] = Value::from(id.unwrap_or_else(|| state.ids.next(row.id)));
+    stamp(state, row, &mut value);
+    let change = Change { scope, verb: Verb::Create, sent: &sent, old: None };
+    (row.rules.prepare)(state, &change, &mut value)?;
+    refuse_duplicate(state, row, scope, &value)?;
+    state.rows_mut(row, scope).insert(value.clone());
+    (row.rules.changed)(state, scope, Action::Create, &value);
+    Ok(value)
+}
+
+fn stamp(state: &State, row: &Collection, value: &mut Value) {
+    let now = state.now();
+    value[row.times.0] = Value::from(now.as_str());
+    if let Some(modified) = row.times.1 {
+        value[modified] = Value::from(now);
+    }
+    if row.soft_delete {
+        value["deleted_at"] = Value::Null;
+    }
+}
+
+fn update(state: &mut State, row: &'static Collection, call: &Call, verb: Verb) -> Reply {
+    let old = existing(state, row, call)?.clone();
+    if is_deleted(&old) {
+        return Err(row.not_found.refusal());
+    }
+    let value = change(state, row, row.scope_of(call), verb, &call.json()?, &old)?;
+    written(state, row, Action::Patch, call, value)
+}
+
+/// Applies a body to an object and stores the outcome.
+pub(crate) fn change(
+    state: &mut State,
+    row: &'static Collection,
+    scope: &str,
+    verb: Verb,
+    body: &Value,
+    old: &Value,
+) -> Result<Value, Refusal> {
+    let sent = field::check(body, row.fields, verb, row.invalid)?;
+    let mut value = merged(row, verb, &sent, old);
+    if let Some(modified) = row.times.1 {
+        value[modified] = Value::from(state.now());
+    }
+    let change = Change { scope, verb, sent: &sent, old: Some(old) };
+    (row.rules.prepare)(state, &change, &mut value)?;
+    refuse_duplicate(state, row, scope, &value)?;
+    state.rows_mut(row, scope).replace(value.clone());
+    (row.rules.changed)(state, scope, Action::Patch, &value);
+    Ok(value)
+}
+
+/// A PATCH keeps what it does not name; a PUT drops it.
+fn merged(row: &Collection, verb: Verb, sent: &Map<String, Value>, old: &Value) -> Value {
+    let mut value = old.clone();
+    let Some(members) = value.as_object_mut() else { return value };
+    if verb == Verb::Replace {
+        members.retain(|name, _| !row.fields.iter().any(|field| field.name == name));
+    }
+    for (name, member) in sent {
+        match member {
+            Value::Null => drop(members.remove(name)),
+            _ => drop(members.insert(name.clone(), member.clone())),
+        }
+    }
+    value
+}
+
+fn without_nulls(sent: &Map<String, Value>) -> Map<String, Value> {
+    sent.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Refuses a second live object with the same natural key, where the row says so.
+pub(crate) fn refuse_duplicate(state: &State, row: &Collection, scope: &str, value: &Value) -> Result<(), Refusal> {
+    let Some(duplicate) = row.duplicate else { return Ok(()) };
+    let Some(rows) = state.rows(row, scope) else { return Ok(()) };
+    let other = |found: &Value| id_of(found) != id_of(value) && !is_deleted(found);
+    match rows.by_key(&(row.key)(value)).any(other) {
+        true => Err(duplicate.refusal()),
+        false => Ok(()),
+    }
+}
+
+fn delete(state: &mut State, row: &'static Collection, call: &Call) -> Reply {
+    let old = existing(state, row, call)?.clone();
+    if is_deleted(&old) {
+        return Err(row.not_found.refusal());
+    }
+    let scope = row.scope_of(call);
+    (row.rules.may_delete)(state, call, scope, &old)?;
+    let gone = remove(state, row, scope, old);
+    state.note((&call.actor.email, "API"), row, scope, Action::Delete, &gone);
+    match row.soft_delete {
+        true => Ok(Success::of(&(row.rules.show)(state, scope, &gone, Action::Delete))),
+        false => Ok(Success::of(&json!({"id": id_of(&gone)}))),
+    }
+}
+
+/// Takes an object away, or marks it as deleted where that is the collection's way.
+pub(crate) fn remove(state: &mut State, row: &'static Collection, scope: &str, mut old: Value) -> Value {
+    if row.soft_delete {
+        old["deleted_at"] = Value::from(state.now());
+        state.rows_mut(row, scope).replace(old.clone());
+    } else {
+        state.rows_mut(row, scope).remove(id_of(&old));
+    }
+    (row.rules.changed)(state, scope, Action::Delete, &old);
+    old
+}
+
+fn written(state: &mut State, row: &Collection, action: Action, call: &Call, value: Value) -> Reply {
+    let scope = row.scope_of(call);
+    state.note((&call.actor.email, "API"), row, scope, action, &value);
+    Ok(Success::of(&(row.rules.show)(state, scope, &value, action)))
+}

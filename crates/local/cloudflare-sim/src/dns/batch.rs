@@ -1,0 +1,122 @@
+//! `POST /zones/{zone_id}/dns_records/batch`: many changes or none.
+//!
+//! Always in the order deletes, patches, puts, posts. The first refusal takes everything back and says which
+//! operation it was about.
+
+use serde_json::{Map, Value, json};
+
+use super::RECORDS;
+use crate::{
+    call::Call,
+    crud,
+    field::Verb,
+    reply::{Refusal, Reply, Success},
+    state::State,
+    store::{Undo, id_of, text},
+    table::Action,
+    zone::{Plan, ZONES},
+};
+
+const STEPS: [&str; 4] = ["deletes", "patches", "puts", "posts"];
+
+pub(crate) fn run(state: &mut State, call: &Call) -> Reply {
+    let body = call.json()?;
+    let steps = read(&body)?;
+    let zone = call.param("zone_id").to_owned();
+    let limit = state.get(&ZONES, "", &zone).map_or(0, |zone| Plan::of(zone).batch);
+    let operations: usize = steps.iter().map(|(_, operations)| operations.len()).sum();
+    if operations > limit {
+        let message = format!("Batch has {operations} operations, exceeding the limit of {limit}.");
+        return Err(Refusal::bad(9208, message));
+    }
+    let mut undo = Vec::new();
+    let done = apply(state, &zone, &steps, &mut undo);
+    match done {
+        Ok(done) => Ok(finish(state, call, &zone, &done)),
+        Err(refusal) => {
+            state.rows_mut(&RECORDS, &zone).undo(undo);
+            Err(refusal)
+        }
+    }
+}
+
+type Steps<'a> = Vec<(&'static str, &'a [Value])>;
+
+fn read(body: &Value) -> Result<Steps<'_>, Refusal> {
+    let wrong = |message: String| Refusal::bad(9207, format!("Request body is invalid: {message}."));
+    let members = body.as_object().ok_or_else(|| wrong("a JSON object is expected".into()))?;
+    if let Some(name) = members.keys().find(|name| !STEPS.contains(&name.as_str())) {
+        return Err(wrong(format!("unknown field \"{name}\"")));
+    }
+    let operations = |name: &'static str| match members.get(name) {
+        None | Some(Value::Null) => Ok((name, &[][..])),
+        Some(Value::Array(operations)) => Ok((name, operations.as_slice())),
+        Some(_) => Err(wrong(format!("{name} must be an array"))),
+    };
+    STEPS.into_iter().map(operations).collect()
+}
+
+type Done = Vec<(&'static str, Vec<Value>)>;
+
+fn apply(state: &mut State, zone: &str, steps: &Steps<'_>, undo: &mut Vec<Undo>) -> Result<Done, Refusal> {
+    let mut done = Vec::new();
+    for (step, operations) in steps {
+        let mut results = Vec::with_capacity(operations.len());
+        for (place, operation) in operations.iter().enumerate() {
+            let (result, back) =
+                one(state, zone, step, operation).map_err(|refusal| refusal.at(&format!("/{step}/{place}")))?;
+            results.push(result);
+            undo.push(back);
+        }
+        done.push((*step, results));
+    }
+    Ok(done)
+}
+
+fn one(state: &mut State, zone: &str, step: &str, operation: &Value) -> Result<(Value, Undo), Refusal> {
+    if step == "posts" {
+        let made = crud::create(state, &RECORDS, zone, operation.clone(), None)?;
+        let back = Undo::Insert(id_of(&made).to_owned());
+        return Ok((made, back));
+    }
+    let id = text(operation, "id");
+    if id.is_empty() {
+        return Err(Refusal::bad(9207, "id is a required field."));
+    }
+    let old = state.get(&RECORDS, zone, id).cloned().ok_or_else(|| RECORDS.not_found.refusal())?;
+    let body = without_id(operation);
+    let verb = match step {
+        "patches" => Verb::Patch,
+        "puts" => Verb::Replace,
+        _ if body.is_empty() => {
+            let back = state.rows_mut(&RECORDS, zone).remove(id);
+            return back.map(|back| (old, back)).ok_or_else(|| RECORDS.not_found.refusal());
+        }
+        _ => return Err(Refusal::bad(9207, "Request body is invalid: a delete has an id alone.")),
+    };
+    let new = crud::change(state, &RECORDS, zone, verb, &Value::Object(body), &old)?;
+    Ok((new, Undo::Replace(old)))
+}
+
+fn without_id(operation: &Value) -> Map<String, Value> {
+    let members = operation.as_object().into_iter().flatten();
+    members.filter(|(name, _)| *name != "id").map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn finish(state: &mut State, call: &Call, zone: &str, done: &Done) -> Success {
+    for (step, results) in done {
+        let action = match *step {
+            "deletes" => Action::Delete,
+            "posts" => Action::Create,
+            _ => Action::Patch,
+        };
+        for result in results {
+            state.note((&call.actor.email, "API"), &RECORDS, zone, action, result);
+        }
+    }
+    let result: Map<String, Value> = done
+        .iter()
+        .map(|(step, results)| ((*step).to_owned(), if results.is_empty() { json!(null) } else { json!(results) }))
+        .collect();
+    Success::of(&result)
+}

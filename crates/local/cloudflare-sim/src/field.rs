@@ -1,0 +1,155 @@
+//! What members a body may have: checked before any rule of a collection looks at it.
+
+use serde_json::{Map, Value};
+
+use crate::reply::Refusal;
+
+/// The type of a member.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Text,
+    Bool,
+    Number,
+    Object,
+    Texts,
+    OneOf(&'static [&'static str]),
+    Any,
+}
+
+/// In which requests a member may, must or must not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// In a POST and a PUT; optional in a PATCH.
+    Required,
+    /// Wherever the sender likes.
+    Optional,
+    /// Must be in a POST, and in nothing else.
+    RequiredOnce,
+    /// In a POST alone.
+    CreateOnly,
+    /// In a PATCH alone.
+    PatchOnly,
+}
+
+/// A member that a body may have. What is not listed is refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) role: Role,
+}
+
+pub(crate) const fn required(name: &'static str, kind: Kind) -> Field {
+    Field { name, kind, role: Role::Required }
+}
+
+pub(crate) const fn optional(name: &'static str, kind: Kind) -> Field {
+    Field { name, kind, role: Role::Optional }
+}
+
+/// Which request a body came with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Create,
+    Replace,
+    Patch,
+}
+
+impl Field {
+    fn allowed(self, verb: Verb) -> bool {
+        match self.role {
+            Role::Required | Role::Optional => true,
+            Role::RequiredOnce | Role::CreateOnly => verb == Verb::Create,
+            Role::PatchOnly => verb == Verb::Patch,
+        }
+    }
+
+    fn needed(self, verb: Verb) -> bool {
+        match self.role {
+            Role::Required => verb != Verb::Patch,
+            Role::RequiredOnce => verb == Verb::Create,
+            Role::Optional | Role::CreateOnly | Role::PatchOnly => false,
+        }
+    }
+}
+
+impl Kind {
+    pub(crate) fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::Text => value.is_string(),
+            Self::Bool => value.is_boolean(),
+            Self::Number => value.is_number(),
+            Self::Object => value.is_object(),
+            Self::Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+            Self::OneOf(choices) => value.as_str().is_some_and(|text| choices.contains(&text)),
+            Self::Any => true,
+        }
+    }
+
+    fn describe(self) -> String {
+        match self {
+            Self::Text => "a string".into(),
+            Self::Bool => "a boolean".into(),
+            Self::Number => "a number".into(),
+            Self::Object => "an object".into(),
+            Self::Texts => "an array of strings".into(),
+            Self::OneOf(choices) => format!("one of {}", choices.join(", ")),
+            Self::Any => "anything".into(),
+        }
+    }
+}
+
+/// The body as an object, if all of its members may be there and have the right types.
+/// A `null` stands for an optional member that is cleared.
+pub(crate) fn check(body: &Value, fields: &[Field], verb: Verb, code: u64) -> Result<Map<String, Value>, Refusal> {
+    let Some(body) = body.as_object() else {
+        return Err(Refusal::bad(code, "Request body is invalid: a JSON object is expected."));
+    };
+    for (name, value) in body {
+        let known = fields.iter().find(|field| field.name == name && field.allowed(verb));
+        let Some(field) = known else {
+            return Err(Refusal::bad(code, format!("Request body is invalid: unknown field \"{name}\".")));
+        };
+        if !(field.kind.fits(value) || value.is_null() && !field.needed(verb)) {
+            let message = format!("Request body is invalid: {name} must be {}.", field.kind.describe());
+            return Err(Refusal::bad(code, message));
+        }
+    }
+    match fields.iter().find(|field| field.needed(verb) && !body.contains_key(field.name)) {
+        Some(missing) => Err(Refusal::bad(code, format!("{} is a required field.", missing.name))),
+        None => Ok(body.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const FIELDS: &[Field] = &[
+        required("name", Kind::Text),
+        optional("paused", Kind::Bool),
+        Field { name: "secret", kind: Kind::Text, role: Role::CreateOnly },
+    ];
+
+    fn refused(body: Value, verb: Verb) -> String {
+        check(&body, FIELDS, verb, 1).unwrap_err().failures[0].message.clone()
+    }
+
+    #[test]
+    fn unknown_missing_and_badly_typed_members_are_refused_by_name() {
+        assert!(refused(json!({"name": "a", "nmae": 1}), Verb::Create).contains("\"nmae\""));
+        assert!(refused(json!({}), Verb::Create).contains("name is a required"));
+        assert!(refused(json!({"name": 3}), Verb::Create).contains("name must be a string"));
+        assert!(refused(json!({"name": null}), Verb::Create).contains("name must be a string"));
+        assert!(refused(json!([]), Verb::Create).contains("object"));
+        assert!(refused(json!({"secret": "s"}), Verb::Patch).contains("\"secret\""));
+    }
+
+    #[test]
+    fn a_patch_may_leave_out_and_clear_members() {
+        assert!(check(&json!({}), FIELDS, Verb::Patch, 1).is_ok());
+        assert!(check(&json!({"paused": null}), FIELDS, Verb::Patch, 1).is_ok());
+    }
+}

@@ -1,0 +1,48 @@
+//! How a simulator behaves beyond the API's own rules.
+
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+
+/// Where the simulator takes the date from.
+pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
+
+/// Settings of a [`Simulator`](crate::Simulator).
+#[derive(Clone)]
+pub struct Options {
+    /// Date of objects, recordings and audit entries.
+    pub clock: Clock,
+    /// How long an answer takes: half of it passes before the request has its effect, half after.
+    pub latency: Duration,
+    /// Requests per token and window; `None` for no limit.
+    pub rate_limit: Option<(u32, Duration)>,
+    /// Where ids and probabilities come from.
+    pub seed: u64,
+    /// File to which every request is appended as a JSON line.
+    pub record: Option<PathBuf>,
+    /// How long a timed-out request stays silent before [`Dropped::Timeout`](crate::Dropped).
+    pub silence: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(jiff::Timestamp::now),
+            latency: Duration::ZERO,
+            rate_limit: Some((1200, Duration::from_secs(300))),
+            seed: 0,
+            record: None,
+            silence: Duration::from_secs(100),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("latency", &self.latency)
+            .field("rate_limit", &self.rate_limit)
+            .field("seed", &self.seed)
+            .field("record", &self.record)
+            .field("silence", &self.silence)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,110 @@
+//! What a handler answers, and the envelope around it.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// One entry of an answer's `errors`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Failure {
+    pub(crate) code: u64,
+    pub(crate) message: String,
+    /// Inner errors, as the DNS service wraps some of its own.
+    pub(crate) chain: Vec<(u64, String)>,
+    /// Which part of the body is meant, as a JSON pointer.
+    pub(crate) pointer: Option<String>,
+}
+
+/// A refused request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) retry_after_seconds: Option<u64>,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: u16, code: u64, message: impl Into<String>) -> Self {
+        let failure = Failure { code, message: message.into(), chain: Vec::new(), pointer: None };
+        Self { status, failures: vec![failure], retry_after_seconds: None }
+    }
+
+    pub(crate) fn bad(code: u64, message: impl Into<String>) -> Self {
+        Self::new(400, code, message)
+    }
+
+    /// A second entry in the list of errors.
+    pub(crate) fn and(mut self, code: u64, message: impl Into<String>) -> Self {
+        self.failures.push(Failure { code, message: message.into(), chain: Vec::new(), pointer: None });
+        self
+    }
+
+    /// An error that explains the last one, in its `error_chain`.
+    pub(crate) fn because(mut self, code: u64, message: impl Into<String>) -> Self {
+        if let Some(last) = self.failures.last_mut() {
+            last.chain.push((code, message.into()));
+        }
+        self
+    }
+
+    /// Says which part of the body the errors are about.
+    pub(crate) fn at(mut self, pointer: &str) -> Self {
+        for failure in &mut self.failures {
+            failure.pointer = Some(pointer.to_owned());
+        }
+        self
+    }
+
+    pub(crate) fn envelope(&self) -> Bytes {
+        let errors: Vec<Value> = self.failures.iter().map(Failure::to_json).collect();
+        let envelope = json!({"success": false, "errors": errors, "messages": [], "result": null});
+        Bytes::from(envelope.to_string())
+    }
+}
+
+impl Failure {
+    fn to_json(&self) -> Value {
+        let mut entry = json!({"code": self.code, "message": self.message});
+        if !self.chain.is_empty() {
+            let chain = self.chain.iter().map(|(code, message)| json!({"code": code, "message": message}));
+            entry["error_chain"] = chain.collect();
+        }
+        if let Some(pointer) = &self.pointer {
+            entry["source"] = json!({"pointer": pointer});
+        }
+        entry
+    }
+}
+
+/// A granted request: its result, already as JSON text so that long lists are written once.
+#[derive(Clone, Debug)]
+pub(crate) struct Success {
+    pub(crate) result: String,
+    pub(crate) info: Option<Value>,
+}
+
+impl Success {
+    pub(crate) fn of(result: &impl Serialize) -> Self {
+        Self { result: to_text(result), info: None }
+    }
+
+    pub(crate) fn envelope(&self) -> Bytes {
+        let head = r#"{"success":true,"errors":[],"messages":[],"result":"#;
+        let mut text = String::with_capacity(head.len() + self.result.len() + 160);
+        text.push_str(head);
+        text.push_str(&self.result);
+        if let Some(info) = &self.info {
+            text.push_str(r#","result_info":"#);
+            text.push_str(&info.to_string());
+        }
+        text.push('}');
+        Bytes::from(text)
+    }
+}
+
+/// What every handler returns.
+pub(crate) type Reply = Result<Success, Refusal>;
+
+pub(crate) fn to_text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("JSON values have string keys")
+}

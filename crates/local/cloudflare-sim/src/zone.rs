@@ -1,0 +1,216 @@
+//! `/zones`: names under management, each on a plan that says what its records may be.
+
+use serde_json::{Value, json};
+
+use crate::{
+    account::ACCOUNTS,
+    field::{Field, Kind, Role, Verb},
+    filter::{Filter, Test, filter},
+    ids::IdForm,
+    page::Paging,
+    reply::Refusal,
+    state::State,
+    store::text,
+    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+};
+
+pub(crate) static ZONES: Collection = Collection {
+    name: "zones",
+    what: "zone",
+    scope: Scope::Root,
+    path: "zones",
+    id: IdForm::Hex,
+    actions: &[Action::List, Action::Get, Action::Create, Action::Patch, Action::Delete],
+    fields: FIELDS,
+    filters: FILTERS,
+    paging: Paging::Pages { default: 20, min: 5, max: 50 },
+    soft_delete: false,
+    times: ("created_on", Some("modified_on")),
+    key: |value| text(value, "name").to_owned(),
+    duplicate: Some(Fail(400, 1061, "The zone already exists.")),
+    not_found: Fail(404, 1001, "Invalid zone identifier"),
+    invalid: 1004,
+    group: "zone",
+    rules: Rules {
+        visible: |grant, value| grant.sees_zone(text(value, "id"), text(&value["account"], "id")),
+        prepare,
+        may_delete: |_, call, _, value| match (ZONES.rules.visible)(&call.actor.grant, value) {
+            true => Ok(()),
+            false => Err(Refusal::new(403, 9109, "Unauthorized to access requested resource")),
+        },
+        changed: |state, _, action, value| {
+            if action == Action::Delete {
+                state.drop_scope(text(value, "id"));
+            }
+        },
+        ..PLAIN
+    },
+};
+
+const TYPES: Kind = Kind::OneOf(&["full", "partial", "secondary", "internal"]);
+
+const FIELDS: &[Field] = &[
+    Field { name: "name", kind: Kind::Text, role: Role::RequiredOnce },
+    Field { name: "account", kind: Kind::Object, role: Role::RequiredOnce },
+    Field { name: "type", kind: TYPES, role: Role::Optional },
+    Field { name: "paused", kind: Kind::Bool, role: Role::PatchOnly },
+    Field { name: "vanity_name_servers", kind: Kind::Texts, role: Role::PatchOnly },
+];
+
+const FILTERS: &[Filter] = &[
+    filter("name", Test::Special(|value, wanted| compare(text(value, "name"), wanted))),
+    filter("account.id", Test::Is("account.id")),
+    filter("account.name", Test::Special(|value, wanted| compare(text(&value["account"], "name"), wanted))),
+    filter("status", Test::Is("status")),
+    filter("type", Test::Special(|value, wanted| wanted.split(',').any(|kind| kind == text(value, "type")))),
+    filter("match", Test::Manner),
+    filter("order", Test::Manner),
+    filter("direction", Test::Manner),
+];
+
+/// `value`, or an operator and a value: `contains:value`.
+fn compare(value: &str, wanted: &str) -> bool {
+    let (operator, operand) = wanted.split_once(':').unwrap_or(("equal", wanted));
+    let (lower, plain) = (operand.to_lowercase(), value.to_lowercase());
+    match operator {
+        "equal" => plain == lower,
+        "not_equal" => plain != lower,
+        "starts_with" => plain.starts_with(&lower),
+        "ends_with" => plain.ends_with(&lower),
+        "contains" => plain.contains(&lower),
+        "starts_with_case_sensitive" => value.starts_with(operand),
+        "ends_with_case_sensitive" => value.ends_with(operand),
+        "contains_case_sensitive" => value.contains(operand),
+        _ => false,
+    }
+}
+
+/// What a plan allows in a zone.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) legacy_id: &'static str,
+    name: &'static str,
+    id: &'static str,
+    /// Records in the zone.
+    pub(crate) records: usize,
+    /// Operations in a batch.
+    pub(crate) batch: usize,
+    /// Characters of a record's comment.
+    pub(crate) comment: usize,
+    /// Tags of a record.
+    pub(crate) tags: usize,
+    /// Shortest time to live.
+    pub(crate) min_ttl: u64,
+}
+
+/// As documented for zones made after September 2024; an enterprise account's quota is a million.
+pub(crate) static PLANS: [Plan; 4] = [
+    Plan {
+        legacy_id: "free",
+        name: "Free Website",
+        id: "0feeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
+        records: 200,
+        batch: 200,
+        comment: 100,
+        tags: 0,
+        min_ttl: 60,
+    },
+    Plan {
+        legacy_id: "pro",
+        name: "Pro Website",
+        id: "1acefbeeefffffffffffffffffffffff",
+        records: 3500,
+        batch: 3500,
+        comment: 500,
+        tags: 20,
+        min_ttl: 60,
+    },
+    Plan {
+        legacy_id: "business",
+        name: "Business Website",
+        id: "2bcefbeeefffffffffffffffffffffff",
+        records: 3500,
+        batch: 3500,
+        comment: 500,
+        tags: 20,
+        min_ttl: 60,
+    },
+    Plan {
+        legacy_id: "enterprise",
+        name: "Enterprise Website",
+        id: "94f3b7b768b0458b56d2cac4fe5ec0f9",
+        records: 1_000_000,
+        batch: 3500,
+        comment: 500,
+        tags: 20,
+        min_ttl: 30,
+    },
+];
+
+impl Plan {
+    pub(crate) fn find(legacy_id: &str) -> Option<&'static Self> {
+        PLANS.iter().find(|plan| plan.legacy_id == legacy_id)
+    }
+
+    /// The plan of a zone.
+    pub(crate) fn of(zone: &Value) -> &'static Self {
+        Self::find(text(&zone["plan"], "legacy_id")).unwrap_or(&PLANS[0])
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let paid = self.legacy_id != "free";
+        json!({
+            "id": self.id, "name": self.name, "legacy_id": self.legacy_id, "price": 0, "currency": "USD",
+            "frequency": if paid { "monthly" } else { "" }, "is_subscribed": paid, "can_subscribe": false,
+            "legacy_discount": false, "externally_managed": false,
+        })
+    }
+}
+
+fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+    if change.verb != Verb::Create {
+        return Ok(());
+    }
+    let name = text(value, "name").trim_end_matches('.').to_lowercase();
+    if !crate::dns::name::is_domain(&name) || !name.contains('.') {
+        return Err(Refusal::bad(1049, format!("{name} is not a registered domain")));
+    }
+    let account = text(&value["account"], "id").to_owned();
+    let Some(account) = state.get(&ACCOUNTS, "", &account) else {
+        return Err(Refusal::new(403, 1068, "Permission denied: the account is not known"));
+    };
+    let owner = json!({"id": account["id"], "name": account["name"]});
+    let id = value["id"].clone();
+    let created = value["created_on"].clone();
+    *value = fresh(&name, text(value, "type"), owner);
+    (value["id"], value["created_on"], value["modified_on"]) = (id, created.clone(), created);
+    Ok(())
+}
+
+/// A zone that was just added: free, and pending until its name servers are changed.
+fn fresh(name: &str, kind: &str, account: Value) -> Value {
+    json!({
+        "name": name, "status": "pending", "paused": false, "type": if kind.is_empty() { "full" } else { kind },
+        "development_mode": 0,
+        "name_servers": ["ada.ns.cloudflare.com", "bob.ns.cloudflare.com"],
+        "original_name_servers": [], "original_registrar": null, "original_dnshost": null, "activated_on": null,
+        "meta": {"step": 2, "custom_certificate_quota": 0, "page_rule_quota": 3, "phishing_detected": false},
+        "owner": {"id": null, "type": "user", "email": null},
+        "account": account, "tenant": {"id": null, "name": null}, "tenant_unit": {"id": null},
+        "permissions": ["#dns_records:edit", "#dns_records:read", "#zone:read"],
+        "plan": PLANS[0].to_json(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_compared_as_the_operator_says() {
+        for wanted in ["example.com", "EXAMPLE.com", "contains:amp", "starts_with:ex", "not_equal:example.org"] {
+            assert!(compare("example.com", wanted), "{wanted}");
+        }
+        assert!(!compare("example.com", "example") && !compare("example.com", "contains_case_sensitive:AMP"));
+    }
+}

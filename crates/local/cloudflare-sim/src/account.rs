@@ -37,6 +37,7 @@ const FIELDS: &[Field] = &[required("name", Kind::Text), optional("type", Kind::
 
 const FILTERS: &[Filter] = &[filter("name", Test::Contains("name")), filter("direction", Test::Manner)];
 
+#[expect(clippy::unnecessary_wraps, reason = "the shape of a rule")]
 fn prepare(_: &mut State, _: &crate::table::Change<'_>, value: &mut Value) -> Result<(), crate::reply::Refusal> {
     if value.get("type").is_none() {
         value["type"] = Value::from("standard");

@@ -11,7 +11,7 @@ use crate::{
     auth::Credentials,
     call::{Call, PREFIX, parse_query},
     fault::{Effect, Strike, When},
-    limit::Left,
+    limit::{Left, whole_seconds},
     record::Asked,
     reply::{Refusal, Reply},
     routes,
@@ -150,8 +150,7 @@ fn struck(strike: &Strike) -> Outcome {
                 _ => json_response(*status, Refusal::new(*status, *code, message.as_str()).envelope()),
             };
             if let Some(wait) = strike.retry_after {
-                let seconds = wait.as_millis().div_ceil(1000);
-                let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+                let seconds = whole_seconds(wait);
                 response.headers_mut().insert("retry-after", seconds.into());
             }
             Outcome::Answer(response)

@@ -149,7 +149,8 @@ fn bearer(value: &str) -> Result<&str, Refusal> {
 
 fn digest(credential: &str) -> String {
     let hash = Sha256::digest(credential.as_bytes());
-    hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    let number = hash[..16].iter().fold(0, |number: u128, byte| number << 8 | u128::from(*byte));
+    format!("{number:032x}")
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(crate) fn run(state: &mut State, row: &'static Collection, action: Action, c
         Action::Get => get(state, row, call),
         Action::Create => {
             let value = create(state, row, row.scope_of(call), call.json()?, None)?;
-            written(state, row, action, call, value)
+            Ok(written(state, row, action, call, &value))
         }
         Action::Replace => update(state, row, call, Verb::Replace),
         Action::Patch => update(state, row, call, Verb::Patch),
@@ -100,7 +100,7 @@ fn update(state: &mut State, row: &'static Collection, call: &Call, verb: Verb) 
         return Err(row.not_found.refusal());
     }
     let value = change(state, row, row.scope_of(call), verb, &call.json()?, &old)?;
-    written(state, row, Action::Patch, call, value)
+    Ok(written(state, row, Action::Patch, call, &value))
 }
 
 /// Applies a body to an object and stores the outcome.
@@ -150,10 +150,7 @@ pub(crate) fn refuse_duplicate(state: &State, row: &Collection, scope: &str, val
     let Some(duplicate) = row.duplicate else { return Ok(()) };
     let Some(rows) = state.rows(row, scope) else { return Ok(()) };
     let other = |found: &Value| id_of(found) != id_of(value) && !is_deleted(found);
-    match rows.by_key(&(row.key)(value)).any(other) {
-        true => Err(duplicate.refusal()),
-        false => Ok(()),
-    }
+    if rows.by_key(&(row.key)(value)).any(other) { Err(duplicate.refusal()) } else { Ok(()) }
 }
 
 fn delete(state: &mut State, row: &'static Collection, call: &Call) -> Reply {
@@ -165,9 +162,10 @@ fn delete(state: &mut State, row: &'static Collection, call: &Call) -> Reply {
     (row.rules.may_delete)(state, call, scope, &old)?;
     let gone = remove(state, row, scope, old);
     state.note((&call.actor.email, "API"), row, scope, Action::Delete, &gone);
-    match row.soft_delete {
-        true => Ok(Success::of(&(row.rules.show)(state, scope, &gone, Action::Delete))),
-        false => Ok(Success::of(&json!({"id": id_of(&gone)}))),
+    if row.soft_delete {
+        Ok(Success::of(&(row.rules.show)(state, scope, &gone, Action::Delete)))
+    } else {
+        Ok(Success::of(&json!({"id": id_of(&gone)})))
     }
 }
 
@@ -183,8 +181,8 @@ pub(crate) fn remove(state: &mut State, row: &'static Collection, scope: &str, m
     old
 }
 
-fn written(state: &mut State, row: &Collection, action: Action, call: &Call, value: Value) -> Reply {
+fn written(state: &mut State, row: &Collection, action: Action, call: &Call, value: &Value) -> Success {
     let scope = row.scope_of(call);
-    state.note((&call.actor.email, "API"), row, scope, action, &value);
-    Ok(Success::of(&(row.rules.show)(state, scope, &value, action)))
+    state.note((&call.actor.email, "API"), row, scope, action, value);
+    Success::of(&(row.rules.show)(state, scope, value, action))
 }

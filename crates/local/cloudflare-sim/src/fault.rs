@@ -140,10 +140,9 @@ fn pattern(path: &str) -> Result<Regex, regex::Error> {
     if !path.starts_with('/') || !path.contains('{') {
         return Regex::new(path);
     }
-    let segments = path.split('/').map(|segment| match segment.starts_with('{') {
-        true => "[^/]+".to_owned(),
-        false => regex::escape(segment),
-    });
+    let segments = path
+        .split('/')
+        .map(|segment| if segment.starts_with('{') { "[^/]+".to_owned() } else { regex::escape(segment) });
     Regex::new(&format!("^{}$", segments.collect::<Vec<_>>().join("/")))
 }
 

@@ -42,11 +42,10 @@ fn rules(ingress: &Value) -> Check {
             ));
         }
     }
-    match matches_all(last) {
-        true => Ok(()),
-        false => {
-            Err("The last ingress rule must match all URLs (i.e. it should not have a hostname or path filter)".into())
-        }
+    if matches_all(last) {
+        Ok(())
+    } else {
+        Err("The last ingress rule must match all URLs (i.e. it should not have a hostname or path filter)".into())
     }
 }
 
@@ -67,10 +66,7 @@ fn rule(rule: &Value) -> Check {
             _ => return Err(format!("unknown field \"{name}\"")),
         }
     }
-    match members.contains_key("service") {
-        true => Ok(()),
-        false => Err("service is missing".into()),
-    }
+    if members.contains_key("service") { Ok(()) } else { Err("service is missing".into()) }
 }
 
 fn hostname(text: &str) -> Check {
@@ -83,9 +79,10 @@ fn hostname(text: &str) -> Check {
                     subdomains, e.g. \"*.example.com\""
             .into());
     }
-    match text.is_empty() || text == "*" || is_domain(plain) {
-        true => Ok(()),
-        false => Err(format!("{text} is not a valid hostname")),
+    if text.is_empty() || text == "*" || is_domain(plain) {
+        Ok(())
+    } else {
+        Err(format!("{text} is not a valid hostname"))
     }
 }
 
@@ -190,10 +187,7 @@ fn access(access: &Value) -> Check {
         }
     }
     let has = |name: &str| access.get(name).is_some();
-    match has("audTag") && has("teamName") {
-        true => Ok(()),
-        false => Err("access needs audTag and teamName".into()),
-    }
+    if has("audTag") && has("teamName") { Ok(()) } else { Err("access needs audTag and teamName".into()) }
 }
 
 #[cfg(test)]

@@ -35,13 +35,18 @@ impl Limits {
         if !exceeded {
             window.used += 1;
         }
-        let rest = length - now.duration_since(window.start);
-        Left { requests: limit - window.used, seconds: rest.as_millis().div_ceil(1000) as u64, exceeded }
+        let rest = length.saturating_sub(now.duration_since(window.start));
+        Left { requests: limit - window.used, seconds: whole_seconds(rest), exceeded }
     }
 
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
+}
+
+/// Seconds, rounded up.
+pub(crate) fn whole_seconds(length: Duration) -> u64 {
+    length.as_secs() + u64::from(length.subsec_nanos() > 0)
 }
 
 impl Left {

@@ -100,9 +100,10 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
 fn network(text: &str) -> Result<IpNet, Refusal> {
     let wrong = |why: String| Refusal::bad(1004, format!("Invalid network {text}: {why}."));
     let network: IpNet = text.parse().map_err(|_| wrong("it must be in CIDR notation".into()))?;
-    match network.addr() == network.network() {
-        true => Ok(network),
-        false => Err(wrong(format!("it has host bits set, the network is {}", network.trunc()))),
+    if network.addr() == network.network() {
+        Ok(network)
+    } else {
+        Err(wrong(format!("it has host bits set, the network is {}", network.trunc())))
     }
 }
 

@@ -51,7 +51,8 @@ fn free() -> String {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Token {
-    token: String,
+    #[serde(rename = "token")]
+    secret: String,
     #[serde(default)]
     email: Option<String>,
     #[serde(default)]
@@ -115,7 +116,7 @@ impl Simulator {
             }
         }
         for token in &seed.tokens {
-            self.add_token(&token.token, token.grant());
+            self.add_token(&token.secret, token.grant());
         }
         let scoped =
             [("cfd_tunnel", seed.tunnels), ("virtual_networks", seed.virtual_networks), ("routes", seed.routes)];

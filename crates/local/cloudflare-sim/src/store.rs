@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(crate) struct Rows {
     key: fn(&Value) -> String,
     next: u64,
-    rows: BTreeMap<u64, Value>,
+    values: BTreeMap<u64, Value>,
     ids: HashMap<String, u64>,
     keys: BTreeMap<String, BTreeSet<u64>>,
 }
@@ -27,24 +27,24 @@ pub(crate) enum Undo {
 
 impl Rows {
     pub(crate) fn new(key: fn(&Value) -> String) -> Self {
-        Self { key, next: 0, rows: BTreeMap::new(), ids: HashMap::new(), keys: BTreeMap::new() }
+        Self { key, next: 0, values: BTreeMap::new(), ids: HashMap::new(), keys: BTreeMap::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        self.values.len()
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Value> {
-        self.rows.get(self.ids.get(id)?)
+        self.values.get(self.ids.get(id)?)
     }
 
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Value> {
-        self.rows.values()
+        self.values.values()
     }
 
     /// Objects with this natural key.
     pub(crate) fn by_key<'a>(&'a self, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
-        self.keys.get(key).into_iter().flatten().filter_map(|place| self.rows.get(place))
+        self.keys.get(key).into_iter().flatten().filter_map(|place| self.values.get(place))
     }
 
     pub(crate) fn insert(&mut self, value: Value) -> Undo {
@@ -87,11 +87,11 @@ impl Rows {
     fn put_at(&mut self, place: u64, value: Value) {
         self.keys.entry((self.key)(&value)).or_default().insert(place);
         self.ids.insert(id_of(&value).to_owned(), place);
-        self.rows.insert(place, value);
+        self.values.insert(place, value);
     }
 
     fn take_at(&mut self, place: u64) -> Option<Value> {
-        let old = self.rows.remove(&place)?;
+        let old = self.values.remove(&place)?;
         self.ids.remove(id_of(&old));
         let key = (self.key)(&old);
         if let Some(places) = self.keys.get_mut(&key) {

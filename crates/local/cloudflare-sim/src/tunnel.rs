@@ -132,9 +132,10 @@ fn may_delete(state: &State, call: &Call, scope: &str, value: &Value) -> Result<
     if state.tunnels.get(id_of(value)).is_some_and(|inside| !inside.clients.is_empty()) {
         return Err(Refusal::bad(1022, "Cannot delete tunnel because it has active connections"));
     }
-    match routes_of(state, scope, value).is_empty() {
-        true => Ok(()),
-        false => Err(Refusal::bad(1023, "Cannot delete tunnel because it has IP routes")),
+    if routes_of(state, scope, value).is_empty() {
+        Ok(())
+    } else {
+        Err(Refusal::bad(1023, "Cannot delete tunnel because it has IP routes"))
     }
 }
 
@@ -174,9 +175,10 @@ fn token_text(account: &str, tunnel: &str, inside: &Inside) -> String {
 /// The live tunnel that the path names.
 fn live(state: &State, call: &Call) -> Result<(String, String), Refusal> {
     let tunnel = crud::existing(state, &TUNNELS, call)?;
-    match is_deleted(tunnel) {
-        true => Err(TUNNELS.not_found.refusal()),
-        false => Ok((call.param("account_id").to_owned(), id_of(tunnel).to_owned())),
+    if is_deleted(tunnel) {
+        Err(TUNNELS.not_found.refusal())
+    } else {
+        Ok((call.param("account_id").to_owned(), id_of(tunnel).to_owned()))
     }
 }
 

@@ -79,9 +79,10 @@ fn may_delete(state: &State, _: &crate::call::Call, scope: &str, value: &Value) 
         return Err(Refusal::bad(1019, "The default virtual network cannot be deleted."));
     }
     let uses = |route: &Value| !is_deleted(route) && text(route, "virtual_network_id") == id_of(value);
-    match state.all(&ROUTES, scope).any(uses) {
-        true => Err(Refusal::bad(1020, "The virtual network has routes and cannot be deleted.")),
-        false => Ok(()),
+    if state.all(&ROUTES, scope).any(uses) {
+        Err(Refusal::bad(1020, "The virtual network has routes and cannot be deleted."))
+    } else {
+        Ok(())
     }
 }
 

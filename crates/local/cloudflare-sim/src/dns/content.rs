@@ -59,17 +59,17 @@ pub(super) fn txt(given: &str) -> Result<String, Refusal> {
     if given.is_empty() {
         return Err(wrong("it must not be empty."));
     }
-    let strings = match given.starts_with('"') {
-        true => character_strings(given).ok_or_else(|| wrong("quotes do not match."))?,
-        false => vec![given.as_bytes().to_vec()],
+    let strings = if given.starts_with('"') {
+        character_strings(given).ok_or_else(|| wrong("quotes do not match."))?
+    } else {
+        vec![given.as_bytes().to_vec()]
     };
     if strings.iter().map(Vec::len).sum::<usize>() > 2048 {
         return Err(wrong("it must not be longer than 2048 characters."));
     }
-    let pieces = strings.iter().flat_map(|string| match string.is_empty() {
-        true => vec![&string[..]],
-        false => string.chunks(255).collect(),
-    });
+    let pieces = strings
+        .iter()
+        .flat_map(|string| if string.is_empty() { vec![&string[..]] } else { string.chunks(255).collect() });
     Ok(pieces.map(quoted).collect::<Vec<_>>().join(" "))
 }
 

@@ -119,10 +119,7 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
     value["meta"] = json!({});
     conflict::check(state.rows(&RECORDS, change.scope), value, &zone_name)?;
     let full = state.rows(&RECORDS, change.scope).is_some_and(|rows| rows.len() >= plan.records);
-    match change.verb == Verb::Create && full {
-        true => Err(Refusal::bad(81045, "Record quota exceeded.")),
-        false => Ok(()),
-    }
+    if change.verb == Verb::Create && full { Err(Refusal::bad(81045, "Record quota exceeded.")) } else { Ok(()) }
 }
 
 /// Members that other types have are unknown to this one.

@@ -10,10 +10,7 @@ pub(super) fn expand(given: &str, zone: &str) -> Result<String, Refusal> {
         name if name == zone || name.ends_with(&format!(".{zone}")) => name.to_owned(),
         name => format!("{name}.{zone}"),
     };
-    match is_record_name(&full) {
-        true => Ok(full),
-        false => Err(Refusal::bad(9000, format!("DNS name is invalid: {given}"))),
-    }
+    if is_record_name(&full) { Ok(full) } else { Err(Refusal::bad(9000, format!("DNS name is invalid: {given}"))) }
 }
 
 /// Whether this is a name that a record can have: letters, digits, `-` and `_`; `*` alone as first label.

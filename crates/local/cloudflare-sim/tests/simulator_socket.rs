@@ -1,5 +1,7 @@
 //! The simulator on a socket.
 
+#![expect(clippy::unwrap_used, reason = "tests stop where something is missing")]
+
 use std::time::Duration;
 
 use portolan_cloudflare_sim::{Effect, Fault, Options, Running, Simulator};

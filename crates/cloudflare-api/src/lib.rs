@@ -1,1 +1,57 @@
 //! The Cloudflare API as values, and a client that treats calls as a scarce resource.
+//!
+//! ```text
+//! Collection → Request ─┐                                   ┌→ Snapshot → by id, natural key, owner
+//!                       ├→ Client (governor → transport) ───┤
+//! Op (many callers) → group commit → batch ─────────────────┴→ Written, or one source's ApiError
+//! ```
+//!
+//! Pure, without I/O: [`Request`], [`Collection`] and its [`collections`], envelope and [`error`] classes, the
+//! [`governor`]'s decisions, [`RetryPolicy`], [`Snapshot`], the assembly of batches. Around them: [`Transport`] (sockets),
+//! [`Client`] (one per credential, from [`Clients`]), [`Remote`] (a collection's snapshot and writer) and [`Document`].
+
+mod batch;
+mod client;
+mod clients;
+mod collection;
+pub mod collections;
+mod commit;
+mod credential;
+pub mod document;
+pub mod envelope;
+pub mod error;
+pub mod governor;
+mod headers;
+mod item;
+mod limiter;
+mod listing;
+mod metrics;
+mod redact;
+mod remote;
+mod request;
+mod retry;
+mod sender;
+mod settings;
+mod snapshot;
+mod store;
+#[cfg(test)]
+mod testing;
+mod transport;
+
+pub use client::Client;
+pub use clients::Clients;
+pub use collection::{Batch, Collection, Page, Paging, Scope, Verb};
+pub use credential::{Credential, Identity};
+pub use document::Document;
+pub use error::{ApiError, Effect, ErrorClass};
+pub use governor::{Budget, Lane, Limit};
+pub use headers::Told;
+pub use item::{Entry, Item, Op, Written};
+pub use metrics::Metrics;
+pub use remote::Remote;
+pub use request::Request;
+pub use retry::RetryPolicy;
+pub use settings::{DEFAULT_BASE_URL, Settings, base_url};
+pub use snapshot::Snapshot;
+pub use store::Freshness;
+pub use transport::{HttpTransport, Transport, TransportError};

@@ -1,0 +1,75 @@
+//! One client per credential: its governor, its snapshots and its connections are shared by the whole process.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use portolan_core::Clock;
+
+use crate::client::Client;
+use crate::credential::{Credential, Identity};
+use crate::governor::Budget;
+use crate::metrics::Metrics;
+use crate::sender::Sender;
+use crate::settings::Settings;
+use crate::transport::Transport;
+
+/// All clients of a process.
+pub struct Clients {
+    settings: Arc<Settings>,
+    transport: Arc<dyn Transport>,
+    clock: Clock,
+    metrics: Metrics,
+    clients: Mutex<BTreeMap<Identity, Client>>,
+}
+
+impl Clients {
+    /// No clients yet; they all send over `transport`.
+    pub fn new(settings: Settings, transport: Arc<dyn Transport>, clock: Clock) -> Self {
+        Self { settings: Arc::new(settings), transport, clock, metrics: Metrics::default(), clients: Mutex::default() }
+    }
+
+    /// The client of a credential: the same one for an equal credential.
+    pub fn client(&self, credential: &Credential) -> Client {
+        let make = || {
+            Client::new(Sender::new(
+                credential.clone(),
+                self.settings.clone(),
+                self.transport.clone(),
+                self.clock.clone(),
+                self.metrics.clone(),
+            ))
+        };
+        self.clients().entry(credential.identity()).or_insert_with(make).clone()
+    }
+
+    /// Lets go of a credential that is no longer used, such as a rotated token.
+    pub fn forget(&self, identity: &Identity) {
+        self.clients().remove(identity);
+    }
+
+    /// The budgets of all credentials, for status.
+    pub fn budgets(&self) -> Vec<(Identity, Budget)> {
+        self.clients().iter().map(|(identity, client)| (identity.clone(), client.budget())).collect()
+    }
+
+    /// What all clients count.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// How they talk to the API.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<Identity, Client>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clients").field("settings", &self.settings).field("clients", &self.clients().len()).finish()
+    }
+}

@@ -1,0 +1,399 @@
+//! Group commit: while one write is under way others gather, and the next carries them all.
+//!
+//! Idle, a change goes out at once. The governor's turn comes first and then what has gathered is taken, so that waiting
+//! for the budget makes batches larger, not queues longer. A refused batch is split by source until the bad one is alone.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::StreamExt;
+use http::Method;
+use tokio::sync::{Notify, oneshot};
+
+use crate::batch::{self, Assembled};
+use crate::error::{ApiError, Effect, ErrorClass};
+use crate::governor::Lane;
+use crate::item::{Item, Op, Written};
+use crate::limiter::Permit;
+use crate::remote::{Doubt, Shared};
+use crate::request::Request;
+use crate::store::Freshness;
+
+type Answer<T> = Result<Vec<Written<T>>, ApiError>;
+
+/// Writes at once where the API takes no batches.
+const WRITES_AT_ONCE: usize = 8;
+
+/// One caller's operations.
+pub(crate) struct Source<T> {
+    lane: Lane,
+    ops: Vec<Op>,
+    /// What is settled already; the rest is still to be sent.
+    done: Vec<Option<Written<T>>>,
+    reply: oneshot::Sender<Answer<T>>,
+}
+
+impl<T: Item> Source<T> {
+    fn open(&self) -> impl Iterator<Item = (usize, &Op)> {
+        self.ops.iter().enumerate().filter(|(index, _)| self.done[*index].is_none())
+    }
+
+    fn size(&self) -> usize {
+        self.open().count()
+    }
+
+    fn creates(&self) -> bool {
+        self.open().any(|(_, op)| matches!(op, Op::Create(_)))
+    }
+
+    fn settle(self) {
+        let Self { done, reply, .. } = self;
+        let all: Option<Vec<Written<T>>> = done.into_iter().collect();
+        let answer = all.ok_or_else(|| ApiError::transient("not every operation was answered", Effect::Unknown));
+        // A caller that went away does not mind.
+        let _ = reply.send(answer);
+    }
+
+    fn fail(self, error: ApiError) {
+        let _ = self.reply.send(Err(error));
+    }
+}
+
+/// The sources that wait.
+pub(crate) struct Queue<T> {
+    waiting: Mutex<VecDeque<Source<T>>>,
+    arrived: Notify,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self { waiting: Mutex::default(), arrived: Notify::new() }
+    }
+}
+
+impl<T: Item> Queue<T> {
+    pub(crate) fn push(&self, lane: Lane, ops: Vec<Op>) -> oneshot::Receiver<Answer<T>> {
+        let (reply, answer) = oneshot::channel();
+        let done = ops.iter().map(|_| None).collect();
+        self.waiting().push_back(Source { lane, ops, done, reply });
+        self.arrived.notify_one();
+        answer
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting().len()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Source<T>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most urgent lane that waits; callers that went away do not.
+    fn lane(&self) -> Option<Lane> {
+        let mut waiting = self.waiting();
+        waiting.retain(|source| !source.reply.is_closed());
+        waiting.iter().map(|source| source.lane).min()
+    }
+
+    /// Waits until something more urgent than `than` is there.
+    async fn urgent(&self, than: Option<Lane>) -> Lane {
+        loop {
+            match self.lane() {
+                Some(lane) if than.is_none_or(|than| lane < than) => return lane,
+                _ => self.arrived.notified().await,
+            }
+        }
+    }
+
+    /// Takes as many sources as one call carries, urgent ones first. A source that touches an object which another one in
+    /// the call touches stays, and so do those behind it that touch the same.
+    fn take(&self, limit: usize) -> Vec<Source<T>> {
+        let mut waiting = self.waiting();
+        waiting.retain(|source| !source.reply.is_closed());
+        waiting.make_contiguous().sort_by_key(|source| source.lane);
+        let (mut taken, mut left, mut size) = (Vec::new(), VecDeque::new(), 0);
+        let mut touched: HashSet<String> = HashSet::new();
+        for source in waiting.drain(..) {
+            let fits = taken.is_empty() || size + source.size() <= limit;
+            let ids: Vec<String> = source.ops.iter().filter_map(Op::id).map(str::to_owned).collect();
+            let free = ids.iter().all(|id| !touched.contains(id));
+            touched.extend(ids);
+            if fits && free {
+                size += source.size();
+                taken.push(source);
+            } else {
+                left.push_back(source);
+            }
+        }
+        *waiting = left;
+        taken
+    }
+}
+
+/// The writer of one collection; runs until it is dropped.
+pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
+    loop {
+        let (lane, permit) = turn(&shared).await;
+        let group = shared.queue.take(shared.batch_limit());
+        if group.is_empty() {
+            permit.unused();
+            continue;
+        }
+        Commit { shared: &shared, lane, quota: None }.group(permit, group).await;
+    }
+}
+
+/// Waits for work and for the governor, in the lane of the most urgent source.
+async fn turn<T: Item>(shared: &Shared<T>) -> (Lane, Permit) {
+    let mut lane = shared.queue.urgent(None).await;
+    loop {
+        tokio::select! {
+            biased;
+            permit = shared.sender.permit(lane) => return (lane, permit),
+            urgent = shared.queue.urgent(Some(lane)) => lane = urgent,
+        }
+    }
+}
+
+/// One group on its way, with all the calls that a refusal costs.
+struct Commit<'a, T: Item> {
+    shared: &'a Shared<T>,
+    lane: Lane,
+    /// The zone is full: creates behind the first one that was told so need not ask again.
+    quota: Option<ApiError>,
+}
+
+impl<T: Item> Commit<'_, T> {
+    async fn group(&mut self, permit: Permit, group: Vec<Source<T>>) {
+        if !self.shared.batches() {
+            permit.unused();
+            return self.one_by_one(group).await;
+        }
+        let mut permit = Some(permit);
+        let mut groups = vec![group];
+        while let Some(group) = groups.pop() {
+            let group = self.within_quota(group);
+            if group.is_empty() {
+                continue;
+            }
+            match self.send(permit.take(), &group).await {
+                Sent::Applied(answers) => self.deliver(group, answers),
+                Sent::Refused { error, blamed } => groups.extend(self.sort_out(group, error, &blamed).await),
+            }
+        }
+        permit.into_iter().for_each(Permit::unused);
+    }
+
+    fn within_quota(&self, group: Vec<Source<T>>) -> Vec<Source<T>> {
+        let Some(error) = &self.quota else { return group };
+        let (full, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Source::creates);
+        full.into_iter().for_each(|source| source.fail(error.clone()));
+        rest
+    }
+
+    async fn send(&self, permit: Option<Permit>, group: &[Source<T>]) -> Sent<T> {
+        let ops: Vec<&Op> = group.iter().flat_map(|source| source.open().map(|(_, op)| op)).collect();
+        match (ops.as_slice(), self.shared.collection.batch) {
+            ([], _) => {
+                permit.into_iter().for_each(Permit::unused);
+                Sent::Applied(Vec::new())
+            }
+            ([op], _) => Sent::of_one(self.shared.write_one(permit, self.lane, op).await),
+            (_, None) => Sent::of_one(Err(ApiError::transient("the collection takes no batches", Effect::None))),
+            (_, Some(batch)) => {
+                let assembled = batch::assemble(ops.iter().copied());
+                let request = Request::new(Method::POST, batch.template, &[self.shared.scope.as_str()])
+                    .with_body(assembled.body.clone());
+                let doubt = Doubt::unless_answered(self.shared);
+                let answer = self.shared.sender.answer_with(permit, self.lane, &request).await;
+                doubt.answered();
+                self.shared.sender.metrics().committed(self.shared.collection.name, ops.len());
+                self.read(&assembled, &ops, answer.map(|answer| answer.result))
+            }
+        }
+    }
+
+    fn read(&self, assembled: &Assembled, ops: &[&Op], answer: Result<serde_json::Value, ApiError>) -> Sent<T> {
+        match answer {
+            Ok(result) => {
+                let parts = assembled.take_apart(result).into_iter().zip(ops);
+                Sent::Applied(parts.map(|(part, op)| self.shared.take_in(op, part)).collect())
+            }
+            Err(error) => Sent::Refused { blamed: assembled.blamed(&error), error },
+        }
+    }
+
+    fn deliver(&mut self, group: Vec<Source<T>>, answers: Vec<Result<Written<T>, ApiError>>) {
+        let mut answers = answers.into_iter();
+        for mut source in group {
+            let open: Vec<usize> = source.open().map(|(index, _)| index).collect();
+            let parts: Vec<_> = answers.by_ref().take(open.len()).collect();
+            let mut failed = None;
+            for (index, part) in open.into_iter().zip(parts) {
+                match part {
+                    Ok(written) => source.done[index] = Some(written),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            match failed {
+                Some(error) => {
+                    self.note_quota(&error);
+                    source.fail(error);
+                }
+                None => source.settle(),
+            }
+        }
+    }
+
+    /// What is to be sent again after a refusal, last group first.
+    async fn sort_out(&mut self, group: Vec<Source<T>>, error: ApiError, blamed: &[usize]) -> Vec<Vec<Source<T>>> {
+        if may_be_missing(&error, &group) {
+            return self.without_missing(group, error).await;
+        }
+        if group.len() > 1 && error.effect == Effect::None && concerns_content(&error) {
+            return split(group, blamed);
+        }
+        self.shared.follow(&error);
+        self.note_quota(&error);
+        fail_all(group, &error);
+        Vec::new()
+    }
+
+    fn note_quota(&mut self, error: &ApiError) {
+        if error.class == ErrorClass::Quota {
+            self.quota = Some(error.clone());
+        }
+    }
+
+    /// An object of the batch is gone, or the API has no batches. A listing tells which.
+    async fn without_missing(&mut self, group: Vec<Source<T>>, error: ApiError) -> Vec<Vec<Source<T>>> {
+        match self.shared.refresh(self.lane, Freshness::AfterNow).await {
+            Ok(()) => {}
+            // The zone or account itself is gone, and everything in it.
+            Err(gone) if gone.class == ErrorClass::NotFound => self.shared.store().clear(),
+            Err(error) => {
+                fail_all(group, &error);
+                return Vec::new();
+            }
+        }
+        let before: usize = group.iter().map(Source::size).sum();
+        let rest: Vec<Source<T>> = group.into_iter().filter_map(|source| self.prune(source)).collect();
+        let after: usize = rest.iter().map(Source::size).sum();
+        match (after < before, batch_is_missing(&error)) {
+            (true, _) if rest.is_empty() => Vec::new(),
+            (true, _) => vec![rest],
+            (false, true) => {
+                self.shared.batch_is_missing();
+                self.one_by_one(rest).await;
+                Vec::new()
+            }
+            (false, false) if rest.len() > 1 => split(rest, &[]),
+            (false, false) => {
+                fail_all(rest, &error);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Deletes of what is gone are done; a source that changes what is gone fails alone.
+    fn prune(&self, mut source: Source<T>) -> Option<Source<T>> {
+        for index in 0..source.ops.len() {
+            let Some(id) = source.ops[index].id().map(str::to_owned) else { continue };
+            if source.done[index].is_some() || self.shared.store().snapshot().get(&id).is_some() {
+                continue;
+            }
+            match source.ops[index] {
+                Op::Delete { .. } => source.done[index] = Some(Written::Gone(id)),
+                _ => {
+                    source.fail(ApiError::gone(&id));
+                    return None;
+                }
+            }
+        }
+        match source.size() {
+            0 => {
+                source.settle();
+                None
+            }
+            _ => Some(source),
+        }
+    }
+
+    async fn one_by_one(&self, group: Vec<Source<T>>) {
+        let write = |mut source: Source<T>| async move {
+            for index in 0..source.ops.len() {
+                if source.done[index].is_some() {
+                    continue;
+                }
+                match self.shared.write_one(None, source.lane, &source.ops[index]).await {
+                    Ok(written) => source.done[index] = Some(written),
+                    Err(error) => return source.fail(error),
+                }
+            }
+            source.settle();
+        };
+        futures::stream::iter(group).for_each_concurrent(WRITES_AT_ONCE, write).await;
+    }
+}
+
+fn fail_all<T: Item>(group: Vec<Source<T>>, error: &ApiError) {
+    group.into_iter().for_each(|source| source.fail(error.clone()));
+}
+
+/// What became of one call.
+enum Sent<T> {
+    Applied(Vec<Result<Written<T>, ApiError>>),
+    Refused { error: ApiError, blamed: Vec<usize> },
+}
+
+impl<T> Sent<T> {
+    /// A single operation is followed in the snapshot already, and there is nobody else to blame.
+    fn of_one(answer: Result<Written<T>, ApiError>) -> Self {
+        Self::Applied(vec![answer])
+    }
+}
+
+/// Whether another selection of sources could fare better.
+fn concerns_content(error: &ApiError) -> bool {
+    match error.class {
+        ErrorClass::Auth | ErrorClass::RateLimit | ErrorClass::Transient => false,
+        ErrorClass::NotFound
+        | ErrorClass::Conflict
+        | ErrorClass::Validation
+        | ErrorClass::Quota
+        | ErrorClass::Unknown => true,
+    }
+}
+
+fn may_be_missing<T: Item>(error: &ApiError, group: &[Source<T>]) -> bool {
+    let by_id = group.iter().any(|source| source.open().any(|(_, op)| op.id().is_some()));
+    (error.class == ErrorClass::NotFound && by_id) || batch_is_missing(error)
+}
+
+/// The path or method itself is not there, rather than a record.
+fn batch_is_missing(error: &ApiError) -> bool {
+    matches!(error.status, Some(404 | 405 | 501)) && !error.has_code(81044)
+}
+
+/// The sources that the answer blames go alone, the rest together; without blame, in halves. Last group is sent first.
+fn split<T: Item>(group: Vec<Source<T>>, blamed: &[usize]) -> Vec<Vec<Source<T>>> {
+    let (guilty, rest) = part(group, blamed);
+    if guilty.is_empty() || (rest.is_empty() && guilty.len() > 1) {
+        let mut first = if guilty.is_empty() { rest } else { guilty };
+        let second = first.split_off(first.len().div_ceil(2));
+        return [second, first].into_iter().filter(|half| !half.is_empty()).collect();
+    }
+    let alone = guilty.into_iter().rev().map(|source| vec![source]);
+    let together = (!rest.is_empty()).then_some(rest);
+    alone.chain(together).collect()
+}
+
+/// Sources that one of the blamed operations belongs to, and the others. Operations are counted through the whole group.
+fn part<T: Item>(group: Vec<Source<T>>, blamed: &[usize]) -> (Vec<Source<T>>, Vec<Source<T>>) {
+    let mut start = 0;
+    group.into_iter().partition(|source| {
+        let range = start..start + source.size();
+        start = range.end;
+        blamed.iter().any(|index| range.contains(index))
+    })
+}

@@ -1,0 +1,212 @@
+//! What went wrong with a call, classified by HTTP status and numeric error codes; message texts decide nothing.
+
+use std::{fmt, time::Duration};
+
+use portolan_core::{Problem, reasons};
+
+/// Pause after a refusal by the rate limit that names none.
+pub const RATE_LIMIT_PAUSE: Duration = Duration::from_secs(60);
+
+/// What kind of answer it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// The object is not there.
+    NotFound,
+    /// Something with the same key is there already.
+    Conflict,
+    /// The credential is refused or lacks a permission.
+    Auth,
+    /// The request itself is wrong: nothing but another body helps.
+    Validation,
+    /// A limit of the account or plan leaves no room.
+    Quota,
+    /// Too many requests.
+    RateLimit,
+    /// It may work next time: 5xx, timeouts, broken connections, unreadable answers.
+    Transient,
+    /// Anything else.
+    Unknown,
+}
+
+/// Whether the call may have changed something all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Surely not applied.
+    None,
+    /// May have been applied: look before repeating.
+    Unknown,
+}
+
+/// A call that did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiError {
+    /// Its class.
+    pub class: ErrorClass,
+    /// HTTP status, where an answer came.
+    pub status: Option<u16>,
+    /// Numeric codes of the answer, outermost first.
+    pub codes: Vec<u64>,
+    /// What the API said, without secrets, at most 512 characters.
+    pub message: String,
+    /// JSON pointers into the request that the answer blames, such as `/posts/3`.
+    pub pointers: Vec<String>,
+    /// Pause that the API asked for.
+    pub retry_after: Option<Duration>,
+    /// Whether it may have been applied.
+    pub effect: Effect,
+}
+
+impl ApiError {
+    /// A failure without an answer of the API.
+    pub(crate) fn transient(message: impl Into<String>, effect: Effect) -> Self {
+        Self {
+            class: ErrorClass::Transient,
+            status: None,
+            codes: Vec::new(),
+            message: message.into(),
+            pointers: Vec::new(),
+            retry_after: None,
+            effect,
+        }
+    }
+
+    /// A write that this process may not send.
+    pub(crate) fn read_only() -> Self {
+        Self {
+            class: ErrorClass::Auth,
+            ..Self::transient("this process only reads from Cloudflare, so the write was not sent", Effect::None)
+        }
+    }
+
+    /// Something known to be gone.
+    pub(crate) fn gone(id: &str) -> Self {
+        Self { class: ErrorClass::NotFound, ..Self::transient(format!("{id} is no longer there"), Effect::None) }
+    }
+
+    /// Whether the answer carries this code.
+    pub fn has_code(&self, code: u64) -> bool {
+        self.codes.contains(&code)
+    }
+
+    /// The problem that a reconcile ends with; `doing` completes "Cloudflare refused …" (`"creating A www.example.com"`).
+    pub fn problem(&self, doing: &str) -> Problem {
+        let message = format!("{doing}: {self}");
+        match self.class {
+            ErrorClass::Auth => Problem::denied(reasons::CREDENTIALS_DENIED, message),
+            ErrorClass::Conflict => Problem::denied(reasons::CONFLICT_ERROR, message),
+            ErrorClass::Quota => Problem::denied(reasons::QUOTA_EXCEEDED, message),
+            ErrorClass::Validation => Problem::invalid(reasons::INVALID_CONFIG, message),
+            ErrorClass::RateLimit => Problem::transient(reasons::RATE_LIMITED, message)
+                .with_retry_after(self.retry_after.unwrap_or(RATE_LIMIT_PAUSE)),
+            ErrorClass::NotFound => Problem::transient(reasons::NOT_FOUND, message),
+            ErrorClass::Transient | ErrorClass::Unknown => self.api_error(message),
+        }
+    }
+
+    fn api_error(&self, message: String) -> Problem {
+        let problem = Problem::transient(reasons::API_ERROR, message);
+        match self.retry_after {
+            Some(pause) => problem.with_retry_after(pause),
+            None => problem,
+        }
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+/// The class of an answer. Statuses that say it all come first, since codes are only unique within a product of the API;
+/// codes decide where the status is a plain success or refusal.
+pub fn classify(status: u16, codes: &[u64]) -> ErrorClass {
+    match status {
+        429 => return ErrorClass::RateLimit,
+        408 | 425 | 500..=599 => return ErrorClass::Transient,
+        _ => {}
+    }
+    if let Some(class) = codes.iter().find_map(|code| by_code(*code)) {
+        return class;
+    }
+    match status {
+        401 | 403 => ErrorClass::Auth,
+        404 | 410 => ErrorClass::NotFound,
+        409 => ErrorClass::Conflict,
+        400 | 413 | 414 | 415 | 422 => ErrorClass::Validation,
+        _ => ErrorClass::Unknown,
+    }
+}
+
+fn by_code(code: u64) -> Option<ErrorClass> {
+    match code {
+        // 7003: the path names an object that cannot exist; 1001: no such zone.
+        1001 | 7003 | 10006 | 11021 | 81044 => Some(ErrorClass::NotFound),
+        // DNS: A/AAAA/CNAME stand in each other's way, or the record is there; tunnel name; R2 bucket.
+        81053..=81058 | 1013 | 10004 => Some(ErrorClass::Conflict),
+        // Bad or missing headers count as a bad credential: that is what they carry.
+        6003 | 9103 | 9106 | 9109 | 10000 | 10001 => Some(ErrorClass::Auth),
+        81045 => Some(ErrorClass::Quota),
+        971 | 10429 => Some(ErrorClass::RateLimit),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portolan_core::Class;
+
+    #[test]
+    fn status_and_code_name_the_class() {
+        let cases = [
+            (404, vec![], ErrorClass::NotFound),
+            (400, vec![81044], ErrorClass::NotFound),
+            (404, vec![11021], ErrorClass::NotFound),
+            (409, vec![], ErrorClass::Conflict),
+            (400, vec![81057], ErrorClass::Conflict),
+            (400, vec![81058], ErrorClass::Conflict),
+            (400, vec![1013], ErrorClass::Conflict),
+            (401, vec![], ErrorClass::Auth),
+            (403, vec![10000], ErrorClass::Auth),
+            (400, vec![6003], ErrorClass::Auth),
+            (200, vec![9109], ErrorClass::Auth),
+            (400, vec![9005], ErrorClass::Validation),
+            (422, vec![], ErrorClass::Validation),
+            (400, vec![81045], ErrorClass::Quota),
+            (429, vec![10000], ErrorClass::RateLimit),
+            (400, vec![971], ErrorClass::RateLimit),
+            (503, vec![], ErrorClass::Transient),
+            (418, vec![], ErrorClass::Unknown),
+        ];
+        for (status, codes, class) in cases {
+            assert_eq!(classify(status, &codes), class, "{status} {codes:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_error_is_transient_whatever_code_it_carries() {
+        assert_eq!(classify(500, &[81044]), ErrorClass::Transient);
+    }
+
+    #[test]
+    fn a_rate_limit_becomes_a_transient_problem_with_its_pause() {
+        let error = ApiError { class: ErrorClass::RateLimit, ..ApiError::transient("slow down", Effect::None) };
+
+        let problem = error.problem("listing records of example.com");
+
+        assert_eq!((problem.class, problem.retry_after), (Class::Transient, Some(RATE_LIMIT_PAUSE)));
+        assert_eq!(problem.message, "listing records of example.com: slow down");
+    }
+
+    #[test]
+    fn a_refused_body_waits_for_the_user_and_a_refused_token_is_tried_slowly() {
+        let of = |class| ApiError { class, ..ApiError::transient("no", Effect::None) }.problem("x").class;
+
+        assert_eq!(of(ErrorClass::Validation), Class::Invalid);
+        assert_eq!(of(ErrorClass::Auth), Class::Denied);
+        assert_eq!(of(ErrorClass::Conflict), Class::Denied);
+    }
+}

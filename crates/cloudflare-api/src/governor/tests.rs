@@ -1,0 +1,359 @@
+//! The governor under a paused clock: alone, and beside others who spend the same credential's budget.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::*;
+use crate::client::Client;
+use crate::request::Request;
+use crate::settings::Settings;
+use crate::testing::{Answered, Scripted, answer, bad, good, with_header};
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// How the scripted API counts.
+#[derive(Clone, Copy, PartialEq)]
+enum Counts {
+    Fixed,
+    Sliding,
+}
+
+/// The API's side of a limit of 1,200 in 300 s.
+struct Window {
+    counts: Counts,
+    headers: bool,
+    start: Instant,
+    taken: VecDeque<Duration>,
+    refused: u32,
+    /// Requests of ours that were let through, by window.
+    ours: Vec<u32>,
+}
+
+impl Window {
+    fn new(counts: Counts, headers: bool) -> Arc<Mutex<Self>> {
+        let (start, taken) = (Instant::now(), VecDeque::new());
+        Arc::new(Mutex::new(Self { counts, headers, start, taken, refused: 0, ours: vec![0; 4] }))
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn number(&self) -> usize {
+        usize::try_from(self.now().as_secs() / 300).unwrap()
+    }
+
+    /// Takes one request of the budget if one is left.
+    fn take(&mut self) -> bool {
+        let (now, counts) = (self.now(), self.counts);
+        let over = |taken: &Duration| match counts {
+            Counts::Fixed => taken.as_secs() / 300 < now.as_secs() / 300,
+            Counts::Sliding => *taken + s(300) <= now,
+        };
+        while self.taken.front().is_some_and(over) {
+            self.taken.pop_front();
+        }
+        let free = self.taken.len() < 1_200;
+        if free {
+            self.taken.push_back(now);
+        }
+        free
+    }
+
+    fn resets_in(&self) -> u64 {
+        match self.counts {
+            Counts::Fixed => 300 - self.now().as_secs() % 300,
+            Counts::Sliding => self.taken.front().map_or(300, |first| (*first + s(300) - self.now()).as_secs()),
+        }
+    }
+
+    fn answer(&mut self) -> Answered {
+        let answer = match self.take() {
+            true => {
+                let number = self.number();
+                self.ours[number] += 1;
+                good(json!({}))
+            }
+            false => {
+                self.refused += 1;
+                with_header(bad(429, 971), "retry-after", &self.resets_in().to_string())
+            }
+        };
+        if !self.headers {
+            return answer;
+        }
+        let told = format!(r#""default";r={};t={}"#, 1_200 - self.taken.len(), self.resets_in());
+        with_header(with_header(answer, "ratelimit", &told), "ratelimit-policy", r#""default";q=1200;w=300"#)
+    }
+}
+
+fn client(window: &Arc<Mutex<Window>>) -> Client {
+    let window = window.clone();
+    Scripted::new(Duration::from_millis(100), move |_| window.lock().unwrap().answer()).client()
+}
+
+/// Works without end, `workers` requests at a time.
+fn work(client: &Client, lane: Lane, workers: usize) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    for _ in 0..workers {
+        let client = client.clone();
+        tasks.spawn(async move {
+            loop {
+                let _ = client.send(lane, &Request::get("/zones", &[])).await;
+            }
+        });
+    }
+    tasks
+}
+
+/// One client that spends steadily and one that spends in bursts of 20, together `spend` requests a window.
+fn others(window: &Arc<Mutex<Window>>, spend: u32) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    for (size, pause) in [(1, s(300) / (spend / 2)), (20, s(300) * 20 / (spend / 2))] {
+        let window = window.clone();
+        tasks.spawn(async move {
+            loop {
+                for _ in 0..size {
+                    window.lock().unwrap().take();
+                }
+                tokio::time::sleep(pause).await;
+            }
+        });
+    }
+    tasks
+}
+
+async fn fifteen_minutes(counts: Counts, headers: bool, spend: u32) -> (u32, Vec<u32>) {
+    let window = Window::new(counts, headers);
+    let _others = if spend > 0 { others(&window, spend) } else { JoinSet::new() };
+    let client = client(&window);
+    let _ours = work(&client, Lane::Change, 16);
+    tokio::time::sleep(s(900) - Duration::from_millis(1)).await;
+    let window = window.lock().unwrap();
+    (window.refused, window.ours[..3].to_vec())
+}
+
+#[tokio::test(start_paused = true)]
+async fn beside_others_who_spend_sixty_percent_nothing_is_refused_and_the_rest_is_used() {
+    let (refused, ours) = fifteen_minutes(Counts::Fixed, true, 720).await;
+
+    println!("of 480 left in each window, {ours:?} were used");
+    assert_eq!(refused, 0);
+    for used in ours {
+        assert!(used >= 480 * 8 / 10, "{used} of 480");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn once_known_others_are_left_their_part() {
+    let (_, ours) = fifteen_minutes(Counts::Fixed, true, 720).await;
+
+    for used in &ours[1..] {
+        assert!(*used <= 480, "{used} of 480");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn alone_nearly_everything_is_used_and_nothing_refused() {
+    let (refused, ours) = fifteen_minutes(Counts::Fixed, true, 0).await;
+
+    println!("of 1,200 in each window, {ours:?} were used");
+    assert_eq!(refused, 0);
+    for used in ours {
+        assert!(used >= 1_100, "{used} of 1,200");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_headers_our_own_requests_are_counted_and_nothing_is_refused() {
+    let (refused, ours) = fifteen_minutes(Counts::Fixed, false, 0).await;
+
+    println!("of 1,200 in each window, {ours:?} were used");
+    assert_eq!(refused, 0);
+    assert!(ours.iter().all(|used| *used >= 800), "{ours:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sliding_window_refuses_nothing_either() {
+    for (headers, spend) in [(true, 720), (true, 0), (false, 0)] {
+        let (refused, ours) = fifteen_minutes(Counts::Sliding, headers, spend).await;
+
+        println!("sliding, headers {headers}, others {spend}: {ours:?} were used");
+        assert_eq!(refused, 0, "headers {headers}, others {spend}");
+        assert!(ours[2] >= 300, "headers {headers}, others {spend}: {ours:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_waits_while_more_than_half_is_left() {
+    let window = Window::new(Counts::Fixed, true);
+    let client = client(&window);
+    let start = Instant::now();
+
+    for _ in 0..100 {
+        client.send(Lane::Change, &Request::get("/zones", &[])).await.unwrap();
+    }
+
+    assert_eq!(start.elapsed(), Duration::from_millis(100) * 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_with_a_pause_stops_the_credential_for_that_long_and_no_other() {
+    let mut first = true;
+    let api = Scripted::new(Duration::ZERO, move |_| match std::mem::take(&mut first) {
+        true => with_header(bad(429, 971), "retry-after", "90"),
+        false => good(json!({})),
+    });
+    let clients = crate::testing::clients(Settings::default(), api.clone());
+    let refused = clients.client(&crate::Credential::token("one"));
+    let other = clients.client(&crate::Credential::token("two"));
+
+    refused.send(Lane::Change, &Request::new(http::Method::POST, "/zones", &[])).await.unwrap();
+    let waited = api.seen()[1].at;
+    let before = Instant::now();
+    other.send(Lane::Change, &Request::get("/zones", &[])).await.unwrap();
+
+    assert_eq!(waited, s(90));
+    assert_eq!(before.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_without_a_pause_stops_for_a_minute() {
+    let mut answers = vec![good(json!({})), bad(429, 971)];
+    let api = Scripted::new(Duration::ZERO, move |_| answers.pop().unwrap());
+
+    api.client().send(Lane::Protect, &Request::get("/zones", &[])).await.unwrap();
+
+    assert_eq!(api.seen()[1].at, s(60));
+}
+
+#[tokio::test(start_paused = true)]
+async fn drift_takes_at_most_its_share() {
+    let window = Window::new(Counts::Fixed, true);
+    let client = client(&window);
+    let _drift = work(&client, Lane::Drift, 16);
+
+    tokio::time::sleep(s(299)).await;
+
+    assert_eq!(window.lock().unwrap().ours[0], 360);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_overtake_drift_and_protection_overtakes_changes() {
+    let api = Scripted::new(Duration::ZERO, |_| with_header(good(json!({})), "ratelimit", r#""default";r=200;t=300"#));
+    let client = api.client();
+    client.send(Lane::Change, &Request::get("/first", &[])).await.unwrap();
+    let mut tasks = JoinSet::new();
+    for (lane, path) in [(Lane::Drift, "/drift"), (Lane::Change, "/change"), (Lane::Protect, "/protect")] {
+        let client = client.clone();
+        tasks.spawn(async move { client.send(lane, &Request::get(path, &[])).await });
+        tokio::task::yield_now().await;
+    }
+
+    tasks.join_all().await;
+
+    assert_eq!(api.lines()[1..], ["GET /protect", "GET /change", "GET /drift"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_who_goes_away_gives_its_place_up() {
+    let api = Scripted::new(Duration::ZERO, |_| with_header(good(json!({})), "ratelimit", r#""default";r=200;t=300"#));
+    let client = api.client();
+    client.send(Lane::Change, &Request::get("/first", &[])).await.unwrap();
+    let impatient = Duration::from_millis(1);
+    let gone = tokio::time::timeout(impatient, client.send(Lane::Change, &Request::get("/gone", &[]))).await;
+
+    client.send(Lane::Change, &Request::get("/next", &[])).await.unwrap();
+
+    assert!(gone.is_err());
+    assert_eq!(api.lines(), ["GET /first", "GET /next"]);
+}
+
+#[test]
+fn the_last_tenth_is_held_back_until_the_last_fifth_of_the_window() {
+    let mut governor = Governor::new(Limit::default());
+    governor.granted(s(0), Lane::Change);
+    governor.answered(s(0), &told(120, 300), false);
+
+    assert_eq!(governor.decide(s(1), Lane::Protect), Decision::Wait(s(240)));
+    assert_eq!(governor.decide(s(240), Lane::Protect), Decision::Go);
+}
+
+#[test]
+fn what_is_in_flight_counts() {
+    let mut governor = Governor::new(Limit::default());
+    governor.granted(s(0), Lane::Protect);
+    governor.answered(s(0), &told(122, 300), false);
+
+    for _ in 0..2 {
+        assert_eq!(governor.decide(s(1), Lane::Protect), Decision::Go);
+        governor.granted(s(1), Lane::Protect);
+    }
+
+    assert_ne!(governor.decide(s(1), Lane::Protect), Decision::Go);
+}
+
+#[test]
+fn the_spacing_grows_as_the_budget_shrinks() {
+    let spacing = |left| {
+        let mut governor = Governor::new(Limit::default());
+        governor.granted(s(0), Lane::Change);
+        governor.answered(s(0), &told(left, 300), false);
+        match governor.decide(s(0), Lane::Change) {
+            Decision::Go => Duration::ZERO,
+            Decision::Wait(until) => until,
+        }
+    };
+
+    assert_eq!(spacing(601), Duration::ZERO);
+    assert!(spacing(540) > Duration::ZERO && spacing(540) < Duration::from_millis(250));
+    assert!(spacing(480) >= Duration::from_millis(150));
+    assert!(spacing(300) > spacing(480) && spacing(150) > spacing(300));
+}
+
+#[test]
+fn after_a_reset_a_few_ask_and_the_rest_wait_for_the_answer() {
+    let mut governor = Governor::new(Limit::default());
+    governor.granted(s(0), Lane::Change);
+    governor.answered(s(0), &told(150, 10), false);
+
+    let at = s(12);
+    let mut asked = 0;
+    while governor.decide(at, Lane::Change) == Decision::Go {
+        governor.granted(at, Lane::Change);
+        asked += 1;
+    }
+
+    assert_eq!(asked, QUESTIONS);
+}
+
+#[test]
+fn the_quota_is_learnt_from_the_policy() {
+    let mut governor = Governor::new(Limit::default());
+    governor.granted(s(0), Lane::Change);
+
+    governor.answered(s(0), &Told { policy: Some((100, s(60))), ..told(99, 60) }, false);
+
+    assert_eq!(governor.budget(s(0)), Budget { limit: 100, left: 99, resets_in: s(61) });
+}
+
+fn told(left: u32, resets_in: u64) -> Told {
+    Told { left: Some((left, s(resets_in))), ..Told::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_not_the_apis_does_not_free_the_budget() {
+    let api = Scripted::new(Duration::ZERO, |_| answer(200, &json!("nonsense")).map(|a| a.map(|_| Bytes::new())));
+
+    let error = api.client().send(Lane::Change, &Request::new(http::Method::POST, "/zones", &[])).await.unwrap_err();
+
+    assert_eq!(error.effect, crate::Effect::Unknown);
+    assert_eq!(api.client().budget().limit, 1_200);
+}

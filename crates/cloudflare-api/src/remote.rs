@@ -1,0 +1,268 @@
+//! A collection's handle: one snapshot and one writer for everybody in the process.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::collection::Collection;
+use crate::commit::{self, Queue};
+use crate::error::{ApiError, Effect, ErrorClass};
+use crate::governor::Lane;
+use crate::item::{Entry, Item, Op, Written};
+use crate::limiter::Permit;
+use crate::listing;
+use crate::request::Request;
+use crate::sender::Sender;
+use crate::snapshot::Snapshot;
+use crate::store::{Freshness, Need, Store};
+
+/// Writes at once of a collection that takes no batches.
+const WRITES_AT_ONCE: usize = 8;
+
+/// A collection of one account or zone.
+///
+/// # Expected flow
+/// [`refresh`](Self::refresh) as fresh as the plan needs it (30 s for creates of keys that the API does not keep unique),
+/// [`with`](Self::with) to plan, [`write`](Self::write) to apply.
+///
+/// # Guarantees
+/// - Concurrent refreshes share one listing, and its failure.
+/// - A source's operations are applied together and, in a batched collection, atomically (up to the size of a batch); one
+///   bad source fails alone.
+/// - The snapshot follows our own writes. After a write of unknown outcome the next refresh lists, whatever freshness it asks.
+/// - A create is never sent twice: an unknown outcome comes back as [`Effect::Unknown`].
+///
+/// # Caveats
+/// A batch applies deletes, patches, puts and posts in this order, not in the source's.
+pub struct Remote<T: Item> {
+    shared: Arc<Shared<T>>,
+    writer: OnceLock<AbortOnDropHandle<()>>,
+}
+
+impl<T: Item> Remote<T> {
+    pub(crate) fn new(sender: Arc<Sender>, collection: &'static Collection, scope: &str) -> Self {
+        Self { shared: Arc::new(Shared::new(sender, collection, scope)), writer: OnceLock::new() }
+    }
+
+    /// Lists the collection if the snapshot is missing, in doubt or older than asked for.
+    pub async fn refresh(&self, lane: Lane, freshness: Freshness) -> Result<(), ApiError> {
+        self.shared.refresh(lane, freshness).await
+    }
+
+    /// Looks at the snapshot; empty before the first listing.
+    pub fn with<R>(&self, look: impl FnOnce(&Snapshot<T>) -> R) -> R {
+        look(self.shared.store().snapshot())
+    }
+
+    /// Applies one source's operations and gives what became of each. On an error none of a batch's are applied; of other
+    /// collections' the first ones may be, and the snapshot shows them.
+    pub async fn write(&self, lane: Lane, ops: Vec<Op>) -> Result<Vec<Written<T>>, ApiError> {
+        if ops.is_empty() {
+            return Ok(Vec::new());
+        }
+        if !self.shared.batches() {
+            let _turn = self.shared.writes.acquire().await;
+            return self.shared.write_in_turn(lane, &ops).await;
+        }
+        let mut written = Vec::with_capacity(ops.len());
+        let mut ops = ops.into_iter().peekable();
+        while ops.peek().is_some() {
+            let part = ops.by_ref().take(self.shared.batch_limit()).collect();
+            written.extend(self.commit(lane, part).await?);
+        }
+        Ok(written)
+    }
+
+    async fn commit(&self, lane: Lane, ops: Vec<Op>) -> Result<Vec<Written<T>>, ApiError> {
+        let answer = self.shared.queue.push(lane, ops);
+        self.writer.get_or_init(|| AbortOnDropHandle::new(tokio::spawn(commit::run(self.shared.clone()))));
+        answer.await.unwrap_or_else(|_| Err(ApiError::transient("the writer stopped", Effect::Unknown)))
+    }
+
+    /// The snapshot is no longer trusted: the next refresh lists.
+    pub fn invalidate(&self) {
+        self.shared.store().doubt();
+    }
+
+    /// Operations that one call may carry, where the plan allows more than the collection's default.
+    pub fn set_batch_limit(&self, operations: usize) {
+        self.shared.batch_limit.store(operations.max(1), Ordering::Relaxed);
+    }
+
+    /// Sources that wait for their commit.
+    pub fn waiting(&self) -> usize {
+        self.shared.queue.len()
+    }
+}
+
+/// What the handle and its writer both use.
+pub(crate) struct Shared<T: Item> {
+    pub(crate) sender: Arc<Sender>,
+    pub(crate) collection: &'static Collection,
+    pub(crate) scope: String,
+    pub(crate) queue: Queue<T>,
+    store: Mutex<Store<T>>,
+    listing: tokio::sync::Mutex<()>,
+    writes: Semaphore,
+    batch_limit: AtomicUsize,
+    batch_missing: AtomicBool,
+}
+
+impl<T: Item> Shared<T> {
+    fn new(sender: Arc<Sender>, collection: &'static Collection, scope: &str) -> Self {
+        Self {
+            sender,
+            collection,
+            scope: scope.to_owned(),
+            queue: Queue::default(),
+            store: Mutex::default(),
+            listing: tokio::sync::Mutex::new(()),
+            writes: Semaphore::new(WRITES_AT_ONCE),
+            batch_limit: AtomicUsize::new(collection.batch.map_or(1, |batch| batch.max)),
+            batch_missing: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn store(&self) -> MutexGuard<'_, Store<T>> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether many operations may go in one call.
+    pub(crate) fn batches(&self) -> bool {
+        self.collection.batch.is_some() && !self.batch_missing.load(Ordering::Relaxed)
+    }
+
+    /// This API does not know the batch call (older fakes do not).
+    pub(crate) fn batch_is_missing(&self) {
+        tracing::info!(collection = self.collection.name, "The API takes no batches here; writing one by one");
+        self.batch_missing.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn batch_limit(&self) -> usize {
+        self.batch_limit.load(Ordering::Relaxed)
+    }
+
+    pub(crate) async fn refresh(&self, lane: Lane, freshness: Freshness) -> Result<(), ApiError> {
+        let asked = self.store().tick();
+        if self.store().need(freshness, asked) == Need::Nothing {
+            return Ok(());
+        }
+        let _turn = self.listing.lock().await;
+        let need = self.store().need(freshness, asked);
+        match need {
+            Need::Nothing => Ok(()),
+            Need::Failed(error) => Err(error),
+            Need::Listing => self.list(lane).await,
+        }
+    }
+
+    async fn list(&self, lane: Lane) -> Result<(), ApiError> {
+        let began = self.store().begin(Instant::now());
+        match listing::all(&self.sender, lane, self.collection, &self.scope).await {
+            Ok(objects) => {
+                self.store().finish(began, objects);
+                Ok(())
+            }
+            Err(error) => {
+                self.store().fail(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// One operation after the other.
+    pub(crate) async fn write_in_turn(&self, lane: Lane, ops: &[Op]) -> Result<Vec<Written<T>>, ApiError> {
+        let mut written = Vec::with_capacity(ops.len());
+        for op in ops {
+            written.push(self.write_one(None, lane, op).await?);
+        }
+        Ok(written)
+    }
+
+    /// One operation by its own request.
+    pub(crate) async fn write_one(&self, permit: Option<Permit>, lane: Lane, op: &Op) -> Result<Written<T>, ApiError> {
+        let guard = Doubt::unless_answered(self);
+        let answer = self.sender.answer_with(permit, lane, &self.request(op)).await;
+        guard.answered();
+        self.sender.metrics().committed(self.collection.name, 1);
+        match answer {
+            Ok(answer) => self.take_in(op, answer.result),
+            Err(error) => self.give_up(op, error),
+        }
+    }
+
+    fn request(&self, op: &Op) -> Request {
+        match op {
+            Op::Create(body) => self.collection.create(&self.scope, body),
+            Op::Update { id, body } => self.collection.update(&self.scope, id, body),
+            Op::Replace { id, body } => self.collection.replace(&self.scope, id, body),
+            Op::Delete { id, query } => self.collection.delete(&self.scope, id, query),
+        }
+    }
+
+    /// Follows a successful operation in the snapshot.
+    pub(crate) fn take_in(&self, op: &Op, result: Value) -> Result<Written<T>, ApiError> {
+        if let Op::Delete { id, .. } = op {
+            self.store().removed(id);
+            return Ok(Written::Deleted(id.clone()));
+        }
+        let Some(entry) = Entry::read(result) else {
+            self.store().doubt();
+            return Err(ApiError::transient("the answer to a write does not show the object", Effect::Unknown));
+        };
+        self.store().stored(&entry);
+        Ok(Written::Stored(entry))
+    }
+
+    /// Follows a failed operation in the snapshot; deleting what is gone has succeeded.
+    fn give_up(&self, op: &Op, error: ApiError) -> Result<Written<T>, ApiError> {
+        match (op, error.class) {
+            (Op::Delete { id, .. }, ErrorClass::NotFound) => {
+                self.store().removed(id);
+                Ok(Written::Gone(id.clone()))
+            }
+            (Op::Update { id, .. } | Op::Replace { id, .. }, ErrorClass::NotFound) => {
+                self.store().removed(id);
+                Err(error)
+            }
+            _ => {
+                self.follow(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// After a conflict or an unknown outcome there is something that the snapshot does not show.
+    pub(crate) fn follow(&self, error: &ApiError) {
+        if error.effect == Effect::Unknown || error.class == ErrorClass::Conflict {
+            self.store().doubt();
+        }
+    }
+}
+
+/// Sheds doubt on the snapshot if a write is given up before its answer is there.
+pub(crate) struct Doubt<'a, T: Item> {
+    shared: Option<&'a Shared<T>>,
+}
+
+impl<'a, T: Item> Doubt<'a, T> {
+    pub(crate) fn unless_answered(shared: &'a Shared<T>) -> Self {
+        Self { shared: Some(shared) }
+    }
+
+    pub(crate) fn answered(mut self) {
+        self.shared = None;
+    }
+}
+
+impl<T: Item> Drop for Doubt<'_, T> {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared {
+            shared.store().doubt();
+        }
+    }
+}

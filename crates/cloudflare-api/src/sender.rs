@@ -1,0 +1,175 @@
+//! Request → answer for one credential: signed, governed, repeated where that is safe, measured.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use portolan_core::Clock;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use tokio::time::Instant;
+
+use crate::credential::{Credential, Identity};
+use crate::envelope::{self, Answer};
+use crate::error::{ApiError, Effect, ErrorClass};
+use crate::governor::{Budget, Lane};
+use crate::headers::Told;
+use crate::limiter::{Limiter, Permit};
+use crate::metrics::Metrics;
+use crate::redact::redact;
+use crate::request::Request;
+use crate::settings::Settings;
+use crate::transport::Transport;
+
+/// One credential's line to the API. Handles hold it without holding the client that made them.
+pub(crate) struct Sender {
+    credential: Credential,
+    identity: Identity,
+    settings: Arc<Settings>,
+    transport: Arc<dyn Transport>,
+    limiter: Arc<Limiter>,
+    clock: Clock,
+    metrics: Metrics,
+    random: Mutex<StdRng>,
+}
+
+impl Sender {
+    pub(crate) fn new(
+        credential: Credential,
+        settings: Arc<Settings>,
+        transport: Arc<dyn Transport>,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> Self {
+        Self {
+            identity: credential.identity(),
+            credential,
+            limiter: Limiter::new(settings.limit),
+            random: Mutex::new(StdRng::seed_from_u64(settings.seed)),
+            settings,
+            transport,
+            clock,
+            metrics,
+        }
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    pub(crate) fn budget(&self) -> Budget {
+        self.limiter.budget()
+    }
+
+    /// Waits for a turn, before it is decided what to send.
+    pub(crate) async fn permit(&self, lane: Lane) -> Permit {
+        let start = Instant::now();
+        let permit = self.limiter.permit(lane).await;
+        self.metrics.waited(lane, start.elapsed().as_secs_f64());
+        permit
+    }
+
+    /// Sends a request, again where that is safe.
+    pub(crate) async fn answer(&self, lane: Lane, request: &Request) -> Result<Answer, ApiError> {
+        self.answer_with(None, lane, request).await
+    }
+
+    /// The same, with a turn that was waited for before.
+    pub(crate) async fn answer_with(
+        &self,
+        mut permit: Option<Permit>,
+        lane: Lane,
+        request: &Request,
+    ) -> Result<Answer, ApiError> {
+        if self.settings.read_only && !request.is_read() {
+            permit.into_iter().for_each(Permit::unused);
+            return Err(ApiError::read_only());
+        }
+        let mut attempt = 0;
+        loop {
+            let turn = match permit.take() {
+                Some(permit) => permit,
+                None => self.permit(lane).await,
+            };
+            let error = match self.attempt(turn, request).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let Some(pause) = self.settings.retry.pause(request, &error, attempt, self.jitter()) else {
+                return Err(error);
+            };
+            tracing::debug!(path = request.path, error = %error, pause_ms = pause.as_millis(), "Sending a request again");
+            self.metrics.retried(request);
+            tokio::time::sleep(pause).await;
+            attempt += 1;
+        }
+    }
+
+    async fn attempt(&self, permit: Permit, request: &Request) -> Result<Answer, ApiError> {
+        let http = match self.sign(request) {
+            Ok(http) => http,
+            Err(error) => {
+                permit.unused();
+                return Err(error);
+            }
+        };
+        let answer = self.exchange(request, http).await;
+        match &answer {
+            Ok(response) => {
+                self.metrics.answered(request, Some(response.status().as_u16()));
+                self.read(permit, request, response)
+            }
+            Err(error) => {
+                self.metrics.answered(request, None);
+                drop(permit);
+                Err(error.clone())
+            }
+        }
+    }
+
+    fn sign(&self, request: &Request) -> Result<http::Request<Bytes>, ApiError> {
+        let unsendable = |error: http::Error| ApiError {
+            class: ErrorClass::Validation,
+            ..ApiError::transient(format!("no request can be made for {}: {error}", request.path), Effect::None)
+        };
+        let mut http = request.to_http(&self.settings.base_url).map_err(unsendable)?;
+        self.credential.sign(http.headers_mut())?;
+        Ok(http)
+    }
+
+    async fn exchange(&self, request: &Request, http: http::Request<Bytes>) -> Result<http::Response<Bytes>, ApiError> {
+        let may_have = |sent: bool| if sent && !request.is_read() { Effect::Unknown } else { Effect::None };
+        match tokio::time::timeout(self.settings.timeout, self.transport.send(http)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(ApiError::transient(self.masked(&error.message), may_have(error.sent))),
+            Err(_) => Err(ApiError::transient("Cloudflare did not answer in time", may_have(true))),
+        }
+    }
+
+    fn read(&self, permit: Permit, request: &Request, response: &http::Response<Bytes>) -> Result<Answer, ApiError> {
+        let status = response.status().as_u16();
+        let told = Told::read(response.headers(), (self.clock)());
+        let answer = envelope::read(&request.method, status, response.body(), &[self.credential.secret()]);
+        let refused = answer.as_ref().is_err_and(|error| error.class == ErrorClass::RateLimit);
+        permit.answered(&told, refused);
+        self.metrics.budget_left(self.identity.as_str(), self.limiter.budget().left);
+        answer.map_err(|error| ApiError { retry_after: told.retry_after, ..error })
+    }
+
+    fn masked(&self, text: &str) -> String {
+        redact(text, &[self.credential.secret()])
+    }
+
+    fn jitter(&self) -> f64 {
+        self.random.lock().unwrap_or_else(PoisonError::into_inner).random()
+    }
+
+    /// How long one exchange may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.settings.timeout
+    }
+}

@@ -1,0 +1,144 @@
+//! A snapshot that is listed and written at the same time: which listing is valid, and what was written while one ran. Pure.
+//!
+//! Order is counted in ticks, not in time, so that two things at the same instant still have an order.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::error::ApiError;
+use crate::item::{Entry, Item};
+use crate::snapshot::Snapshot;
+
+/// How old a snapshot may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Any age, as long as nothing shed doubt on it.
+    Any,
+    /// At most this old.
+    Within(Duration),
+    /// Listed after this was asked.
+    AfterNow,
+}
+
+/// What a caller who asks for a refresh has to do.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Need {
+    Nothing,
+    Listing,
+    /// A listing that this caller waited for failed.
+    Failed(ApiError),
+}
+
+#[derive(Clone, Debug)]
+enum Edit<T> {
+    Stored(Entry<T>),
+    Removed(String),
+}
+
+#[derive(Debug)]
+pub(crate) struct Store<T> {
+    snapshot: Snapshot<T>,
+    tick: u64,
+    listed: Option<Listed>,
+    doubted: u64,
+    failed: Option<(u64, ApiError)>,
+    /// What was written while a listing runs, which may or may not have seen it.
+    journal: Option<Vec<Edit<T>>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    began: u64,
+    at: Instant,
+}
+
+/// A listing under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Began(Listed);
+
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Self { snapshot: Snapshot::default(), tick: 0, listed: None, doubted: 0, failed: None, journal: None }
+    }
+}
+
+impl<T: Item> Store<T> {
+    pub(crate) fn snapshot(&self) -> &Snapshot<T> {
+        &self.snapshot
+    }
+
+    /// A moment in the order of things.
+    pub(crate) fn tick(&mut self) -> u64 {
+        self.tick += 1;
+        self.tick
+    }
+
+    /// What a caller needs who asked at tick `asked`.
+    pub(crate) fn need(&self, freshness: Freshness, asked: u64) -> Need {
+        if self.listed.is_some_and(|listed| self.is_good(listed, freshness, asked)) {
+            return Need::Nothing;
+        }
+        match &self.failed {
+            Some((tick, error)) if *tick > asked => Need::Failed(error.clone()),
+            _ => Need::Listing,
+        }
+    }
+
+    fn is_good(&self, listed: Listed, freshness: Freshness, asked: u64) -> bool {
+        let fresh = match freshness {
+            Freshness::Any => true,
+            Freshness::Within(age) => listed.at.elapsed() <= age,
+            Freshness::AfterNow => listed.began > asked,
+        };
+        fresh && listed.began > self.doubted
+    }
+
+    pub(crate) fn begin(&mut self, at: Instant) -> Began {
+        self.journal = Some(Vec::new());
+        Began(Listed { began: self.tick(), at })
+    }
+
+    pub(crate) fn finish(&mut self, Began(listed): Began, objects: Vec<Value>) {
+        self.snapshot = Snapshot::listed(objects, listed.at);
+        for edit in self.journal.take().into_iter().flatten() {
+            match edit {
+                Edit::Stored(entry) => self.snapshot.store(entry),
+                Edit::Removed(id) => drop(self.snapshot.remove(&id)),
+            }
+        }
+        self.listed = Some(listed);
+        self.failed = None;
+    }
+
+    pub(crate) fn fail(&mut self, error: ApiError) {
+        self.journal = None;
+        self.failed = Some((self.tick(), error));
+    }
+
+    pub(crate) fn stored(&mut self, entry: &Entry<T>) {
+        if let Some(journal) = &mut self.journal {
+            journal.push(Edit::Stored(entry.clone()));
+        }
+        self.snapshot.store(entry.clone());
+    }
+
+    pub(crate) fn removed(&mut self, id: &str) {
+        if let Some(journal) = &mut self.journal {
+            journal.push(Edit::Removed(id.to_owned()));
+        }
+        self.snapshot.remove(id);
+    }
+
+    /// Nothing is there any more.
+    pub(crate) fn clear(&mut self) {
+        self.snapshot = Snapshot::default();
+        self.doubt();
+    }
+
+    /// Something may have happened that is not in the snapshot, nor in a listing that began before.
+    pub(crate) fn doubt(&mut self) {
+        self.doubted = self.tick();
+    }
+}

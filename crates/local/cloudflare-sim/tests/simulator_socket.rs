@@ -9,6 +9,8 @@ use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 
 async fn serve() -> (Simulator, Running, Client) {
+    // Another test of this process may have been first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let simulator = Simulator::new(Options { rate_limit: None, ..Options::default() });
     simulator.seed_example();
     let running = simulator.serve("127.0.0.1:0").await.unwrap();

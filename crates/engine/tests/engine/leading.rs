@@ -1,0 +1,124 @@
+//! One process leads a job at a time.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use portolan_engine::{CancellationToken, DocumentLock, Job, Manager, Task};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::gadget::gadget;
+use crate::world::World;
+
+const LEASE: &str = "gadgets.example.com";
+
+fn candidate(world: &World, identity: &str) -> Manager {
+    Manager::start(&world.context, [world.job().elected(LEASE, identity)])
+}
+
+async fn seconds(count: u64) {
+    tokio::time::sleep(Duration::from_secs(count)).await;
+}
+
+async fn holder(world: &World) -> String {
+    let lease = Api::<Lease>::default_namespaced(world.client.clone()).get(LEASE).await.unwrap();
+    lease.spec.unwrap().holder_identity.unwrap_or_default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_leads_and_the_second_stands_by() {
+    let world = World::empty().await;
+    let first = candidate(&world, "first");
+    seconds(5).await;
+
+    let second = candidate(&world, "second");
+    seconds(60).await;
+
+    assert_eq!(first.leading(), ["gadgets"]);
+    assert!(second.leading().is_empty());
+    assert!(second.probes().is_ready(), "standing by is being ready");
+    world.create(gadget("a", "1")).await;
+    seconds(1).await;
+    assert_eq!(world.remote.take_writes(), ["create a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_stops_hands_over_at_once() {
+    let world = World::empty().await;
+    let first = candidate(&world, "first");
+    seconds(5).await;
+    let second = candidate(&world, "second");
+    seconds(30).await;
+
+    first.shutdown().await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+
+    assert_eq!(second.leading(), ["gadgets"]);
+    assert_eq!(holder(&world).await, "second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_killed_is_followed_when_its_lease_expires() {
+    let world = World::empty().await;
+    let first = candidate(&world, "first");
+    seconds(5).await;
+    let second = candidate(&world, "second");
+    seconds(30).await;
+
+    drop(first);
+    seconds(12).await;
+    assert!(second.leading().is_empty(), "the lease may still be renewed");
+    seconds(4).await;
+
+    assert_eq!(second.leading(), ["gadgets"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_lease_stops_its_job_alone() {
+    let world = World::empty().await;
+    let idle = Job::new("other", |shutdown: &CancellationToken| {
+        let shutdown = shutdown.clone();
+        vec![Task::new("idle", || 0, async move { shutdown.cancelled().await })]
+    });
+    let manager = Manager::start(&world.context, [world.job().elected(LEASE, "us"), idle]);
+    seconds(5).await;
+    assert_eq!(manager.leading(), ["gadgets", "other"]);
+
+    let theirs = json!({"spec": {"holderIdentity": "them", "leaseDurationSeconds": 3600}});
+    let leases: Api<Lease> = Api::default_namespaced(world.client.clone());
+    leases.patch(LEASE, &PatchParams::default(), &Patch::Merge(theirs)).await.unwrap();
+    seconds(5).await;
+    assert_eq!(manager.leading(), ["other"]);
+    world.create(gadget("a", "1")).await;
+    seconds(60).await;
+    assert_eq!(world.remote.take_writes(), Vec::<String>::new());
+
+    let free = json!({"spec": {"holderIdentity": ""}});
+    leases.patch(LEASE, &PatchParams::default(), &Patch::Merge(free)).await.unwrap();
+    seconds(5).await;
+    assert_eq!(manager.leading(), ["gadgets", "other"]);
+    assert_eq!(world.remote.take_writes(), ["create a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_is_locked_by_one_at_a_time() {
+    let world = World::empty().await;
+    let (first, second) = (DocumentLock::new("first"), DocumentLock::new("second"));
+    let patience = Duration::from_secs(5);
+    let held = first.acquire(&world.context, "tunnel/abc", patience).await.unwrap();
+
+    let refused = second.acquire(&world.context, "tunnel/abc", patience).await;
+    assert!(refused.is_err_and(|problem| problem.message.contains("tunnel/abc")));
+    second.acquire(&world.context, "tunnel/other", patience).await.unwrap().release().await;
+    held.release().await;
+    let start = Instant::now();
+    let held = second.acquire(&world.context, "tunnel/abc", patience).await.unwrap();
+
+    assert!(start.elapsed() < Duration::from_secs(1));
+    drop(held);
+    let start = Instant::now();
+    first.acquire(&world.context, "tunnel/abc", Duration::from_secs(60)).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 15, "a lock that was not released expires");
+}

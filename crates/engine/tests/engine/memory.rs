@@ -1,0 +1,22 @@
+//! Stores keep projections: a few hundred bytes an object.
+
+use kube::api::PostParams;
+use portolan_engine::Projected;
+
+use crate::gadget::{gadget, key};
+use crate::world::World;
+
+#[tokio::test(start_paused = true)]
+async fn the_store_keeps_the_projection_and_nothing_of_the_object() {
+    let world = World::start().await;
+    let mut big = gadget("a", "small");
+    big.metadata.annotations = Some([("big".to_owned(), "x".repeat(100_000))].into());
+    world.api().create(&PostParams::default(), &big).await.unwrap();
+    world.settle().await;
+
+    let known = world.handle().get(&key("a")).unwrap();
+
+    assert_eq!((known.projection.as_deref(), known.ready), (Some("small"), Some(true)));
+    // What the entry takes besides its key's and uid's text: the rest of 600 bytes is room for those.
+    assert!(size_of::<Projected<[u8; 100]>>() <= 240, "{}", size_of::<Projected<[u8; 100]>>());
+}

@@ -18,6 +18,9 @@ use crate::remote::Remote;
 use crate::request::Request;
 use crate::sender::Sender;
 
+#[cfg(test)]
+mod tests;
+
 type Handles = HashMap<(&'static str, String, TypeId), Arc<dyn Any + Send + Sync>>;
 
 /// A client; clones share everything.
@@ -39,7 +42,7 @@ impl Client {
 
     /// Every object of a collection, over all pages.
     pub async fn list_all(&self, lane: Lane, collection: &Collection, scope_id: &str) -> Result<Vec<Value>, ApiError> {
-        listing::all(&self.sender, lane, collection, scope_id).await
+        listing::all(&self.sender, None, lane, collection, scope_id).await
     }
 
     /// The handle of a collection: the same one for the same collection and scope.

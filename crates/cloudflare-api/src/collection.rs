@@ -169,14 +169,6 @@ impl Collection {
         request
     }
 
-    /// The part of `result` that is the list.
-    pub fn listed<'a>(&self, result: &'a Value) -> Option<&'a Vec<Value>> {
-        match self.list_in {
-            Some(member) => result.get(member).and_then(Value::as_array),
-            None => result.as_array(),
-        }
-    }
-
     fn request(&self, method: Method, template: &'static str, scope_id: &str, id: Option<&str>) -> Request {
         let scope = match self.scope {
             Scope::Account | Scope::Zone => Some(scope_id),

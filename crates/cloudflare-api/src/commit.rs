@@ -15,14 +15,11 @@ use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::Lane;
 use crate::item::{Item, Op, Written};
 use crate::limiter::Permit;
-use crate::remote::{Doubt, Shared};
+use crate::remote::{Doubt, Shared, WRITES_AT_ONCE};
 use crate::request::Request;
 use crate::store::Freshness;
 
 type Answer<T> = Result<Vec<Written<T>>, ApiError>;
-
-/// Writes at once where the API takes no batches.
-const WRITES_AT_ONCE: usize = 8;
 
 /// One caller's operations.
 pub(crate) struct Source<T> {
@@ -216,6 +213,7 @@ impl<T: Item> Commit<'_, T> {
     fn read(&self, assembled: &Assembled, ops: &[&Op], answer: Result<serde_json::Value, ApiError>) -> Sent<T> {
         match answer {
             Ok(result) => {
+                self.shared.batch_known();
                 let parts = assembled.take_apart(result).into_iter().zip(ops);
                 Sent::Applied(parts.map(|(part, op)| self.shared.take_in(op, part)).collect())
             }
@@ -251,7 +249,8 @@ impl<T: Item> Commit<'_, T> {
             return self.without_missing(group, error).await;
         }
         if group.len() > 1 && error.effect == Effect::None && concerns_content(&error) {
-            return split(group, blamed);
+            // Which one a full zone blames is chance: halves find out how much fits.
+            return split(group, if error.class == ErrorClass::Quota { &[] } else { blamed });
         }
         self.shared.follow(&error);
         self.note_quota(&error);
@@ -283,7 +282,7 @@ impl<T: Item> Commit<'_, T> {
             (true, _) if rest.is_empty() => Vec::new(),
             (true, _) => vec![rest],
             (false, true) => {
-                self.shared.batch_is_missing();
+                self.shared.batch_unknown();
                 self.one_by_one(rest).await;
                 Vec::new()
             }

@@ -17,6 +17,9 @@ use crate::governor::Lane;
 use crate::request::Request;
 use crate::sender::Sender;
 
+#[cfg(test)]
+mod tests;
+
 /// Times that a document is merged again because somebody else wrote it meanwhile.
 const MERGES: u32 = 3;
 

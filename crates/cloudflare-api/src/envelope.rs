@@ -5,16 +5,17 @@
 
 use http::Method;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{ApiError, Effect, ErrorClass, classify};
 use crate::redact::redact;
 
-/// A successful answer.
+/// A successful answer, its result read as `R`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    /// `result`.
-    pub result: Value,
+pub struct Answer<R = Value> {
+    /// `result`; the default where it is null or missing.
+    pub result: R,
     /// `result_info`.
     pub info: PageInfo,
 }
@@ -56,12 +57,13 @@ impl PageInfo {
 }
 
 #[derive(Deserialize)]
-struct Envelope {
+#[serde(bound(deserialize = "R: Deserialize<'de>"))]
+struct Envelope<R> {
     success: Option<bool>,
     #[serde(default)]
     errors: Option<Vec<Told>>,
     #[serde(default)]
-    result: Option<Value>,
+    result: Option<R>,
     #[serde(default)]
     result_info: Option<Value>,
 }
@@ -85,29 +87,34 @@ struct Blamed {
     pointer: Option<String>,
 }
 
-/// Reads an answer to a request by `method`; `secrets` never show in an error's message.
-pub fn read(method: &Method, status: u16, body: &[u8], secrets: &[&str]) -> Result<Answer, ApiError> {
+/// Reads an answer to a request by `method`; `secrets` never show in an error's message. A refusal's `result` does not
+/// matter, so it need not fit `R`.
+pub fn read<R>(method: &Method, status: u16, body: &[u8], secrets: &[&str]) -> Result<Answer<R>, ApiError>
+where
+    R: DeserializeOwned + Default,
+{
     let good = (200..300).contains(&status);
-    if good && status == 204 {
-        return Ok(Answer { result: Value::Null, info: PageInfo::default() });
+    if status == 204 {
+        return Ok(Answer { result: R::default(), info: PageInfo::default() });
     }
-    let Ok(envelope) = serde_json::from_slice::<Envelope>(body) else {
-        return Err(unreadable(method, status, body));
-    };
-    match envelope.success {
-        Some(true) if good => Ok(answer(envelope)),
-        None if good && envelope.result.is_some() => Ok(answer(envelope)),
-        None if good => Err(unreadable(method, status, body)),
-        _ => Err(refusal(method, status, &envelope, secrets)),
+    if good
+        && let Ok(envelope) = serde_json::from_slice::<Envelope<R>>(body)
+        && envelope.success.unwrap_or(envelope.result.is_some())
+    {
+        return Ok(answer(envelope));
+    }
+    match serde_json::from_slice::<Envelope<Value>>(body) {
+        Ok(envelope) if !good || envelope.success == Some(false) => Err(refusal(method, status, &envelope, secrets)),
+        _ => Err(unreadable(method, status, body)),
     }
 }
 
-fn answer(envelope: Envelope) -> Answer {
+fn answer<R: Default>(envelope: Envelope<R>) -> Answer<R> {
     let info = envelope.result_info.and_then(|info| serde_json::from_value(info).ok()).unwrap_or_default();
-    Answer { result: envelope.result.unwrap_or(Value::Null), info }
+    Answer { result: envelope.result.unwrap_or_default(), info }
 }
 
-fn refusal(method: &Method, status: u16, envelope: &Envelope, secrets: &[&str]) -> ApiError {
+fn refusal(method: &Method, status: u16, envelope: &Envelope<Value>, secrets: &[&str]) -> ApiError {
     let mut told = Sayings::default();
     told.take(envelope.errors.as_deref().unwrap_or_default());
     let class = classify(status, &told.codes);
@@ -219,7 +226,7 @@ mod tests {
     #[test]
     fn what_the_api_did_not_say_is_transient_and_short() {
         for body in ["", "<html>Bad gateway</html>", r#"{"success": tr"#, "nonsense", "{}"] {
-            let error = read(&Method::POST, 200, body.as_bytes(), &[]).unwrap_err();
+            let error = read::<Value>(&Method::POST, 200, body.as_bytes(), &[]).unwrap_err();
 
             assert_eq!((error.class, error.effect), (ErrorClass::Transient, Effect::Unknown), "{body}");
             assert!(error.message.len() < 80);
@@ -228,14 +235,14 @@ mod tests {
 
     #[test]
     fn an_html_page_with_status_404_does_not_prove_absence() {
-        let error = read(&Method::DELETE, 404, b"<html>not here</html>", &[]).unwrap_err();
+        let error = read::<Value>(&Method::DELETE, 404, b"<html>not here</html>", &[]).unwrap_err();
 
         assert_eq!(error.class, ErrorClass::Transient);
     }
 
     #[test]
     fn a_failed_read_has_no_effect() {
-        assert_eq!(read(&Method::GET, 502, b"", &[]).unwrap_err().effect, Effect::None);
+        assert_eq!(read::<Value>(&Method::GET, 502, b"", &[]).unwrap_err().effect, Effect::None);
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::fmt::Debug;
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+use crate::listing::Element;
 
 /// The part of a remote object that is kept: small and typed; unknown fields fall away.
 pub trait Item: DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static {
@@ -40,6 +43,21 @@ impl<T: Item> Entry<T> {
     pub fn read(object: Value) -> Option<Self> {
         let id = object.get("id")?.as_str()?.to_owned();
         Some(Self { id, item: serde_json::from_value(object).ok()? })
+    }
+}
+
+/// An object of a listing: read on the spot, so that no more than one is ever held whole. None if it does not fit.
+pub(crate) struct Found<T>(pub(crate) Option<Entry<T>>);
+
+impl<'de, T: Item> Deserialize<'de> for Found<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(|object| Self(Entry::read(object)))
+    }
+}
+
+impl<T: Item> Element for Found<T> {
+    fn id(&self) -> Option<&str> {
+        self.0.as_ref().map(|entry| entry.id.as_str())
     }
 }
 

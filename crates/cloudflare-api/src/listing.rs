@@ -1,11 +1,18 @@
 //! A whole collection, page by page. A page that fails fails the listing: there are no partial results.
 
-use serde_json::Value;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
 
 use crate::collection::{Collection, Page, Paging};
 use crate::envelope::PageInfo;
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::Lane;
+use crate::limiter::Permit;
 use crate::sender::Sender;
 
 /// More pages than this are an API that does not end.
@@ -15,6 +22,68 @@ const PASSES: u32 = 3;
 /// A page size that every collection grants.
 const SMALL_PAGE: u32 = 50;
 
+/// What a listing keeps of each object.
+pub(crate) trait Element: DeserializeOwned + Send {
+    /// The object's id, if it has one.
+    fn id(&self) -> Option<&str>;
+}
+
+impl Element for Value {
+    fn id(&self) -> Option<&str> {
+        self.get("id")?.as_str()
+    }
+}
+
+/// The `result` of a page: the list, read object by object, or an object that holds it.
+enum Listed<E> {
+    List(Vec<E>),
+    Nested(Map<String, Value>),
+}
+
+impl<E> Default for Listed<E> {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+impl<E: Element> Listed<E> {
+    fn take(self, collection: &Collection) -> Result<Vec<E>, ApiError> {
+        let wrong = || ApiError::transient(format!("the listing of {} is not a list", collection.name), Effect::None);
+        match (self, collection.list_in) {
+            (Self::List(items), _) => Ok(items),
+            (Self::Nested(mut object), Some(member)) => {
+                serde_json::from_value(object.remove(member).unwrap_or_else(|| Value::Array(Vec::new())))
+                    .map_err(|_| wrong())
+            }
+            (Self::Nested(_), None) => Err(wrong()),
+        }
+    }
+}
+
+impl<'de, E: Element> Deserialize<'de> for Listed<E> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either<E>(PhantomData<E>);
+
+        impl<'de, E: Element> Visitor<'de> for Either<E> {
+            type Value = Listed<E>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of objects, or an object that holds one")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Listed<E>, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Listed::List)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Listed<E>, A::Error> {
+                Map::deserialize(MapAccessDeserializer::new(map)).map(Listed::Nested)
+            }
+        }
+
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
 /// What follows a page.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
@@ -23,16 +92,17 @@ enum Next {
 }
 
 /// Lists everything. If the total changes between the first and the last page, objects may have moved over a page's edge
-/// unseen, so the listing starts again.
-pub(crate) async fn all(
+/// unseen, so the listing starts again. `permit` is a turn that was waited for before.
+pub(crate) async fn all<E: Element>(
     sender: &Sender,
+    mut permit: Option<Permit>,
     lane: Lane,
     collection: &Collection,
     scope: &str,
-) -> Result<Vec<Value>, ApiError> {
+) -> Result<Vec<E>, ApiError> {
     let mut pass = 1;
     loop {
-        let (items, steady) = once(sender, lane, collection, scope).await?;
+        let (items, steady) = once(sender, permit.take(), lane, collection, scope).await?;
         if steady || pass == PASSES {
             return Ok(items);
         }
@@ -40,24 +110,26 @@ pub(crate) async fn all(
     }
 }
 
-async fn once(
+async fn once<E: Element>(
     sender: &Sender,
+    mut permit: Option<Permit>,
     lane: Lane,
     collection: &Collection,
     scope: &str,
-) -> Result<(Vec<Value>, bool), ApiError> {
-    let mut items: Vec<Value> = Vec::new();
+) -> Result<(Vec<E>, bool), ApiError> {
+    let mut items: Vec<E> = Vec::new();
     let mut page = Page { number: 1, per_page: collection.per_page, cursor: None };
     let mut total = None;
     loop {
-        let answer = match sender.answer(lane, &collection.list(scope, &page)).await {
+        let request = collection.list(scope, &page);
+        let answer = match sender.answer_with::<Listed<E>>(permit.take(), lane, &request).await {
             Err(error) if too_large(&error, &page) => {
                 page.per_page = SMALL_PAGE;
                 continue;
             }
             answer => answer?,
         };
-        let found = take(collection, answer.result)?;
+        let found = answer.result.take(collection)?;
         if repeats(&items, &found) {
             return Ok((items, true));
         }
@@ -77,22 +149,10 @@ fn too_large(error: &ApiError, page: &Page) -> bool {
     error.class == ErrorClass::Validation && page.number == 1 && page.per_page > SMALL_PAGE
 }
 
-fn take(collection: &Collection, result: Value) -> Result<Vec<Value>, ApiError> {
-    let list = match (collection.list_in, result) {
-        (Some(member), Value::Object(mut object)) => object.remove(member).unwrap_or(Value::Null),
-        (_, other) => other,
-    };
-    match list {
-        Value::Array(items) => Ok(items),
-        Value::Null => Ok(Vec::new()),
-        _ => Err(ApiError::transient(format!("the listing of {} is not a list", collection.name), Effect::None)),
-    }
-}
-
 /// The API does not know pages and answers the same again.
-fn repeats(items: &[Value], found: &[Value]) -> bool {
-    match (items.first(), found.first()) {
-        (Some(first), Some(again)) => first.get("id").is_some() && first.get("id") == again.get("id"),
+fn repeats<E: Element>(items: &[E], found: &[E]) -> bool {
+    match (items.first().and_then(E::id), found.first().and_then(E::id)) {
+        (Some(first), Some(again)) => first == again,
         _ => false,
     }
 }

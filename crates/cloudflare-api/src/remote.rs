@@ -1,6 +1,6 @@
 //! A collection's handle: one snapshot and one writer for everybody in the process.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
@@ -20,8 +20,13 @@ use crate::sender::Sender;
 use crate::snapshot::Snapshot;
 use crate::store::{Freshness, Need, Store};
 
+#[cfg(test)]
+mod tests;
+
 /// Writes at once of a collection that takes no batches.
-const WRITES_AT_ONCE: usize = 8;
+pub(crate) const WRITES_AT_ONCE: usize = 8;
+/// Times in a row that the batch call may be unknown before it is not tried any more.
+const BATCH_MISSES: u32 = 3;
 
 /// A collection of one account or zone.
 ///
@@ -109,7 +114,8 @@ pub(crate) struct Shared<T: Item> {
     listing: tokio::sync::Mutex<()>,
     writes: Semaphore,
     batch_limit: AtomicUsize,
-    batch_missing: AtomicBool,
+    /// Times in a row that the API did not know the batch call.
+    batch_misses: AtomicU32,
 }
 
 impl<T: Item> Shared<T> {
@@ -123,7 +129,7 @@ impl<T: Item> Shared<T> {
             listing: tokio::sync::Mutex::new(()),
             writes: Semaphore::new(WRITES_AT_ONCE),
             batch_limit: AtomicUsize::new(collection.batch.map_or(1, |batch| batch.max)),
-            batch_missing: AtomicBool::new(false),
+            batch_misses: AtomicU32::new(0),
         }
     }
 
@@ -131,15 +137,25 @@ impl<T: Item> Shared<T> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether many operations may go in one call.
+    /// Whether many operations may go in one call: the collection takes batches, and so does this API as far as known.
     pub(crate) fn batches(&self) -> bool {
-        self.collection.batch.is_some() && !self.batch_missing.load(Ordering::Relaxed)
+        self.collection.batch.is_some() && self.batch_misses.load(Ordering::Relaxed) < BATCH_MISSES
     }
 
-    /// This API does not know the batch call (older fakes do not).
-    pub(crate) fn batch_is_missing(&self) {
-        tracing::info!(collection = self.collection.name, "The API takes no batches here; writing one by one");
-        self.batch_missing.store(true, Ordering::Relaxed);
+    /// The API knows the batch call.
+    pub(crate) fn batch_known(&self) {
+        self.batch_misses.store(0, Ordering::Relaxed);
+    }
+
+    /// The API does not know the batch call; older fakes do not.
+    pub(crate) fn batch_unknown(&self) {
+        let misses = self.batch_misses.fetch_add(1, Ordering::Relaxed) + 1;
+        if misses == BATCH_MISSES {
+            tracing::info!(
+                collection = self.collection.name,
+                "The API takes no batches; writing one by one from now on"
+            );
+        }
     }
 
     pub(crate) fn batch_limit(&self) -> usize {
@@ -160,9 +176,13 @@ impl<T: Item> Shared<T> {
         }
     }
 
+    /// Whoever asks before the request goes out shares it: those who are about to ask, and those who come while it waits
+    /// for the governor.
     async fn list(&self, lane: Lane) -> Result<(), ApiError> {
+        tokio::task::yield_now().await;
+        let permit = self.sender.permit(lane).await;
         let began = self.store().begin(Instant::now());
-        match listing::all(&self.sender, lane, self.collection, &self.scope).await {
+        match listing::all(&self.sender, Some(permit), lane, self.collection, &self.scope).await {
             Ok(objects) => {
                 self.store().finish(began, objects);
                 Ok(())

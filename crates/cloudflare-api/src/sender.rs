@@ -1,12 +1,12 @@
 //! Request → answer for one credential: signed, governed, repeated where that is safe, measured.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use portolan_core::Clock;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use crate::credential::{Credential, Identity};
@@ -74,17 +74,23 @@ impl Sender {
     }
 
     /// Sends a request, again where that is safe.
-    pub(crate) async fn answer(&self, lane: Lane, request: &Request) -> Result<Answer, ApiError> {
+    pub(crate) async fn answer<R>(&self, lane: Lane, request: &Request) -> Result<Answer<R>, ApiError>
+    where
+        R: DeserializeOwned + Default,
+    {
         self.answer_with(None, lane, request).await
     }
 
     /// The same, with a turn that was waited for before.
-    pub(crate) async fn answer_with(
+    pub(crate) async fn answer_with<R>(
         &self,
         mut permit: Option<Permit>,
         lane: Lane,
         request: &Request,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<Answer<R>, ApiError>
+    where
+        R: DeserializeOwned + Default,
+    {
         if self.settings.read_only && !request.is_read() {
             permit.into_iter().for_each(Permit::unused);
             return Err(ApiError::read_only());
@@ -109,7 +115,10 @@ impl Sender {
         }
     }
 
-    async fn attempt(&self, permit: Permit, request: &Request) -> Result<Answer, ApiError> {
+    async fn attempt<R>(&self, permit: Permit, request: &Request) -> Result<Answer<R>, ApiError>
+    where
+        R: DeserializeOwned + Default,
+    {
         let http = match self.sign(request) {
             Ok(http) => http,
             Err(error) => {
@@ -150,7 +159,15 @@ impl Sender {
         }
     }
 
-    fn read(&self, permit: Permit, request: &Request, response: &http::Response<Bytes>) -> Result<Answer, ApiError> {
+    fn read<R>(
+        &self,
+        permit: Permit,
+        request: &Request,
+        response: &http::Response<Bytes>,
+    ) -> Result<Answer<R>, ApiError>
+    where
+        R: DeserializeOwned + Default,
+    {
         let status = response.status().as_u16();
         let told = Told::read(response.headers(), (self.clock)());
         let answer = envelope::read(&request.method, status, response.body(), &[self.credential.secret()]);
@@ -166,10 +183,5 @@ impl Sender {
 
     fn jitter(&self) -> f64 {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).random()
-    }
-
-    /// How long one exchange may take.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.settings.timeout
     }
 }

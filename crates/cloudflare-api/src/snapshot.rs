@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::item::{Entry, Item};
+use crate::item::{Entry, Found, Item};
 
 /// A collection's objects.
 #[derive(Clone, Debug)]
@@ -38,11 +38,11 @@ impl<T> Default for Snapshot<T> {
 
 impl<T: Item> Snapshot<T> {
     /// What a listing that began at `listed_at` found. An object that cannot be read is counted and left out.
-    pub(crate) fn listed(objects: Vec<serde_json::Value>, listed_at: Instant) -> Self {
+    pub(crate) fn listed(objects: Vec<Found<T>>, listed_at: Instant) -> Self {
         let mut snapshot = Self { listed_at: Some(listed_at), ..Self::default() };
         snapshot.slots.reserve_exact(objects.len());
-        for object in objects {
-            match Entry::read(object) {
+        for Found(entry) in objects {
+            match entry {
                 Some(entry) => snapshot.store(entry),
                 None => snapshot.unreadable += 1,
             }
@@ -224,13 +224,9 @@ mod tests {
 
     #[test]
     fn an_object_that_cannot_be_read_is_counted_and_left_out() {
-        let objects = vec![record("1", "a.example.com", "192.0.2.1"), json!({"id": "2", "name": 7}), json!({})];
+        let objects = json!([record("1", "a.example.com", "192.0.2.1"), {"id": "2", "name": 7}, {}]);
 
-        let snapshot = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap()
-            .block_on(async { Snapshot::<Record>::listed(objects, Instant::now()) });
+        let snapshot = Snapshot::<Record>::listed(serde_json::from_value(objects).unwrap(), Instant::now());
 
         assert_eq!((snapshot.len(), snapshot.unreadable()), (1, 2));
     }

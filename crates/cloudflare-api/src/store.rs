@@ -4,11 +4,10 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::error::ApiError;
-use crate::item::{Entry, Item};
+use crate::item::{Entry, Found, Item};
 use crate::snapshot::Snapshot;
 
 /// How old a snapshot may be.
@@ -100,7 +99,7 @@ impl<T: Item> Store<T> {
         Began(Listed { began: self.tick(), at })
     }
 
-    pub(crate) fn finish(&mut self, Began(listed): Began, objects: Vec<Value>) {
+    pub(crate) fn finish(&mut self, Began(listed): Began, objects: Vec<Found<T>>) {
         self.snapshot = Snapshot::listed(objects, listed.at);
         for edit in self.journal.take().into_iter().flatten() {
             match edit {

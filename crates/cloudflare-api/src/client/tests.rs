@@ -1,0 +1,223 @@
+//! Sending and listing against a scripted API under a paused clock.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::*;
+use crate::collection::Paging;
+use crate::collections::{DNS_RECORDS, ZONES};
+use crate::error::{Effect, ErrorClass};
+use crate::retry::RetryPolicy;
+use crate::settings::Settings;
+use crate::testing::{Answered, Scripted, answer, bad, broken, good, with_header};
+
+fn get() -> Request {
+    Request::get("/zones", &[])
+}
+
+fn post() -> Request {
+    Request::new(Method::POST, "/zones", &[]).with_body(json!({"name": "example.com"}))
+}
+
+/// A page of objects with these ids.
+fn page(ids: &[&str], info: Value) -> Answered {
+    let objects: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
+    answer(200, &json!({"success": true, "result": objects, "result_info": info}))
+}
+
+fn ids(objects: &[Value]) -> Vec<&str> {
+    objects.iter().map(|object| object["id"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_signed_and_its_result_comes_back() {
+    let api = Scripted::in_order([good(json!({"id": "z1"}))]);
+
+    let result = api.client().send(Lane::Change, &get()).await.unwrap();
+
+    assert_eq!(result["id"], "z1");
+    assert_eq!(api.seen()[0].headers["authorization"], "Bearer t0ken-canary");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_is_repeated_with_growing_pauses_until_it_works() {
+    let api = Scripted::in_order([bad(500, 1), broken(true), bad(502, 1), good(json!(1))]);
+
+    assert_eq!(api.client().send(Lane::Change, &get()).await.unwrap(), json!(1));
+
+    let times: Vec<_> = api.seen().iter().map(|seen| seen.at).collect();
+    let pauses: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    for (pause, most) in pauses.iter().zip([1, 2, 4]) {
+        let most = Duration::from_secs(most);
+        assert!((most / 2..=most).contains(pause), "{pauses:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_never_works_ends_after_three_repeats() {
+    let api = Scripted::in_order([bad(500, 1)]);
+
+    let error = api.client().send(Lane::Change, &get()).await.unwrap_err();
+
+    assert_eq!((error.class, error.effect), (ErrorClass::Transient, Effect::None));
+    assert_eq!(api.seen().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_without_an_answer_is_sent_once_and_its_outcome_unknown() {
+    for lost in [broken(true), bad(500, 1), answer(200, &json!(null))] {
+        let api = Scripted::in_order([lost]);
+
+        let error = api.client().send(Lane::Change, &post()).await.unwrap_err();
+
+        assert_eq!((error.effect, api.seen().len()), (Effect::Unknown, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_that_never_left_is_sent_again() {
+    let api = Scripted::in_order([broken(false), good(json!(1))]);
+
+    api.client().send(Lane::Change, &post()).await.unwrap();
+
+    assert_eq!(api.seen().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_api_is_given_up_after_the_timeout() {
+    let api = Scripted::new(Duration::from_secs(3600), |_| good(json!(1)));
+    let start = Instant::now();
+
+    let error = api.client().send(Lane::Change, &post()).await.unwrap_err();
+
+    assert_eq!((error.effect, start.elapsed()), (Effect::Unknown, Duration::from_secs(30)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_may_choose_not_to_repeat() {
+    let api = Scripted::in_order([bad(500, 1)]);
+    let client = api.client_with(Settings { retry: RetryPolicy::NONE, ..Settings::default() });
+
+    client.send(Lane::Change, &get()).await.unwrap_err();
+
+    assert_eq!(api.seen().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_only_reads_sends_no_write() {
+    let api = Scripted::in_order([good(json!(1))]);
+    let client = api.client_with(Settings { read_only: true, ..Settings::default() });
+
+    let error = client.send(Lane::Change, &post()).await.unwrap_err();
+    client.send(Lane::Change, &get()).await.unwrap();
+
+    assert_eq!((error.class, error.effect), (ErrorClass::Auth, Effect::None));
+    assert_eq!(api.lines(), ["GET /zones"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_error_shows_the_token() {
+    let body = json!({"success": false, "errors": [{"code": 9109, "message": "bad token t0ken-canary"}]});
+    let api = Scripted::in_order([answer(403, &body)]);
+
+    let error = api.client().send(Lane::Change, &get()).await.unwrap_err();
+
+    assert!(!format!("{error:?} {error} {:?}", error.problem("x")).contains("t0ken-canary"));
+    assert!(error.message.contains("9109"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_asked_for_by_a_server_error_is_kept() {
+    let api = Scripted::in_order([with_header(bad(503, 1), "retry-after", "7"), good(json!(1))]);
+
+    api.client().send(Lane::Change, &get()).await.unwrap();
+
+    assert_eq!(api.seen()[1].at, Duration::from_secs(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_credentials_share_a_client_and_its_handles() {
+    let api = Scripted::in_order([good(json!(1))]);
+    let clients = crate::testing::clients(Settings::default(), api);
+    let client = |token| clients.client(&crate::Credential::token(token));
+    let handle = |token| client(token).records::<crate::testing::Record>(&DNS_RECORDS, "z1");
+
+    assert!(Arc::ptr_eq(&handle("a"), &handle("a\n")));
+    assert!(!Arc::ptr_eq(&handle("a"), &handle("b")));
+    assert_eq!(clients.budgets().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_item_on_the_third_page_is_found() {
+    let info = json!({"total_pages": 3, "total_count": 5, "per_page": 2});
+    let api =
+        Scripted::in_order([page(&["1", "2"], info.clone()), page(&["3", "4"], info.clone()), page(&["5"], info)]);
+
+    let objects = api.client().list_all(Lane::Drift, &ZONES, "").await.unwrap();
+
+    assert_eq!(ids(&objects), ["1", "2", "3", "4", "5"]);
+    assert_eq!(api.lines(), [1, 2, 3].map(|number| format!("GET /zones?page={number}&per_page=50")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cursors_are_followed_to_the_last_page() {
+    static CURSORED: Collection = Collection {
+        paging: Paging::Cursor,
+        list_in: Some("buckets"),
+        ..crate::collection!(Account, "buckets", "r2/buckets")
+    };
+    let nested = |id: &str, cursor: &str| {
+        answer(200, &json!({"success": true, "result": {"buckets": [{"id": id}]}, "result_info": {"cursor": cursor}}))
+    };
+    let api = Scripted::in_order([nested("1", "a"), nested("2", "b"), nested("3", "")]);
+
+    let objects = api.client().list_all(Lane::Drift, &CURSORED, "acc").await.unwrap();
+
+    assert_eq!(ids(&objects), ["1", "2", "3"]);
+    assert_eq!(api.lines()[2], "GET /accounts/acc/r2/buckets?per_page=50&cursor=b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_fails_fails_the_listing() {
+    let api = Scripted::in_order([page(&["1"], json!({"total_pages": 2})), bad(403, 10000)]);
+
+    let error = api.client().list_all(Lane::Drift, &ZONES, "").await.unwrap_err();
+
+    assert_eq!(error.class, ErrorClass::Auth);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_that_ignores_pages_is_not_asked_for_ever() {
+    let api = Scripted::in_order([page(&["1", "2"], json!({"per_page": 2}))]);
+
+    let objects = api.client().list_all(Lane::Drift, &ZONES, "").await.unwrap();
+
+    assert_eq!(ids(&objects), ["1", "2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listing_whose_total_changed_on_the_way_starts_again() {
+    let info = |total| json!({"total_pages": 2, "total_count": total});
+    let api = Scripted::in_order([
+        page(&["1", "2"], info(4)),
+        page(&["4"], info(3)),
+        page(&["2", "3"], info(3)),
+        page(&["4"], info(3)),
+    ]);
+
+    let objects = api.client().list_all(Lane::Drift, &ZONES, "").await.unwrap();
+
+    assert_eq!(ids(&objects), ["2", "3", "4"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_that_are_too_large_are_asked_for_in_a_smaller_size() {
+    let api = Scripted::in_order([bad(400, 1004), page(&["1"], json!({"total_pages": 1}))]);
+
+    api.client().list_all(Lane::Drift, &DNS_RECORDS, "z1").await.unwrap();
+
+    assert_eq!(api.lines()[1], "GET /zones/z1/dns_records?page=1&per_page=50");
+}

@@ -1,0 +1,457 @@
+//! Snapshots and writes against a scripted API under a paused clock.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex as StdMutex;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::collections::{DNS_RECORDS, NETWORK_ROUTES};
+use crate::testing::{Answered, Record, Scripted, Seen, answer, bad, broken, good, record};
+
+const LATENCY: Duration = Duration::from_millis(150);
+
+/// A zone in memory that knows no pointers: names that begin with `bad` are refused.
+#[derive(Default)]
+struct Zone {
+    records: BTreeMap<String, Value>,
+    next: u32,
+    /// Most records that fit.
+    room: Option<usize>,
+    batchless: bool,
+}
+
+impl Zone {
+    fn answer(&mut self, seen: &Seen) -> Answered {
+        let (method, path) = seen.line.split_once(' ').unwrap();
+        let path = path.split('?').next().unwrap();
+        let id = path.rsplit('/').next().unwrap();
+        match (method, id) {
+            ("GET", "dns_records") => good(self.records.values().cloned().collect()),
+            ("POST", "dns_records") => self.answer_of(|zone| zone.create(&seen.body)),
+            ("POST", "batch") if self.batchless => bad(405, 10405),
+            ("POST", "batch") => self.answer_of(|zone| zone.batch(&seen.body)),
+            ("PATCH", id) => self.answer_of(|zone| zone.patch(id, &seen.body)),
+            ("DELETE", id) => self.answer_of(|zone| zone.delete(id)),
+            other => panic!("no such route: {other:?}"),
+        }
+    }
+
+    fn answer_of(&mut self, change: impl FnOnce(&mut Self) -> Result<Value, (u16, u64)>) -> Answered {
+        let before = self.records.clone();
+        change(self).map_or_else(
+            |(status, code)| {
+                self.records = before;
+                bad(status, code)
+            },
+            good,
+        )
+    }
+
+    fn create(&mut self, body: &Value) -> Result<Value, (u16, u64)> {
+        let name = body["name"].as_str().unwrap();
+        if name.starts_with("bad") {
+            return Err((400, 9005));
+        }
+        if self.room.is_some_and(|room| self.records.len() >= room) {
+            return Err((400, 81045));
+        }
+        if self.records.values().any(|record| record["name"] == name) {
+            return Err((400, 81058));
+        }
+        self.next += 1;
+        let id = format!("r{}", self.next);
+        self.records.insert(id.clone(), record(&id, name, body["content"].as_str().unwrap_or("192.0.2.1")));
+        Ok(self.records[&id].clone())
+    }
+
+    fn patch(&mut self, id: &str, body: &Value) -> Result<Value, (u16, u64)> {
+        let there = self.records.get_mut(id).ok_or((404, 81044))?;
+        for (name, value) in body.as_object().unwrap() {
+            there[name] = value.clone();
+        }
+        Ok(there.clone())
+    }
+
+    fn delete(&mut self, id: &str) -> Result<Value, (u16, u64)> {
+        self.records.remove(id).map(|_| json!({"id": id})).ok_or((404, 81044))
+    }
+
+    fn batch(&mut self, body: &Value) -> Result<Value, (u16, u64)> {
+        let list = |name: &str| body[name].as_array().cloned().unwrap_or_default();
+        let id = |op: &Value| op["id"].as_str().unwrap().to_owned();
+        Ok(json!({
+            "deletes": list("deletes").iter().map(|op| self.delete(&id(op))).collect::<Result<Vec<_>, _>>()?,
+            "patches": list("patches").iter().map(|op| self.patch(&id(op), op)).collect::<Result<Vec<_>, _>>()?,
+            "posts": list("posts").iter().map(|op| self.create(op)).collect::<Result<Vec<_>, _>>()?,
+        }))
+    }
+}
+
+struct Api {
+    scripted: Arc<Scripted>,
+    zone: Arc<StdMutex<Zone>>,
+    remote: Arc<Remote<Record>>,
+}
+
+impl Api {
+    fn new(zone: Zone) -> Self {
+        let zone = Arc::new(StdMutex::new(zone));
+        let played = zone.clone();
+        let scripted = Scripted::new(LATENCY, move |seen| played.lock().unwrap().answer(seen));
+        let remote = scripted.client().records(&DNS_RECORDS, "z1");
+        Self { scripted, zone, remote }
+    }
+
+    fn with(records: &[(&str, &str)]) -> Self {
+        let records = records.iter().map(|(id, name)| ((*id).to_owned(), record(id, name, "192.0.2.1"))).collect();
+        Self::new(Zone { records, next: 100, ..Zone::default() })
+    }
+
+    /// Lines without scope and query, such as `POST batch`.
+    fn calls(&self) -> Vec<String> {
+        let short = |line: String| {
+            let (method, path) = line.split_once(' ').unwrap();
+            format!("{method} {}", path.split('?').next().unwrap().rsplit('/').next().unwrap())
+        };
+        self.scripted.lines().into_iter().map(short).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let zone = self.zone.lock().unwrap();
+        let mut names: Vec<String> =
+            zone.records.values().map(|record| record["name"].as_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Every source in a task of its own, in order of arrival; the answers in the same order.
+    async fn write_all(&self, sources: Vec<Vec<Op>>) -> Vec<Result<Vec<Written<Record>>, ApiError>> {
+        let mut tasks = Vec::new();
+        for ops in sources {
+            let remote = self.remote.clone();
+            tasks.push(AbortOnDropHandle::new(tokio::spawn(async move { remote.write(Lane::Change, ops).await })));
+        }
+        let mut answers = Vec::new();
+        for task in tasks {
+            answers.push(task.await.unwrap());
+        }
+        answers
+    }
+}
+
+fn create(name: &str) -> Op {
+    Op::Create(json!({"type": "A", "name": name, "content": "192.0.2.1"}))
+}
+
+fn patch(id: &str) -> Op {
+    Op::Update { id: id.to_owned(), body: json!({"content": "192.0.2.9"}) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_collection_writes_one_change_at_once_by_a_plain_call() {
+    let api = Api::with(&[]);
+
+    let written = api.remote.write(Lane::Change, vec![create("a")]).await.unwrap();
+
+    assert_eq!(api.calls(), ["POST dns_records"]);
+    assert_eq!(api.scripted.seen()[0].at, Duration::ZERO);
+    assert_eq!(written[0].id(), "r101");
+    assert_eq!(api.remote.with(|snapshot| snapshot.by_key("A a").count()), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_that_come_while_one_is_under_way_go_together() {
+    let api = Api::with(&[]);
+    let first = api.remote.clone();
+    let first =
+        AbortOnDropHandle::new(tokio::spawn(async move { first.write(Lane::Change, vec![create("first")]).await }));
+    tokio::time::sleep(LATENCY / 2).await;
+
+    let answers = api.write_all((0..50).map(|number| vec![create(&format!("n{number}"))]).collect()).await;
+
+    assert!(first.await.unwrap().is_ok() && answers.iter().all(Result::is_ok));
+    assert_eq!(api.calls(), ["POST dns_records", "POST batch"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_bad_source_fails_alone_by_halving() {
+    let api = Api::with(&[]);
+    let sources =
+        (0..100).map(|number| vec![create(&if number == 61 { "bad".to_owned() } else { format!("n{number}") })]);
+
+    let answers = api.write_all(sources.collect()).await;
+
+    let failed: Vec<_> = answers.iter().enumerate().filter(|(_, answer)| answer.is_err()).collect();
+    assert_eq!(failed.len(), 1);
+    assert_eq!((failed[0].0, failed[0].1.as_ref().unwrap_err().class), (61, ErrorClass::Validation));
+    assert_eq!(api.names().len(), 99);
+    assert!(api.calls().len() <= 16, "{} calls", api.calls().len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_is_applied_whole_or_not_at_all() {
+    let api = Api::with(&[("1", "old")]);
+
+    let answers = api
+        .write_all(vec![vec![create("a"), create("b")], vec![Op::delete("1"), create("bad")], vec![create("c")]])
+        .await;
+
+    assert_eq!(answers.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
+    assert_eq!(api.names(), ["a", "b", "c", "old"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletes_of_what_is_gone_are_done_and_the_rest_of_the_batch_goes_on() {
+    let api = Api::with(&[("1", "a"), ("2", "b")]);
+
+    let answers = api.write_all(vec![vec![Op::delete("1")], vec![Op::delete("gone")], vec![create("c")]]).await;
+
+    assert_eq!(answers[1].as_ref().unwrap(), &[Written::Gone("gone".to_owned())]);
+    assert_eq!(answers[0].as_ref().unwrap(), &[Written::Deleted("1".to_owned())]);
+    assert_eq!(api.names(), ["b", "c"]);
+    assert_eq!(api.calls(), ["POST batch", "GET dns_records", "POST batch"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_what_is_gone_fails_alone() {
+    let api = Api::with(&[("1", "a")]);
+
+    let answers = api.write_all(vec![vec![patch("1")], vec![patch("gone")], vec![create("c")]]).await;
+
+    assert_eq!(answers[1].as_ref().unwrap_err().class, ErrorClass::NotFound);
+    assert!(answers[0].is_ok() && answers[2].is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_single_delete_of_what_is_gone_is_done() {
+    let api = Api::with(&[]);
+
+    let written = api.remote.write(Lane::Protect, vec![Op::delete("gone")]).await.unwrap();
+
+    assert_eq!(written, [Written::Gone("gone".to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_zone_takes_what_fits_and_tells_the_rest_without_asking_for_each() {
+    let api = Api::new(Zone { room: Some(70), ..Zone::default() });
+
+    let answers = api.write_all((0..200).map(|number| vec![create(&format!("n{number}"))]).collect()).await;
+
+    let full = |answer: &Result<_, ApiError>| answer.as_ref().is_err_and(|error| error.class == ErrorClass::Quota);
+    assert_eq!(answers.iter().filter(|answer| full(answer)).count(), 130);
+    assert_eq!(api.names().len(), 70);
+    assert!(api.calls().len() <= 20, "{} calls", api.calls().len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_without_batches_gets_single_calls() {
+    let api = Api::new(Zone { batchless: true, ..Zone::default() });
+
+    for round in 0..5 {
+        let names = (0..10).map(|number| vec![create(&format!("n{round}-{number}"))]).collect();
+        assert!(api.write_all(names).await.iter().all(Result::is_ok));
+    }
+
+    assert_eq!(api.names().len(), 50);
+    assert_eq!(api.calls().iter().filter(|call| *call == "POST batch").count(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_changes_of_one_object_go_in_two_calls_in_their_order() {
+    let api = Api::with(&[("1", "a"), ("2", "b")]);
+    let to = |content: &str| vec![Op::Update { id: "1".to_owned(), body: json!({"content": content}) }];
+
+    api.write_all(vec![to("192.0.2.1"), vec![patch("2")], to("192.0.2.2"), to("192.0.2.3")]).await;
+
+    assert_eq!(api.zone.lock().unwrap().records["1"]["content"], "192.0.2.3");
+    assert_eq!(api.calls(), ["POST batch", "PATCH 1", "PATCH 1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_larger_than_a_batch_is_sent_in_parts() {
+    let api = Api::with(&[]);
+    api.remote.set_batch_limit(40);
+
+    let written = api.remote.write(Lane::Change, (0..100).map(|n| create(&format!("n{n}"))).collect()).await.unwrap();
+
+    assert_eq!((written.len(), api.names().len(), api.calls().len()), (100, 100, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_fails_everybody_in_the_call_and_sheds_doubt_on_the_snapshot() {
+    let lost = Arc::new(StdMutex::new(true));
+    let zone = Arc::new(StdMutex::new(Zone::default()));
+    let (lose, played) = (lost.clone(), zone.clone());
+    let scripted = Scripted::new(LATENCY, move |seen| {
+        let answer = played.lock().unwrap().answer(seen);
+        let write = !seen.line.starts_with("GET");
+        if write && std::mem::take(&mut *lose.lock().unwrap()) { broken(true) } else { answer }
+    });
+    let api = Api { remote: scripted.client().records(&DNS_RECORDS, "z1"), scripted, zone };
+    api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+
+    let answers = api.write_all((0..5).map(|number| vec![create(&format!("n{number}"))]).collect()).await;
+    api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+
+    assert!(answers.iter().all(|answer| answer.as_ref().is_err_and(|error| error.effect == Effect::Unknown)));
+    assert_eq!(api.remote.with(Snapshot::len), 5);
+    assert_eq!(api.calls(), ["GET dns_records", "POST batch", "GET dns_records"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_who_go_away_before_their_turn_are_not_written() {
+    let api = Api::with(&[]);
+    let remote = api.remote.clone();
+    let first =
+        AbortOnDropHandle::new(tokio::spawn(async move { remote.write(Lane::Change, vec![create("first")]).await }));
+    tokio::time::sleep(LATENCY / 2).await;
+    let gone = tokio::time::timeout(LATENCY / 10, api.remote.write(Lane::Change, vec![create("gone")])).await;
+
+    api.remote.write(Lane::Change, vec![create("last")]).await.unwrap();
+
+    assert!(gone.is_err() && first.await.unwrap().is_ok());
+    assert_eq!(api.names(), ["first", "last"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_handles_stops_the_writer() {
+    let Api { scripted, zone, remote } = Api::with(&[]);
+    let caller = remote.clone();
+    let waiting =
+        AbortOnDropHandle::new(tokio::spawn(async move { caller.write(Lane::Change, vec![create("a")]).await }));
+    tokio::time::sleep(LATENCY / 10).await;
+
+    drop((waiting, remote));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+
+    assert_eq!(scripted.seen().len(), 1);
+    assert!(zone.lock().unwrap().records.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn everybody_who_asks_at_once_shares_one_listing() {
+    let api = Api::with(&[("1", "a")]);
+    let mut tasks = JoinSet::new();
+    for _ in 0..100 {
+        let remote = api.remote.clone();
+        tasks.spawn(async move { remote.refresh(Lane::Change, Freshness::AfterNow).await });
+    }
+
+    let answers = tasks.join_all().await;
+
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(api.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn everybody_who_waits_for_a_listing_shares_its_failure() {
+    let scripted = Scripted::new(LATENCY, |_| bad(403, 10000));
+    let remote = scripted.client().records::<Record>(&DNS_RECORDS, "z1");
+    let mut tasks = JoinSet::new();
+    for _ in 0..100 {
+        let remote = remote.clone();
+        tasks.spawn(async move { remote.refresh(Lane::Change, Freshness::Any).await });
+    }
+
+    let answers = tasks.join_all().await;
+
+    assert!(answers.iter().all(Result::is_err));
+    assert_eq!(scripted.seen().len(), 1);
+    assert!(remote.refresh(Lane::Change, Freshness::Any).await.is_err());
+    assert_eq!(scripted.seen().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_is_listed_again_when_it_is_older_than_asked_for() {
+    let api = Api::with(&[]);
+    let within = Freshness::Within(Duration::from_secs(30));
+    api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    api.remote.refresh(Lane::Change, within).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+
+    api.remote.refresh(Lane::Change, within).await.unwrap();
+
+    assert_eq!(api.calls().len(), 2);
+    assert_eq!(api.remote.with(Snapshot::age), Some(LATENCY));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_during_a_listing_is_not_forgotten_when_the_listing_ends() {
+    let start = tokio::time::Instant::now();
+    let slow = Scripted::new(Duration::ZERO, move |seen| match seen.line.starts_with("GET") {
+        // The page was read before the write and arrives after it.
+        true => good(json!([record("1", "a", "192.0.2.1"), record("2", "b", "192.0.2.1")])),
+        false if seen.line.contains("batch") => {
+            good(json!({"deletes": [{"id": "1"}], "posts": [record("3", "c", "192.0.2.1")]}))
+        }
+        false => panic!("at {:?}: {}", start.elapsed(), seen.line),
+    });
+    let remote = slow.client().records::<Record>(&DNS_RECORDS, "z1");
+    let began = remote.shared.store().begin(Instant::now());
+
+    remote.write(Lane::Change, vec![Op::delete("1"), create("c")]).await.unwrap();
+    let page = json!([record("1", "a", "192.0.2.1"), record("2", "b", "192.0.2.1")]);
+    remote.shared.store().finish(began, serde_json::from_value(page).unwrap());
+
+    let mut ids: Vec<String> = remote.with(|snapshot| snapshot.iter().map(|entry| entry.id.clone()).collect());
+    ids.sort();
+    assert_eq!(ids, ["2", "3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_makes_the_next_refresh_list() {
+    let api = Api::with(&[]);
+    api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+    api.zone.lock().unwrap().records.insert("x".to_owned(), record("x", "a", "192.0.2.1"));
+
+    let error = api.remote.write(Lane::Change, vec![create("a")]).await.unwrap_err();
+    api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+
+    assert_eq!(error.class, ErrorClass::Conflict);
+    assert_eq!(api.remote.with(|snapshot| snapshot.by_key("A a").count()), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gone_zone_has_everything_in_it_deleted() {
+    let scripted = Scripted::new(LATENCY, |_| bad(404, 7003));
+    let remote = scripted.client().records::<Record>(&DNS_RECORDS, "z1");
+
+    let written = remote.write(Lane::Change, vec![Op::delete("1"), Op::delete("2")]).await.unwrap();
+
+    assert_eq!(written, [Written::Gone("1".to_owned()), Written::Gone("2".to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_collection_without_batches_writes_a_source_in_order_and_sources_side_by_side() {
+    let scripted = Scripted::new(LATENCY, |seen| {
+        good(json!({"id": seen.line.rsplit('/').next().unwrap(), "type": "A", "name": "x"}))
+    });
+    let remote = scripted.client().records::<Record>(&NETWORK_ROUTES, "acc");
+    let start = tokio::time::Instant::now();
+    let mut tasks = JoinSet::new();
+    for source in 0..4 {
+        let remote = remote.clone();
+        let ops = (0..2).map(|number| patch(&format!("{source}-{number}"))).collect();
+        tasks.spawn(async move { remote.write(Lane::Change, ops).await });
+    }
+
+    let answers = tasks.join_all().await;
+
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(start.elapsed(), LATENCY * 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_does_not_show_the_object_is_an_unknown_outcome() {
+    let scripted = Scripted::in_order([answer(200, &json!({"success": true, "result": {}}))]);
+    let remote = scripted.client().records::<Record>(&DNS_RECORDS, "z1");
+
+    let error = remote.write(Lane::Change, vec![create("a")]).await.unwrap_err();
+
+    assert_eq!(error.effect, Effect::Unknown);
+}

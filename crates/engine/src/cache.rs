@@ -58,8 +58,8 @@ impl<K: Object> Cache<K> {
     }
 
     /// All objects, by key.
-    pub fn iter(&self) -> Vec<Arc<K>> {
-        self.objects().values().cloned().collect()
+    pub fn iter(&self) -> impl Iterator<Item = Arc<K>> + use<K> {
+        self.objects().values().cloned().collect::<Vec<_>>().into_iter()
     }
 
     /// Waits until the first list is complete. A kind that the server does not know is complete.
@@ -122,7 +122,9 @@ impl<K: Object> Cache<K> {
             Sighting::Listed => {
                 let listed = listing.take().unwrap_or_default();
                 let gone: Vec<_> = self.objects().keys().filter(|key| !listed.contains(*key)).cloned().collect();
-                gone.into_iter().for_each(|key| self.put(key, None));
+                for key in gone {
+                    self.put(key, None);
+                }
                 self.inner.ready.send_replace(true);
             }
             Sighting::Failed { missing } => {

@@ -130,7 +130,9 @@ impl<R: Reconcile> Controller<R> {
         let Self { context, reconciler, handle, selection, triggers, gates } = self;
         handle.lock().running = true;
         let mut background = JoinSet::new();
-        triggers.into_iter().for_each(|trigger| drop(background.spawn(trigger)));
+        for trigger in triggers {
+            background.spawn(trigger);
+        }
         let following = Following {
             resource: R::Object::plural(&()).into_owned(),
             selection,

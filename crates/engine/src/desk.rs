@@ -16,6 +16,7 @@ use crate::backoff;
 use crate::context::Context;
 use crate::handle::Handle;
 use crate::identity::{fingerprint, key_of, version_of};
+use crate::metrics::word;
 use crate::pass::{Ended, Next, pass};
 use crate::raw::{Body, Raw};
 use crate::reconcile::Reconcile;
@@ -94,7 +95,9 @@ impl<R: Reconcile> Desk<R> {
             let gone: Vec<ObjectKey> = self.handle.read(|store| {
                 store.iter().map(|(key, _)| key).filter(|key| !listing.contains(*key)).cloned().collect()
             });
-            gone.iter().for_each(|key| self.forget(key));
+            for key in &gone {
+                self.forget(key);
+            }
         }
         self.handle.lock().listed = true;
     }
@@ -137,14 +140,14 @@ impl<R: Reconcile> Desk<R> {
             passed: 0,
         };
         let mut state = self.handle.lock();
-        let before = state.store.get(key).map(|known| known.ready);
+        let before = state.store.get(key).map(|known| word(known.ready));
         if before.is_none() && unknown == Unknown::Stays {
             return None;
         }
         if !state.store.put(key.clone(), projected) {
             return None;
         }
-        self.context.metrics.moved(self.reconciler.kind(), before, Some(raw.ready));
+        self.context.metrics.moved(self.reconciler.kind(), before, Some(word(raw.ready)));
         state.store.get(key).map(|known| known.passed)
     }
 
@@ -159,7 +162,7 @@ impl<R: Reconcile> Desk<R> {
         let mut state = self.handle.lock();
         state.queue.forget(key);
         if let Some(known) = state.store.remove(key) {
-            self.context.metrics.moved(self.reconciler.kind(), Some(known.ready), None);
+            self.context.metrics.moved(self.reconciler.kind(), Some(word(known.ready)), None);
         }
         drop(state);
         self.payloads.remove(key);
@@ -183,7 +186,7 @@ impl<R: Reconcile> Desk<R> {
             self.begin(key, seen, now);
         }
         let kind = self.reconciler.kind();
-        self.context.metrics.queued(kind, state.queue.ready(now), state.queue.running(), state.queue.age(now));
+        self.context.metrics.queued(kind, state.queue.len(), state.queue.running(), state.queue.age(now));
         if self.passes.len() < self.context.timing.in_flight { state.queue.next() } else { None }
     }
 

@@ -168,7 +168,9 @@ impl Seat {
         tracing::info!(job = self.name, "The job starts here");
         self.stands(Standing::Running(tasks.iter().map(Task::busy).collect()));
         let mut running = JoinSet::new();
-        tasks.into_iter().for_each(|task| drop(running.spawn(task.run())));
+        for task in tasks {
+            running.spawn(task.run());
+        }
         let stopped = tokio::select! {
             biased;
             () = lost(&mut term) => Stopped::LostLease,
@@ -209,5 +211,5 @@ async fn broken(running: &mut JoinSet<()>) {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }

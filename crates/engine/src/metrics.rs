@@ -84,7 +84,7 @@ impl Metrics {
             registry.register("reconciles", "Passes over objects by how they ended", metrics.passes.clone());
             registry.register("reconcile_duration_seconds", "How long passes took", metrics.durations.clone());
             registry.register("queue_wait_seconds", "How long objects waited beyond their time", metrics.waits.clone());
-            registry.register("queue_depth", "Objects whose time has come", metrics.depth.clone());
+            registry.register("queue_depth", "Objects in line, waiting ones among them", metrics.depth.clone());
             registry.register("queue_age_seconds", "How long the first in line has waited", metrics.age.clone());
             registry.register("reconciles_running", "Passes at work", metrics.running.clone());
             registry.register("objects", "Objects by what their Ready condition says", metrics.objects.clone());
@@ -118,18 +118,18 @@ impl Metrics {
         self.waits.get_or_create(&Kind { kind }).observe(wait.as_secs_f64());
     }
 
-    pub(crate) fn queued(&self, kind: &'static str, ready: usize, running: usize, age: Duration) {
-        self.depth.get_or_create(&Kind { kind }).set(count(ready));
+    pub(crate) fn queued(&self, kind: &'static str, in_line: usize, running: usize, age: Duration) {
+        self.depth.get_or_create(&Kind { kind }).set(count(in_line));
         self.running.get_or_create(&Kind { kind }).set(count(running));
         self.age.get_or_create(&Kind { kind }).set(age.as_secs_f64());
     }
 
     /// An object is counted under what its `Ready` condition says now, and no longer under what it said.
-    pub(crate) fn moved(&self, kind: &'static str, from: Option<Option<bool>>, to: Option<Option<bool>>) {
+    pub(crate) fn moved(&self, kind: &'static str, from: Option<&'static str>, to: Option<&'static str>) {
         if from == to {
             return;
         }
-        let gauge = |ready| self.objects.get_or_create_owned(&Readiness { kind, ready: word(ready) });
+        let gauge = |ready| self.objects.get_or_create_owned(&Readiness { kind, ready });
         if let Some(from) = from {
             gauge(from).dec();
         }
@@ -163,7 +163,8 @@ fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn word(ready: Option<bool>) -> &'static str {
+/// What a `Ready` condition says, in a word.
+pub(crate) fn word(ready: Option<bool>) -> &'static str {
     match ready {
         Some(true) => "True",
         Some(false) => "False",
@@ -178,9 +179,9 @@ mod tests {
     #[test]
     fn objects_are_counted_once_under_what_they_say_now() {
         let metrics = Metrics::new();
-        metrics.moved("DNSRecord", None, Some(None));
-        metrics.moved("DNSRecord", Some(None), Some(Some(true)));
-        metrics.moved("DNSRecord", Some(Some(true)), Some(Some(true)));
+        metrics.moved("DNSRecord", None, Some(word(None)));
+        metrics.moved("DNSRecord", Some(word(None)), Some(word(Some(true))));
+        metrics.moved("DNSRecord", Some(word(Some(true))), Some(word(Some(true))));
 
         let text = metrics.render();
 

@@ -1,5 +1,7 @@
 //! One pass over one object: gather → plan → finalizer → apply → report, or the reverse when it is being deleted.
 
+use std::time::Duration;
+
 use kube::Resource as _;
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use portolan_core::{Class, NewCondition, ObjectId, ObjectKey, Plan, Problem, condition, reasons};
@@ -14,6 +16,9 @@ use crate::raw::{Body, Malformed, Raw};
 use crate::reconcile::{Outcome, Reconcile};
 use crate::report::{Notice, Report};
 use crate::status::{self, Keep};
+
+/// After this an object is tried again that others write all the time.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How a pass ended.
 pub(crate) struct Ended<K> {
@@ -34,7 +39,7 @@ pub(crate) enum Next {
     /// Nothing, until something changes.
     Rest,
     /// Another pass after a while.
-    After(std::time::Duration),
+    After(Duration),
     /// Another pass at once: the object changed under our hands.
     Now,
     /// A step failed.
@@ -238,23 +243,22 @@ impl<R: Reconcile> Pass<'_, R> {
 
     /// A patch of the finalizers was refused: quietly where the object changed or is gone, else that is a problem.
     async fn refused(&self, error: &kube::Error) -> Stop {
-        let key = key_of(self.object.meta());
-        let problem = || kubernetes_problem(format_args!("writing the finalizers of {key}"), error);
+        let (meta, key) = (self.object.meta(), key_of(self.object.meta()));
         let code = if let kube::Error::Api(status) = error { status.code } else { 0 };
         match code {
-            404 => Stop::Quietly(Next::Gone),
-            409 | 422 => {
-                let found = status::api::<R::Object>(&self.context.client, &key).get_opt(&key.name).await;
-                let (meta, state) = (self.object.meta(), |meta: &ObjectMeta| {
-                    (meta.uid.clone(), meta.finalizers.clone(), meta.deletion_timestamp.is_some())
-                });
-                match found {
-                    Ok(None) => Stop::Quietly(Next::Gone),
-                    Ok(Some(found)) if state(found.meta()) != state(meta) => Stop::Quietly(Next::Now),
-                    Ok(Some(_)) | Err(_) => Stop::Problem(problem()),
-                }
+            404 => return Stop::Quietly(Next::Gone),
+            // Others write it without a pause, which is nobody's fault.
+            409 => return Stop::Quietly(Next::After(CONFLICT_PAUSE)),
+            422 => {}
+            _ => return Stop::Problem(kubernetes_problem(format_args!("writing the finalizers of {key}"), error)),
+        }
+        let state = |meta: &ObjectMeta| (meta.uid.clone(), meta.finalizers.clone(), meta.deletion_timestamp.is_some());
+        match status::api::<R::Object>(&self.context.client, &key).get_opt(&key.name).await {
+            Ok(None) => Stop::Quietly(Next::Gone),
+            Ok(Some(found)) if state(found.meta()) != state(meta) => Stop::Quietly(Next::Now),
+            Ok(Some(_)) | Err(_) => {
+                Stop::Problem(kubernetes_problem(format_args!("writing the finalizers of {key}"), error))
             }
-            _ => Stop::Problem(problem()),
         }
     }
 
@@ -269,10 +273,9 @@ impl<R: Reconcile> Pass<'_, R> {
             return Ok(());
         }
         let written = status::write::<R::Object>(&self.context.client, self.object.meta(), &wanted).await;
-        let written = written.map_err(|error| match error {
-            kube::Error::Api(status) if status.code == 404 => Stop::Quietly(Next::Gone),
-            error => Stop::Problem(kubernetes_problem(format_args!("writing the intent to the status"), &error)),
-        })?;
+        let written =
+            written.map_err(|error| kubernetes_problem(format_args!("writing the intent to the status"), &error))?;
+        let Some(written) = written else { return Err(Stop::Quietly(Next::Gone)) };
         if let Body::Typed(object) = &written.body
             && self.print(object.meta()) == self.passed
         {
@@ -308,16 +311,14 @@ impl<R: Reconcile> Pass<'_, R> {
         if !status::differs(&now, &wanted) {
             return Ok(());
         }
-        match status::write::<R::Object>(&self.context.client, self.object.meta(), &wanted).await {
-            Ok(written) => {
-                self.context.metrics.wrote_status(self.reconciler.kind());
-                self.latest = Some(written);
-                Ok(())
-            }
-            // It went, or went and came back as another one, which gets a pass of its own.
-            Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => Ok(()),
-            Err(error) => Err(kubernetes_problem(format_args!("writing the status"), &error)),
+        let written = status::write::<R::Object>(&self.context.client, self.object.meta(), &wanted).await;
+        let written = written.map_err(|error| kubernetes_problem(format_args!("writing the status"), &error))?;
+        // An object that went, or came back as another one, has nobody to tell.
+        if let Some(written) = written {
+            self.context.metrics.wrote_status(self.reconciler.kind());
+            self.latest = Some(written);
         }
+        Ok(())
     }
 
     async fn tell(&self, notices: &[Notice]) {
@@ -447,8 +448,8 @@ async fn refuse<R: Reconcile>(
     };
     tracing::warn!(kind, object = %key_of(meta), error = %problem, "An object does not fit its kind");
     match status::write::<R::Object>(&context.client, meta, &wanted).await {
-        Ok(written) => *latest = Some(written),
-        Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => return Next::Gone,
+        Ok(Some(written)) => *latest = Some(written),
+        Ok(None) => return Next::Gone,
         Err(error) => return Next::Failed(kubernetes_problem(format_args!("writing the status"), &error)),
     }
     Next::Failed(problem)

@@ -99,6 +99,11 @@ impl Queue {
         self.line.range(..=(now, u64::MAX)).count()
     }
 
+    /// How many keys are in line, those whose time has not come among them.
+    pub(crate) fn len(&self) -> usize {
+        self.line.len()
+    }
+
     /// How long the first in line has waited beyond its time.
     pub(crate) fn age(&self, now: Instant) -> Duration {
         self.next().map_or(Duration::ZERO, |at| now.saturating_duration_since(at))

@@ -64,7 +64,7 @@ impl Severity {
 pub struct Notice {
     /// Whether it is good news.
     pub severity: Severity,
-    /// One word in PascalCase.
+    /// One word, as `SyncFailed`.
     pub reason: &'static str,
     /// A sentence.
     pub message: String,

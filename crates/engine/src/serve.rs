@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
 
-/// What Prometheus expects of OpenMetrics text.
+/// What Prometheus expects.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answers whether the process is ready.

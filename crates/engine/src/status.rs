@@ -1,7 +1,9 @@
 //! A report becomes the status that is written, and only where it differs from the one there is.
 
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Client};
+use std::time::Duration;
+
+use kube::api::{ObjectMeta, Patch, PatchParams};
+use kube::{Api, Client, Resource as _};
 use portolan_core::{Condition, ObjectKey, merge, same_ignoring_times};
 use serde_json::{Map, Value, json};
 
@@ -10,6 +12,10 @@ use crate::identity::key_of;
 use crate::raw::{Body, Raw};
 use crate::reconcile::Object;
 use crate::report::Report;
+
+/// How often a status is written against others who write the same object.
+const MOST_ATTEMPTS: u32 = 6;
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The API of one kind in one namespace, or of a kind without namespaces.
 pub(crate) fn api<K: Object>(client: &Client, key: &ObjectKey) -> Api<Raw<K>> {
@@ -94,12 +100,37 @@ pub(crate) fn differs(now: &Value, wanted: &Value) -> bool {
     !same_ignoring_times(now, wanted)
 }
 
-/// Writes a status by server-side apply, and takes away fields that somebody else left behind.
+/// Writes a status by server-side apply, and takes away fields that somebody else left behind. Answers none where the
+/// object is gone, or is another one of the same name.
+///
+/// Applying names no version, but a server gives up on an object that others write without a pause: then it is tried
+/// again, and nobody hears of it.
 pub(crate) async fn write<K: Object>(
     client: &Client,
-    meta: &kube::api::ObjectMeta,
+    meta: &ObjectMeta,
     status: &Value,
-) -> Result<Raw<K>, kube::Error> {
+) -> Result<Option<Raw<K>>, kube::Error> {
+    for attempt in 0..MOST_ATTEMPTS {
+        let conflict = match write_once(client, meta, status).await {
+            Ok(written) => return Ok(Some(written)),
+            Err(kube::Error::Api(refusal)) if refusal.code == 404 => return Ok(None),
+            Err(kube::Error::Api(refusal)) if refusal.code == 409 => kube::Error::Api(refusal),
+            Err(error) => return Err(error),
+        };
+        let key = key_of(meta);
+        let found = api::<K>(client, &key).get_opt(&key.name).await?;
+        if found.is_none_or(|found| found.meta().uid != meta.uid) {
+            return Ok(None);
+        }
+        if attempt + 1 == MOST_ATTEMPTS {
+            return Err(conflict);
+        }
+        tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt)).await;
+    }
+    Ok(None)
+}
+
+async fn write_once<K: Object>(client: &Client, meta: &ObjectMeta, status: &Value) -> Result<Raw<K>, kube::Error> {
     let key = key_of(meta);
     let api = api::<K>(client, &key);
     let body = json!({

@@ -138,4 +138,35 @@ mod tests {
 
         assert!(store.put(key("a"), object("u", 0)));
     }
+
+    /// Pages that the process holds in memory.
+    fn resident_bytes() -> usize {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+    }
+
+    #[test]
+    fn an_object_costs_less_than_six_hundred_bytes() {
+        const OBJECTS: usize = 100_000;
+        let mut store = Store::default();
+        let before = resident_bytes();
+
+        for number in 0..OBJECTS {
+            let known = Projected {
+                uid: format!("00000000-0000-0000-0000-{number:012}").into(),
+                generation: 1,
+                created: Some(Timestamp::UNIX_EPOCH),
+                deleting: false,
+                ready: Some(true),
+                projection: Some([7_u8; 100]),
+                version: 1,
+                passed: 1,
+            };
+            store.put(key(&format!("record-number-{number}")), known);
+        }
+
+        let each = (resident_bytes() - before) / OBJECTS;
+        assert!(each < 600, "{each} bytes an object");
+        assert_eq!(store.len(), OBJECTS);
+    }
 }

@@ -151,14 +151,13 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
             }
         };
         self.ready.extend(page.items.into_iter().map(|object| Sighting::Found(without_managed_fields(object))));
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => Place::Page { token: Some(token) },
-            None => {
-                self.failures = 0;
-                self.ready.push_back(Sighting::Listed);
-                Place::Listed { version: page.metadata.resource_version.unwrap_or_default() }
-            }
+        let token = page.metadata.continue_.filter(|token| !token.is_empty());
+        if token.is_some() {
+            return Place::Page { token };
         }
+        self.failures = 0;
+        self.ready.push_back(Sighting::Listed);
+        Place::Listed { version: page.metadata.resource_version.unwrap_or_default() }
     }
 
     async fn open(&mut self, version: String) -> Place<K> {

@@ -1,5 +1,7 @@
 //! The engine against the embedded API server, with a toy kind and a toy remote side, on a paused clock.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step is a failed test")]
+
 mod caches;
 mod deletion;
 mod gadget;

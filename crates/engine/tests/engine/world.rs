@@ -60,7 +60,7 @@ impl World {
         let client = Client::new(server.service().map_request(unless(offline.clone())), "default");
         Api::all(client.clone()).create(&PostParams::default(), &definition()).await.unwrap();
         let mut context = Context::new(client.clone(), clock.clone(), OwnerId::derive("test"));
-        context.operator_namespace = "default".to_owned();
+        "default".clone_into(&mut context.operator_namespace);
         change(&mut context);
         let (remote, handle) = (Arc::default(), Arc::default());
         let world = Self { server, offline, client, remote, context: Arc::new(context), handle, manager: None };

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use crate::{auth::Actor, reply::Refusal};
+use crate::{auth::Actor, reply::Refusal, state::Who};
 
 /// Where the API begins; what comes before is another server.
 pub(crate) const PREFIX: &str = "/client/v4";
@@ -37,9 +37,19 @@ impl Call {
         if self.body.is_empty() {
             return Ok(Value::Object(serde_json::Map::new()));
         }
-        serde_json::from_slice(&self.body)
-            .map_err(|error| Refusal::bad(9207, format!("Request body is invalid: {error}.")))
+        parse_json(&self.body).map_err(|error| Refusal::bad(9207, format!("Request body is invalid: {error}.")))
     }
+
+    /// The sender, for audit entries.
+    pub(crate) fn who(&self) -> Who<'_> {
+        Who { email: &self.actor.email, interface: "API" }
+    }
+}
+
+/// Reads JSON by `FromStr`, which is compiled with the library: twice as fast as a generic in a debug build.
+pub(crate) fn parse_json(bytes: &[u8]) -> Result<Value, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    text.parse().map_err(|error: serde_json::Error| error.to_string())
 }
 
 /// Decodes `a=b&c=d`, keeping order and repeats.

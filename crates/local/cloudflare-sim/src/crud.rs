@@ -1,14 +1,16 @@
 //! What all collections do alike: list, get, create, replace, patch, delete, as their rows say.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use crate::{
     call::Call,
     field::{self, Verb},
     filter,
-    reply::{Refusal, Reply, Success, to_text},
+    reply::{Refusal, Reply, Success},
     state::State,
-    store::{id_of, is_deleted},
+    store::{Rows, Stored, id_of, is_deleted},
     table::{Action, Change, Collection},
 };
 
@@ -31,12 +33,17 @@ fn list(state: &State, row: &Collection, call: &Call) -> Reply {
     let page = row.paging.read(call)?;
     let wanted = filter::read(call, row.filters)?;
     let scope = row.scope_of(call);
-    let seen = |value: &&Value| (row.rules.visible)(&call.actor.grant, value) && wanted(value);
-    let mut found: Vec<&Value> = state.all(row, scope).filter(seen).collect();
+    let seen = |stored: &&Stored| (row.rules.visible)(&call.actor.grant, &stored.value) && wanted(&stored.value);
+    let all = state.rows(row, scope).into_iter().flat_map(Rows::iter_stored);
+    let mut found: Vec<&Stored> = all.filter(seen).collect();
     filter::order(call, &mut found);
     let (shown, info) = page.cut(found);
-    let shown: Vec<_> = shown.into_iter().map(|value| (row.rules.show)(state, scope, value, Action::List)).collect();
-    Ok(Success { result: to_text(&shown), info: Some(info) })
+    let text = |stored: &'_ Stored| match (row.rules.show)(state, scope, &stored.value, Action::List) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(value) => Some(value.to_string()),
+    };
+    let texts = shown.iter().map(|stored| text(stored).map_or(Cow::Borrowed(&*stored.text), Cow::Owned));
+    Ok(Success::list(texts, Some(info)))
 }
 
 fn get(state: &State, row: &Collection, call: &Call) -> Reply {
@@ -71,7 +78,7 @@ pub(crate) fn create(
     body: Value,
     id: Option<String>,
 ) -> Result<Value, Refusal> {
-    let sent = field::check(&body, row.fields, Verb::Create, row.invalid)?;
+    let sent = field::check(body, row.fields, Verb::Create, row.invalid)?;
     let mut value = Value::Object(without_nulls(&sent));
     value["id"] = Value::from(id.unwrap_or_else(|| state.ids.next(row.id)));
     stamp(state, row, &mut value);
@@ -99,7 +106,7 @@ fn update(state: &mut State, row: &'static Collection, call: &Call, verb: Verb) 
     if is_deleted(&old) {
         return Err(row.not_found.refusal());
     }
-    let value = change(state, row, row.scope_of(call), verb, &call.json()?, &old)?;
+    let value = change(state, row, row.scope_of(call), verb, call.json()?, &old)?;
     Ok(written(state, row, Action::Patch, call, &value))
 }
 
@@ -109,7 +116,7 @@ pub(crate) fn change(
     row: &'static Collection,
     scope: &str,
     verb: Verb,
-    body: &Value,
+    body: Value,
     old: &Value,
 ) -> Result<Value, Refusal> {
     let sent = field::check(body, row.fields, verb, row.invalid)?;
@@ -161,7 +168,7 @@ fn delete(state: &mut State, row: &'static Collection, call: &Call) -> Reply {
     let scope = row.scope_of(call);
     (row.rules.may_delete)(state, call, scope, &old)?;
     let gone = remove(state, row, scope, old);
-    state.note((&call.actor.email, "API"), row, scope, Action::Delete, &gone);
+    state.note(call.who(), row, scope, &[(Action::Delete, &gone)]);
     if row.soft_delete {
         Ok(Success::of(&(row.rules.show)(state, scope, &gone, Action::Delete)))
     } else {
@@ -183,6 +190,6 @@ pub(crate) fn remove(state: &mut State, row: &'static Collection, scope: &str, m
 
 fn written(state: &mut State, row: &Collection, action: Action, call: &Call, value: &Value) -> Success {
     let scope = row.scope_of(call);
-    state.note((&call.actor.email, "API"), row, scope, action, value);
+    state.note(call.who(), row, scope, &[(action, value)]);
     Success::of(&(row.rules.show)(state, scope, value, action))
 }

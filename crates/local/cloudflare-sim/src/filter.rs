@@ -2,7 +2,11 @@
 
 use serde_json::Value;
 
-use crate::{call::Call, reply::Refusal, store::is_deleted};
+use crate::{
+    call::Call,
+    reply::Refusal,
+    store::{Stored, is_deleted},
+};
 
 /// A parameter that a list understands. What is not listed is refused.
 #[derive(Clone, Copy, Debug)]
@@ -89,9 +93,9 @@ pub(crate) fn read<'a>(call: &'a Call, filters: &'a [Filter]) -> Result<impl Fn(
 }
 
 /// Sorts by the member that `order` names.
-pub(crate) fn order(call: &Call, found: &mut [&Value]) {
+pub(crate) fn order(call: &Call, found: &mut [&Stored]) {
     let Some(order) = call.query_one("order") else { return };
-    found.sort_by_cached_key(|value| plain(value, order));
+    found.sort_by_cached_key(|stored| plain(&stored.value, order));
     if call.query_one("direction") == Some("desc") {
         found.reverse();
     }

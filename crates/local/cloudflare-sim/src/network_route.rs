@@ -126,7 +126,7 @@ pub(crate) fn create_by_network(state: &mut State, call: &Call) -> Reply {
     let mut body = call.json()?;
     body["network"] = Value::from(call.param("network"));
     let made = crud::create(state, &ROUTES, account, body, None)?;
-    state.note((&call.actor.email, "API"), &ROUTES, account, Action::Create, &made);
+    state.note(call.who(), &ROUTES, account, &[(Action::Create, &made)]);
     Ok(Success::of(&made))
 }
 
@@ -135,8 +135,8 @@ pub(crate) fn patch_by_network(state: &mut State, call: &Call) -> Reply {
     let account = call.param("account_id");
     let body = call.json()?;
     let old = by_network(state, call, text(&body, "virtual_network_id"))?;
-    let new = crud::change(state, &ROUTES, account, Verb::Patch, &body, &old)?;
-    state.note((&call.actor.email, "API"), &ROUTES, account, Action::Patch, &new);
+    let new = crud::change(state, &ROUTES, account, Verb::Patch, body, &old)?;
+    state.note(call.who(), &ROUTES, account, &[(Action::Patch, &new)]);
     Ok(Success::of(&new))
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn delete_by_network(state: &mut State, call: &Call) -> Reply {
     let account = call.param("account_id");
     let old = by_network(state, call, "")?;
     let gone = crud::remove(state, &ROUTES, account, old);
-    state.note((&call.actor.email, "API"), &ROUTES, account, Action::Delete, &gone);
+    state.note(call.who(), &ROUTES, account, &[(Action::Delete, &gone)]);
     Ok(Success::of(&gone))
 }
 

@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::mask;
+use crate::{call::parse_json, mask};
 
 /// How many requests are kept in memory.
 const KEPT: usize = 200_000;
@@ -48,7 +48,18 @@ impl Recorded {
 
     /// The answer; `null` when none was given or it is no longer kept.
     pub fn response(&self) -> Value {
-        serde_json::from_slice(&self.response).unwrap_or_default()
+        parse_json(&self.response).unwrap_or_default()
+    }
+
+    /// The line in a recording: as [`Recorded::to_json`], but the answer is copied, not parsed.
+    fn to_line(&self) -> String {
+        let Self { at_ms, method, path, query, body, status, response } = self;
+        let response = std::str::from_utf8(response).ok().filter(|text| text.starts_with('{')).unwrap_or("null");
+        let (method, path) = (Value::from(method.as_str()), Value::from(path.as_str()));
+        format!(
+            "{{\"at_ms\":{at_ms},\"method\":{method},\"path\":{path},\"query\":{query},\"body\":{body},\
+             \"status\":{status},\"response\":{response}}}\n"
+        )
     }
 
     /// The request as one line of a recording.
@@ -116,8 +127,7 @@ impl Log {
 
     fn write(&mut self, entry: &Recorded) {
         let Some(file) = &mut self.file else { return };
-        let mut line = entry.to_json().to_string();
-        line.push('\n');
+        let line = entry.to_line();
         if let Err(error) = file.write_all(line.as_bytes()).and_then(|()| file.flush()) {
             tracing::error!(%error, "Stopped recording requests");
             self.file = None;
@@ -143,7 +153,7 @@ fn masked(path: &str, response: &Bytes) -> Bytes {
     if !mask::is_sensitive(path) {
         return response.clone();
     }
-    let Ok(mut answer) = serde_json::from_slice(response) else { return response.clone() };
+    let Ok(mut answer) = parse_json(response) else { return response.clone() };
     mask::mask_answer(path, &mut answer);
     Bytes::from(answer.to_string())
 }
@@ -153,7 +163,7 @@ fn body_json(body: &Bytes) -> Value {
         return Value::Null;
     }
     let unreadable = || Value::from(format!("{} bytes that are not JSON", body.len()));
-    let mut value = serde_json::from_slice(body).unwrap_or_else(|_| unreadable());
+    let mut value = parse_json(body).unwrap_or_else(|_| unreadable());
     mask::mask(&mut value);
     value
 }

@@ -1,5 +1,7 @@
 //! What a handler answers, and the envelope around it.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -88,6 +90,11 @@ impl Success {
         Self { result: to_text(result), info: None }
     }
 
+    /// A list of objects that are JSON text already.
+    pub(crate) fn list<'a>(texts: impl Iterator<Item = Cow<'a, str>>, info: Option<Value>) -> Self {
+        Self { result: array(texts), info }
+    }
+
     pub(crate) fn envelope(&self) -> Bytes {
         let head = r#"{"success":true,"errors":[],"messages":[],"result":"#;
         let mut text = String::with_capacity(head.len() + self.result.len() + 160);
@@ -107,4 +114,17 @@ pub(crate) type Reply = Result<Success, Refusal>;
 
 pub(crate) fn to_text(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("JSON values have string keys")
+}
+
+/// `[a,b,…]`
+pub(crate) fn array<'a>(texts: impl Iterator<Item = Cow<'a, str>>) -> String {
+    let mut array = String::from("[");
+    for text in texts {
+        if array.len() > 1 {
+            array.push(',');
+        }
+        array.push_str(&text);
+    }
+    array.push(']');
+    array
 }

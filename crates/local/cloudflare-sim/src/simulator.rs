@@ -13,7 +13,7 @@ use crate::{
     account::ACCOUNTS,
     crud,
     record::Log,
-    state::State,
+    state::{State, Who},
     store::id_of,
     table::{Action, Collection},
     tunnel,
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Who changes things behind the API's back, in audit entries.
-const SOMEBODY: (&str, &str) = ("somebody@example.com", "UI");
+const SOMEBODY: Who<'static> = Who { email: "somebody@example.com", interface: "UI" };
 
 /// A Cloudflare API of one's own. Clones are the same simulator.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ impl Simulator {
         let id = id.as_ref().and_then(Value::as_str).map(str::to_owned);
         let mut state = self.lock();
         let made = crud::create(&mut state, row, scope, object, id).map_err(|refusal| describe(&refusal))?;
-        state.note(SOMEBODY, row, scope, Action::Create, &made);
+        state.note(SOMEBODY, row, scope, &[(Action::Create, &made)]);
         Ok(id_of(&made).to_owned())
     }
 
@@ -140,7 +140,7 @@ impl Simulator {
         if let Some(modified) = row.times.1 {
             value[modified] = Value::from(state.now());
         }
-        state.note(SOMEBODY, row, &scope, Action::Patch, &value);
+        state.note(SOMEBODY, row, &scope, &[(Action::Patch, &value)]);
         state.rows_mut(row, &scope).replace(value).is_some()
     }
 
@@ -151,7 +151,7 @@ impl Simulator {
         let Some(scope) = state.scope_with(row, id) else { return false };
         let Some(old) = state.get(row, &scope, id).cloned() else { return false };
         let gone = crud::remove(&mut state, row, &scope, old);
-        state.note(SOMEBODY, row, &scope, Action::Delete, &gone);
+        state.note(SOMEBODY, row, &scope, &[(Action::Delete, &gone)]);
         true
     }
 

@@ -18,6 +18,13 @@ use crate::{
     zone,
 };
 
+/// Who changes something, and by what means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Who<'a> {
+    pub(crate) email: &'a str,
+    pub(crate) interface: &'static str,
+}
+
 /// The world behind the API.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -30,7 +37,7 @@ pub(crate) struct State {
     pub(crate) log: Log,
     /// What a tunnel has beside its object: secret, connections, configuration.
     pub(crate) tunnels: BTreeMap<String, Inside>,
-    rows: BTreeMap<(&'static str, String), Rows>,
+    rows: BTreeMap<&'static str, BTreeMap<String, Rows>>,
 }
 
 impl State {
@@ -53,17 +60,19 @@ impl State {
     }
 
     pub(crate) fn rows(&self, collection: &Collection, scope: &str) -> Option<&Rows> {
-        self.rows.get(&(collection.name, scope.to_owned()))
+        self.rows.get(collection.name)?.get(scope)
     }
 
     pub(crate) fn rows_mut(&mut self, collection: &'static Collection, scope: &str) -> &mut Rows {
-        let place = (collection.name, scope.to_owned());
-        self.rows.entry(place).or_insert_with(|| Rows::new(collection.key))
+        let scopes = self.rows.entry(collection.name).or_default();
+        scopes.entry(scope.to_owned()).or_insert_with(|| Rows::new(collection.key))
     }
 
     /// Forgets all objects of a scope.
     pub(crate) fn drop_scope(&mut self, scope: &str) {
-        self.rows.retain(|(_, place), _| place != scope);
+        for scopes in self.rows.values_mut() {
+            scopes.remove(scope);
+        }
     }
 
     pub(crate) fn get(&self, collection: &Collection, scope: &str, id: &str) -> Option<&Value> {
@@ -75,49 +84,47 @@ impl State {
         self.rows(collection, scope).into_iter().flat_map(Rows::iter)
     }
 
-    /// The scope in which an object with this id is.
-    pub(crate) fn scope_with(&self, collection: &Collection, id: &str) -> Option<String> {
-        let mut places = self.rows.iter().filter(|((name, _), _)| *name == collection.name);
-        places.find(|(_, rows)| rows.get(id).is_some()).map(|((_, scope), _)| scope.clone())
+    fn scopes<'a>(&'a self, collection: &Collection) -> impl Iterator<Item = (&'a String, &'a Rows)> + use<'a> {
+        self.rows.get(collection.name).into_iter().flatten()
     }
 
-    /// Notes a change in the audit log.
-    pub(crate) fn note(
-        &mut self,
-        who: (&str, &'static str),
-        row: &Collection,
-        scope: &str,
-        did: Action,
-        value: &Value,
-    ) {
+    /// The scope in which an object with this id is.
+    pub(crate) fn scope_with(&self, collection: &Collection, id: &str) -> Option<String> {
+        self.scopes(collection).find(|(_, rows)| rows.get(id).is_some()).map(|(scope, _)| scope.clone())
+    }
+
+    /// Notes changes in the audit log.
+    pub(crate) fn note(&mut self, who: Who<'_>, row: &Collection, scope: &str, did: &[(Action, &Value)]) {
         let zone = match row.scope {
             Scope::Zone => self.get(&zone::ZONES, "", scope),
             Scope::Root | Scope::Account => None,
         };
-        let account = match (row.scope, zone) {
-            (Scope::Account, _) => scope.to_owned(),
-            (Scope::Zone, Some(zone)) => text(&zone["account"], "id").to_owned(),
-            (Scope::Zone | Scope::Root, _) => text(&value["account"], "id").to_owned(),
-        };
+        let account = zone.map(|zone| text(&zone["account"], "id").to_owned());
         let zone = zone.map_or(String::new(), |zone| text(zone, "name").to_owned());
-        self.audit.add(Entry {
-            at: self.now(),
-            account,
-            zone,
-            action: did.word(),
-            resource: row.what,
-            resource_id: id_of(value).to_owned(),
-            email: who.0.to_owned(),
-            interface: who.1,
-        });
+        let at = self.now();
+        for (action, value) in did {
+            let own = || match row.scope {
+                Scope::Account => scope.to_owned(),
+                Scope::Zone | Scope::Root => text(&value["account"], "id").to_owned(),
+            };
+            self.audit.add(Entry {
+                at: at.clone(),
+                account: account.clone().unwrap_or_else(own),
+                zone: zone.clone(),
+                action: action.word(),
+                resource: row.what,
+                resource_id: id_of(value).to_owned(),
+                email: who.email.to_owned(),
+                interface: who.interface,
+            });
+        }
     }
 
     /// All objects: by collection, then by scope unless the collection has none.
     pub(crate) fn dump(&self) -> Value {
         let mut collections = Map::new();
         for row in COLLECTIONS {
-            let places = self.rows.iter().filter(|((name, _), _)| *name == row.name);
-            let scopes = places.map(|((_, scope), rows)| (scope.clone(), rows.iter().cloned().collect::<Value>()));
+            let scopes = self.scopes(row).map(|(scope, rows)| (scope.clone(), rows.iter().cloned().collect::<Value>()));
             let value = match row.scope {
                 Scope::Root => self.all(row, "").cloned().collect(),
                 Scope::Account | Scope::Zone => Value::Object(scopes.collect()),
@@ -131,6 +138,6 @@ impl State {
 
     /// How many objects a collection has in all scopes.
     pub(crate) fn count(&self, collection: &Collection) -> usize {
-        self.rows.iter().filter(|((name, _), _)| *name == collection.name).map(|(_, rows)| rows.len()).sum()
+        self.scopes(collection).map(|(_, rows)| rows.len()).sum()
     }
 }

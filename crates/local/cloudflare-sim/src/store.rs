@@ -9,9 +9,16 @@ use serde_json::Value;
 pub(crate) struct Rows {
     key: fn(&Value) -> String,
     next: u64,
-    values: BTreeMap<u64, Value>,
+    objects: BTreeMap<u64, Stored>,
     ids: HashMap<String, u64>,
     keys: BTreeMap<String, BTreeSet<u64>>,
+}
+
+/// An object, and the same as JSON text: lists are long, and are written more often than their objects change.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) value: Value,
+    pub(crate) text: Box<str>,
 }
 
 /// How to take one change back.
@@ -27,24 +34,32 @@ pub(crate) enum Undo {
 
 impl Rows {
     pub(crate) fn new(key: fn(&Value) -> String) -> Self {
-        Self { key, next: 0, values: BTreeMap::new(), ids: HashMap::new(), keys: BTreeMap::new() }
+        Self { key, next: 0, objects: BTreeMap::new(), ids: HashMap::new(), keys: BTreeMap::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.values.len()
+        self.objects.len()
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Value> {
-        self.values.get(self.ids.get(id)?)
+        Some(&self.stored(id)?.value)
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Value> {
-        self.values.values()
+    pub(crate) fn stored(&self, id: &str) -> Option<&Stored> {
+        self.objects.get(self.ids.get(id)?)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Value> {
+        self.objects.values().map(|stored| &stored.value)
+    }
+
+    pub(crate) fn iter_stored(&self) -> impl Iterator<Item = &Stored> {
+        self.objects.values()
     }
 
     /// Objects with this natural key.
     pub(crate) fn by_key<'a>(&'a self, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
-        self.keys.get(key).into_iter().flatten().filter_map(|place| self.values.get(place))
+        self.keys.get(key).into_iter().flatten().filter_map(|place| Some(&self.objects.get(place)?.value))
     }
 
     pub(crate) fn insert(&mut self, value: Value) -> Undo {
@@ -87,11 +102,12 @@ impl Rows {
     fn put_at(&mut self, place: u64, value: Value) {
         self.keys.entry((self.key)(&value)).or_default().insert(place);
         self.ids.insert(id_of(&value).to_owned(), place);
-        self.values.insert(place, value);
+        let text = value.to_string().into_boxed_str();
+        self.objects.insert(place, Stored { value, text });
     }
 
     fn take_at(&mut self, place: u64) -> Option<Value> {
-        let old = self.values.remove(&place)?;
+        let old = self.objects.remove(&place)?.value;
         self.ids.remove(id_of(&old));
         let key = (self.key)(&old);
         if let Some(places) = self.keys.get_mut(&key) {

@@ -219,7 +219,7 @@ pub(crate) fn configuration(state: &mut State, call: &Call) -> Reply {
 /// `PUT …/configurations`: the whole document; every write makes a new version.
 pub(crate) fn configure(state: &mut State, call: &Call) -> Reply {
     let (account, id) = live(state, call)?;
-    let sent = crate::field::check(&call.json()?, &[required("config", Kind::Object)], Verb::Create, 1001)?;
+    let sent = crate::field::check(call.json()?, &[required("config", Kind::Object)], Verb::Create, 1001)?;
     ingress::check(&sent["config"])?;
     let now = state.now();
     let Some(inside) = state.tunnels.get_mut(&id) else { return Err(TUNNELS.not_found.refusal()) };
@@ -229,7 +229,7 @@ pub(crate) fn configure(state: &mut State, call: &Call) -> Reply {
     document["source"] = json!("cloudflare");
     document["created_at"] = Value::from(now);
     let shown = document.clone();
-    state.note((&call.actor.email, "API"), &TUNNELS, &account, Action::Patch, &json!({"id": id}));
+    state.note(call.who(), &TUNNELS, &account, &[(Action::Patch, &json!({"id": id}))]);
     Ok(Success::of(&shown))
 }
 

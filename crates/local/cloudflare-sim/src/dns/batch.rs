@@ -3,14 +3,14 @@
 //! Always in the order deletes, patches, puts, posts. The first refusal takes everything back and says which
 //! operation it was about.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::RECORDS;
 use crate::{
     call::Call,
     crud,
     field::Verb,
-    reply::{Refusal, Reply, Success},
+    reply::{Refusal, Reply, Success, array},
     state::State,
     store::{Undo, id_of, text},
     table::Action,
@@ -94,7 +94,7 @@ fn one(state: &mut State, zone: &str, step: &str, operation: &Value) -> Result<(
         }
         _ => return Err(Refusal::bad(9207, "Request body is invalid: a delete has an id alone.")),
     };
-    let new = crud::change(state, &RECORDS, zone, verb, &Value::Object(body), &old)?;
+    let new = crud::change(state, &RECORDS, zone, verb, Value::Object(body), &old)?;
     Ok((new, Undo::Replace(old)))
 }
 
@@ -104,19 +104,22 @@ fn without_id(operation: &Value) -> Map<String, Value> {
 }
 
 fn finish(state: &mut State, call: &Call, zone: &str, done: &Done) -> Success {
-    for (step, results) in done {
-        let action = match *step {
-            "deletes" => Action::Delete,
-            "posts" => Action::Create,
-            _ => Action::Patch,
-        };
-        for result in results {
-            state.note((&call.actor.email, "API"), &RECORDS, zone, action, result);
+    let action = |step: &str| match step {
+        "deletes" => Action::Delete,
+        "posts" => Action::Create,
+        _ => Action::Patch,
+    };
+    let changes: Vec<_> =
+        done.iter().flat_map(|(step, results)| results.iter().map(|result| (action(step), result))).collect();
+    state.note(call.who(), &RECORDS, zone, &changes);
+    let stored = |result: &Value| state.rows(&RECORDS, zone).and_then(|rows| rows.stored(id_of(result)));
+    let text = |result: &Value| stored(result).map_or_else(|| result.to_string(), |stored| stored.text.to_string());
+    let member = |(step, results): &(&str, Vec<Value>)| {
+        if results.is_empty() {
+            format!("\"{step}\":null")
+        } else {
+            format!("\"{step}\":{}", array(results.iter().map(|result| text(result).into())))
         }
-    }
-    let result: Map<String, Value> = done
-        .iter()
-        .map(|(step, results)| ((*step).to_owned(), if results.is_empty() { json!(null) } else { json!(results) }))
-        .collect();
-    Success::of(&result)
+    };
+    Success { result: format!("{{{}}}", done.iter().map(member).collect::<Vec<_>>().join(",")), info: None }
 }

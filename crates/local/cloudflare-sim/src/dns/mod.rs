@@ -164,9 +164,6 @@ fn set_content(kind: &RecordType, value: &mut Value) -> Result<(), Refusal> {
         Form::Data(form) => {
             let given = value.get("data").and_then(Value::as_object).cloned().unwrap_or_default();
             let (data, content) = form.read(&given)?;
-            if let Some(priority) = data.get("priority").filter(|_| kind.name == "SRV") {
-                value["priority"] = priority.clone();
-            }
             value["data"] = Value::Object(data);
             value["content"] = Value::from(content);
         }

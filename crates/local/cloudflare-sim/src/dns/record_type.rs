@@ -140,7 +140,7 @@ static TYPES: [RecordType; 21] = [
     data("SMIMEA", CERTIFICATE, |data| joined(data, &["usage", "selector", "matching_type", "certificate"])),
     data("TLSA", CERTIFICATE, |data| joined(data, &["usage", "selector", "matching_type", "certificate"])),
     data("SRV", &[("priority", SHORT), ("weight", SHORT), ("port", SHORT), ("target", Part::Host)], |data| {
-        joined(data, &["weight", "port", "target"])
+        joined(data, &["priority", "weight", "port", "target"])
     }),
     data("SSHFP", &[("algorithm", BYTE), ("type", BYTE), ("fingerprint", Part::Hex)], |data| {
         joined(data, &["algorithm", "type", "fingerprint"])

@@ -1,1 +1,25 @@
-//! The cloudflare job: networking.cloudflare-operator.io kinds.
+//! The cloudflare job: the kinds of `networking.cloudflare-operator.io`.
+//!
+//! A kind is one file in [`kinds`] and one row in its table; everything else is shared: what an object wants is looked
+//! up (`resolve`), compared with what stands at Cloudflare (`matching`) and carried out (`life`) for all kinds alike.
+
+mod access;
+pub mod blocks;
+mod claims;
+mod deletions;
+mod drift;
+mod job;
+pub mod kind;
+pub mod kinds;
+mod life;
+mod matching;
+mod projection;
+mod resolve;
+mod schema;
+mod secrets;
+mod settled;
+pub mod sources;
+mod triggers;
+
+pub use drift::{Drift, Passed};
+pub use job::{Job, JobHandle, LEASE, Settings};

@@ -1,0 +1,136 @@
+//! Which credential an object uses, and the client that goes with it.
+
+use std::sync::Arc;
+
+use portolan_cloudflare_api::{Client, Clients, Credential};
+use portolan_core::{AccountId, Problem, reasons, text};
+
+use crate::blocks::AuthType;
+use crate::kind::{CredentialsFrom, InlineSecret};
+use crate::kinds::CloudflareCredentials;
+use crate::secrets::{Secrets, Values};
+
+/// A client, and the account that its credential is for.
+#[derive(Clone)]
+pub(crate) struct Access {
+    /// Sends requests with the credential.
+    pub(crate) client: Client,
+    /// The credential's account, where the credential names one.
+    pub(crate) account: Option<AccountId>,
+}
+
+/// The credentials that `from` means, among all there are. `None` for Secrets named in the object itself.
+pub(crate) fn choose(
+    from: &CredentialsFrom,
+    all: &[Arc<CloudflareCredentials>],
+) -> Result<Option<Arc<CloudflareCredentials>>, Problem> {
+    match from {
+        CredentialsFrom::Named(name) => match all.iter().find(|one| one.metadata.name.as_deref() == Some(name)) {
+            Some(found) => Ok(Some(Arc::clone(found))),
+            None => Err(Problem::waiting(
+                reasons::DEPENDENCY_ERROR,
+                format!("CloudflareCredentials {name} does not exist; create it, or correct credentialsRef.name"),
+            )),
+        },
+        CredentialsFrom::Default => the_default(all).map(Some),
+        CredentialsFrom::Inline(_) | CredentialsFrom::Itself => Ok(None),
+    }
+}
+
+fn the_default(all: &[Arc<CloudflareCredentials>]) -> Result<Arc<CloudflareCredentials>, Problem> {
+    let defaults: Vec<_> = all.iter().filter(|one| is_default(one)).collect();
+    match defaults.as_slice() {
+        [one] => Ok(Arc::clone(one)),
+        [] => Err(Problem::waiting(
+            reasons::DEPENDENCY_ERROR,
+            "there is no default: no CloudflareCredentials says isDefault: true. \
+             Name one under credentialsRef, or make one the default",
+        )),
+        several => {
+            let names: Vec<&str> = several.iter().filter_map(|one| one.metadata.name.as_deref()).collect();
+            Err(duplicate_default(&names))
+        }
+    }
+}
+
+/// Two defaults are none: which account is meant is not ours to guess.
+pub(crate) fn duplicate_default(names: &[&str]) -> Problem {
+    Problem::waiting(
+        reasons::DUPLICATE_DEFAULT,
+        format!(
+            "CloudflareCredentials {} all say isDefault: true; keep one of them the default",
+            text::join_and(names)
+        ),
+    )
+}
+
+/// Whether the object is the default, or wants to be.
+pub(crate) fn is_default(credentials: &CloudflareCredentials) -> bool {
+    credentials.spec.is_default && credentials.metadata.deletion_timestamp.is_none()
+}
+
+/// The client of a `CloudflareCredentials`.
+pub(crate) async fn open(
+    credentials: &CloudflareCredentials,
+    secrets: &Secrets,
+    clients: &Clients,
+    operator_namespace: &str,
+) -> Result<Access, Problem> {
+    let reference = &credentials.spec.secret_ref;
+    let namespace = reference.namespace.as_deref().unwrap_or(operator_namespace);
+    let values = secrets.read(namespace, &reference.name).await?;
+    let place = format!("Secret {namespace}/{}", reference.name);
+    let credential = match credentials.spec.auth_type {
+        AuthType::ApiToken => {
+            token(&values, reference.api_token_key()).ok_or_else(|| missing(&place, &[reference.api_token_key()]))?
+        }
+        AuthType::GlobalApiKey => global_key(&values, reference.api_key_key(), None, reference.email_key())
+            .ok_or_else(|| missing(&place, &[reference.api_key_key(), reference.email_key()]))?,
+    };
+    let account = AccountId::parse(&credentials.spec.account_id)
+        .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("spec.accountId: {error}")))?;
+    Ok(Access { client: clients.client(&credential), account: Some(account) })
+}
+
+/// The client of a Secret that the object itself names.
+pub(crate) async fn open_inline(
+    inline: &InlineSecret,
+    namespace: &str,
+    secrets: &Secrets,
+    clients: &Clients,
+) -> Result<Access, Problem> {
+    let values = secrets.read(namespace, &inline.name).await?;
+    let place = format!("Secret {namespace}/{}", inline.name);
+    let credential = token(&values, &inline.token_key)
+        .or_else(|| global_key(&values, &inline.api_key_key, inline.email.as_deref(), "CLOUDFLARE_EMAIL"))
+        .or_else(|| global_key(&values, &inline.api_key_key, inline.email.as_deref(), "CLOUDFLARE_API_EMAIL"))
+        .ok_or_else(|| missing_inline(&place, inline))?;
+    Ok(Access { client: clients.client(&credential), account: None })
+}
+
+fn token(values: &Values, key: &str) -> Option<Credential> {
+    values.get(key).cloned().map(Credential::Token)
+}
+
+fn global_key(values: &Values, key: &str, email: Option<&str>, email_key: &str) -> Option<Credential> {
+    let email = match email {
+        Some(email) => email.to_owned(),
+        None => secrecy::ExposeSecret::expose_secret(values.get(email_key)?).to_owned(),
+    };
+    Some(Credential::GlobalKey { key: values.get(key)?.clone(), email })
+}
+
+fn missing(place: &str, keys: &[&str]) -> Problem {
+    Problem::waiting(reasons::DEPENDENCY_ERROR, format!("{place} has no text under {}", text::join_and(keys)))
+}
+
+fn missing_inline(place: &str, inline: &InlineSecret) -> Problem {
+    Problem::waiting(
+        reasons::DEPENDENCY_ERROR,
+        format!(
+            "{place} has neither a token under {} nor an API key under {} with an e-mail \
+             (spec.cloudflare.email, or the keys CLOUDFLARE_EMAIL or CLOUDFLARE_API_EMAIL)",
+            inline.token_key, inline.api_key_key
+        ),
+    )
+}

@@ -1,0 +1,288 @@
+//! The deletion budget at work: asks the ledger of a scope before anything is deleted in it, and keeps the ledger
+//! across restarts in a ConfigMap of the operator's namespace.
+//!
+//! The ledger is written before the deletions that it allows, so that a crash in between forgets none. Deletions asked
+//! for at the same time share one write.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client};
+use portolan_core::{Clock, Ledger, ObjectId, Problem, Verdict, reasons, text};
+use portolan_engine::FIELD_MANAGER;
+use serde_json::{Value, json};
+
+/// How many held names a condition lists; the ConfigMap lists all.
+const NAMES_SHOWN: usize = 20;
+/// The annotation that releases held deletions; its value is the digest of their list.
+const RELEASE_ANNOTATION: &str = "portolan.dev/release-deletions";
+/// Tells the ConfigMaps of ledgers from others.
+const LABEL: &str = "portolan.dev/deletion-ledger";
+
+/// What deletions are counted over: a zone, or one collection of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Scope {
+    /// The zone's or account's id, which the object that stands for it has recorded.
+    pub(crate) id: String,
+    /// The collection's name.
+    pub(crate) collection: String,
+    /// Name for users.
+    pub(crate) label: String,
+}
+
+impl Scope {
+    fn config_map(&self) -> String {
+        format!("portolan-held-{}-{}", self.id, self.collection.replace('_', "-")).to_lowercase()
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.collection.replace('_', " "), self.label)
+    }
+}
+
+/// What a deletion is seen against.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Surroundings {
+    /// Further deletions in the scope that are bound to follow.
+    pub(crate) following: Vec<String>,
+    /// Objects of ours in the scope.
+    pub(crate) total: usize,
+}
+
+/// All ledgers of the process.
+#[derive(Clone)]
+pub(crate) struct Deletions {
+    api: Api<ConfigMap>,
+    clock: Clock,
+    scopes: Arc<Mutex<BTreeMap<(String, String), Arc<Kept>>>>,
+    /// What is held, by who asked for it.
+    waiting: Arc<Mutex<BTreeMap<ObjectId, (Scope, Vec<String>)>>>,
+}
+
+/// One scope's ledger and how much of it is stored.
+struct Kept {
+    scope: Scope,
+    state: Mutex<State>,
+    /// Held while the ledger is written; says which version is stored.
+    stored: tokio::sync::Mutex<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    ledger: Ledger,
+    version: u64,
+    /// Digest and length of the held list, so that they are not found out anew for every name in it.
+    held: Option<(String, usize)>,
+}
+
+impl Deletions {
+    pub(crate) fn new(client: Client, operator_namespace: &str, clock: Clock) -> Self {
+        Self {
+            api: Api::namespaced(client, operator_namespace),
+            clock,
+            scopes: Arc::default(),
+            waiting: Arc::default(),
+        }
+    }
+
+    /// Reads what an earlier process left. Comes before anything is deleted.
+    pub(crate) async fn load(&self) -> Result<(), kube::Error> {
+        let found = self.api.list(&ListParams::default().labels(LABEL)).await?;
+        for map in found.items {
+            if let Some((scope, ledger)) = map.data.as_ref().and_then(read) {
+                self.kept(&scope).state().ledger = ledger;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks to delete `names` in a scope. Once this returns `Ok` they are counted. `surroundings` is asked only where
+    /// the names are not held already.
+    pub(crate) async fn ask(
+        &self,
+        asker: ObjectId,
+        scope: &Scope,
+        names: &[String],
+        surroundings: impl FnOnce() -> Surroundings,
+    ) -> Result<(), Problem> {
+        let kept = self.kept(scope);
+        let (held, version) = kept.consider((self.clock)(), names, surroundings);
+        self.store(&kept, version).await?;
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((digest, count)) = held else {
+            waiting.remove(&asker);
+            return Ok(());
+        };
+        waiting.insert(asker, (scope.clone(), names.to_vec()));
+        drop(waiting);
+        Err(Problem::waiting(
+            reasons::DELETION_BUDGET_EXCEEDED,
+            format!(
+                "held: deleting {} is one of {count} deletions in the {scope} within ten minutes, more than the budget \
+                 allows. Look at the list in ConfigMap {}, then release it with the annotation {RELEASE_ANNOTATION}: \
+                 \"{digest}\" on the CloudflareDomain (zones) or CloudflareCredentials (accounts)",
+                text::join_some(names, 3),
+                kept.scope.config_map(),
+            ),
+        ))
+    }
+
+    /// Releases what is held in the scopes of an id, if `digest` is the digest of that list. True if something was.
+    pub(crate) async fn approve(&self, id: &str, digest: &str) -> Result<bool, Problem> {
+        let mut released = false;
+        for kept in self.of(id) {
+            if let Some(version) = kept.approve(digest, (self.clock)()) {
+                self.store(&kept, version).await?;
+                released = true;
+            }
+        }
+        Ok(released)
+    }
+
+    /// An object is gone by other ways: what was held for it is no longer wanted. Gives back the id of the scope whose
+    /// ledger is to be [stored](Self::flush).
+    pub(crate) fn withdraw(&self, asker: &ObjectId) -> Option<String> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(asker);
+        let (scope, names) = waiting?;
+        let kept = self.kept(&scope);
+        let mut state = kept.state();
+        state.ledger.withdraw(&names);
+        state.version += 1;
+        state.held = None;
+        Some(scope.id)
+    }
+
+    /// Stores the ledgers of an id where they changed.
+    pub(crate) async fn flush(&self, id: &str) -> Result<(), Problem> {
+        for kept in self.of(id) {
+            let version = kept.state().version;
+            self.store(&kept, version).await?;
+        }
+        Ok(())
+    }
+
+    /// What is held in the scopes of an id, as sentences.
+    pub(crate) fn held(&self, id: &str) -> Vec<String> {
+        self.of(id).iter().filter_map(|kept| kept.message()).collect()
+    }
+
+    fn of(&self, id: &str) -> Vec<Arc<Kept>> {
+        let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.values().filter(|kept| kept.scope.id == id).cloned().collect()
+    }
+
+    fn kept(&self, scope: &Scope) -> Arc<Kept> {
+        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (scope.id.clone(), scope.collection.clone());
+        let fresh =
+            || Arc::new(Kept { scope: scope.clone(), state: Mutex::default(), stored: tokio::sync::Mutex::default() });
+        Arc::clone(scopes.entry(key).or_insert_with(fresh))
+    }
+
+    /// Makes sure that `version` or a later one is stored.
+    async fn store(&self, kept: &Kept, version: u64) -> Result<(), Problem> {
+        let mut stored = kept.stored.lock().await;
+        if *stored >= version {
+            return Ok(());
+        }
+        let (document, current) = kept.document();
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        let name = kept.scope.config_map();
+        let written = self.api.patch(&name, &parameters, &Patch::Apply(&document)).await;
+        written.map_err(|error| {
+            Problem::transient(
+                reasons::API_ERROR,
+                format!("keeping the ledger of deletions in ConfigMap {name}: {error}"),
+            )
+        })?;
+        *stored = current;
+        Ok(())
+    }
+}
+
+impl Kept {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The digest and length of the list in which names are held, if one is; and the version that must be stored.
+    fn consider(
+        &self,
+        now: jiff::Timestamp,
+        names: &[String],
+        surroundings: impl FnOnce() -> Surroundings,
+    ) -> (Option<(String, usize)>, u64) {
+        let mut state = self.state();
+        if !names.iter().all(|name| state.ledger.holds(name)) {
+            let Surroundings { following, total } = surroundings();
+            let wanted: Vec<String> = names.iter().cloned().chain(following).collect();
+            let verdict = state.ledger.consider(now, &wanted, total);
+            let allowed = names.iter().all(|name| verdict.allows(name));
+            if allowed {
+                state.ledger.record(now, names);
+            }
+            state.version += 1;
+            state.held = match verdict {
+                Verdict::Granted => None,
+                Verdict::Held { digest, list } => Some((digest, list.len())),
+            };
+            if allowed {
+                return (None, state.version);
+            }
+        }
+        let held = state.held.clone().unwrap_or_else(|| match state.ledger.verdict() {
+            Verdict::Held { digest, list } => (digest, list.len()),
+            Verdict::Granted => (String::new(), 0),
+        });
+        (Some(held), state.version)
+    }
+
+    fn approve(&self, digest: &str, now: jiff::Timestamp) -> Option<u64> {
+        let mut state = self.state();
+        let before = state.ledger.clone();
+        if !state.ledger.approve(digest, now) || state.ledger == before {
+            return None;
+        }
+        state.version += 1;
+        state.held = None;
+        Some(state.version)
+    }
+
+    fn message(&self) -> Option<String> {
+        let Verdict::Held { digest, list } = self.state().ledger.verdict() else { return None };
+        Some(format!(
+            "{} in the {} are held: {} (all in ConfigMap {}). To let them go, set the annotation {RELEASE_ANNOTATION}: \"{digest}\"",
+            text::count(list.len(), "deletion"),
+            self.scope,
+            text::join_some(&list, NAMES_SHOWN),
+            self.scope.config_map(),
+        ))
+    }
+
+    fn document(&self) -> (Value, u64) {
+        let state = self.state();
+        let mut data = json!({
+            "id": self.scope.id,
+            "collection": self.scope.collection,
+            "label": self.scope.label,
+            "ledger": serde_json::to_string(&state.ledger).expect("a ledger is plain JSON"),
+        });
+        if let Verdict::Held { digest, list } = state.ledger.verdict() {
+            data["digest"] = json!(digest);
+            data["held"] = json!(list.join("\n"));
+        }
+        let metadata = json!({ "name": self.scope.config_map(), "labels": { LABEL: "true", "app.kubernetes.io/managed-by": "portolan" } });
+        (json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data }), state.version)
+    }
+}
+
+fn read(data: &BTreeMap<String, String>) -> Option<(Scope, Ledger)> {
+    let text = |key: &str| data.get(key).cloned();
+    let scope = Scope { id: text("id")?, collection: text("collection")?, label: text("label")? };
+    Some((scope, serde_json::from_str(data.get("ledger")?).ok()?))
+}

@@ -1,0 +1,355 @@
+//! The job as a whole: what its kinds share, their controllers, drift passes, and who runs when what changes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kube::Client;
+use kube::api::{ApiResource, DeleteParams, Preconditions};
+use portolan_cloudflare_api::Clients;
+use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
+use portolan_engine::{Cache, CancellationToken, Context, Controller, Handle, Seen, Selection, Task};
+use tokio::sync::watch;
+
+use crate::deletions::Deletions;
+use crate::drift::{self, Drift, Drifts, Passed};
+use crate::kind::Kind;
+use crate::kinds::{
+    self, CloudflareCredentials, CloudflareDomain, ClusterTunnel, Tunnel as NamespacedTunnel, VirtualNetwork,
+};
+use crate::life::{Living, key_of};
+use crate::projection;
+use crate::secrets::Secrets;
+use crate::triggers::{self, Triggers};
+
+/// The lease that the older operator leads by: the two never lead together.
+pub const LEASE: &str = "9f193cf8.cloudflare-operator.io";
+/// Reading the ledgers of deletions is tried again after this.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// How the job runs.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// When drift is looked for.
+    pub drift: Drift,
+}
+
+/// What all kinds of the job share.
+pub(crate) struct Shared {
+    pub(crate) client: Client,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) clock: Clock,
+    pub(crate) owner: OwnerId,
+    pub(crate) operator_namespace: String,
+    pub(crate) secrets: Secrets,
+    pub(crate) deletions: Deletions,
+    pub(crate) triggers: Triggers,
+    pub(crate) credentials: Cache<CloudflareCredentials>,
+    pub(crate) domains: Cache<CloudflareDomain>,
+    pub(crate) networks: Cache<VirtualNetwork>,
+    pub(crate) tunnels: Cache<NamespacedTunnel>,
+    pub(crate) cluster_tunnels: Cache<ClusterTunnel>,
+}
+
+impl Shared {
+    fn new(context: &Context, clients: Arc<Clients>) -> Self {
+        Self {
+            client: context.client.clone(),
+            clients,
+            clock: context.clock.clone(),
+            owner: context.owner.clone(),
+            operator_namespace: context.operator_namespace.clone(),
+            secrets: Secrets::new(context.client.clone()),
+            deletions: Deletions::new(context.client.clone(), &context.operator_namespace, context.clock.clone()),
+            triggers: Triggers::default(),
+            credentials: Cache::new(),
+            domains: Cache::new(),
+            networks: Cache::new(),
+            tunnels: Cache::new(),
+            cluster_tunnels: Cache::new(),
+        }
+    }
+
+    /// Deletes an object of ours in Kubernetes, unless it is another one by now.
+    pub(crate) async fn delete<K: Kind>(&self, object: &K) -> Result<(), Problem> {
+        let key = key_of(object);
+        let uid = object.meta().uid.clone();
+        let parameters = DeleteParams {
+            preconditions: Some(Preconditions { uid, resource_version: None }),
+            ..DeleteParams::default()
+        };
+        let resource = ApiResource::erase::<K>(&());
+        let api: kube::Api<kube::api::DynamicObject> = match &key.namespace {
+            Some(namespace) => kube::Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => kube::Api::all_with(self.client.clone(), &resource),
+        };
+        match api.delete(&key.name, &parameters).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => Ok(()),
+            Err(error) => Err(Problem::transient(reasons::API_ERROR, format!("deleting {} {key}: {error}", K::KIND))),
+        }
+    }
+
+    /// Whether a namespace is going, with everything in it. Where that cannot be read, it is not.
+    pub(crate) async fn is_ending(&self, namespace: Option<&str>) -> bool {
+        let Some(namespace) = namespace else { return false };
+        let api: kube::Api<k8s_openapi::api::core::v1::Namespace> = kube::Api::all(self.client.clone());
+        let found = api.get_metadata_opt(namespace).await;
+        found.ok().flatten().is_some_and(|found| found.metadata.deletion_timestamp.is_some())
+    }
+
+    /// Caches and what their changes make run.
+    fn follow_caches(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        self.credentials.on_change(move |before, after| {
+            let standing = |one: &CloudflareCredentials| (one.spec.clone(), one.validated());
+            if before.map(standing) != after.map(standing)
+                && let Some(name) = before.or(after).and_then(|one| one.metadata.name.as_deref())
+            {
+                triggers::credentials_changed(&shared.triggers, name, None);
+            }
+        });
+        let shared = Arc::clone(self);
+        self.domains.on_change(move |before, after| {
+            let standing = |one: &CloudflareDomain| (one.spec.clone(), one.zone_id().map(str::to_owned));
+            if before.map(standing) != after.map(standing) {
+                let domains = [before, after].into_iter().flatten();
+                domains.for_each(|one| shared.triggers.domain_changed(&one.spec.domain));
+            }
+        });
+        self.follow_id(&self.networks, "VirtualNetwork", VirtualNetwork::network_id);
+        self.follow_id(&self.tunnels, "Tunnel", NamespacedTunnel::tunnel_id);
+        self.follow_id(&self.cluster_tunnels, "ClusterTunnel", ClusterTunnel::tunnel_id);
+    }
+
+    /// What refers to an object runs when the id in its status changes.
+    fn follow_id<K: Kind>(self: &Arc<Self>, cache: &Cache<K>, kind: &'static str, id: fn(&K) -> Option<&str>) {
+        let shared = Arc::clone(self);
+        cache.on_change(move |before, after| {
+            if before.and_then(id) != after.and_then(id)
+                && let Some(key) = before.or(after).map(key_of)
+            {
+                shared.triggers.changed(&projection::object(kind, key.namespace.as_deref(), &key.name), None);
+            }
+        });
+    }
+
+    fn cache_tasks(&self, context: &Context, shutdown: &CancellationToken) -> Vec<Task> {
+        vec![
+            self.credentials.into_task(context, shutdown.clone()),
+            self.domains.into_task(context, shutdown.clone()),
+            self.networks.into_task(context, shutdown.clone()),
+            self.tunnels.into_task(context, shutdown.clone()),
+            self.cluster_tunnels.into_task(context, shutdown.clone()),
+        ]
+    }
+
+    async fn caches_ready(&self) {
+        self.credentials.ready().await;
+        self.domains.ready().await;
+        self.networks.ready().await;
+        self.tunnels.ready().await;
+        self.cluster_tunnels.ready().await;
+    }
+
+    /// A Secret changed or went: what uses it runs. Gives back the credentials that name it.
+    fn secret_changed(&self, key: &ObjectKey) -> Vec<ObjectKey> {
+        self.secrets.forget(key);
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        self.triggers.changed(&projection::secret(namespace, &key.name), Some(CloudflareCredentials::KIND));
+        let names = |one: &CloudflareCredentials| {
+            let reference = &one.spec.secret_ref;
+            reference.name == key.name
+                && reference.namespace.as_deref().unwrap_or(&self.operator_namespace) == namespace
+        };
+        let credentials: Vec<_> = self.credentials.iter().filter(|one| names(one)).map(|one| key_of(&*one)).collect();
+        for one in &credentials {
+            triggers::credentials_changed(&self.triggers, &one.name, Some(CloudflareCredentials::KIND));
+        }
+        credentials
+    }
+}
+
+/// The job, ready to run.
+pub struct Job {
+    context: Arc<Context>,
+    clients: Arc<Clients>,
+    settings: Settings,
+    handle: JobHandle,
+}
+
+/// A running job as others see it. Clones share it.
+#[derive(Clone, Default)]
+pub struct JobHandle {
+    running: Arc<Mutex<Option<Running>>>,
+}
+
+#[derive(Clone)]
+struct Running {
+    shared: Arc<Shared>,
+    drifts: Arc<[Arc<dyn Drifts>]>,
+    tasks: Arc<[portolan_engine::Busy]>,
+}
+
+impl JobHandle {
+    /// How many objects are at work or wait though their time has come.
+    pub fn busy(&self) -> usize {
+        self.running().map_or(0, |running| running.tasks.iter().map(|busy| busy()).sum::<usize>())
+    }
+
+    /// Looks for drift now.
+    pub async fn drift_pass(&self) -> Passed {
+        match self.running() {
+            Some(running) => drift::pass(&running.drifts).await,
+            None => Passed::default(),
+        }
+    }
+
+    /// What is held in a zone or account, as sentences.
+    pub fn held(&self, id: &str) -> Vec<String> {
+        self.running().map(|running| running.shared.deletions.held(id)).unwrap_or_default()
+    }
+
+    fn running(&self) -> Option<Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Job {
+    /// A job over a cluster and Cloudflare.
+    pub fn new(context: Arc<Context>, clients: Arc<Clients>, settings: Settings) -> Self {
+        Self { context, clients, settings, handle: JobHandle::default() }
+    }
+
+    /// The job as others see it.
+    pub fn handle(&self) -> JobHandle {
+        self.handle.clone()
+    }
+
+    /// The job for a manager, which runs it while it leads.
+    pub fn into_managed(self) -> portolan_engine::Job {
+        portolan_engine::Job::new("cloudflare", move |shutdown| self.tasks(shutdown))
+    }
+
+    /// Runs the job alone. Dropping the future stops everything at once.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let mut running = tokio::task::JoinSet::new();
+        for task in self.tasks(&shutdown) {
+            running.spawn(task.run());
+        }
+        while running.join_next().await.is_some() {}
+    }
+
+    /// Everything that runs, made anew.
+    fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
+        let shared = Arc::new(Shared::new(&self.context, Arc::clone(&self.clients)));
+        shared.follow_caches();
+        let (loaded, is_loaded) = watch::channel(false);
+        let mut starter = Starter {
+            context: Arc::clone(&self.context),
+            shared: Arc::clone(&shared),
+            loaded: is_loaded,
+            shutdown: shutdown.clone(),
+            tasks: shared.cache_tasks(&self.context, shutdown),
+            drifts: Vec::new(),
+        };
+        starter.tasks.push(load_ledgers(Arc::clone(&shared), loaded, shutdown.clone()));
+        kinds::each(&mut starter);
+        let drifts: Arc<[Arc<dyn Drifts>]> = starter.drifts.into();
+        starter.tasks.push(drift_task(self.settings.drift, Arc::clone(&drifts), shutdown.clone()));
+        let busy = starter.tasks.iter().map(Task::busy).collect();
+        *self.handle.running.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Running { shared, drifts, tasks: busy });
+        starter.tasks
+    }
+}
+
+fn load_ledgers(shared: Arc<Shared>, loaded: watch::Sender<bool>, shutdown: CancellationToken) -> Task {
+    let is_loaded = loaded.subscribe();
+    let run = async move {
+        while let Err(error) = shared.deletions.load().await {
+            tracing::warn!(%error, "The ledgers of deletions could not be read and will be tried again");
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+        }
+        loaded.send_replace(true);
+        shutdown.cancelled().await;
+    };
+    Task::new("ledgers", move || usize::from(!*is_loaded.borrow()), run)
+}
+
+fn drift_task(drift: Drift, drifts: Arc<[Arc<dyn Drifts>]>, shutdown: CancellationToken) -> Task {
+    let run = async move {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = drift::keep_passing(drift, &drifts) => {}
+        }
+    };
+    Task::new("drift", || 0, run)
+}
+
+/// Makes the controller of each kind.
+struct Starter {
+    context: Arc<Context>,
+    shared: Arc<Shared>,
+    loaded: watch::Receiver<bool>,
+    shutdown: CancellationToken,
+    tasks: Vec<Task>,
+    drifts: Vec<Arc<dyn Drifts>>,
+}
+
+impl kinds::Visitor for Starter {
+    fn visit<K: Kind>(&mut self) {
+        let living = Arc::new(Living::<K>::new(Arc::clone(&self.shared)));
+        let handle = Handle::new();
+        self.shared.triggers.add(K::KIND, handle.clone());
+        // Set once, right here.
+        let _ = living.handle.set(handle.clone());
+        let (shared, mut loaded) = (Arc::clone(&self.shared), self.loaded.clone());
+        let mut controller =
+            Controller::with_handle(Arc::clone(&self.context), Arc::clone(&living), handle).after(async move {
+                shared.caches_ready().await;
+                // The sender lives as long as the job.
+                let _ = loaded.wait_for(|loaded| *loaded).await;
+            });
+        if K::KIND == CloudflareCredentials::KIND {
+            controller = self.watch_secrets(controller);
+        }
+        for resource in K::sources() {
+            controller = watch_source(controller, &resource);
+        }
+        self.drifts.push(living);
+        self.tasks.push(controller.into_task(self.shutdown.clone()));
+    }
+}
+
+impl Starter {
+    /// One watch of Secrets, by their metadata, serves all kinds.
+    fn watch_secrets<K: Kind>(&self, controller: Controller<Living<K>>) -> Controller<Living<K>> {
+        let shared = Arc::clone(&self.shared);
+        let secrets = ApiResource::erase::<k8s_openapi::api::core::v1::Secret>(&());
+        controller.watch_metadata(&secrets, Selection::all(), move |seen, _| match seen {
+            Seen::Here(secret) => shared.secret_changed(&portolan_engine::key_of(&secret.metadata)),
+            Seen::Gone(key) => shared.secret_changed(key),
+        })
+    }
+}
+
+/// Objects whose addresses are published make their records run.
+fn watch_source<K: Kind>(controller: Controller<Living<K>>, resource: &ApiResource) -> Controller<Living<K>> {
+    let kind = resource.kind.clone();
+    controller.watch_metadata(resource, Selection::all(), move |seen, store| {
+        let key = match &seen {
+            Seen::Here(object) => portolan_engine::key_of(&object.metadata),
+            Seen::Gone(key) => (*key).clone(),
+        };
+        let mut dependents =
+            triggers::dependents(store, &projection::object(&kind, key.namespace.as_deref(), &key.name));
+        if kind == "Gateway" {
+            // Routes have their addresses from Gateways that only the route itself names.
+            dependents.extend(triggers::dependents_of_kind(store, "HTTPRoute"));
+        }
+        dependents
+    })
+}

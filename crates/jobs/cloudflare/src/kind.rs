@@ -1,0 +1,261 @@
+//! What a kind says of itself: one trait for every kind of the job. Its whole life is in `life`, for all kinds alike.
+//!
+//! Cluster-scoped and namespaced kinds, natural keys of several parts, one object or several at Cloudflare for one
+//! here, kinds that are only read (accounts, zones) and kinds that are only changed, never made or deleted
+//! (settings of an account): all are values of this trait.
+
+use std::fmt;
+
+use portolan_cloudflare_api::{Collection, Entry, Item};
+use portolan_core::{AccountId, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName};
+use portolan_engine::Object;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::blocks::{SourceReference, TunnelReference, VirtualNetworkReference};
+use crate::sources::Source;
+
+/// What a kind may do to what stands at Cloudflare for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// Created, changed and deleted with the object.
+    Owned,
+    /// Exists once whatever we do: changed, never created or deleted.
+    Singleton,
+    /// Only looked at.
+    Observed,
+}
+
+/// Where the credential of an object comes from, in the order of the specification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CredentialsFrom {
+    /// A `CloudflareCredentials` by name.
+    Named(String),
+    /// A Secret beside the object (or in the operator's namespace, for objects of the cluster).
+    Inline(InlineSecret),
+    /// The `CloudflareCredentials` that says `isDefault: true`.
+    Default,
+    /// The object is itself a `CloudflareCredentials`.
+    Itself,
+}
+
+/// The older form: a Secret named in the object, with the names of its keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlineSecret {
+    /// The Secret's name.
+    pub name: String,
+    /// Key of the API token.
+    pub token_key: String,
+    /// Key of the global API key.
+    pub api_key_key: String,
+    /// E-mail of the global API key, where the object says it.
+    pub email: Option<String>,
+}
+
+/// How an object says which zone it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneHint {
+    /// The zone's id, which needs no look-up.
+    pub id: Option<String>,
+    /// A domain to look the zone up by.
+    pub domain: Option<String>,
+    /// The full name that must lie in the zone.
+    pub name: String,
+}
+
+/// Which virtual network an object belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NetworkNeed {
+    /// None at all.
+    #[default]
+    None,
+    /// The account's default network.
+    Default,
+    /// The one that is referred to.
+    Reference(VirtualNetworkReference),
+}
+
+/// What must be looked up before an object's desired state can be said.
+#[derive(Clone, Debug)]
+pub struct Needs {
+    /// Who asks Cloudflare.
+    pub credentials: CredentialsFrom,
+    /// Account id that the object itself names.
+    pub account_id: Option<String>,
+    /// Account name that the object itself names, where it names no id.
+    pub account_name: Option<String>,
+    /// The zone, for what lives in one.
+    pub zone: Option<ZoneHint>,
+    /// The tunnel, for what leads to one.
+    pub tunnel: Option<TunnelReference>,
+    /// The virtual network, for what lies in one.
+    pub network: NetworkNeed,
+    /// The Kubernetes object whose addresses are published.
+    pub source: Option<SourceReference>,
+}
+
+/// A zone as far as its contents depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// Its id.
+    pub id: ZoneId,
+    /// Its name, where it is known (an object may name the id alone).
+    pub name: Option<ZoneName>,
+    /// Longest comment a record may have: 100 on free plans, 500 on others.
+    pub comment_limit: usize,
+}
+
+/// A tunnel as far as routes depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tunnel {
+    /// Its id.
+    pub id: TunnelId,
+    /// Its name at Cloudflare.
+    pub name: String,
+}
+
+/// What was looked up for an object.
+#[derive(Clone, Debug, Default)]
+pub struct Resolved {
+    /// The account, where one is needed.
+    pub account: Option<AccountId>,
+    /// The zone, where one is needed.
+    pub zone: Option<Zone>,
+    /// The tunnel, where one is needed.
+    pub tunnel: Option<Tunnel>,
+    /// The virtual network, where one is needed.
+    pub network: Option<VirtualNetworkId>,
+    /// The addresses of the source, where one is named.
+    pub source: Option<Source>,
+    /// Why this object must stand back behind an older one, if it must.
+    pub rival: Option<Problem>,
+}
+
+/// What an object's status remembers of what it made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Account or zone that the ids belong to; empty where the status does not say.
+    pub scope: Option<String>,
+    /// The ids.
+    pub ids: Vec<String>,
+}
+
+/// The part of a remote object that we own: what is written, and what is compared.
+pub trait Body: Item + Serialize + fmt::Debug {
+    /// How users call it in a plan: `A www.example.com`.
+    fn label(&self) -> String;
+
+    /// Undoes what the server does to our values (case, order, quotes, defaults); called on both sides of a comparison.
+    fn normalise(&mut self) {}
+
+    /// Longest text of the field that carries the mark; `None` for kinds without such a field.
+    fn mark_limit(_resolved: &Resolved) -> Option<usize> {
+        None
+    }
+
+    /// Puts text into the field that carries the mark (`Item::mark_text` reads it).
+    fn set_mark_text(&mut self, _text: String) {}
+
+    /// Whether going from `old` to this needs a new object, because Cloudflare cannot change it in place.
+    fn replaces(&self, _old: &Self) -> bool {
+        false
+    }
+
+    /// The body of the request that creates it.
+    fn create_body(&self) -> Value {
+        serde_json::to_value(self).expect("bodies are plain JSON")
+    }
+
+    /// The body of the request that changes `old` to this.
+    fn update_body(&self, _old: &Self) -> Value {
+        self.create_body()
+    }
+}
+
+/// What is known after a pass, for the status.
+#[derive(Debug)]
+pub struct View<'a, B> {
+    /// What was looked up, if that went well.
+    pub resolved: Option<&'a Resolved>,
+    /// What stands at Cloudflare for the object now, as far as known.
+    pub present: &'a [Entry<B>],
+    /// What went wrong, if something did.
+    pub problem: Option<&'a Problem>,
+    /// When Cloudflare was asked, RFC 3339.
+    pub checked_at: Option<&'a str>,
+}
+
+/// A kind of the job.
+pub trait Kind: Object + kube::CustomResourceExt {
+    /// What is written and compared of the remote object.
+    type Body: Body;
+
+    /// The kind's name, as in manifests.
+    const KIND: &'static str;
+    /// How users call the remote object in a plan: `DNS record`.
+    const NOUN: &'static str;
+    /// The finalizer it shares with the older operator.
+    const FINALIZER: &'static str;
+    /// Finalizers of older releases, removed with ours.
+    const OLDER_FINALIZERS: &'static [&'static str] = &[];
+    /// Where its remote objects are.
+    const REMOTE: &'static Collection;
+    /// What may be done to them.
+    const LIFE: Life;
+    /// Reason of `Ready=True`.
+    const READY_REASON: &'static str = portolan_core::reasons::SYNCED;
+    /// Reason of `Ready=False` where the problem brings none of its own.
+    const ERROR_REASON: &'static str = portolan_core::reasons::ERROR;
+
+    /// After how long an object that is well is looked at again, besides drift passes.
+    const RESYNC: Option<std::time::Duration> = None;
+
+    /// What must be looked up first. An error is what only the object itself can be wrong about.
+    fn needs(&self) -> Result<Needs, Problem>;
+
+    /// What should exist, without marks. Pure: all it needs from elsewhere is in `resolved`.
+    /// For observed kinds: what to look for (its natural key is the search).
+    fn desired(&self, resolved: &Resolved) -> Result<Vec<Self::Body>, Problem>;
+
+    /// What two objects may not both want, from the spec alone: the older one has it.
+    fn claim(&self) -> Option<String>;
+
+    /// What the status remembers.
+    fn recorded(&self) -> Recorded;
+
+    /// The kind's own status fields (conditions and `observedGeneration` come from the engine).
+    fn status(&self, view: &View<'_, Self::Body>) -> Value;
+
+    /// Id by which an observed kind is asked for directly; `None` looks its natural key up in the listed collection.
+    fn lookup_id(&self) -> Option<String> {
+        None
+    }
+
+    /// What to say when what an observed kind looks for is not there.
+    fn missing(&self) -> Problem {
+        Problem::waiting(
+            portolan_core::reasons::PENDING,
+            format!("the {} does not exist at Cloudflare yet", Self::NOUN),
+        )
+    }
+
+    /// Whether the object should delete itself, e.g. because what it was made from is gone.
+    fn ends_itself(&self, _resolved: &Resolved) -> bool {
+        false
+    }
+
+    /// Kinds of Kubernetes objects that records are made from: their changes make the records run.
+    fn sources() -> Vec<kube::api::ApiResource> {
+        Vec::new()
+    }
+
+    /// Reason and message of `Ready=True`.
+    fn well(&self, _resolved: &Resolved) -> (&'static str, String) {
+        (Self::READY_REASON, format!("the {} is as asked for", Self::NOUN))
+    }
+
+    /// Checks the remote object of an observed kind, e.g. that an account is the one that was meant.
+    fn observed(&self, _found: &Entry<Self::Body>) -> Result<(), Problem> {
+        Ok(())
+    }
+}

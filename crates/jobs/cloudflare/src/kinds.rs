@@ -1,0 +1,109 @@
+//! The kinds of the job. A kind is a file here, and a line in the table at the end of this one.
+
+pub mod cloudflare_credentials;
+pub mod cloudflare_domain;
+pub mod dns_record;
+pub mod network_route;
+pub mod tunnel;
+pub mod virtual_network;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use portolan_core::Problem;
+use serde::{Deserialize, Deserializer};
+
+use crate::kind::{Body, Kind, Life, Resolved};
+
+pub use cloudflare_credentials::{AccountBody, CloudflareCredentials};
+pub use cloudflare_domain::{CloudflareDomain, ZoneBody, resolve_zone, zone_of};
+pub use dns_record::DnsRecord;
+pub use dns_record::body::DnsRecordBody;
+pub use network_route::{NetworkRoute, NetworkRouteBody};
+pub use tunnel::{ClusterTunnel, Tunnel, TunnelBody};
+pub use virtual_network::{VirtualNetwork, VirtualNetworkBody};
+
+/// Something that is done for every kind.
+pub trait Visitor {
+    /// Does it for one.
+    fn visit<K: Kind>(&mut self);
+}
+
+/// What the table says of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its name, as in manifests.
+    pub kind: &'static str,
+    /// Its name in URLs.
+    pub plural: &'static str,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// What may be done to what stands for it at Cloudflare.
+    pub life: Life,
+    /// Whether what stands for it carries a mark that says whose it is.
+    pub marked: bool,
+    definition: fn() -> CustomResourceDefinition,
+}
+
+impl Row {
+    /// Its definition, to be given to an API server.
+    pub fn crd(&self) -> CustomResourceDefinition {
+        (self.definition)()
+    }
+}
+
+/// One line for each kind: its type, its plural, where its objects live, and its definition.
+macro_rules! kinds {
+    ($($kind:ty, $plural:literal, $namespaced:literal, $definition:expr;)+) => {
+        /// Does something for every kind, in the order of the table.
+        pub fn each(visitor: &mut impl Visitor) {
+            $(visitor.visit::<$kind>();)+
+        }
+
+        /// All kinds, what others refer to first.
+        pub fn table() -> Vec<Row> {
+            vec![$(Row {
+                kind: <$kind as Kind>::KIND,
+                plural: $plural,
+                namespaced: $namespaced,
+                life: <$kind as Kind>::LIFE,
+                marked: is_marked::<$kind>(),
+                definition: $definition,
+            },)+]
+        }
+    };
+}
+
+fn is_marked<K: Kind>() -> bool {
+    K::Body::mark_limit(&Resolved::default()).is_some()
+}
+
+/// The definitions of all kinds, in the order of the table.
+pub fn crds() -> Vec<CustomResourceDefinition> {
+    table().iter().map(Row::crd).collect()
+}
+
+/// `active` or `error`, as several kinds write their state.
+pub(crate) fn lower_state(problem: Option<&Problem>) -> &'static str {
+    if problem.is_some() { "error" } else { "active" }
+}
+
+/// Reads a field that the API may leave out or set to null.
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
+fn crd<K: Kind>() -> CustomResourceDefinition {
+    K::crd()
+}
+
+kinds! {
+    CloudflareCredentials, "cloudflarecredentials", false, crd::<CloudflareCredentials>;
+    CloudflareDomain, "cloudflaredomains", false, crd::<CloudflareDomain>;
+    Tunnel, "tunnels", true, tunnel::crd::<Tunnel>;
+    ClusterTunnel, "clustertunnels", false, tunnel::crd::<ClusterTunnel>;
+    VirtualNetwork, "virtualnetworks", false, crd::<VirtualNetwork>;
+    NetworkRoute, "networkroutes", false, crd::<NetworkRoute>;
+    DnsRecord, "dnsrecords", true, crd::<DnsRecord>;
+}
+
+#[cfg(test)]
+mod tests;

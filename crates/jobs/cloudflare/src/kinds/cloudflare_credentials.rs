@@ -1,0 +1,247 @@
+//! `CloudflareCredentials` ↔ `accounts/{id}`: proves that a credential works for the account that it names.
+//!
+//! Nothing is written at Cloudflare, ever.
+
+use std::time::Duration;
+
+use kube::CustomResource;
+use portolan_cloudflare_api::{Collection, Entry, Item, collections};
+use portolan_core::{AccountId, Class, Condition, Problem, reasons};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::blocks::{AuthType, SecretReference};
+use crate::kind::{Body, CredentialsFrom, Kind, Life, Needs, NetworkNeed, Recorded, Resolved, View};
+use crate::schema;
+
+/// `Ready=False`: the credential was not accepted.
+pub const VALIDATION_FAILED: &str = "ValidationFailed";
+
+/// A credential for a Cloudflare account, which other objects refer to.
+#[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "CloudflareCredentials")]
+#[kube(plural = "cloudflarecredentials", singular = "cloudflarecredentials", shortname = "cfcreds")]
+#[kube(status = "CloudflareCredentialsStatus", category = "cloudflare")]
+#[kube(doc = "A credential for a Cloudflare account, which other objects refer to.")]
+#[kube(printcolumn(name = "Account ID", type_ = "string", json_path = ".spec.accountId"))]
+#[kube(printcolumn(name = "Auth Type", type_ = "string", json_path = ".spec.authType"))]
+#[kube(printcolumn(name = "Default", type_ = "boolean", json_path = ".spec.isDefault"))]
+#[kube(printcolumn(name = "Validated", type_ = "boolean", json_path = ".status.validated"))]
+#[kube(printcolumn(name = "State", type_ = "string", json_path = ".status.state"))]
+#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
+pub struct CloudflareCredentialsSpec {
+    /// Id of the account.
+    #[schemars(length(min = 1, max = 64))]
+    pub account_id: String,
+    /// Name of the account, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 255))]
+    pub account_name: Option<String>,
+    /// Whether the Secret holds an API token or a global API key.
+    #[serde(default)]
+    pub auth_type: AuthType,
+    /// The Secret that holds it.
+    pub secret_ref: SecretReference,
+    /// Domain of objects that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 255))]
+    pub default_domain: Option<String>,
+    /// Whether objects that name no credentials use these; at most one may say so.
+    #[serde(default)]
+    pub is_default: bool,
+}
+
+/// What became of a credential.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = schema::plain)]
+pub struct CloudflareCredentialsStatus {
+    /// What is known of the credential.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = schema::conditions)]
+    pub conditions: Vec<Condition>,
+    /// The generation that this status is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// `Ready` or `Error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Whether Cloudflare accepted the credential.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validated: Option<bool>,
+    /// When it last did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    pub last_validated_time: Option<String>,
+    /// The account's name at Cloudflare.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_name: Option<String>,
+}
+
+/// What is read of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountBody {
+    /// Its name.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub name: Box<str>,
+}
+
+impl Item for AccountBody {
+    fn natural_key(&self) -> String {
+        self.name.to_string()
+    }
+}
+
+impl Body for AccountBody {
+    fn label(&self) -> String {
+        self.name.to_string()
+    }
+}
+
+impl CloudflareCredentials {
+    /// Whether Cloudflare accepted the credential; `None` while that is not known.
+    pub fn validated(&self) -> Option<bool> {
+        self.status.as_ref()?.validated
+    }
+}
+
+impl Kind for CloudflareCredentials {
+    type Body = AccountBody;
+
+    const KIND: &'static str = "CloudflareCredentials";
+    const NOUN: &'static str = "account";
+    const FINALIZER: &'static str = "cloudflare.com/credentials-finalizer";
+    const REMOTE: &'static Collection = &collections::ACCOUNTS;
+    const LIFE: Life = Life::Observed;
+    const READY_REASON: &'static str = reasons::VALIDATED;
+    const ERROR_REASON: &'static str = VALIDATION_FAILED;
+    const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
+
+    fn needs(&self) -> Result<Needs, Problem> {
+        AccountId::parse(&self.spec.account_id)
+            .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("accountId: {error}")))?;
+        Ok(Needs {
+            credentials: CredentialsFrom::Itself,
+            account_id: Some(self.spec.account_id.clone()),
+            account_name: None,
+            zone: None,
+            tunnel: None,
+            network: NetworkNeed::None,
+            source: None,
+        })
+    }
+
+    fn desired(&self, _: &Resolved) -> Result<Vec<AccountBody>, Problem> {
+        Ok(vec![AccountBody { name: self.spec.account_name.clone().unwrap_or_default().into() }])
+    }
+
+    fn claim(&self) -> Option<String> {
+        None
+    }
+
+    /// The account that it stands for.
+    fn recorded(&self) -> Recorded {
+        Recorded { scope: None, ids: vec![self.spec.account_id.clone()] }
+    }
+
+    fn status(&self, view: &View<'_, AccountBody>) -> Value {
+        let before = self.status.clone().unwrap_or_default();
+        let found = view.present.first();
+        let validated = match view.problem.map(|problem| problem.class) {
+            None => Some(true),
+            // Whether the credential is good is not known while Cloudflare does not answer.
+            Some(Class::Transient) => before.validated,
+            Some(Class::Invalid | Class::Waiting | Class::Denied) => Some(false),
+        };
+        let now = CloudflareCredentialsStatus {
+            state: Some(if view.problem.is_some() { "Error" } else { "Ready" }.to_owned()),
+            validated,
+            last_validated_time: view.checked_at.map(str::to_owned).or(before.last_validated_time),
+            account_name: found.map(|entry| entry.item.name.to_string()).or(before.account_name),
+            ..CloudflareCredentialsStatus::default()
+        };
+        serde_json::to_value(now).expect("statuses are plain JSON")
+    }
+
+    fn lookup_id(&self) -> Option<String> {
+        Some(self.spec.account_id.clone())
+    }
+
+    fn missing(&self) -> Problem {
+        let message = format!("the credential sees no account {}; correct accountId", self.spec.account_id);
+        Problem::denied(VALIDATION_FAILED, message)
+    }
+
+    fn well(&self, _: &Resolved) -> (&'static str, String) {
+        (Self::READY_REASON, format!("Cloudflare accepts the credential for account {}", self.spec.account_id))
+    }
+
+    fn observed(&self, found: &Entry<AccountBody>) -> Result<(), Problem> {
+        if found.id == self.spec.account_id {
+            return Ok(());
+        }
+        let message =
+            format!("the credential is for account {}, not {}; correct accountId", found.id, self.spec.account_id);
+        Err(Problem::denied(VALIDATION_FAILED, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    fn credentials() -> CloudflareCredentials {
+        from_value(json!({
+            "apiVersion": "networking.cloudflare-operator.io/v1alpha2", "kind": "CloudflareCredentials",
+            "metadata": { "name": "prod" }, "spec": { "accountId": "a1", "secretRef": { "name": "cf" } },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_secret_without_keys_is_read_by_the_usual_ones() {
+        let spec = credentials().spec;
+
+        assert_eq!(spec.auth_type, AuthType::ApiToken);
+        let keys = [spec.secret_ref.api_token_key(), spec.secret_ref.api_key_key(), spec.secret_ref.email_key()];
+        assert_eq!(keys, ["CLOUDFLARE_API_TOKEN", "CLOUDFLARE_API_KEY", "CLOUDFLARE_EMAIL"]);
+    }
+
+    #[test]
+    fn an_accepted_credential_shows_the_accounts_name() {
+        let present = [Entry { id: "a1".to_owned(), item: AccountBody { name: "Acme".into() } }];
+        let checked_at = Some("2026-01-01T00:00:00Z");
+        let view = View { resolved: None, present: &present, problem: None, checked_at };
+
+        assert_eq!(
+            credentials().status(&view),
+            json!({ "state": "Ready", "validated": true, "lastValidatedTime": "2026-01-01T00:00:00Z", "accountName": "Acme" })
+        );
+    }
+
+    #[test]
+    fn an_answer_that_did_not_come_does_not_make_a_credential_bad() {
+        let mut known = credentials();
+        known.status = Some(CloudflareCredentialsStatus { validated: Some(true), ..Default::default() });
+        let status = |problem: &Problem| {
+            known.status(&View { resolved: None, present: &[], problem: Some(problem), checked_at: None })
+        };
+
+        assert_eq!(status(&Problem::transient(reasons::API_ERROR, "down"))["validated"], json!(true));
+        assert_eq!(status(&Problem::denied(reasons::CREDENTIALS_DENIED, "no"))["validated"], json!(false));
+    }
+
+    #[test]
+    fn a_credential_of_another_account_is_refused() {
+        let other = Entry { id: "a2".to_owned(), item: AccountBody { name: "Other".into() } };
+
+        let problem = credentials().observed(&other).unwrap_err();
+
+        assert_eq!(problem.message, "the credential is for account a2, not a1; correct accountId");
+    }
+}

@@ -1,0 +1,337 @@
+//! `NetworkRoute` ↔ `accounts/{account}/teamnet/routes/{id}`
+//!
+//! A route is known by its network and virtual network; both cannot be changed in place, the tunnel can.
+
+use kube::CustomResource;
+use portolan_cloudflare_api::{Collection, Item, collections};
+use portolan_core::{Condition, Network, Problem, reasons};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::blocks::{CloudflareDetails, TunnelReference, VirtualNetworkReference, given};
+use crate::kind::{Body, Kind, Life, Needs, NetworkNeed, Recorded, Resolved, View};
+use crate::schema;
+
+/// Characters that Cloudflare keeps of a route's comment.
+const COMMENT_LIMIT: usize = 100;
+
+/// A private network that is reached through a tunnel.
+#[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "NetworkRoute")]
+#[kube(status = "NetworkRouteStatus", shortname = "netroute", category = "cloudflare")]
+#[kube(doc = "A private network that is reached through a tunnel.")]
+#[kube(printcolumn(name = "Network", type_ = "string", json_path = ".spec.network"))]
+#[kube(printcolumn(name = "TunnelID", type_ = "string", json_path = ".status.tunnelId"))]
+#[kube(printcolumn(name = "VNetID", type_ = "string", json_path = ".status.virtualNetworkId"))]
+#[kube(printcolumn(name = "State", type_ = "string", json_path = ".status.state"))]
+#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
+pub struct NetworkRouteSpec {
+    /// The network in CIDR form, IPv4 or IPv6, as `10.0.0.0/8` or `fd00::/48`.
+    #[schemars(length(min = 1, max = 64), transform = schema::rules(NETWORK))]
+    pub network: String,
+    /// Free text that Cloudflare keeps with the route, behind the mark that says whose it is; cut to what fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 500))]
+    pub comment: Option<String>,
+    /// The tunnel that leads to the network.
+    pub tunnel_ref: TunnelReference,
+    /// The virtual network that the network belongs to; the account's default where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_network_ref: Option<VirtualNetworkReference>,
+    /// Who asks Cloudflare, and about which account.
+    pub cloudflare: CloudflareDetails,
+}
+
+const NETWORK: &[schema::Rule] = &[
+    ("isCIDR(self)", "network is an address with a prefix length, as 10.0.0.0/8 or fd00::/48"),
+    (
+        "!isCIDR(self) || string(cidr(self).masked()) == string(cidr(self))",
+        "network has bits set behind its prefix length: write the network itself, as 10.0.0.0/8 instead of 10.0.0.1/8",
+    ),
+];
+
+/// What became of a NetworkRoute.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = schema::plain)]
+pub struct NetworkRouteStatus {
+    /// What is known of the route's health.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = schema::conditions)]
+    pub conditions: Vec<Condition>,
+    /// The generation that this status is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Id of the route.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_id: Option<String>,
+    /// The network that is routed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+    /// Id of the tunnel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnel_id: Option<String>,
+    /// Name of the tunnel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnel_name: Option<String>,
+    /// Id of the virtual network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub virtual_network_id: Option<String>,
+    /// Id of the account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
+    /// `active` or `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+}
+
+/// What is written and compared of a route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkRouteBody {
+    /// The network.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub network: Box<str>,
+    /// Id of the tunnel.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub tunnel_id: Box<str>,
+    /// Id of the virtual network.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub virtual_network_id: Box<str>,
+    /// Free text; carries our mark.
+    #[serde(default, deserialize_with = "super::or_default")]
+    comment: Box<str>,
+    /// When it was deleted.
+    #[serde(default, skip_serializing)]
+    deleted_at: Option<Box<str>>,
+}
+
+impl Item for NetworkRouteBody {
+    fn natural_key(&self) -> String {
+        format!("{}@{}", spelled(&self.network), self.virtual_network_id)
+    }
+
+    fn mark_text(&self) -> &str {
+        &self.comment
+    }
+
+    fn owner_key(&self) -> Option<String> {
+        portolan_core::owner_key(&self.comment).map(str::to_owned)
+    }
+
+    fn deleted(&self) -> bool {
+        self.deleted_at.is_some()
+    }
+}
+
+impl Body for NetworkRouteBody {
+    fn label(&self) -> String {
+        self.network.to_string()
+    }
+
+    fn normalise(&mut self) {
+        self.network = spelled(&self.network).into();
+        self.comment = self.comment.trim().into();
+    }
+
+    fn mark_limit(_: &Resolved) -> Option<usize> {
+        Some(COMMENT_LIMIT)
+    }
+
+    fn set_mark_text(&mut self, text: String) {
+        self.comment = text.into();
+    }
+
+    fn replaces(&self, old: &Self) -> bool {
+        self.natural_key() != old.natural_key()
+    }
+}
+
+/// The network in its one spelling.
+fn spelled(network: &str) -> String {
+    Network::parse(network).map_or_else(|_| network.to_owned(), |network| network.to_string())
+}
+
+impl Kind for NetworkRoute {
+    type Body = NetworkRouteBody;
+
+    const KIND: &'static str = "NetworkRoute";
+    const NOUN: &'static str = "network route";
+    const FINALIZER: &'static str = "networkroute.networking.cloudflare-operator.io/finalizer";
+    const OLDER_FINALIZERS: &'static [&'static str] =
+        &["cloudflare.com/networkroute-finalizer", "cloudflare.com/finalizer"];
+    const REMOTE: &'static Collection = &collections::NETWORK_ROUTES;
+    const LIFE: Life = Life::Owned;
+
+    fn needs(&self) -> Result<Needs, Problem> {
+        let details = &self.spec.cloudflare;
+        Ok(Needs {
+            credentials: details.credentials(),
+            account_id: details.account_id(),
+            account_name: details.account_name(),
+            zone: None,
+            tunnel: Some(self.spec.tunnel_ref.clone()),
+            network: self.spec.virtual_network_ref.clone().map_or(NetworkNeed::Default, NetworkNeed::Reference),
+            source: None,
+        })
+    }
+
+    fn desired(&self, resolved: &Resolved) -> Result<Vec<NetworkRouteBody>, Problem> {
+        let network = Network::parse(&self.spec.network)
+            .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, error.to_string()))?;
+        let (Some(tunnel), Some(virtual_network)) = (&resolved.tunnel, &resolved.network) else {
+            let message = "the tunnel or virtual network of the route is not known yet";
+            return Err(Problem::waiting(reasons::DEPENDENCY_ERROR, message));
+        };
+        Ok(vec![NetworkRouteBody {
+            network: network.to_string().into(),
+            tunnel_id: tunnel.id.as_str().into(),
+            virtual_network_id: virtual_network.as_str().into(),
+            comment: self.spec.comment.clone().unwrap_or_default().into(),
+            deleted_at: None,
+        }])
+    }
+
+    fn claim(&self) -> Option<String> {
+        let place = match &self.spec.virtual_network_ref {
+            None => String::new(),
+            Some(VirtualNetworkReference { cloudflare_id: Some(id), .. }) => format!(" in network id {id}"),
+            Some(VirtualNetworkReference { name: Some(name), .. }) => format!(" in VirtualNetwork {name}"),
+            Some(VirtualNetworkReference { cloudflare_name, .. }) => {
+                format!(" in network {}", cloudflare_name.clone().unwrap_or_default())
+            }
+        };
+        let account = self.spec.cloudflare.account_hint();
+        Some(format!("route {}{place} {account}", spelled(&self.spec.network)).trim_end().to_owned())
+    }
+
+    /// The older operator recorded no id: its routes are found by their key and mark.
+    fn recorded(&self) -> Recorded {
+        let status = self.status.clone().unwrap_or_default();
+        Recorded {
+            scope: given(status.account_id.as_ref()),
+            ids: given(status.route_id.as_ref()).into_iter().collect(),
+        }
+    }
+
+    fn status(&self, view: &View<'_, NetworkRouteBody>) -> Value {
+        let before = self.status.clone().unwrap_or_default();
+        let state = Some(super::lower_state(view.problem).to_owned());
+        let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
+        let tunnel = view.resolved.and_then(|resolved| resolved.tunnel.as_ref());
+        let now = match view.present.first() {
+            Some(entry) => NetworkRouteStatus {
+                route_id: Some(entry.id.clone()),
+                network: Some(spelled(&entry.item.network)),
+                tunnel_id: Some(entry.item.tunnel_id.to_string()),
+                tunnel_name: tunnel.map(|tunnel| tunnel.name.clone()).or(before.tunnel_name),
+                virtual_network_id: Some(entry.item.virtual_network_id.to_string()),
+                account_id: account.or(before.account_id),
+                state,
+                ..NetworkRouteStatus::default()
+            },
+            None if view.problem.is_some() => {
+                let account_id = before.account_id.or(account);
+                NetworkRouteStatus { account_id, state, conditions: Vec::new(), observed_generation: None, ..before }
+            }
+            None => {
+                NetworkRouteStatus { account_id: account.or(before.account_id), state, ..NetworkRouteStatus::default() }
+            }
+        };
+        serde_json::to_value(now).expect("statuses are plain JSON")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portolan_cloudflare_api::Entry;
+    use serde_json::{from_value, json};
+
+    use super::*;
+    use crate::kind::Tunnel;
+
+    fn route(network: &str) -> NetworkRoute {
+        from_value(json!({
+            "apiVersion": "networking.cloudflare-operator.io/v1alpha2", "kind": "NetworkRoute",
+            "metadata": { "name": "pods" },
+            "spec": { "network": network, "comment": "pods", "tunnelRef": { "name": "edge" }, "cloudflare": {} },
+        }))
+        .unwrap()
+    }
+
+    fn resolved() -> Resolved {
+        Resolved {
+            account: Some("a1".parse().unwrap()),
+            tunnel: Some(Tunnel { id: "t1".parse().unwrap(), name: "edge".to_owned() }),
+            network: Some("v1".parse().unwrap()),
+            ..Resolved::default()
+        }
+    }
+
+    #[test]
+    fn a_route_is_sent_with_its_tunnel_and_virtual_network() {
+        let body = route("fd00:0::/48").desired(&resolved()).unwrap().remove(0);
+
+        assert_eq!(
+            body.create_body(),
+            json!({ "network": "fd00::/48", "tunnel_id": "t1", "virtual_network_id": "v1", "comment": "pods" })
+        );
+        assert_eq!(body.natural_key(), "fd00::/48@v1");
+    }
+
+    #[test]
+    fn a_network_with_host_bits_is_refused_with_the_right_one() {
+        let problem = route("10.0.0.1/8").desired(&resolved()).unwrap_err();
+
+        assert_eq!((problem.class, problem.reason), (portolan_core::Class::Invalid, "InvalidConfig"));
+        assert!(problem.message.contains("write 10.0.0.0/8"), "{problem}");
+    }
+
+    #[test]
+    fn a_route_without_a_resolved_tunnel_waits() {
+        let problem = route("10.0.0.0/8").desired(&Resolved::default()).unwrap_err();
+
+        assert_eq!(problem.reason, "DependencyError");
+    }
+
+    #[test]
+    fn another_tunnel_is_a_change_and_another_network_a_new_route() {
+        let body = route("10.0.0.0/8").desired(&resolved()).unwrap().remove(0);
+        let old = |value: Value| from_value::<NetworkRouteBody>(value).unwrap();
+
+        assert!(
+            !body.replaces(&old(json!({ "network": "10.0.0.0/8", "tunnel_id": "t2", "virtual_network_id": "v1" })))
+        );
+        assert!(
+            body.replaces(&old(json!({ "network": "10.1.0.0/16", "tunnel_id": "t1", "virtual_network_id": "v1" })))
+        );
+        assert!(body.replaces(&old(json!({ "network": "10.0.0.0/8", "tunnel_id": "t1", "virtual_network_id": "v2" }))));
+    }
+
+    #[test]
+    fn the_status_names_everything_that_deletion_needs() {
+        let body = route("10.0.0.0/8").desired(&resolved()).unwrap().remove(0);
+        let (present, resolved) = ([Entry { id: "r1".to_owned(), item: body }], resolved());
+        let view = View { resolved: Some(&resolved), present: &present, problem: None, checked_at: None };
+
+        assert_eq!(
+            route("10.0.0.0/8").status(&view),
+            json!({
+                "routeId": "r1", "network": "10.0.0.0/8", "tunnelId": "t1", "tunnelName": "edge",
+                "virtualNetworkId": "v1", "accountId": "a1", "state": "active",
+            })
+        );
+    }
+
+    #[test]
+    fn routes_without_network_reference_ask_for_the_default_one() {
+        assert_eq!(route("10.0.0.0/8").needs().unwrap().network, NetworkNeed::Default);
+    }
+
+    #[test]
+    fn one_network_in_two_spellings_is_one_claim() {
+        assert_eq!(route("fd00::/48").claim(), route("FD00:0::/48").claim());
+    }
+}

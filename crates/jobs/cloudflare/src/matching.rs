@@ -1,0 +1,299 @@
+//! Wanted bodies and what stands at Cloudflare → steps. Pure, the same for every kind.
+//!
+//! What is ours is what carries our mark or what our status recorded; what carries another's mark is never touched;
+//! what carries none is taken over only when it already is as wanted, or when the user says `adopt`.
+
+use portolan_cloudflare_api::Entry;
+use portolan_core::{Action, Change, Claim, Mark, Problem, Target, reasons, user_text};
+
+use portolan_engine::Notice;
+
+use crate::kind::Body;
+
+/// One write to Cloudflare.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step<B> {
+    /// Make a new object.
+    Create { body: B },
+    /// Change an object of ours.
+    Update { id: String, before: B, after: B },
+    /// Take over an object that nobody marked.
+    Adopt { id: String, before: B, after: B },
+    /// Remove an object of ours.
+    Delete { id: String, before: B },
+    /// Leave an adopted object as it is, without our mark.
+    Release { id: String, before: B, after: B },
+}
+
+/// What is to be done, and what already is as it should be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Matched<B> {
+    /// Writes, in order.
+    pub(crate) steps: Vec<Step<B>>,
+    /// Objects that stand as wanted.
+    pub(crate) kept: Vec<Entry<B>>,
+}
+
+/// What [`match_bodies`] decides from.
+#[derive(Debug)]
+pub(crate) struct Matching<'a, B> {
+    /// How users call the remote object.
+    pub(crate) noun: &'a str,
+    /// What should exist, without marks.
+    pub(crate) wanted: Vec<B>,
+    /// What exists and might be ours: by recorded id, by mark, by natural key.
+    pub(crate) candidates: Vec<Entry<B>>,
+    /// Ids that the status recorded.
+    pub(crate) recorded: &'a [String],
+    /// Our mark; not written for kinds without a field for it.
+    pub(crate) mark: &'a Mark,
+    /// Longest text of the field with the mark, where there is such a field.
+    pub(crate) mark_limit: Option<usize>,
+    /// Whether the user allows taking over what is not marked.
+    pub(crate) adopt: bool,
+}
+
+/// An object that is ours, and whether it was adopted.
+#[derive(Clone, Debug)]
+struct Mine<B> {
+    entry: Entry<B>,
+    adopted: bool,
+}
+
+/// Finds the steps from what exists to what is wanted.
+pub(crate) fn match_bodies<B: Body>(mut matching: Matching<'_, B>) -> Result<Matched<B>, Problem> {
+    let wanted: Vec<B> = matching.wanted.drain(..).map(normalised).collect();
+    let sorted = sort_candidates(&matching, &wanted)?;
+    let mut matched = Matched { steps: Vec::new(), kept: Vec::new() };
+    let (wanted, mine) = keep_equal(&matching, wanted, sorted.mine, &mut matched);
+    let (wanted, mine) = change_in_place(&matching, wanted, mine, &mut matched);
+    let creations = adopt_or_create(&matching, wanted, sorted.unmarked)?;
+    // What replaces comes before what it replaces; a batch, which is one transaction, deletes first by itself.
+    matched.steps.extend(creations);
+    matched.steps.extend(mine.into_iter().map(|mine| removal(&matching, mine)));
+    Ok(matched)
+}
+
+/// Candidates by whose they are.
+struct Sorted<B> {
+    mine: Vec<Mine<B>>,
+    unmarked: Vec<Entry<B>>,
+}
+
+fn sort_candidates<B: Body>(matching: &Matching<'_, B>, wanted: &[B]) -> Result<Sorted<B>, Problem> {
+    let mut sorted = Sorted { mine: Vec::new(), unmarked: Vec::new() };
+    for entry in &matching.candidates {
+        let recorded = matching.recorded.contains(&entry.id);
+        let same_key = wanted.iter().any(|body| body.natural_key() == entry.item.natural_key());
+        match matching.mark.claim(entry.item.mark_text()) {
+            Claim::Ours { adopted } => sorted.mine.push(Mine { entry: entry.clone(), adopted }),
+            Claim::Unmarked if recorded => sorted.mine.push(Mine { entry: entry.clone(), adopted: false }),
+            Claim::Unmarked if same_key => sorted.unmarked.push(entry.clone()),
+            // Removals of a recorded object that someone else marked since are no longer ours to make.
+            Claim::Foreign(owner) if same_key => return Err(foreign(matching, entry, &owner)),
+            Claim::Unmarked | Claim::Foreign(_) => {}
+        }
+    }
+    Ok(sorted)
+}
+
+fn foreign<B: Body>(matching: &Matching<'_, B>, entry: &Entry<B>, owner: &str) -> Problem {
+    Problem::invalid(
+        reasons::CONFLICT_ERROR,
+        format!(
+            "the {} {} (id {}) is managed by {owner}; it was left untouched. Remove one of the two, or its mark in the comment",
+            matching.noun,
+            entry.item.label(),
+            entry.id
+        ),
+    )
+}
+
+type Rest<B> = (Vec<B>, Vec<Mine<B>>);
+
+/// Pairs what already is as wanted.
+fn keep_equal<B: Body>(
+    matching: &Matching<'_, B>,
+    wanted: Vec<B>,
+    mut mine: Vec<Mine<B>>,
+    matched: &mut Matched<B>,
+) -> Rest<B> {
+    let mut rest = Vec::new();
+    for body in wanted {
+        let equal = mine
+            .iter()
+            .position(|mine| normalised(mine.entry.item.clone()) == marked(matching, body.clone(), mine.adopted));
+        match equal {
+            Some(index) => matched.kept.push(mine.swap_remove(index).entry),
+            None => rest.push(body),
+        }
+    }
+    (rest, mine)
+}
+
+/// Pairs what can be changed to what is wanted: same natural key first, then whatever the API lets us change.
+fn change_in_place<B: Body>(
+    matching: &Matching<'_, B>,
+    mut wanted: Vec<B>,
+    mut mine: Vec<Mine<B>>,
+    matched: &mut Matched<B>,
+) -> Rest<B> {
+    let same_key = |body: &B, old: &B| body.natural_key() == old.natural_key();
+    let changeable = |body: &B, old: &B| !body.replaces(old);
+    for fits in [&same_key as &dyn Fn(&B, &B) -> bool, &changeable] {
+        let mut rest = Vec::new();
+        for body in wanted {
+            match mine.iter().position(|mine| changeable(&body, &mine.entry.item) && fits(&body, &mine.entry.item)) {
+                Some(index) => {
+                    let mine = mine.swap_remove(index);
+                    let after = marked(matching, body, mine.adopted);
+                    matched.steps.push(Step::Update { id: mine.entry.id, before: mine.entry.item, after });
+                }
+                None => rest.push(body),
+            }
+        }
+        wanted = rest;
+    }
+    (wanted, mine)
+}
+
+fn adopt_or_create<B: Body>(
+    matching: &Matching<'_, B>,
+    wanted: Vec<B>,
+    mut unmarked: Vec<Entry<B>>,
+) -> Result<Vec<Step<B>>, Problem> {
+    let mut steps = Vec::new();
+    for body in wanted {
+        let key = body.natural_key();
+        let rivals: Vec<usize> = (0..unmarked.len()).filter(|&at| unmarked[at].item.natural_key() == key).collect();
+        let equal = rivals.iter().copied().find(|&at| same_content(matching, &body, &unmarked[at].item));
+        let chosen = match (equal, rivals.as_slice()) {
+            (Some(at), _) => Some(at),
+            (None, []) => None,
+            (None, &[at]) if matching.adopt => Some(at),
+            (None, [_]) => return Err(not_ours(matching, &body, &unmarked[rivals[0]].id)),
+            (None, several) => return Err(ambiguous(matching, &body, several.len())),
+        };
+        steps.push(match chosen {
+            None => Step::Create { body: marked(matching, body, false) },
+            Some(at) => {
+                let Entry { id, item: before } = unmarked.swap_remove(at);
+                Step::Adopt { id, before, after: marked(matching, body, true) }
+            }
+        });
+    }
+    Ok(steps)
+}
+
+fn not_ours<B: Body>(matching: &Matching<'_, B>, body: &B, id: &str) -> Problem {
+    Problem::invalid(
+        reasons::CONFLICT_ERROR,
+        format!(
+            "the {} {} exists already (id {id}) and is not ours; it was left untouched. \
+             Delete it, or take it over with the annotation cloudflare-operator.io/adopt: \"true\"",
+            matching.noun,
+            body.label()
+        ),
+    )
+}
+
+fn ambiguous<B: Body>(matching: &Matching<'_, B>, body: &B, count: usize) -> Problem {
+    Problem::invalid(
+        reasons::CONFLICT_ERROR,
+        format!(
+            "{count} objects {} {} exist already and none is ours; none was touched. \
+             Delete all but one, then take that one over with the annotation cloudflare-operator.io/adopt: \"true\"",
+            matching.noun,
+            body.label()
+        ),
+    )
+}
+
+fn removal<B: Body>(matching: &Matching<'_, B>, mine: Mine<B>) -> Step<B> {
+    let Entry { id, item: before } = mine.entry;
+    if !mine.adopted {
+        return Step::Delete { id, before };
+    }
+    let mut after = before.clone();
+    if matching.mark_limit.is_some() {
+        after.set_mark_text(user_text(before.mark_text()).to_owned());
+    }
+    Step::Release { id, before, after }
+}
+
+/// Whether an unmarked object differs from the wanted one in nothing but the text that carries the mark.
+fn same_content<B: Body>(matching: &Matching<'_, B>, body: &B, there: &B) -> bool {
+    let mut there = normalised(there.clone());
+    if matching.mark_limit.is_some() {
+        there.set_mark_text(body.mark_text().to_owned());
+    }
+    there == *body
+}
+
+fn marked<B: Body>(matching: &Matching<'_, B>, mut body: B, adopted: bool) -> B {
+    if let Some(limit) = matching.mark_limit {
+        let mark = Mark { adopted, ..matching.mark.clone() };
+        let text = mark.write(body.mark_text(), limit);
+        body.set_mark_text(text);
+    }
+    body
+}
+
+fn normalised<B: Body>(mut body: B) -> B {
+    body.normalise();
+    body
+}
+
+impl<B: Body> Step<B> {
+    /// Whether the step removes an object at Cloudflare.
+    pub(crate) fn deletes(&self) -> bool {
+        matches!(self, Self::Delete { .. })
+    }
+
+    /// How users call what the step is about.
+    pub(crate) fn label(&self) -> String {
+        match self {
+            Self::Create { body } => body.label(),
+            Self::Update { after, .. } | Self::Adopt { after, .. } => after.label(),
+            Self::Delete { before, .. } | Self::Release { before, .. } => before.label(),
+        }
+    }
+
+    /// The step as an event, once it is done.
+    pub(crate) fn notice(&self, noun: &str) -> Notice {
+        let label = self.label();
+        match self {
+            Self::Create { .. } => Notice::normal(reasons::CREATED, format!("created the {noun} {label}")),
+            Self::Update { .. } => Notice::normal(reasons::UPDATED, format!("updated the {noun} {label}")),
+            Self::Adopt { id, .. } => Notice::normal(reasons::ADOPTED, format!("adopted the {noun} {label} (id {id})")),
+            Self::Delete { .. } => Notice::normal(reasons::DELETED, format!("deleted the {noun} {label}")),
+            Self::Release { id, .. } => {
+                let message =
+                    format!("released the {noun} {label} (id {id}), which existed before: it stays at Cloudflare");
+                Notice::normal(reasons::RELEASED, message)
+            }
+        }
+    }
+
+    /// The step as users read it in a plan.
+    pub(crate) fn change(&self, noun: &str, scope: &str, why: &str) -> Change {
+        let json = |body: &B| serde_json::to_value(body).expect("bodies are plain JSON");
+        let (action, id, before, after) = match self {
+            Self::Create { body } => (Action::Create, None, None, Some(body)),
+            Self::Update { id, before, after } => (Action::Update, Some(id), Some(before), Some(after)),
+            Self::Adopt { id, before, after } => (Action::Adopt, Some(id), Some(before), Some(after)),
+            Self::Delete { id, before } => (Action::Delete, Some(id), Some(before), None),
+            Self::Release { id, before, after } => (Action::Release, Some(id), Some(before), Some(after)),
+        };
+        Change {
+            target: Target { kind: noun.to_owned(), scope: scope.to_owned(), name: self.label(), id: id.cloned() },
+            action,
+            before: before.map(json),
+            after: after.map(json),
+            why: why.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What the cache keeps of an object of any kind: what it claims, what it depends on, what it recorded.
+
+use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed};
+
+/// What the cache keeps of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Projection {
+    /// What no other object may want too.
+    pub(crate) claim: Option<Box<str>>,
+    /// What the object depends on, as [`Dependency`] writes it.
+    pub(crate) depends: Box<[Box<str>]>,
+    /// The ids that its status records: of the zone or account it stands for, if it does.
+    pub(crate) ids: Box<[Box<str>]>,
+}
+
+impl Projection {
+    pub(crate) fn of<K: Kind>(object: &K) -> Self {
+        let namespace = object.meta().namespace.as_deref();
+        let depends = object.needs().map(|needs| depends(&needs, namespace)).unwrap_or_default();
+        Self {
+            claim: object.claim().map(String::into_boxed_str),
+            depends: depends.into_iter().map(String::into_boxed_str).collect(),
+            ids: object.recorded().ids.into_iter().map(String::into_boxed_str).collect(),
+        }
+    }
+
+    /// Whether the object depends on any object of a kind.
+    pub(crate) fn depends_on_kind(&self, kind: &str) -> bool {
+        self.depends.iter().any(|one| one.strip_prefix(kind).is_some_and(|rest| rest.starts_with('/')))
+    }
+
+    /// Whether the object stands for the zone or account with this id.
+    pub(crate) fn stands_for(&self, id: &str) -> bool {
+        self.ids.iter().any(|one| &**one == id)
+    }
+
+    /// Whether the object's name lies in a domain.
+    pub(crate) fn lies_in(&self, domain: &str) -> bool {
+        let domain = domain.trim_end_matches('.').to_lowercase();
+        self.depends
+            .iter()
+            .filter_map(|one| one.strip_prefix(DOMAIN))
+            .any(|name| name.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+    }
+
+    /// Whether the object depends on what `dependency` names.
+    pub(crate) fn depends_on(&self, dependency: &str) -> bool {
+        self.depends.iter().any(|one| &**one == dependency)
+    }
+}
+
+fn depends(needs: &Needs, namespace: Option<&str>) -> Vec<String> {
+    let mut all = vec![match &needs.credentials {
+        CredentialsFrom::Named(name) => credentials(name),
+        CredentialsFrom::Inline(inline) => secret(namespace.unwrap_or_default(), &inline.name),
+        CredentialsFrom::Default | CredentialsFrom::Itself => credentials(""),
+    }];
+    if let Some(zone) = needs.zone.as_ref().filter(|zone| zone.id.is_none()) {
+        all.push(domain(zone.domain.as_deref().unwrap_or(&zone.name)));
+    }
+    if let Some(tunnel) = &needs.tunnel {
+        all.push(object(tunnel.kind(), tunnel.namespace_or(namespace), tunnel.name()));
+    }
+    if let NetworkNeed::Reference(reference) = &needs.network
+        && let Some(name) = reference.name()
+    {
+        all.push(object("VirtualNetwork", None, name));
+    }
+    if let Some(source) = &needs.source
+        && let Some(named) = source.named(namespace)
+    {
+        all.push(object(named.kind, named.namespace, named.name));
+    }
+    all
+}
+
+/// Depends on a `CloudflareCredentials`; the empty name is the default.
+pub(crate) fn credentials(name: &str) -> String {
+    format!("CloudflareCredentials/{name}")
+}
+
+/// Depends on a Secret.
+pub(crate) fn secret(namespace: &str, name: &str) -> String {
+    format!("Secret/{namespace}/{name}")
+}
+
+/// Begins a dependency on the domain that a name lies in.
+const DOMAIN: &str = "Domain/";
+
+/// Depends on the domain that a name lies in.
+fn domain(name: &str) -> String {
+    format!("{DOMAIN}{}", name.trim_end_matches('.').to_lowercase())
+}
+
+/// Depends on an object.
+pub(crate) fn object(kind: &str, namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(namespace) => format!("{kind}/{namespace}/{name}"),
+        None => format!("{kind}/{name}"),
+    }
+}

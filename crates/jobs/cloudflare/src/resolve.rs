@@ -1,0 +1,318 @@
+//! Looks up what an object's desired state depends on: account, zone, tunnel, virtual network, source.
+//!
+//! Everything that Kubernetes holds comes from caches; Cloudflare is asked only for what names it alone knows.
+
+use kube::core::DynamicObject;
+use kube::{Api, ResourceExt};
+use portolan_cloudflare_api::{Freshness, Lane, Scope as RemoteScope, collections};
+use portolan_core::{AccountId, Hostname, ObjectKey, Problem, TunnelId, VirtualNetworkId, ZoneId, reasons};
+use serde_json::Value;
+
+use crate::access::{self, Access};
+use crate::blocks::{TunnelKind, TunnelReference, VirtualNetworkReference};
+use crate::job::Shared;
+use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed, Recorded, Resolved, Tunnel, Zone, ZoneHint};
+use crate::kinds::{VirtualNetworkBody, resolve_zone};
+use crate::sources::Source;
+
+/// Longest comment of a record where the zone's plan is not known: that of free plans.
+const FREE_COMMENT: usize = 100;
+
+/// The object that something is looked up for.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    /// Its name and namespace.
+    pub(crate) key: ObjectKey,
+}
+
+impl Subject {
+    pub(crate) fn of<K: Kind>(object: &K) -> Self {
+        Self { key: crate::life::key_of(object) }
+    }
+}
+
+/// The account or zone that a remote object belongs to.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// Its id; empty at the API's root.
+    pub(crate) id: String,
+    /// Its name for users.
+    pub(crate) label: String,
+}
+
+impl Place {
+    /// Where an object's remote part belongs.
+    pub(crate) fn of<K: Kind>(resolved: &Resolved) -> Result<Self, Problem> {
+        match K::REMOTE.scope {
+            RemoteScope::Root => Ok(Self { id: String::new(), label: "the account".to_owned() }),
+            RemoteScope::Zone => {
+                let zone = resolved
+                    .zone
+                    .as_ref()
+                    .ok_or_else(|| Problem::invalid(reasons::INVALID_CONFIG, "no zone is named"))?;
+                let label = zone.name.as_ref().map_or_else(|| zone.id.to_string(), ToString::to_string);
+                Ok(Self { id: zone.id.to_string(), label })
+            }
+            RemoteScope::Account => match &resolved.account {
+                Some(account) => Ok(Self { id: account.to_string(), label: format!("account {account}") }),
+                None => Err(Problem::invalid(
+                    reasons::INVALID_CONFIG,
+                    "the account is not known: say spec.cloudflare.accountId (or accountName), or use a CloudflareCredentials",
+                )),
+            },
+        }
+    }
+
+    /// The place that a status recorded.
+    pub(crate) fn recorded<K: Kind>(id: &str) -> Self {
+        let noun = match K::REMOTE.scope {
+            RemoteScope::Zone => "zone",
+            RemoteScope::Account | RemoteScope::Root => "account",
+        };
+        Self { id: id.to_owned(), label: format!("{noun} {id}") }
+    }
+
+    /// The place that a status recorded, where it is another one than now.
+    pub(crate) fn former<K: Kind>(recorded: &Recorded) -> Self {
+        Self::recorded::<K>(recorded.scope.as_deref().unwrap_or_default())
+    }
+}
+
+impl Shared {
+    /// The client that an object asks Cloudflare with.
+    pub(crate) async fn access(&self, needs: &Needs, subject: &Subject) -> Result<Access, Problem> {
+        match &needs.credentials {
+            CredentialsFrom::Inline(inline) => {
+                let namespace = subject.key.namespace.as_deref().unwrap_or(&self.operator_namespace);
+                access::open_inline(inline, namespace, &self.secrets, &self.clients).await
+            }
+            from => {
+                let from = self.named_by_domain(needs).map_or_else(|| from.clone(), CredentialsFrom::Named);
+                let Some(chosen) = access::choose(&from, &self.credentials.iter().collect::<Vec<_>>())? else {
+                    return Err(Problem::invalid(reasons::INVALID_CONFIG, "no credentials are named"));
+                };
+                access::open(&chosen, &self.secrets, &self.clients, &self.operator_namespace).await
+            }
+        }
+    }
+
+    /// An object that names no credentials uses those of the domain that its name lies in.
+    fn named_by_domain(&self, needs: &Needs) -> Option<String> {
+        let zone = needs.zone.as_ref().filter(|_| needs.credentials == CredentialsFrom::Default)?;
+        let name = zone.domain.as_deref().unwrap_or(&zone.name);
+        let domains: Vec<_> = self.domains.iter().collect();
+        let found = resolve_zone(domains.iter().map(AsRef::as_ref), &Hostname::parse(name).ok()?)?;
+        found.spec.credentials_ref.as_ref().map(|reference| reference.name.clone())
+    }
+
+    /// Whether Cloudflare is known to refuse the credential, so that asking is of no use.
+    pub(crate) fn is_refused(&self, needs: &Needs) -> bool {
+        let chosen = access::choose(&needs.credentials, &self.credentials.iter().collect::<Vec<_>>()).ok().flatten();
+        chosen.is_some_and(|one| one.status.as_ref().is_some_and(|status| status.validated == Some(false)))
+    }
+
+    /// Looks up everything that an object needs.
+    pub(crate) async fn resolve(&self, needs: &Needs, subject: &Subject, access: &Access) -> Result<Resolved, Problem> {
+        let account = self.account(needs, access).await?;
+        let zone = match &needs.zone {
+            Some(hint) => Some(self.zone(hint)?),
+            None => None,
+        };
+        let tunnel = match &needs.tunnel {
+            Some(reference) => Some(self.tunnel(reference, subject)?),
+            None => None,
+        };
+        let network = self.network(&needs.network, access, account.as_ref()).await?;
+        let source = match &needs.source {
+            Some(reference) => Some(self.source(reference, subject).await?),
+            None => None,
+        };
+        Ok(Resolved { account, zone, tunnel, network, source, rival: None })
+    }
+
+    /// Where an object belongs, as far as that is known without asking Cloudflare.
+    pub(crate) fn place_without_asking<K: Kind>(&self, needs: &Needs, access: &Access) -> Result<Place, Problem> {
+        let account = match &needs.account_id {
+            Some(id) => Some(parse_account(id)?),
+            None => access.account.clone(),
+        };
+        let zone = match &needs.zone {
+            Some(hint) => Some(self.zone(hint)?),
+            None => None,
+        };
+        Place::of::<K>(&Resolved { account, zone, ..Resolved::default() })
+    }
+
+    async fn account(&self, needs: &Needs, access: &Access) -> Result<Option<AccountId>, Problem> {
+        match (&needs.account_id, &access.account, &needs.account_name) {
+            (Some(id), _, _) => parse_account(id).map(Some),
+            (None, Some(account), _) => Ok(Some(account.clone())),
+            (None, None, Some(name)) => self.account_by_name(name, access).await.map(Some),
+            (None, None, None) => Ok(None),
+        }
+    }
+
+    async fn account_by_name(&self, name: &str, access: &Access) -> Result<AccountId, Problem> {
+        let doing = format!("looking for the account named {name}");
+        let accounts = access
+            .client
+            .list_all(Lane::Change, &collections::ACCOUNTS, "")
+            .await
+            .map_err(|error| error.problem(&doing))?;
+        let ids: Vec<&str> = accounts
+            .iter()
+            .filter(|account| account["name"] == name)
+            .filter_map(|account| account["id"].as_str())
+            .collect();
+        match ids.as_slice() {
+            [id] => parse_account(id),
+            [] => Err(Problem::waiting(
+                reasons::DEPENDENCY_ERROR,
+                format!(
+                    "the credential sees no account named {name}; correct spec.cloudflare.accountName, or say accountId"
+                ),
+            )),
+            several => Err(Problem::invalid(
+                reasons::INVALID_CONFIG,
+                format!("{} accounts are named {name}; say spec.cloudflare.accountId", several.len()),
+            )),
+        }
+    }
+
+    fn zone(&self, hint: &ZoneHint) -> Result<Zone, Problem> {
+        if let Some(id) = &hint.id {
+            let id = ZoneId::parse(id).map_err(|error| {
+                Problem::invalid(reasons::INVALID_CONFIG, format!("spec.cloudflare.zoneId: {error}"))
+            })?;
+            return Ok(Zone { id, name: None, comment_limit: FREE_COMMENT });
+        }
+        let domains: Vec<_> = self.domains.iter().collect();
+        crate::kinds::zone_of(domains.iter().map(AsRef::as_ref), hint)
+    }
+
+    fn tunnel(&self, reference: &TunnelReference, subject: &Subject) -> Result<Tunnel, Problem> {
+        let waiting = |what: &str| Problem::waiting(reasons::DEPENDENCY_ERROR, format!("{reference} {what}"));
+        let key = reference.key(subject.key.namespace.as_deref());
+        let status = match reference.kind {
+            TunnelKind::Tunnel => self.tunnels.get(&key).map(|tunnel| tunnel.status.clone()),
+            TunnelKind::ClusterTunnel => self.cluster_tunnels.get(&key).map(|tunnel| tunnel.status.clone()),
+        };
+        let status =
+            status.ok_or_else(|| waiting("does not exist; create it, or correct tunnelRef"))?.unwrap_or_default();
+        let id = Some(status.tunnel_id).filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| waiting("has no tunnel id yet; its own conditions say why"))?;
+        let id = TunnelId::parse(&id).map_err(|error| waiting(&format!("has a strange status.tunnelId: {error}")))?;
+        Ok(Tunnel { id, name: status.tunnel_name })
+    }
+
+    async fn network(
+        &self,
+        need: &NetworkNeed,
+        access: &Access,
+        account: Option<&AccountId>,
+    ) -> Result<Option<VirtualNetworkId>, Problem> {
+        match need {
+            NetworkNeed::None => Ok(None),
+            NetworkNeed::Default => self.listed_network(access, account, None).await.map(Some),
+            NetworkNeed::Reference(VirtualNetworkReference { cloudflare_id: Some(id), .. }) => {
+                parse_network(id).map(Some)
+            }
+            NetworkNeed::Reference(VirtualNetworkReference { name: Some(name), .. }) => {
+                self.own_network(name).map(Some)
+            }
+            NetworkNeed::Reference(VirtualNetworkReference { cloudflare_name, .. }) => {
+                self.listed_network(access, account, cloudflare_name.as_deref()).await.map(Some)
+            }
+        }
+    }
+
+    fn own_network(&self, name: &str) -> Result<VirtualNetworkId, Problem> {
+        let key = ObjectKey { namespace: None, name: name.to_owned() };
+        let Some(network) = self.networks.get(&key) else {
+            return Err(Problem::waiting(
+                reasons::DEPENDENCY_ERROR,
+                format!("VirtualNetwork {name} does not exist; create it, or correct virtualNetworkRef.name"),
+            ));
+        };
+        let id =
+            network.status.as_ref().and_then(|status| status.virtual_network_id.as_deref()).filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| {
+            Problem::waiting(
+                reasons::DEPENDENCY_ERROR,
+                format!("VirtualNetwork {name} has no id yet; its own conditions say why"),
+            )
+        })?;
+        parse_network(id)
+    }
+
+    /// A network by its name at Cloudflare, or the account's default one.
+    async fn listed_network(
+        &self,
+        access: &Access,
+        account: Option<&AccountId>,
+        name: Option<&str>,
+    ) -> Result<VirtualNetworkId, Problem> {
+        let account = account.ok_or_else(|| {
+            Problem::invalid(reasons::INVALID_CONFIG, "the account is not known: say spec.cloudflare.accountId")
+        })?;
+        let remote = access.client.records::<VirtualNetworkBody>(&collections::VIRTUAL_NETWORKS, account.as_str());
+        let doing = format!("listing the virtual networks of account {account}");
+        // Which network is the default, and what one is called, changes rarely; drift passes bring it up to date.
+        remote.refresh(Lane::Change, Freshness::Any).await.map_err(|error| error.problem(&doing))?;
+        let found = |body: &VirtualNetworkBody| name.map_or(body.is_default(), |name| body.name() == name);
+        let id = remote.with(|networks| networks.iter().find(|entry| found(&entry.item)).map(|entry| entry.id.clone()));
+        let what =
+            name.map_or("a default virtual network".to_owned(), |name| format!("a virtual network named {name}"));
+        let id = id.ok_or_else(|| {
+            Problem::waiting(
+                reasons::DEPENDENCY_ERROR,
+                format!("account {account} has not {what}; create it, or correct virtualNetworkRef"),
+            )
+        })?;
+        parse_network(&id)
+    }
+
+    async fn source(&self, reference: &crate::blocks::SourceReference, subject: &Subject) -> Result<Source, Problem> {
+        let namespace = subject.key.namespace.as_deref();
+        let named = reference.named(namespace).ok_or_else(|| {
+            Problem::invalid(reasons::INVALID_CONFIG, "spec.sourceRef names nothing: name exactly one source")
+        })?;
+        let mut read = Vec::new();
+        let Some(first) = self.read(&named.resource(), named.namespace, named.name).await? else {
+            return Ok(Source::Gone);
+        };
+        for parent in crate::sources::parents(reference, &first, namespace) {
+            read.extend(self.read(&parent.resource, parent.namespace.as_deref(), &parent.name).await?);
+        }
+        crate::sources::addresses(reference, &first, &read)
+    }
+
+    /// Reads any object; `None` where it, or its whole kind, does not exist.
+    async fn read(
+        &self,
+        resource: &kube::core::ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Value>, Problem> {
+        let api: Api<DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
+            None => Api::all_with(self.client.clone(), resource),
+        };
+        let found = api.get_opt(name).await.map_err(|error| {
+            Problem::transient(reasons::DEPENDENCY_ERROR, format!("reading {} {name}: {error}", resource.kind))
+        })?;
+        Ok(found.map(|mut object| {
+            object.managed_fields_mut().clear();
+            serde_json::to_value(object).expect("objects are plain JSON")
+        }))
+    }
+}
+
+fn parse_account(id: &str) -> Result<AccountId, Problem> {
+    AccountId::parse(id).map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("accountId: {error}")))
+}
+
+fn parse_network(id: &str) -> Result<VirtualNetworkId, Problem> {
+    VirtualNetworkId::parse(id)
+        .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("virtual network id: {error}")))
+}

@@ -1,0 +1,92 @@
+//! What stood at Cloudflare when objects were last found as wanted: what a drift pass compares with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use portolan_cloudflare_api::{Client, Entry, Snapshot};
+use portolan_core::ObjectKey;
+
+use crate::kind::Body;
+
+/// A few hundred bytes for each object that is as wanted.
+#[derive(Default)]
+pub(crate) struct Settled {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    objects: BTreeMap<ObjectKey, Standing>,
+    /// Objects that stand back because something is in their way.
+    conflicted: BTreeSet<ObjectKey>,
+    /// Who was asked last about a scope.
+    scopes: BTreeMap<Arc<str>, Client>,
+}
+
+struct Standing {
+    scope: Arc<str>,
+    remote: Box<[(Box<str>, u64)]>,
+}
+
+impl Settled {
+    /// An object is as wanted: these stand for it.
+    pub(crate) fn set<B: Body>(&self, key: ObjectKey, scope: &str, client: &Client, present: &[Entry<B>]) {
+        let remote = present.iter().map(|entry| (entry.id.clone().into_boxed_str(), digest(&entry.item))).collect();
+        let mut state = self.state();
+        let scope = state.scope(scope, client);
+        state.conflicted.remove(&key);
+        state.objects.insert(key, Standing { scope, remote });
+    }
+
+    /// Something is in an object's way: the next pass looks whether it still is.
+    pub(crate) fn conflicted(&self, key: ObjectKey) {
+        self.state().conflicted.insert(key);
+    }
+
+    /// An object is gone, or no longer as wanted.
+    pub(crate) fn remove(&self, key: &ObjectKey) {
+        let mut state = self.state();
+        state.objects.remove(key);
+        state.conflicted.remove(key);
+    }
+
+    /// The objects of a scope that no longer stand as they did, by a fresh snapshot of it.
+    pub(crate) fn drifted<B: Body>(&self, scope: &str, snapshot: &Snapshot<B>) -> Vec<ObjectKey> {
+        let state = self.state();
+        let differs = |standing: &Standing| {
+            standing.remote.iter().any(|(id, known)| snapshot.get(id).is_none_or(|entry| digest(&entry.item) != *known))
+        };
+        let drifted = state.objects.iter().filter(|(_, standing)| &*standing.scope == scope && differs(standing));
+        drifted.map(|(key, _)| key).chain(&state.conflicted).cloned().collect()
+    }
+
+    /// The scopes that objects stand in, and who asks about them.
+    pub(crate) fn scopes(&self) -> Vec<(Arc<str>, Client)> {
+        let mut state = self.state();
+        let used: BTreeSet<Arc<str>> = state.objects.values().map(|standing| Arc::clone(&standing.scope)).collect();
+        state.scopes.retain(|scope, _| used.contains(scope));
+        state.scopes.iter().map(|(scope, client)| (Arc::clone(scope), client.clone())).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// One copy of a scope's id for all its objects.
+    fn scope(&mut self, scope: &str, client: &Client) -> Arc<str> {
+        let scope = self.scopes.get_key_value(scope).map_or_else(|| scope.into(), |(known, _)| Arc::clone(known));
+        self.scopes.insert(Arc::clone(&scope), client.clone());
+        scope
+    }
+}
+
+fn digest<B: Body>(body: &B) -> u64 {
+    let mut body = body.clone();
+    body.normalise();
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_vec(&body).expect("bodies are plain JSON").hash(&mut hasher);
+    hasher.finish()
+}

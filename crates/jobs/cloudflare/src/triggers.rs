@@ -1,0 +1,78 @@
+//! Who runs when something changes that objects depend on.
+//!
+//! All controllers of the job keep the same [`Projection`], so one look through their stores answers for all kinds.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use portolan_core::ObjectKey;
+use portolan_engine::{Handle, Store};
+
+use crate::projection::{self, Projection};
+
+/// The controllers of the job by kind.
+#[derive(Default)]
+pub(crate) struct Triggers {
+    handles: Mutex<Vec<(&'static str, Handle<Projection>)>>,
+}
+
+impl Triggers {
+    pub(crate) fn add(&self, kind: &'static str, handle: Handle<Projection>) {
+        self.handles().push((kind, handle));
+    }
+
+    /// Objects that depend on this run, whatever their kind; `except` is the controller that asks.
+    pub(crate) fn changed(&self, dependency: &str, except: Option<&str>) {
+        for (_, handle) in self.handles().iter().filter(|(kind, _)| Some(*kind) != except) {
+            handle.enqueue_where(|_, projection| projection.depends_on(dependency));
+        }
+    }
+
+    /// Objects whose name lies in a domain run.
+    pub(crate) fn domain_changed(&self, domain: &str) {
+        for (_, handle) in self.handles().iter() {
+            handle.enqueue_where(|_, projection| projection.lies_in(domain));
+        }
+    }
+
+    /// Deletions in a scope are held: the object that stands for it says so.
+    pub(crate) fn deletions_held(&self, scope: &str) {
+        for (_, handle) in self.handles().iter() {
+            handle.enqueue_where(|_, projection| projection.stands_for(scope));
+        }
+    }
+
+    /// Held deletions were released: what is being deleted runs.
+    pub(crate) fn held_released(&self) {
+        for (_, handle) in self.handles().iter() {
+            let deleting = handle.read(|store| keys_where_deleting(store));
+            handle.enqueue_all(&deleting);
+        }
+    }
+
+    fn handles(&self) -> MutexGuard<'_, Vec<(&'static str, Handle<Projection>)>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn keys_where_deleting(store: &Store<Projection>) -> Vec<ObjectKey> {
+    store.iter().filter(|(_, object)| object.deleting).map(|(key, _)| key.clone()).collect()
+}
+
+/// Objects of one controller that depend on this.
+pub(crate) fn dependents(store: &Store<Projection>, dependency: &str) -> Vec<ObjectKey> {
+    let depends = |projection: &Projection| projection.depends_on(dependency);
+    store.projections().filter(|(_, projection)| depends(projection)).map(|(key, _)| key.clone()).collect()
+}
+
+/// Objects of one controller that depend on any object of a kind.
+pub(crate) fn dependents_of_kind(store: &Store<Projection>, kind: &str) -> Vec<ObjectKey> {
+    let depends = |projection: &Projection| projection.depends_on_kind(kind);
+    store.projections().filter(|(_, projection)| depends(projection)).map(|(key, _)| key.clone()).collect()
+}
+
+/// Objects that use a `CloudflareCredentials` run: those that name it, and, as which one is the default may have
+/// changed, those that name none.
+pub(crate) fn credentials_changed(triggers: &Triggers, name: &str, except: Option<&str>) {
+    triggers.changed(&projection::credentials(name), except);
+    triggers.changed(&projection::credentials(""), except);
+}

@@ -69,10 +69,13 @@ class Drive:
         self.violations = []
 
     def client(self, token="right", **options):
+        """A client that fails at once, and on every answer that its models do not fit."""
         hooks = {"response": [self._count]}
         http_client = httpx.Client(event_hooks=hooks, trust_env=False)
-        return Cloudflare(api_token=token, base_url=self.base_url, max_retries=0, http_client=http_client,
-                          _strict_response_validation=True, **options)
+        if token is not None:
+            options["api_token"] = token
+        return Cloudflare(base_url=self.base_url, max_retries=0, http_client=http_client, _strict_response_validation=True,
+                          **options)
 
     def _count(self, _response):
         self.operations += 1
@@ -138,6 +141,7 @@ def seed(drive):
             {"id": FREE_ZONE, "name": "example.org", "plan": "free", "account": ACCOUNT},
         ],
         "tokens": [{"token": "right", "email": "me@example.com"}, {"token": "reader", "permissions": {"dns": "read"}}],
+        "keys": [{"email": "owner@example.com", "key": "global"}],
     })
 
 
@@ -408,6 +412,10 @@ def credentials(drive):
     drive.refused(lambda: stranger.user.tokens.verify(), unknown, 401, [1000], "verify with a wrong token")
     cloudflared = stranger.zero_trust.tunnels.cloudflared
     drive.refused(lambda: cloudflared.list(account_id=ACCOUNT), unknown, 401, [10000], "tunnels with a wrong token")
+    owner = drive.client(None, api_email="owner@example.com", api_key="global")
+    drive.check(len(owner.zones.list().result) > 0, "a global key lists zones")
+    other = drive.client(None, api_email="other@example.com", api_key="global")
+    drive.refused(lambda: other.zones.list(), denied, 403, [9103], "a key of somebody else")
     reader = drive.client("reader")
     drive.check(len(reader.dns.records.list(zone_id=ZONE).result) > 0, "a reader lists records")
     drive.refused(lambda: reader.dns.records.create(zone_id=ZONE, type="A", name="r", content="192.0.2.1", ttl=1), denied,

@@ -75,11 +75,12 @@ fn decide(state: &mut State, request: Request<Bytes>) -> Outcome {
     let asked = Asked { at_ms, method: parts.method.as_str(), path: &path, query: &query, body: &body };
     let (outcome, left) = handle(state, &parts, &asked);
     let outcome = with_limit_headers(state, outcome, left);
-    let (status, response) = match &outcome {
-        Outcome::Answer(response) => (response.status().as_u16(), response.body().clone()),
-        Outcome::Drop(_) => (0, Bytes::new()),
-    };
-    state.log.add(&asked, status, &response);
+    match &outcome {
+        Outcome::Answer(response) => state.log.add(&asked, response.status().as_u16(), response.body()),
+        Outcome::Drop(Dropped::Timeout | Dropped::Reset) => state.log.add(&asked, 0, &Bytes::new()),
+        // It never came here.
+        Outcome::Drop(Dropped::Refused) => {}
+    }
     outcome
 }
 

@@ -48,17 +48,15 @@ fn list(state: &State, row: &Collection, call: &Call) -> Reply {
 
 fn get(state: &State, row: &Collection, call: &Call) -> Reply {
     let value = existing(state, row, call)?;
-    if !(row.rules.visible)(&call.actor.grant, value) {
-        return Err(Refusal::new(403, 9109, "Unauthorized to access requested resource"));
-    }
     Ok(Success::of(&(row.rules.show)(state, row.scope_of(call), value, Action::Get)))
 }
 
-/// The object that the path names, deleted or not.
+/// The object that the path names, deleted or not, if the sender sees it.
 pub(crate) fn existing<'a>(state: &'a State, row: &Collection, call: &Call) -> Result<&'a Value, Refusal> {
     let id = call.param("id");
     match state.get(row, row.scope_of(call), id) {
-        Some(value) => Ok(value),
+        Some(value) if (row.rules.visible)(&call.actor.grant, value) => Ok(value),
+        Some(_) => Err(Refusal::new(403, 9109, "Unauthorized to access requested resource")),
         None if row.id.fits(id) => Err(row.not_found.refusal()),
         None => Err(unroutable(&call.path)),
     }

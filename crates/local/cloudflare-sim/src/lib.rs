@@ -1,6 +1,6 @@
 //! Requests to the Cloudflare API in, answers out: a simulator that is strict, not obliging.
 //!
-//! One JSON store behind a table of collections ([`table`](crate::table)). A row says what a collection's objects
+//! One JSON store behind a table of collections (`table.rs`). A row says what a collection's objects
 //! look like, how they are listed and which errors it gives; what a row cannot say is a small function beside it.
 //! Bodies with unknown, read-only, missing or badly typed fields are refused.
 //!

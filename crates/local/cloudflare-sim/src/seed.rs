@@ -18,6 +18,8 @@ struct Seed {
     #[serde(default)]
     tokens: Vec<Token>,
     #[serde(default)]
+    keys: Vec<Key>,
+    #[serde(default)]
     tunnels: Vec<Scoped>,
     #[serde(default)]
     virtual_networks: Vec<Scoped>,
@@ -64,6 +66,21 @@ struct Token {
     permissions: std::collections::BTreeMap<String, Permission>,
 }
 
+/// A global key.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Key {
+    email: String,
+    #[serde(rename = "key")]
+    secret: String,
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Key").field("email", &self.email).finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Token").field("email", &self.email).finish_non_exhaustive()
@@ -101,7 +118,7 @@ impl Token {
 }
 
 impl Simulator {
-    /// Adds what a document lists: `accounts`, `zones` with `records`, `tokens`, `tunnels`, `virtual_networks`, `routes`.
+    /// Adds what a document lists: `accounts`, `zones` with `records`, `tokens`, `keys`, `tunnels`, `virtual_networks`, `routes`.
     pub fn seed(&self, seed: Value) -> Result<(), String> {
         let seed: Seed = serde_json::from_value(seed).map_err(|error| format!("the seed is not valid: {error}"))?;
         for account in &seed.accounts {
@@ -117,6 +134,9 @@ impl Simulator {
         }
         for token in &seed.tokens {
             self.add_token(&token.secret, token.grant());
+        }
+        for key in &seed.keys {
+            self.add_key(&key.email, &key.secret, Grant::all());
         }
         let scoped =
             [("cfd_tunnel", seed.tunnels), ("virtual_networks", seed.virtual_networks), ("routes", seed.routes)];

@@ -34,13 +34,6 @@ pub(crate) static ZONES: Collection = Collection {
     rules: Rules {
         visible: |grant, value| grant.sees_zone(text(value, "id"), text(&value["account"], "id")),
         prepare,
-        may_delete: |_, call, _, value| {
-            if (ZONES.rules.visible)(&call.actor.grant, value) {
-                Ok(())
-            } else {
-                Err(Refusal::new(403, 9109, "Unauthorized to access requested resource"))
-            }
-        },
         changed: |state, _, action, value| {
             if action == Action::Delete {
                 state.drop_scope(text(value, "id"));

@@ -104,6 +104,8 @@ async fn a_token_sees_and_does_what_it_was_granted() {
     let grant = Grant::all().account(&lab.account).only("zone", Level::Read).only("dns", Level::Read);
     lab.simulator.add_token("token", grant);
 
+    let hidden = lab.simulator.add_zone("example.edu", &other, "free").unwrap();
+    assert_eq!(lab.refused("GET", &format!("/zones/{hidden}"), json!(null)).await, (403, 9109));
     assert_eq!(lab.ok("GET", "/zones", json!(null)).await.as_array().unwrap().len(), 1);
     lab.ok("GET", RECORDS, json!(null)).await;
     assert_eq!(lab.refused("POST", RECORDS, record("x")).await, (403, 10000));
@@ -169,6 +171,10 @@ async fn faults_strike_before_or_after_the_write() {
     lab.simulator.fault(Fault::on("GET", template, Effect::status(502)).times(1));
     let gateway = lab.raw("t", "GET", RECORDS, json!(null)).await.unwrap();
     assert!(gateway.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
+    lab.simulator.take_requests();
+    lab.simulator.fault(Fault::on("GET", template, Effect::Refused).times(1));
+    assert_eq!(lab.raw("t", "GET", RECORDS, json!(null)).await.unwrap_err(), Dropped::Refused);
+    assert!(lab.simulator.requests().is_empty(), "what never came is not recorded");
     lab.ok("GET", RECORDS, json!(null)).await;
 }
 

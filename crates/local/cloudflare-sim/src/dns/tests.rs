@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::Request;
+use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
 use crate::{Options, Simulator};
@@ -264,4 +265,72 @@ async fn lists_are_filtered_ordered_and_paged() {
     assert_eq!(list("order=name&direction=desc&per_page=1").await["result"][0]["name"], "n11.example.com");
     assert_eq!(lab.refused("GET", "?nmae=x", json!(null)).await, 1003);
     assert_eq!(lab.refused("GET", "?per_page=0", json!(null)).await, 1003);
+}
+
+/// A batch of random operations on a few names, good and bad ones.
+fn random_batch(random: &mut StdRng, ids: &[Value]) -> Value {
+    let mut body = json!({});
+    for step in ["deletes", "patches", "puts", "posts"] {
+        let operations = (0..random.random_range(0..2)).map(|_| {
+            let kind = ["A", "CNAME", "TXT"][random.random_range(0..3)];
+            let content = ["192.0.2.1", "t.example.net", "192.0.2.2"][random.random_range(0..3)];
+            let name = ["a", "b", "c"][random.random_range(0..3)];
+            let id = if ids.is_empty() || random.random_bool(0.1) {
+                json!("0".repeat(32))
+            } else {
+                ids[random.random_range(0..ids.len())].clone()
+            };
+            match step {
+                "deletes" => json!({"id": id}),
+                "patches" => json!({"id": id, "content": content}),
+                "puts" => json!({"id": id, "type": kind, "name": name, "content": content}),
+                _ => json!({"type": kind, "name": name, "content": content}),
+            }
+        });
+        body[step] = operations.collect();
+    }
+    body
+}
+
+/// What an object is, without ids and times.
+fn essence(lab: &Lab) -> Vec<String> {
+    let records = lab.simulator.objects("dns_records", &lab.zone);
+    records.iter().map(|record| format!("{} {} {}", record["type"], record["name"], record["content"])).collect()
+}
+
+#[tokio::test]
+async fn a_batch_does_what_its_operations_do_one_by_one_or_nothing() {
+    let (mut accepted, mut refused) = (0, 0);
+    for seed in 0..200 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let (batched, single) = (lab("free"), lab("free"));
+        for _ in 0..8 {
+            let ids = |lab: &Lab| -> Vec<Value> {
+                lab.simulator.objects("dns_records", &lab.zone).iter().map(|record| record["id"].clone()).collect()
+            };
+            let (before, batched_ids, single_ids) = (essence(&batched), ids(&batched), ids(&single));
+            let body = random_batch(&mut random, &batched_ids);
+
+            let (status, _) = batched.send("POST", "/batch", body.clone()).await;
+
+            if status != 200 {
+                refused += 1;
+                assert_eq!(essence(&batched), before, "failing seed: {seed}");
+                continue;
+            }
+            accepted += 1;
+            for (step, method) in [("deletes", "DELETE"), ("patches", "PATCH"), ("puts", "PUT"), ("posts", "POST")] {
+                for operation in body[step].as_array().unwrap() {
+                    let mut operation = operation.clone();
+                    let id = operation.as_object_mut().unwrap().remove("id");
+                    let place = id.map(|id| batched_ids.iter().position(|known| *known == id).unwrap());
+                    let path = place.map_or(String::new(), |place| format!("/{}", single_ids[place].as_str().unwrap()));
+                    let (status, answer) = single.send(method, &path, operation).await;
+                    assert_eq!(status, 200, "failing seed: {seed}: {answer}");
+                }
+            }
+            assert_eq!(essence(&batched), essence(&single), "failing seed: {seed}");
+        }
+    }
+    assert!(accepted > 100 && refused > 100, "{accepted} accepted, {refused} refused");
 }

@@ -31,6 +31,7 @@ mod routes;
 mod seed;
 mod serve;
 mod simulator;
+mod snapshot;
 mod state;
 mod store;
 mod table;

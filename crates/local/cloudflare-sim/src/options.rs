@@ -18,6 +18,8 @@ pub struct Options {
     pub seed: u64,
     /// File to which every request is appended as a JSON line.
     pub record: Option<PathBuf>,
+    /// Contents of records come back as they were sent: neither quoted, lower-cased nor shortened, as by lesser fakes.
+    pub verbatim: bool,
     /// How long a timed-out request stays silent before [`Dropped::Timeout`](crate::Dropped).
     pub silence: Duration,
 }
@@ -30,6 +32,7 @@ impl Default for Options {
             rate_limit: Some((1200, Duration::from_secs(300))),
             seed: 0,
             record: None,
+            verbatim: false,
             silence: Duration::from_secs(100),
         }
     }

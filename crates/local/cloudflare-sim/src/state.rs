@@ -30,6 +30,8 @@ pub(crate) struct Who<'a> {
 pub(crate) struct State {
     pub(crate) options: Options,
     pub(crate) ids: Ids,
+    /// How often a snapshot was restored.
+    pub(crate) generation: u64,
     pub(crate) credentials: Credentials,
     pub(crate) limits: Limits,
     pub(crate) faults: Faults,
@@ -45,6 +47,7 @@ impl State {
         Self {
             ids: Ids::new(options.seed),
             options,
+            generation: 0,
             credentials: Credentials::default(),
             limits: Limits::default(),
             faults: Faults::default(),
@@ -118,6 +121,20 @@ impl State {
                 interface: who.interface,
             });
         }
+    }
+
+    /// Forgets all objects.
+    pub(crate) fn clear_objects(&mut self) {
+        self.rows.clear();
+        self.tunnels.clear();
+    }
+
+    /// All objects by collection and scope.
+    pub(crate) fn export(&self) -> BTreeMap<String, BTreeMap<String, Vec<Value>>> {
+        let objects = |scopes: &BTreeMap<String, Rows>| {
+            scopes.iter().map(|(scope, rows)| (scope.clone(), rows.iter().cloned().collect())).collect()
+        };
+        self.rows.iter().map(|(name, scopes)| ((*name).to_owned(), objects(scopes))).collect()
     }
 
     /// All objects: by collection, then by scope unless the collection has none.

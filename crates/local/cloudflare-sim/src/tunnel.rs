@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
@@ -64,6 +65,7 @@ const FILTERS: &[Filter] = &[
 ];
 
 /// What a tunnel has that its object does not show.
+#[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct Inside {
     secret: String,
     /// Connected clients, as `…/connections` lists them.

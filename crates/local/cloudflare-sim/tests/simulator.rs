@@ -406,3 +406,36 @@ async fn the_same_seed_gives_the_same_ids() {
     assert_eq!(ids(1), ids(1));
     assert_ne!(ids(1), ids(2));
 }
+
+#[tokio::test]
+async fn a_world_can_be_kept_and_taken_up_again() {
+    let first = lab();
+    first.ok("POST", RECORDS, record("www")).await;
+    let tunnel = first.ok("POST", TUNNELS, json!({"name": "t", "config_src": "cloudflare"})).await;
+    let token = format!("{TUNNELS}/{}/token", tunnel["id"].as_str().unwrap());
+    let kept: Value = serde_json::from_str(&first.simulator.snapshot().to_string()).unwrap();
+
+    let second =
+        Lab { simulator: Simulator::new(Options::default()), account: first.account.clone(), zone: first.zone.clone() };
+    second.simulator.restore(kept).unwrap();
+
+    assert_eq!(second.simulator.state(), first.simulator.state());
+    assert_eq!(second.ok("GET", &token, json!(null)).await, first.ok("GET", &token, json!(null)).await);
+    let made = second.ok("POST", RECORDS, record("new")).await;
+    assert!(first.simulator.object("dns_records", made["id"].as_str().unwrap()).is_none(), "ids go on elsewhere");
+    assert_eq!(second.simulator.objects("dns_records", &second.zone).len(), 2);
+    assert!(second.simulator.restore(json!({"objects": {"nonsense": {}}})).is_err());
+    assert_eq!(second.simulator.objects("dns_records", &second.zone).len(), 2, "a bad snapshot changes nothing");
+}
+
+#[tokio::test]
+async fn a_verbatim_simulator_gives_contents_back_as_they_were_sent() {
+    let lab = lab_with(Options { verbatim: true, ..Options::default() });
+
+    let text = lab.ok("POST", RECORDS, json!({"type": "TXT", "name": "x", "content": "v=spf1 -all", "ttl": 1})).await;
+    assert_eq!(text["content"], "v=spf1 -all");
+    let alias = json!({"type": "CNAME", "name": "y", "content": "Target.Example.NET.", "ttl": 1});
+    assert_eq!(lab.ok("POST", RECORDS, alias).await["content"], "Target.Example.NET.");
+    let wrong = json!({"type": "A", "name": "z", "content": "x", "ttl": 1});
+    assert_eq!(lab.refused("POST", RECORDS, wrong).await, (400, 9005));
+}

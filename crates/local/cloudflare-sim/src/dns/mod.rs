@@ -110,7 +110,7 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
     refuse_strangers(kind, change.sent)?;
     drop_leftovers(kind, value);
     value["name"] = Value::from(name::expand(text(value, "name"), &zone_name)?);
-    set_content(kind, value)?;
+    set_content(kind, value, state.options.verbatim)?;
     set_priority(kind, value)?;
     set_proxied(kind, value)?;
     set_ttl(plan, value)?;
@@ -149,7 +149,7 @@ fn drop_leftovers(kind: &RecordType, value: &mut Value) {
     }
 }
 
-fn set_content(kind: &RecordType, value: &mut Value) -> Result<(), Refusal> {
+fn set_content(kind: &RecordType, value: &mut Value, verbatim: bool) -> Result<(), Refusal> {
     match &kind.form {
         Form::Content(normal) => {
             let Some(given) = value.get("content").and_then(Value::as_str) else {
@@ -159,7 +159,9 @@ fn set_content(kind: &RecordType, value: &mut Value) -> Result<(), Refusal> {
             if kind.name == "CNAME" && content == text(value, "name") {
                 return Err(Refusal::bad(9039, "CNAME content cannot reference itself."));
             }
-            value["content"] = Value::from(content);
+            if !verbatim {
+                value["content"] = Value::from(content);
+            }
         }
         Form::Data(form) => {
             let given = value.get("data").and_then(Value::as_object).cloned().unwrap_or_default();

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Validates recorded requests against the request types of the official SDK.
 
-usage: validate.py RECORDING.jsonl…            every request must conform
-       validate.py --planted RECORDING.jsonl…  every request must be found to violate something
+usage: validate.py RECORDING…            every request must conform
+       validate.py --planted RECORDING…  every request must be found to violate something
+
+A recording is a file of JSON lines, or a folder of them (*.jsonl).
 
 Unknown members, missing required members and wrong types are violations; so are requests that the SDK cannot make at
 all. What is tolerated stands in exceptions.toml, each entry with a reason. Giving no request at all is a failure.
 """
 
 import collections
+import functools
 import json
 import pathlib
 import re
@@ -91,10 +94,12 @@ def plain(kind):
     return kind
 
 
+@functools.cache
 def is_typed_dict(kind):
     return typing_extensions.is_typeddict(kind)
 
 
+@functools.cache
 def members(kind):
     """Wire name → (type, whether it is required) of a TypedDict.
 
@@ -113,6 +118,7 @@ def members(kind):
     return found
 
 
+@functools.cache
 def union_members(kind):
     kind = plain(kind)
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
@@ -270,8 +276,13 @@ class Exceptions:
         return False
 
 
+def files(paths):
+    for path in map(pathlib.Path, paths):
+        yield from sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+
+
 def requests(paths):
-    for path in paths:
+    for path in files(paths):
         with open(path, encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():

@@ -81,6 +81,9 @@ pub(crate) fn read<'a>(call: &'a Call, filters: &'a [Filter]) -> Result<impl Fn(
         let Some(filter) = filters.iter().find(|filter| filter.name == name) else {
             return Err(Refusal::bad(1003, format!("Unknown query parameter \"{name}\".")));
         };
+        if matches!(filter.test, Test::Deleted) && !matches!(value.as_str(), "true" | "false") {
+            return Err(Refusal::bad(1003, format!("Invalid {name}: must be true or false.")));
+        }
         if !matches!(filter.test, Test::Manner) {
             wanted.push((filter.test, value.as_str()));
         }

@@ -239,6 +239,7 @@ async fn tunnels_keep_their_name_until_they_are_deleted() {
     lab.ok("POST", TUNNELS, json!({"name": "renamed"})).await;
     assert_eq!(lab.ok("GET", &format!("{TUNNELS}?is_deleted=false"), json!(null)).await.as_array().unwrap().len(), 1);
     assert_eq!(lab.ok("GET", TUNNELS, json!(null)).await.as_array().unwrap().len(), 2);
+    assert_eq!(lab.refused("GET", &format!("{TUNNELS}?is_deleted=no"), json!(null)).await, (400, 1003));
 }
 
 #[tokio::test]

@@ -226,7 +226,8 @@ impl Data {
         }
         let words = words(text);
         let names = order(kind);
-        let left_out = usize::from(names.first() == Some(&"priority") && words.len() + 1 == names.len());
+        let beside = matches!(kind, RecordType::Srv | RecordType::Uri);
+        let left_out = usize::from(beside && words.len() + 1 == names.len());
         Self::read(kind, &Words { names: &names[left_out..], words: &words, priority })
     }
 

@@ -61,9 +61,8 @@ impl Assembled {
             result[list].as_array().is_some_and(|answers| answers.len() == asked)
         };
         let usable: Vec<&str> = LISTS.into_iter().filter(|list| complete(list)).collect();
-        let answer = |spot: &Spot| match usable.contains(&spot.list) {
-            true => self.answer(spot, &mut result),
-            false => Value::Null,
+        let answer = |spot: &Spot| {
+            if usable.contains(&spot.list) { self.answer(spot, &mut result) } else { Value::Null }
         };
         self.spots.iter().map(answer).collect()
     }

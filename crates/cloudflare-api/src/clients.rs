@@ -20,13 +20,13 @@ pub struct Clients {
     transport: Arc<dyn Transport>,
     clock: Clock,
     metrics: Metrics,
-    clients: Mutex<BTreeMap<Identity, Client>>,
+    known: Mutex<BTreeMap<Identity, Client>>,
 }
 
 impl Clients {
     /// No clients yet; they all send over `transport`.
     pub fn new(settings: Settings, transport: Arc<dyn Transport>, clock: Clock) -> Self {
-        Self { settings: Arc::new(settings), transport, clock, metrics: Metrics::default(), clients: Mutex::default() }
+        Self { settings: Arc::new(settings), transport, clock, metrics: Metrics::default(), known: Mutex::default() }
     }
 
     /// The client of a credential: the same one for an equal credential.
@@ -64,12 +64,15 @@ impl Clients {
     }
 
     fn clients(&self) -> MutexGuard<'_, BTreeMap<Identity, Client>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Clients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Clients").field("settings", &self.settings).field("clients", &self.clients().len()).finish()
+        f.debug_struct("Clients")
+            .field("settings", &self.settings)
+            .field("clients", &self.clients().len())
+            .finish_non_exhaustive()
     }
 }

@@ -54,7 +54,7 @@ pub struct Collection {
     pub scope: Scope,
     /// Path below the scope.
     pub path: &'static str,
-    /// Path template of the collection; made by [`collection!`](crate::collection).
+    /// Path template of the collection; made by [`collection!`](macro@crate::collection).
     pub template: &'static str,
     /// Path template of one object.
     pub item_template: &'static str,

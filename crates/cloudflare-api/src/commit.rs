@@ -184,7 +184,7 @@ impl<T: Item> Commit<'_, T> {
     fn within_quota(&self, group: Vec<Source<T>>) -> Vec<Source<T>> {
         let Some(error) = &self.quota else { return group };
         let (full, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Source::creates);
-        full.into_iter().for_each(|source| source.fail(error.clone()));
+        fail_all(full, error);
         rest
     }
 
@@ -301,13 +301,11 @@ impl<T: Item> Commit<'_, T> {
             if source.done[index].is_some() || self.shared.store().snapshot().get(&id).is_some() {
                 continue;
             }
-            match source.ops[index] {
-                Op::Delete { .. } => source.done[index] = Some(Written::Gone(id)),
-                _ => {
-                    source.fail(ApiError::gone(&id));
-                    return None;
-                }
+            if !matches!(source.ops[index], Op::Delete { .. }) {
+                source.fail(ApiError::gone(&id));
+                return None;
             }
+            source.done[index] = Some(Written::Gone(id));
         }
         match source.size() {
             0 => {
@@ -336,7 +334,9 @@ impl<T: Item> Commit<'_, T> {
 }
 
 fn fail_all<T: Item>(group: Vec<Source<T>>, error: &ApiError) {
-    group.into_iter().for_each(|source| source.fail(error.clone()));
+    for source in group {
+        source.fail(error.clone());
+    }
 }
 
 /// What became of one call.

@@ -57,7 +57,8 @@ impl Credential {
             Self::GlobalKey { key, email } => format!("key\n{}\n{}", email.trim(), key.expose_secret().trim()),
         };
         let digest = Sha256::digest(text.as_bytes());
-        Identity(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+        let first: [u8; 8] = digest[..8].try_into().expect("a digest has 32 bytes");
+        Identity(format!("{:016x}", u64::from_be_bytes(first)))
     }
 
     /// The part that must never be shown.

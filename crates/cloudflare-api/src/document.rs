@@ -117,7 +117,10 @@ impl Document {
 
 impl fmt::Debug for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Document").field("kind", &self.shared.kind.name).field("of", &self.shared.segments).finish()
+        f.debug_struct("Document")
+            .field("kind", &self.shared.kind.name)
+            .field("of", &self.shared.segments)
+            .finish_non_exhaustive()
     }
 }
 
@@ -217,7 +220,10 @@ async fn commit(shared: &Shared, lane: Lane) {
     let group = shared.take();
     let mut live = match live {
         Ok(live) => live,
-        Err(error) => return group.into_iter().for_each(|source| source.answer(&Err(error.clone()))),
+        Err(error) => {
+            let answer = Err(error);
+            return group.into_iter().for_each(|source| source.answer(&answer));
+        }
     };
     shared.sender.metrics().committed(shared.kind.name, group.len());
     let mut groups = vec![group];
@@ -231,7 +237,9 @@ async fn commit(shared: &Shared, lane: Lane) {
                 if let Ok(committed) = &answer {
                     live = committed.content.clone();
                 }
-                group.into_iter().for_each(|source| source.answer(&answer));
+                for source in group {
+                    source.answer(&answer);
+                }
             }
         }
     }

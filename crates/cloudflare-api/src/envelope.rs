@@ -118,9 +118,10 @@ fn refusal(method: &Method, status: u16, envelope: &Envelope<Value>, secrets: &[
     let mut told = Sayings::default();
     told.take(envelope.errors.as_deref().unwrap_or_default());
     let class = classify(status, &told.codes);
-    let text = match told.texts.is_empty() {
-        true => format!("Cloudflare answered HTTP {status} without saying why"),
-        false => told.texts.join("; "),
+    let text = if told.texts.is_empty() {
+        format!("Cloudflare answered HTTP {status} without saying why")
+    } else {
+        told.texts.join("; ")
     };
     ApiError {
         class,

@@ -7,7 +7,8 @@
 //! - While more than half of our share (the quota without what others take) is left, nothing waits.
 //! - Below that, requests are spaced, more and more the less is left, so that the rest lasts until the reset.
 //! - The last tenth is held back. Since what is unspent at the reset is lost, the last fifth of a window releases it down to
-//!   what others are expected to take until the reset plus a margin (2 % of the quota, or their largest burst).
+//!   what others are expected to take until the reset plus a margin (2 % of the quota; their largest burst, if larger, until
+//!   the last seconds).
 //! - Drift takes at most 30 % of the share in a window. Protection is not spaced, but held back like the rest.
 //! - After a refusal (429) nothing goes out before the pause it names, or 60 s.
 //! - At the start, after a reset and after a refusal nothing is known: a few requests go out to ask, the rest wait for the
@@ -122,6 +123,8 @@ const RESERVE: f64 = 0.1;
 const RELEASE: f64 = 0.2;
 /// What stays beyond the expected use by others, of the quota.
 const MARGIN: f64 = 0.02;
+/// So near to the reset no burst of others is expected any more.
+const LAST_SECONDS: Duration = Duration::from_secs(4);
 /// Drift's part of our share.
 const DRIFT: f64 = 0.3;
 /// Longest spacing: without answers nothing is learnt.
@@ -278,11 +281,11 @@ impl Governor {
 
     fn ask(&self, now: Duration) -> Decision {
         let questions = if self.counted_left() > self.reserve() { QUESTIONS } else { 1 };
-        match self.in_flight < questions {
-            true => Decision::Go,
-            // Woken by the answer; the time only matters if none comes.
-            false => Decision::Wait(now + LONGEST_SPACING),
+        if self.in_flight < questions {
+            return Decision::Go;
         }
+        // Woken by the answer; the time only matters if none comes.
+        Decision::Wait(now + LONGEST_SPACING)
     }
 
     fn by_report(&self, now: Duration, lane: Lane, report: Report) -> Decision {
@@ -290,30 +293,34 @@ impl Governor {
             return self.by_slide(now, lane, report);
         }
         let floor = self.floor(now, report);
-        if self.left_now(now, report) - 1.0 < floor {
+        if self.left_now(now, report) - 1.0 >= floor {
+            return self.spaced(now, lane, self.spacing(now, report));
+        }
+        // Only the guess of what others took since the last answer forbids it: ask, unless that answer is old.
+        let (ask_at, too_late) = (report.at + LONGEST_SPACING, report.at + 2 * LONGEST_SPACING);
+        if report.left - 1.0 < floor || self.in_flight > 0 || now >= too_late {
             return Decision::Wait(self.reconsider(now, report));
         }
-        self.spaced(now, lane, self.spacing(now, report))
+        if now < ask_at { Decision::Wait(ask_at) } else { Decision::Go }
     }
 
     fn by_slide(&self, now: Duration, lane: Lane, report: Report) -> Decision {
         let left = self.left_now(now, report);
         // Where nothing is left others wait for it too; asking at once would be one more of them.
-        let pause = if report.left < self.margin() { LONGEST_SPACING * 6 } else { LONGEST_SPACING };
+        let pause = if report.left < self.margin(now, report) { LONGEST_SPACING * 6 } else { LONGEST_SPACING };
         let ask_at = report.resets_at.min(report.at + self.limit.window).max(report.at + pause);
-        match left - 1.0 < self.reserve() {
-            true if now >= ask_at && self.in_flight == 0 => Decision::Go,
-            true => Decision::Wait(ask_at.max(now + ROUNDING)),
-            false => self.spaced(now, lane, self.even_spacing(left, left + count(self.own.len()))),
+        if left - 1.0 >= self.reserve() {
+            return self.spaced(now, lane, self.even_spacing(left, left + count(self.own.len())));
         }
+        if now >= ask_at && self.in_flight == 0 { Decision::Go } else { Decision::Wait(ask_at.max(now + ROUNDING)) }
     }
 
     /// What must stay: the reserve, and near the reset only what others will take and the margin.
     fn floor(&self, now: Duration, report: Report) -> f64 {
-        match now >= self.release_at(report) {
-            true => self.reserve().min(self.margin() + self.others.rate() * until(now, report.resets_at)),
-            false => self.reserve(),
+        if now < self.release_at(report) {
+            return self.reserve();
         }
+        self.reserve().min(self.margin(now, report) + self.others.rate() * until(now, report.resets_at))
     }
 
     fn release_at(&self, report: Report) -> Duration {
@@ -322,10 +329,8 @@ impl Governor {
 
     /// When the floor is lower: at the release, then step by step until the reset.
     fn reconsider(&self, now: Duration, report: Report) -> Duration {
-        match now < self.release_at(report) {
-            true => self.release_at(report),
-            false => report.resets_at.min(now + ROUNDING),
-        }
+        let release_at = self.release_at(report);
+        if now < release_at { release_at } else { report.resets_at.min(now + ROUNDING) }
     }
 
     /// What is left of the last report now: without what is in flight and what others took since.
@@ -336,7 +341,7 @@ impl Governor {
     fn spacing(&self, now: Duration, report: Report) -> Duration {
         let ours = self.left_now(now, report) - self.others.rate() * until(now, report.resets_at);
         let ramp = ramp(ours / self.share());
-        let usable = (ours - self.margin()).max(1.0);
+        let usable = (ours - self.margin(now, report)).max(1.0);
         LONGEST_SPACING.min(Duration::from_secs_f64(ramp * until(now, report.resets_at) / usable))
     }
 
@@ -363,10 +368,8 @@ impl Governor {
 
     fn drift_spent(&self) -> Option<Duration> {
         let most = (DRIFT * self.share()).max(1.0);
-        match count(self.drift.len()) + 1.0 > most {
-            true => self.drift.front().map(|first| *first + self.limit.window),
-            false => None,
-        }
+        let first = self.drift.front().filter(|_| count(self.drift.len()) + 1.0 > most);
+        first.map(|first| *first + self.limit.window)
     }
 
     /// What others leave us of a whole window; never nothing, so that drift does not stop for good.
@@ -387,8 +390,12 @@ impl Governor {
         self.quota() * RESERVE
     }
 
-    fn margin(&self) -> f64 {
-        (self.quota() * MARGIN).max(1.25 * self.others.burst()).min(self.reserve())
+    fn margin(&self, now: Duration, report: Report) -> f64 {
+        let least = self.quota() * MARGIN;
+        if now + LAST_SECONDS >= report.resets_at {
+            return least;
+        }
+        least.max(1.25 * self.others.burst()).min(self.reserve())
     }
 }
 

@@ -83,12 +83,11 @@ fn seconds(number: u32) -> Duration {
 
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim();
-    let pause = match text.parse::<f64>() {
-        Ok(number) => Duration::try_from_secs_f64(number.max(0.0).ceil()).ok()?,
-        Err(_) => {
-            let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-            Duration::try_from(date.duration_since(now)).unwrap_or_default()
-        }
+    let pause = if let Ok(number) = text.parse::<f64>() {
+        Duration::try_from_secs_f64(number.max(0.0).ceil()).ok()?
+    } else {
+        let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+        Duration::try_from(date.duration_since(now)).unwrap_or_default()
     };
     Some(pause.min(LONGEST_PAUSE))
 }

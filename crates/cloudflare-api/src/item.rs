@@ -14,6 +14,7 @@ pub trait Item: DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'st
     fn natural_key(&self) -> String;
 
     /// The text that carries an ownership mark.
+    #[expect(clippy::unnecessary_literal_bound, reason = "kinds return a text of their own")]
     fn mark_text(&self) -> &str {
         ""
     }

@@ -160,9 +160,8 @@ fn repeats<E: Element>(items: &[E], found: &[E]) -> bool {
 fn next(paging: Paging, page: &Page, info: &PageInfo, count: usize, so_far: usize) -> Next {
     let following = |cursor| Next::Page(Page { number: page.number + 1, cursor, ..page.clone() });
     match (paging, info.next_cursor()) {
-        (Paging::Single, _) => Next::Done,
         (Paging::Cursor, Some(cursor)) if page.cursor.as_deref() != Some(cursor) => following(Some(cursor.to_owned())),
-        (Paging::Cursor, _) => Next::Done,
+        (Paging::Single | Paging::Cursor, _) => Next::Done,
         (Paging::Pages, _) if count == 0 || is_last(page, info, count, so_far) => Next::Done,
         (Paging::Pages, _) => following(None),
     }

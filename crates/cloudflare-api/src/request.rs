@@ -100,7 +100,7 @@ impl fmt::Debug for Request {
             Some(_) if self.masked => shown.field("body", &"masked"),
             body => shown.field("body", body),
         };
-        shown.finish()
+        shown.finish_non_exhaustive()
     }
 }
 
@@ -112,9 +112,9 @@ fn fill(template: &str, segments: &[&str]) -> String {
     let mut segments = segments.iter();
     let filled: Vec<String> = template
         .split('/')
-        .map(|part| match part.starts_with('{') {
-            true => escape(segments.next().copied().unwrap_or_default()),
-            false => part.to_owned(),
+        .map(|part| {
+            let placeholder = part.starts_with('{');
+            if placeholder { escape(segments.next().copied().unwrap_or_default()) } else { part.to_owned() }
         })
         .collect();
     filled.join("/")

@@ -139,7 +139,7 @@ struct Index(HashMap<u64, Slots>);
 #[derive(Clone, Debug)]
 enum Slots {
     One([u32; 1]),
-    Many(Box<Vec<u32>>),
+    Many(Box<[u32]>),
 }
 
 impl Slots {
@@ -158,25 +158,19 @@ impl Index {
 
     fn add(&mut self, key: &str, slot: u32) {
         let slots = self.0.entry(hash(key)).or_insert(Slots::One([slot]));
-        match slots {
-            Slots::One([only]) if *only == slot => {}
-            Slots::One([only]) => *slots = Slots::Many(Box::new(vec![*only, slot])),
-            Slots::Many(slots) => slots.push(slot),
+        if !slots.as_slice().contains(&slot) {
+            *slots = Slots::Many(slots.as_slice().iter().copied().chain([slot]).collect());
         }
     }
 
     fn remove(&mut self, key: &str, slot: u32) {
         let key = hash(key);
-        let empty = match self.0.get_mut(&key) {
-            Some(Slots::Many(slots)) => {
-                slots.retain(|other| *other != slot);
-                slots.is_empty()
-            }
-            Some(Slots::One(_)) => true,
-            None => false,
-        };
-        if empty {
-            self.0.remove(&key);
+        let Some(slots) = self.0.get_mut(&key) else { return };
+        let rest: Box<[u32]> = slots.as_slice().iter().copied().filter(|other| *other != slot).collect();
+        match *rest {
+            [] => drop(self.0.remove(&key)),
+            [only] => *slots = Slots::One([only]),
+            _ => *slots = Slots::Many(rest),
         }
     }
 }

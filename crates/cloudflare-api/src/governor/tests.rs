@@ -34,12 +34,14 @@ struct Window {
     refused: u32,
     /// Requests of ours that were let through, by window.
     ours: Vec<u32>,
+    /// And those of others.
+    theirs: Vec<u32>,
 }
 
 impl Window {
     fn new(counts: Counts, headers: bool) -> Arc<Mutex<Self>> {
         let (start, taken) = (Instant::now(), VecDeque::new());
-        Arc::new(Mutex::new(Self { counts, headers, start, taken, refused: 0, ours: vec![0; 4] }))
+        Arc::new(Mutex::new(Self { counts, headers, start, taken, refused: 0, ours: vec![0; 4], theirs: vec![0; 4] }))
     }
 
     fn now(&self) -> Duration {
@@ -67,24 +69,28 @@ impl Window {
         free
     }
 
+    fn take_for_others(&mut self) {
+        let (number, taken) = (self.number(), self.take());
+        self.theirs[number] += u32::from(taken);
+    }
+
     fn resets_in(&self) -> u64 {
         match self.counts {
             Counts::Fixed => 300 - self.now().as_secs() % 300,
-            Counts::Sliding => self.taken.front().map_or(300, |first| (*first + s(300) - self.now()).as_secs()),
+            Counts::Sliding => {
+                self.taken.front().map_or(300, |first| (*first + s(300)).saturating_sub(self.now()).as_secs())
+            }
         }
     }
 
     fn answer(&mut self) -> Answered {
-        let answer = match self.take() {
-            true => {
-                let number = self.number();
-                self.ours[number] += 1;
-                good(json!({}))
-            }
-            false => {
-                self.refused += 1;
-                with_header(bad(429, 971), "retry-after", &self.resets_in().to_string())
-            }
+        let answer = if self.take() {
+            let number = self.number();
+            self.ours[number] += 1;
+            good(json!({}))
+        } else {
+            self.refused += 1;
+            with_header(bad(429, 971), "retry-after", &self.resets_in().to_string())
         };
         if !self.headers {
             return answer;
@@ -121,7 +127,7 @@ fn others(window: &Arc<Mutex<Window>>, spend: u32) -> JoinSet<()> {
         tasks.spawn(async move {
             loop {
                 for _ in 0..size {
-                    window.lock().unwrap().take();
+                    window.lock().unwrap().take_for_others();
                 }
                 tokio::time::sleep(pause).await;
             }
@@ -130,64 +136,111 @@ fn others(window: &Arc<Mutex<Window>>, spend: u32) -> JoinSet<()> {
     tasks
 }
 
-async fn fifteen_minutes(counts: Counts, headers: bool, spend: u32) -> (u32, Vec<u32>) {
+/// One client that spends `size` requests at once, from `second` on, every `pause` seconds.
+fn bursts(window: &Arc<Mutex<Window>>, size: u32, second: u64, pause: u64) -> JoinSet<()> {
+    let (mut tasks, window) = (JoinSet::new(), window.clone());
+    tasks.spawn(async move {
+        tokio::time::sleep(s(second)).await;
+        loop {
+            for _ in 0..size {
+                window.lock().unwrap().take_for_others();
+            }
+            tokio::time::sleep(s(pause)).await;
+        }
+    });
+    tasks
+}
+
+async fn fifteen_minutes(counts: Counts, headers: bool, spend: u32) -> Used {
     let window = Window::new(counts, headers);
-    let _others = if spend > 0 { others(&window, spend) } else { JoinSet::new() };
+    let others = if spend > 0 { others(&window, spend) } else { JoinSet::new() };
+    beside(window, others).await
+}
+
+/// What became of fifteen minutes.
+#[derive(Debug)]
+struct Used {
+    refused: u32,
+    ours: Vec<u32>,
+    theirs: Vec<u32>,
+}
+
+impl Used {
+    /// Our part, in percent, of what others left of each window.
+    fn of_the_rest(&self) -> Vec<u32> {
+        self.ours.iter().zip(&self.theirs).map(|(ours, theirs)| ours * 100 / (1_200 - theirs)).collect()
+    }
+}
+
+/// Work without end beside `others`.
+async fn beside(window: Arc<Mutex<Window>>, _others: JoinSet<()>) -> Used {
     let client = client(&window);
     let _ours = work(&client, Lane::Change, 16);
-    tokio::time::sleep(s(900) - Duration::from_millis(1)).await;
+    tokio::time::sleep(Duration::from_millis(899_999)).await;
     let window = window.lock().unwrap();
-    (window.refused, window.ours[..3].to_vec())
+    Used { refused: window.refused, ours: window.ours[..3].to_vec(), theirs: window.theirs[..3].to_vec() }
 }
 
 #[tokio::test(start_paused = true)]
 async fn beside_others_who_spend_sixty_percent_nothing_is_refused_and_the_rest_is_used() {
-    let (refused, ours) = fifteen_minutes(Counts::Fixed, true, 720).await;
+    let used = fifteen_minutes(Counts::Fixed, true, 720).await;
 
-    println!("of 480 left in each window, {ours:?} were used");
-    assert_eq!(refused, 0);
-    for used in ours {
-        assert!(used >= 480 * 8 / 10, "{used} of 480");
-    }
+    println!("beside a steady client and bursts of 20: {used:?}, {:?} % of the rest", used.of_the_rest());
+    assert_eq!(used.refused, 0);
+    assert!(used.ours.iter().all(|ours| *ours >= 480 * 8 / 10), "{used:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn once_known_others_are_left_their_part() {
-    let (_, ours) = fifteen_minutes(Counts::Fixed, true, 720).await;
+    let used = fifteen_minutes(Counts::Fixed, true, 720).await;
 
-    for used in &ours[1..] {
-        assert!(*used <= 480, "{used} of 480");
+    assert!(used.ours[1..].iter().all(|ours| *ours <= 480), "{used:?}");
+    assert!(used.theirs[1..].iter().all(|theirs| *theirs >= 719), "{used:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_who_spend_in_large_bursts_are_foreseen_too() {
+    for (size, second, pause) in [(720, 1, 300), (100, 7, 42), (100, 30, 42), (60, 3, 25), (40, 0, 17)] {
+        let window = Window::new(Counts::Fixed, true);
+        let others = bursts(&window, size, second, pause);
+
+        let used = beside(window, others).await;
+
+        println!(
+            "bursts of {size} from second {second} every {pause} s: {used:?}, {:?} % of the rest",
+            used.of_the_rest()
+        );
+        assert_eq!(used.refused, 0, "bursts of {size} from second {second} every {pause} s");
+        assert!(used.of_the_rest().iter().all(|part| *part >= 80), "{used:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn alone_nearly_everything_is_used_and_nothing_refused() {
-    let (refused, ours) = fifteen_minutes(Counts::Fixed, true, 0).await;
+    let used = fifteen_minutes(Counts::Fixed, true, 0).await;
 
-    println!("of 1,200 in each window, {ours:?} were used");
-    assert_eq!(refused, 0);
-    for used in ours {
-        assert!(used >= 1_100, "{used} of 1,200");
-    }
+    println!("alone: {used:?}");
+    assert_eq!(used.refused, 0);
+    assert!(used.ours.iter().all(|ours| *ours >= 1_100), "{used:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_headers_our_own_requests_are_counted_and_nothing_is_refused() {
-    let (refused, ours) = fifteen_minutes(Counts::Fixed, false, 0).await;
+    let used = fifteen_minutes(Counts::Fixed, false, 0).await;
 
-    println!("of 1,200 in each window, {ours:?} were used");
-    assert_eq!(refused, 0);
-    assert!(ours.iter().all(|used| *used >= 800), "{ours:?}");
+    println!("without headers: {used:?}");
+    assert_eq!(used.refused, 0);
+    assert!(used.ours.iter().all(|ours| *ours >= 1_000), "{used:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_sliding_window_refuses_nothing_either() {
     for (headers, spend) in [(true, 720), (true, 0), (false, 0)] {
-        let (refused, ours) = fifteen_minutes(Counts::Sliding, headers, spend).await;
+        let used = fifteen_minutes(Counts::Sliding, headers, spend).await;
 
-        println!("sliding, headers {headers}, others {spend}: {ours:?} were used");
-        assert_eq!(refused, 0, "headers {headers}, others {spend}");
-        assert!(ours[2] >= 300, "headers {headers}, others {spend}: {ours:?}");
+        println!("sliding, headers {headers}, others {spend}: {used:?}, {:?} % of the rest", used.of_the_rest());
+        assert_eq!(used.refused, 0, "headers {headers}, others {spend}");
+        assert!(used.of_the_rest().iter().all(|part| *part >= 80), "{used:?}");
     }
 }
 
@@ -207,9 +260,8 @@ async fn nothing_waits_while_more_than_half_is_left() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_with_a_pause_stops_the_credential_for_that_long_and_no_other() {
     let mut first = true;
-    let api = Scripted::new(Duration::ZERO, move |_| match std::mem::take(&mut first) {
-        true => with_header(bad(429, 971), "retry-after", "90"),
-        false => good(json!({})),
+    let api = Scripted::new(Duration::ZERO, move |_| {
+        if std::mem::take(&mut first) { with_header(bad(429, 971), "retry-after", "90") } else { good(json!({})) }
     });
     let clients = crate::testing::clients(Settings::default(), api.clone());
     let refused = clients.client(&crate::Credential::token("one"));

@@ -24,6 +24,11 @@ impl Failure {
         self
     }
 
+    /// What happened, without what to do next.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
     /// Puts the step or the object that failed in front.
     pub(crate) fn while_doing(mut self, step: impl fmt::Display) -> Self {
         self.what = format!("{step}: {}", self.what);

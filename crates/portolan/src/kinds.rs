@@ -120,6 +120,17 @@ impl Kinds {
         })
     }
 
+    /// The listable kinds of a group, each once, in its preferred version.
+    pub(crate) fn in_group(&self, group: &str) -> Vec<&Kind> {
+        let mut members: Vec<&Kind> = Vec::new();
+        for kind in self.0.iter().filter(|kind| kind.listable && kind.group == group) {
+            if !members.iter().any(|there| there.plural == kind.plural) {
+                members.push(kind);
+            }
+        }
+        members
+    }
+
     fn unknown(&self, name: &str) -> Failure {
         let failure = Failure::new(format!("the server knows no kind called {name:?}"));
         let lower = name.to_lowercase();

@@ -31,6 +31,11 @@ impl fmt::Display for Origin {
 }
 
 impl Manifest {
+    /// An object that no file holds; `origin` says in messages where it comes from.
+    pub(crate) fn made(origin: &str, object: Value) -> Self {
+        Self { origin: Origin { file: origin.to_owned(), document: 1 }, object }
+    }
+
     /// The object's `apiVersion`.
     pub(crate) fn api_version(&self) -> &str {
         self.object["apiVersion"].as_str().unwrap_or_default()
@@ -69,7 +74,8 @@ pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> Outcome<Vec<Manifest>>
     Ok(manifests)
 }
 
-fn files_of(path: &Path, recursive: bool) -> Outcome<Vec<PathBuf>> {
+/// The files that a path stands for: itself, or the folder's files that may hold objects, by name.
+pub(crate) fn files_of(path: &Path, recursive: bool) -> Outcome<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

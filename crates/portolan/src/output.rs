@@ -53,13 +53,15 @@ fn named(kind: &Kind, object: &Value) -> String {
     kind.object(object["metadata"]["name"].as_str().unwrap_or_default())
 }
 
-fn json_text(document: &Value) -> Outcome<String> {
+/// A value as JSON text for people.
+pub(crate) fn json_text(document: &Value) -> Outcome<String> {
     let text =
         serde_json::to_string_pretty(document).map_err(|error| Failure::new(format!("writing JSON: {error}")))?;
     Ok(text + "\n")
 }
 
-fn yaml_text(document: &Value) -> Outcome<String> {
+/// A value as YAML text.
+pub(crate) fn yaml_text(document: &Value) -> Outcome<String> {
     let text = serde_saphyr::to_string(document).map_err(|error| Failure::new(format!("writing YAML: {error}")))?;
     Ok(if text.ends_with('\n') { text } else { text + "\n" })
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::failure::{Failure, Outcome};
 
 /// Where the kubeconfig is looked for last: beside the data of `portolan apiserver`.
-const LOCAL_KUBECONFIG: &str = ".portolan/kubeconfig";
+pub(crate) const LOCAL_KUBECONFIG: &str = ".portolan/kubeconfig";
 /// An answer (not a watch) that takes longer than this is given up.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -124,6 +124,37 @@ impl Server {
         Ok(Self { client, address, origin })
     }
 
+    /// As [`connect`](Self::connect), and inside a cluster that cluster's own server before the local kubeconfig.
+    pub(crate) async fn connect_anywhere(args: &ConnectArgs) -> Outcome<Self> {
+        let named = args.kubeconfig.is_some() || std::env::var_os("KUBECONFIG").is_some_and(|value| !value.is_empty());
+        if named || !is_in_cluster() {
+            return Self::connect(args).await;
+        }
+        let config = kube::Config::incluster().map_err(|error| {
+            Failure::new(format!("this looks like a pod, but its cluster cannot be used: {}", chain(&error)))
+                .next("mount the pod's service account, or name a kubeconfig with --kubeconfig")
+        })?;
+        let address = config.cluster_url.to_string();
+        let client = kube::Client::try_from(config)
+            .map_err(|error| Failure::new(format!("the pod's cluster cannot be used: {}", chain(&error))))?;
+        Ok(Self { client, address, origin: "of this pod".to_owned() })
+    }
+
+    /// A server that is already connected, as the embedded one in this process.
+    pub(crate) fn of_client(client: kube::Client, address: impl Into<String>) -> Self {
+        Self { client, address: address.into(), origin: "none".to_owned() }
+    }
+
+    /// The client for typed requests.
+    pub(crate) fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// The server's URL.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     /// The namespace of the kubeconfig's context, `default` where it names none.
     pub(crate) fn default_namespace(&self) -> &str {
         self.client.default_namespace()
@@ -189,10 +220,15 @@ impl Server {
         CallError::Failed(
             Failure::new(format!("no answer from {} (kubeconfig {}): {}", self.address, self.origin, chain(error)))
                 .next(
-                    "start the server with `portolan apiserver`, or name another one with --kubeconfig or KUBECONFIG",
+                    "start the server with `portolan apiserver` or `portolan up`, or name another one with --kubeconfig or KUBECONFIG",
                 ),
         )
     }
+}
+
+/// Whether this process runs in a pod.
+pub(crate) fn is_in_cluster() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|value| !value.is_empty())
 }
 
 fn read_kubeconfig(args: &ConnectArgs) -> Outcome<(Kubeconfig, String)> {
@@ -210,7 +246,7 @@ fn read_kubeconfig(args: &ConnectArgs) -> Outcome<(Kubeconfig, String)> {
         return read_file(local);
     }
     Err(Failure::new(format!("no server to talk to: there is no {LOCAL_KUBECONFIG} here and KUBECONFIG is not set"))
-        .next("start one with `portolan apiserver` in this folder, or name another one with --kubeconfig"))
+        .next("start one with `portolan up` in this folder, or name another one with --kubeconfig"))
 }
 
 fn read_file(path: &Path) -> Outcome<(Kubeconfig, String)> {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use portolan_apiserver::store::JournalError;
 use portolan_apiserver::{ApiServer, Config, StartError};
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::print;
 use crate::failure::{Failure, Outcome};
 use crate::server::chain;
+use crate::signals::Stop;
 
 /// Arguments of `portolan apiserver`.
 #[derive(clap::Args, Debug)]
@@ -29,11 +29,12 @@ pub(crate) struct Args {
 
 /// Serves until told to stop.
 pub(crate) async fn run(args: Args) -> Outcome {
+    let mut stop = Stop::listen()?;
     let config = Config { data_dir: Some(args.data_dir.clone()), ..Config::default() };
     let server = ApiServer::open(config).await.map_err(not_started)?;
     let serving = server.serve(args.listen).await.map_err(not_started)?;
     print(&greeting(&serving.url(), &args.data_dir.join("kubeconfig")));
-    stop_signal().await?;
+    stop.asked().await;
     tracing::info!("Stopping");
     serving.shutdown().await;
     Ok(())
@@ -41,7 +42,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
 
 /// The server's own words, with what to do where they do not say it themselves.
 #[expect(clippy::needless_pass_by_value, reason = "used by map_err")]
-fn not_started(error: StartError) -> Failure {
+pub(crate) fn not_started(error: StartError) -> Failure {
     let failure = Failure::new(chain(&error));
     match error {
         StartError::Journal(JournalError::Io { .. } | JournalError::Sqlite { .. }) | StartError::Credentials(_) => {
@@ -63,15 +64,4 @@ fn greeting(url: &str, kubeconfig: &Path) -> String {
          portolan get namespaces{flag}\n  portolan apply -f FILE.yaml{flag}\n  \
          kubectl --kubeconfig {kubeconfig} api-resources\nStop with Ctrl-C; the data stays.\n"
     )
-}
-
-async fn stop_signal() -> Outcome {
-    let unavailable = |error: std::io::Error| Failure::new(format!("cannot listen for signals: {error}"));
-    let mut terminate = signal(SignalKind::terminate()).map_err(unavailable)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(unavailable)?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
 }

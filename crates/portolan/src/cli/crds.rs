@@ -1,6 +1,17 @@
 //! `portolan crds`: the definitions of Portolan's own kinds.
 
-/// Prints them as one YAML stream. There are none in this version, which is said on standard error.
-pub(crate) fn run() {
-    eprintln!("portolan has no kinds of its own yet: there is nothing to install");
+use super::print;
+use crate::definitions;
+use crate::failure::Outcome;
+use crate::output;
+
+/// Prints them as one YAML stream, and nothing else.
+pub(crate) fn run() -> Outcome {
+    let mut text = String::new();
+    for object in definitions::objects() {
+        text.push_str("---\n");
+        text.push_str(&output::yaml_text(&object)?);
+    }
+    print(&text);
+    Ok(())
 }

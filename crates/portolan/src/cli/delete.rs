@@ -9,6 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{NamespaceArgs, print};
+use crate::duration::duration;
 use crate::failure::{Failure, Outcome, Tally};
 use crate::kinds::{Kind, Kinds, segment};
 use crate::manifest;
@@ -71,18 +72,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     connect: ConnectArgs,
-}
-
-/// `30s`, `2m`, `1h`, or a number of seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let (number, seconds) = match text.chars().last() {
-        Some('s') => (&text[..text.len() - 1], 1),
-        Some('m') => (&text[..text.len() - 1], 60),
-        Some('h') => (&text[..text.len() - 1], 3600),
-        _ => (text, 1),
-    };
-    let number: u32 = number.parse().map_err(|_| "write 30s, 2m, 1h or a number of seconds".to_owned())?;
-    Ok(Duration::from_secs(u64::from(number) * seconds))
 }
 
 /// What happens to dependents.
@@ -253,13 +242,6 @@ async fn still_there(server: &Server, args: &Args, target: &Target) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_are_seconds_unless_they_say_otherwise() {
-        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("2m"), Ok(Duration::from_mins(2)));
-        assert!(duration("soon").is_err() && duration("").is_err() && duration("1.5s").is_err());
-    }
 
     #[test]
     fn the_uid_is_found_in_both_kinds_of_answer() {

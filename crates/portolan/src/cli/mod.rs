@@ -1,24 +1,32 @@
 //! The command line: one module a command, each taking its arguments and doing one thing.
 
-mod apiserver;
+pub(crate) mod apiserver;
 mod apply;
 mod bench;
 mod crds;
 mod delete;
 mod get;
+mod plan;
+mod run;
+mod sim;
+mod status;
+mod up;
 
-use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Outcome};
 use crate::logs::{self, LogFormat};
 
 /// Kubernetes objects and a Git repository, turned into live, protected names.
 ///
-/// Today Portolan brings an embedded Kubernetes API server that answers like kube-apiserver, and small tools for it.
+/// Today Portolan publishes DNS records, networks and routes at Cloudflare, in a cluster or without one: it brings an
+/// embedded Kubernetes API server that answers like kube-apiserver, and a strict simulator of the Cloudflare API.
 #[derive(Parser, Debug)]
 #[command(name = "portolan", version, propagate_version = true, max_term_width = 110)]
-#[command(after_help = "Try: `portolan apiserver` in one terminal, `portolan get namespaces` in another.\n\
-    Environment: LOG_LEVEL (error, warn, info, debug, trace), NO_COLOR, KUBECONFIG.")]
+#[command(after_help = "Try: `portolan up examples/quickstart`, then `portolan status` in another terminal.\n\
+    Environment: LOG_LEVEL (error, warn, info, debug, trace), NO_COLOR, KUBECONFIG, CLOUDFLARE_API_BASE_URL.")]
 pub(crate) struct Cli {
     /// How log lines on standard error look
     #[arg(long, value_enum, default_value = "text", global = true, display_order = 900)]
@@ -30,8 +38,14 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Run the embedded Kubernetes API server until Ctrl-C
-    Apiserver(apiserver::Args),
+    /// Run everything in one process, without a cluster: API server, controllers, simulator
+    Up(up::Args),
+    /// Run the controllers in or against a cluster
+    Run(run::Args),
+    /// Show what would be changed, without changing it; exit code 0: nothing, 2: something, 1: an error
+    Plan(plan::Args),
+    /// Show accounts, zones, records and networks with their health
+    Status(status::Args),
     /// Apply the objects of files or folders (server-side apply)
     Apply(apply::Args),
     /// Show objects
@@ -40,41 +54,76 @@ enum Command {
     Delete(delete::Args),
     /// Print the definitions (CRDs) of Portolan's own kinds as YAML
     Crds,
+    /// Run the Cloudflare simulator alone
+    Sim(sim::Args),
+    /// Run the embedded Kubernetes API server alone
+    Apiserver(apiserver::Args),
     /// Repeatable measurements: JSON on standard output, progress on standard error
     Bench(bench::Args),
+}
+
+/// What a command writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people
+    Text,
+    /// For programs
+    Json,
 }
 
 impl Command {
     /// Servers tell what they do; tools only what went wrong.
     fn default_log_level(&self) -> &'static str {
         match self {
-            Self::Apiserver(_) => "info",
-            Self::Apply(_) | Self::Get(_) | Self::Delete(_) | Self::Crds | Self::Bench(_) => "warn,kube_client=off",
+            Self::Apiserver(_) | Self::Run(_) => "info",
+            // What is not Ready is told with its reason; what is merely waited for need not be.
+            Self::Up(_) => "warn,portolan_engine=error,kube_client=off",
+            Self::Plan(_) => "error,kube_client=off",
+            Self::Sim(_)
+            | Self::Status(_)
+            | Self::Apply(_)
+            | Self::Get(_)
+            | Self::Delete(_)
+            | Self::Crds
+            | Self::Bench(_) => "warn,kube_client=off",
         }
     }
 
-    async fn run(self) -> Outcome {
+    /// One thread is enough for controllers, which mostly wait, and keeps their memory together.
+    fn runtime(&self) -> tokio::runtime::Builder {
         match self {
-            Self::Apiserver(args) => apiserver::run(args).await,
+            Self::Run(_) => tokio::runtime::Builder::new_current_thread(),
+            _ => tokio::runtime::Builder::new_multi_thread(),
+        }
+    }
+
+    async fn run(self) -> Outcome<ExitCode> {
+        let done = match self {
+            Self::Plan(args) => return plan::run(args).await,
+            Self::Up(args) => up::run(args).await,
+            Self::Run(args) => run::run(args).await,
+            Self::Status(args) => status::run(args).await,
             Self::Apply(args) => apply::run(args).await,
             Self::Get(args) => get::run(args).await,
             Self::Delete(args) => delete::run(args).await,
-            Self::Crds => {
-                crds::run();
-                Ok(())
-            }
+            Self::Crds => crds::run(),
+            Self::Sim(args) => sim::run(args).await,
+            Self::Apiserver(args) => apiserver::run(args).await,
             Self::Bench(args) => bench::run(args).await,
-        }
+        };
+        done.map(|()| ExitCode::SUCCESS)
     }
 }
 
 impl Cli {
     /// Does what was asked for.
-    pub(crate) fn run(self) -> Outcome {
+    pub(crate) fn run(self) -> Outcome<ExitCode> {
         logs::start(self.log, self.command.default_log_level())?;
         // The only provider in the tree; a second call in one process would be harmless.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
+        let runtime = self
+            .command
+            .runtime()
             .enable_all()
             .build()
             .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;

@@ -1,0 +1,165 @@
+//! `portolan run`: the controllers in or against a cluster, until Ctrl-C or SIGTERM.
+
+mod older;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use clap::ValueEnum;
+use portolan_cloudflare_api::Settings as ApiSettings;
+use portolan_core::{OwnerId, Plan, Problem};
+use portolan_engine::{Mode, PlanSink, cluster_owner};
+
+use super::print;
+use crate::endpoints::{Address, Endpoints};
+use crate::failure::{Failure, Outcome};
+use crate::operator::{self, Operator};
+use crate::paint::Paint;
+use crate::server::{ConnectArgs, Server, chain};
+use crate::signals::Stop;
+use crate::{definitions, kinds};
+
+/// Arguments of `portolan run`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "The cluster is the kubeconfig's (--kubeconfig, $KUBECONFIG), else the one this process runs in, else \
+    .portolan/kubeconfig.\nEnvironment: CLOUDFLARE_API_BASE_URL (another API than Cloudflare's own), POD_NAMESPACE.\n\
+    Flags of the older Cloudflare operator are accepted, so that its Deployment needs another image only."
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    /// Jobs to run; without it, those whose definitions the cluster has
+    #[arg(long, value_name = "JOB", value_delimiter = ',')]
+    controllers: Vec<JobName>,
+
+    /// Address of /metrics, as `:8080`; `0` for none
+    #[arg(long, visible_alias = "metrics-bind-address", value_name = "ADDRESS", default_value = ":8080")]
+    metrics: Address,
+
+    /// Address of /healthz, /livez and /readyz; `0` for none
+    #[arg(long, visible_alias = "health-probe-bind-address", value_name = "ADDRESS", default_value = ":8081")]
+    health: Address,
+
+    /// Run only while no other process leads; by default in a cluster
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    leader_elect: Option<bool>,
+
+    /// Whose marks are ours, so that a rebuilt cluster takes its own objects back; by default derived from the cluster
+    #[arg(long, value_name = "ID")]
+    owner_id: Option<String>,
+
+    /// Print what would be changed, and change nothing anywhere
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Namespace of leases, and of Secrets that objects of the cluster name
+    #[arg(long, value_name = "NAME", env = "POD_NAMESPACE", default_value = operator::NAMESPACE)]
+    cluster_resource_namespace: String,
+
+    #[command(flatten)]
+    older: older::Args,
+}
+
+/// A set of controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum JobName {
+    /// The kinds of networking.cloudflare-operator.io
+    Cloudflare,
+}
+
+/// Runs until told to stop.
+pub(crate) async fn run(args: Args) -> Outcome {
+    let mut stop = Stop::listen()?;
+    args.older.tell();
+    let server = Server::connect_anywhere(&args.connect).await?;
+    check_definitions(&server, &args.controllers).await?;
+    let options = options(&args, &server).await?;
+    let endpoints = Endpoints::bind(&args.metrics, &args.health).await?;
+    tracing::info!(
+        cluster = server.address(),
+        cloudflare = options.api.base_url,
+        owner = %options.owner,
+        namespace = options.namespace,
+        elected = options.candidate.is_some(),
+        "Starting the controllers"
+    );
+    let operator = Operator::start(server.client().clone(), options)?;
+    let serving = endpoints.serve(&operator);
+    stop.asked().await;
+    tracing::info!("Stopping: work that is under way may end");
+    operator.stop().await;
+    drop(serving);
+    Ok(())
+}
+
+/// Fails without any definition, and warns of single ones that are missing.
+async fn check_definitions(server: &Server, asked: &[JobName]) -> Outcome {
+    let known = kinds::Kinds::discover(server).await?;
+    let Err(failure) = definitions::check(&known, server.address()) else { return Ok(()) };
+    if known.in_group(crate::seen::GROUP).is_empty() || asked.contains(&JobName::Cloudflare) {
+        return Err(failure);
+    }
+    tracing::warn!("{failure}");
+    Ok(())
+}
+
+async fn options(args: &Args, server: &Server) -> Outcome<operator::Options> {
+    let api = ApiSettings { read_only: args.dry_run, ..ApiSettings::from_env() };
+    let mut options = operator::Options::new(owner(args, server).await?, "");
+    options.api = api;
+    options.namespace.clone_from(&args.cluster_resource_namespace);
+    if args.dry_run {
+        options.mode = Mode::DryRun;
+        options.plans = Some(printing());
+    } else if args.leader_elect.unwrap_or_else(crate::server::is_in_cluster) {
+        options.candidate = Some(candidate());
+    }
+    Ok(options)
+}
+
+async fn owner(args: &Args, server: &Server) -> Outcome<OwnerId> {
+    match &args.owner_id {
+        Some(id) => Ok(OwnerId::parse(id).unwrap_or_else(|_| OwnerId::derive(id))),
+        None => cluster_owner(server.client()).await.map_err(|error| {
+            Failure::new(format!("reading namespace kube-system of {}: {}", server.address(), chain(&error)))
+                .next("let this process read that namespace, or say who owns its objects with --owner-id")
+        }),
+    }
+}
+
+/// A name that no other process has: the pod's, or the machine's, with something of this start.
+fn candidate() -> String {
+    let host = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
+    let host =
+        host.or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned()));
+    format!("{}_{}", host.unwrap_or_else(|| "portolan".to_owned()), uuid::Uuid::new_v4())
+}
+
+/// Prints each plan when it is new or another one than before.
+fn printing() -> PlanSink {
+    let paint = Paint::for_stdout();
+    let last: Mutex<BTreeMap<String, String>> = Mutex::default();
+    Arc::new(move |object, outcome: Result<Plan, Problem>| {
+        let text = match outcome {
+            Ok(plan) => plan.render(paint.colour()),
+            Err(problem) => format!("{}: {problem}\n", problem.reason),
+        };
+        let mut last = last.lock().expect("nothing panics while it is held");
+        let before = last.insert(object.to_string(), text.clone());
+        if before.as_ref() != Some(&text) {
+            print(&format!("{object}\n{text}\n"));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_starts_on_one_machine_are_two_candidates() {
+        assert_ne!(candidate(), candidate());
+    }
+}

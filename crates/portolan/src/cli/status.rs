@@ -1,0 +1,40 @@
+//! `portolan status`: what there is, and how it is.
+
+use super::{Form, print};
+use crate::failure::Outcome;
+use crate::output;
+use crate::paint::Paint;
+use crate::server::{ConnectArgs, Server};
+use crate::urls::Urls;
+use crate::{samples, status};
+
+/// Arguments of `portolan status`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// How to show it
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Form,
+
+    /// Metrics of the running operator, for the API budget that is left; left out where it does not answer
+    #[arg(long, value_name = "URL")]
+    metrics: Option<String>,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+}
+
+/// Prints the tree.
+pub(crate) async fn run(args: Args) -> Outcome {
+    let server = Server::connect(&args.connect).await?;
+    let mut tree = status::read(&server).await?;
+    let metrics = args.metrics.or_else(|| Urls::beside(&args.connect, server.address())?.metrics);
+    if let Some(url) = metrics {
+        tree.budget = samples::budgets(&url).await;
+    }
+    let text = match args.output {
+        Form::Text => status::render(&tree, Paint::for_stdout()),
+        Form::Json => output::json_text(&serde_json::to_value(&tree).expect("trees are plain JSON"))?,
+    };
+    print(&text);
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! A cluster's objects → the copy in which is planned: exactly as they are, except that nobody owns them.
+//!
+//! Owners are left out because the copy has few of them, and its garbage collector would take the rest for orphans.
+
+use std::sync::Arc;
+
+use portolan_apiserver::ApiServer;
+use portolan_apiserver::encode::body_of;
+use portolan_apiserver::store::{Change, Expect, Key, Write, WriteError};
+use serde_json::Value;
+
+use super::Question;
+use super::references::{self, Reference, SourceKind};
+use crate::definitions;
+use crate::failure::{Failure, Outcome};
+use crate::kinds::{Kind, Kinds, segment};
+use crate::manifest::Manifest;
+use crate::seen::{self, GROUP};
+use crate::server::{Call, CallError, Server};
+use crate::simulation::secrets_named;
+
+/// Definitions that the job reads objects of, where the cluster has them.
+const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
+
+/// Copies everything that planning looks at.
+pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question: &Question<'_>) -> Outcome {
+    let kinds = Kinds::discover(from).await?;
+    copy_definitions(from, local, &kinds).await?;
+    let target = Target { from, to };
+    target.collection(&core("namespaces", false)).await?;
+    let mut objects = Vec::new();
+    for kind in kinds.in_group(GROUP) {
+        objects.extend(target.collection(kind).await?.into_iter().map(|object| named(kind, object)));
+    }
+    objects.extend(question.manifests.iter().map(|manifest| manifest.object.clone()));
+    for (namespace, name) in secrets_named(&objects) {
+        target.secret(&namespace, &name).await?;
+    }
+    target.ledgers(&question.namespace).await?;
+    for reference in references::sources(&objects) {
+        target.source(&reference).await?;
+    }
+    Ok(())
+}
+
+/// Items of a list leave their kind out.
+fn named(kind: &Kind, mut object: Value) -> Value {
+    object["apiVersion"] = Value::from(format!("{}/{}", kind.group, kind.version));
+    object["kind"] = Value::from(kind.kind.as_str());
+    object
+}
+
+fn core(plural: &str, namespaced: bool) -> Kind {
+    Kind {
+        group: String::new(),
+        version: "v1".to_owned(),
+        kind: String::new(),
+        plural: plural.to_owned(),
+        singular: String::new(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        namespaced,
+        listable: true,
+    }
+}
+
+/// Kinds of the same group that other versions installed, and the Gateway API's.
+async fn copy_definitions(from: &Server, local: &Server, kinds: &Kinds) -> Outcome {
+    let ours: Vec<String> = definitions::all().into_iter().map(|definition| definition.spec.names.kind).collect();
+    let others = kinds.in_group(GROUP).into_iter().filter(|kind| !ours.contains(&kind.kind));
+    let gateways =
+        kinds.in_group(GATEWAY_GROUP).into_iter().filter(|kind| matches!(kind.kind.as_str(), "Gateway" | "HTTPRoute"));
+    let mut manifests = Vec::new();
+    for kind in others.chain(gateways) {
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}", segment(&kind.resource()));
+        if let Some(mut definition) = from.find(&path).await? {
+            let name = definition["metadata"]["name"].take();
+            definition["metadata"] = serde_json::json!({"name": name});
+            if let Some(fields) = definition.as_object_mut() {
+                fields.remove("status");
+            }
+            manifests.push(Manifest::made("the cluster", definition));
+        }
+    }
+    definitions::install_all(local, &manifests).await
+}
+
+struct Target<'a> {
+    from: &'a Server,
+    to: &'a ApiServer,
+}
+
+impl Target<'_> {
+    async fn collection(&self, kind: &Kind) -> Outcome<Vec<Value>> {
+        let objects = seen::list(self.from, kind).await?;
+        for object in &objects {
+            self.store(&kind.resource(), object.clone()).await?;
+        }
+        Ok(objects)
+    }
+
+    async fn secret(&self, namespace: &str, name: &str) -> Outcome {
+        let path = format!("/api/v1/namespaces/{}/secrets/{}", segment(namespace), segment(name));
+        match self.from.call(Call::get(&path)).await {
+            Ok(answer) => self.store("secrets", answer.body).await,
+            Err(CallError::Refused { code: 404, .. }) => Ok(()),
+            Err(CallError::Refused { code: 403, message, .. }) => Err(Failure::new(message)
+                .next("planning asks Cloudflare with the cluster's own credentials: use a kubeconfig that may read their Secrets")),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What is known of deletions that were held.
+    async fn ledgers(&self, namespace: &str) -> Outcome {
+        let path = format!("/api/v1/namespaces/{}/configmaps", segment(namespace));
+        let Some(list) = self.from.find(&path).await? else { return Ok(()) };
+        let items = list["items"].as_array().into_iter().flatten();
+        let is_ledger =
+            |item: &&Value| item["metadata"]["name"].as_str().is_some_and(|name| name.starts_with("portolan-held-"));
+        for item in items.filter(is_ledger) {
+            self.store("configmaps", item.clone()).await?;
+        }
+        Ok(())
+    }
+
+    async fn source(&self, reference: &Reference) -> Outcome {
+        let Some(object) = self.from.find(&reference.path()).await? else { return Ok(()) };
+        if reference.kind == SourceKind::HttpRoute {
+            for gateway in references::gateways(&object) {
+                Box::pin(self.source(&gateway)).await?;
+            }
+        }
+        let (root, plural) = reference.kind.resource();
+        let group = root.strip_prefix("/apis/").and_then(|rest| rest.split('/').next());
+        let collection = group.map_or_else(|| plural.to_owned(), |group| format!("{plural}.{group}"));
+        self.store(&collection, object).await
+    }
+
+    async fn store(&self, collection: &str, mut object: Value) -> Outcome {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let key = Key::new(&Arc::from(collection), &text("namespace"), &text("name"));
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("ownerReferences");
+        }
+        let write = Write { key, expect: Expect::Absent, change: Change::Put(body_of(object)) };
+        match self.to.store().write(write).await {
+            // Namespaces that every server has, and objects that are named twice.
+            Ok(_) | Err(WriteError::Unexpected(_)) => Ok(()),
+            Err(error) => Err(Failure::new(format!("copying an object of {collection}: {error}"))),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What would change: a copy of the cluster, overlaid with files, in which the controllers plan and never apply.
+
+mod copy;
+mod overlay;
+mod references;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use portolan_apiserver::{ApiServer, Config};
+use portolan_cloudflare::Drift;
+use portolan_core::{Class, ObjectId, OwnerId, Plan, Problem};
+use portolan_engine::{Mode, PlanSink, cluster_owner};
+use serde_json::{Value, json};
+
+use crate::cli::apiserver::not_started;
+use crate::definitions;
+use crate::failure::{Failure, Outcome};
+use crate::manifest::Manifest;
+use crate::operator::{self, Operator};
+use crate::server::{Server, chain};
+
+/// How often it is looked whether everything is planned.
+const LOOK: Duration = Duration::from_millis(40);
+/// How many looks in a row must find nothing under way.
+const QUIET_LOOKS: u32 = 4;
+
+/// What is planned, and against what.
+pub(crate) struct Question<'a> {
+    /// The cluster as it is; none plans the files alone.
+    pub(crate) cluster: Option<&'a Server>,
+    pub(crate) manifests: &'a [Manifest],
+    /// The Cloudflare API's address.
+    pub(crate) cloudflare: String,
+    /// Where the operator's own objects are.
+    pub(crate) namespace: String,
+    /// Whose marks are ours, where not the cluster's.
+    pub(crate) owner: Option<OwnerId>,
+    /// How long planning may take.
+    pub(crate) timeout: Duration,
+}
+
+/// What would change, and what could not be planned.
+pub(crate) struct Answer {
+    pub(crate) plan: Plan,
+    pub(crate) unplanned: BTreeMap<ObjectId, Problem>,
+}
+
+/// What each object's last pass planned.
+type Collected = Arc<Mutex<BTreeMap<ObjectId, Result<Plan, Problem>>>>;
+
+impl Answer {
+    fn of(collected: &Collected) -> Self {
+        let mut answer = Self { plan: Plan::default(), unplanned: BTreeMap::new() };
+        for (object, outcome) in collected.lock().expect("nothing panics while it is held").iter() {
+            match outcome {
+                Ok(plan) => answer.plan.changes.extend(plan.changes.iter().cloned()),
+                Err(problem) => drop(answer.unplanned.insert(object.clone(), problem.clone())),
+            }
+        }
+        answer
+    }
+
+    /// Whether Cloudflare or the cluster could not be asked, so that the plan may lack something.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.unplanned.values().any(|problem| matches!(problem.class, Class::Transient | Class::Denied))
+    }
+
+    /// For programs.
+    pub(crate) fn to_json(&self) -> Value {
+        let unplanned = self.unplanned.iter().map(|(object, problem)| {
+            json!({"object": object.to_string(), "reason": problem.reason, "message": problem.message})
+        });
+        let mut document = self.plan.to_json();
+        document["unplanned"] = unplanned.collect();
+        document
+    }
+}
+
+/// Plans. Nothing is written anywhere but in this process.
+pub(crate) async fn plan(question: &Question<'_>) -> Outcome<Answer> {
+    let copy = ApiServer::open(Config::default()).await.map_err(not_started)?;
+    let client = kube::Client::new(copy.service(), "default");
+    let local = Server::of_client(client.clone(), "the copy in this process");
+    definitions::install(&local).await?;
+    if let Some(cluster) = question.cluster {
+        copy::copy(cluster, &copy, &local, question).await?;
+    }
+    overlay::apply(&local, question).await?;
+    let collected = Collected::default();
+    let operator = Operator::start(client, options(question, sink(&collected)).await?)?;
+    tokio::time::timeout(question.timeout, quiet(&operator, &copy)).await.map_err(|_| {
+        Failure::new(format!("planning took longer than {} s", question.timeout.as_secs()))
+            .next("try again with a longer --timeout; LOG_LEVEL=info shows what it waits for")
+    })?;
+    Ok(Answer::of(&collected))
+}
+
+async fn options(question: &Question<'_>, plans: PlanSink) -> Outcome<operator::Options> {
+    let owner = match (&question.owner, question.cluster) {
+        (Some(owner), _) => owner.clone(),
+        (None, Some(cluster)) => cluster_owner(cluster.client()).await.map_err(|error| {
+            Failure::new(format!("reading namespace kube-system of {}: {}", cluster.address(), chain(&error)))
+                .next("say whose objects are ours with --owner-id")
+        })?,
+        (None, None) => OwnerId::derive("portolan plan"),
+    };
+    let mut options = operator::Options::new(owner, question.cloudflare.as_str());
+    options.mode = Mode::Shadow;
+    options.api.read_only = true;
+    options.drift = Drift::Off;
+    options.plans = Some(plans);
+    options.namespace.clone_from(&question.namespace);
+    Ok(options)
+}
+
+fn sink(collected: &Collected) -> PlanSink {
+    let collected = collected.clone();
+    Arc::new(move |object, outcome| {
+        collected.lock().expect("nothing panics while it is held").insert(object, outcome);
+    })
+}
+
+/// Waits until nothing is under way any more.
+async fn quiet(operator: &Operator, copy: &ApiServer) {
+    let mut quiet = 0;
+    let mut version = copy.store().version();
+    while quiet < QUIET_LOOKS {
+        tokio::time::sleep(LOOK).await;
+        let now = copy.store().version();
+        let is_quiet = operator.busy() == 0 && now == version;
+        quiet = if is_quiet { quiet + 1 } else { 0 };
+        version = now;
+    }
+}

@@ -1,0 +1,73 @@
+//! Files → the copy, under the same rules as in the cluster.
+
+use serde_json::json;
+
+use super::Question;
+use crate::applying::{Applier, Conflicts, Options, Storing};
+use crate::failure::{Failure, Outcome};
+use crate::manifest::Manifest;
+use crate::seen::GROUP;
+use crate::server::{Call, Server};
+
+/// Applies those objects of the files that can change anything at Cloudflare.
+pub(super) async fn apply(local: &Server, question: &Question<'_>) -> Outcome {
+    let manifests: Vec<Manifest> = question.manifests.iter().filter(|manifest| matters(manifest)).cloned().collect();
+    if question.cluster.is_none() {
+        make_namespaces(local, &manifests).await?;
+    }
+    let options = Options {
+        namespace: None,
+        field_manager: "portolan".to_owned(),
+        conflicts: Conflicts::TakeOver,
+        storing: Storing::Stored,
+    };
+    let mut refused = Vec::new();
+    let mut applier = Applier::new(local, options).await?;
+    applier
+        .apply_all(&manifests, |manifest, outcome| {
+            if let Err(failure) = outcome {
+                refused.push(failure.while_doing(&manifest.origin));
+            }
+        })
+        .await?;
+    match refused.len() {
+        0 => Ok(()),
+        1 => Err(refused.remove(0)),
+        count => {
+            refused.iter().for_each(|failure| eprintln!("{failure}"));
+            Err(Failure::new(format!("{count} objects of the files would be refused"))
+                .next("correct them as the messages above say"))
+        }
+    }
+}
+
+/// Our own kinds, and what they refer to.
+fn matters(manifest: &Manifest) -> bool {
+    let group = manifest.api_version().split_once('/').map_or("", |(group, _)| group);
+    match (group, manifest.kind()) {
+        (GROUP | "gateway.networking.k8s.io", _) => true,
+        ("", kind) => matches!(kind, "Namespace" | "Secret" | "Service" | "Node"),
+        ("networking.k8s.io", kind) => kind == "Ingress",
+        _ => false,
+    }
+}
+
+/// Without a cluster, the namespaces of the files are taken to exist.
+async fn make_namespaces(local: &Server, manifests: &[Manifest]) -> Outcome {
+    let mut names: Vec<&str> = manifests.iter().filter_map(Manifest::namespace).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let path = format!("/api/v1/namespaces/{}", crate::kinds::segment(name));
+        if local.find(&path).await?.is_none() {
+            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            let call = Call {
+                method: http::Method::POST,
+                body: object.to_string().into_bytes(),
+                ..Call::get("/api/v1/namespaces")
+            };
+            local.call(call).await?;
+        }
+    }
+    Ok(())
+}

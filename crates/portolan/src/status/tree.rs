@@ -1,0 +1,328 @@
+//! Objects → credentials, with their domains, networks and tunnels; domains with their records, networks with their routes.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::seen::{Health, Seen};
+
+/// Everything there is, and how it is.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Tree {
+    /// The cluster's address.
+    pub(crate) server: String,
+    /// Whether the kinds are installed at all.
+    pub(crate) installed: bool,
+    /// How many objects are how.
+    pub(crate) summary: Summary,
+    /// Accounts by the credentials that reach them.
+    pub(crate) credentials: Vec<Account>,
+    /// What belongs to none of them.
+    pub(crate) unassigned: Branch,
+    /// Requests left in the API's window, by credential, where the metrics could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) budget: Option<BTreeMap<String, i64>>,
+}
+
+/// How many objects are how.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Summary {
+    pub(crate) objects: usize,
+    pub(crate) ready: usize,
+    pub(crate) pending: usize,
+    pub(crate) deleting: usize,
+    pub(crate) not_ready: usize,
+}
+
+/// A `CloudflareCredentials` and what is reached with it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Account {
+    #[serde(flatten)]
+    pub(crate) state: State,
+    pub(crate) account_id: String,
+    pub(crate) is_default: bool,
+    #[serde(flatten)]
+    pub(crate) branch: Branch,
+}
+
+/// What hangs on an account.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Branch {
+    pub(crate) domains: Vec<Domain>,
+    pub(crate) networks: Vec<Network>,
+    /// Routes of networks that no object stands for.
+    pub(crate) routes: Vec<Leaf>,
+    pub(crate) tunnels: Vec<Leaf>,
+    /// Records of zones that no object stands for.
+    pub(crate) records: Records,
+}
+
+/// A `CloudflareDomain` and its records.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Domain {
+    #[serde(flatten)]
+    pub(crate) state: State,
+    pub(crate) domain: String,
+    pub(crate) zone_id: String,
+    pub(crate) records: Records,
+    /// Deletions that wait for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held: Option<Held>,
+}
+
+/// Records by their state, and each one that is not well.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Records {
+    pub(crate) total: usize,
+    pub(crate) by_state: BTreeMap<String, usize>,
+    pub(crate) unwell: Vec<Leaf>,
+}
+
+/// A `VirtualNetwork` and its routes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Network {
+    #[serde(flatten)]
+    pub(crate) state: State,
+    pub(crate) network_id: String,
+    pub(crate) routes: Vec<Leaf>,
+}
+
+/// Any object with a line of its own.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Leaf {
+    #[serde(flatten)]
+    pub(crate) state: State,
+    /// What it is about: `A www.example.com`, `10.0.0.0/8 through home`.
+    pub(crate) about: String,
+}
+
+/// Name and health.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct State {
+    pub(crate) name: String,
+    pub(crate) health: Health,
+    /// Reason and message where it is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) why: Option<String>,
+}
+
+/// Deletions that wait for a person.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Held {
+    pub(crate) message: String,
+    /// What the annotation must say.
+    pub(crate) digest: String,
+    /// A command that releases them.
+    pub(crate) release: String,
+}
+
+impl State {
+    fn of(seen: &Seen) -> Self {
+        let health = seen.health();
+        Self { name: seen.key(), health, why: (health != Health::Ready).then(|| seen.reason()) }
+    }
+}
+
+/// Builds the tree.
+pub(crate) fn build(server: &str, objects: &[Seen], installed: bool) -> Tree {
+    let of = |kind: &str| objects.iter().filter(|seen| seen.kind == kind).collect::<Vec<_>>();
+    let credentials = of("CloudflareCredentials");
+    let mut accounts: Vec<Account> = credentials.iter().map(|seen| account(seen)).collect();
+    let mut unassigned = Branch::default();
+    let mut zones = Zones::default();
+    for seen in of("CloudflareDomain") {
+        let place = owner(seen, &credentials, "/spec/credentialsRef/name");
+        let branch = branch_of(&mut accounts, &mut unassigned, place);
+        zones.add(seen, place, branch.domains.len());
+        branch.domains.push(domain(seen));
+    }
+    for seen in of("VirtualNetwork") {
+        let place = owner(seen, &credentials, CREDENTIALS);
+        branch_of(&mut accounts, &mut unassigned, place).networks.push(network(seen));
+    }
+    for seen in of("NetworkRoute") {
+        let place = owner(seen, &credentials, CREDENTIALS);
+        place_route(seen, branch_of(&mut accounts, &mut unassigned, place));
+    }
+    for seen in of("Tunnel").into_iter().chain(of("ClusterTunnel")) {
+        let place = owner(seen, &credentials, CREDENTIALS);
+        branch_of(&mut accounts, &mut unassigned, place)
+            .tunnels
+            .push(leaf(seen, seen.text("/status/tunnelId").to_owned()));
+    }
+    for seen in of("DNSRecord") {
+        let (place, domain) = match zones.of_record(seen) {
+            Some((place, domain)) => (place, Some(domain)),
+            None => (owner(seen, &credentials, CREDENTIALS), None),
+        };
+        let branch = branch_of(&mut accounts, &mut unassigned, place);
+        let records = match domain.and_then(|at| branch.domains.get_mut(at)) {
+            Some(domain) => &mut domain.records,
+            None => &mut branch.records,
+        };
+        records.add(seen);
+    }
+    Tree {
+        server: server.to_owned(),
+        installed,
+        summary: summary(objects),
+        credentials: accounts,
+        unassigned,
+        budget: None,
+    }
+}
+
+const CREDENTIALS: &str = "/spec/cloudflare/credentialsRef/name";
+
+/// Which of the credentials an object uses: the one it names, else the default.
+fn owner(seen: &Seen, credentials: &[&Seen], reference: &str) -> Option<usize> {
+    match seen.text(reference) {
+        "" => credentials.iter().position(|one| one.object["spec"]["isDefault"] == true),
+        name => credentials.iter().position(|one| one.name() == name),
+    }
+}
+
+fn branch_of<'a>(accounts: &'a mut [Account], unassigned: &'a mut Branch, place: Option<usize>) -> &'a mut Branch {
+    match place.and_then(|at| accounts.get_mut(at)) {
+        Some(account) => &mut account.branch,
+        None => unassigned,
+    }
+}
+
+fn account(seen: &Seen) -> Account {
+    Account {
+        state: State::of(seen),
+        account_id: seen.text("/spec/accountId").to_owned(),
+        is_default: seen.object["spec"]["isDefault"] == true,
+        branch: Branch::default(),
+    }
+}
+
+fn domain(seen: &Seen) -> Domain {
+    Domain {
+        state: State::of(seen),
+        domain: seen.text("/spec/domain").to_owned(),
+        zone_id: zone_id(seen).to_owned(),
+        records: Records::default(),
+        held: held(seen),
+    }
+}
+
+fn zone_id(domain: &Seen) -> &str {
+    match domain.text("/status/zoneId") {
+        "" => domain.text("/spec/zoneId"),
+        id => id,
+    }
+}
+
+fn network(seen: &Seen) -> Network {
+    Network { state: State::of(seen), network_id: seen.text("/status/virtualNetworkId").to_owned(), routes: Vec::new() }
+}
+
+fn leaf(seen: &Seen, about: String) -> Leaf {
+    Leaf { state: State::of(seen), about }
+}
+
+fn place_route(seen: &Seen, branch: &mut Branch) {
+    let tunnel = seen.text("/spec/tunnelRef/name");
+    let route = leaf(seen, format!("{} through {tunnel}", seen.text("/spec/network")));
+    let (name, id) = (seen.text("/spec/virtualNetworkRef/name"), seen.text("/status/virtualNetworkId"));
+    let is_in = |network: &&mut Network| {
+        if name.is_empty() { !id.is_empty() && network.network_id == id } else { network.state.name == name }
+    };
+    match branch.networks.iter_mut().find(is_in) {
+        Some(network) => network.routes.push(route),
+        None => branch.routes.push(route),
+    }
+}
+
+/// Which zone a record is in, by the zone's id or by its name.
+#[derive(Default)]
+struct Zones {
+    by_id: BTreeMap<String, (Option<usize>, usize)>,
+    by_name: BTreeMap<String, (Option<usize>, usize)>,
+}
+
+impl Zones {
+    fn add(&mut self, domain: &Seen, account: Option<usize>, index: usize) {
+        let name = domain.text("/spec/domain").trim_end_matches('.').to_lowercase();
+        self.by_name.insert(name, (account, index));
+        if !zone_id(domain).is_empty() {
+            self.by_id.insert(zone_id(domain).to_owned(), (account, index));
+        }
+    }
+
+    fn of_record(&self, record: &Seen) -> Option<(Option<usize>, usize)> {
+        let ids = ["/status/zoneId", "/spec/cloudflare/zoneId"];
+        let by_id = ids.iter().find_map(|pointer| self.by_id.get(record.text(pointer)));
+        by_id.or_else(|| self.of_name(record.text("/spec/name"))).copied()
+    }
+
+    fn of_name(&self, name: &str) -> Option<&(Option<usize>, usize)> {
+        let name = name.trim_end_matches('.').to_lowercase();
+        let mut rest = name.as_str();
+        loop {
+            if let Some(found) = self.by_name.get(rest) {
+                return Some(found);
+            }
+            rest = rest.split_once('.')?.1;
+        }
+    }
+}
+
+impl Records {
+    fn add(&mut self, seen: &Seen) {
+        self.total += 1;
+        let state = match seen.text("/status/state") {
+            "" => seen.health().as_str(),
+            state => state,
+        };
+        *self.by_state.entry(state.to_owned()).or_default() += 1;
+        if seen.health() != Health::Ready {
+            self.unwell.push(leaf(seen, record_label(seen)));
+        }
+    }
+}
+
+/// `A www.example.com`.
+fn record_label(seen: &Seen) -> String {
+    let said = [seen.text("/spec/type"), seen.text("/status/resolvedType")].into_iter().find(|text| !text.is_empty());
+    format!("{} {}", said.unwrap_or("?"), seen.text("/spec/name"))
+}
+
+/// Held deletions, from the condition that tells of them.
+fn held(seen: &Seen) -> Option<Held> {
+    let conditions = seen.object["status"]["conditions"].as_array()?;
+    let held = conditions
+        .iter()
+        .find(|condition| condition["reason"] == "DeletionBudgetExceeded" && condition["message"].is_string())?;
+    let message = held["message"].as_str()?;
+    let digest = message.split("release-deletions: \"").nth(1)?.split('"').next()?;
+    let release = format!(
+        "kubectl annotate {} {} portolan.dev/release-deletions={digest} --overwrite",
+        seen.kind.to_lowercase(),
+        seen.name()
+    );
+    Some(Held { message: message.to_owned(), digest: digest.to_owned(), release })
+}
+
+fn summary(objects: &[Seen]) -> Summary {
+    let count = |health| objects.iter().filter(|seen| seen.health() == health).count();
+    Summary {
+        objects: objects.len(),
+        ready: count(Health::Ready),
+        pending: count(Health::Pending),
+        deleting: count(Health::Deleting),
+        not_ready: count(Health::NotReady),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! `portolan up`: the embedded API server, the controllers and the simulator in one process.
+
+mod files;
+mod published;
+mod summary;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use portolan_apiserver::{ApiServer, Config, RunningServer};
+use portolan_cloudflare_api::{HttpTransport, Transport};
+use portolan_cloudflare_sim::Options as SimulatorOptions;
+use portolan_engine::cluster_owner;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::applying::{Applier, Change, Conflicts, Options, Storing};
+use crate::cli::apiserver::not_started;
+use crate::cloudflare::Cloudflare;
+use crate::definitions;
+use crate::endpoints::{Address, Endpoints};
+use crate::failure::{Failure, Outcome};
+use crate::kinds::Kinds;
+use crate::manifest::Manifest;
+use crate::operator::{self, Operator};
+use crate::progress::Progress;
+use crate::seen::{self, GROUP, Health, Seen};
+use crate::server::{Server, chain};
+use crate::simulation::{Seeder, SeedingTransport, Simulation};
+use crate::urls::Urls;
+
+pub(crate) use files::Files;
+pub(crate) use summary::{Summary, next_steps, unready};
+
+/// How often it is looked whether everything is done.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How it is set up.
+pub(crate) struct Settings {
+    pub(crate) data_dir: PathBuf,
+    pub(crate) listen: SocketAddr,
+    pub(crate) cloudflare: Cloudflare,
+    pub(crate) sim_listen: SocketAddr,
+}
+
+/// Everything that runs. Dropping it stops it at once; [`stop`](Self::stop) lets work end first.
+pub(crate) struct Up {
+    data_dir: PathBuf,
+    urls: Urls,
+    local: Server,
+    operator: Operator,
+    seeder: Option<Arc<Seeder>>,
+    simulation: Option<Simulation>,
+    serving: RunningServer,
+    _endpoints: JoinSet<()>,
+}
+
+/// What became of applied manifests.
+#[derive(Default)]
+pub(crate) struct Applied {
+    /// A line for each object that changed.
+    pub(crate) changed: Vec<String>,
+    /// How many are as they were.
+    pub(crate) unchanged: usize,
+    /// Why objects were refused.
+    pub(crate) refused: Vec<Failure>,
+}
+
+impl Up {
+    /// Starts everything.
+    pub(crate) async fn start(settings: Settings, progress: &Arc<Progress>) -> Outcome<Self> {
+        progress.step("Starting the embedded Kubernetes API server");
+        let config = Config { data_dir: Some(settings.data_dir.clone()), ..Config::default() };
+        let api = ApiServer::open(config).await.map_err(not_started)?;
+        let client = kube::Client::new(api.service(), "default");
+        let serving = api.clone().serve(settings.listen).await.map_err(not_started)?;
+        let local = Server::of_client(client.clone(), serving.url());
+        progress.step("Installing the definitions of Portolan's kinds");
+        definitions::install(&local).await?;
+        make_namespace(&local, operator::NAMESPACE).await?;
+        let simulation = simulate(&settings, progress).await?;
+        let seeder = simulation.as_ref().map(|simulation| seeder(&api, simulation, progress));
+        progress.step("Starting the controllers");
+        let cloudflare = match (&simulation, settings.cloudflare) {
+            (Some(simulation), _) => simulation.base_url(),
+            (None, Cloudflare::At(url)) => url,
+            (None, Cloudflare::Simulated) => unreachable!("the simulator was started above"),
+        };
+        let owner = cluster_owner(&client)
+            .await
+            .map_err(|error| Failure::new(format!("reading namespace kube-system: {}", chain(&error))))?;
+        let endpoints = Endpoints::bind(&Address::loopback(), &Address::none()).await?;
+        let urls = Urls { api: serving.url(), cloudflare: cloudflare.clone(), metrics: endpoints.metrics_url() };
+        let operator =
+            Operator::start_with(client, operator::Options::new(owner, cloudflare), transport(seeder.clone())?);
+        let endpoints = endpoints.serve(&operator);
+        urls.write(&settings.data_dir)?;
+        Ok(Self {
+            data_dir: settings.data_dir,
+            urls,
+            local,
+            operator,
+            seeder,
+            simulation,
+            serving,
+            _endpoints: endpoints,
+        })
+    }
+
+    /// Applies manifests.
+    pub(crate) async fn apply(&self, manifests: &[Manifest]) -> Outcome<Applied> {
+        let options = Options {
+            namespace: None,
+            field_manager: "portolan-up".to_owned(),
+            conflicts: Conflicts::TakeOver,
+            storing: Storing::Stored,
+        };
+        let mut outcome = Applied::default();
+        let mut applier = Applier::new(&self.local, options).await?;
+        applier
+            .apply_all(manifests, |manifest, result| match result {
+                Ok(applied) if applied.change == Change::Unchanged => outcome.unchanged += 1,
+                Ok(applied) => outcome.changed.push(format!("{} {}", applied.object, applied.change.as_str())),
+                Err(failure) => outcome.refused.push(failure.while_doing(&manifest.origin)),
+            })
+            .await?;
+        Ok(outcome)
+    }
+
+    /// Waits until every object of ours is Ready and nothing is under way; gives back all objects.
+    pub(crate) async fn settled(&self, progress: &Progress) -> Outcome<Vec<Seen>> {
+        loop {
+            if self.operator.busy() == 0 {
+                let objects = self.objects().await?;
+                let waiting = objects.iter().filter(|seen| seen.health() != Health::Ready).count();
+                if waiting == 0 && self.operator.busy() == 0 {
+                    return Ok(objects);
+                }
+                progress.detail(format!("Waiting for {waiting} of {} objects to become Ready", objects.len()));
+            } else {
+                progress.detail(format!("{} objects at work", self.operator.busy()));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// All objects of the kinds that the controllers see to.
+    pub(crate) async fn objects(&self) -> Outcome<Vec<Seen>> {
+        let kinds = Kinds::discover(&self.local).await?;
+        seen::all(&self.local, &kinds, GROUP, |_| true).await
+    }
+
+    /// Looks whether the simulator lacks something that objects name.
+    pub(crate) fn seed(&self) {
+        if let Some(seeder) = &self.seeder {
+            seeder.look();
+        }
+    }
+
+    /// The simulator, where there is one.
+    pub(crate) fn simulation(&self) -> Option<&Simulation> {
+        self.simulation.as_ref()
+    }
+
+    /// Where everything can be reached.
+    pub(crate) fn urls(&self) -> &Urls {
+        &self.urls
+    }
+
+    /// Where the kubeconfig is.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.data_dir.join("kubeconfig")
+    }
+
+    /// What the controllers measured, as text.
+    pub(crate) fn metrics(&self) -> String {
+        self.operator.metrics().render()
+    }
+
+    /// Keeps the simulator's state.
+    pub(crate) fn keep(&self) -> Outcome {
+        self.simulation.as_ref().map_or(Ok(()), |simulation| simulation.keep(&self.data_dir))
+    }
+
+    /// Lets work end, keeps the simulator's state, and stops.
+    pub(crate) async fn stop(self) -> Outcome {
+        self.operator.stop().await;
+        let kept = match self.simulation {
+            Some(simulation) => {
+                let kept = simulation.keep(&self.data_dir);
+                simulation.stop().await;
+                kept
+            }
+            None => Ok(()),
+        };
+        self.serving.shutdown().await;
+        Urls::remove(&self.data_dir);
+        kept
+    }
+}
+
+async fn simulate(settings: &Settings, progress: &Progress) -> Outcome<Option<Simulation>> {
+    if settings.cloudflare != Cloudflare::Simulated {
+        return Ok(None);
+    }
+    progress.step("Starting the Cloudflare simulator");
+    let simulation = Simulation::start(SimulatorOptions::default(), settings.sim_listen, "--sim-listen").await?;
+    simulation.restore(&settings.data_dir)?;
+    Ok(Some(simulation))
+}
+
+fn seeder(api: &ApiServer, simulation: &Simulation, progress: &Arc<Progress>) -> Arc<Seeder> {
+    let progress = progress.clone();
+    let tell = move |made: &[String]| {
+        progress.line(format!("Made in the simulator, since objects name it: {}", made.join(", ")))
+    };
+    Arc::new(Seeder::new(api.clone(), simulation.simulator().clone(), tell))
+}
+
+fn transport(seeder: Option<Arc<Seeder>>) -> Outcome<Arc<dyn Transport>> {
+    let inner = HttpTransport::new()
+        .map_err(|error| Failure::new(format!("cannot prepare connections to Cloudflare: {error}")))?;
+    Ok(match seeder {
+        Some(seeder) => Arc::new(SeedingTransport { inner, seeder }),
+        None => Arc::new(inner),
+    })
+}
+
+/// Makes a namespace unless it is there.
+async fn make_namespace(server: &Server, name: &str) -> Outcome {
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let path = Path::new("/api/v1/namespaces").join(name);
+    if server.find(&path.to_string_lossy()).await?.is_some() {
+        return Ok(());
+    }
+    let call = crate::server::Call {
+        method: http::Method::POST,
+        body: object.to_string().into_bytes(),
+        ..crate::server::Call::get("/api/v1/namespaces")
+    };
+    server.call(call).await?;
+    Ok(())
+}

@@ -1,1 +1,31 @@
-//! A world in one process: API server, simulator and controllers on one clock, replayed from a seed.
+//! A world in one process: API server, Cloudflare simulator and the operator between them, on one clock, replayed from
+//! a seed; and the suites that every kind goes through.
+//!
+//! [`World`] is what a test plays with. [`lifecycle`] holds what is true of every kind, [`crash`] kills the operator at
+//! every step of a scenario, [`invariants`] checks what must hold whatever happened.
+
+mod clock;
+pub mod cloudflare;
+pub mod cluster;
+pub mod crash;
+pub mod gate;
+pub mod histories;
+pub mod invariants;
+pub mod lifecycle;
+pub mod manifests;
+mod operator;
+mod pace;
+mod real;
+pub mod sample;
+mod transport;
+mod world;
+
+pub use pace::Pace;
+pub use real::RealServer;
+pub use world::{Backend, Builder, World};
+
+/// Runs a future to its end in one thread under a paused clock.
+pub fn paused<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    runtime.expect("a runtime of one thread").block_on(future)
+}

@@ -1,0 +1,157 @@
+//! The simulator as tests look at it: objects by collection, requests as short texts, changes behind the API's back.
+
+use std::sync::{Mutex, PoisonError};
+
+use portolan_cloudflare_sim::{Fault, Recorded, Simulator};
+use serde_json::{Value, json};
+
+use crate::manifests::{ACCOUNT, ZONE_ID};
+
+/// The API's side of a world.
+pub struct Cloudflare {
+    /// The simulator itself.
+    pub simulator: Simulator,
+    foreign: Mutex<Vec<(String, Value)>>,
+}
+
+impl Cloudflare {
+    pub(crate) fn new(simulator: Simulator) -> Self {
+        Self { simulator, foreign: Mutex::default() }
+    }
+
+    /// All live objects of a collection, over all accounts and zones.
+    pub fn all(&self, collection: &str) -> Vec<Value> {
+        live(&self.simulator.state(), collection)
+    }
+
+    /// All live objects that carry a mark.
+    pub fn marked(&self, collection: &str) -> Vec<Value> {
+        let marked = |object: &Value| object["comment"].as_str().is_some_and(|comment| comment.contains("[managed"));
+        self.all(collection).into_iter().filter(marked).collect()
+    }
+
+    /// The one live object that fits.
+    pub fn one(&self, collection: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let mut found: Vec<Value> = self.all(collection).into_iter().filter(fits).collect();
+        assert_eq!(found.len(), 1, "one object of {collection} fits: {found:#?}");
+        found.remove(0)
+    }
+
+    /// Writes since the last time, shortest first glance: `POST dns_records A www.example.com`.
+    pub fn take_writes(&self) -> Vec<String> {
+        let requests = self.simulator.take_requests();
+        requests.iter().filter(|request| request.is_write()).map(shown).collect()
+    }
+
+    /// All requests since the last time, in the same form.
+    pub fn take_requests(&self) -> Vec<String> {
+        self.simulator.take_requests().iter().map(shown).collect()
+    }
+
+    /// Plans a fault.
+    pub fn fault(&self, fault: Fault) {
+        self.simulator.fault(fault);
+    }
+
+    /// Makes an object as somebody else would; returns its id.
+    pub fn plant(&self, collection: &str, object: &Value) -> String {
+        let scope = if collection == "dns_records" { ZONE_ID } else { ACCOUNT };
+        self.simulator.put(collection, scope, object.clone()).expect("the simulator takes the object")
+    }
+
+    /// Makes an object of somebody else, which must stay as it is; returns its id.
+    pub fn plant_foreign(&self, collection: &str, object: &Value) -> String {
+        let id = self.plant(collection, object);
+        let made = self.simulator.object(collection, &id).expect("it was made just now");
+        let mut foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
+        foreign.push((collection.to_owned(), made));
+        id
+    }
+
+    /// What somebody else has, as it was made.
+    pub(crate) fn foreign(&self) -> Vec<(String, Value)> {
+        self.foreign.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes an object behind the API's back.
+    pub fn edit(&self, collection: &str, id: &str, edit: impl FnOnce(&mut Value)) {
+        assert!(self.simulator.edit(collection, id, edit), "{collection} has {id}");
+    }
+
+    /// Removes an object behind the API's back.
+    pub fn remove(&self, collection: &str, id: &str) {
+        assert!(self.simulator.remove(collection, id), "{collection} has {id}");
+    }
+}
+
+/// Live objects of a collection in a dump of the simulator.
+pub fn live(state: &Value, collection: &str) -> Vec<Value> {
+    let all: Vec<Value> = match &state[collection] {
+        Value::Array(objects) => objects.clone(),
+        Value::Object(scopes) => scopes.values().filter_map(Value::as_array).flatten().cloned().collect(),
+        _ => Vec::new(),
+    };
+    all.into_iter().filter(|object| object["deleted_at"].is_null()).collect()
+}
+
+/// A request as a short text: method, what, and for a batch how many of each.
+pub fn shown(request: &Recorded) -> String {
+    let route = request.route();
+    let parts: Vec<&str> = route.trim_matches('/').split('/').collect();
+    let rest = match parts.as_slice() {
+        ["accounts" | "zones", _, rest @ ..] if !rest.is_empty() => rest.join("/"),
+        all => all.join("/"),
+    };
+    let status = if request.status == 200 { String::new() } else { format!(" → {}", request.status) };
+    format!("{} {rest}{}{status}", request.method, details(&request.body))
+}
+
+fn details(body: &Value) -> String {
+    let count = |verb: &str| body[verb].as_array().map_or(0, Vec::len);
+    let verbs: Vec<String> = ["deletes", "patches", "puts", "posts"]
+        .iter()
+        .filter(|verb| count(verb) > 0)
+        .map(|verb| format!("{} {verb}", count(verb)))
+        .collect();
+    if verbs.is_empty() { String::new() } else { format!(" ({})", verbs.join(", ")) }
+}
+
+/// How many objects the writes of a request touch: one, or as many as a batch holds.
+pub fn operations(request: &Recorded) -> usize {
+    if !request.is_write() {
+        return 0;
+    }
+    let batch: usize = ["deletes", "patches", "puts", "posts"]
+        .iter()
+        .map(|verb| request.body[*verb].as_array().map_or(0, Vec::len))
+        .sum();
+    batch.max(1)
+}
+
+/// An object without what differs between two runs that ended alike: ids, times, what the service derives.
+pub fn essence(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        for field in ["id", "created_on", "modified_on", "created_at", "meta", "comment_modified_on", "tags_modified_on"] {
+            fields.remove(field);
+        }
+    }
+    object
+}
+
+/// Everything live at Cloudflare that a world's end is compared by; ids of networks are replaced by their names.
+pub fn essentials(state: &Value) -> Value {
+    let networks = live(state, "virtual_networks");
+    let mut all = json!({});
+    for collection in ["dns_records", "virtual_networks", "routes", "cfd_tunnel"] {
+        let mut objects: Vec<String> = live(state, collection).iter().map(|one| named(&essence(one), &networks)).collect();
+        objects.sort();
+        all[collection] = json!(objects);
+    }
+    all
+}
+
+fn named(object: &Value, networks: &[Value]) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    networks.iter().fold(object.to_string(), |shown, network| shown.replace(&text(&network["id"]), &text(&network["name"])))
+}

@@ -1,0 +1,264 @@
+//! The cluster as its users have it: apply, look, annotate, delete. Never through the gate.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client};
+use portolan_core::ObjectKey;
+use serde_json::{Value, json};
+
+/// The group of the job's kinds.
+const GROUP: &str = "networking.cloudflare-operator.io";
+const FIELD_MANAGER: &str = "a-user";
+
+/// A cluster.
+pub struct Cluster {
+    client: Client,
+    resources: Mutex<HashMap<GroupVersionKind, ApiResource>>,
+}
+
+/// A kind and an object's key, written `DNSRecord/apps/www` or `VirtualNetwork/corp`.
+struct Named {
+    kind: GroupVersionKind,
+    key: ObjectKey,
+}
+
+impl Named {
+    fn parse(id: &str) -> Self {
+        let parts: Vec<&str> = id.split('/').collect();
+        let (kind, key) = match parts.as_slice() {
+            [kind, namespace, name] => (kind, ObjectKey { namespace: Some((*namespace).into()), name: (*name).into() }),
+            [kind, name] => (kind, ObjectKey { namespace: None, name: (*name).into() }),
+            _ => (&"", ObjectKey { namespace: None, name: String::new() }),
+        };
+        assert!(!kind.is_empty(), "write Kind/namespace/name or Kind/name, not {id}");
+        Self { kind: kind_of(kind), key }
+    }
+
+    fn of(object: &Value) -> Self {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let api_version = text("/apiVersion").expect("manifests have an apiVersion");
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        let kind = text("/kind").expect("manifests have a kind");
+        Self {
+            kind: GroupVersionKind::gvk(group, version, &kind),
+            key: ObjectKey { namespace: text("/metadata/namespace"), name: text("/metadata/name").unwrap_or_default() },
+        }
+    }
+}
+
+fn kind_of(kind: &str) -> GroupVersionKind {
+    let (group, version) = match kind {
+        "Namespace" | "Secret" | "ConfigMap" | "Service" | "Node" => ("", "v1"),
+        "Event" => ("events.k8s.io", "v1"),
+        "Ingress" => ("networking.k8s.io", "v1"),
+        "Gateway" | "HTTPRoute" => ("gateway.networking.k8s.io", "v1"),
+        "CustomResourceDefinition" => ("apiextensions.k8s.io", "v1"),
+        _ => (GROUP, "v1alpha2"),
+    };
+    GroupVersionKind::gvk(group, version, kind)
+}
+
+impl Cluster {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, resources: Mutex::default() }
+    }
+
+    /// The client behind it.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Applies a manifest as a user does.
+    pub async fn try_apply(&self, object: &Value) -> Result<Value, kube::Error> {
+        let named = Named::of(object);
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        let applied = self.api(&named).await.patch(&named.key.name, &parameters, &Patch::Apply(object)).await?;
+        Ok(plain(applied))
+    }
+
+    /// Creates an object; one that exists is an error.
+    pub async fn try_create(&self, object: &Value) -> Result<Value, kube::Error> {
+        let named = Named::of(object);
+        let object: DynamicObject = serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
+        Ok(plain(self.api(&named).await.create(&PostParams::default(), &object).await?))
+    }
+
+    /// Applies a manifest that must be accepted.
+    pub async fn apply(&self, object: &Value) -> Value {
+        let applied = self.try_apply(object).await;
+        applied.map_err(|error| format!("{error}\n{object:#}")).expect("the manifest is accepted")
+    }
+
+    /// Installs all CRDs of the job and waits until they are served.
+    pub async fn install_definitions(&self) {
+        for row in portolan_cloudflare::kinds::table() {
+            let definition = serde_json::to_value(row.crd()).expect("CRDs are plain JSON");
+            self.apply(&definition).await;
+        }
+        for row in portolan_cloudflare::kinds::table() {
+            self.served(row.kind).await;
+        }
+    }
+
+    async fn served(&self, kind: &str) {
+        while kube::discovery::pinned_kind(&self.client, &kind_of(kind)).await.is_err() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Applies all documents of a YAML text.
+    pub async fn apply_yaml(&self, text: &str) {
+        for document in text.split("\n---").filter(|document| !document.trim().is_empty()) {
+            let object: Value = serde_saphyr::from_str(document).expect("the text is YAML");
+            self.apply(&object).await;
+        }
+    }
+
+    /// Creates objects, many at once.
+    pub async fn create_all(&self, objects: &[Value]) {
+        for chunk in objects.chunks(50) {
+            let created = futures::future::join_all(chunk.iter().map(|object| self.try_create(object))).await;
+            for result in created {
+                result.expect("the manifest is accepted");
+            }
+        }
+    }
+
+    /// Merges a patch into an object.
+    pub async fn patch(&self, id: &str, patch: &Value) -> Value {
+        let named = Named::parse(id);
+        let patched = self.api(&named).await.patch(&named.key.name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        plain(patched.expect("the patch is accepted"))
+    }
+
+    /// Merges a patch into an object's status, as another controller does.
+    pub async fn patch_status(&self, id: &str, patch: &Value) {
+        let named = Named::parse(id);
+        let api = self.api(&named).await;
+        api.patch_status(&named.key.name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
+            .expect("the status is accepted");
+    }
+
+    /// Sets one annotation.
+    pub async fn annotate(&self, id: &str, annotation: &str, value: &str) {
+        self.patch(id, &json!({ "metadata": { "annotations": { annotation: value } } })).await;
+    }
+
+    /// Asks for an object's deletion.
+    pub async fn delete(&self, id: &str) {
+        let named = Named::parse(id);
+        let deleted = self.api(&named).await.delete(&named.key.name, &DeleteParams::default()).await;
+        let gone = matches!(&deleted, Err(kube::Error::Api(status)) if status.code == 404);
+        assert!(deleted.is_ok() || gone, "deleting {id}: {:?}", deleted.err());
+    }
+
+    /// An object, if it exists.
+    pub async fn get(&self, id: &str) -> Option<Value> {
+        let named = Named::parse(id);
+        self.api(&named).await.get_opt(&named.key.name).await.expect("the cluster answers").map(plain)
+    }
+
+    /// All objects of a kind, in all namespaces.
+    pub async fn list(&self, kind: &str) -> Vec<Value> {
+        let resource = self.resource(&kind_of(kind)).await;
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+        let listed = api.list(&ListParams::default()).await.expect("the cluster answers");
+        listed.items.into_iter().map(plain).collect()
+    }
+
+    /// The conditions of an object: `Ready=True/Synced Stalled=False/Progressing`, without those that are false and no news.
+    pub async fn conditions(&self, id: &str) -> String {
+        match self.get(id).await {
+            Some(object) => shown_conditions(&object),
+            None => "gone".to_owned(),
+        }
+    }
+
+    /// The `Ready` condition alone: `True/Synced`.
+    pub async fn ready(&self, id: &str) -> String {
+        self.get(id).await.map_or("gone".to_owned(), |object| ready_of(&object))
+    }
+
+    /// The message of the `Ready` condition.
+    pub async fn message(&self, id: &str) -> String {
+        let object = self.get(id).await.unwrap_or_default();
+        condition(&object, "Ready").and_then(|one| one["message"].as_str()).unwrap_or_default().to_owned()
+    }
+
+    /// Reasons of the events about an object, oldest first.
+    pub async fn events(&self, id: &str) -> Vec<String> {
+        let named = Named::parse(id);
+        let mut events = self.list("Event").await;
+        events.retain(|event| {
+            event["regarding"]["kind"] == named.kind.kind.as_str() && event["regarding"]["name"] == named.key.name.as_str()
+        });
+        events.sort_by_key(|event| event["eventTime"].as_str().unwrap_or_default().to_owned());
+        events.iter().map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    async fn api(&self, named: &Named) -> Api<DynamicObject> {
+        let resource = self.resource(&named.kind).await;
+        match &named.key.namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
+    async fn resource(&self, kind: &GroupVersionKind) -> ApiResource {
+        let known = self.resources.lock().unwrap_or_else(PoisonError::into_inner).get(kind).cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let (found, _) = kube::discovery::pinned_kind(&self.client, kind).await.expect("the kind is served");
+        self.resources.lock().unwrap_or_else(PoisonError::into_inner).insert(kind.clone(), found.clone());
+        found
+    }
+}
+
+fn plain(object: DynamicObject) -> Value {
+    serde_json::to_value(object).expect("objects are plain JSON")
+}
+
+/// One condition of an object.
+pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object.pointer("/status/conditions")?.as_array()?.iter().find(|one| one["type"] == kind)
+}
+
+/// The `Ready` condition of an object: `True/Synced`, or `none`.
+pub fn ready_of(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    condition(object, "Ready").map_or("none".to_owned(), |one| format!("{}/{}", text(&one["status"]), text(&one["reason"])))
+}
+
+/// `Ready`, and whatever else is true.
+fn shown_conditions(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let all = object.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let told = all.iter().filter(|one| one["type"] == "Ready" || one["status"] == "True");
+    let mut shown: Vec<String> =
+        told.map(|one| format!("{}={}/{}", text(&one["type"]), text(&one["status"]), text(&one["reason"]))).collect();
+    shown.sort();
+    shown.join(" ")
+}
+
+/// An object without what differs between two runs that ended alike: ids, versions, times.
+pub fn essence(object: &Value) -> Value {
+    let conditions = shown_conditions(object);
+    let mut status = object["status"].clone();
+    if let Some(fields) = status.as_object_mut() {
+        fields.retain(|name, _| {
+            let name = name.to_lowercase();
+            name != "conditions" && !name.ends_with("id") && !name.ends_with("ids") && !name.ends_with("time")
+        });
+    }
+    let meta = &object["metadata"];
+    json!({
+        "name": meta["name"], "namespace": meta["namespace"], "finalizers": meta["finalizers"],
+        "deleting": !meta["deletionTimestamp"].is_null(),
+        "spec": object["spec"], "status": status, "conditions": conditions,
+    })
+}

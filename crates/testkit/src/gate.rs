@@ -1,0 +1,251 @@
+//! Numbers every step by which the operator changes or asks the outside, and can stop it before or after any of them.
+//!
+//! A step is a write to Kubernetes or a request to Cloudflare. Once stopped, the operator gets no answer to anything
+//! any more: it is as dead as a process that was killed, and is to be dropped.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use http::{Method, Request};
+use tokio::sync::Notify;
+use tower::{Layer, Service};
+
+/// Whom a step goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// The cluster; writes alone are steps.
+    Kubernetes,
+    /// The API.
+    Cloudflare,
+}
+
+/// One step of the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Whom it goes to.
+    pub system: System,
+    /// Method and path.
+    pub text: String,
+}
+
+/// On which side of a step the operator stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The step does not happen.
+    Before,
+    /// The step happens, its answer is not seen.
+    After,
+}
+
+/// Where the operator stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The number of the step, from 1.
+    pub step: usize,
+    /// Before or after it.
+    pub side: Side,
+}
+
+/// Counts and stops. Clones share it.
+#[derive(Clone, Default)]
+pub struct Gate {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    halted: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    steps: Vec<Step>,
+    stop: Option<Stop>,
+    halted: bool,
+    requests: usize,
+}
+
+impl Gate {
+    /// The steps since the last [`Gate::take`].
+    pub fn steps(&self) -> Vec<Step> {
+        self.state().steps.clone()
+    }
+
+    /// The steps so far; counting begins anew.
+    pub fn take(&self) -> Vec<Step> {
+        std::mem::take(&mut self.state().steps)
+    }
+
+    /// How many requests of any sort were made, reads of the cluster included. Never counted anew.
+    pub fn requests(&self) -> usize {
+        self.state().requests
+    }
+
+    /// Counts anew and stops the operator at a step.
+    pub fn stop_at(&self, stop: Stop) {
+        let mut state = self.state();
+        state.steps.clear();
+        state.stop = Some(stop);
+    }
+
+    /// Whether the operator was stopped.
+    pub fn is_halted(&self) -> bool {
+        self.state().halted
+    }
+
+    /// Returns once the operator is stopped.
+    pub async fn halted(&self) {
+        let halted = self.shared.halted.notified();
+        if !self.is_halted() {
+            halted.await;
+        }
+    }
+
+    /// Lets the next operator go on without a stop.
+    pub fn open(&self) {
+        let mut state = self.state();
+        state.stop = None;
+        state.halted = false;
+    }
+
+    /// Lets a step happen, unless it is the one to stop at.
+    pub async fn step<T>(&self, system: System, text: String, call: impl Future<Output = T>) -> T {
+        let number = self.begin(system, text);
+        self.stop_on(number, Side::Before).await;
+        let answer = call.await;
+        self.stop_on(number, Side::After).await;
+        answer
+    }
+
+    /// Lets something happen that is no step, unless the operator was stopped.
+    pub async fn look<T>(&self, call: impl Future<Output = T>) -> T {
+        self.state().requests += 1;
+        self.stay_if_halted().await;
+        let answer = call.await;
+        self.stay_if_halted().await;
+        answer
+    }
+
+    fn begin(&self, system: System, text: String) -> usize {
+        let mut state = self.state();
+        state.requests += 1;
+        if !state.halted {
+            state.steps.push(Step { system, text });
+        }
+        state.steps.len()
+    }
+
+    async fn stop_on(&self, step: usize, side: Side) {
+        {
+            let mut state = self.state();
+            if state.stop == Some(Stop { step, side }) && !state.halted {
+                state.halted = true;
+                self.shared.halted.notify_one();
+            }
+        }
+        self.stay_if_halted().await;
+    }
+
+    async fn stay_if_halted(&self) {
+        if self.is_halted() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts the gate between the operator and the cluster.
+impl<S> Layer<S> for Gate {
+    type Service = Gated<S>;
+
+    fn layer(&self, inner: S) -> Gated<S> {
+        Gated { inner, gate: self.clone() }
+    }
+}
+
+/// A cluster behind the gate.
+#[derive(Clone)]
+pub struct Gated<S> {
+    inner: S,
+    gate: Gate,
+}
+
+impl<S, B> Service<Request<B>> for Gated<S>
+where
+    S: Service<Request<B>>,
+    S::Future: Send + 'static,
+    S::Response: Send,
+    S::Error: Send,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let gate = self.gate.clone();
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+        let text = format!("{} {}", request.method(), request.uri().path());
+        // Services do nothing before their future is polled, which is after the gate let it through.
+        let call = self.inner.call(request);
+        Box::pin(async move {
+            if reads { gate.look(call).await } else { gate.step(System::Kubernetes, text, call).await }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    async fn two_steps(gate: Gate, done: Arc<AtomicUsize>) {
+        for _ in 0..2 {
+            gate.step(System::Cloudflare, "POST /x".to_owned(), async { done.fetch_add(1, Ordering::Relaxed) }).await;
+        }
+    }
+
+    async fn done_when_stopped(stop: Stop) -> usize {
+        let (gate, done) = (Gate::default(), Arc::new(AtomicUsize::new(0)));
+        gate.stop_at(stop);
+        let operator = tokio::spawn(two_steps(gate.clone(), done.clone()));
+        gate.halted().await;
+        operator.abort();
+        done.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn the_operator_stops_before_and_after_the_chosen_step() {
+        assert_eq!(done_when_stopped(Stop { step: 1, side: Side::Before }).await, 0);
+        assert_eq!(done_when_stopped(Stop { step: 1, side: Side::After }).await, 1);
+        assert_eq!(done_when_stopped(Stop { step: 2, side: Side::Before }).await, 1);
+        assert_eq!(done_when_stopped(Stop { step: 2, side: Side::After }).await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_stopped_operator_gets_no_answers_and_a_new_one_does() {
+        let gate = Gate::default();
+        gate.stop_at(Stop { step: 1, side: Side::Before });
+        let stopped = tokio::spawn({
+            let gate = gate.clone();
+            async move { gate.step(System::Kubernetes, "PATCH /x".to_owned(), async {}).await }
+        });
+        gate.halted().await;
+        assert!(futures::poll!(std::pin::pin!(gate.look(async {}))).is_pending());
+
+        stopped.abort();
+        gate.open();
+
+        gate.look(async {}).await;
+        assert_eq!(gate.steps(), [Step { system: System::Kubernetes, text: "PATCH /x".to_owned() }]);
+    }
+}

@@ -1,0 +1,89 @@
+//! The lifecycle suite: what every kind must do, whatever it is. Each check gets a world of its own.
+//!
+//! Checks of objects that own something at Cloudflare are in [`owned`], those of objects that only look in
+//! [`observed`]. A check is a sentence that holds for a sample, or a panic that says where it does not.
+
+mod adoption;
+mod change;
+mod crashes;
+mod credentials;
+mod deletion;
+pub mod observed;
+mod throttling;
+
+use futures::future::LocalBoxFuture;
+
+use crate::sample::{Observed, Owned};
+use crate::world::{Builder, World};
+
+/// A check: its name, and the check itself.
+pub struct Check<S> {
+    /// The sentence.
+    pub name: &'static str,
+    /// Runs it; the builder says on what.
+    pub run: for<'a> fn(&'a Builder, &'a S) -> LocalBoxFuture<'a, ()>,
+}
+
+macro_rules! checks {
+    ($sample:ty: $($path:ident :: $name:ident),+ $(,)?) => {
+        &[$(Check::<$sample> {
+            name: stringify!($name),
+            run: |builder, sample| Box::pin($path::$name(builder, sample)),
+        }),+]
+    };
+}
+
+/// What holds for every object that owns something at Cloudflare.
+pub const OWNED: &[Check<Owned>] = checks![Owned:
+    change::it_is_created_after_its_finalizer_and_says_so,
+    change::at_rest_it_costs_no_write_over_ten_passes,
+    change::drift_is_repaired_with_one_write,
+    change::a_changed_spec_is_written_once,
+    change::what_cannot_change_in_place_is_replaced,
+    change::gone_remotely_it_is_made_again,
+    deletion::it_goes_with_its_object,
+    deletion::deleting_what_is_gone_already_succeeds,
+    deletion::refused_deletes_keep_the_finalizer,
+    deletion::orphaned_it_stays,
+    throttling::too_many_requests_are_obeyed,
+    throttling::a_lost_answer_makes_no_second_one,
+    adoption::the_same_made_by_hand_is_taken_over_and_released,
+    adoption::something_else_is_left_alone_until_adopted,
+    adoption::foreign_marks_are_respected,
+    adoption::of_two_that_want_the_same_the_older_has_it,
+    credentials::missing_credentials_are_waited_for,
+    credentials::refused_credentials_are_asked_rarely_and_at_once_when_changed,
+    credentials::a_rotated_token_is_used_at_once,
+];
+
+/// What holds for every object that only looks.
+pub const OBSERVED: &[Check<Observed>] = checks![Observed:
+    observed::it_is_ready_once_what_it_looks_for_is_there,
+    observed::at_rest_it_costs_no_write_over_ten_passes,
+    observed::deleting_it_changes_nothing_at_cloudflare,
+    observed::refused_credentials_are_said_and_forgotten_when_changed,
+];
+
+pub use crashes::{ACTS, Act, crash_points};
+
+/// A world in which the sample is settled.
+pub(crate) async fn settled(builder: &Builder, sample: &Owned) -> World {
+    let world = builder.clone().start().await;
+    world.cluster.apply(&(sample.manifest)()).await;
+    world.until_ready(&sample.id(), "True/Synced").await;
+    world.settle().await;
+    world.forget();
+    world
+}
+
+/// What stands at Cloudflare for the sample.
+pub(crate) fn remote(world: &World, sample: &Owned) -> serde_json::Value {
+    let mut marked = world.cloudflare.marked(sample.collection);
+    assert_eq!(marked.len(), 1, "{}: one object stands for it: {marked:#?}", sample.label);
+    marked.remove(0)
+}
+
+/// The id of what stands at Cloudflare for the sample.
+pub(crate) fn remote_id(world: &World, sample: &Owned) -> String {
+    remote(world, sample)["id"].as_str().unwrap_or_default().to_owned()
+}

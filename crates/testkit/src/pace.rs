@@ -1,0 +1,88 @@
+//! How fast time goes in a world: as told under a paused clock, shortened under the wall's.
+
+use std::time::Duration;
+
+use portolan_engine::Timing;
+use tokio::time::Instant;
+
+use crate::world::Backend;
+
+/// The pace of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// By how much waits are divided.
+    faster: u32,
+    /// How long nothing must happen for the world to be at rest.
+    quiet: Duration,
+    /// How often to look.
+    tick: Duration,
+    /// Shortest limit of a wait, since real servers take real time.
+    patience: Duration,
+}
+
+impl Pace {
+    pub(crate) fn of(backend: &Backend) -> Self {
+        match backend {
+            Backend::Embedded => Self {
+                faster: 1,
+                quiet: Duration::from_millis(1500),
+                tick: Duration::from_millis(50),
+                patience: Duration::ZERO,
+            },
+            Backend::Real(_) => Self {
+                faster: 100,
+                quiet: Duration::from_millis(400),
+                tick: Duration::from_millis(20),
+                patience: Duration::from_secs(30),
+            },
+        }
+    }
+
+    /// A duration as this world has it.
+    pub fn scaled(&self, time: Duration) -> Duration {
+        time / self.faster
+    }
+
+    /// The engine's waits in this world.
+    pub(crate) fn timing(&self) -> Timing {
+        let usual = Timing::default();
+        Timing {
+            transient: self.scaled(usual.transient),
+            transient_most: self.scaled(usual.transient_most),
+            waiting: self.scaled(usual.waiting),
+            denied: self.scaled(usual.denied),
+            ..usual
+        }
+    }
+
+    pub(crate) fn stopwatch(&self, limit: Duration) -> Stopwatch {
+        let now = Instant::now();
+        Stopwatch { pace: *self, end: now + self.scaled(limit).max(self.patience), since: now }
+    }
+}
+
+/// Looks at the time while waiting.
+pub(crate) struct Stopwatch {
+    pace: Pace,
+    end: Instant,
+    since: Instant,
+}
+
+impl Stopwatch {
+    /// Waits a little. Under a paused clock this returns when everything else waits too.
+    pub(crate) async fn tick(&self) {
+        tokio::time::sleep(self.pace.tick).await;
+    }
+
+    pub(crate) fn disturbed(&mut self) {
+        self.since = Instant::now();
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.since.elapsed() >= self.pace.quiet
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        Instant::now() >= self.end
+    }
+}

@@ -1,0 +1,35 @@
+//! A real API server for worlds: kube-apiserver with etcd, one for many worlds, each of which cleans up first.
+
+use kube::client::ClientBuilder;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use portolan_parity::{ControlPlane, Durability, NotAvailable};
+
+use crate::gate::Gate;
+
+/// A running control plane.
+pub struct RealServer {
+    config: Config,
+    _plane: ControlPlane,
+}
+
+impl RealServer {
+    /// Starts it; says why where that cannot be.
+    pub async fn start() -> Result<Self, NotAvailable> {
+        // A second server of the same process finds the provider installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let plane = ControlPlane::start(Durability::None).await?;
+        let kubeconfig = Kubeconfig::from_yaml(&plane.server().kubeconfig()).expect("our own kubeconfig is valid");
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+        Ok(Self { config: config.expect("our own kubeconfig is complete"), _plane: plane })
+    }
+
+    /// A client, through the gate if one is given.
+    pub(crate) fn client(&self, gate: Option<&Gate>) -> Client {
+        let builder = ClientBuilder::try_from(self.config.clone()).expect("the configuration is complete");
+        match gate {
+            Some(gate) => builder.with_layer(gate).build(),
+            None => builder.build(),
+        }
+    }
+}

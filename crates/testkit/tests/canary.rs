@@ -1,0 +1,87 @@
+//! A token that is planted in every Secret appears nowhere else: not in logs, events, objects, plans, metrics, recordings.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use portolan_cloudflare_sim::{Effect, Fault, Grant};
+use portolan_testkit::manifests::{self as m, CANARY, NAMESPACE, OPERATOR_NAMESPACE};
+use portolan_testkit::{World, paused};
+use serde_json::json;
+
+/// Everything that was logged.
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Logged {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Logged {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+/// Everything that users do with tokens, and everything that goes wrong with them.
+async fn live_with_canaries(world: &World) {
+    let cloudflare = &world.cloudflare.simulator;
+    cloudflare.add_token("canary-inline-token", Grant::all());
+    world.cluster.apply(&m::token_secret(NAMESPACE, "inline", "canary-inline-token")).await;
+    let mut inline = m::record("inline", "192.0.2.1");
+    inline["spec"]["cloudflare"] = json!({ "secret": "inline" });
+    world.cluster.apply(&inline).await;
+    world.cluster.apply(&m::record("www", "192.0.2.1")).await;
+    world.cluster.apply(&m::network("corp")).await;
+    world.cluster.apply(&m::route("office", "10.1.0.0/16")).await;
+    world.settle().await;
+    // An API that repeats the token in its answers.
+    let echo = Effect::Status { status: 400, code: 9109, message: format!("Invalid token {CANARY} and canary-inline-token") };
+    cloudflare.fault(Fault::on("", "dns_records|teamnet|accounts", echo));
+    world.cluster.apply(&m::record("www", "192.0.2.2")).await;
+    inline["spec"]["content"] = json!("192.0.2.3");
+    world.cluster.apply(&inline).await;
+    world.cluster.delete("NetworkRoute/office").await;
+    world.settle().await;
+    cloudflare.clear_faults();
+    cloudflare.revoke_token(CANARY);
+    world.cluster.apply(&m::record("late", "192.0.2.2")).await;
+    world.settle().await;
+    cloudflare.add_token("canary-rotated-token", Grant::all());
+    world.cluster.apply(&m::token_secret(OPERATOR_NAMESPACE, "cloudflare-api", "canary-rotated-token")).await;
+    world.settle().await;
+}
+
+#[test]
+fn a_canary_in_every_secret_is_seen_nowhere() {
+    let logged = Logged::default();
+    let writer = logged.clone();
+    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
+
+    let mut texts = tracing::subscriber::with_default(subscriber, || {
+        paused(async {
+            let world = World::start().await;
+            live_with_canaries(&world).await;
+            let mut texts: Vec<(String, String)> = vec![("metrics".to_owned(), world.metrics().await)];
+            for kind in ["Event", "ConfigMap", "DNSRecord", "VirtualNetwork", "NetworkRoute", "CloudflareCredentials", "CloudflareDomain"] {
+                texts.extend(world.cluster.list(kind).await.iter().map(|one| (m::id(one), one.to_string())));
+            }
+            let requests = world.cloudflare.simulator.requests();
+            let bodies = requests.iter().map(|one| ("a request".to_owned(), format!("{} {} {}", one.path, one.query, one.body)));
+            texts.extend(bodies);
+            texts
+        })
+    });
+    texts.push(("the log".to_owned(), logged.text()));
+
+    assert!(logged.text().len() > 1000, "something was logged");
+    assert!(texts.len() > 10 && texts.iter().any(|(place, _)| place.starts_with("Event")), "there is something to search");
+    let seen: Vec<&String> = texts.iter().filter(|(_, text)| text.contains("canary-")).map(|(place, _)| place).collect();
+    assert!(seen.is_empty(), "a canary stands in {seen:?}");
+}

@@ -1,0 +1,122 @@
+//! How many calls it takes: a thousand records, ten thousand, one bad one among many, fifty zones.
+
+use std::time::Duration;
+
+use portolan_testkit::World;
+use portolan_testkit::manifests::{self as m, ACCOUNT, ZONE};
+use serde_json::{Value, json};
+
+fn records(count: usize) -> Vec<Value> {
+    (0..count).map(|n| m::record(&format!("r{n}"), &format!("10.{}.{}.{}", n >> 16, (n >> 8) & 255, n & 255))).collect()
+}
+
+async fn not_ready(world: &World) -> Vec<String> {
+    let all = world.cluster.list("DNSRecord").await;
+    all.iter().filter(|one| portolan_testkit::cluster::ready_of(one) != "True/Synced").map(m::id).collect()
+}
+
+/// A cold start with the objects present; answers how many calls it took.
+async fn cold(count: usize) -> usize {
+    let world = World::builder().latency(Duration::from_millis(150)).asleep().start().await;
+    world.cluster.create_all(&records(count)).await;
+
+    world.restart().await;
+    world.settle().await;
+
+    assert_eq!(world.cloudflare.marked("dns_records").len(), count);
+    assert_eq!(not_ready(&world).await, [""; 0]);
+    let requests = world.cloudflare.take_requests();
+    println!("cold start with {count} records: {} calls", requests.len());
+    requests.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_records_from_cold_take_at_most_twelve_calls() {
+    assert!(cold(1000).await <= 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_records_from_cold_take_at_most_eighty_calls() {
+    assert!(cold(10_000).await <= 80);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_records_made_by_eight_clients_take_at_most_twenty_five_calls() {
+    let world = World::builder().latency(Duration::from_millis(150)).start().await;
+    let all = records(1000);
+    let clients = all.chunks(125).map(async |chunk| {
+        for record in chunk {
+            world.cluster.try_create(record).await.expect("the manifest is accepted");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+
+    futures::future::join_all(clients).await;
+    world.settle().await;
+
+    let calls = world.cloudflare.take_requests();
+    println!("a thousand records by eight clients: {} calls", calls.len());
+    assert!(calls.len() <= 25, "{calls:#?}");
+    assert_eq!(not_ready(&world).await, [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_bad_record_among_five_hundred_fails_alone() {
+    let world = World::builder().asleep().start().await;
+    world.cloudflare.plant_foreign("dns_records", &json!({
+        "type": "CNAME", "name": format!("r250.{ZONE}"), "content": "elsewhere.example.net", "ttl": 1,
+    }));
+    world.cluster.create_all(&records(500)).await;
+
+    world.restart().await;
+    world.settle().await;
+
+    assert_eq!(not_ready(&world).await, ["DNSRecord/apps/r250"]);
+    let message = world.cluster.message("DNSRecord/apps/r250").await;
+    assert!(message.contains(&format!("r250.{ZONE}")), "{message}");
+    assert_eq!(world.cloudflare.marked("dns_records").len(), 499);
+    portolan_testkit::invariants::assert_all(&world, "one bad record").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn between_drift_passes_a_settled_world_makes_no_call() {
+    let world = World::start().await;
+    world.cluster.create_all(&records(100)).await;
+    world.cluster.apply(&m::network("corp")).await;
+    world.cluster.apply(&m::route("office", "10.1.0.0/16")).await;
+    world.settle().await;
+    world.forget();
+
+    world.pass(Duration::from_secs(1800)).await;
+
+    assert_eq!(world.cloudflare.take_requests(), [""; 0]);
+    assert_eq!(world.cluster_writes(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drift_pass_over_fifty_zones_takes_at_most_sixty_calls() {
+    let world = World::builder().asleep().start().await;
+    let mut all = Vec::new();
+    for zone in 0..50 {
+        let name = format!("zone{zone}.example");
+        world.cloudflare.simulator.add_zone(&name, ACCOUNT, "enterprise").expect("the zone is new");
+        world.cluster.apply(&m::domain(&name)).await;
+        all.extend((0..100).map(|n| {
+            let spec = json!({ "name": format!("r{n}.{name}"), "type": "A", "content": "192.0.2.1", "cloudflare": {} });
+            m::object("DNSRecord", &format!("z{zone}-r{n}"), spec)
+        }));
+    }
+    world.cluster.create_all(&all).await;
+    world.restart().await;
+    world.settle().await;
+    assert_eq!(world.cloudflare.marked("dns_records").len(), 5000);
+    world.forget();
+
+    world.drift_pass().await;
+    world.settle().await;
+
+    let calls = world.cloudflare.take_requests().len();
+    println!("drift pass over 50 zones and 5,000 records: {calls} calls");
+    assert!(calls <= 60, "{calls}");
+    assert_eq!(world.cluster_writes(), [""; 0]);
+}

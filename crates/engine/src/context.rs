@@ -36,6 +36,8 @@ pub struct Timing {
     pub waiting: Duration,
     /// The wait after a refused credential or permission.
     pub denied: Duration,
+    /// How long an event is not repeated.
+    pub event_silence: Duration,
     /// How long running passes may take to end when the program stops.
     pub grace: Duration,
     /// Passes of one controller at once. Most of them wait for a shared write.
@@ -51,6 +53,7 @@ impl Default for Timing {
             transient_most: Duration::from_secs(300),
             waiting: Duration::from_secs(30),
             denied: Duration::from_secs(300),
+            event_silence: Duration::from_secs(600),
             grace: Duration::from_secs(20),
             in_flight: 1000,
             reads: 64,
@@ -90,7 +93,7 @@ impl Context {
     /// (see [`cluster_owner`]) or the user's.
     pub fn new(client: Client, clock: Clock, owner: OwnerId) -> Self {
         Self {
-            events: Events::new(client.clone(), clock.clone()),
+            events: Events::new(client.clone(), clock.clone(), Timing::default().event_silence),
             client,
             clock,
             mode: Mode::Live,

@@ -17,8 +17,6 @@ use crate::report::Notice;
 
 /// The API's limit on a note.
 const LONGEST_NOTE: usize = 1024;
-/// How long an event is not repeated.
-const SILENCE: Duration = Duration::from_secs(600);
 /// How many sent events are remembered before old ones are swept out.
 const MOST_REMEMBERED: usize = 4096;
 
@@ -30,9 +28,9 @@ pub struct Events {
 }
 
 impl Events {
-    /// Events that are not repeated within ten minutes.
-    pub fn new(client: Client, clock: Clock) -> Self {
-        Self { client, clock, memory: Mutex::new(Memory::default()) }
+    /// Events that are not repeated within `silence`.
+    pub fn new(client: Client, clock: Clock, silence: Duration) -> Self {
+        Self { client, clock, memory: Mutex::new(Memory { sent: BTreeMap::new(), silence }) }
     }
 
     /// Writes an event about an object, unless the same was written lately. Events are a courtesy: a failure is
@@ -69,18 +67,18 @@ impl Told {
 }
 
 /// What was sent, and when. Pure.
-#[derive(Default)]
 struct Memory {
     sent: BTreeMap<Told, Instant>,
+    silence: Duration,
 }
 
 impl Memory {
     fn is_new(&mut self, told: Told, now: Instant) -> bool {
-        if self.sent.get(&told).is_some_and(|sent| now < *sent + SILENCE) {
+        if self.sent.get(&told).is_some_and(|sent| now < *sent + self.silence) {
             return false;
         }
         if self.sent.len() >= MOST_REMEMBERED {
-            self.sent.retain(|_, sent| now < *sent + SILENCE);
+            self.sent.retain(|_, sent| now < *sent + self.silence);
         }
         if self.sent.len() >= MOST_REMEMBERED {
             self.sent.clear();
@@ -129,9 +127,13 @@ mod tests {
         ObjectReference { name: Some(name.to_owned()), ..ObjectReference::default() }
     }
 
+    fn memory() -> Memory {
+        Memory { sent: BTreeMap::new(), silence: Duration::from_secs(600) }
+    }
+
     #[test]
     fn the_same_event_is_new_again_only_after_the_silence() {
-        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (mut memory, now) = (memory(), Instant::now());
         let told = Told::of(&about("a"), &Notice::warning("SyncFailed", "503"));
 
         assert!(memory.is_new(told, now));
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_memory_stays_bounded() {
-        let (mut memory, now) = (Memory::default(), Instant::now());
+        let (mut memory, now) = (memory(), Instant::now());
         for number in 0..10_000 {
             assert!(memory.is_new(Told(number), now));
         }

@@ -112,7 +112,8 @@ pub(crate) async fn write<K: Object>(
 ) -> Result<Option<Raw<K>>, kube::Error> {
     for attempt in 0..MOST_ATTEMPTS {
         let conflict = match write_once(client, meta, status).await {
-            Ok(written) => return Ok(Some(written)),
+            // A status write cannot name a uid: its answer shows whose status it was.
+            Ok(written) => return Ok(Some(written).filter(|written| written.meta().uid == meta.uid)),
             Err(kube::Error::Api(refusal)) if refusal.code == 404 => return Ok(None),
             Err(kube::Error::Api(refusal)) if refusal.code == 409 => kube::Error::Api(refusal),
             Err(error) => return Err(error),
@@ -135,13 +136,13 @@ async fn write_once<K: Object>(client: &Client, meta: &ObjectMeta, status: &Valu
     let api = api::<K>(client, &key);
     let body = json!({
         "apiVersion": K::api_version(&()), "kind": K::kind(&()),
-        "metadata": {"name": key.name, "namespace": key.namespace, "uid": meta.uid},
+        "metadata": {"name": key.name, "namespace": key.namespace},
         "status": status,
     });
     let written = api.patch_status(&key.name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(body)).await?;
     let Body::Typed(typed) = &written.body else { return Ok(written) };
     let Some(leftovers) = leftovers(&current(typed.as_ref()), status) else { return Ok(written) };
-    let patch = json!({"metadata": {"uid": meta.uid}, "status": leftovers});
+    let patch = json!({"status": leftovers});
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     api.patch_status(&key.name, &params, &Patch::Merge(patch)).await
 }

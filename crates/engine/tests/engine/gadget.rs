@@ -65,6 +65,8 @@ pub(crate) struct Remote {
     troubles: Mutex<BTreeMap<String, VecDeque<Trouble>>>,
     /// Passes wait here while it is closed.
     pub(crate) gate: Mutex<Option<Arc<Semaphore>>>,
+    /// How many calls and looks there were.
+    pub(crate) noted: tokio::sync::watch::Sender<usize>,
     /// Whether to write an intent first.
     pub(crate) careful: std::sync::atomic::AtomicBool,
 }
@@ -117,6 +119,7 @@ impl Remote {
 
     fn note(&self, what: String) {
         self.log.lock().unwrap().push(Call { at: Instant::now(), what });
+        self.noted.send_modify(|count| *count += 1);
     }
 
     async fn pass_gate(&self) {

@@ -2,14 +2,25 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step is a failed test")]
 
+#[path = "engine/caches.rs"]
 mod caches;
+#[path = "engine/deletion.rs"]
 mod deletion;
+#[path = "engine/gadget.rs"]
 mod gadget;
+#[path = "engine/leading.rs"]
 mod leading;
+#[path = "engine/memory.rs"]
 mod memory;
+#[path = "engine/modes.rs"]
 mod modes;
+#[path = "engine/passes.rs"]
 mod passes;
+#[path = "engine/retries.rs"]
 mod retries;
+#[path = "engine/stopping.rs"]
 mod stopping;
+#[path = "engine/watching.rs"]
 mod watching;
+#[path = "engine/world.rs"]
 mod world;

@@ -268,10 +268,8 @@ impl<T: Item> Commit<'_, T> {
     async fn without_missing(&mut self, group: Vec<Source<T>>, error: ApiError) -> Vec<Vec<Source<T>>> {
         match self.shared.refresh(self.lane, Freshness::AfterNow).await {
             Ok(()) => {}
-            // The zone or account itself is gone, and everything in it.
-            Err(gone) if gone.class == ErrorClass::NotFound => self.shared.store().clear(),
             Err(error) => {
-                fail_all(group, &error);
+                self.give_up(group, &error);
                 return Vec::new();
             }
         }
@@ -292,6 +290,17 @@ impl<T: Item> Commit<'_, T> {
                 Vec::new()
             }
         }
+    }
+
+    /// The collection cannot be listed. If the zone or account itself is gone, so is everything in it.
+    fn give_up(&self, group: Vec<Source<T>>, error: &ApiError) {
+        let rest = if error.class == ErrorClass::NotFound {
+            self.shared.store().clear();
+            group.into_iter().filter_map(|source| self.prune(source)).collect()
+        } else {
+            group
+        };
+        fail_all(rest, error);
     }
 
     /// Deletes of what is gone are done; a source that changes what is gone fails alone.

@@ -142,8 +142,8 @@ pub fn classify(status: u16, codes: &[u64]) -> ErrorClass {
 
 fn by_code(code: u64) -> Option<ErrorClass> {
     match code {
-        // 7003: the path names an object that cannot exist; 1001: no such zone.
-        1001 | 7003 | 10006 | 11021 | 81044 => Some(ErrorClass::NotFound),
+        // 7003: the path names an object that cannot exist.
+        7003 | 10006 | 11021 | 81044 => Some(ErrorClass::NotFound),
         // DNS: A/AAAA/CNAME stand in each other's way, or the record is there; tunnel name; R2 bucket.
         81053..=81058 | 1013 | 10004 => Some(ErrorClass::Conflict),
         // Bad or missing headers count as a bad credential: that is what they carry.

@@ -110,6 +110,8 @@ pub struct Governor {
     /// What was left when the last window ended.
     ended: Option<f64>,
     sliding: bool,
+    /// The last answer was a refusal.
+    refused: bool,
     in_flight: u32,
     blocked_until: Duration,
     last_grant: Option<Duration>,
@@ -143,6 +145,7 @@ impl Governor {
             others: Others::default(),
             ended: None,
             sliding: false,
+            refused: false,
             in_flight: 0,
             blocked_until: Duration::ZERO,
             last_grant: None,
@@ -193,6 +196,7 @@ impl Governor {
         if let Some(pause) = told.exhausted_for {
             self.blocked_until = self.blocked_until.max(now + pause);
         }
+        self.refused = refused;
         if refused {
             let pause = told.retry_after.unwrap_or(RATE_LIMIT_PAUSE).max(ROUNDING);
             self.blocked_until = self.blocked_until.max(now + pause);
@@ -280,12 +284,11 @@ impl Governor {
     }
 
     fn ask(&self, now: Duration) -> Decision {
-        let questions = if self.counted_left() > self.reserve() { QUESTIONS } else { 1 };
-        if self.in_flight < questions {
-            return Decision::Go;
-        }
-        // Woken by the answer; the time only matters if none comes.
-        Decision::Wait(now + LONGEST_SPACING)
+        let plenty = self.counted_left() > self.reserve() && !self.refused;
+        let questions = if plenty { QUESTIONS } else { 1 };
+        // The answer wakes those who wait; the time only matters if none comes.
+        let again = self.last_grant.map_or(now, |last| last + LONGEST_SPACING);
+        if self.in_flight < questions || now >= again { Decision::Go } else { Decision::Wait(again) }
     }
 
     fn by_report(&self, now: Duration, lane: Lane, report: Report) -> Decision {

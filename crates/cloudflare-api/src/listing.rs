@@ -167,12 +167,14 @@ fn next(paging: Paging, page: &Page, info: &PageInfo, count: usize, so_far: usiz
     }
 }
 
+/// An answer that says nothing about its place may hold fewer objects than were asked for and still not be the last: only
+/// an empty or repeated one is.
 fn is_last(page: &Page, info: &PageInfo, count: usize, so_far: usize) -> bool {
-    let count = count as u64;
-    match (info.total_pages, info.total_count) {
-        (Some(pages), _) if pages > 0 => u64::from(page.number) >= pages,
-        (_, Some(total)) if total > 0 => so_far as u64 >= total,
-        _ => count < info.per_page.filter(|size| *size > 0).unwrap_or(u64::from(page.per_page)),
+    match (info.total_pages, info.total_count, info.per_page) {
+        (Some(pages), _, _) if pages > 0 => u64::from(page.number) >= pages,
+        (_, Some(total), _) if total > 0 => so_far as u64 >= total,
+        (_, _, Some(size)) => (count as u64) < size,
+        _ => false,
     }
 }
 
@@ -213,9 +215,9 @@ mod tests {
     }
 
     #[test]
-    fn without_any_information_a_short_page_is_the_last() {
-        assert!(!is_done(&PageInfo::default(), 1, 100, 100));
-        assert!(is_done(&PageInfo::default(), 2, 99, 199));
+    fn without_any_information_only_an_empty_page_is_the_last() {
+        assert!(!is_done(&PageInfo::default(), 2, 99, 199));
+        assert!(is_done(&PageInfo::default(), 3, 0, 199));
         assert!(is_done(&PageInfo { total_pages: Some(9), ..PageInfo::default() }, 2, 0, 100));
     }
 

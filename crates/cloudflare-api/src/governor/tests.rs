@@ -387,6 +387,29 @@ fn after_a_reset_a_few_ask_and_the_rest_wait_for_the_answer() {
 }
 
 #[test]
+fn after_a_refusal_one_asks() {
+    let mut governor = Governor::new(Limit::default());
+    governor.granted(s(0), Lane::Change);
+    governor.answered(s(0), &Told { retry_after: Some(s(20)), ..Told::default() }, true);
+
+    assert_eq!(governor.decide(s(1), Lane::Protect), Decision::Wait(s(20)));
+    assert_eq!(governor.decide(s(20), Lane::Change), Decision::Go);
+    governor.granted(s(20), Lane::Change);
+    assert_ne!(governor.decide(s(20), Lane::Change), Decision::Go);
+}
+
+#[test]
+fn questions_that_nobody_answers_do_not_stop_the_credential() {
+    let mut governor = Governor::new(Limit::default());
+    for _ in 0..QUESTIONS {
+        governor.granted(s(0), Lane::Change);
+    }
+
+    assert_eq!(governor.decide(s(1), Lane::Change), Decision::Wait(s(5)));
+    assert_eq!(governor.decide(s(5), Lane::Change), Decision::Go);
+}
+
+#[test]
 fn the_quota_is_learnt_from_the_policy() {
     let mut governor = Governor::new(Limit::default());
     governor.granted(s(0), Lane::Change);

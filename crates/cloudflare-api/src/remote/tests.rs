@@ -29,7 +29,7 @@ impl Zone {
         let path = path.split('?').next().unwrap();
         let id = path.rsplit('/').next().unwrap();
         match (method, id) {
-            ("GET", "dns_records") => good(self.records.values().cloned().collect()),
+            ("GET", "dns_records") => listed(self.records.values().cloned().collect()),
             ("POST", "dns_records") => self.answer_of(|zone| zone.create(&seen.body)),
             ("POST", "batch") if self.batchless => bad(405, 10405),
             ("POST", "batch") => self.answer_of(|zone| zone.batch(&seen.body)),
@@ -140,6 +140,12 @@ impl Api {
         }
         answers
     }
+}
+
+/// The only page of a listing.
+fn listed(records: Vec<Value>) -> Answered {
+    let info = json!({"total_pages": 1, "total_count": records.len()});
+    answer(200, &json!({"success": true, "result": records, "result_info": info}))
 }
 
 fn create(name: &str) -> Op {
@@ -385,7 +391,7 @@ async fn a_write_during_a_listing_is_not_forgotten_when_the_listing_ends() {
     let start = tokio::time::Instant::now();
     let slow = Scripted::new(Duration::ZERO, move |seen| match seen.line.starts_with("GET") {
         // The page was read before the write and arrives after it.
-        true => good(json!([record("1", "a", "192.0.2.1"), record("2", "b", "192.0.2.1")])),
+        true => listed(vec![record("1", "a", "192.0.2.1"), record("2", "b", "192.0.2.1")]),
         false if seen.line.contains("batch") => {
             good(json!({"deletes": [{"id": "1"}], "posts": [record("3", "c", "192.0.2.1")]}))
         }
@@ -424,6 +430,42 @@ async fn a_gone_zone_has_everything_in_it_deleted() {
     let written = remote.write(Lane::Change, vec![Op::delete("1"), Op::delete("2")]).await.unwrap();
 
     assert_eq!(written, [Written::Gone("1".to_owned()), Written::Gone("2".to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn creates_in_a_gone_zone_fail_without_asking_for_each() {
+    let scripted = Scripted::new(LATENCY, |_| bad(404, 7003));
+    let remote = scripted.client().records::<Record>(&DNS_RECORDS, "z1");
+    let api = Api { remote, scripted, zone: Arc::default() };
+
+    let answers = api.write_all((0..50).map(|number| vec![create(&format!("n{number}"))]).collect()).await;
+
+    let gone = |answer: &Result<_, ApiError>| answer.as_ref().is_err_and(|error| error.class == ErrorClass::NotFound);
+    assert!(answers.iter().all(gone));
+    assert_eq!(api.calls(), ["POST batch", "GET dns_records"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_urgent_source_takes_those_that_wait_for_the_budget_along() {
+    let zone = Arc::new(StdMutex::new(Zone::default()));
+    let played = zone.clone();
+    let scripted = Scripted::new(LATENCY, move |seen| {
+        let answer = played.lock().unwrap().answer(seen);
+        crate::testing::with_header(answer, "ratelimit", r#""default";r=130;t=300"#)
+    });
+    let api = Api { remote: scripted.client().records(&DNS_RECORDS, "z1"), scripted, zone };
+    api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+    let start = tokio::time::Instant::now();
+    let patient = api.remote.clone();
+    let patient =
+        AbortOnDropHandle::new(tokio::spawn(async move { patient.write(Lane::Drift, vec![create("a")]).await }));
+    tokio::task::yield_now().await;
+
+    api.remote.write(Lane::Protect, vec![create("b")]).await.unwrap();
+
+    assert!(patient.await.unwrap().is_ok());
+    assert_eq!(start.elapsed(), LATENCY);
+    assert_eq!(api.calls(), ["GET dns_records", "POST batch"]);
 }
 
 #[tokio::test(start_paused = true)]

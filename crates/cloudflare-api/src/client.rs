@@ -17,6 +17,7 @@ use crate::listing;
 use crate::remote::Remote;
 use crate::request::Request;
 use crate::sender::Sender;
+use crate::urgency::Urgency;
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +43,7 @@ impl Client {
 
     /// Every object of a collection, over all pages.
     pub async fn list_all(&self, lane: Lane, collection: &Collection, scope_id: &str) -> Result<Vec<Value>, ApiError> {
-        listing::all(&self.sender, None, lane, collection, scope_id).await
+        listing::all(&self.sender, None, (lane, &Urgency::default()), collection, scope_id).await
     }
 
     /// The handle of a collection: the same one for the same collection and scope.

@@ -14,8 +14,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::Lane;
+use crate::limiter::Permit;
 use crate::request::Request;
 use crate::sender::Sender;
+use crate::urgency::Urgency;
 
 #[cfg(test)]
 mod tests;
@@ -90,13 +92,14 @@ impl Document {
             segments: [scope.to_owned(), owner.to_owned()],
             waiting: Mutex::default(),
             arrived: Notify::new(),
+            urgency: Urgency::default(),
         };
         Self { shared: Arc::new(shared), writer: OnceLock::new() }
     }
 
     /// Reads it.
     pub async fn read(&self, lane: Lane) -> Result<Content, ApiError> {
-        self.shared.read(lane).await
+        self.shared.read(None, lane).await
     }
 
     /// Applies `edit` to the document as it stands, together with whatever else gathered. `edit` maps the live content to
@@ -150,6 +153,7 @@ struct Shared {
     segments: [String; 2],
     waiting: Mutex<VecDeque<Source>>,
     arrived: Notify,
+    urgency: Urgency,
 }
 
 impl Shared {
@@ -167,6 +171,7 @@ impl Shared {
             }
             None => waiting.push_back(Source { name: name.to_owned(), lane, edit, replies: vec![reply] }),
         }
+        self.urgency.raise(lane);
         self.arrived.notify_one();
     }
 
@@ -184,8 +189,8 @@ impl Shared {
         Request::new(method, self.kind.template, &[&self.segments[0], &self.segments[1]])
     }
 
-    async fn read(&self, lane: Lane) -> Result<Content, ApiError> {
-        let answer = self.sender.answer(lane, &self.request(Method::GET)).await?;
+    async fn read(&self, permit: Option<Permit>, lane: Lane) -> Result<Content, ApiError> {
+        let answer = self.sender.answer_with(permit, lane, &self.request(Method::GET)).await?;
         Ok(self.content(answer.result))
     }
 
@@ -216,8 +221,10 @@ async fn run(shared: Arc<Shared>) {
 
 /// Reads the document, then takes what has gathered meanwhile, and writes.
 async fn commit(shared: &Shared, lane: Lane) {
-    let live = shared.read(lane).await;
+    let (lane, permit) = shared.urgency.permit(&shared.sender, lane).await;
+    let live = shared.read(Some(permit), lane).await;
     let group = shared.take();
+    shared.urgency.settle();
     let mut live = match live {
         Ok(live) => live,
         Err(error) => {
@@ -266,7 +273,7 @@ async fn apply(shared: &Shared, lane: Lane, live: &Content, group: &[Source]) ->
             "Somebody else wrote at the same time"
         );
         raced = Some(race);
-        live = shared.read(lane).await?;
+        live = shared.read(None, lane).await?;
     }
     Ok(Committed { content: live, written, raced })
 }

@@ -37,6 +37,7 @@ mod store;
 #[cfg(test)]
 mod testing;
 mod transport;
+mod urgency;
 
 pub use client::Client;
 pub use clients::Clients;

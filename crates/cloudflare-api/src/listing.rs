@@ -14,6 +14,7 @@ use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::Lane;
 use crate::limiter::Permit;
 use crate::sender::Sender;
+use crate::urgency::Urgency;
 
 /// More pages than this are an API that does not end.
 const MOST_PAGES: u32 = 20_000;
@@ -92,17 +93,18 @@ enum Next {
 }
 
 /// Lists everything. If the total changes between the first and the last page, objects may have moved over a page's edge
-/// unseen, so the listing starts again. `permit` is a turn that was waited for before.
+/// unseen, so the listing starts again. `permit` is a turn that was waited for before; each further page waits for its own
+/// with `urgency`.
 pub(crate) async fn all<E: Element>(
     sender: &Sender,
     mut permit: Option<Permit>,
-    lane: Lane,
+    (lane, urgency): (Lane, &Urgency),
     collection: &Collection,
     scope: &str,
 ) -> Result<Vec<E>, ApiError> {
     let mut pass = 1;
     loop {
-        let (items, steady) = once(sender, permit.take(), lane, collection, scope).await?;
+        let (items, steady) = once(sender, permit.take(), (lane, urgency), collection, scope).await?;
         if steady || pass == PASSES {
             return Ok(items);
         }
@@ -113,7 +115,7 @@ pub(crate) async fn all<E: Element>(
 async fn once<E: Element>(
     sender: &Sender,
     mut permit: Option<Permit>,
-    lane: Lane,
+    (lane, urgency): (Lane, &Urgency),
     collection: &Collection,
     scope: &str,
 ) -> Result<(Vec<E>, bool), ApiError> {
@@ -122,7 +124,11 @@ async fn once<E: Element>(
     let mut total = None;
     loop {
         let request = collection.list(scope, &page);
-        let answer = match sender.answer_with::<Listed<E>>(permit.take(), lane, &request).await {
+        let (lane, permit) = match permit.take() {
+            Some(permit) => (lane, permit),
+            None => urgency.permit(sender, lane).await,
+        };
+        let answer = match sender.answer_with::<Listed<E>>(Some(permit), lane, &request).await {
             Err(error) if too_large(&error, &page) => {
                 page.per_page = SMALL_PAGE;
                 continue;

@@ -19,6 +19,7 @@ use crate::request::Request;
 use crate::sender::Sender;
 use crate::snapshot::Snapshot;
 use crate::store::{Freshness, Need, Store};
+use crate::urgency::Urgency;
 
 #[cfg(test)]
 mod tests;
@@ -112,6 +113,7 @@ pub(crate) struct Shared<T: Item> {
     pub(crate) queue: Queue<T>,
     store: Mutex<Store<T>>,
     listing: tokio::sync::Mutex<()>,
+    urgency: Urgency,
     writes: Semaphore,
     batch_limit: AtomicUsize,
     /// Times in a row that the API did not know the batch call.
@@ -127,6 +129,7 @@ impl<T: Item> Shared<T> {
             queue: Queue::default(),
             store: Mutex::default(),
             listing: tokio::sync::Mutex::new(()),
+            urgency: Urgency::default(),
             writes: Semaphore::new(WRITES_AT_ONCE),
             batch_limit: AtomicUsize::new(collection.batch.map_or(1, |batch| batch.max)),
             batch_misses: AtomicU32::new(0),
@@ -167,6 +170,7 @@ impl<T: Item> Shared<T> {
         if self.store().need(freshness, asked) == Need::Nothing {
             return Ok(());
         }
+        self.urgency.raise(lane);
         let _turn = self.listing.lock().await;
         let need = self.store().need(freshness, asked);
         match need {
@@ -180,9 +184,12 @@ impl<T: Item> Shared<T> {
     /// for the governor.
     async fn list(&self, lane: Lane) -> Result<(), ApiError> {
         tokio::task::yield_now().await;
-        let permit = self.sender.permit(lane).await;
+        let (lane, permit) = self.urgency.permit(&self.sender, lane).await;
         let began = self.store().begin(Instant::now());
-        match listing::all(&self.sender, Some(permit), lane, self.collection, &self.scope).await {
+        let _underway = Underway(self);
+        let listed =
+            listing::all(&self.sender, Some(permit), (lane, &self.urgency), self.collection, &self.scope).await;
+        match listed {
             Ok(objects) => {
                 self.store().finish(began, objects);
                 Ok(())
@@ -261,6 +268,16 @@ impl<T: Item> Shared<T> {
         if error.effect == Effect::Unknown || error.class == ErrorClass::Conflict {
             self.store().doubt();
         }
+    }
+}
+
+/// A listing under way; ends it also when whoever asked goes away.
+struct Underway<'a, T: Item>(&'a Shared<T>);
+
+impl<T: Item> Drop for Underway<'_, T> {
+    fn drop(&mut self) {
+        self.0.urgency.settle();
+        self.0.store().abandon();
     }
 }
 

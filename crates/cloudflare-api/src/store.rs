@@ -112,8 +112,12 @@ impl<T: Item> Store<T> {
     }
 
     pub(crate) fn fail(&mut self, error: ApiError) {
-        self.journal = None;
         self.failed = Some((self.tick(), error));
+    }
+
+    /// The listing is over, if only because nobody waits for it any more.
+    pub(crate) fn abandon(&mut self) {
+        self.journal = None;
     }
 
     pub(crate) fn stored(&mut self, entry: &Entry<T>) {

@@ -221,3 +221,24 @@ async fn pages_that_are_too_large_are_asked_for_in_a_smaller_size() {
 
     assert_eq!(api.lines()[1], "GET /zones/z1/dns_records?page=1&per_page=50");
 }
+
+#[tokio::test(start_paused = true)]
+async fn metrics_name_templates_and_lanes_and_no_ids_or_secrets() {
+    let api = Scripted::in_order([bad(500, 1), good(json!({"id": "r1"}))]);
+    let clients = crate::testing::clients(Settings::default(), api);
+    let client = clients.client(&crate::Credential::token("t0ken-canary"));
+    let mut registry = prometheus_client::registry::Registry::default();
+    clients.metrics().register(&mut registry);
+
+    client.send(Lane::Drift, &DNS_RECORDS.get("zone-id", "record-id")).await.unwrap();
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+
+    let template = "template=\"/zones/{zone_id}/dns_records/{id}\",method=\"GET\"";
+    assert!(text.contains(&format!("cloudflare_requests_total{{{template},status=\"500\"}} 1")), "{text}");
+    assert!(text.contains(&format!("cloudflare_retries_total{{{template}}} 1")), "{text}");
+    assert!(text.contains("cloudflare_limiter_wait_seconds_count{lane=\"drift\"} 2"), "{text}");
+    for hidden in ["zone-id", "record-id", "t0ken-canary"] {
+        assert!(!text.contains(hidden), "{text}");
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex as StdMutex;
 use std::time::Duration;
 
+use proptest::prelude::*;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -371,6 +372,29 @@ async fn everybody_who_waits_for_a_listing_shares_its_failure() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn somebody_in_a_hurry_does_not_wait_behind_a_listing_for_drift() {
+    let scripted = Scripted::new(LATENCY, |_| {
+        crate::testing::with_header(listed(Vec::new()), "ratelimit-policy", r#""default";q=10;w=300"#)
+    });
+    let client = scripted.client();
+    let remote = |zone: &str| client.records::<Record>(&DNS_RECORDS, zone);
+    for zone in ["z1", "z2", "z3"] {
+        remote(zone).refresh(Lane::Drift, Freshness::Any).await.unwrap();
+    }
+    let start = tokio::time::Instant::now();
+    let patient = remote("z4");
+    let patient =
+        AbortOnDropHandle::new(tokio::spawn(async move { patient.refresh(Lane::Drift, Freshness::Any).await }));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(scripted.seen().len(), 3, "drift has spent its share");
+
+    remote("z4").refresh(Lane::Change, Freshness::Any).await.unwrap();
+
+    assert!(patient.await.unwrap().is_ok());
+    assert_eq!((start.elapsed(), scripted.seen().len()), (Duration::from_secs(1) + LATENCY, 4));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_snapshot_is_listed_again_when_it_is_older_than_asked_for() {
     let api = Api::with(&[]);
     let within = Freshness::Within(Duration::from_secs(30));
@@ -407,6 +431,17 @@ async fn a_write_during_a_listing_is_not_forgotten_when_the_listing_ends() {
     let mut ids: Vec<String> = remote.with(|snapshot| snapshot.iter().map(|entry| entry.id.clone()).collect());
     ids.sort();
     assert_eq!(ids, ["2", "3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listing_that_nobody_waits_for_is_begun_anew_by_the_next() {
+    let api = Api::with(&[("1", "a")]);
+    let gone = tokio::time::timeout(LATENCY / 2, api.remote.refresh(Lane::Change, Freshness::Any)).await;
+
+    api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+
+    assert!(gone.is_err());
+    assert_eq!((api.remote.with(Snapshot::len), api.calls().len()), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -496,4 +531,86 @@ async fn an_answer_that_does_not_show_the_object_is_an_unknown_outcome() {
     let error = remote.write(Lane::Change, vec![create("a")]).await.unwrap_err();
 
     assert_eq!(error.effect, Effect::Unknown);
+}
+
+/// One source of a random group: a good create, a bad one, a delete, a delete of nothing, a change, a change of nothing.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Create,
+    Bad,
+    Delete,
+    DeleteGone,
+    Patch,
+    PatchGone,
+}
+
+fn kinds() -> impl Strategy<Value = Vec<Vec<Kind>>> {
+    let kind = prop_oneof![
+        6 => Just(Kind::Create),
+        1 => Just(Kind::Bad),
+        2 => Just(Kind::Delete),
+        1 => Just(Kind::DeleteGone),
+        2 => Just(Kind::Patch),
+        1 => Just(Kind::PatchGone),
+    ];
+    proptest::collection::vec(proptest::collection::vec(kind, 1..4), 1..40)
+}
+
+/// The operation, about a record of its own.
+fn op(kind: Kind, number: usize) -> Op {
+    match kind {
+        Kind::Create => create(&format!("new{number}")),
+        Kind::Bad => create(&format!("bad{number}")),
+        Kind::Delete => Op::delete(format!("d{number}")),
+        Kind::DeleteGone => Op::delete(format!("gone{number}")),
+        Kind::Patch => patch(&format!("p{number}")),
+        Kind::PatchGone => patch(&format!("gone{number}")),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_group_ends_as_if_each_source_had_been_sent_alone(sources in kinds(), limit in 3..30_usize) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let numbered: Vec<Vec<(Kind, usize)>> = sources
+                .iter()
+                .enumerate()
+                .map(|(source, kinds)| kinds.iter().enumerate().map(|(op, kind)| (*kind, source * 10 + op)).collect())
+                .collect();
+            let there = numbered.iter().flatten().filter_map(|(kind, number)| match kind {
+                Kind::Delete => Some(format!("d{number}")),
+                Kind::Patch => Some(format!("p{number}")),
+                _ => None,
+            });
+            let records = there.map(|id| (id.clone(), record(&id, &id, "192.0.2.1"))).collect();
+            let api = Api::new(Zone { records, ..Zone::default() });
+            api.remote.set_batch_limit(limit);
+
+            let ops = numbered.iter().map(|source| source.iter().map(|(kind, number)| op(*kind, *number)).collect());
+            let answers = api.write_all(ops.collect()).await;
+
+            for (source, answer) in numbered.iter().zip(&answers) {
+                let fine = source.iter().all(|(kind, _)| !matches!(kind, Kind::Bad | Kind::PatchGone));
+                assert_eq!(answer.is_ok(), fine, "{source:?}");
+                let zone = api.zone.lock().unwrap();
+                for (kind, number) in source {
+                    let there = |name: &str| zone.records.values().any(|record| record["name"] == name);
+                    match kind {
+                        Kind::Create => assert_eq!(there(&format!("new{number}")), fine, "{source:?}"),
+                        Kind::Delete => assert_eq!(!there(&format!("d{number}")), fine, "{source:?}"),
+                        Kind::Patch => {
+                            let changed = zone.records[&format!("p{number}")]["content"] == "192.0.2.9";
+                            assert_eq!(changed, fine, "{source:?}");
+                        }
+                        Kind::Bad | Kind::DeleteGone | Kind::PatchGone => {}
+                    }
+                }
+            }
+            api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+            assert_eq!(api.remote.with(Snapshot::len), api.zone.lock().unwrap().records.len());
+        });
+    }
 }

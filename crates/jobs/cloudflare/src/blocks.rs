@@ -21,7 +21,7 @@ pub const EMAIL_KEY: &str = "CLOUDFLARE_EMAIL";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CloudflareDetails {
-    /// The CloudflareCredentials to use; it wins over `secret`. With neither, the default credentials are used.
+    /// The `CloudflareCredentials` to use; it wins over `secret`. With neither, the default credentials are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials_ref: Option<CredentialsReference>,
     /// The domain whose zone is meant, where the object's own name does not tell.
@@ -107,10 +107,10 @@ pub(crate) fn given(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty()).cloned()
 }
 
-/// A CloudflareCredentials by name.
+/// A `CloudflareCredentials` by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CredentialsReference {
-    /// Name of the CloudflareCredentials.
+    /// Name of the `CloudflareCredentials`.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 }
@@ -195,7 +195,7 @@ fn email_key() -> String {
 pub enum TunnelKind {
     /// A Tunnel in a namespace.
     Tunnel,
-    /// A ClusterTunnel.
+    /// A `ClusterTunnel`.
     #[default]
     ClusterTunnel,
 }
@@ -259,7 +259,7 @@ impl fmt::Display for TunnelReference {
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::rules(ONE_NETWORK))]
 pub struct VirtualNetworkReference {
-    /// Name of a VirtualNetwork object.
+    /// Name of a `VirtualNetwork` object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub name: Option<String>,
@@ -274,7 +274,7 @@ pub struct VirtualNetworkReference {
 }
 
 impl VirtualNetworkReference {
-    /// Name of the VirtualNetwork object, where it is meant by that.
+    /// Name of the `VirtualNetwork` object, where it is meant by that.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref().filter(|_| self.cloudflare_id.is_none())
     }
@@ -296,7 +296,7 @@ pub struct SourceReference {
     /// An Ingress: the addresses of its load balancer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ingress: Option<NamedSource>,
-    /// An HTTPRoute: the addresses of the Gateways that it is attached to.
+    /// An `HTTPRoute`: the addresses of the Gateways that it is attached to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_route: Option<NamedSource>,
     /// A Gateway: its addresses.
@@ -389,7 +389,7 @@ pub enum SourceChoice<'a> {
     Service(&'a ServiceSource),
     /// An Ingress.
     Ingress(&'a NamedSource),
-    /// An HTTPRoute.
+    /// An `HTTPRoute`.
     HttpRoute(&'a NamedSource),
     /// A Gateway.
     Gateway(&'a NamedSource),

@@ -1,4 +1,4 @@
-//! Services, Ingresses, Gateways, HTTPRoutes and Nodes → the addresses that a record publishes.
+//! Services, Ingresses, Gateways, `HTTPRoutes` and Nodes → the addresses that a record publishes.
 //!
 //! Objects come as plain JSON, since only a few fields of many versions are looked at. Pure: whoever reads them hands
 //! them in.
@@ -56,7 +56,7 @@ impl Address {
     }
 }
 
-/// A Gateway that an HTTPRoute is attached to.
+/// A Gateway that an `HTTPRoute` is attached to.
 #[derive(Clone, Debug)]
 pub struct Parent {
     /// Where the API server has it.
@@ -67,7 +67,7 @@ pub struct Parent {
     pub name: String,
 }
 
-/// The further objects that the addresses of a source stand in: the Gateways of an HTTPRoute, each once.
+/// The further objects that the addresses of a source stand in: the Gateways of an `HTTPRoute`, each once.
 pub fn parents(reference: &SourceReference, object: &Value, from: Option<&str>) -> Vec<Parent> {
     let Some(choice @ SourceChoice::HttpRoute(_)) = reference.choice() else { return Vec::new() };
     let own = choice.named(from).namespace;

@@ -24,12 +24,12 @@ pub const VALIDATION_FAILED: &str = "ValidationFailed";
 #[kube(plural = "cloudflarecredentials", singular = "cloudflarecredentials", shortname = "cfcreds")]
 #[kube(status = "CloudflareCredentialsStatus", category = "cloudflare")]
 #[kube(doc = "A credential for a Cloudflare account, which other objects refer to.")]
-#[kube(printcolumn(name = "Account ID", type_ = "string", json_path = ".spec.accountId"))]
-#[kube(printcolumn(name = "Auth Type", type_ = "string", json_path = ".spec.authType"))]
-#[kube(printcolumn(name = "Default", type_ = "boolean", json_path = ".spec.isDefault"))]
-#[kube(printcolumn(name = "Validated", type_ = "boolean", json_path = ".status.validated"))]
-#[kube(printcolumn(name = "State", type_ = "string", json_path = ".status.state"))]
-#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+#[kube(printcolumn = r#"{"name":"Account ID","type":"string","jsonPath":".spec.accountId"}"#)]
+#[kube(printcolumn = r#"{"name":"Auth Type","type":"string","jsonPath":".spec.authType"}"#)]
+#[kube(printcolumn = r#"{"name":"Default","type":"boolean","jsonPath":".spec.isDefault"}"#)]
+#[kube(printcolumn = r#"{"name":"Validated","type":"boolean","jsonPath":".status.validated"}"#)]
+#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
+#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct CloudflareCredentialsSpec {
@@ -140,6 +140,10 @@ impl Kind for CloudflareCredentials {
 
     fn claim(&self) -> Option<String> {
         None
+    }
+
+    fn is_default(&self) -> bool {
+        self.spec.is_default
     }
 
     /// The account that it stands for.

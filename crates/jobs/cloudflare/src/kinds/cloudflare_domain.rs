@@ -29,11 +29,11 @@ pub const VERIFIED: &str = "Verified";
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "CloudflareDomain")]
 #[kube(status = "CloudflareDomainStatus", shortname = "cfdomain", shortname = "cfdom", category = "cloudflare")]
 #[kube(doc = "A domain whose zone is at Cloudflare; records find their zone by it.")]
-#[kube(printcolumn(name = "Domain", type_ = "string", json_path = ".spec.domain"))]
-#[kube(printcolumn(name = "Zone ID", type_ = "string", json_path = ".status.zoneId"))]
-#[kube(printcolumn(name = "Default", type_ = "boolean", json_path = ".spec.isDefault"))]
-#[kube(printcolumn(name = "State", type_ = "string", json_path = ".status.state"))]
-#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+#[kube(printcolumn = r#"{"name":"Domain","type":"string","jsonPath":".spec.domain"}"#)]
+#[kube(printcolumn = r#"{"name":"Zone ID","type":"string","jsonPath":".status.zoneId"}"#)]
+#[kube(printcolumn = r#"{"name":"Default","type":"boolean","jsonPath":".spec.isDefault"}"#)]
+#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
+#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct CloudflareDomainSpec {
@@ -205,6 +205,10 @@ impl Kind for CloudflareDomain {
     fn claim(&self) -> Option<String> {
         let credentials = self.spec.credentials_ref.as_ref().map(|reference| format!(" of {}", reference.name));
         Some(format!("zone {}{}", self.zone_name().ok()?, credentials.unwrap_or_default()))
+    }
+
+    fn is_default(&self) -> bool {
+        self.spec.is_default
     }
 
     fn recorded(&self) -> Recorded {

@@ -35,7 +35,7 @@ use spec_data::{DnsRecordData, SpecParts};
 /// What is done when the source of a record vanishes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SourceDeletionPolicy {
-    /// The DNSRecord deletes itself, and the record with it.
+    /// The `DNSRecord` deletes itself, and the record with it.
     #[default]
     Delete,
     /// The record stays as it is.
@@ -47,13 +47,13 @@ pub enum SourceDeletionPolicy {
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "DNSRecord", root = "DnsRecord")]
 #[kube(namespaced, status = "DnsRecordStatus", shortname = "dnsrec", category = "cloudflare")]
 #[kube(doc = "A record in a zone at Cloudflare.")]
-#[kube(printcolumn(name = "Type", type_ = "string", json_path = ".spec.type"))]
-#[kube(printcolumn(name = "Name", type_ = "string", json_path = ".spec.name"))]
-#[kube(printcolumn(name = "Content", type_ = "string", json_path = ".spec.content"))]
-#[kube(printcolumn(name = "Resolved", type_ = "string", json_path = ".status.resolvedContent", priority = 1))]
-#[kube(printcolumn(name = "Proxied", type_ = "boolean", json_path = ".spec.proxied"))]
-#[kube(printcolumn(name = "State", type_ = "string", json_path = ".status.state"))]
-#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+#[kube(printcolumn = r#"{"name":"Type","type":"string","jsonPath":".spec.type"}"#)]
+#[kube(printcolumn = r#"{"name":"Name","type":"string","jsonPath":".spec.name"}"#)]
+#[kube(printcolumn = r#"{"name":"Content","type":"string","jsonPath":".spec.content"}"#)]
+#[kube(printcolumn = r#"{"name":"Resolved","type":"string","jsonPath":".status.resolvedContent","priority":1}"#)]
+#[kube(printcolumn = r#"{"name":"Proxied","type":"boolean","jsonPath":".spec.proxied"}"#)]
+#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
+#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain, transform = schema::rules(rules::RULES))]
 pub struct DnsRecordSpec {
@@ -105,7 +105,7 @@ fn automatic() -> u32 {
     AUTOMATIC_TTL
 }
 
-/// What became of a DNSRecord.
+/// What became of a `DNSRecord`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = schema::plain)]

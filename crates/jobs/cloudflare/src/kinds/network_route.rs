@@ -21,11 +21,11 @@ const COMMENT_LIMIT: usize = 100;
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "NetworkRoute")]
 #[kube(status = "NetworkRouteStatus", shortname = "netroute", category = "cloudflare")]
 #[kube(doc = "A private network that is reached through a tunnel.")]
-#[kube(printcolumn(name = "Network", type_ = "string", json_path = ".spec.network"))]
-#[kube(printcolumn(name = "TunnelID", type_ = "string", json_path = ".status.tunnelId"))]
-#[kube(printcolumn(name = "VNetID", type_ = "string", json_path = ".status.virtualNetworkId"))]
-#[kube(printcolumn(name = "State", type_ = "string", json_path = ".status.state"))]
-#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+#[kube(printcolumn = r#"{"name":"Network","type":"string","jsonPath":".spec.network"}"#)]
+#[kube(printcolumn = r#"{"name":"TunnelID","type":"string","jsonPath":".status.tunnelId"}"#)]
+#[kube(printcolumn = r#"{"name":"VNetID","type":"string","jsonPath":".status.virtualNetworkId"}"#)]
+#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
+#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct NetworkRouteSpec {
@@ -48,12 +48,12 @@ pub struct NetworkRouteSpec {
 const NETWORK: &[schema::Rule] = &[
     ("isCIDR(self)", "network is an address with a prefix length, as 10.0.0.0/8 or fd00::/48"),
     (
-        "!isCIDR(self) || string(cidr(self).masked()) == string(cidr(self))",
+        "!isCIDR(self) || cidr(self).masked() == cidr(self)",
         "network has bits set behind its prefix length: write the network itself, as 10.0.0.0/8 instead of 10.0.0.1/8",
     ),
 ];
 
-/// What became of a NetworkRoute.
+/// What became of a `NetworkRoute`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = schema::plain)]

@@ -29,9 +29,9 @@ pub const UNSUPPORTED: &str = "Unsupported";
     category = "cloudflare",
     doc = "A tunnel from Cloudflare into a namespace."
 )]
-#[kube(printcolumn(name = "TunnelID", type_ = "string", json_path = ".status.tunnelId"))]
-#[kube(printcolumn(name = "State", type_ = "string", json_path = ".status.state"))]
-#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+#[kube(printcolumn = r#"{"name":"TunnelID","type":"string","jsonPath":".status.tunnelId"}"#)]
+#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
+#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(transparent)]
 #[schemars(transform = schema::plain, transform = schema::rules(ONE_TUNNEL))]
 pub struct TunnelSpec {
@@ -43,9 +43,9 @@ pub struct TunnelSpec {
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "ClusterTunnel")]
 #[kube(status = "TunnelStatus", category = "cloudflare", doc = "A tunnel from Cloudflare into the cluster.")]
-#[kube(printcolumn(name = "TunnelID", type_ = "string", json_path = ".status.tunnelId"))]
-#[kube(printcolumn(name = "State", type_ = "string", json_path = ".status.state"))]
-#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+#[kube(printcolumn = r#"{"name":"TunnelID","type":"string","jsonPath":".status.tunnelId"}"#)]
+#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
+#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(transparent)]
 #[schemars(transform = schema::plain, transform = schema::rules(ONE_TUNNEL))]
 pub struct ClusterTunnelSpec {
@@ -392,7 +392,7 @@ observed_tunnel!(ClusterTunnel, "ClusterTunnel");
 pub(crate) fn crd<K: Kind>() -> CustomResourceDefinition {
     let mut definition = K::crd();
     let mut older = definition.spec.versions[0].clone();
-    older.name = "v1alpha1".to_owned();
+    "v1alpha1".clone_into(&mut older.name);
     older.storage = false;
     older.deprecated = Some(true);
     let kind = K::KIND;

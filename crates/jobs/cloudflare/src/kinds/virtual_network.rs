@@ -22,10 +22,10 @@ const COMMENT_LIMIT: usize = 256;
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "VirtualNetwork")]
 #[kube(status = "VirtualNetworkStatus", shortname = "vnet", category = "cloudflare")]
 #[kube(doc = "A private address space that routes can be told apart by.")]
-#[kube(printcolumn(name = "VNetID", type_ = "string", json_path = ".status.virtualNetworkId"))]
-#[kube(printcolumn(name = "Default", type_ = "boolean", json_path = ".spec.isDefaultNetwork"))]
-#[kube(printcolumn(name = "State", type_ = "string", json_path = ".status.state"))]
-#[kube(printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"))]
+#[kube(printcolumn = r#"{"name":"VNetID","type":"string","jsonPath":".status.virtualNetworkId"}"#)]
+#[kube(printcolumn = r#"{"name":"Default","type":"boolean","jsonPath":".spec.isDefaultNetwork"}"#)]
+#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
+#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct VirtualNetworkSpec {
@@ -44,7 +44,7 @@ pub struct VirtualNetworkSpec {
     pub cloudflare: CloudflareDetails,
 }
 
-/// What became of a VirtualNetwork.
+/// What became of a `VirtualNetwork`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = schema::plain)]

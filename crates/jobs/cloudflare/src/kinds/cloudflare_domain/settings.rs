@@ -1,4 +1,4 @@
-//! The four groups of zone settings that a CloudflareDomain may have. A group that is there is wanted as a whole.
+//! The four groups of zone settings that a `CloudflareDomain` may have. A group that is there is wanted as a whole.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,6 +132,7 @@ pub enum CacheTopology {
 /// What Cloudflare keeps of the origin's answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct CacheSettings {
     /// Seconds that browsers may keep answers; 0 leaves it to the origin.
     #[serde(rename = "browserTTL", default, skip_serializing_if = "Option::is_none")]
@@ -212,6 +213,7 @@ fn half_an_hour() -> u32 {
 /// Protection of the origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct SecuritySettings {
     /// How easily visitors are challenged.
     #[serde(default)]
@@ -264,6 +266,7 @@ pub enum Polish {
 /// What makes pages faster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct PerformanceSettings {
     /// Whether Brotli is used.
     #[serde(default = "yes")]
@@ -301,7 +304,7 @@ pub struct PerformanceSettings {
     /// Whether the origin learns the visitor's country.
     #[serde(default = "yes")]
     pub ip_geolocation: bool,
-    /// Whether WebSockets pass.
+    /// Whether web sockets pass.
     #[serde(default = "yes")]
     pub websockets: bool,
 }

@@ -228,7 +228,7 @@ impl Data {
         let names = order(kind);
         let beside = matches!(kind, RecordType::Srv | RecordType::Uri);
         let left_out = usize::from(beside && words.len() + 1 == names.len());
-        Self::read(kind, &Words { names: &names[left_out..], words: &words, priority })
+        Self::read(kind, &Words { names: &names[left_out..], there: &words, priority })
     }
 
     /// The value as the API takes it.
@@ -343,7 +343,7 @@ fn order(kind: RecordType) -> &'static [&'static str] {
 /// The words of a zone file's line as parts.
 struct Words<'a> {
     names: &'a [&'static str],
-    words: &'a [String],
+    there: &'a [String],
     priority: Option<u16>,
 }
 
@@ -353,6 +353,6 @@ impl Parts for Words<'_> {
             return self.priority.filter(|_| name == "priority").map(|priority| priority.to_string());
         };
         let is_last = at + 1 == self.names.len();
-        if is_last { Some(self.words.get(at..)?.join(" ")) } else { self.words.get(at).cloned() }
+        if is_last { Some(self.there.get(at..)?.join(" ")) } else { self.there.get(at).cloned() }
     }
 }

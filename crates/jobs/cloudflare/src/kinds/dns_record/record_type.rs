@@ -1,4 +1,4 @@
-//! The types of DNS records that a DNSRecord can be.
+//! The types of DNS records that a `DNSRecord` can be.
 
 use std::fmt;
 

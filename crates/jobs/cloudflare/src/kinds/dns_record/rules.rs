@@ -1,4 +1,4 @@
-//! What a schema can say of a DNSRecord, as CEL rules, and the sentences that go with it.
+//! What a schema can say of a `DNSRecord`, as CEL rules, and the sentences that go with it.
 
 use super::record_type::RecordType;
 use crate::schema::Rule;

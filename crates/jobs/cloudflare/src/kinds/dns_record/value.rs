@@ -111,13 +111,10 @@ pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (word, more) = match rest.strip_prefix('"').and_then(unquote) {
-            Some((word, more)) => (word, more),
-            None => {
-                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                (rest[..end].to_owned(), &rest[end..])
-            }
-        };
+        let (word, more) = rest.strip_prefix('"').and_then(unquote).unwrap_or_else(|| {
+            let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+            (rest[..end].to_owned(), &rest[end..])
+        });
         words.push(word);
         rest = more.trim_start();
     }

@@ -94,9 +94,9 @@ impl CloudflareDetails {
     /// Something that differs between accounts, from the object alone; for telling claims apart.
     pub(crate) fn account_hint(&self) -> String {
         match (self.account_id(), self.credentials()) {
-            (Some(account), _) => account,
-            (None, CredentialsFrom::Named(name)) => format!("credentials {name}"),
-            (None, CredentialsFrom::Inline(secret)) => format!("secret {}", secret.name),
+            (Some(account), _) => format!(" (account {account})"),
+            (None, CredentialsFrom::Named(name)) => format!(" (credentials {name})"),
+            (None, CredentialsFrom::Inline(secret)) => format!(" (secret {})", secret.name),
             (None, CredentialsFrom::Default | CredentialsFrom::Itself) => String::new(),
         }
     }
@@ -134,8 +134,8 @@ pub struct SecretReference {
     /// Name of the Secret.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Namespace of the Secret; the operator's own where absent, which is cloudflare-operator-system by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Namespace of the Secret.
+    #[serde(default = "secret_namespace", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub namespace: Option<String>,
     /// Key of the API token.
@@ -176,6 +176,12 @@ impl SecretReference {
 
 fn or<'a>(text: &'a str, otherwise: &'static str) -> &'a str {
     if text.is_empty() { otherwise } else { text }
+}
+
+/// Where the older operator looks for Secrets that are named without a namespace.
+#[expect(clippy::unnecessary_wraps, reason = "an empty namespace in an older object is the operator's own")]
+fn secret_namespace() -> Option<String> {
+    Some("cloudflare-operator-system".to_owned())
 }
 
 fn token_key() -> String {

@@ -32,10 +32,7 @@ pub(crate) fn no_default(schema: &mut Schema) {
 
 /// A number, or a text for the record types that have one there.
 pub(crate) fn int_or_string(_: &mut schemars::SchemaGenerator) -> Schema {
-    schemars::json_schema!({
-        "x-kubernetes-int-or-string": true,
-        "anyOf": [{ "type": "integer" }, { "type": "string" }],
-    })
+    schemars::json_schema!({ "x-kubernetes-int-or-string": true })
 }
 
 /// What an optional field may hold is what it may hold when it is there: a `null` in a manifest is as good as nothing,

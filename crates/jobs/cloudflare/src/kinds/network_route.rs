@@ -204,7 +204,7 @@ impl Kind for NetworkRoute {
             }
         };
         let account = self.spec.cloudflare.account_hint();
-        Some(format!("route {}{place} {account}", spelled(&self.spec.network)).trim_end().to_owned())
+        Some(format!("route {}{place}{account}", spelled(&self.spec.network)))
     }
 
     /// The older operator recorded no id: its routes are found by their key and mark.

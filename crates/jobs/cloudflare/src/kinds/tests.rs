@@ -177,7 +177,13 @@ fn defaults_are_those_that_manifests_rely_on() {
     );
     assert_eq!(credentials["spec"]["authType"], json!("apiToken"));
     assert_eq!(credentials["spec"]["isDefault"], json!(false));
-    assert_eq!(credentials["spec"]["secretRef"]["apiTokenKey"], json!("CLOUDFLARE_API_TOKEN"));
+    assert_eq!(
+        credentials["spec"]["secretRef"],
+        json!({
+            "name": "cf", "namespace": "cloudflare-operator-system", "apiTokenKey": "CLOUDFLARE_API_TOKEN",
+            "apiKeyKey": "CLOUDFLARE_API_KEY", "emailKey": "CLOUDFLARE_EMAIL",
+        })
+    );
     assert_eq!(route["spec"]["tunnelRef"]["kind"], json!("ClusterTunnel"));
     assert_eq!(
         domain["spec"]["ssl"],

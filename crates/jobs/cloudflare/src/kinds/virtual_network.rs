@@ -237,11 +237,7 @@ impl Kind for VirtualNetwork {
     }
 
     fn claim(&self) -> Option<String> {
-        Some(
-            format!("virtual network {} {}", self.network_name(), self.spec.cloudflare.account_hint())
-                .trim_end()
-                .to_owned(),
-        )
+        Some(format!("virtual network {}{}", self.network_name(), self.spec.cloudflare.account_hint()))
     }
 
     fn recorded(&self) -> Recorded {

@@ -97,21 +97,18 @@ impl Shared {
         found.ok().flatten().is_some_and(|found| found.metadata.deletion_timestamp.is_some())
     }
 
-    /// Caches and what their changes make run.
+    /// Caches and what their changes make run. The caches must not keep what owns them alive.
     fn follow_caches(self: &Arc<Self>) {
-        let shared = Arc::clone(self);
+        let shared = Arc::downgrade(self);
         self.credentials.on_change(move |before, after| {
-            let standing = |one: &CloudflareCredentials| (one.spec.clone(), one.validated());
-            if before.map(standing) != after.map(standing)
-                && let Some(name) = before.or(after).and_then(|one| one.metadata.name.as_deref())
-            {
-                triggers::credentials_changed(&shared.triggers, name, None);
+            if let Some(shared) = shared.upgrade() {
+                shared.credentials_changed(before, after);
             }
         });
-        let shared = Arc::clone(self);
+        let shared = Arc::downgrade(self);
         self.domains.on_change(move |before, after| {
             let standing = |one: &CloudflareDomain| (one.spec.clone(), one.zone_id().map(str::to_owned));
-            if before.map(standing) != after.map(standing) {
+            if let Some(shared) = shared.upgrade().filter(|_| before.map(standing) != after.map(standing)) {
                 let domains = [before, after].into_iter().flatten();
                 domains.for_each(|one| shared.triggers.domain_changed(&one.spec.domain));
             }
@@ -121,12 +118,30 @@ impl Shared {
         self.follow_id(&self.cluster_tunnels, "ClusterTunnel", ClusterTunnel::tunnel_id);
     }
 
+    /// What uses a credential runs when its spec changes, or when Cloudflare accepts it after refusing it.
+    fn credentials_changed(&self, before: Option<&CloudflareCredentials>, after: Option<&CloudflareCredentials>) {
+        let spec = |one: &CloudflareCredentials| one.spec.clone();
+        let accepted = before.and_then(CloudflareCredentials::validated) == Some(false)
+            && after.and_then(CloudflareCredentials::validated) == Some(true);
+        if before.map(spec) == after.map(spec) && !accepted {
+            return;
+        }
+        let itself = Some(CloudflareCredentials::KIND);
+        if let Some(name) = before.or(after).and_then(|one| one.metadata.name.as_deref()) {
+            self.triggers.changed(&projection::credentials(name), itself);
+        }
+        if [before, after].into_iter().flatten().any(|one| one.spec.is_default) {
+            self.triggers.changed(&projection::credentials(""), itself);
+            self.triggers.defaults_changed(CloudflareCredentials::KIND);
+        }
+    }
+
     /// What refers to an object runs when the id in its status changes.
     fn follow_id<K: Kind>(self: &Arc<Self>, cache: &Cache<K>, kind: &'static str, id: fn(&K) -> Option<&str>) {
-        let shared = Arc::clone(self);
+        let shared = Arc::downgrade(self);
         cache.on_change(move |before, after| {
             if before.and_then(id) != after.and_then(id)
-                && let Some(key) = before.or(after).map(key_of)
+                && let (Some(key), Some(shared)) = (before.or(after).map(key_of), shared.upgrade())
             {
                 shared.triggers.changed(&projection::object(kind, key.namespace.as_deref(), &key.name), None);
             }
@@ -163,7 +178,10 @@ impl Shared {
         };
         let credentials: Vec<_> = self.credentials.iter().filter(|one| names(one)).map(|one| key_of(&*one)).collect();
         for one in &credentials {
-            triggers::credentials_changed(&self.triggers, &one.name, Some(CloudflareCredentials::KIND));
+            self.triggers.changed(&projection::credentials(&one.name), Some(CloudflareCredentials::KIND));
+            if self.credentials.get(one).is_some_and(|one| one.spec.is_default) {
+                self.triggers.changed(&projection::credentials(""), Some(CloudflareCredentials::KIND));
+            }
         }
         credentials
     }
@@ -214,6 +232,15 @@ impl JobHandle {
     }
 }
 
+/// Takes what was running off the handle, however the job ends.
+struct Ended(JobHandle);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
 impl Job {
     /// A job over a cluster and Cloudflare.
     pub fn new(context: Arc<Context>, clients: Arc<Clients>, settings: Settings) -> Self {
@@ -236,6 +263,7 @@ impl Job {
         for task in self.tasks(&shutdown) {
             running.spawn(task.run());
         }
+        let _ended = Ended(self.handle());
         while running.join_next().await.is_some() {}
     }
 

@@ -127,8 +127,6 @@ pub struct Resolved {
     pub network: Option<VirtualNetworkId>,
     /// The addresses of the source, where one is named.
     pub source: Option<Source>,
-    /// Why this object must stand back behind an older one, if it must.
-    pub rival: Option<Problem>,
 }
 
 /// What an object's status remembers of what it made.
@@ -219,6 +217,11 @@ pub trait Kind: Object + kube::CustomResourceExt {
 
     /// What two objects may not both want, from the spec alone: the older one has it.
     fn claim(&self) -> Option<String>;
+
+    /// Whether the object says that it is the default of its kind: two that do are none.
+    fn is_default(&self) -> bool {
+        false
+    }
 
     /// What the status remembers.
     fn recorded(&self) -> Recorded;

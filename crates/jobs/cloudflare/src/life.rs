@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::{ApiError, Client, Entry, ErrorClass, Freshness, Item, Lane, Op, Remote, Written};
 use portolan_core::{Class, Mark, NewCondition, ObjectId, ObjectKey, Plan, Problem, reasons};
-use portolan_engine::{Handle, Notice, Outcome, Reconcile, Report, annotations};
+use portolan_engine::{Handle, Notice, Outcome, Projected, Reconcile, Report, annotations};
 
 use crate::claims::Claims;
 use crate::deletions::{Scope, Surroundings};
@@ -88,8 +88,30 @@ impl<K: Kind> Living<K> {
         Mark { kind: K::KIND.to_owned(), key: key_of(object), owner: self.shared.owner.clone(), adopted: false }
     }
 
+    /// Other objects that say that they are the default too, as a problem.
+    fn other_defaults(&self, object: &K) -> Option<Problem> {
+        let handle = self.handle.get().filter(|_| object.is_default())?;
+        let own = key_of(object);
+        let is_default = |one: &Projected<Projection>| {
+            !one.deleting && one.projection.as_ref().is_some_and(|projection| projection.default)
+        };
+        let others: Vec<String> = handle.read(|store| {
+            let defaults = store.iter().filter(|(key, one)| **key != own && is_default(one));
+            defaults.map(|(key, _)| key.to_string()).collect()
+        });
+        if others.is_empty() {
+            return None;
+        }
+        let names = portolan_core::text::join_and(&others);
+        let message = format!("isDefault is also true in {} {names}; keep one of them the default", K::KIND);
+        Some(Problem::waiting(reasons::DUPLICATE_DEFAULT, message))
+    }
+
     /// An older object that wants the same, as a problem.
     fn rival(&self, object: &K) -> Option<Problem> {
+        if let Some(problem) = self.other_defaults(object) {
+            return Some(problem);
+        }
         let claim = object.claim()?;
         let handle = self.handle.get()?;
         let older = self.claims.older_than(&claim, object.meta(), handle)?;
@@ -104,10 +126,14 @@ impl<K: Kind> Living<K> {
 
     async fn gather_wanted(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
         let needs = object.needs()?;
+        let recorded = object.recorded();
+        // What is already there for this object is looked after, whoever wants the same later.
+        if let Some(rival) = self.rival(object).filter(|_| K::LIFE == Life::Observed || recorded.ids.is_empty()) {
+            return Err(rival);
+        }
         let subject = Subject::of(object);
         let access = self.shared.access(&needs, &subject).await?;
-        let mut resolved = self.shared.resolve(&needs, &subject, &access).await?;
-        resolved.rival = self.rival(object);
+        let resolved = self.shared.resolve(&needs, &subject, &access).await?;
         let wanted = object.desired(&resolved)?;
         let place = Place::of::<K>(&resolved)?;
         let mut inputs = self.inputs(resolved);
@@ -115,10 +141,6 @@ impl<K: Kind> Living<K> {
         match K::LIFE {
             Life::Observed => inputs.observed = Some(self.observe(object, &access.client, &place, &wanted).await?),
             Life::Owned | Life::Singleton => {
-                let recorded = object.recorded();
-                if let Some(rival) = inputs.resolved.rival.clone().filter(|_| recorded.ids.is_empty()) {
-                    return Err(rival);
-                }
                 let moved =
                     recorded.scope.as_deref().is_some_and(|scope| scope != place.id && !recorded.ids.is_empty());
                 if moved {
@@ -222,15 +244,13 @@ impl<K: Kind> Living<K> {
         place: &Place,
         wanted: &[K::Body],
     ) -> Result<Entry<K::Body>, Problem> {
-        let candidates = match object.lookup_id() {
+        let mut candidates = match object.lookup_id() {
             Some(id) => vec![read_one::<K>(client, place, &id).await?],
-            None => {
-                let remote = client.records::<K::Body>(K::REMOTE, &place.id);
-                refresh(&remote, Lane::Change, Freshness::Within(FRESH), place).await?;
-                let keys: Vec<String> = wanted.iter().map(Item::natural_key).collect();
-                remote.with(|snapshot| keys.iter().flat_map(|key| snapshot.by_key(key)).cloned().collect())
-            }
+            None => self.listed(client, place, wanted, FRESH).await?,
         };
+        if candidates.is_empty() {
+            candidates = self.listed(client, place, wanted, SOON).await?;
+        }
         let mut refused = object.missing();
         for entry in candidates {
             match object.observed(&entry) {
@@ -239,6 +259,20 @@ impl<K: Kind> Living<K> {
             }
         }
         Err(refused)
+    }
+
+    /// What a listing that is not older than `age` has under the wanted natural keys.
+    async fn listed(
+        &self,
+        client: &Client,
+        place: &Place,
+        wanted: &[K::Body],
+        age: Duration,
+    ) -> Result<Vec<Entry<K::Body>>, Problem> {
+        let remote = client.records::<K::Body>(K::REMOTE, &place.id);
+        refresh(&remote, Lane::Change, Freshness::Within(age), place).await?;
+        let keys: Vec<String> = wanted.iter().map(Item::natural_key).collect();
+        Ok(remote.with(|snapshot| keys.iter().flat_map(|key| snapshot.by_key(key)).cloned().collect()))
     }
 
     /// Lets held deletions go when the object that stands for their scope says so.
@@ -272,7 +306,7 @@ impl<K: Kind> Living<K> {
         let ops = steps.iter().map(op).collect();
         match found.remote.write(self.lane(object), ops).await {
             Ok(written) => Ok(written.iter().filter_map(Written::entry).cloned().collect()),
-            Err(error) => Err(explain::<K>(&error, steps, &found.place)),
+            Err(error) => Err(explain(object, &error, steps, &found.place)),
         }
     }
 
@@ -560,10 +594,15 @@ async fn read_one<K: Kind>(client: &Client, place: &Place, id: &str) -> Result<E
 }
 
 /// What a refused write means for the object.
-fn explain<K: Kind>(error: &ApiError, steps: &[Step<K::Body>], place: &Place) -> Problem {
+fn explain<K: Kind>(object: &K, error: &ApiError, steps: &[Step<K::Body>], place: &Place) -> Problem {
     let names = portolan_core::text::join_some(steps.iter().map(Step::label), 3);
     let problem = error.problem(&format!("writing the {} {names} in {}", K::NOUN, place.label));
+    let deleting = object.meta().deletion_timestamp.is_some();
     match error.class {
+        // What a deletion waits for may go without the object changing.
+        ErrorClass::Validation | ErrorClass::Conflict if deleting => {
+            Problem::waiting(reasons::DEPENDENCY_ERROR, problem.message)
+        }
         // The snapshot was wrong, and has been corrected: decide again soon.
         ErrorClass::NotFound => Problem::transient(problem.reason, problem.message).with_retry_after(SOON),
         // Something else is in the way, or came between: look again, ever more slowly.

@@ -9,6 +9,8 @@ pub(crate) struct Projection {
     pub(crate) claim: Option<Box<str>>,
     /// What the object depends on, as [`Dependency`] writes it.
     pub(crate) depends: Box<[Box<str>]>,
+    /// Whether it says that it is the default of its kind.
+    pub(crate) default: bool,
     /// The ids that its status records: of the zone or account it stands for, if it does.
     pub(crate) ids: Box<[Box<str>]>,
 }
@@ -20,6 +22,7 @@ impl Projection {
         Self {
             claim: object.claim().map(String::into_boxed_str),
             depends: depends.into_iter().map(String::into_boxed_str).collect(),
+            default: object.is_default(),
             ids: object.recorded().ids.into_iter().map(String::into_boxed_str).collect(),
         }
     }
@@ -50,11 +53,12 @@ impl Projection {
 }
 
 fn depends(needs: &Needs, namespace: Option<&str>) -> Vec<String> {
-    let mut all = vec![match &needs.credentials {
-        CredentialsFrom::Named(name) => credentials(name),
-        CredentialsFrom::Inline(inline) => secret(namespace.unwrap_or_default(), &inline.name),
-        CredentialsFrom::Default | CredentialsFrom::Itself => credentials(""),
-    }];
+    let mut all = match &needs.credentials {
+        CredentialsFrom::Named(name) => vec![credentials(name)],
+        CredentialsFrom::Inline(inline) => vec![secret(namespace.unwrap_or_default(), &inline.name)],
+        CredentialsFrom::Default => vec![credentials("")],
+        CredentialsFrom::Itself => Vec::new(),
+    };
     if let Some(zone) = needs.zone.as_ref().filter(|zone| zone.id.is_none()) {
         all.push(domain(zone.domain.as_deref().unwrap_or(&zone.name)));
     }

@@ -2,6 +2,9 @@
 //!
 //! Everything that Kubernetes holds comes from caches; Cloudflare is asked only for what names it alone knows.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
 use portolan_cloudflare_api::{Freshness, Lane, Scope as RemoteScope, collections};
@@ -12,7 +15,7 @@ use crate::access::{self, Access};
 use crate::blocks::{TunnelKind, TunnelReference, VirtualNetworkReference};
 use crate::job::Shared;
 use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed, Recorded, Resolved, Tunnel, Zone, ZoneHint};
-use crate::kinds::{VirtualNetworkBody, resolve_zone};
+use crate::kinds::{CloudflareCredentials, VirtualNetworkBody, resolve_zone};
 use crate::sources::Source;
 
 /// Longest comment of a record where the zone's plan is not known: that of free plans.
@@ -23,11 +26,14 @@ const FREE_COMMENT: usize = 100;
 pub(crate) struct Subject {
     /// Its name and namespace.
     pub(crate) key: ObjectKey,
+    /// The object itself, where it is a credential.
+    credentials: Option<Arc<CloudflareCredentials>>,
 }
 
 impl Subject {
     pub(crate) fn of<K: Kind>(object: &K) -> Self {
-        Self { key: crate::life::key_of(object) }
+        let credentials = (object as &dyn Any).downcast_ref::<CloudflareCredentials>().cloned().map(Arc::new);
+        Self { key: crate::life::key_of(object), credentials }
     }
 }
 
@@ -88,7 +94,8 @@ impl Shared {
             }
             from => {
                 let from = self.named_by_domain(needs).map_or_else(|| from.clone(), CredentialsFrom::Named);
-                let Some(chosen) = access::choose(&from, &self.credentials.iter().collect::<Vec<_>>())? else {
+                let all: Vec<_> = self.credentials.iter().collect();
+                let Some(chosen) = access::choose(&from, &all)?.or_else(|| subject.credentials.clone()) else {
                     return Err(Problem::invalid(reasons::INVALID_CONFIG, "no credentials are named"));
                 };
                 access::open(&chosen, &self.secrets, &self.clients, &self.operator_namespace).await
@@ -127,7 +134,7 @@ impl Shared {
             Some(reference) => Some(self.source(reference, subject).await?),
             None => None,
         };
-        Ok(Resolved { account, zone, tunnel, network, source, rival: None })
+        Ok(Resolved { account, zone, tunnel, network, source })
     }
 
     /// Where an object belongs, as far as that is known without asking Cloudflare.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use portolan_core::ObjectKey;
 use portolan_engine::{Handle, Store};
 
-use crate::projection::{self, Projection};
+use crate::projection::Projection;
 
 /// The controllers of the job by kind.
 #[derive(Default)]
@@ -31,6 +31,13 @@ impl Triggers {
     pub(crate) fn domain_changed(&self, domain: &str) {
         for (_, handle) in self.handles().iter() {
             handle.enqueue_where(|_, projection| projection.lies_in(domain));
+        }
+    }
+
+    /// The objects of a kind that say that they are its default run.
+    pub(crate) fn defaults_changed(&self, kind: &str) {
+        for (_, handle) in self.handles().iter().filter(|(one, _)| *one == kind) {
+            handle.enqueue_where(|_, projection| projection.default);
         }
     }
 
@@ -68,11 +75,4 @@ pub(crate) fn dependents(store: &Store<Projection>, dependency: &str) -> Vec<Obj
 pub(crate) fn dependents_of_kind(store: &Store<Projection>, kind: &str) -> Vec<ObjectKey> {
     let depends = |projection: &Projection| projection.depends_on_kind(kind);
     store.projections().filter(|(_, projection)| depends(projection)).map(|(key, _)| key.clone()).collect()
-}
-
-/// Objects that use a `CloudflareCredentials` run: those that name it, and, as which one is the default may have
-/// changed, those that name none.
-pub(crate) fn credentials_changed(triggers: &Triggers, name: &str, except: Option<&str>) {
-    triggers.changed(&projection::credentials(name), except);
-    triggers.changed(&projection::credentials(""), except);
 }

@@ -14,6 +14,7 @@ use portolan_core::{Clock, reasons, text};
 use tokio::time::Instant;
 
 use crate::report::Notice;
+use crate::status::in_time;
 
 /// The API's limit on a note.
 const LONGEST_NOTE: usize = 1024;
@@ -43,7 +44,7 @@ impl Events {
         let event = event(regarding, notice, (self.clock)(), told);
         let namespace = event.metadata.namespace.clone().unwrap_or_default();
         let api = Api::<Event>::namespaced(self.client.clone(), &namespace);
-        if let Err(error) = api.create(&PostParams::default(), &event).await {
+        if let Err(error) = in_time(api.create(&PostParams::default(), &event)).await {
             tracing::debug!(reason = notice.reason, %error, "An event could not be written");
         }
     }

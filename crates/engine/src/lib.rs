@@ -27,6 +27,7 @@ mod shutdown;
 mod status;
 mod store;
 mod task;
+pub mod telemetry;
 mod trigger;
 mod watch;
 

@@ -84,7 +84,7 @@ async fn read<R: Reconcile>(
     reads: &Semaphore,
 ) -> Result<Option<Raw<R::Object>>, Problem> {
     let _turn = reads.acquire().await;
-    let found = status::api::<R::Object>(&context.client, key).get_opt(&key.name).await;
+    let found = status::in_time(status::api::<R::Object>(&context.client, key).get_opt(&key.name)).await;
     found.map_err(|error| kubernetes_problem(format_args!("reading the object {key}"), &error))
 }
 
@@ -253,7 +253,7 @@ impl<R: Reconcile> Pass<'_, R> {
             _ => return Stop::Problem(kubernetes_problem(format_args!("writing the finalizers of {key}"), error)),
         }
         let state = |meta: &ObjectMeta| (meta.uid.clone(), meta.finalizers.clone(), meta.deletion_timestamp.is_some());
-        match status::api::<R::Object>(&self.context.client, &key).get_opt(&key.name).await {
+        match status::in_time(status::api::<R::Object>(&self.context.client, &key).get_opt(&key.name)).await {
             Ok(None) => Stop::Quietly(Next::Gone),
             Ok(Some(found)) if state(found.meta()) != state(meta) => Stop::Quietly(Next::Now),
             Ok(Some(_)) | Err(_) => {
@@ -404,7 +404,8 @@ async fn patch_object<R: Reconcile>(
 ) -> Result<Raw<R::Object>, kube::Error> {
     let key = key_of(meta);
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    status::api::<R::Object>(&context.client, &key).patch(&key.name, &params, &Patch::<()>::Json(patch)).await
+    let (api, patch) = (status::api::<R::Object>(&context.client, &key), Patch::<()>::Json(patch));
+    status::in_time(api.patch(&key.name, &params, &patch)).await
 }
 
 /// Whether conditions say something that was not said before.

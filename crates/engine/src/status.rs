@@ -17,6 +17,15 @@ use crate::report::Report;
 const MOST_ATTEMPTS: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
+/// How long a server may take to answer; a connection that hangs must not hold an object for good.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The answer to a call, or an error where there is none in time.
+pub(crate) async fn in_time<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
+    let silent = || kube::Error::Service(format!("no answer within {} s", PATIENCE.as_secs()).into());
+    tokio::time::timeout(PATIENCE, call).await.unwrap_or_else(|_| Err(silent()))
+}
+
 /// The API of one kind in one namespace, or of a kind without namespaces.
 pub(crate) fn api<K: Object>(client: &Client, key: &ObjectKey) -> Api<Raw<K>> {
     match &key.namespace {
@@ -111,7 +120,7 @@ pub(crate) async fn write<K: Object>(
     status: &Value,
 ) -> Result<Option<Raw<K>>, kube::Error> {
     for attempt in 0..MOST_ATTEMPTS {
-        let conflict = match write_once(client, meta, status).await {
+        let conflict = match in_time(write_once(client, meta, status)).await {
             // A status write cannot name a uid: its answer shows whose status it was.
             Ok(written) => return Ok(Some(written).filter(|written| written.meta().uid == meta.uid)),
             Err(kube::Error::Api(refusal)) if refusal.code == 404 => return Ok(None),
@@ -119,7 +128,7 @@ pub(crate) async fn write<K: Object>(
             Err(error) => return Err(error),
         };
         let key = key_of(meta);
-        let found = api::<K>(client, &key).get_opt(&key.name).await?;
+        let found = in_time(api::<K>(client, &key).get_opt(&key.name)).await?;
         if found.is_none_or(|found| found.meta().uid != meta.uid) {
             return Ok(None);
         }

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::backoff::jitter;
 use crate::metrics::Metrics;
+use crate::status::in_time;
 
 const PAGE: u32 = 500;
 /// The server ends a watch after this; a new one resumes it.
@@ -143,7 +144,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
             continue_token: token,
             ..ListParams::default()
         };
-        let page = match self.api.list(&params).await {
+        let page = match in_time(self.api.list(&params)).await {
             Ok(page) => page,
             Err(error) => {
                 self.failed(&error);
@@ -169,7 +170,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
             bookmarks: true,
             ..WatchParams::default()
         };
-        match self.api.watch(&params, &version).await {
+        match in_time(self.api.watch(&params, &version)).await {
             Ok(events) => Place::Watching { version, events: events.boxed(), since: Instant::now() },
             Err(error) => {
                 self.failed(&error);

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, Patch, PatchParams};
@@ -19,6 +20,8 @@ use serde_json::{Value, json};
 const NAMES_SHOWN: usize = 20;
 /// The annotation that releases held deletions; its value is the digest of their list.
 const RELEASE_ANNOTATION: &str = "portolan.dev/release-deletions";
+/// What is held is asked for again when the window has moved on; a release asks at once.
+const RETRY: Duration = Duration::from_secs(600);
 /// Tells the ConfigMaps of ledgers from others.
 const LABEL: &str = "portolan.dev/deletion-ledger";
 
@@ -95,23 +98,31 @@ impl Deletions {
         let found = self.api.list(&ListParams::default().labels(LABEL)).await?;
         for map in found.items {
             if let Some((scope, ledger)) = map.data.as_ref().and_then(read) {
-                self.kept(&scope).state().ledger = ledger;
+                let kept = self.kept(&scope);
+                let mut state = kept.state();
+                state.held = held_in(&ledger);
+                state.ledger = ledger;
             }
         }
         Ok(())
     }
 
-    /// Asks to delete `names` in a scope. Once this returns `Ok` they are counted. `surroundings` is asked only where
-    /// the names are not held already.
+    /// Asks to delete `names` in a scope. Once this returns `Ok` they are counted; `news` is called where the list of what
+    /// is held changed. `surroundings` is asked only where the names are not held already.
     pub(crate) async fn ask(
         &self,
         asker: ObjectId,
         scope: &Scope,
         names: &[String],
         surroundings: impl FnOnce() -> Surroundings,
+        news: impl FnOnce(),
     ) -> Result<(), Problem> {
         let kept = self.kept(scope);
+        let before = kept.digest();
         let (held, version) = kept.consider((self.clock)(), names, surroundings);
+        if kept.digest() != before {
+            news();
+        }
         self.store(&kept, version).await?;
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((digest, count)) = held else {
@@ -129,7 +140,8 @@ impl Deletions {
                 text::join_some(names, 3),
                 kept.scope.config_map(),
             ),
-        ))
+        )
+        .with_retry_after(RETRY))
     }
 
     /// Releases what is held in the scopes of an id, if `digest` is the digest of that list. True if something was.
@@ -227,19 +239,15 @@ impl Kept {
                 state.ledger.record(now, names);
             }
             state.version += 1;
-            state.held = match verdict {
-                Verdict::Granted => None,
-                Verdict::Held { digest, list } => Some((digest, list.len())),
-            };
+            state.held = held_in(&state.ledger);
             if allowed {
                 return (None, state.version);
             }
         }
-        let held = state.held.clone().unwrap_or_else(|| match state.ledger.verdict() {
-            Verdict::Held { digest, list } => (digest, list.len()),
-            Verdict::Granted => (String::new(), 0),
-        });
-        (Some(held), state.version)
+        if state.held.is_none() {
+            state.held = held_in(&state.ledger);
+        }
+        (state.held.clone(), state.version)
     }
 
     fn approve(&self, digest: &str, now: jiff::Timestamp) -> Option<u64> {
@@ -251,6 +259,11 @@ impl Kept {
         state.version += 1;
         state.held = None;
         Some(state.version)
+    }
+
+    /// The digest of what is held, if anything is.
+    fn digest(&self) -> Option<String> {
+        self.state().held.as_ref().map(|(digest, _)| digest.clone())
     }
 
     fn message(&self) -> Option<String> {
@@ -278,6 +291,14 @@ impl Kept {
         }
         let metadata = json!({ "name": self.scope.config_map(), "labels": { LABEL: "true", "app.kubernetes.io/managed-by": "portolan" } });
         (json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data }), state.version)
+    }
+}
+
+/// Digest and length of what a ledger holds.
+fn held_in(ledger: &Ledger) -> Option<(String, usize)> {
+    match ledger.verdict() {
+        Verdict::Granted => None,
+        Verdict::Held { digest, list } => Some((digest, list.len())),
     }
 }
 

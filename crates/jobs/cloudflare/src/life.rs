@@ -327,11 +327,8 @@ impl<K: Kind> Living<K> {
             collection: K::REMOTE.name.to_owned(),
             label: found.place.label.clone(),
         };
-        let asked = self.shared.deletions.ask(self.id_of(&key_of(object)), &scope, &names, surroundings).await;
-        if asked.is_err() {
-            self.shared.triggers.deletions_held(&scope.id);
-        }
-        asked
+        let news = || self.shared.triggers.deletions_held(&scope.id);
+        self.shared.deletions.ask(self.id_of(&key_of(object)), &scope, &names, surroundings, news).await
     }
 
     /// What else in a place is about to be deleted: of objects that are going, or whose namespace is.

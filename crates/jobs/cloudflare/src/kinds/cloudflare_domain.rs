@@ -150,11 +150,12 @@ impl CloudflareDomain {
         self.status.as_ref()?.zone_id.as_deref().filter(|id| !id.is_empty())
     }
 
-    fn state(&self, problem: Option<&Problem>) -> (&'static str, String) {
-        match problem {
-            None => ("Ready", format!("the zone {} is there", self.spec.domain)),
-            Some(problem) if problem.reason == reasons::PENDING => ("Pending", problem.message.clone()),
-            Some(problem) => ("Error", problem.message.clone()),
+    fn state(&self, view: &View<'_, ZoneBody>) -> (&'static str, String) {
+        match (view.problem, view.present.first()) {
+            (None, Some(zone)) => ("Ready", zone.item.standing()),
+            (None, None) => ("Ready", format!("the zone {} is there", self.spec.domain)),
+            (Some(problem), _) if problem.reason == reasons::PENDING => ("Pending", problem.message.clone()),
+            (Some(problem), _) => ("Error", problem.message.clone()),
         }
     }
 
@@ -217,7 +218,7 @@ impl Kind for CloudflareDomain {
 
     fn status(&self, view: &View<'_, ZoneBody>) -> Value {
         let before = self.status.clone().unwrap_or_default();
-        let (state, message) = self.state(view.problem);
+        let (state, message) = self.state(view);
         let found = match view.present.first() {
             Some(Entry { id, item: zone }) => CloudflareDomainStatus {
                 zone_id: Some(id.clone()),

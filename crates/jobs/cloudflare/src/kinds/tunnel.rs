@@ -4,6 +4,7 @@
 //! Both kinds are served in two versions with one schema that holds the fields of both, so that no conversion is needed.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResource;
@@ -336,6 +337,7 @@ macro_rules! observed_tunnel {
             const REMOTE: &'static Collection = &collections::TUNNELS;
             const LIFE: Life = Life::Observed;
             const READY_REASON: &'static str = reasons::RECONCILED;
+            const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
 
             fn needs(&self) -> Result<Needs, Problem> {
                 Ok(self.spec.fields.needs())

@@ -121,3 +121,25 @@ fn a_zone_of_another_name_is_refused() {
 
     assert_eq!(problem.message, "zone z1 is example.com, not example.org; correct domain or zoneId");
 }
+
+#[test]
+fn a_zone_that_is_not_delegated_yet_says_where_to() {
+    let mut zone = zone_entry();
+    zone.item.status = Some("pending".into());
+
+    let status = domain("example.com", None, false).status(&View {
+        resolved: None,
+        present: &[zone],
+        problem: None,
+        checked_at: None,
+    });
+
+    assert_eq!(status["state"], json!("Ready"));
+    assert_eq!(
+        status["message"],
+        json!(
+            "the zone example.com is pending at Cloudflare: its records count once it is delegated to a.ns.example and \
+             b.ns.example"
+        )
+    );
+}

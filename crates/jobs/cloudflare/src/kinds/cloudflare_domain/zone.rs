@@ -128,6 +128,22 @@ impl ZoneBody {
     }
 }
 
+impl ZoneBody {
+    /// What a user should know of it.
+    pub fn standing(&self) -> String {
+        let name = &self.name;
+        match self.status.as_deref() {
+            None | Some("active") => format!("the zone {name} is there"),
+            Some(status) => {
+                let servers = self.name_servers.join(" and ");
+                format!(
+                    "the zone {name} is {status} at Cloudflare: its records count once it is delegated to {servers}"
+                )
+            }
+        }
+    }
+}
+
 impl Item for ZoneBody {
     fn natural_key(&self) -> String {
         self.name.to_string()

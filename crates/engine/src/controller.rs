@@ -59,7 +59,8 @@ impl<R: Reconcile> Controller<R> {
     }
 
     /// Objects of another kind make ours run: `map` names which. When an object changes, what it named before runs
-    /// too. `map` must not use the handle.
+    /// too. `map` runs while the store is locked: it must neither use this handle nor wait for a lock under which
+    /// others use it.
     pub fn watch<K: Object>(
         self,
         selection: Selection,
@@ -104,7 +105,7 @@ impl<R: Reconcile> Controller<R> {
     }
 
     /// Objects of a cache make ours run: `map` sees an object before and after its change. The controller starts when
-    /// the cache is complete. `map` must not use the handle.
+    /// the cache is complete. `map` runs while the store is locked, as that of [`watch`](Self::watch).
     pub fn follow<K: Object>(
         self,
         cache: &Cache<K>,

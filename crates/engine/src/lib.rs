@@ -15,6 +15,7 @@ mod handle;
 mod identity;
 mod lease;
 mod lock;
+mod malformed;
 mod manager;
 mod metrics;
 mod pass;

@@ -12,7 +12,8 @@ use crate::annotations;
 use crate::context::{Context, FIELD_MANAGER, Mode};
 use crate::finalizer::{Finalizers, Stage};
 use crate::identity::{fingerprint, key_of};
-use crate::raw::{Body, Malformed, Raw};
+use crate::malformed::refuse;
+use crate::raw::{Body, Raw};
 use crate::reconcile::{Outcome, Reconcile};
 use crate::report::{Notice, Report};
 use crate::status::{self, Keep};
@@ -73,7 +74,9 @@ pub(crate) async fn pass<R: Reconcile>(
             ended.passed = Some(pass.passed);
             ended.latest = pass.latest;
         }
-        Body::Malformed(malformed) => ended.next = refuse(context, reconciler, *malformed, &mut ended.latest).await,
+        Body::Malformed(malformed) => {
+            (ended.next, ended.latest) = refuse(context, reconciler, &malformed).await;
+        }
     }
     ended
 }
@@ -88,16 +91,16 @@ async fn read<R: Reconcile>(
     found.map_err(|error| kubernetes_problem(format_args!("reading the object {key}"), &error))
 }
 
-fn generation_of(meta: &ObjectMeta) -> i64 {
+pub(crate) fn generation_of(meta: &ObjectMeta) -> i64 {
     meta.generation.unwrap_or_default()
 }
 
 /// A failed call to the cluster is worth another try.
-fn kubernetes_problem(doing: std::fmt::Arguments<'_>, error: &kube::Error) -> Problem {
+pub(crate) fn kubernetes_problem(doing: std::fmt::Arguments<'_>, error: &kube::Error) -> Problem {
     Problem::transient(reasons::API_ERROR, format!("{doing} failed: {error}"))
 }
 
-fn finalizers<R: Reconcile>(reconciler: &R) -> Finalizers {
+pub(crate) fn finalizers<R: Reconcile>(reconciler: &R) -> Finalizers {
     Finalizers { ours: reconciler.finalizer(), older: reconciler.older_finalizers() }
 }
 
@@ -397,7 +400,7 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 }
 
-async fn patch_object<R: Reconcile>(
+pub(crate) async fn patch_object<R: Reconcile>(
     context: &Context,
     meta: &ObjectMeta,
     patch: json_patch::Patch,
@@ -414,44 +417,4 @@ fn is_news(old: &[portolan_core::Condition], new: &[NewCondition]) -> bool {
         !condition::find(old, new.r#type)
             .is_some_and(|old| old.status == new.status && old.reason == new.reason && old.message == new.message)
     })
-}
-
-/// An object that does not parse as its kind says so; it may go only when its user insists.
-async fn refuse<R: Reconcile>(
-    context: &Context,
-    reconciler: &R,
-    malformed: Malformed,
-    latest: &mut Option<Raw<R::Object>>,
-) -> Next {
-    let meta = &malformed.meta;
-    let leaving = finalizers(reconciler).stage(meta) == Stage::Leaving;
-    if context.mode == Mode::DryRun {
-        return Next::Rest;
-    }
-    if leaving && annotations::is_forced(meta) {
-        let _ = patch_object::<R>(context, meta, finalizers(reconciler).removing(meta)).await;
-        return Next::Gone;
-    }
-    let kind = reconciler.kind();
-    let mut message = format!("The object is not a valid {kind}: {}. Correct it.", malformed.error);
-    if leaving {
-        message += " To delete it without cleaning up, set the annotation portolan.dev/force-delete: \"true\".";
-    }
-    let problem = Problem::invalid(reasons::INVALID_CONFIG, message);
-    if !reconciler.owns_status() {
-        return Next::Failed(problem);
-    }
-    let report = Report::failed(&problem);
-    let generation = generation_of(meta);
-    let wanted = status::wanted(&malformed.status, &report, Keep::Rest, generation, (context.clock)());
-    let Some(wanted) = wanted.filter(|wanted| status::differs(&malformed.status, wanted)) else {
-        return Next::Failed(problem);
-    };
-    tracing::warn!(kind, object = %key_of(meta), error = %problem, "An object does not fit its kind");
-    match status::write::<R::Object>(&context.client, meta, &wanted).await {
-        Ok(Some(written)) => *latest = Some(written),
-        Ok(None) => return Next::Gone,
-        Err(error) => return Next::Failed(kubernetes_problem(format_args!("writing the status"), &error)),
-    }
-    Next::Failed(problem)
 }

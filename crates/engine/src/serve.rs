@@ -51,3 +51,45 @@ pub fn metrics_routes(metrics: Arc<Metrics>) -> Router {
 pub async fn serve(listener: TcpListener, routes: Router, shutdown: CancellationToken) -> std::io::Result<()> {
     axum::serve(listener, routes).with_graceful_shutdown(shutdown.cancelled_owned()).await
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    async fn get_text(address: std::net::SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn probes_and_metrics_are_answered_until_the_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (ready, shutdown) = (Arc::new(AtomicBool::new(false)), CancellationToken::new());
+        let is_ready = ready.clone();
+        let probes = Probes::new(move || is_ready.load(Ordering::Relaxed));
+        let metrics = Arc::new(Metrics::new());
+        metrics.panicked("Gadget");
+        let routes = health_routes(probes).merge(metrics_routes(metrics));
+        let server = tokio::spawn(serve(listener, routes, shutdown.clone()));
+
+        assert!(get_text(address, "/livez").await.starts_with("HTTP/1.1 200"));
+        assert!(get_text(address, "/readyz").await.starts_with("HTTP/1.1 503"));
+        ready.store(true, Ordering::Relaxed);
+        assert!(get_text(address, "/readyz").await.starts_with("HTTP/1.1 200"));
+        let metrics = get_text(address, "/metrics").await;
+        assert!(metrics.contains("# TYPE portolan_reconcile_panics counter"), "{metrics}");
+
+        shutdown.cancel();
+        server.await.unwrap().unwrap();
+    }
+}

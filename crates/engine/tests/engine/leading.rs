@@ -1,11 +1,13 @@
 //! One process leads a job at a time.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use portolan_engine::{CancellationToken, DocumentLock, Job, Manager, Task};
+use portolan_engine::{CancellationToken, DocumentLock, Job, Manager, Mode, Task};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -121,4 +123,38 @@ async fn a_document_is_locked_by_one_at_a_time() {
     let start = Instant::now();
     first.acquire(&world.context, "tunnel/abc", Duration::from_secs(60)).await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 15, "a lock that was not released expires");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_task_panics_starts_again_and_the_others_do_not_notice() {
+    let world = World::empty().await;
+    let starts = Arc::new(AtomicUsize::new(0));
+    let count = starts.clone();
+    let fragile = Job::new("fragile", move |shutdown: &CancellationToken| {
+        let (first, shutdown) = (count.fetch_add(1, Ordering::Relaxed) == 0, shutdown.clone());
+        vec![Task::new("fragile", || 0, async move {
+            assert!(!first, "planned");
+            shutdown.cancelled().await;
+        })]
+    });
+
+    let manager = Manager::start(&world.context, [world.job(), fragile]);
+    seconds(3).await;
+
+    assert_eq!(starts.load(Ordering::Relaxed), 2);
+    assert_eq!(manager.leading(), ["fragile", "gadgets"]);
+    world.create(gadget("a", "1")).await;
+    assert_eq!(world.remote.take_writes(), ["create a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_takes_no_lease() {
+    let world = World::with(|context| context.mode = Mode::DryRun).await;
+    let before = world.version();
+
+    let manager = candidate(&world, "dry");
+    seconds(60).await;
+
+    assert_eq!(manager.leading(), ["gadgets"]);
+    assert_eq!(world.version(), before);
 }

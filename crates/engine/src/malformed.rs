@@ -1,0 +1,61 @@
+//! Objects that do not parse as their kind: each says so itself, and may go only when its user insists.
+
+use portolan_core::{Problem, reasons};
+
+use crate::annotations;
+use crate::context::{Context, Mode};
+use crate::finalizer::Stage;
+use crate::identity::key_of;
+use crate::pass::{Next, finalizers, generation_of, kubernetes_problem, patch_object};
+use crate::raw::{Malformed, Raw};
+use crate::reconcile::Reconcile;
+use crate::report::Report;
+use crate::status::{self, Keep};
+
+/// A pass over a malformed object; answers the object too where its status was written.
+pub(crate) async fn refuse<R: Reconcile>(
+    context: &Context,
+    reconciler: &R,
+    malformed: &Malformed,
+) -> (Next, Option<Raw<R::Object>>) {
+    let meta = &malformed.meta;
+    if context.mode == Mode::DryRun {
+        return (Next::Rest, None);
+    }
+    let leaving = finalizers(reconciler).stage(meta) == Stage::Leaving;
+    if leaving && annotations::is_forced(meta) {
+        return (let_go(context, reconciler, malformed).await, None);
+    }
+    let problem = Problem::invalid(reasons::INVALID_CONFIG, message(reconciler.kind(), malformed, leaving));
+    if !reconciler.owns_status() {
+        return (Next::Failed(problem), None);
+    }
+    let (report, time) = (Report::failed(&problem), (context.clock)());
+    let wanted = status::wanted(&malformed.status, &report, Keep::Rest, generation_of(meta), time);
+    let Some(wanted) = wanted.filter(|wanted| status::differs(&malformed.status, wanted)) else {
+        return (Next::Failed(problem), None);
+    };
+    tracing::warn!(kind = reconciler.kind(), object = %key_of(meta), error = %problem, "An object does not fit its kind");
+    match status::write::<R::Object>(&context.client, meta, &wanted).await {
+        Ok(Some(written)) => (Next::Failed(problem), Some(written)),
+        Ok(None) => (Next::Gone, None),
+        Err(error) => (Next::Failed(kubernetes_problem(format_args!("writing the status"), &error)), None),
+    }
+}
+
+async fn let_go<R: Reconcile>(context: &Context, reconciler: &R, malformed: &Malformed) -> Next {
+    let patch = finalizers(reconciler).removing(&malformed.meta);
+    match patch_object::<R>(context, &malformed.meta, patch).await {
+        Ok(_) => Next::Gone,
+        Err(kube::Error::Api(refusal)) if refusal.code == 404 => Next::Gone,
+        Err(error) => Next::Failed(kubernetes_problem(format_args!("removing the finalizers"), &error)),
+    }
+}
+
+fn message(kind: &str, malformed: &Malformed, leaving: bool) -> String {
+    let mut message = format!("The object is not a valid {kind}: {}. Correct it.", malformed.error);
+    if leaving {
+        message += " To delete it without cleaning up, set the annotation portolan.dev/force-delete: \"true\".";
+    }
+    message
+}

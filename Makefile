@@ -5,7 +5,7 @@
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: ## the embedded API server at work, in a temporary folder
+demo: ## examples/quickstart published without a cluster and without an account, in a temporary folder
 	@scripts/demo
 
 test: ## all tiers: lint, unit, integration, parity with the real API server; ends with a summary
@@ -15,8 +15,12 @@ lint: ## format, clippy, rustdoc, layers, generated files
 	@scripts/setup
 	@scripts/lint
 
-bench: ## the embedded API server against the real one, JSON on standard output
+bench: ## the controllers, and the embedded API server against the real one; JSON on standard output
 	@scripts/setup build
+	@cargo build --release -q -p portolan
+	@target/release/portolan bench dns --records 1000
+	@target/release/portolan bench dns --records 10000 --only cold,live
+	@target/release/portolan bench drift
 	@scripts/bench-apiserver
 
 soak: ## more histories, more kills, more generated inputs (MINUTES, SEED, HISTORIES, KILLS, CASES)

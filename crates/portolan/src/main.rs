@@ -31,12 +31,27 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misused(&error),
+    };
     match cli.run() {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("{failure}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Help and version are no errors. Code 2 is for wrong command lines, except of `plan`, where it means changes.
+fn misused(error: &clap::Error) -> ExitCode {
+    // A reader that went away (`| head`) is no error either.
+    let _ = error.print();
+    let is_plan = std::env::args_os().nth(1).is_some_and(|command| command == "plan");
+    match (error.use_stderr(), is_plan) {
+        (false, _) => ExitCode::SUCCESS,
+        (true, true) => ExitCode::FAILURE,
+        (true, false) => ExitCode::from(2),
     }
 }

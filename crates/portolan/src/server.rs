@@ -193,6 +193,18 @@ impl Server {
         }
     }
 
+    /// Makes a namespace unless it is there.
+    pub(crate) async fn make_namespace(&self, name: &str) -> Outcome {
+        let collection = "/api/v1/namespaces";
+        if self.find(&format!("{collection}/{}", crate::kinds::segment(name))).await?.is_some() {
+            return Ok(());
+        }
+        let object = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let call = Call { method: Method::POST, body: object.to_string().into_bytes(), ..Call::get(collection) };
+        self.call(call).await?;
+        Ok(())
+    }
+
     /// A watch: its events as they come, until the server ends it.
     pub(crate) async fn watch(
         &self,
@@ -246,7 +258,7 @@ fn read_kubeconfig(args: &ConnectArgs) -> Outcome<(Kubeconfig, String)> {
         return read_file(local);
     }
     Err(Failure::new(format!("no server to talk to: there is no {LOCAL_KUBECONFIG} here and KUBECONFIG is not set"))
-        .next("start one with `portolan up` in this folder, or name another one with --kubeconfig"))
+        .next("start one with `portolan up` or `portolan apiserver` in this folder, or name another one with --kubeconfig"))
 }
 
 fn read_file(path: &Path) -> Outcome<(Kubeconfig, String)> {

@@ -40,7 +40,7 @@ impl Urls {
 
     /// The file beside the kubeconfig, if it is about the same server.
     pub(crate) fn beside(connect: &ConnectArgs, server: &str) -> Option<Self> {
-        let folder = kubeconfig_path(connect)?.parent()?.to_owned();
+        let folder = kubeconfig_path(connect).parent()?.to_owned();
         let text = std::fs::read_to_string(folder.join(FILE)).ok()?;
         let urls: Self = serde_json::from_str(&text).ok()?;
         (urls.api.trim_end_matches('/') == server.trim_end_matches('/')).then_some(urls)
@@ -48,13 +48,13 @@ impl Urls {
 }
 
 /// The kubeconfig file that a command uses, where it is one file.
-fn kubeconfig_path(connect: &ConnectArgs) -> Option<PathBuf> {
+fn kubeconfig_path(connect: &ConnectArgs) -> PathBuf {
     if let Some(path) = &connect.kubeconfig {
-        return Some(path.clone());
+        return path.clone();
     }
     match std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()) {
-        Some(value) => Some(PathBuf::from(value)),
-        None => Some(PathBuf::from(crate::server::LOCAL_KUBECONFIG)),
+        Some(value) => PathBuf::from(value),
+        None => PathBuf::from(crate::server::LOCAL_KUBECONFIG),
     }
 }
 

@@ -271,17 +271,17 @@ fn the_kubeconfig_of_the_folder_is_found_without_being_named() {
 }
 
 #[test]
-fn there_are_no_kinds_of_our_own_yet_and_that_is_said() {
-    let run: Run = portolan().arg("crds").output().unwrap().into();
-
-    assert!(run.stderr.contains("no kinds of its own yet"), "{run}");
-    assert_eq!(run.succeeded(), "");
-}
-
-#[test]
 fn a_wrong_command_line_ends_with_code_two() {
     let run: Run = portolan().args(["apply"]).output().unwrap().into();
 
     assert_eq!(run.code, Some(2), "{run}");
     assert!(run.stderr.contains("--filename"), "{run}");
+}
+
+#[test]
+fn a_wrong_command_line_of_plan_is_not_taken_for_changes() {
+    let run: Run = portolan().args(["plan", "--no-such-flag"]).output().unwrap().into();
+
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stderr.contains("--no-such-flag"), "{run}");
 }

@@ -56,7 +56,8 @@ impl Embedded {
         self.process.kill().await.context("stopping the embedded server")
     }
 
-    fn kubeconfig(&self) -> PathBuf {
+    /// Where its kubeconfig is.
+    pub(super) fn kubeconfig(&self) -> PathBuf {
         self.data.path().join("data/kubeconfig")
     }
 

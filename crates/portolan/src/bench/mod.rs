@@ -1,9 +1,14 @@
-//! `bench apiserver`: the same load on the embedded server and on a peer → figures of both and their ratio.
+//! Repeatable measurements. This module is `bench apiserver`: the same load on the embedded server and on a peer →
+//! figures of both and their ratio. [`dns`] and [`drift`] measure the controllers.
 
+mod arena;
 mod connection;
+pub(crate) mod dns;
+pub(crate) mod drift;
 mod embedded;
 mod fanout;
 mod memory;
+mod processes;
 mod report;
 mod target;
 mod timing;

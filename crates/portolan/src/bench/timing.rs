@@ -71,7 +71,8 @@ pub(super) fn quantile(sorted: &[Duration], percent: usize) -> Duration {
     sorted.get(last * percent / 100).copied().unwrap_or_default()
 }
 
-fn milliseconds(duration: Duration) -> f64 {
+/// Milliseconds, rounded.
+pub(super) fn milliseconds(duration: Duration) -> f64 {
     rounded(duration.as_secs_f64() * 1000.0)
 }
 

@@ -23,6 +23,38 @@ enum Scenario {
         A ratio over 1 means that the embedded server did better."
     )]
     Apiserver(ApiserverArgs),
+    /// Many DNS records in one zone: calls, time, latency and memory
+    #[command(
+        after_help = "API server, simulator and controllers run in this process, with an API latency of 150 ms; for memory, \
+        `portolan run`\nis a process of its own beside `portolan apiserver` and `portolan sim`."
+    )]
+    Dns(DnsArgs),
+    /// A drift pass over many zones: calls and time
+    Drift(DriftArgs),
+}
+
+/// Arguments of `portolan bench dns`.
+#[derive(clap::Args, Debug)]
+struct DnsArgs {
+    /// Records in the zone
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    records: u32,
+
+    /// Measure these parts only
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["cold", "live", "idle", "memory"])]
+    only: Vec<bench::dns::Part>,
+}
+
+/// Arguments of `portolan bench drift`.
+#[derive(clap::Args, Debug)]
+struct DriftArgs {
+    /// Zones
+    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
+    zones: u32,
+
+    /// Records in each zone
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    records: u32,
 }
 
 /// Arguments of `portolan bench apiserver`.
@@ -51,14 +83,21 @@ struct ApiserverArgs {
 
 /// Runs the scenario and prints its figures as JSON.
 pub(crate) async fn run(args: Args) -> Outcome {
-    let Scenario::Apiserver(args) = args.scenario;
+    let report = match args.scenario {
+        Scenario::Apiserver(args) => apiserver(args).await?,
+        Scenario::Dns(args) => bench::dns::run(args.records as usize, &args.only).await?,
+        Scenario::Drift(args) => bench::drift::run(args.zones as usize, args.records as usize).await?,
+    };
+    print(&format!("{report:#}\n"));
+    Ok(())
+}
+
+async fn apiserver(args: ApiserverArgs) -> Outcome<serde_json::Value> {
     let load = bench::Load {
         objects: args.objects as usize,
         clients: args.clients as usize,
         watchers: args.watchers as usize,
     };
     let peer = args.peer.map(|kubeconfig| bench::Peer { kubeconfig, pids: args.peer_pid });
-    let report = bench::run(load, peer).await?;
-    print(&format!("{report:#}\n"));
-    Ok(())
+    Ok(bench::run(load, peer).await?)
 }

@@ -41,7 +41,7 @@ enum Command {
     /// Run everything in one process, without a cluster: API server, controllers, simulator
     Up(up::Args),
     /// Run the controllers in or against a cluster
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// Show what would be changed, without changing it; exit code 0: nothing, 2: something, 1: an error
     Plan(plan::Args),
     /// Show accounts, zones, records and networks with their health
@@ -78,14 +78,10 @@ impl Command {
             Self::Apiserver(_) | Self::Run(_) => "info",
             // What is not Ready is told with its reason; what is merely waited for need not be.
             Self::Up(_) => "warn,portolan_engine=error,kube_client=off",
-            Self::Plan(_) => "error,kube_client=off",
-            Self::Sim(_)
-            | Self::Status(_)
-            | Self::Apply(_)
-            | Self::Get(_)
-            | Self::Delete(_)
-            | Self::Crds
-            | Self::Bench(_) => "warn,kube_client=off",
+            Self::Plan(_) | Self::Bench(_) => "error,kube_client=off",
+            Self::Sim(_) | Self::Status(_) | Self::Apply(_) | Self::Get(_) | Self::Delete(_) | Self::Crds => {
+                "warn,kube_client=off"
+            }
         }
     }
 
@@ -101,7 +97,7 @@ impl Command {
         let done = match self {
             Self::Plan(args) => return plan::run(args).await,
             Self::Up(args) => up::run(args).await,
-            Self::Run(args) => run::run(args).await,
+            Self::Run(args) => run::run(*args).await,
             Self::Status(args) => status::run(args).await,
             Self::Apply(args) => apply::run(args).await,
             Self::Get(args) => get::run(args).await,

@@ -1,5 +1,6 @@
 //! `portolan plan`: what would change, without changing it.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -40,7 +41,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_enum, default_value = "text")]
     output: Form,
 
-    /// Address of the Cloudflare API; by default that of `portolan up`, $CLOUDFLARE_API_BASE_URL, or Cloudflare's own
+    /// Address of the Cloudflare API; by default that of `portolan up`, the environment's, or Cloudflare's own
     #[arg(long, value_name = "live|URL", value_parser = Cloudflare::parse)]
     cloudflare: Option<Cloudflare>,
 
@@ -125,7 +126,8 @@ fn shown(answer: &Answer, form: Form) -> Outcome<String> {
     if !answer.unplanned.is_empty() {
         text.push_str("\nNot planned:\n");
         for (object, problem) in &answer.unplanned {
-            text.push_str(&format!("  {object}: {}, {}\n", problem.reason, problem.message));
+            writeln!(text, "  {object}: {}, {}", problem.reason, problem.message)
+                .expect("writing to a string cannot fail");
         }
     }
     Ok(text)

@@ -59,7 +59,7 @@ pub(crate) struct Args {
     cluster_resource_namespace: String,
 
     #[command(flatten)]
-    older: older::Args,
+    older: older::OlderArgs,
 }
 
 /// A set of controllers.

@@ -17,6 +17,8 @@ use crate::up::{Files, Settings, Summary, Up, next_steps, unready};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long the first summary waits for objects that do not become Ready.
+const FIRST_SUMMARY: Duration = Duration::from_secs(15);
 /// How often the simulator's state is kept.
 const KEEP: Duration = Duration::from_secs(10);
 
@@ -141,7 +143,7 @@ impl Session<'_> {
     }
 
     async fn first_summary(&self) -> Outcome {
-        let objects = match tokio::time::timeout(self.args.timeout, self.up.settled(self.progress)).await {
+        let objects = match tokio::time::timeout(FIRST_SUMMARY, self.up.settled(self.progress)).await {
             Ok(objects) => objects?,
             Err(_) => self.up.objects().await?,
         };

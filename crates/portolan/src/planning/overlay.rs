@@ -1,13 +1,11 @@
 //! Files → the copy, under the same rules as in the cluster.
 
-use serde_json::json;
-
 use super::Question;
 use crate::applying::{Applier, Conflicts, Options, Storing};
 use crate::failure::{Failure, Outcome};
 use crate::manifest::Manifest;
 use crate::seen::GROUP;
-use crate::server::{Call, Server};
+use crate::server::Server;
 
 /// Applies those objects of the files that can change anything at Cloudflare.
 pub(super) async fn apply(local: &Server, question: &Question<'_>) -> Outcome {
@@ -34,7 +32,9 @@ pub(super) async fn apply(local: &Server, question: &Question<'_>) -> Outcome {
         0 => Ok(()),
         1 => Err(refused.remove(0)),
         count => {
-            refused.iter().for_each(|failure| eprintln!("{failure}"));
+            for failure in &refused {
+                eprintln!("{failure}");
+            }
             Err(Failure::new(format!("{count} objects of the files would be refused"))
                 .next("correct them as the messages above say"))
         }
@@ -58,16 +58,7 @@ async fn make_namespaces(local: &Server, manifests: &[Manifest]) -> Outcome {
     names.sort_unstable();
     names.dedup();
     for name in names {
-        let path = format!("/api/v1/namespaces/{}", crate::kinds::segment(name));
-        if local.find(&path).await?.is_none() {
-            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            let call = Call {
-                method: http::Method::POST,
-                body: object.to_string().into_bytes(),
-                ..Call::get("/api/v1/namespaces")
-            };
-            local.call(call).await?;
-        }
+        local.make_namespace(name).await?;
     }
     Ok(())
 }

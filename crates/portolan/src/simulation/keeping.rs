@@ -1,19 +1,51 @@
-//! How the simulator begins.
+//! The simulator's state in the data directory, so that a restart changes nothing.
 
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::Simulation;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+
+/// The file's name.
+const FILE: &str = "simulator.json";
 
 impl Simulation {
-    /// Keeps nothing yet.
-    pub(crate) fn keep(&self, _data_dir: &Path) -> Outcome {
-        Ok(())
+    /// Writes everything that is simulated. The file appears whole or not at all, and only its owner can read it.
+    pub(crate) fn keep(&self, data_dir: &Path) -> Outcome {
+        let path = data_dir.join(FILE);
+        let fresh = data_dir.join(format!("{FILE}.new"));
+        let text = self.simulator.snapshot().to_string();
+        write_private(&fresh, &text).and_then(|()| std::fs::rename(&fresh, &path)).map_err(|error| {
+            Failure::new(format!("the simulator's state cannot be kept in {}: {error}", path.display()))
+                .next("check that you may write to the data directory and that its disk is not full")
+        })
     }
 
-    /// Begins with an example account.
-    pub(crate) fn restore(&self, _data_dir: &Path) -> Outcome {
-        self.simulator.seed_example();
-        Ok(())
+    /// Reads what an earlier start kept; begins with an example account where there is nothing.
+    pub(crate) fn restore(&self, data_dir: &Path) -> Outcome {
+        let path = data_dir.join(FILE);
+        let refused = |error: String| {
+            Failure::new(format!("the simulator's state in {} cannot be used: {error}", path.display()))
+                .next("move the file away to begin with an empty simulator, or choose another --data-dir")
+        };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                self.simulator.seed_example();
+                return Ok(());
+            }
+            Err(error) => return Err(refused(error.to_string())),
+        };
+        let saved: Value = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+        self.simulator.restore(saved).map_err(refused)
     }
+}
+
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }

@@ -27,8 +27,11 @@ pub(crate) struct Seeder {
     simulator: Simulator,
     collections: Vec<Collection>,
     state: Mutex<State>,
-    tell: Box<dyn Fn(&[String]) + Send + Sync>,
+    tell: Tell,
 }
+
+/// Takes a phrase for each thing that was made.
+type Tell = Box<dyn Fn(&[String]) + Send + Sync>;
 
 /// A collection that may name accounts, zones or tokens.
 struct Collection {

@@ -1,5 +1,7 @@
 //! A tree → text for a terminal.
 
+use std::fmt::Write as _;
+
 use super::tree::{Account, Branch, Domain, Leaf, Network, Records, State, Tree};
 use crate::paint::{Paint, Tone};
 use crate::seen::Health;
@@ -24,12 +26,13 @@ pub(crate) fn render(tree: &Tree, paint: Paint) -> String {
         return text;
     }
     let summary = &tree.summary;
-    text.push_str(&format!(
-        "{} objects: {} ready, {} not ready, {} pending, {} being deleted\n",
+    let counts = format!(
+        "{} objects: {} ready, {} not ready, {} pending, {} being deleted",
         summary.objects, summary.ready, summary.not_ready, summary.pending, summary.deleting
-    ));
+    );
+    line_to(&mut text, &counts);
     for (credential, left) in tree.budget.iter().flatten() {
-        text.push_str(&format!("API budget of credential {credential}: {left} requests left\n"));
+        line_to(&mut text, &format!("API budget of credential {credential}: {left} requests left"));
     }
     let mut roots: Vec<Node> = tree.credentials.iter().map(|account| account_node(account, paint)).collect();
     let unassigned = branch_nodes(&tree.unassigned, paint);
@@ -38,17 +41,21 @@ pub(crate) fn render(tree: &Tree, paint: Paint) -> String {
     }
     for root in &roots {
         text.push('\n');
-        text.push_str(&format!("{}\n", root.text));
+        line_to(&mut text, &root.text);
         write_below(&mut text, root, "");
     }
     text
+}
+
+fn line_to(text: &mut String, line: &str) {
+    writeln!(text, "{line}").expect("writing to a string cannot fail");
 }
 
 fn write_below(text: &mut String, node: &Node, indent: &str) {
     for (index, child) in node.below.iter().enumerate() {
         let is_last = index + 1 == node.below.len();
         let (branch, further) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        text.push_str(&format!("{indent}{branch}{}\n", child.text));
+        line_to(text, &format!("{indent}{branch}{}", child.text));
         write_below(text, child, &format!("{indent}{further}"));
     }
 }

@@ -39,6 +39,7 @@ pub(crate) struct Summary {
 /// A `CloudflareCredentials` and what is reached with it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names of the objects' own fields")]
 pub(crate) struct Account {
     #[serde(flatten)]
     pub(crate) state: State,
@@ -64,6 +65,7 @@ pub(crate) struct Branch {
 /// A `CloudflareDomain` and its records.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names of the objects' own fields")]
 pub(crate) struct Domain {
     #[serde(flatten)]
     pub(crate) state: State,
@@ -87,6 +89,7 @@ pub(crate) struct Records {
 /// A `VirtualNetwork` and its routes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names of the objects' own fields")]
 pub(crate) struct Network {
     #[serde(flatten)]
     pub(crate) state: State,

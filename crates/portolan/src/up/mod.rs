@@ -5,7 +5,7 @@ mod published;
 mod summary;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,6 @@ use portolan_apiserver::{ApiServer, Config, RunningServer};
 use portolan_cloudflare_api::{HttpTransport, Transport};
 use portolan_cloudflare_sim::Options as SimulatorOptions;
 use portolan_engine::cluster_owner;
-use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::applying::{Applier, Change, Conflicts, Options, Storing};
@@ -79,7 +78,7 @@ impl Up {
         let local = Server::of_client(client.clone(), serving.url());
         progress.step("Installing the definitions of Portolan's kinds");
         definitions::install(&local).await?;
-        make_namespace(&local, operator::NAMESPACE).await?;
+        local.make_namespace(operator::NAMESPACE).await?;
         let simulation = simulate(&settings, progress).await?;
         let seeder = simulation.as_ref().map(|simulation| seeder(&api, simulation, progress));
         progress.step("Starting the controllers");
@@ -214,7 +213,7 @@ async fn simulate(settings: &Settings, progress: &Progress) -> Outcome<Option<Si
 fn seeder(api: &ApiServer, simulation: &Simulation, progress: &Arc<Progress>) -> Arc<Seeder> {
     let progress = progress.clone();
     let tell = move |made: &[String]| {
-        progress.line(format!("Made in the simulator, since objects name it: {}", made.join(", ")))
+        progress.line(format!("Made in the simulator, since objects name it: {}", made.join(", ")));
     };
     Arc::new(Seeder::new(api.clone(), simulation.simulator().clone(), tell))
 }
@@ -226,20 +225,4 @@ fn transport(seeder: Option<Arc<Seeder>>) -> Outcome<Arc<dyn Transport>> {
         Some(seeder) => Arc::new(SeedingTransport { inner, seeder }),
         None => Arc::new(inner),
     })
-}
-
-/// Makes a namespace unless it is there.
-async fn make_namespace(server: &Server, name: &str) -> Outcome {
-    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    let path = Path::new("/api/v1/namespaces").join(name);
-    if server.find(&path.to_string_lossy()).await?.is_some() {
-        return Ok(());
-    }
-    let call = crate::server::Call {
-        method: http::Method::POST,
-        body: object.to_string().into_bytes(),
-        ..crate::server::Call::get("/api/v1/namespaces")
-    };
-    server.call(call).await?;
-    Ok(())
 }

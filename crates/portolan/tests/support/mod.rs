@@ -4,6 +4,8 @@
 #![allow(clippy::panic, reason = "a test ends where its server does not start")]
 #![allow(missing_docs, unreachable_pub, reason = "a module shared by tests")]
 
+pub mod process;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -17,7 +19,12 @@ const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// The binary under test.
 pub fn portolan() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_portolan"));
-    command.env_remove("KUBECONFIG").env_remove("LOG_LEVEL").env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+        .env_remove("KUBECONFIG")
+        .env_remove("LOG_LEVEL")
+        .env_remove("CLOUDFLARE_API_BASE_URL")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
     command
 }
 

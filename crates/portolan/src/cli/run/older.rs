@@ -2,7 +2,7 @@
 
 /// What its Deployments pass.
 #[derive(clap::Args, Debug)]
-pub(super) struct Args {
+pub(super) struct OlderArgs {
     #[arg(long, hide = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     metrics_secure: Option<bool>,
     #[arg(long, hide = true)]
@@ -33,7 +33,7 @@ pub(super) struct Args {
     zap_time_encoding: Option<String>,
 }
 
-impl Args {
+impl OlderArgs {
     /// Says of each flag that was given what became of it.
     pub(super) fn tell(&self) {
         for (flag, note) in self.notes() {

@@ -1,0 +1,276 @@
+//! API server, simulator and controllers in this process, for measuring the three together.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail};
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use kube::Api;
+use kube::api::{DynamicObject, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use portolan_apiserver::{ApiServer, Config};
+use portolan_cloudflare::Drift;
+use portolan_cloudflare_api::{Limit, Transport, TransportError};
+use portolan_cloudflare_sim::{Dropped, Options, Recorded, Simulator};
+use portolan_core::OwnerId;
+use serde_json::{Value, json};
+
+use crate::definitions;
+use crate::operator::{self, Operator};
+use crate::seen::GROUP;
+use crate::server::Server;
+
+/// The account that everything belongs to.
+const ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
+/// How often it is looked whether everything is done.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What limits the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Cloudflare's own limit.
+    Limited,
+    /// None at all.
+    Unlimited,
+}
+
+impl Pace {
+    const COUNT: u32 = 1200;
+    const WINDOW: Duration = Duration::from_secs(300);
+}
+
+/// All three.
+pub(super) struct Arena {
+    client: kube::Client,
+    simulator: Simulator,
+    transport: Arc<Tap>,
+    operator: Option<Operator>,
+    pace: Pace,
+    _api: ApiServer,
+}
+
+impl Arena {
+    /// An API server and a simulator with zones, and objects for them; no controllers yet.
+    pub(super) async fn start(zones: &[String], latency: Duration, pace: Pace) -> anyhow::Result<Self> {
+        let rate_limit = (pace == Pace::Limited).then_some((Pace::COUNT, Pace::WINDOW));
+        let simulator = Simulator::new(Options { latency, rate_limit, ..Options::default() });
+        simulator.add_account_with_id(ACCOUNT, "Bench");
+        for zone in zones {
+            simulator.add_zone(zone, ACCOUNT, "enterprise").map_err(|error| anyhow!("making zone {zone}: {error}"))?;
+        }
+        let api = ApiServer::open(Config::default()).await.context("starting the API server")?;
+        let client = kube::Client::new(api.service(), "default");
+        let server = Server::of_client(client.clone(), "in process");
+        definitions::install(&server).await.map_err(|failure| anyhow!("{failure}"))?;
+        let transport = Arc::new(Tap { simulator: simulator.clone(), writes: Mutex::default() });
+        let arena = Self { client, simulator, transport, operator: None, pace, _api: api };
+        arena.prepare(zones).await?;
+        Ok(arena)
+    }
+
+    async fn prepare(&self, zones: &[String]) -> anyhow::Result<()> {
+        let namespace = json!({"metadata": {"name": operator::NAMESPACE}});
+        self.create("", "v1", "Namespace", None, namespace).await?;
+        let secret = json!({"metadata": {"name": "token"}, "stringData": {"CLOUDFLARE_API_TOKEN": "bench"}});
+        self.create("", "v1", "Secret", Some(operator::NAMESPACE), secret).await?;
+        let spec =
+            json!({"accountId": ACCOUNT, "authType": "apiToken", "isDefault": true, "secretRef": {"name": "token"}});
+        self.create_ours("CloudflareCredentials", None, "main", spec).await?;
+        for zone in zones {
+            self.create_ours("CloudflareDomain", None, zone, json!({"domain": zone})).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts the controllers.
+    pub(super) fn start_controllers(&mut self) {
+        let mut options = operator::Options::new(OwnerId::derive("bench"), "http://simulator.invalid/client/v4");
+        options.drift = Drift::Off;
+        if self.pace == Pace::Unlimited {
+            options.api.limit = Limit { quota: 1_000_000, window: Pace::WINDOW };
+        }
+        self.operator = Some(Operator::start_with(self.client.clone(), options, self.transport.clone()));
+    }
+
+    /// Stops them at once.
+    pub(super) fn stop_controllers(&mut self) {
+        self.operator = None;
+    }
+
+    /// Creates records by several clients at once; gives back how long each took to be asked for at the simulator,
+    /// where that is known.
+    pub(super) async fn create_records(
+        &self,
+        zone: &str,
+        numbers: std::ops::Range<usize>,
+        clients: usize,
+    ) -> anyhow::Result<()> {
+        let next = std::sync::atomic::AtomicUsize::new(numbers.start);
+        let work = async || {
+            loop {
+                let number = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                if number >= numbers.end {
+                    return anyhow::Ok(());
+                }
+                self.create_record(zone, number).await?;
+            }
+        };
+        futures::future::try_join_all((0..clients).map(|_| work())).await?;
+        Ok(())
+    }
+
+    /// Creates one record.
+    pub(super) async fn create_record(&self, zone: &str, number: usize) -> anyhow::Result<()> {
+        let spec = record_spec(zone, number);
+        self.create_ours("DNSRecord", Some("default"), &record_object(zone, number), spec).await
+    }
+
+    /// Waits until the zones hold `count` records and nothing is under way.
+    pub(super) async fn settled(&self, count: usize, within: Duration) -> anyhow::Result<()> {
+        let until = Instant::now() + within;
+        while Instant::now() < until {
+            let busy = self.operator.as_ref().map_or(0, Operator::busy);
+            if busy == 0 && self.record_count() == count && self.operator.as_ref().map_or(0, Operator::busy) == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        bail!("only {} of {count} records are there after {} s", self.record_count(), within.as_secs())
+    }
+
+    fn record_count(&self) -> usize {
+        let zones = self.simulator.objects("zones", "");
+        zones
+            .iter()
+            .map(|zone| self.simulator.objects("dns_records", zone["id"].as_str().unwrap_or_default()).len())
+            .sum()
+    }
+
+    /// The controllers, once they were started.
+    pub(super) fn operator(&self) -> anyhow::Result<&Operator> {
+        self.operator.as_ref().ok_or_else(|| anyhow!("the controllers were not started"))
+    }
+
+    /// The simulator.
+    pub(super) fn simulator(&self) -> &Simulator {
+        &self.simulator
+    }
+
+    /// When a name was first written at the simulator.
+    pub(super) fn written_at(&self, name: &str) -> Option<Instant> {
+        let writes = self.transport.writes.lock().expect("nothing panics while it is held");
+        writes.iter().find(|(_, body)| contains(body, name)).map(|(at, _)| *at)
+    }
+
+    async fn create_ours(
+        &self,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+        mut spec: Value,
+    ) -> anyhow::Result<()> {
+        if !matches!(kind, "CloudflareCredentials" | "CloudflareDomain") {
+            spec["cloudflare"] = json!({});
+        }
+        self.create(GROUP, "v1alpha2", kind, namespace, json!({"metadata": {"name": name}, "spec": spec})).await
+    }
+
+    async fn create(
+        &self,
+        group: &str,
+        version: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        mut object: Value,
+    ) -> anyhow::Result<()> {
+        let gvk = GroupVersionKind::gvk(group, version, kind);
+        let plural = format!("{}s", kind.to_lowercase()).replace("credentialss", "credentials");
+        let resource = ApiResource::from_gvk_with_plural(&gvk, &plural);
+        object["apiVersion"] = json!(resource.api_version);
+        object["kind"] = json!(kind);
+        let api: Api<DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        let object: DynamicObject = serde_json::from_value(object).context("an object")?;
+        api.create(&PostParams::default(), &object).await.with_context(|| format!("creating a {kind}"))?;
+        Ok(())
+    }
+}
+
+/// The name at Cloudflare of a record.
+pub(super) fn record_name(zone: &str, number: usize) -> String {
+    format!("r{number:05}.{zone}")
+}
+
+/// The name of a record's object.
+fn record_object(zone: &str, number: usize) -> String {
+    format!("r{number:05}-{}", zone.replace('.', "-"))
+}
+
+/// The spec of a record.
+pub(super) fn record_spec(zone: &str, number: usize) -> Value {
+    let content = format!("10.{}.{}.{}", number / 62_500 % 250, number / 250 % 250, number % 250 + 1);
+    json!({"name": record_name(zone, number), "type": "A", "content": content})
+}
+
+/// How many requests of each kind: `GET /zones/…/dns_records`.
+pub(super) fn by_call(requests: &[Recorded]) -> Value {
+    let mut calls = std::collections::BTreeMap::<String, usize>::new();
+    for request in requests {
+        *calls.entry(format!("{} {}", request.method, template(request.route()))).or_default() += 1;
+    }
+    json!(calls)
+}
+
+/// A path with its ids left out.
+fn template(path: &str) -> String {
+    let is_id = |part: &str| part.len() >= 32 && part.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    path.split('/').map(|part| if is_id(part) { "{id}" } else { part }).collect::<Vec<_>>().join("/")
+}
+
+fn contains(body: &[u8], name: &str) -> bool {
+    let quoted = format!("\"{name}\"");
+    body.windows(quoted.len()).any(|window| window == quoted.as_bytes())
+}
+
+/// Sends requests into the simulator, and remembers when each write arrived.
+struct Tap {
+    simulator: Simulator,
+    writes: Mutex<Vec<(Instant, Bytes)>>,
+}
+
+impl Transport for Tap {
+    fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
+        Box::pin(async move {
+            if request.method() != http::Method::GET {
+                let mut writes = self.writes.lock().expect("nothing panics while it is held");
+                writes.push((Instant::now(), request.body().clone()));
+            }
+            self.simulator
+                .answer(request)
+                .await
+                .map_err(|dropped| TransportError { sent: dropped != Dropped::Refused, message: dropped.to_string() })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_left_out_of_paths() {
+        assert_eq!(template("/zones/0123456789abcdef0123456789abcdef/dns_records"), "/zones/{id}/dns_records");
+        assert_eq!(template("/accounts"), "/accounts");
+    }
+
+    #[test]
+    fn every_record_has_a_name_and_an_address_of_its_own() {
+        let specs: std::collections::BTreeSet<String> =
+            (0..70_000).map(|number| record_spec("example.com", number)["content"].to_string()).collect();
+
+        assert_eq!(specs.len(), 70_000);
+    }
+}

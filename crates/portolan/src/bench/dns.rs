@@ -1,0 +1,130 @@
+//! `bench dns`: many records in one zone, from cold and live, with and without the API's limit; idle latency; memory.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::arena::{Arena, Pace, by_call, record_name};
+use super::processes;
+use super::timing::{milliseconds, quantile, rounded};
+
+const ZONE: &str = "example.com";
+/// As many clients as the live scenario has.
+const CLIENTS: usize = 8;
+/// How long the API takes in the creation scenarios.
+const LATENCY: Duration = Duration::from_millis(150);
+/// How long the API takes, and how far apart objects are created, when idle latency is measured.
+const IDLE_LATENCY: Duration = Duration::from_millis(20);
+const IDLE_SPACING: Duration = Duration::from_millis(60);
+const IDLE_COUNT: usize = 200;
+/// Nothing takes longer than this.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// A part of the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// Controllers start with all objects present
+    Cold,
+    /// Eight clients create objects while the controllers run
+    Live,
+    /// Single creations with nothing else to do
+    Idle,
+    /// `portolan run` as a process of its own: resident memory
+    Memory,
+}
+
+/// Runs the parts and reports them.
+pub(crate) async fn run(records: usize, parts: &[Part]) -> anyhow::Result<Value> {
+    let mut report = Map::new();
+    report.insert("bench".to_owned(), json!("dns"));
+    report.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
+    report.insert("cores".to_owned(), json!(std::thread::available_parallelism().map_or(0, usize::from)));
+    report.insert("records".to_owned(), json!(records));
+    report.insert("api_latency_ms".to_owned(), json!(LATENCY.as_millis()));
+    let mut add = |name: &str, value: Value| {
+        eprintln!("dns: {name} {value}");
+        report.insert(name.to_owned(), value);
+    };
+    for part in parts {
+        match part {
+            Part::Cold => {
+                add("cold", cold(records, Pace::Unlimited).await?);
+                add("cold_rate_limited", cold(records, Pace::Limited).await?);
+            }
+            Part::Live => {
+                add("live", live(records, Pace::Unlimited).await?);
+                add("live_rate_limited", live(records, Pace::Limited).await?);
+            }
+            Part::Idle => add("idle", idle().await?),
+            Part::Memory => add("memory", processes::memory(&[5_000, 10_000]).await?),
+        }
+    }
+    Ok(Value::Object(report))
+}
+
+/// All objects are there when the controllers start; then the controllers start once more on the settled world.
+async fn cold(records: usize, pace: Pace) -> anyhow::Result<Value> {
+    let mut arena = Arena::start(&[ZONE.to_owned()], LATENCY, pace).await?;
+    arena.create_records(ZONE, 0..records, CLIENTS).await?;
+    let began = Instant::now();
+    arena.start_controllers();
+    arena.settled(records, PATIENCE).await?;
+    let mut figures = spent(&arena, began);
+    arena.stop_controllers();
+    let began = Instant::now();
+    arena.start_controllers();
+    arena.settled(records, PATIENCE).await?;
+    figures["restart"] = spent(&arena, began);
+    Ok(figures)
+}
+
+/// Objects are created while the controllers run.
+async fn live(records: usize, pace: Pace) -> anyhow::Result<Value> {
+    let mut arena = Arena::start(&[ZONE.to_owned()], LATENCY, pace).await?;
+    arena.start_controllers();
+    arena.settled(0, PATIENCE).await?;
+    arena.simulator().take_requests();
+    let began = Instant::now();
+    arena.create_records(ZONE, 0..records, CLIENTS).await?;
+    let created = began.elapsed();
+    arena.settled(records, PATIENCE).await?;
+    let mut figures = spent(&arena, began);
+    figures["creating_s"] = json!(rounded(created.as_secs_f64()));
+    Ok(figures)
+}
+
+/// One object at a time, with pauses: how long until its request is at the API.
+async fn idle() -> anyhow::Result<Value> {
+    let mut arena = Arena::start(&[ZONE.to_owned()], IDLE_LATENCY, Pace::Unlimited).await?;
+    arena.start_controllers();
+    arena.settled(0, PATIENCE).await?;
+    let mut sent = Vec::new();
+    for number in 0..IDLE_COUNT {
+        sent.push((record_name(ZONE, number), Instant::now()));
+        arena.create_record(ZONE, number).await?;
+        tokio::time::sleep(IDLE_SPACING).await;
+    }
+    arena.settled(IDLE_COUNT, PATIENCE).await?;
+    let waited = sent.iter().filter_map(|(name, at)| Some(arena.written_at(name)?.duration_since(*at)));
+    let mut waited: Vec<Duration> = waited.collect();
+    waited.sort_unstable();
+    Ok(json!({
+        "count": waited.len(),
+        "p50_ms": milliseconds(quantile(&waited, 50)),
+        "p99_ms": milliseconds(quantile(&waited, 99)),
+        "max_ms": milliseconds(quantile(&waited, 100)),
+    }))
+}
+
+/// Calls and time since the last look.
+fn spent(arena: &Arena, began: Instant) -> Value {
+    let requests = arena.simulator().take_requests();
+    json!({
+        "calls": requests.len(),
+        "writes": requests.iter().filter(|request| request.is_write()).count(),
+        "refused": requests.iter().filter(|request| request.status == 429).count(),
+        "by_call": by_call(&requests),
+        "wall_s": rounded(began.elapsed().as_secs_f64()),
+        "rss_mib": super::memory::resident_mib(&[std::process::id()]).map(rounded),
+    })
+}

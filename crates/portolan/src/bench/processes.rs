@@ -1,0 +1,178 @@
+//! API server, simulator and `portolan run` as processes of their own: what the last one takes of memory.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail};
+use kube::Api;
+use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use super::arena::record_spec;
+use super::embedded::Embedded;
+use super::memory::resident_mib;
+use super::timing::rounded;
+use crate::definitions;
+use crate::operator;
+use crate::seen::GROUP;
+use crate::server::Server;
+
+const ZONE: &str = "example.com";
+const PATIENCE: Duration = Duration::from_secs(600);
+/// After everything is settled, memory is looked at for this long.
+const REST: Duration = Duration::from_secs(3);
+
+/// Resident memory of `run` with so many settled records, ascending.
+pub(super) async fn memory(counts: &[usize]) -> anyhow::Result<Value> {
+    let server = Embedded::start().await?;
+    let simulator = Simulator::start().await?;
+    let client = connect(&server).await?;
+    prepare(&client).await?;
+    let run = start_run(&server, &simulator.url)?;
+    let pid = run.id().ok_or_else(|| anyhow!("`portolan run` ended at once; its messages are above"))?;
+    let mut figures = json!({});
+    let mut settled: Vec<(usize, f64)> = Vec::new();
+    for count in counts {
+        let first = settled.last().map_or(0, |(count, _)| *count);
+        create_records(&client, first..*count).await?;
+        wait_settled(&client, *count).await?;
+        tokio::time::sleep(REST).await;
+        let mib = resident_mib(&[pid]).ok_or_else(|| anyhow!("`portolan run` is gone; its messages are above"))?;
+        eprintln!("dns: {count} settled records, run takes {mib:.1} MiB");
+        figures[format!("settled_{count}_mib")] = json!(rounded(mib));
+        settled.push((*count, mib));
+    }
+    if let [.., (fewer, before), (more, after)] = settled.as_slice() {
+        #[expect(clippy::cast_precision_loss, reason = "counts of a benchmark are far below 2^52")]
+        let each = (after - before) * 1024.0 / (more - fewer) as f64;
+        figures["kib_per_record"] = json!(rounded(each));
+    }
+    drop(run);
+    server.stop().await?;
+    Ok(figures)
+}
+
+fn start_run(server: &Embedded, cloudflare: &str) -> anyhow::Result<Child> {
+    Command::new(std::env::current_exe().context("finding this program")?)
+        .args(["run", "--metrics", "0", "--health", "0", "--leader-elect=false", "--kubeconfig"])
+        .arg(server.kubeconfig())
+        .env("CLOUDFLARE_API_BASE_URL", cloudflare)
+        .env("LOG_LEVEL", "error")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .context("starting `portolan run`")
+}
+
+/// A running `portolan sim`.
+struct Simulator {
+    url: String,
+    _process: Child,
+}
+
+impl Simulator {
+    async fn start() -> anyhow::Result<Self> {
+        let mut process = Command::new(std::env::current_exe().context("finding this program")?)
+            .args(["sim", "--listen", "127.0.0.1:0", "--rate-limit", "off"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("starting the simulator")?;
+        let stdout = process.stdout.take().ok_or_else(|| anyhow!("the simulator has no output"))?;
+        let line = BufReader::new(stdout).lines().next_line().await.context("reading the simulator's greeting")?;
+        let url = line.as_deref().and_then(|line| line.split(" at ").nth(1)).map(str::to_owned);
+        let url = url.ok_or_else(|| anyhow!("the simulator ended at once; its messages are above"))?;
+        Ok(Self { url, _process: process })
+    }
+}
+
+async fn connect(server: &Embedded) -> anyhow::Result<kube::Client> {
+    let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).context("reading the kubeconfig")?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(kube::Client::try_from(config)?)
+}
+
+async fn prepare(client: &kube::Client) -> anyhow::Result<()> {
+    let server = Server::of_client(client.clone(), "the embedded server");
+    definitions::install(&server).await.map_err(|failure| anyhow!("{failure}"))?;
+    let namespace = json!({"metadata": {"name": operator::NAMESPACE}});
+    create(&kind(client, "", "v1", "Namespace", "namespaces", None), namespace).await?;
+    let secret = json!({"metadata": {"name": "token"}, "stringData": {"CLOUDFLARE_API_TOKEN": "bench"}});
+    create(&kind(client, "", "v1", "Secret", "secrets", Some(operator::NAMESPACE)), secret).await?;
+    let spec = json!({"accountId": "0123456789abcdef0123456789abcdef", "authType": "apiToken", "isDefault": true,
+        "secretRef": {"name": "token"}});
+    let credentials = kind(client, GROUP, "v1alpha2", "CloudflareCredentials", "cloudflarecredentials", None);
+    create(&credentials, json!({"metadata": {"name": "main"}, "spec": spec})).await?;
+    let domains = kind(client, GROUP, "v1alpha2", "CloudflareDomain", "cloudflaredomains", None);
+    create(&domains, json!({"metadata": {"name": "example"}, "spec": {"domain": ZONE}})).await
+}
+
+fn kind(
+    client: &kube::Client,
+    group: &str,
+    version: &str,
+    kind: &str,
+    plural: &str,
+    namespace: Option<&str>,
+) -> Api<DynamicObject> {
+    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
+}
+
+fn records(client: &kube::Client) -> Api<DynamicObject> {
+    kind(client, GROUP, "v1alpha2", "DNSRecord", "dnsrecords", Some("default"))
+}
+
+async fn create(api: &Api<DynamicObject>, mut object: Value) -> anyhow::Result<()> {
+    // The type is in the path; the client wants the field all the same.
+    object["apiVersion"] = json!("");
+    object["kind"] = json!("");
+    let mut object: DynamicObject = serde_json::from_value(object).context("an object")?;
+    object.types = None;
+    api.create(&PostParams::default(), &object).await.with_context(|| format!("creating at {}", api.resource_url()))?;
+    Ok(())
+}
+
+async fn create_records(client: &kube::Client, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
+    let api = records(client);
+    let each = futures::stream::iter(numbers.map(Ok));
+    futures::TryStreamExt::try_for_each_concurrent(each, 16, |number| {
+        let api = api.clone();
+        async move {
+            let mut spec = record_spec(ZONE, number);
+            spec["cloudflare"] = json!({});
+            create(&api, json!({"metadata": {"name": format!("r{number:05}")}, "spec": spec})).await
+        }
+    })
+    .await
+}
+
+async fn wait_settled(client: &kube::Client, count: usize) -> anyhow::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        let ready = ready(client).await?;
+        if ready >= count {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    bail!("not all of {count} records became Ready within {} s", PATIENCE.as_secs())
+}
+
+async fn ready(client: &kube::Client) -> anyhow::Result<usize> {
+    let list = records(client).list(&ListParams::default()).await.context("listing the records")?;
+    let is_ready = |object: &&DynamicObject| {
+        let conditions = object.data["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+    };
+    Ok(list.items.iter().filter(is_ready).count())
+}

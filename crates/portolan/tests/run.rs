@@ -1,0 +1,184 @@
+//! `portolan run` against `portolan apiserver` and `portolan sim`, each a process of its own.
+
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod support;
+
+use std::process::Command;
+
+use serde_json::Value;
+use support::process::{Process, eventually, http_get, simulator};
+use support::{Run, Server, example, portolan};
+
+/// An API server with the definitions, a simulator, and what is needed to run against them.
+struct Cluster {
+    server: Server,
+    _simulator: Process,
+    cloudflare: String,
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let (simulator, cloudflare) = simulator(&[]);
+        Self { server: Server::start(), _simulator: simulator, cloudflare }
+    }
+
+    fn with_definitions() -> Self {
+        let cluster = Self::start();
+        let crds = Run::from(portolan().arg("crds").output().unwrap()).succeeded();
+        cluster.server.run_with_input(&["apply", "-f", "-"], &crds).succeeded();
+        cluster
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.server.command(&["run", "--metrics", "127.0.0.1:0", "--health", "0"]);
+        command.args(arguments).env("CLOUDFLARE_API_BASE_URL", &self.cloudflare).env("LOG_LEVEL", "warn");
+        command
+    }
+
+    fn apply_quickstart(&self) {
+        self.server.run(&["apply", "-f", &example("quickstart")]).succeeded();
+    }
+
+    fn status(&self) -> Value {
+        serde_json::from_str(&self.server.run(&["status", "-o", "json"]).succeeded()).unwrap()
+    }
+
+    fn settle(&self) {
+        eventually("everything is Ready", || (self.status()["summary"]["ready"] == 8).then_some(()));
+    }
+
+    fn writes(&self) -> usize {
+        let log = http_get(&self.cloudflare.replace("/client/v4", "/admin/requests"));
+        ["POST", "PUT", "PATCH", "DELETE"].iter().map(|verb| log.matches(&format!("\"{verb}\"")).count()).sum()
+    }
+}
+
+#[test]
+fn a_cluster_without_the_definitions_is_refused_with_the_command_that_installs_them() {
+    let cluster = Cluster::start();
+
+    let error = Run::from(cluster.command(&[]).output().unwrap()).failed();
+
+    assert!(error.contains("DNSRecord"), "{error}");
+    assert!(error.contains("portolan crds | kubectl apply"), "{error}");
+}
+
+#[test]
+fn definitions_are_printed_as_yaml_that_applies_without_a_warning() {
+    let server = Server::start();
+    let printed = Run::from(portolan().arg("crds").output().unwrap());
+    assert_eq!(printed.stderr, "", "nothing else is said");
+
+    let applied = server.run_with_input(&["apply", "-f", "-"], &printed.succeeded());
+
+    assert_eq!(applied.stderr, "", "{applied}");
+    assert_eq!(applied.succeeded().lines().filter(|line| line.ends_with(" created")).count(), 7);
+}
+
+#[test]
+fn objects_are_published_and_a_stop_ends_the_process_well() {
+    let cluster = Cluster::with_definitions();
+    let mut run = Process::start(&mut cluster.command(&[]));
+    cluster.apply_quickstart();
+
+    cluster.settle();
+
+    let tree = cluster.server.run(&["status"]).succeeded();
+    assert!(tree.contains("credentials main (account 0123456789abcdef0123456789abcdef, default): Ready"), "{tree}");
+    assert!(tree.contains("5 records: 5 Active"), "{tree}");
+    assert!(tree.contains("network office: Ready"), "{tree}");
+    assert_eq!(run.terminate(), Some(0));
+}
+
+#[test]
+fn deleted_objects_are_taken_off_the_network_before_they_go() {
+    let cluster = Cluster::with_definitions();
+    let _run = Process::start(&mut cluster.command(&[]));
+    cluster.apply_quickstart();
+    cluster.settle();
+
+    cluster.server.run(&["delete", "dnsrecord", "www", "docs"]).succeeded();
+
+    let state = http_get(&cluster.cloudflare.replace("/client/v4", "/admin/state"));
+    assert!(!state.contains("www.example.com\",\"proxiable"), "{state}");
+    assert!(!state.contains("192.0.2.10"), "{state}");
+}
+
+#[test]
+fn flags_of_the_older_operator_are_accepted() {
+    let cluster = Cluster::with_definitions();
+    let older = [
+        "--leader-elect=false",
+        "--metrics-secure=false",
+        "--zap-log-level=debug",
+        "--overwrite-unmanaged-dns",
+        "--enable-http2=false",
+        "--cluster-resource-namespace=cloudflare-operator-system",
+    ];
+    let mut command =
+        cluster.server.command(&["run", "--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:0"]);
+    command.args(older).env("CLOUDFLARE_API_BASE_URL", &cluster.cloudflare).env("LOG_LEVEL", "error");
+    let mut run = Process::start(&mut command);
+    cluster.apply_quickstart();
+
+    cluster.settle();
+
+    assert_eq!(run.terminate(), Some(0));
+}
+
+#[test]
+fn one_of_two_processes_leads_and_a_stop_hands_over_at_once() {
+    let cluster = Cluster::with_definitions();
+    cluster.apply_quickstart();
+    let mut first = Process::start(&mut cluster.command(&["--leader-elect"]));
+    cluster.settle();
+    let _second = Process::start(&mut cluster.command(&["--leader-elect"]));
+    let holder = || {
+        let lease = cluster.server.run(&[
+            "get",
+            "lease",
+            "-n",
+            "cloudflare-operator-system",
+            "9f193cf8.cloudflare-operator.io",
+            "-o",
+            "json",
+        ]);
+        let lease: Value = serde_json::from_str(&lease.succeeded()).unwrap();
+        lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+    };
+    let before = holder();
+    assert!(!before.is_empty());
+
+    assert_eq!(first.terminate(), Some(0));
+
+    eventually("the other process leads", || Some(holder()).filter(|now| !now.is_empty() && *now != before));
+}
+
+#[test]
+fn a_dry_run_prints_plans_and_writes_nothing_anywhere() {
+    let cluster = Cluster::with_definitions();
+    let mut first = Process::start(&mut cluster.command(&[]));
+    cluster.apply_quickstart();
+    cluster.settle();
+    assert_eq!(first.terminate(), Some(0));
+    let changed = std::fs::read_to_string(format!("{}/3-records.yaml", example("quickstart"))).unwrap();
+    cluster.server.run_with_input(&["apply", "-f", "-"], &changed.replace("192.0.2.10", "192.0.2.99")).succeeded();
+    let (writes, objects) = (cluster.writes(), cluster.server.run(&["get", "dnsrecords", "-o", "json"]).succeeded());
+
+    let mut dry = Process::start(&mut cluster.command(&["--dry-run"]));
+
+    dry.line_with("DNSRecord/default/www");
+    let line = dry.line_with("192.0.2.99");
+    assert!(line.contains("\"192.0.2.10\" → \"192.0.2.99\""), "{line}");
+    assert_eq!(dry.terminate(), Some(0));
+    assert_eq!(cluster.writes(), writes);
+    assert_eq!(cluster.server.run(&["get", "dnsrecords", "-o", "json"]).succeeded(), objects);
+}
+
+#[test]
+fn status_says_where_the_kinds_are_not_installed() {
+    let said = Server::start().run(&["status"]).succeeded();
+
+    assert!(said.contains("not installed") && said.contains("portolan crds"), "{said}");
+}

@@ -59,8 +59,7 @@ impl<R: Reconcile> Controller<R> {
     }
 
     /// Objects of another kind make ours run: `map` names which. When an object changes, what it named before runs
-    /// too. `map` runs while the store is locked: it must neither use this handle nor wait for a lock under which
-    /// others use it.
+    /// too. `map` should be quick: the store waits for it.
     pub fn watch<K: Object>(
         self,
         selection: Selection,
@@ -105,7 +104,7 @@ impl<R: Reconcile> Controller<R> {
     }
 
     /// Objects of a cache make ours run: `map` sees an object before and after its change. The controller starts when
-    /// the cache is complete. `map` runs while the store is locked, as that of [`watch`](Self::watch).
+    /// the cache is complete. `map` should be quick: the store waits for it.
     pub fn follow<K: Object>(
         self,
         cache: &Cache<K>,
@@ -129,7 +128,7 @@ impl<R: Reconcile> Controller<R> {
     /// everything at once.
     pub async fn run(self, shutdown: CancellationToken) {
         let Self { context, reconciler, handle, selection, triggers, gates } = self;
-        handle.lock().running = true;
+        handle.set_running(true);
         let mut background = JoinSet::new();
         for trigger in triggers {
             background.spawn(trigger);
@@ -159,13 +158,13 @@ impl<R: Reconcile> Controller<R> {
         }
         drop(background);
         desk.drain(grace).await;
-        handle.lock().running = false;
+        handle.set_running(false);
     }
 
     /// This controller as a task of a job.
     pub fn into_task(self, shutdown: CancellationToken) -> Task {
         let (name, handle) = (self.reconciler.kind(), self.handle.clone());
-        handle.lock().running = true;
+        handle.set_running(true);
         Task::new(name, move || handle.busy(), self.run(shutdown))
     }
 }

@@ -84,7 +84,7 @@ impl<R: Reconcile> Desk<R> {
             Sighting::Failed { missing } => {
                 if missing {
                     // What does not exist is empty.
-                    self.handle.lock().listed = true;
+                    self.handle.set_listed();
                 }
             }
         }
@@ -99,7 +99,7 @@ impl<R: Reconcile> Desk<R> {
                 self.forget(key);
             }
         }
-        self.handle.lock().listed = true;
+        self.handle.set_listed();
     }
 
     fn arrived(&mut self, raw: Raw<R::Object>) {
@@ -109,13 +109,13 @@ impl<R: Reconcile> Desk<R> {
         if passed == print {
             return;
         }
-        let mut state = self.handle.lock();
-        if state.queue.is_running(&key) {
+        let mut queue = self.handle.queue();
+        if queue.is_running(&key) {
             self.meanwhile.insert(key.clone(), (version, print));
         } else {
-            state.queue.push(&key, Instant::now());
+            queue.push(&key, Instant::now());
         }
-        drop(state);
+        drop(queue);
         self.keep_payload(key, raw);
     }
 
@@ -139,16 +139,16 @@ impl<R: Reconcile> Desk<R> {
             version: version_of(meta),
             passed: 0,
         };
-        let mut state = self.handle.lock();
-        let before = state.store.get(key).map(|known| word(known.ready));
+        let mut store = self.handle.store();
+        let before = store.get(key).map(|known| word(known.ready));
         if before.is_none() && unknown == Unknown::Stays {
             return None;
         }
-        if !state.store.put(key.clone(), projected) {
+        if !store.put(key.clone(), projected) {
             return None;
         }
         self.context.metrics.moved(self.reconciler.kind(), before, Some(word(raw.ready)));
-        state.store.get(key).map(|known| known.passed)
+        store.get(key).map(|known| known.passed)
     }
 
     fn keep_payload(&mut self, key: ObjectKey, raw: Raw<R::Object>) {
@@ -159,12 +159,11 @@ impl<R: Reconcile> Desk<R> {
 
     /// An object is gone from Kubernetes.
     fn forget(&mut self, key: &ObjectKey) {
-        let mut state = self.handle.lock();
-        state.queue.forget(key);
-        if let Some(known) = state.store.remove(key) {
+        self.handle.queue().forget(key);
+        let known = self.handle.store().remove(key);
+        if let Some(known) = known {
             self.context.metrics.moved(self.reconciler.kind(), Some(word(known.ready)), None);
         }
-        drop(state);
         self.payloads.remove(key);
         self.meanwhile.remove(key);
         self.failures.remove(key);
@@ -174,20 +173,20 @@ impl<R: Reconcile> Desk<R> {
     /// Starts the passes whose time has come; answers when the next one's comes.
     pub(crate) fn start(&mut self, now: Instant) -> Option<Instant> {
         let handle = self.handle.clone();
-        let mut state = handle.lock();
-        if !state.listed {
+        if !handle.is_listed() {
             return None;
         }
+        let mut queue = handle.queue();
         while self.passes.len() < self.context.timing.in_flight
-            && let Some((key, waited)) = state.queue.pop(now)
+            && let Some((key, waited)) = queue.pop(now)
         {
             self.context.metrics.waited(self.reconciler.kind(), waited);
             let seen = self.payloads.remove(&key);
             self.begin(key, seen, now);
         }
         let kind = self.reconciler.kind();
-        self.context.metrics.queued(kind, state.queue.len(), state.queue.running(), state.queue.age(now));
-        if self.passes.len() < self.context.timing.in_flight { state.queue.next() } else { None }
+        self.context.metrics.queued(kind, queue.len(), queue.running(), queue.age(now));
+        if self.passes.len() < self.context.timing.in_flight { queue.next() } else { None }
     }
 
     fn begin(&mut self, key: ObjectKey, seen: Option<Raw<R::Object>>, now: Instant) {
@@ -227,16 +226,17 @@ impl<R: Reconcile> Desk<R> {
         let after = self.after(&key, &ended);
         let again = self.superseded(&key, ended);
         let next = if again { Some(now) } else { after.map(|wait| now + wait) };
-        let mut state = self.handle.lock();
-        if state.store.get(&key).is_none() {
-            state.queue.forget(&key);
-            state.queue.finish(&key, None);
-            drop(state);
-            self.payloads.remove(&key);
-            self.failures.remove(&key);
-        } else {
-            state.queue.finish(&key, next);
+        let exists = self.handle.read(|store| store.get(&key).is_some());
+        if exists {
+            self.handle.queue().finish(&key, next);
+            return;
         }
+        let mut queue = self.handle.queue();
+        queue.forget(&key);
+        queue.finish(&key, None);
+        drop(queue);
+        self.payloads.remove(&key);
+        self.failures.remove(&key);
     }
 
     fn measure(&self, next: &Next, took: Duration) {
@@ -280,7 +280,7 @@ impl<R: Reconcile> Desk<R> {
     fn superseded(&mut self, key: &ObjectKey, ended: Ended<R::Object>) -> bool {
         let meanwhile = self.meanwhile.remove(key);
         let Some(passed) = ended.passed else { return meanwhile.is_some() };
-        if let Some(known) = self.handle.lock().store.get_mut(key) {
+        if let Some(known) = self.handle.store().get_mut(key) {
             known.passed = passed;
         }
         let newest = ended.latest.as_ref().map(|raw| (version_of(raw.meta()), self.print(raw.meta())));

@@ -1,7 +1,10 @@
 //! The outside of a controller: what it knows, and how to make it run.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use portolan_core::ObjectKey;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -15,18 +18,15 @@ pub struct Handle<P> {
 }
 
 struct Shared<P> {
-    state: Mutex<State<P>>,
+    /// Read again and again, also by who reads it already: foreign code looks at it under the lock.
+    store: RwLock<Store<P>>,
+    /// Never held while foreign code runs.
+    queue: Mutex<Queue>,
     wake: Notify,
-}
-
-/// What a controller knows and plans.
-pub(crate) struct State<P> {
-    pub(crate) store: Store<P>,
-    pub(crate) queue: Queue,
     /// Whether the first list is complete.
-    pub(crate) listed: bool,
+    listed: AtomicBool,
     /// Whether the controller runs.
-    pub(crate) running: bool,
+    running: AtomicBool,
 }
 
 impl<P> Clone for Handle<P> {
@@ -37,8 +37,14 @@ impl<P> Clone for Handle<P> {
 
 impl<P> Default for Handle<P> {
     fn default() -> Self {
-        let state = State { store: Store::default(), queue: Queue::default(), listed: false, running: false };
-        Self { shared: Arc::new(Shared { state: Mutex::new(state), wake: Notify::new() }) }
+        let shared = Shared {
+            store: RwLock::new(Store::default()),
+            queue: Mutex::new(Queue::default()),
+            wake: Notify::new(),
+            listed: AtomicBool::new(false),
+            running: AtomicBool::new(false),
+        };
+        Self { shared: Arc::new(shared) }
     }
 }
 
@@ -56,17 +62,17 @@ impl<P> Handle<P> {
     /// Lets objects run now.
     pub fn enqueue_all<'a>(&self, keys: impl IntoIterator<Item = &'a ObjectKey>) {
         let now = Instant::now();
-        let mut state = self.lock();
+        let mut queue = self.queue();
         for key in keys {
-            state.queue.push(key, now);
+            queue.push(key, now);
         }
-        drop(state);
+        drop(queue);
         self.shared.wake.notify_one();
     }
 
     /// Lets an object run after a while, unless it runs sooner anyway.
-    pub fn enqueue_after(&self, key: &ObjectKey, wait: std::time::Duration) {
-        self.lock().queue.push(key, Instant::now() + wait);
+    pub fn enqueue_after(&self, key: &ObjectKey, wait: Duration) {
+        self.queue().push(key, Instant::now() + wait);
         self.shared.wake.notify_one();
     }
 
@@ -84,9 +90,9 @@ impl<P> Handle<P> {
         keys.len()
     }
 
-    /// Reads what is known of the objects. The closure must not use the handle.
+    /// Reads what is known of the objects. The closure may use the handle, and should be quick.
     pub fn read<T>(&self, look: impl FnOnce(&Store<P>) -> T) -> T {
-        look(&self.lock().store)
+        look(&self.shared.store.read_recursive())
     }
 
     /// What is known of one object.
@@ -100,17 +106,29 @@ impl<P> Handle<P> {
     /// How many objects are at work or wait though their time has come; a controller that has not listed its objects
     /// yet counts as one. 0 means that nothing happens before something changes or a time comes.
     pub fn busy(&self) -> usize {
-        let state = self.lock();
-        state.queue.busy(Instant::now()) + usize::from(state.running && !state.listed)
+        let unlisted = self.shared.running.load(Ordering::Relaxed) && !self.is_listed();
+        self.queue().busy(Instant::now()) + usize::from(unlisted)
     }
 
     /// Whether the first list is complete.
     pub fn is_listed(&self) -> bool {
-        self.lock().listed
+        self.shared.listed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State<P>> {
-        self.shared.state.lock().expect("nothing panics while it is held")
+    pub(crate) fn set_listed(&self) {
+        self.shared.listed.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_running(&self, running: bool) {
+        self.shared.running.store(running, Ordering::Relaxed);
+    }
+
+    pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.shared.queue.lock()
+    }
+
+    pub(crate) fn store(&self) -> RwLockWriteGuard<'_, Store<P>> {
+        self.shared.store.write()
     }
 
     pub(crate) async fn woken(&self) {
@@ -139,7 +157,7 @@ mod tests {
     async fn objects_are_enqueued_by_what_is_known_of_them() {
         let handle = Handle::new();
         for (name, projection) in [("a", 1), ("b", 2), ("c", 1)] {
-            handle.lock().store.put(ObjectKey::cluster(name), known(projection));
+            handle.store().put(ObjectKey::cluster(name), known(projection));
         }
 
         let count = handle.enqueue_where(|_, projection| *projection == 1);
@@ -151,8 +169,35 @@ mod tests {
     #[tokio::test]
     async fn what_waits_for_its_time_is_not_busy() {
         let handle = Handle::<u8>::new();
-        handle.enqueue_after(&ObjectKey::cluster("a"), std::time::Duration::from_secs(30));
+        handle.enqueue_after(&ObjectKey::cluster("a"), Duration::from_secs(30));
 
         assert_eq!(handle.busy(), 0);
+    }
+
+    #[tokio::test]
+    async fn who_looks_may_use_the_handle_even_while_a_writer_waits() {
+        let handle = Handle::<u8>::new();
+        handle.store().put(ObjectKey::cluster("a"), known(1));
+        let writer = handle.clone();
+        let (started, is_started) = std::sync::mpsc::channel();
+
+        handle
+            .read(|_| {
+                let writing = std::thread::spawn(move || {
+                    started.send(()).unwrap();
+                    writer.store().remove(&ObjectKey::cluster("a"));
+                });
+                is_started.recv().unwrap();
+                // The writer waits for us by now, or will.
+                for _ in 0..1000 {
+                    std::thread::yield_now();
+                    assert_eq!(handle.enqueue_where(|_, _| true), 1);
+                }
+                writing
+            })
+            .join()
+            .unwrap();
+
+        assert_eq!(handle.read(Store::len), 0);
     }
 }

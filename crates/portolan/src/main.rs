@@ -23,6 +23,7 @@ mod signals;
 mod simulation;
 mod status;
 mod table;
+mod traces;
 mod up;
 mod urls;
 

@@ -48,7 +48,7 @@ impl Urls {
 }
 
 /// The kubeconfig file that a command uses, where it is one file.
-fn kubeconfig_path(connect: &ConnectArgs) -> PathBuf {
+pub(crate) fn kubeconfig_path(connect: &ConnectArgs) -> PathBuf {
     if let Some(path) = &connect.kubeconfig {
         return path.clone();
     }

@@ -80,6 +80,25 @@ fn a_plan_has_changes_before_the_apply_and_none_after() {
 }
 
 #[test]
+fn after_up_once_a_plan_has_no_changes_though_nothing_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let quickstart = example("quickstart");
+    Run::from(up(&data).args(["--once", &quickstart]).output().unwrap()).succeeded();
+    let plan = |file: &str| -> Run {
+        portolan().env("KUBECONFIG", data.join("kubeconfig")).args(["plan", "-f", file]).output().unwrap().into()
+    };
+
+    let same = plan(&quickstart);
+    let changed = plan(&changed_records(folder.path()));
+
+    assert_eq!((same.code, same.stdout.as_str()), (Some(0), "No changes.\n"), "{same}");
+    assert!(same.stderr.contains("what is stored there"), "{same}");
+    assert_eq!(changed.code, Some(2), "{changed}");
+    assert!(changed.stdout.contains("0 to create, 1 to update, 0 to delete"), "{changed}");
+}
+
+#[test]
 fn a_plan_as_json_lists_changes_their_sum_and_what_could_not_be_planned() {
     let (_simulator, url) = simulator(&[]);
     let folder = tempfile::tempdir().unwrap();

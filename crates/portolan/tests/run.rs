@@ -182,3 +182,31 @@ fn status_says_where_the_kinds_are_not_installed() {
 
     assert!(said.contains("not installed") && said.contains("portolan crds"), "{said}");
 }
+
+#[test]
+fn spans_of_passes_are_sent_to_a_collector() {
+    use std::io::{Read, Write};
+    let cluster = Cluster::with_definitions();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let collector = format!("http://{}", listener.local_addr().unwrap());
+    let received = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut text = String::new();
+        let mut buffer = [0; 4096];
+        while !text.contains("\"resourceSpans\"") || !text.contains("reconcile") {
+            let count = stream.read(&mut buffer).unwrap();
+            assert!(count > 0, "the collector got only {text}");
+            text.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+        text
+    });
+    let mut run = Process::start(&mut cluster.command(&["--otlp", &collector]));
+    cluster.apply_quickstart();
+    cluster.settle();
+
+    run.terminate();
+
+    let text = received.join().unwrap();
+    assert!(text.starts_with("POST /v1/traces"), "{text}");
+}

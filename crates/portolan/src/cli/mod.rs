@@ -18,6 +18,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Outcome};
 use crate::logs::{self, LogFormat};
+use crate::traces::{self, Traces};
 
 /// Kubernetes objects and a Git repository, turned into live, protected names.
 ///
@@ -93,11 +94,19 @@ impl Command {
         }
     }
 
-    async fn run(self) -> Outcome<ExitCode> {
+    /// Where spans go, if anywhere.
+    fn collector(&self) -> Option<&str> {
+        match self {
+            Self::Run(args) => args.collector(),
+            _ => None,
+        }
+    }
+
+    async fn run(self, traces: Option<Traces>) -> Outcome<ExitCode> {
         let done = match self {
             Self::Plan(args) => return plan::run(args).await,
             Self::Up(args) => up::run(args).await,
-            Self::Run(args) => run::run(*args).await,
+            Self::Run(args) => run::run(*args, traces).await,
             Self::Status(args) => status::run(args).await,
             Self::Apply(args) => apply::run(args).await,
             Self::Get(args) => get::run(args).await,
@@ -114,7 +123,8 @@ impl Command {
 impl Cli {
     /// Does what was asked for.
     pub(crate) fn run(self) -> Outcome<ExitCode> {
-        logs::start(self.log, self.command.default_log_level())?;
+        let (spans, traces) = self.command.collector().map(traces::prepare).unzip();
+        logs::start(self.log, self.command.default_log_level(), spans)?;
         // The only provider in the tree; a second call in one process would be harmless.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = self
@@ -123,7 +133,7 @@ impl Cli {
             .enable_all()
             .build()
             .map_err(|error| Failure::new(format!("cannot start threads: {error}")))?;
-        let outcome = runtime.block_on(self.command.run());
+        let outcome = runtime.block_on(self.command.run(traces));
         runtime.shutdown_background();
         outcome
     }

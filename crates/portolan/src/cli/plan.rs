@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use portolan_cloudflare_api::DEFAULT_BASE_URL;
 use portolan_core::OwnerId;
 
 use super::{Form, print};
@@ -13,9 +14,9 @@ use crate::duration::duration;
 use crate::failure::{Failure, Outcome};
 use crate::manifest::{self, Manifest};
 use crate::paint::Paint;
-use crate::planning::{self, Answer, Question};
+use crate::planning::{self, Answer, Question, Stored};
 use crate::server::{Call, ConnectArgs, Server};
-use crate::urls::Urls;
+use crate::urls::{Urls, kubeconfig_path};
 use crate::{operator, output};
 
 /// Exit code where something would change.
@@ -67,8 +68,8 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
         if args.filenames.is_empty() { Vec::new() } else { manifest::read(&args.filenames, args.recursive)? };
     let cluster = cluster(&args, &manifests).await?;
     let question = Question {
-        cloudflare: cloudflare(&args, cluster.as_ref())?,
-        cluster: cluster.as_ref(),
+        cloudflare: cloudflare(&args, &cluster)?,
+        cluster: cluster.server(),
         manifests: &manifests,
         namespace: args.cluster_resource_namespace.clone(),
         owner: args.owner_id.as_deref().map(|id| OwnerId::parse(id).unwrap_or_else(|_| OwnerId::derive(id))),
@@ -83,38 +84,64 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
     Ok(if answer.plan.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
 }
 
-/// The cluster, if there is one. Files can do without.
-async fn cluster(args: &Args, manifests: &[Manifest]) -> Outcome<Option<Server>> {
-    let reached = match Server::connect_anywhere(&args.connect).await {
-        Ok(server) => match server.call(Call::get("/version")).await {
-            Ok(_) => Ok(server),
-            Err(error) => Err(Failure::from(error)),
-        },
-        Err(failure) => Err(failure),
-    };
-    match reached {
-        Ok(server) => Ok(Some(server)),
-        Err(failure) if manifests.is_empty() || args.connect.kubeconfig.is_some() => Err(failure),
-        Err(failure) => {
-            eprintln!("No cluster is reachable, so the files are planned alone ({})", failure.what());
-            Ok(None)
+/// What the files are laid over.
+enum Cluster {
+    /// A server that answers.
+    Answering(Server),
+    /// What a stopped `portolan up` left.
+    Stopped(Box<Stored>),
+    /// Nothing.
+    None,
+}
+
+impl Cluster {
+    fn server(&self) -> Option<&Server> {
+        match self {
+            Self::Answering(server) => Some(server),
+            Self::Stopped(stored) => Some(stored.server()),
+            Self::None => None,
         }
     }
 }
 
-fn cloudflare(args: &Args, cluster: Option<&Server>) -> Outcome<String> {
-    let beside = || Some(Urls::beside(&args.connect, cluster?.address())?.cloudflare);
+/// The cluster, if there is one. Files can do without.
+async fn cluster(args: &Args, manifests: &[Manifest]) -> Outcome<Cluster> {
+    let failure = match answering(args).await {
+        Ok(server) => return Ok(Cluster::Answering(server)),
+        Err(failure) => failure,
+    };
+    let kubeconfig = kubeconfig_path(&args.connect);
+    if let Some(data_dir) = kubeconfig.parent()
+        && let Some(stored) = Stored::open(data_dir).await?
+    {
+        eprintln!("Nothing runs on {}: planning with what is stored there", data_dir.display());
+        return Ok(Cluster::Stopped(Box::new(stored)));
+    }
+    if manifests.is_empty() || args.connect.kubeconfig.is_some() {
+        return Err(failure);
+    }
+    eprintln!("No cluster is reachable, so the files are planned alone ({})", failure.what());
+    Ok(Cluster::None)
+}
+
+async fn answering(args: &Args) -> Outcome<Server> {
+    let server = Server::connect_anywhere(&args.connect).await?;
+    server.call(Call::get("/version")).await?;
+    Ok(server)
+}
+
+/// The API's address: what was asked for, the environment's, the cluster's own, Cloudflare's.
+fn cloudflare(args: &Args, cluster: &Cluster) -> Outcome<String> {
+    let own = || match cluster {
+        Cluster::Answering(server) => Some(Urls::beside(&args.connect, server.address())?.cloudflare),
+        Cluster::Stopped(stored) => stored.cloudflare(),
+        Cluster::None => None,
+    };
     match &args.cloudflare {
         Some(Cloudflare::At(url)) => Ok(url.clone()),
         Some(Cloudflare::Simulated) => Err(Failure::new("there is no simulator here to plan against")
             .next("start one with `portolan sim` and give its address with --cloudflare")),
-        None => match Cloudflare::from_environment().or_else(beside) {
-            Some(url) => Ok(url),
-            None => match Cloudflare::live() {
-                Cloudflare::At(url) => Ok(url),
-                Cloudflare::Simulated => Err(Failure::new("there is no Cloudflare API to plan against")),
-            },
-        },
+        None => Ok(Cloudflare::from_environment().or_else(own).unwrap_or_else(|| DEFAULT_BASE_URL.to_owned())),
     }
 }
 

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use clap::ValueEnum;
 use portolan_cloudflare_api::Settings as ApiSettings;
 use portolan_core::{OwnerId, Plan, Problem};
-use portolan_engine::{Mode, PlanSink, cluster_owner};
+use portolan_engine::{CancellationToken, Mode, PlanSink, cluster_owner};
+use tokio::task::JoinSet;
 
 use super::print;
 use crate::endpoints::{Address, Endpoints};
@@ -17,6 +18,7 @@ use crate::operator::{self, Operator};
 use crate::paint::Paint;
 use crate::server::{ConnectArgs, Server, chain};
 use crate::signals::Stop;
+use crate::traces::Traces;
 use crate::{definitions, kinds};
 
 /// Arguments of `portolan run`.
@@ -58,8 +60,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", env = "POD_NAMESPACE", default_value = operator::NAMESPACE)]
     cluster_resource_namespace: String,
 
+    /// Send spans to an OpenTelemetry collector (OTLP over HTTP), by its address
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    otlp: Option<String>,
+
     #[command(flatten)]
     older: older::OlderArgs,
+}
+
+impl Args {
+    /// Where spans go, if anywhere.
+    pub(super) fn collector(&self) -> Option<&str> {
+        self.otlp.as_deref().filter(|url| !url.is_empty())
+    }
 }
 
 /// A set of controllers.
@@ -70,7 +83,7 @@ enum JobName {
 }
 
 /// Runs until told to stop.
-pub(crate) async fn run(args: Args) -> Outcome {
+pub(crate) async fn run(args: Args, traces: Option<Traces>) -> Outcome {
     let mut stop = Stop::listen()?;
     args.older.tell();
     let server = Server::connect_anywhere(&args.connect).await?;
@@ -87,10 +100,17 @@ pub(crate) async fn run(args: Args) -> Outcome {
     );
     let operator = Operator::start(server.client().clone(), options)?;
     let serving = endpoints.serve(&operator);
+    let stopping = CancellationToken::new();
+    let mut sending = JoinSet::new();
+    if let Some(traces) = traces {
+        sending.spawn(traces.send(stopping.clone()));
+    }
     stop.asked().await;
     tracing::info!("Stopping: work that is under way may end");
     operator.stop().await;
     drop(serving);
+    stopping.cancel();
+    sending.join_all().await;
     Ok(())
 }
 

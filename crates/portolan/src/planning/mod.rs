@@ -3,6 +3,7 @@
 mod copy;
 mod overlay;
 mod references;
+mod stored;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,8 @@ use crate::failure::{Failure, Outcome};
 use crate::manifest::Manifest;
 use crate::operator::{self, Operator};
 use crate::server::{Server, chain};
+
+pub(crate) use stored::Stored;
 
 /// How often it is looked whether everything is planned.
 const LOOK: Duration = Duration::from_millis(40);

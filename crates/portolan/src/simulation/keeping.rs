@@ -23,6 +23,11 @@ impl Simulation {
         })
     }
 
+    /// Whether a data directory holds the state of a simulator.
+    pub(crate) fn is_kept_in(data_dir: &Path) -> bool {
+        data_dir.join(FILE).exists()
+    }
+
     /// Reads what an earlier start kept; begins with an example account where there is nothing.
     pub(crate) fn restore(&self, data_dir: &Path) -> Outcome {
         let path = data_dir.join(FILE);

@@ -1,10 +1,13 @@
 //! Group commit: while one write is under way others gather, and the next carries them all.
 //!
-//! Idle, a change goes out at once. The governor's turn comes first and then what has gathered is taken, so that waiting
+//! Idle, a change goes out at once. Who knows early that a write is to come says so, and writes that are ready wait for it a
+//! little: when hundreds of objects start together they go out together. The governor's turn comes first and then what has gathered is taken, so that waiting
 //! for the budget makes batches larger, not queues longer. A refused batch is split by source until the bad one is alone.
 
 use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::StreamExt;
 use http::Method;
@@ -18,6 +21,9 @@ use crate::limiter::Permit;
 use crate::remote::{Doubt, Shared, WRITES_AT_ONCE};
 use crate::request::Request;
 use crate::store::Freshness;
+
+/// How long a write waits for others that are about to come.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 type Answer<T> = Result<Vec<Written<T>>, ApiError>;
 
@@ -60,11 +66,24 @@ impl<T: Item> Source<T> {
 pub(crate) struct Queue<T> {
     waiting: Mutex<VecDeque<Source<T>>>,
     arrived: Notify,
+    /// Callers that said that they are about to write.
+    expected: AtomicUsize,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        Self { waiting: Mutex::default(), arrived: Notify::new() }
+        Self { waiting: Mutex::default(), arrived: Notify::new(), expected: AtomicUsize::new(0) }
+    }
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn expect(&self) {
+        self.expected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn expect_no_longer(&self) {
+        self.expected.fetch_sub(1, Ordering::Relaxed);
+        self.arrived.notify_one();
     }
 }
 
@@ -100,6 +119,22 @@ impl<T: Item> Queue<T> {
                 _ => self.arrived.notified().await,
             }
         }
+    }
+
+    /// Waits for those who said that they are about to write, until a call is full or they take too long.
+    async fn gathered(&self, limit: usize) {
+        let patience = tokio::time::sleep(PATIENCE);
+        tokio::pin!(patience);
+        while self.expected.load(Ordering::Relaxed) > 0 && self.operations() < limit {
+            tokio::select! {
+                () = &mut patience => return,
+                () = self.arrived.notified() => {}
+            }
+        }
+    }
+
+    fn operations(&self) -> usize {
+        self.waiting().iter().map(Source::size).sum()
     }
 
     /// Takes as many sources as one call carries, urgent ones first. A source that touches an object which another one in
@@ -143,6 +178,7 @@ pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
 /// Waits for work and for the governor, in the lane of the most urgent source.
 async fn turn<T: Item>(shared: &Shared<T>) -> (Lane, Permit) {
     let mut lane = shared.queue.urgent(None).await;
+    shared.queue.gathered(shared.batch_limit()).await;
     loop {
         tokio::select! {
             biased;

@@ -49,7 +49,7 @@ pub use governor::{Budget, Lane, Limit};
 pub use headers::Told;
 pub use item::{Entry, Item, Op, Written};
 pub use metrics::Metrics;
-pub use remote::Remote;
+pub use remote::{Expected, Remote};
 pub use request::Request;
 pub use retry::RetryPolicy;
 pub use settings::{DEFAULT_BASE_URL, Settings, base_url};

@@ -64,6 +64,13 @@ impl<T: Item> Remote<T> {
         look(self.shared.store().snapshot())
     }
 
+    /// Says that a write is likely to come soon: others that are ready wait for it a little, so that they go out
+    /// together. Drop it when the write begins, or when it is not to come after all.
+    pub fn expect(&self) -> Expected<T> {
+        self.shared.queue.expect();
+        Expected { shared: Arc::clone(&self.shared) }
+    }
+
     /// Applies one source's operations and gives what became of each. On an error none of a batch's are applied; of other
     /// collections' the first ones may be, and the snapshot shows them.
     pub async fn write(&self, lane: Lane, ops: Vec<Op>) -> Result<Vec<Written<T>>, ApiError> {
@@ -106,6 +113,17 @@ impl<T: Item> Remote<T> {
 }
 
 /// What the handle and its writer both use.
+/// A write that is about to come.
+pub struct Expected<T: Item> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T: Item> Drop for Expected<T> {
+    fn drop(&mut self) {
+        self.shared.queue.expect_no_longer();
+    }
+}
+
 pub(crate) struct Shared<T: Item> {
     pub(crate) sender: Arc<Sender>,
     pub(crate) collection: &'static Collection,

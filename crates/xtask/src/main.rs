@@ -1,8 +1,9 @@
-//! `cargo xtask generate FOLDER`: published `OpenAPI` documents → the data that crates embed.
+//! Generated files: published `OpenAPI` documents → the data that crates embed; types → their reference.
 
+mod reference;
 mod schemas;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
@@ -24,19 +25,37 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Write the reference of the kinds from their definitions.
+    Reference {
+        /// Change nothing; fail where the committed page differs.
+        #[arg(long)]
+        check: bool,
+    },
 }
 
 fn main() -> Result<()> {
-    let Task::Generate { openapi, check } = Arguments::parse().task;
-    let target = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../local/builtin/data/schemas.json"));
-    let wanted = schemas::generate(&openapi)?;
-    let there = std::fs::read_to_string(&target).unwrap_or_default();
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    match Arguments::parse().task {
+        Task::Generate { openapi, check } => {
+            let wanted = schemas::generate(&openapi)?;
+            bring_up_to_date(&root.join("crates/local/builtin/data/schemas.json"), &wanted, check, "make generate")
+        }
+        Task::Reference { check } => {
+            bring_up_to_date(&root.join("docs/reference/cloudflare.md"), &reference::page(), check, "make reference")
+        }
+    }
+}
+
+/// Writes a file that differs, or only says so.
+fn bring_up_to_date(target: &Path, wanted: &str, check: bool, command: &str) -> Result<()> {
+    let there = std::fs::read_to_string(target).unwrap_or_default();
     if there == wanted {
         println!("{} is up to date", target.display());
     } else if check {
-        bail!("{} is out of date: run `cargo run -p xtask -- generate {}`", target.display(), openapi.display());
+        bail!("{} is out of date: run `{command}`", target.display());
     } else {
-        std::fs::write(&target, &wanted)?;
+        target.parent().map(std::fs::create_dir_all).transpose()?;
+        std::fs::write(target, wanted)?;
         println!("Wrote {} ({} bytes)", target.display(), wanted.len());
     }
     Ok(())

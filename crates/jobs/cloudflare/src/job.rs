@@ -12,12 +12,12 @@ use tokio::sync::watch;
 
 use crate::deletions::Deletions;
 use crate::drift::{self, Drift, Drifts, Passed};
-use crate::kind::Kind;
+use crate::kind::{Kind, Life};
 use crate::kinds::{
     self, CloudflareCredentials, CloudflareDomain, ClusterTunnel, Tunnel as NamespacedTunnel, VirtualNetwork,
 };
 use crate::life::{Living, key_of};
-use crate::projection;
+use crate::projection::{self, Projection};
 use crate::secrets::Secrets;
 use crate::triggers::{self, Triggers};
 
@@ -25,6 +25,9 @@ use crate::triggers::{self, Triggers};
 pub const LEASE: &str = "9f193cf8.cloudflare-operator.io";
 /// Reading the ledgers of deletions is tried again after this.
 const PAUSE: Duration = Duration::from_secs(2);
+
+/// So long do kinds wait at most for the first pass of those that they refer to.
+const LONGEST_START: Duration = Duration::from_secs(10);
 
 /// How the job runs.
 #[derive(Clone, Debug, Default)]
@@ -278,6 +281,7 @@ impl Job {
             loaded: is_loaded,
             shutdown: shutdown.clone(),
             tasks: shared.cache_tasks(&self.context, shutdown),
+            observed: Vec::new(),
             drifts: Vec::new(),
         };
         starter.tasks.push(load_ledgers(Arc::clone(&shared), loaded, shutdown.clone()));
@@ -324,6 +328,8 @@ struct Starter {
     loaded: watch::Receiver<bool>,
     shutdown: CancellationToken,
     tasks: Vec<Task>,
+    /// Controllers of kinds that are only looked at, and that others refer to.
+    observed: Vec<Handle<Projection>>,
     drifts: Vec<Arc<dyn Drifts>>,
 }
 
@@ -341,6 +347,10 @@ impl kinds::Visitor for Starter {
                 // The sender lives as long as the job.
                 let _ = loaded.wait_for(|loaded| *loaded).await;
             });
+        match K::LIFE {
+            Life::Observed => self.observed.push(controller.handle()),
+            Life::Owned | Life::Singleton => controller = controller.after(first_pass(self.observed.clone())),
+        }
         if K::KIND == CloudflareCredentials::KIND {
             controller = self.watch_secrets(controller);
         }
@@ -361,6 +371,18 @@ impl Starter {
             Seen::Here(secret) => shared.secret_changed(&portolan_engine::key_of(&secret.metadata)),
             Seen::Gone(key) => shared.secret_changed(key),
         })
+    }
+}
+
+/// Waits until controllers have looked at all their objects once, so that what depends on those finds them ready; not for
+/// long, since one of them may be held up.
+async fn first_pass(handles: Vec<Handle<Projection>>) {
+    let until = tokio::time::Instant::now() + LONGEST_START;
+    let mut quiet = 0;
+    while quiet < 3 && tokio::time::Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let idle = handles.iter().all(|handle| handle.is_listed() && handle.busy() == 0);
+        quiet = if idle { quiet + 1 } else { 0 };
     }
 }
 

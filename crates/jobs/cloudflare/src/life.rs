@@ -1,9 +1,11 @@
 //! The life of every kind of the job: gather, plan, apply and report, written once.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use portolan_cloudflare_api::{ApiError, Client, Entry, ErrorClass, Freshness, Item, Lane, Op, Remote, Written};
+use portolan_cloudflare_api::{
+    ApiError, Client, Entry, ErrorClass, Expected, Freshness, Item, Lane, Op, Remote, Written,
+};
 use portolan_core::{Class, Mark, NewCondition, ObjectId, ObjectKey, Plan, Problem, reasons};
 use portolan_engine::{Handle, Notice, Outcome, Projected, Reconcile, Report, annotations};
 
@@ -36,6 +38,15 @@ pub(crate) struct Found<B: Item> {
     client: Client,
     remote: Arc<Remote<B>>,
     candidates: Vec<Entry<B>>,
+    /// Tells the collection's writer that this object may be about to write.
+    expected: Mutex<Option<Expected<B>>>,
+}
+
+impl<B: Item> Found<B> {
+    /// The write begins now, or does not come.
+    fn expect_no_longer(&self) {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
 }
 
 /// What was read for an object.
@@ -213,6 +224,7 @@ impl<K: Kind> Living<K> {
         recorded: &Recorded,
     ) -> Result<Found<K::Body>, Problem> {
         let remote = client.records::<K::Body>(K::REMOTE, &place.id);
+        let expected = Mutex::new(Some(remote.expect()));
         let lane = self.lane(object);
         refresh(&remote, lane, Freshness::Any, &place).await?;
         let known = remote.with(|snapshot| {
@@ -233,7 +245,7 @@ impl<K: Kind> Living<K> {
             found.dedup_by(|a, b| a.id == b.id);
             found
         });
-        Ok(Found { place, client: client.clone(), remote, candidates })
+        Ok(Found { place, client: client.clone(), remote, candidates, expected })
     }
 
     /// The remote object of a kind that is only looked at.
@@ -304,6 +316,7 @@ impl<K: Kind> Living<K> {
         }
         self.ask_for_deletions(object, found, steps).await?;
         let ops = steps.iter().map(op).collect();
+        found.expect_no_longer();
         match found.remote.write(self.lane(object), ops).await {
             Ok(written) => Ok(written.iter().filter_map(Written::entry).cloned().collect()),
             Err(error) => Err(explain(object, &error, steps, &found.place)),
@@ -452,6 +465,9 @@ impl<K: Kind> Reconcile for Living<K> {
             Some(found) => self.matched(object, found, Vec::new(), &inputs.resolved, &recorded)?.steps,
             None => Vec::new(),
         };
+        if let Some(found) = inputs.here.as_ref().filter(|_| here.steps.is_empty()) {
+            found.expect_no_longer();
+        }
         let changes = changes::<K>(object, inputs, &here.steps, &former);
         Ok(Steps { here, former, changes, ends_itself: inputs.ends_itself })
     }

@@ -95,7 +95,8 @@ impl Seeder {
 fn notice(collection: &Collection, state: &mut State, stored: &Arc<Stored>) {
     let object = object_of(stored, &collection.type_meta);
     let details = &object["spec"]["cloudflare"];
-    let names = ["secret", "accountId", "domain", "zoneId"].iter().any(|field| details[field].is_string());
+    let names = ["secret", "accountId", "domain", "zoneId"].iter().any(|field| details[field].is_string())
+        || object["spec"]["existingTunnel"].is_object();
     let place = format!("{}/{}", collection.name, stored.key.path);
     if names {
         state.naming.insert(place, object);

@@ -2,9 +2,9 @@
 
 use portolan_cloudflare_sim::{Grant, Simulator};
 use secrecy::ExposeSecret as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::wanted::{Wanted, Zone};
+use super::wanted::{Tunnel, Wanted, Zone};
 
 /// Zones are made on the plan with the fewest limits: the simulator stands for whatever account is meant.
 const PLAN: &str = "enterprise";
@@ -26,6 +26,7 @@ pub(crate) fn seed(simulator: &Simulator, wanted: &Wanted) -> Vec<String> {
             Err(error) => made.push(format!("no zone {name}, because the simulator refused it ({error})")),
         }
     }
+    made.extend(wanted.tunnels.iter().filter_map(|tunnel| add_tunnel(simulator, tunnel)));
     made.extend(seed_credentials(simulator, wanted));
     made
 }
@@ -45,6 +46,25 @@ fn add_zone(simulator: &Simulator, name: &str, zone: &Zone) -> Result<bool, Stri
         None => drop(simulator.add_zone(name, &zone.account, PLAN)?),
     }
     Ok(true)
+}
+
+/// Makes a tunnel unless it is there, and says so.
+fn add_tunnel(simulator: &Simulator, tunnel: &Tunnel) -> Option<String> {
+    let is_meant = |found: &Value| match &tunnel.id {
+        Some(id) => found["id"] == id.as_str(),
+        None => found["name"] == tunnel.name.as_str() && found["deleted_at"].is_null(),
+    };
+    if simulator.objects("cfd_tunnel", &tunnel.account).iter().any(is_meant) {
+        return None;
+    }
+    let mut object = json!({"name": tunnel.name, "config_src": "cloudflare"});
+    if let Some(id) = &tunnel.id {
+        object["id"] = json!(id);
+    }
+    Some(match simulator.put("cfd_tunnel", &tunnel.account, object) {
+        Ok(_) => format!("tunnel {}", tunnel.name),
+        Err(error) => format!("no tunnel {}, because the simulator refused it ({error})", tunnel.name),
+    })
 }
 
 /// A zone without records can be made again elsewhere.
@@ -88,6 +108,23 @@ mod tests {
 
         assert_eq!(seed(&simulator, &wanted("a1")), ["account a1", "zone example.com"]);
         assert!(seed(&simulator, &wanted("a1")).is_empty());
+    }
+
+    #[test]
+    fn tunnels_are_made_once_with_the_id_that_objects_know() {
+        let simulator = Simulator::new(Options::default());
+        let tunnel = |id: Option<&str>, name: &str| Tunnel {
+            account: "a1".to_owned(),
+            id: id.map(str::to_owned),
+            name: name.to_owned(),
+        };
+        let id = "11111111-2222-3333-4444-555555555555";
+        let mut wanted = wanted("a1");
+        wanted.tunnels = [tunnel(Some(id), "home"), tunnel(None, "office")].into();
+
+        assert_eq!(seed(&simulator, &wanted)[2..], ["tunnel office", "tunnel home"]);
+        assert!(seed(&simulator, &wanted).is_empty());
+        assert!(simulator.object("cfd_tunnel", id).is_some());
     }
 
     #[test]

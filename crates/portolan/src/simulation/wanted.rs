@@ -1,4 +1,4 @@
-//! Objects → the accounts, zones, tokens and keys that they take for granted at Cloudflare. Pure.
+//! Objects → the accounts, zones, tunnels, tokens and keys that they take for granted at Cloudflare. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +17,8 @@ pub(crate) struct Wanted {
     pub(crate) accounts: BTreeMap<String, String>,
     /// Zones by name.
     pub(crate) zones: BTreeMap<String, Zone>,
+    /// Tunnels that objects say exist.
+    pub(crate) tunnels: BTreeSet<Tunnel>,
     pub(crate) tokens: Vec<SecretString>,
     /// E-mail addresses with their global keys.
     pub(crate) keys: Vec<(String, SecretString)>,
@@ -31,6 +33,15 @@ pub(crate) struct Zone {
     pub(crate) account: String,
 }
 
+/// A tunnel that an object says exists.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Tunnel {
+    pub(crate) account: String,
+    /// Its id, where the object says it.
+    pub(crate) id: Option<String>,
+    pub(crate) name: String,
+}
+
 /// The account of objects that name none and have no credentials.
 pub(crate) const EXAMPLE_ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
 
@@ -42,6 +53,7 @@ impl Wanted {
         for object in objects.iter().filter(|object| is_ours(object)) {
             wanted.add_account(object, &accounts);
             wanted.add_zone(object, &accounts);
+            wanted.add_tunnel(object, &accounts);
         }
         let secrets: BTreeSet<SecretUse> =
             objects.iter().filter(|object| is_ours(object)).filter_map(secret_use).collect();
@@ -83,6 +95,19 @@ impl Wanted {
         let zone = self.zones.entry(name).or_insert(Zone { id: None, account });
         zone.id = zone.id.take().or(id);
         self.accounts.entry(zone.account.clone()).or_default();
+    }
+
+    fn add_tunnel(&mut self, object: &Value, accounts: &Accounts) {
+        let existing = &object["spec"]["existingTunnel"];
+        let (id, name) = (text(existing, "id"), text(existing, "name"));
+        if id.is_empty() && name.is_empty() {
+            return;
+        }
+        let account = accounts.of_details(&object["spec"]["cloudflare"]);
+        self.accounts.entry(account.clone()).or_default();
+        let name = if name.is_empty() { self::name(object) } else { name };
+        let id = (!id.is_empty()).then(|| id.to_owned());
+        self.tunnels.insert(Tunnel { account, id, name: name.to_owned() });
     }
 
     fn add_credential(&mut self, used: &SecretUse, objects: &[Value]) {
@@ -255,6 +280,17 @@ mod tests {
         let wanted = wanted(&format!("{CREDENTIALS}{domain}"));
 
         assert_eq!(wanted.zones["example.com"], Zone { id: Some("z1".into()), account: "acc".into() });
+    }
+
+    #[test]
+    fn a_tunnel_that_exists_is_named_by_its_id_or_its_name() {
+        let tunnel = "apiVersion: networking.cloudflare-operator.io/v1alpha2\nkind: ClusterTunnel\n\
+            metadata: {name: home}\nspec: {existingTunnel: {id: t1}, cloudflare: {}}\n";
+
+        let wanted = wanted(&format!("{CREDENTIALS}{tunnel}"));
+
+        let home = Tunnel { account: "acc".into(), id: Some("t1".into()), name: "home".into() };
+        assert_eq!(wanted.tunnels, BTreeSet::from([home]));
     }
 
     #[test]

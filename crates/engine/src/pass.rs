@@ -357,7 +357,13 @@ impl<R: Reconcile> Pass<'_, R> {
         let key = key_of(self.object.meta());
         let (kind, reason, class) = (self.reconciler.kind(), problem.reason, problem.class.as_str());
         if news {
-            tracing::warn!(kind, object = %key, reason, class, error = %problem, "Reconciling failed");
+            match problem.class {
+                // What is not there yet usually comes.
+                Class::Waiting => tracing::info!(kind, object = %key, reason, "Waiting: {problem}"),
+                Class::Invalid | Class::Transient | Class::Denied => {
+                    tracing::warn!(kind, object = %key, reason, class, error = %problem, "Reconciling failed");
+                }
+            }
         } else {
             tracing::debug!(kind, object = %key, reason, class, error = %problem, "Reconciling failed again");
         }

@@ -47,13 +47,22 @@ impl<K: DeserializeOwned + kube::Resource> Raw<K> {
         let ready = ready_of(&object["status"]);
         let body = match K::deserialize(&object) {
             Ok(typed) => Body::Typed(Box::new(typed)),
-            Err(error) => Body::Malformed(Box::new(Malformed {
+            Err(_) => Body::Malformed(Box::new(Malformed {
+                error: explain::<K>(&object),
                 meta: serde_json::from_value(object["metadata"].take())?,
-                error: error.to_string(),
                 status: object["status"].take(),
             })),
         };
         Ok(Self { body, ready })
+    }
+}
+
+/// Which field does not fit, and why. Read a second time, since only objects that do not parse are worth the bookkeeping.
+fn explain<K: DeserializeOwned>(object: &Value) -> String {
+    match serde_path_to_error::deserialize::<_, K>(object) {
+        Ok(_) => "it cannot be read".to_owned(),
+        Err(error) if error.path().iter().next().is_none() => error.inner().to_string(),
+        Err(error) => format!("{}: {}", error.path(), error.inner()),
     }
 }
 

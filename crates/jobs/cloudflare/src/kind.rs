@@ -258,7 +258,7 @@ pub trait Kind: Object + kube::CustomResourceExt {
     }
 
     /// Checks the remote object of an observed kind, e.g. that an account is the one that was meant.
-    fn observed(&self, _found: &Entry<Self::Body>) -> Result<(), Problem> {
+    fn observed(&self, _found: &Entry<Self::Body>, _resolved: &Resolved) -> Result<(), Problem> {
         Ok(())
     }
 }

@@ -150,7 +150,9 @@ impl<K: Kind> Living<K> {
         let mut inputs = self.inputs(resolved);
         inputs.ends_itself = object.ends_itself(&inputs.resolved);
         match K::LIFE {
-            Life::Observed => inputs.observed = Some(self.observe(object, &access.client, &place, &wanted).await?),
+            Life::Observed => {
+                inputs.observed = Some(self.observe(object, &access.client, &place, &wanted, &inputs.resolved).await?)
+            }
             Life::Owned | Life::Singleton => {
                 let moved =
                     recorded.scope.as_deref().is_some_and(|scope| scope != place.id && !recorded.ids.is_empty());
@@ -255,6 +257,7 @@ impl<K: Kind> Living<K> {
         client: &Client,
         place: &Place,
         wanted: &[K::Body],
+        resolved: &Resolved,
     ) -> Result<Entry<K::Body>, Problem> {
         let mut candidates = match object.lookup_id() {
             Some(id) => vec![read_one::<K>(client, place, &id).await?],
@@ -265,7 +268,7 @@ impl<K: Kind> Living<K> {
         }
         let mut refused = object.missing();
         for entry in candidates {
-            match object.observed(&entry) {
+            match object.observed(&entry, resolved) {
                 Ok(()) => return Ok(entry),
                 Err(problem) => refused = problem,
             }
@@ -618,8 +621,8 @@ fn explain<K: Kind>(object: &K, error: &ApiError, steps: &[Step<K::Body>], place
         }
         // The snapshot was wrong, and has been corrected: decide again soon.
         ErrorClass::NotFound => Problem::transient(problem.reason, problem.message).with_retry_after(SOON),
-        // Something else is in the way, or came between: look again, ever more slowly.
-        ErrorClass::Conflict => Problem::transient(reasons::CONFLICT_ERROR, problem.message),
+        // Something else is in the way: a drift pass looks again when what stands there has changed.
+        ErrorClass::Conflict => Problem::invalid(reasons::CONFLICT_ERROR, problem.message),
         ErrorClass::Auth
         | ErrorClass::Validation
         | ErrorClass::Quota

@@ -7,7 +7,7 @@ use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed};
 pub(crate) struct Projection {
     /// What no other object may want too.
     pub(crate) claim: Option<Box<str>>,
-    /// What the object depends on, as [`Dependency`] writes it.
+    /// What the object depends on, as the functions below write it.
     pub(crate) depends: Box<[Box<str>]>,
     /// Whether it says that it is the default of its kind.
     pub(crate) default: bool,

@@ -18,8 +18,8 @@ pub(crate) struct Settled {
 #[derive(Default)]
 struct State {
     objects: BTreeMap<ObjectKey, Standing>,
-    /// Objects that stand back because something is in their way.
-    conflicted: BTreeSet<ObjectKey>,
+    /// Objects that stand back because something is in their way, and what stood in each scope when they last looked.
+    conflicted: BTreeMap<ObjectKey, BTreeMap<Arc<str>, u64>>,
     /// Who was asked last about a scope.
     scopes: BTreeMap<Arc<str>, Client>,
 }
@@ -39,9 +39,9 @@ impl Settled {
         state.objects.insert(key, Standing { scope, remote });
     }
 
-    /// Something is in an object's way: the next pass looks whether it still is.
+    /// Something is in an object's way: passes look again when what stands there has changed.
     pub(crate) fn conflicted(&self, key: ObjectKey) {
-        self.state().conflicted.insert(key);
+        self.state().conflicted.entry(key).or_default();
     }
 
     /// An object is gone, or no longer as wanted.
@@ -51,14 +51,24 @@ impl Settled {
         state.conflicted.remove(key);
     }
 
-    /// The objects of a scope that no longer stand as they did, by a fresh snapshot of it.
-    pub(crate) fn drifted<B: Body>(&self, scope: &str, snapshot: &Snapshot<B>) -> Vec<ObjectKey> {
-        let state = self.state();
+    /// The objects of a scope that no longer stand as they did, by a fresh snapshot of it; and those that stood back for
+    /// something, if what stands in the scope has changed.
+    pub(crate) fn drifted<B: Body>(&self, scope: &Arc<str>, snapshot: &Snapshot<B>) -> Vec<ObjectKey> {
+        let mut state = self.state();
         let differs = |standing: &Standing| {
             standing.remote.iter().any(|(id, known)| snapshot.get(id).is_none_or(|entry| digest(&entry.item) != *known))
         };
-        let drifted = state.objects.iter().filter(|(_, standing)| &*standing.scope == scope && differs(standing));
-        drifted.map(|(key, _)| key).chain(&state.conflicted).cloned().collect()
+        let drifted = state.objects.iter().filter(|(_, standing)| standing.scope == *scope && differs(standing));
+        let mut drifted: Vec<ObjectKey> = drifted.map(|(key, _)| key.clone()).collect();
+        if !state.conflicted.is_empty() {
+            let all = snapshot.iter().fold(0, |all, entry| all ^ digest(&entry.item));
+            for (key, seen) in &mut state.conflicted {
+                if seen.insert(Arc::clone(scope), all) != Some(all) {
+                    drifted.push(key.clone());
+                }
+            }
+        }
+        drifted
     }
 
     /// The scopes that objects stand in, and who asks about them.

@@ -2,7 +2,7 @@
 //!
 //! All controllers of the job keep the same [`Projection`], so one look through their stores answers for all kinds.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use portolan_core::ObjectKey;
 use portolan_engine::{Handle, Store};
@@ -17,7 +17,7 @@ pub(crate) struct Triggers {
 
 impl Triggers {
     pub(crate) fn add(&self, kind: &'static str, handle: Handle<Projection>) {
-        self.handles().push((kind, handle));
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner).push((kind, handle));
     }
 
     /// Objects that depend on this run, whatever their kind; `except` is the controller that asks.
@@ -56,8 +56,9 @@ impl Triggers {
         }
     }
 
-    fn handles(&self) -> MutexGuard<'_, Vec<(&'static str, Handle<Projection>)>> {
-        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A copy, so that no lock is held while a controller is told.
+    fn handles(&self) -> Vec<(&'static str, Handle<Projection>)> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

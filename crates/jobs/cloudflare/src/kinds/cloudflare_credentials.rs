@@ -183,7 +183,7 @@ impl Kind for CloudflareCredentials {
         (Self::READY_REASON, format!("Cloudflare accepts the credential for account {}", self.spec.account_id))
     }
 
-    fn observed(&self, found: &Entry<AccountBody>) -> Result<(), Problem> {
+    fn observed(&self, found: &Entry<AccountBody>, _: &Resolved) -> Result<(), Problem> {
         if found.id == self.spec.account_id {
             return Ok(());
         }
@@ -244,7 +244,7 @@ mod tests {
     fn a_credential_of_another_account_is_refused() {
         let other = Entry { id: "a2".to_owned(), item: AccountBody { name: "Other".into() } };
 
-        let problem = credentials().observed(&other).unwrap_err();
+        let problem = credentials().observed(&other, &Resolved::default()).unwrap_err();
 
         assert_eq!(problem.message, "the credential is for account a2, not a1; correct accountId");
     }

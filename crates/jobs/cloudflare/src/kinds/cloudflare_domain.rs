@@ -259,8 +259,16 @@ impl Kind for CloudflareDomain {
         (VERIFIED, format!("the zone {} is there", self.spec.domain))
     }
 
-    fn observed(&self, found: &Entry<ZoneBody>) -> Result<(), Problem> {
+    fn observed(&self, found: &Entry<ZoneBody>, resolved: &Resolved) -> Result<(), Problem> {
         let wanted = self.zone_name()?;
+        if let (Some(account), Some(there)) = (&resolved.account, found.item.account.as_deref())
+            && account.as_str() != there
+        {
+            let message = format!(
+                "zone {wanted} is in account {there}, not in account {account}; use credentials of its account"
+            );
+            return Err(Problem::waiting(reasons::DEPENDENCY_ERROR, message));
+        }
         if *found.item.name == *wanted.as_str() {
             return Ok(());
         }

@@ -380,7 +380,7 @@ macro_rules! observed_tunnel {
                 (Self::READY_REASON, "the tunnel is there; this release only looks at it".to_owned())
             }
 
-            fn observed(&self, found: &Entry<TunnelBody>) -> Result<(), Problem> {
+            fn observed(&self, found: &Entry<TunnelBody>, _: &Resolved) -> Result<(), Problem> {
                 if found.item.deleted() { Err(self.missing()) } else { Ok(()) }
             }
         }

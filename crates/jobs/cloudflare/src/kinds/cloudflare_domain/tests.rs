@@ -117,7 +117,7 @@ fn settings_that_are_not_applied_are_said_to_be_unknown() {
 
 #[test]
 fn a_zone_of_another_name_is_refused() {
-    let problem = domain("example.org", None, false).observed(&zone_entry()).unwrap_err();
+    let problem = domain("example.org", None, false).observed(&zone_entry(), &Resolved::default()).unwrap_err();
 
     assert_eq!(problem.message, "zone z1 is example.com, not example.org; correct domain or zoneId");
 }

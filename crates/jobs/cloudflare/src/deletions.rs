@@ -1,5 +1,5 @@
 //! The deletion budget at work: asks the ledger of a scope before anything is deleted in it, and keeps the ledger
-//! across restarts in a ConfigMap of the operator's namespace.
+//! across restarts in a `ConfigMap` of the operator's namespace.
 //!
 //! The ledger is written before the deletions that it allows, so that a crash in between forgets none. Deletions asked
 //! for at the same time share one write.
@@ -16,13 +16,13 @@ use portolan_core::{Clock, Ledger, ObjectId, Problem, Verdict, reasons, text};
 use portolan_engine::FIELD_MANAGER;
 use serde_json::{Value, json};
 
-/// How many held names a condition lists; the ConfigMap lists all.
+/// How many held names a condition lists; the `ConfigMap` lists all.
 const NAMES_SHOWN: usize = 20;
 /// The annotation that releases held deletions; its value is the digest of their list.
 const RELEASE_ANNOTATION: &str = "portolan.dev/release-deletions";
 /// What is held is asked for again when the window has moved on; a release asks at once.
 const RETRY: Duration = Duration::from_secs(600);
-/// Tells the ConfigMaps of ledgers from others.
+/// Tells the `ConfigMap`s of ledgers from others.
 const LABEL: &str = "portolan.dev/deletion-ledger";
 
 /// What deletions are counted over: a zone, or one collection of an account.
@@ -57,14 +57,19 @@ pub(crate) struct Surroundings {
     pub(crate) total: usize,
 }
 
+/// Ledgers by id and collection.
+type Scopes = BTreeMap<(String, String), Arc<Kept>>;
+/// What is held, by who asked for it.
+type Waiting = BTreeMap<ObjectId, (Scope, Vec<String>)>;
+
 /// All ledgers of the process.
 #[derive(Clone)]
 pub(crate) struct Deletions {
     api: Api<ConfigMap>,
     clock: Clock,
-    scopes: Arc<Mutex<BTreeMap<(String, String), Arc<Kept>>>>,
+    scopes: Arc<Mutex<Scopes>>,
     /// What is held, by who asked for it.
-    waiting: Arc<Mutex<BTreeMap<ObjectId, (Scope, Vec<String>)>>>,
+    waiting: Arc<Mutex<Waiting>>,
 }
 
 /// One scope's ledger and how much of it is stored.

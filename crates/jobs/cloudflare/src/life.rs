@@ -151,7 +151,7 @@ impl<K: Kind> Living<K> {
         inputs.ends_itself = object.ends_itself(&inputs.resolved);
         match K::LIFE {
             Life::Observed => {
-                inputs.observed = Some(self.observe(object, &access.client, &place, &wanted, &inputs.resolved).await?)
+                inputs.observed = Some(self.observe(object, &access.client, &place, &wanted, &inputs.resolved).await?);
             }
             Life::Owned | Life::Singleton => {
                 let moved =

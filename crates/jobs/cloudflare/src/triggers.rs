@@ -29,7 +29,7 @@ impl Triggers {
 
     /// Objects whose name lies in a domain run.
     pub(crate) fn domain_changed(&self, domain: &str) {
-        for (_, handle) in self.handles().iter() {
+        for (_, handle) in &self.handles() {
             handle.enqueue_where(|_, projection| projection.lies_in(domain));
         }
     }
@@ -43,15 +43,15 @@ impl Triggers {
 
     /// Deletions in a scope are held: the object that stands for it says so.
     pub(crate) fn deletions_held(&self, scope: &str) {
-        for (_, handle) in self.handles().iter() {
+        for (_, handle) in &self.handles() {
             handle.enqueue_where(|_, projection| projection.stands_for(scope));
         }
     }
 
     /// Held deletions were released: what is being deleted runs.
     pub(crate) fn held_released(&self) {
-        for (_, handle) in self.handles().iter() {
-            let deleting = handle.read(|store| keys_where_deleting(store));
+        for (_, handle) in &self.handles() {
+            let deleting = handle.read(keys_where_deleting);
             handle.enqueue_all(&deleting);
         }
     }

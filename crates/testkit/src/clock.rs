@@ -8,7 +8,7 @@ use tokio::time::Instant;
 const BEGINNING: i64 = 1_767_600_000;
 
 /// A clock that moves with tokio's. Must be made, and asked, inside a runtime.
-pub fn tokio_clock() -> Clock {
+pub(crate) fn tokio_clock() -> Clock {
     let start = Instant::now();
     std::sync::Arc::new(move || {
         let beginning = Timestamp::from_second(BEGINNING).expect("a day of this century");

@@ -1,7 +1,6 @@
 //! The cluster as its users have it: apply, look, annotate, delete. Never through the gate.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::LazyLock;
 
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
@@ -16,7 +15,6 @@ const FIELD_MANAGER: &str = "a-user";
 /// A cluster.
 pub struct Cluster {
     client: Client,
-    resources: Mutex<HashMap<GroupVersionKind, ApiResource>>,
 }
 
 /// A kind and an object's key, written `DNSRecord/apps/www` or `VirtualNetwork/corp`.
@@ -63,7 +61,7 @@ fn kind_of(kind: &str) -> GroupVersionKind {
 
 impl Cluster {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, resources: Mutex::default() }
+        Self { client }
     }
 
     /// The client behind it.
@@ -75,7 +73,7 @@ impl Cluster {
     pub async fn try_apply(&self, object: &Value) -> Result<Value, kube::Error> {
         let named = Named::of(object);
         let parameters = PatchParams::apply(FIELD_MANAGER).force();
-        let applied = self.api(&named).await.patch(&named.key.name, &parameters, &Patch::Apply(object)).await?;
+        let applied = self.api(&named).patch(&named.key.name, &parameters, &Patch::Apply(object)).await?;
         Ok(plain(applied))
     }
 
@@ -83,7 +81,7 @@ impl Cluster {
     pub async fn try_create(&self, object: &Value) -> Result<Value, kube::Error> {
         let named = Named::of(object);
         let object: DynamicObject = serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
-        Ok(plain(self.api(&named).await.create(&PostParams::default(), &object).await?))
+        Ok(plain(self.api(&named).create(&PostParams::default(), &object).await?))
     }
 
     /// Applies a manifest that must be accepted.
@@ -92,20 +90,18 @@ impl Cluster {
         applied.map_err(|error| format!("{error}\n{object:#}")).expect("the manifest is accepted")
     }
 
-    /// Installs all CRDs of the job and waits until they are served.
+    /// Installs all CRDs of the job that are not there yet, and waits until they are served.
     pub async fn install_definitions(&self) {
-        for row in portolan_cloudflare::kinds::table() {
-            let definition = serde_json::to_value(row.crd()).expect("CRDs are plain JSON");
-            self.apply(&definition).await;
+        for definition in DEFINITIONS.iter() {
+            let created = self.try_create(definition).await;
+            let there = matches!(&created, Err(kube::Error::Api(status)) if status.code == 409);
+            assert!(created.is_ok() || there, "{:?}", created.err());
         }
         for row in portolan_cloudflare::kinds::table() {
-            self.served(row.kind).await;
-        }
-    }
-
-    async fn served(&self, kind: &str) {
-        while kube::discovery::pinned_kind(&self.client, &kind_of(kind)).await.is_err() {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource_of(&kind_of(row.kind)));
+            while api.list(&ListParams::default().limit(1)).await.is_err() {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
         }
     }
 
@@ -130,14 +126,14 @@ impl Cluster {
     /// Merges a patch into an object.
     pub async fn patch(&self, id: &str, patch: &Value) -> Value {
         let named = Named::parse(id);
-        let patched = self.api(&named).await.patch(&named.key.name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        let patched = self.api(&named).patch(&named.key.name, &PatchParams::default(), &Patch::Merge(patch)).await;
         plain(patched.expect("the patch is accepted"))
     }
 
     /// Merges a patch into an object's status, as another controller does.
     pub async fn patch_status(&self, id: &str, patch: &Value) {
         let named = Named::parse(id);
-        let api = self.api(&named).await;
+        let api = self.api(&named);
         api.patch_status(&named.key.name, &PatchParams::default(), &Patch::Merge(patch))
             .await
             .expect("the status is accepted");
@@ -151,7 +147,7 @@ impl Cluster {
     /// Asks for an object's deletion.
     pub async fn delete(&self, id: &str) {
         let named = Named::parse(id);
-        let deleted = self.api(&named).await.delete(&named.key.name, &DeleteParams::default()).await;
+        let deleted = self.api(&named).delete(&named.key.name, &DeleteParams::default()).await;
         let gone = matches!(&deleted, Err(kube::Error::Api(status)) if status.code == 404);
         assert!(deleted.is_ok() || gone, "deleting {id}: {:?}", deleted.err());
     }
@@ -159,15 +155,20 @@ impl Cluster {
     /// An object, if it exists.
     pub async fn get(&self, id: &str) -> Option<Value> {
         let named = Named::parse(id);
-        self.api(&named).await.get_opt(&named.key.name).await.expect("the cluster answers").map(plain)
+        self.api(&named).get_opt(&named.key.name).await.expect("the cluster answers").map(plain)
     }
 
     /// All objects of a kind, in all namespaces.
     pub async fn list(&self, kind: &str) -> Vec<Value> {
-        let resource = self.resource(&kind_of(kind)).await;
+        let resource = resource_of(&kind_of(kind));
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let listed = api.list(&ListParams::default()).await.expect("the cluster answers");
-        listed.items.into_iter().map(plain).collect()
+        let named = |mut object: Value| {
+            // Servers leave the kind out of listed objects.
+            object["kind"] = json!(kind);
+            object
+        };
+        listed.items.into_iter().map(plain).map(named).collect()
     }
 
     /// The conditions of an object: `Ready=True/Synced Stalled=False/Progressing`, without those that are false and no news.
@@ -200,22 +201,38 @@ impl Cluster {
         events.iter().map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    async fn api(&self, named: &Named) -> Api<DynamicObject> {
-        let resource = self.resource(&named.kind).await;
+    fn api(&self, named: &Named) -> Api<DynamicObject> {
+        let resource = resource_of(&named.kind);
         match &named.key.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
         }
     }
+}
 
-    async fn resource(&self, kind: &GroupVersionKind) -> ApiResource {
-        let known = self.resources.lock().unwrap_or_else(PoisonError::into_inner).get(kind).cloned();
-        if let Some(known) = known {
-            return known;
+/// The CRDs of the job, without their descriptions, which change nothing and cost time.
+static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let definitions = portolan_cloudflare::kinds::table();
+    let plain = definitions.iter().map(|row| serde_json::to_value(row.crd()).expect("CRDs are plain JSON"));
+    plain.map(undescribed).collect()
+});
+
+fn undescribed(schema: Value) -> Value {
+    match schema {
+        Value::Object(members) => {
+            let told = |(name, value): &(String, Value)| name != "description" || !value.is_string();
+            Value::Object(members.into_iter().filter(told).map(|(name, value)| (name, undescribed(value))).collect())
         }
-        let (found, _) = kube::discovery::pinned_kind(&self.client, kind).await.expect("the kind is served");
-        self.resources.lock().unwrap_or_else(PoisonError::into_inner).insert(kind.clone(), found.clone());
-        found
+        Value::Array(items) => Value::Array(items.into_iter().map(undescribed).collect()),
+        other => other,
+    }
+}
+
+fn resource_of(kind: &GroupVersionKind) -> ApiResource {
+    let table = portolan_cloudflare::kinds::table();
+    match table.iter().find(|row| row.kind == kind.kind) {
+        Some(row) => ApiResource::from_gvk_with_plural(kind, row.plural),
+        None => ApiResource::from_gvk(kind),
     }
 }
 

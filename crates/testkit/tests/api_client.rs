@@ -73,8 +73,8 @@ async fn scenario_158_what_is_on_the_last_page_is_found() {
     world.restart().await;
     world.settle().await;
 
-    assert_eq!(world.cluster.ready("CloudflareDomain/z119-example").await, "True/Ready");
-    assert_eq!(world.cluster.ready("CloudflareDomain/z0-example").await, "True/Ready");
+    assert_eq!(world.cluster.ready("CloudflareDomain/z119-example").await, "True/Verified");
+    assert_eq!(world.cluster.ready("CloudflareDomain/z0-example").await, "True/Verified");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,10 +4,24 @@ use portolan_testkit::World;
 use portolan_testkit::manifests::{self as m, ZONE, cluster_object, object, with};
 use serde_json::{Value, json};
 
+/// Sets a field of the spec; null takes it away.
+fn set(object: &mut Value, field: &str, value: Value) {
+    let spec = object["spec"].as_object_mut().expect("manifests have a spec");
+    match value {
+        Value::Null => drop(spec.remove(field)),
+        value => drop(spec.insert(field.to_owned(), value)),
+    }
+}
+
+fn without(mut object: Value, field: &str) -> Value {
+    set(&mut object, field, Value::Null);
+    object
+}
+
 fn record(spec: Value) -> Value {
     let mut record = m::record("wrong", "192.0.2.1");
     for (field, value) in spec.as_object().cloned().unwrap_or_default() {
-        record["spec"][field] = value;
+        set(&mut record, &field, value);
     }
     record
 }
@@ -33,12 +47,12 @@ fn refused() -> Vec<(&'static str, Value)> {
         ("cloudflare", record(json!({ "cloudflare": null }))),
         ("network", m::route("wrong", "10.0.0.1/8")),
         ("network", m::route("wrong", "not a network")),
-        ("tunnelRef", with(m::route("wrong", "10.0.0.0/8"), "tunnelRef", Value::Null)),
+        ("tunnelRef", without(m::route("wrong", "10.0.0.0/8"), "tunnelRef")),
         ("virtualNetworkRef", with(m::route("wrong", "10.0.0.0/8"), "virtualNetworkRef", json!({ "name": "a", "cloudflareName": "b" }))),
         ("comment", with(m::network("wrong"), "comment", json!("x".repeat(501)))),
-        ("accountId", with(credentials.clone(), "accountId", Value::Null)),
+        ("accountId", without(credentials.clone(), "accountId")),
         ("authType", with(credentials.clone(), "authType", json!("password"))),
-        ("secretRef", with(credentials, "secretRef", Value::Null)),
+        ("secretRef", without(credentials, "secretRef")),
         ("domain", m::cluster_object("CloudflareDomain", "wrong", json!({ "domain": "not a domain" }))),
         ("newTunnel", cluster_object("ClusterTunnel", "wrong", json!({ "cloudflare": {} }))),
         ("newTunnel", object("Tunnel", "wrong", json!({

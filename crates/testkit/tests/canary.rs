@@ -42,12 +42,18 @@ async fn live_with_canaries(world: &World) {
     world.cluster.apply(&m::route("office", "10.1.0.0/16")).await;
     world.settle().await;
     // An API that repeats the token in its answers.
-    let echo = Effect::Status { status: 400, code: 9109, message: format!("Invalid token {CANARY} and canary-inline-token") };
-    cloudflare.fault(Fault::on("", "dns_records|teamnet|accounts", echo));
+    let echo = |token: &str| {
+        let message = format!("Invalid token {token} in header Bearer {token}");
+        Fault::on("", "dns_records|teamnet|accounts", Effect::Status { status: 400, code: 9109, message })
+    };
+    cloudflare.fault(echo(CANARY));
     world.cluster.apply(&m::record("www", "192.0.2.2")).await;
+    world.cluster.delete("NetworkRoute/office").await;
+    world.settle().await;
+    cloudflare.clear_faults();
+    cloudflare.fault(echo("canary-inline-token"));
     inline["spec"]["content"] = json!("192.0.2.3");
     world.cluster.apply(&inline).await;
-    world.cluster.delete("NetworkRoute/office").await;
     world.settle().await;
     cloudflare.clear_faults();
     cloudflare.revoke_token(CANARY);
@@ -81,7 +87,8 @@ fn a_canary_in_every_secret_is_seen_nowhere() {
     texts.push(("the log".to_owned(), logged.text()));
 
     assert!(logged.text().len() > 1000, "something was logged");
-    assert!(texts.len() > 10 && texts.iter().any(|(place, _)| place.starts_with("Event")), "there is something to search");
+    let places: Vec<&String> = texts.iter().map(|(place, _)| place).collect();
+    assert!(texts.len() > 10 && places.iter().any(|place| place.starts_with("Event")), "there is something to search: {places:?}");
     let seen: Vec<&String> = texts.iter().filter(|(_, text)| text.contains("canary-")).map(|(place, _)| place).collect();
     assert!(seen.is_empty(), "a canary stands in {seen:?}");
 }

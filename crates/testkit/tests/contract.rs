@@ -72,7 +72,8 @@ async fn scenario_34_a_refused_value_is_not_tried_again_and_a_busy_server_is_eve
     let tries: Vec<i64> = world.cloudflare.simulator.take_requests().iter().filter(|one| one.is_write()).map(|one| one.at_ms).collect();
     let gaps: Vec<i64> = tries.windows(2).map(|pair| (pair[1] - pair[0]) / 1000).filter(|gap| *gap > 5).collect();
     assert!(gaps.len() >= 4 && (8..=15).contains(&gaps[0]), "the first wait is about ten seconds: {gaps:?}");
-    assert!(gaps.windows(2).all(|pair| pair[1] >= pair[0]) && gaps.iter().all(|gap| *gap <= 310), "{gaps:?}");
+    let growing = gaps.windows(2).all(|pair| pair[1] > pair[0] || pair[1] >= 265);
+    assert!(growing && gaps.iter().all(|gap| *gap <= 310), "up to five minutes, give or take a tenth: {gaps:?}");
 
     world.cloudflare.simulator.clear_faults();
     world.until_ready(WWW, "True/Synced").await;

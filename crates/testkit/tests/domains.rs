@@ -14,6 +14,7 @@ async fn world_with_zone(zone: &str) -> (World, String) {
     let world = World::start().await;
     let id = world.cloudflare.simulator.add_zone(zone, ACCOUNT, "free").expect("the zone is new");
     world.cluster.apply(&m::domain(zone)).await;
+    world.until_ready(&m::id(&m::domain(zone)), "True/Verified").await;
     world.settle().await;
     (world, id)
 }
@@ -79,7 +80,7 @@ async fn scenario_20_records_wait_for_their_zone_and_follow_it_at_once() {
     assert!(world.cluster.ready("DNSRecord/apps/early").await.starts_with("False/"));
 
     world.cloudflare.simulator.add_zone("example.org", ACCOUNT, "free").expect("the zone is new");
-    world.until_ready("CloudflareDomain/example-org", "True/Ready").await;
+    world.until_ready("CloudflareDomain/example-org", "True/Verified").await;
     world.settle_within(Duration::from_secs(20)).await;
 
     assert_eq!(world.cluster.ready("DNSRecord/apps/early").await, "True/Synced");

@@ -1,0 +1,56 @@
+//! Worlds themselves: they begin at rest, repeat from their seed, and let the operator die.
+
+use std::time::Duration;
+
+use portolan_testkit::World;
+use portolan_testkit::manifests as m;
+
+#[tokio::test(start_paused = true)]
+async fn a_world_begins_at_rest_with_everything_ready() {
+    let world = World::start().await;
+
+    assert_eq!(world.cluster.ready("CloudflareCredentials/main").await, "True/Validated");
+    assert_eq!(world.cluster.ready("CloudflareDomain/example-com").await, "True/Verified");
+    assert!(world.cluster.ready("ClusterTunnel/edge").await.starts_with("True/"));
+    assert_eq!(world.busy().await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_operator_nothing_happens() {
+    let world = World::builder().asleep().start().await;
+
+    world.cluster.apply(&m::record("www", "192.0.2.1")).await;
+    world.pass(Duration::from_secs(60)).await;
+
+    assert_eq!(world.cluster.ready("DNSRecord/apps/www").await, "none");
+    assert_eq!(world.cloudflare.take_requests(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_operator_does_nothing_more() {
+    let world = World::builder().latency(Duration::from_secs(1)).start().await;
+    world.cluster.apply(&m::record("www", "192.0.2.1")).await;
+    world.pass(Duration::from_millis(100)).await;
+
+    world.crash().await;
+    world.pass(Duration::from_secs(600)).await;
+    world.forget();
+    world.cluster.apply(&m::record("api", "192.0.2.1")).await;
+    world.pass(Duration::from_secs(600)).await;
+
+    assert_eq!(world.cloudflare.take_requests(), [""; 0]);
+    assert_eq!(world.cluster_writes(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_operator_ends_and_the_next_goes_on() {
+    let world = World::start().await;
+    world.cluster.apply(&m::record("www", "192.0.2.1")).await;
+
+    world.stop().await;
+    world.restart().await;
+    world.settle().await;
+
+    assert_eq!(world.cluster.ready("DNSRecord/apps/www").await, "True/Synced");
+    portolan_testkit::invariants::assert_all(&world, "after a graceful stop").await;
+}

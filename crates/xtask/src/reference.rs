@@ -39,7 +39,9 @@ fn kind(page: &mut String, spec: &Value) {
         collect_rules(fields, &mut rules);
         if !rules.is_empty() {
             line(page, "\nChecked when the object is applied:\n");
-            rules.iter().for_each(|rule| line(page, &format!("- {rule}")));
+            for rule in &rules {
+                line(page, &format!("- {rule}"));
+            }
         }
         line(page, "");
     }

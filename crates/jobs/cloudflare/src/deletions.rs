@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{ListParams, Patch, PatchParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use portolan_core::{Clock, Ledger, ObjectId, Problem, Verdict, reasons, text};
 use portolan_engine::FIELD_MANAGER;
@@ -66,6 +66,7 @@ type Waiting = BTreeMap<ObjectId, (Scope, Vec<String>)>;
 #[derive(Clone)]
 pub(crate) struct Deletions {
     api: Api<ConfigMap>,
+    namespaces: Api<Namespace>,
     clock: Clock,
     scopes: Arc<Mutex<Scopes>>,
     /// What is held, by who asked for it.
@@ -91,6 +92,7 @@ struct State {
 impl Deletions {
     pub(crate) fn new(client: Client, operator_namespace: &str, clock: Clock) -> Self {
         Self {
+            namespaces: Api::all(client.clone()),
             api: Api::namespaced(client, operator_namespace),
             clock,
             scopes: Arc::default(),
@@ -210,7 +212,11 @@ impl Deletions {
         let (document, current) = kept.document();
         let parameters = PatchParams::apply(FIELD_MANAGER).force();
         let name = kept.scope.config_map();
-        let written = self.api.patch(&name, &parameters, &Patch::Apply(&document)).await;
+        let mut written = self.api.patch(&name, &parameters, &Patch::Apply(&document)).await;
+        if written.as_ref().is_err_and(is_missing) {
+            self.make_namespace().await;
+            written = self.api.patch(&name, &parameters, &Patch::Apply(&document)).await;
+        }
         written.map_err(|error| {
             Problem::transient(
                 reasons::API_ERROR,
@@ -220,6 +226,22 @@ impl Deletions {
         *stored = current;
         Ok(())
     }
+}
+
+impl Deletions {
+    /// The operator's own namespace may be missing where it runs outside of the cluster. A failure shows in the next write.
+    async fn make_namespace(&self) {
+        let metadata = ObjectMeta { name: self.api.namespace().map(str::to_owned), ..ObjectMeta::default() };
+        let namespace = Namespace { metadata, ..Namespace::default() };
+        let made = self.namespaces.create(&PostParams::default(), &namespace).await;
+        if let Err(error) = made {
+            tracing::debug!(%error, "The operator's namespace could not be made");
+        }
+    }
+}
+
+fn is_missing(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 impl Kept {

@@ -7,7 +7,7 @@ use portolan_core::ObjectKey;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kind::{CredentialsFrom, InlineSecret};
+use crate::kind::{CredentialsFrom, InlineSecret, Needs};
 use crate::schema;
 
 /// Key of the API token in a Secret, where nothing else is said.
@@ -79,6 +79,11 @@ impl CloudflareDetails {
             }),
             (None, None) => CredentialsFrom::Default,
         }
+    }
+
+    /// What every object with this block needs.
+    pub(crate) fn needs(&self) -> Needs {
+        Needs { account_id: self.account_id(), account_name: self.account_name(), ..Needs::only(self.credentials()) }
     }
 
     /// The account's id, if the object says it.

@@ -94,6 +94,21 @@ pub struct Needs {
     pub source: Option<SourceReference>,
 }
 
+impl Needs {
+    /// Nothing but a credential.
+    pub fn only(credentials: CredentialsFrom) -> Self {
+        Self {
+            credentials,
+            account_id: None,
+            account_name: None,
+            zone: None,
+            tunnel: None,
+            network: NetworkNeed::None,
+            source: None,
+        }
+    }
+}
+
 /// A zone as far as its contents depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {

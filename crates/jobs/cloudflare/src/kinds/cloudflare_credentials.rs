@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{AuthType, SecretReference};
-use crate::kind::{Body, CredentialsFrom, Kind, Life, Needs, NetworkNeed, Recorded, Resolved, View};
+use crate::kind::{Body, CredentialsFrom, Kind, Life, Needs, Recorded, Resolved, View};
 use crate::schema;
 
 /// `Ready=False`: the credential was not accepted.
@@ -123,15 +123,7 @@ impl Kind for CloudflareCredentials {
     fn needs(&self) -> Result<Needs, Problem> {
         AccountId::parse(&self.spec.account_id)
             .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("accountId: {error}")))?;
-        Ok(Needs {
-            credentials: CredentialsFrom::Itself,
-            account_id: Some(self.spec.account_id.clone()),
-            account_name: None,
-            zone: None,
-            tunnel: None,
-            network: NetworkNeed::None,
-            source: None,
-        })
+        Ok(Needs { account_id: Some(self.spec.account_id.clone()), ..Needs::only(CredentialsFrom::Itself) })
     }
 
     fn desired(&self, _: &Resolved) -> Result<Vec<AccountBody>, Problem> {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CredentialsReference, given};
-use crate::kind::{CredentialsFrom, Kind, Life, Needs, NetworkNeed, Recorded, Resolved, View, Zone, ZoneHint};
+use crate::kind::{CredentialsFrom, Kind, Life, Needs, Recorded, Resolved, View, Zone, ZoneHint};
 use crate::schema;
 use settings::{CacheSettings, PerformanceSettings, SecuritySettings, SslSettings};
 pub use zone::{Plan, ZoneBody};
@@ -188,15 +188,7 @@ impl Kind for CloudflareDomain {
     fn needs(&self) -> Result<Needs, Problem> {
         self.zone_name()?;
         let named = |reference: &CredentialsReference| CredentialsFrom::Named(reference.name.clone());
-        Ok(Needs {
-            credentials: self.spec.credentials_ref.as_ref().map_or(CredentialsFrom::Default, named),
-            account_id: None,
-            account_name: None,
-            zone: None,
-            tunnel: None,
-            network: NetworkNeed::None,
-            source: None,
-        })
+        Ok(Needs::only(self.spec.credentials_ref.as_ref().map_or(CredentialsFrom::Default, named)))
     }
 
     fn desired(&self, _: &Resolved) -> Result<Vec<ZoneBody>, Problem> {

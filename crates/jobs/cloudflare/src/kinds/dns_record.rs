@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
-use crate::kind::{Body as _, Kind, Life, Needs, NetworkNeed, Recorded, Resolved, View, ZoneHint};
+use crate::kind::{Body as _, Kind, Life, Needs, Recorded, Resolved, View, ZoneHint};
 use crate::schema;
 use crate::sources::Source;
 use addresses::{AddressSelection, select};
@@ -371,15 +371,8 @@ impl Kind for DnsRecord {
         let details = &self.spec.cloudflare;
         let name = self.hostname()?;
         let (id, domain) = (given(details.zone_id.as_ref()), given(details.domain.as_ref()));
-        Ok(Needs {
-            credentials: details.credentials(),
-            account_id: details.account_id(),
-            account_name: details.account_name(),
-            zone: Some(ZoneHint { id, domain, name: name.into() }),
-            tunnel: None,
-            network: NetworkNeed::None,
-            source: self.spec.source_ref.clone(),
-        })
+        let zone = Some(ZoneHint { id, domain, name: name.into() });
+        Ok(Needs { zone, source: self.spec.source_ref.clone(), ..details.needs() })
     }
 
     fn desired(&self, resolved: &Resolved) -> Result<Vec<DnsRecordBody>, Problem> {

@@ -166,15 +166,10 @@ impl Kind for NetworkRoute {
     const LIFE: Life = Life::Owned;
 
     fn needs(&self) -> Result<Needs, Problem> {
-        let details = &self.spec.cloudflare;
         Ok(Needs {
-            credentials: details.credentials(),
-            account_id: details.account_id(),
-            account_name: details.account_name(),
-            zone: None,
             tunnel: Some(self.spec.tunnel_ref.clone()),
             network: self.spec.virtual_network_ref.clone().map_or(NetworkNeed::Default, NetworkNeed::Reference),
-            source: None,
+            ..self.spec.cloudflare.needs()
         })
     }
 

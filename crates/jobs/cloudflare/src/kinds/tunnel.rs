@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, given};
-use crate::kind::{Body, Kind, Life, Needs, NetworkNeed, Recorded, Resolved, View};
+use crate::kind::{Body, Kind, Life, Needs, Recorded, Resolved, View};
 use crate::schema;
 
 /// `Ready=False`: this release cannot do it yet.
@@ -247,15 +247,7 @@ enum Meant {
 
 impl TunnelFields {
     fn needs(&self) -> Needs {
-        Needs {
-            credentials: self.cloudflare.credentials(),
-            account_id: self.cloudflare.account_id(),
-            account_name: self.cloudflare.account_name(),
-            zone: None,
-            tunnel: None,
-            network: NetworkNeed::None,
-            source: None,
-        }
+        self.cloudflare.needs()
     }
 
     /// The tunnel that is meant. One that an older operator made is known by the id that its status recorded.

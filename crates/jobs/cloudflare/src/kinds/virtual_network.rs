@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::blocks::{CloudflareDetails, given};
-use crate::kind::{Body, Kind, Life, Needs, NetworkNeed, Recorded, Resolved, View};
+use crate::kind::{Body, Kind, Life, Needs, Recorded, Resolved, View};
 use crate::schema;
 
 /// Characters that Cloudflare keeps of a network's comment.
@@ -210,16 +210,7 @@ impl Kind for VirtualNetwork {
     const LIFE: Life = Life::Owned;
 
     fn needs(&self) -> Result<Needs, Problem> {
-        let details = &self.spec.cloudflare;
-        Ok(Needs {
-            credentials: details.credentials(),
-            account_id: details.account_id(),
-            account_name: details.account_name(),
-            zone: None,
-            tunnel: None,
-            network: NetworkNeed::None,
-            source: None,
-        })
+        Ok(self.spec.cloudflare.needs())
     }
 
     fn desired(&self, _: &Resolved) -> Result<Vec<VirtualNetworkBody>, Problem> {

@@ -134,3 +134,67 @@ fn missing_inline(place: &str, inline: &InlineSecret) -> Problem {
         ),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    fn credentials(name: &str, is_default: bool) -> Arc<CloudflareCredentials> {
+        let object = json!({
+            "apiVersion": "networking.cloudflare-operator.io/v1alpha2", "kind": "CloudflareCredentials",
+            "metadata": { "name": name },
+            "spec": { "accountId": "a1", "secretRef": { "name": "cf" }, "isDefault": is_default },
+        });
+        Arc::new(from_value(object).expect("it is complete"))
+    }
+
+    fn name(chosen: Option<Arc<CloudflareCredentials>>) -> Option<String> {
+        chosen.and_then(|one| one.metadata.name.clone())
+    }
+
+    #[test]
+    fn the_default_is_the_one_that_says_so_whatever_its_name() {
+        let all = [credentials("default", false), credentials("main", true)];
+
+        let chosen = choose(&CredentialsFrom::Default, &all).expect("there is a default");
+
+        assert_eq!(name(chosen).as_deref(), Some("main"));
+    }
+
+    #[test]
+    fn without_a_default_nothing_is_guessed() {
+        let problem = choose(&CredentialsFrom::Default, &[credentials("default", false)]).expect_err("none says so");
+
+        assert!(problem.message.contains("there is no default"), "{}", problem.message);
+    }
+
+    #[test]
+    fn two_defaults_are_none() {
+        let all = [credentials("a", true), credentials("b", true)];
+
+        let problem = choose(&CredentialsFrom::Default, &all).expect_err("it is not clear which");
+
+        assert_eq!(problem.reason, reasons::DUPLICATE_DEFAULT);
+        assert!(problem.message.contains("a and b"), "{}", problem.message);
+    }
+
+    #[test]
+    fn a_default_that_is_being_deleted_is_none() {
+        let mut leaving = (*credentials("a", true)).clone();
+        leaving.metadata.deletion_timestamp =
+            Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH));
+
+        let chosen = choose(&CredentialsFrom::Default, &[Arc::new(leaving), credentials("b", true)]);
+
+        assert_eq!(name(chosen.expect("one is left")).as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn credentials_that_do_not_exist_are_waited_for_by_name() {
+        let problem = choose(&CredentialsFrom::Named("prod".to_owned()), &[]).expect_err("it does not exist");
+
+        assert!(problem.message.starts_with("CloudflareCredentials prod does not exist"), "{}", problem.message);
+    }
+}

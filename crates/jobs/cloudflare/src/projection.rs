@@ -103,3 +103,67 @@ pub(crate) fn object(kind: &str, namespace: Option<&str>, name: &str) -> String 
         None => format!("{kind}/{name}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+    use crate::kinds::{DnsRecord, NetworkRoute};
+
+    fn record(spec: Value) -> Projection {
+        let mut spec = spec;
+        spec["name"] = json!("www.Example.com");
+        let object = json!({
+            "apiVersion": "networking.cloudflare-operator.io/v1alpha2", "kind": "DNSRecord",
+            "metadata": { "name": "www", "namespace": "web" }, "spec": spec,
+        });
+        Projection::of(&from_value::<DnsRecord>(object).expect("it is complete"))
+    }
+
+    #[test]
+    fn a_record_depends_on_its_domain_at_label_boundaries() {
+        let projection = record(json!({ "type": "A", "content": "192.0.2.1", "cloudflare": {} }));
+
+        assert!(projection.lies_in("example.com"));
+        assert!(projection.lies_in("Example.com."));
+        assert!(!projection.lies_in("ample.com"));
+        assert!(!projection.lies_in("other.org"));
+    }
+
+    #[test]
+    fn a_record_with_a_zone_id_depends_on_no_domain() {
+        let projection = record(json!({ "type": "A", "content": "192.0.2.1", "cloudflare": { "zoneId": "z1" } }));
+
+        assert!(!projection.lies_in("example.com"));
+    }
+
+    #[test]
+    fn a_record_depends_on_the_secret_and_the_source_that_it_names() {
+        let source = json!({ "service": { "name": "front" } });
+        let projection = record(json!({ "sourceRef": source, "cloudflare": { "secret": "cf" } }));
+
+        assert!(projection.depends_on(&secret("web", "cf")));
+        assert!(projection.depends_on(&object("Service", Some("web"), "front")));
+        assert!(projection.depends_on_kind("Service"));
+        assert!(!projection.depends_on_kind("Serv"));
+        assert!(!projection.depends_on(&credentials("")));
+    }
+
+    #[test]
+    fn a_route_depends_on_its_tunnel_its_network_and_the_default_credentials() {
+        let object = json!({
+            "apiVersion": "networking.cloudflare-operator.io/v1alpha2", "kind": "NetworkRoute",
+            "metadata": { "name": "lan" },
+            "spec": {
+                "network": "10.0.0.0/8", "cloudflare": {}, "tunnelRef": { "kind": "ClusterTunnel", "name": "edge" },
+                "virtualNetworkRef": { "name": "corp" },
+            },
+        });
+        let projection = Projection::of(&from_value::<NetworkRoute>(object).expect("it is complete"));
+
+        for dependency in ["ClusterTunnel/edge", "VirtualNetwork/corp", "CloudflareCredentials/"] {
+            assert!(projection.depends_on(dependency), "{dependency}");
+        }
+    }
+}

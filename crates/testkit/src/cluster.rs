@@ -8,6 +8,8 @@ use kube::{Api, Client};
 use portolan_core::ObjectKey;
 use serde_json::{Value, json};
 
+use crate::manifests::{NAMESPACE, OPERATOR_NAMESPACE};
+
 /// The group of the job's kinds.
 const GROUP: &str = "networking.cloudflare-operator.io";
 const FIELD_MANAGER: &str = "a-user";
@@ -105,6 +107,29 @@ impl Cluster {
         }
     }
 
+    /// Removes what an earlier world left on a shared server, by force.
+    pub(crate) async fn clear(&self) {
+        let unheld = json!({ "metadata": { "finalizers": null } });
+        for row in portolan_cloudflare::kinds::table() {
+            for object in self.list(row.kind).await {
+                let named = Named::of(&object);
+                let api = self.api(&named);
+                // An object that is gone meanwhile is what is wanted.
+                let _ = api.delete(&named.key.name, &DeleteParams::default()).await;
+                let _ = api.patch(&named.key.name, &PatchParams::default(), &Patch::Merge(&unheld)).await;
+            }
+            while !self.list(row.kind).await.is_empty() {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        }
+        let spaces = [NAMESPACE, OPERATOR_NAMESPACE, "default"];
+        for (kind, namespace) in ["Event", "ConfigMap", "Secret"].iter().flat_map(|kind| spaces.map(|space| (*kind, space))) {
+            let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource_of(&kind_of(kind)));
+            let cleared = api.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
+            cleared.expect("the cluster lets go");
+        }
+    }
+
     /// Applies all documents of a YAML text.
     pub async fn apply_yaml(&self, text: &str) {
         for document in text.split("\n---").filter(|document| !document.trim().is_empty()) {
@@ -166,6 +191,7 @@ impl Cluster {
         let named = |mut object: Value| {
             // Servers leave the kind out of listed objects.
             object["kind"] = json!(kind);
+            object["apiVersion"] = json!(kind_of(kind).api_version());
             object
         };
         listed.items.into_iter().map(plain).map(named).collect()

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use http::{Method, Request};
@@ -65,6 +66,7 @@ struct State {
     stop: Option<Stop>,
     halted: bool,
     requests: usize,
+    slowness: Duration,
 }
 
 impl Gate {
@@ -88,6 +90,21 @@ impl Gate {
         let mut state = self.state();
         state.steps.clear();
         state.stop = Some(stop);
+    }
+
+    /// How long the cluster takes to answer the operator; every third answer takes three times as long.
+    pub fn slow_cluster(&self, slowness: Duration) {
+        self.state().slowness = slowness;
+    }
+
+    async fn cluster_takes_its_time(&self) {
+        let (slowness, requests) = {
+            let state = self.state();
+            (state.slowness, state.requests)
+        };
+        if !slowness.is_zero() {
+            tokio::time::sleep(if requests.is_multiple_of(3) { slowness * 3 } else { slowness }).await;
+        }
     }
 
     /// Whether the operator was stopped.
@@ -197,6 +214,10 @@ where
         // Services do nothing before their future is polled, which is after the gate let it through.
         let call = self.inner.call(request);
         Box::pin(async move {
+            let call = async {
+                gate.cluster_takes_its_time().await;
+                call.await
+            };
             if reads { gate.look(call).await } else { gate.step(System::Kubernetes, text, call).await }
         })
     }

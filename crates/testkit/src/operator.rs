@@ -33,7 +33,7 @@ pub(crate) struct Operator {
 impl Operator {
     pub(crate) fn start(outside: &Outside, pace: &Pace) -> Self {
         let context = Arc::new(context(outside, pace));
-        let settings = ApiSettings { seed: outside.seed, ..ApiSettings::default() };
+        let settings = ApiSettings { seed: outside.seed, retry: pace.retry(), ..ApiSettings::default() };
         let clients = Arc::new(Clients::new(settings, outside.transport.clone(), outside.clock.clone()));
         let job = Job::new(context.clone(), clients, Settings { drift: outside.drift, ..Settings::default() });
         let (handle, shutdown) = (job.handle(), CancellationToken::new());

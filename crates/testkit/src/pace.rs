@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use portolan_cloudflare_api::RetryPolicy;
 use portolan_engine::Timing;
 use tokio::time::Instant;
 
@@ -49,10 +50,17 @@ impl Pace {
         Timing {
             transient: self.scaled(usual.transient),
             transient_most: self.scaled(usual.transient_most),
-            waiting: self.scaled(usual.waiting),
+            // Whoever waits must not keep the world from resting.
+            waiting: self.scaled(usual.waiting).max(self.quiet * 4),
             denied: self.scaled(usual.denied),
             ..usual
         }
+    }
+
+    /// The client's waits in this world.
+    pub(crate) fn retry(&self) -> RetryPolicy {
+        let usual = RetryPolicy::default();
+        RetryPolicy { first: self.scaled(usual.first), most: self.scaled(usual.most), ..usual }
     }
 
     pub(crate) fn stopwatch(&self, limit: Duration) -> Stopwatch {

@@ -112,7 +112,10 @@ impl Builder {
     }
 
     async fn make(&self) -> World {
-        let clock = crate::clock::tokio_clock();
+        let clock = match &self.backend {
+            Backend::Embedded => crate::clock::tokio_clock(),
+            Backend::Real(_) => Arc::new(jiff::Timestamp::now),
+        };
         let simulator = Simulator::open(Options {
             clock: clock.clone(),
             latency: self.latency,
@@ -138,6 +141,7 @@ impl Builder {
                 drift: self.drift,
             },
             gate,
+            shared: matches!(self.backend, Backend::Real(_)),
             plan: self.plan,
             operator: Mutex::default(),
             _sent: sent,
@@ -180,6 +184,8 @@ pub struct World {
     /// How fast time goes.
     pub pace: Pace,
     outside: Outside,
+    /// Whether other worlds were on the same API server.
+    shared: bool,
     plan: &'static str,
     operator: Mutex<Option<Operator>>,
     _sent: TaskTracker,
@@ -200,6 +206,9 @@ impl World {
     /// The CRDs, the account, the zone, the tunnel, and what users need to work with them.
     async fn furnish(&self) {
         self.cluster.install_definitions().await;
+        if self.shared {
+            self.cluster.clear().await;
+        }
         let cloudflare = &self.cloudflare.simulator;
         cloudflare.add_account_with_id(m::ACCOUNT, "Example");
         cloudflare.add_token(m::CANARY, Grant::all().email("operator@example.com"));

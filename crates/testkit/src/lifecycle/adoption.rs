@@ -88,7 +88,8 @@ pub(super) async fn foreign_marks_are_respected(builder: &Builder, sample: &Owne
 
 pub(super) async fn of_two_that_want_the_same_the_older_has_it(builder: &Builder, sample: &Owned) {
     let world = super::settled(builder, sample).await;
-    world.pass(std::time::Duration::from_secs(5)).await;
+    // Ages are told in whole seconds.
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     let mut rival = (sample.manifest)();
     // A name by which the second would come first, were it not for its age.
     rival["metadata"]["name"] = json!("a-second");

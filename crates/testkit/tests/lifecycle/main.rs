@@ -1,5 +1,7 @@
 //! The lifecycle suite on the embedded API server: every check for every kind.
 
+mod crash_points;
+
 use portolan_testkit::lifecycle::{OBSERVED, OWNED};
 use portolan_testkit::{World, paused, sample};
 

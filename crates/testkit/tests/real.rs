@@ -1,0 +1,57 @@
+//! The lifecycle suite and crash points on a real kube-apiserver, on the wall's clock.
+//!
+//! Where the control plane cannot be had, the test fails and says why: a suite that did not run is not green.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use portolan_testkit::crash::Tried;
+use portolan_testkit::lifecycle::{Act, OBSERVED, OWNED, crash_points};
+use portolan_testkit::{Backend, Builder, RealServer, World, sample};
+
+/// One sample of every kind: what differs between record types does not differ between API servers.
+const SAMPLES: [&str; 3] = ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)"];
+
+async fn lifecycle(builder: &Builder) -> usize {
+    let mut checks = 0;
+    for sample in sample::owned().iter().filter(|sample| SAMPLES.contains(&sample.label)) {
+        for check in OWNED {
+            let start = Instant::now();
+            (check.run)(builder, sample).await;
+            println!("real: {}: {} ({} ms)", sample.label, check.name, start.elapsed().as_millis());
+            checks += 1;
+        }
+    }
+    for sample in sample::observed() {
+        for check in OBSERVED {
+            (check.run)(builder, &sample).await;
+            println!("real: {}: {}", sample.kind, check.name);
+            checks += 1;
+        }
+    }
+    checks
+}
+
+async fn crashes(builder: &Builder) -> Tried {
+    let mut tried = Tried::default();
+    for act in [Act::Create, Act::Delete] {
+        tried += crash_points(builder, &sample::owned()[0], act).await;
+    }
+    tried
+}
+
+#[test]
+fn the_suites_hold_on_a_real_api_server() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime of one thread");
+    runtime.block_on(async {
+        let server = RealServer::start().await;
+        let server = server.unwrap_or_else(|why| panic!("THE REAL API SERVER IS MISSING, nothing was tested on it: {why}"));
+        let builder = World::builder().backend(Backend::Real(Arc::new(server)));
+
+        let checks = lifecycle(&builder).await;
+        let tried = crashes(&builder).await;
+
+        println!("real: {checks} lifecycle checks and {} crash points on kube-apiserver", tried.crashes);
+        assert!(checks >= 73 && tried.crashes > 10);
+    });
+}

@@ -1,0 +1,10 @@
+//! The specification's scenarios, by their numbers, and what belongs to no kind alone.
+
+mod api_client;
+mod bad_input;
+mod canary;
+mod contract;
+mod credentials;
+mod dns_records;
+mod domains;
+mod private_network;

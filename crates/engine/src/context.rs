@@ -55,7 +55,7 @@ impl Default for Timing {
             denied: Duration::from_secs(300),
             event_silence: Duration::from_secs(600),
             grace: Duration::from_secs(20),
-            in_flight: 1000,
+            in_flight: 400,
             reads: 64,
         }
     }

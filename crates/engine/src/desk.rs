@@ -24,7 +24,7 @@ use crate::store::Projected;
 use crate::watch::Sighting;
 
 /// Most whole objects that wait for their pass in memory.
-const MOST_PAYLOADS: usize = 1024;
+const MOST_PAYLOADS: usize = 512;
 
 pub(crate) struct Desk<R: Reconcile> {
     context: Arc<Context>,

@@ -10,6 +10,7 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
+use tower::limit::ConcurrencyLimitLayer;
 
 use crate::failure::{Failure, Outcome};
 
@@ -17,6 +18,8 @@ use crate::failure::{Failure, Outcome};
 pub(crate) const LOCAL_KUBECONFIG: &str = ".portolan/kubeconfig";
 /// An answer (not a watch) that takes longer than this is given up.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
+/// Requests that wait for their answer at once.
+const REQUESTS_AT_ONCE: usize = 32;
 
 /// Which server to talk to.
 #[derive(Args, Clone, Debug)]
@@ -109,6 +112,13 @@ fn advice(code: u16, reason: &str) -> Option<&'static str> {
     }
 }
 
+/// A client that opens few connections however many requests wait: each costs tens of kilobytes here, and more on the
+/// server. A watch counts only until it is answered.
+fn frugal_client(config: kube::Config) -> Result<kube::Client, kube::Error> {
+    let limit = ConcurrencyLimitLayer::new(REQUESTS_AT_ONCE);
+    Ok(kube::client::ClientBuilder::try_from(config)?.with_layer(&limit).build())
+}
+
 impl Server {
     /// Reads the kubeconfig and prepares a client. No request is sent yet.
     pub(crate) async fn connect(args: &ConnectArgs) -> Outcome<Self> {
@@ -119,7 +129,7 @@ impl Server {
                 .next("check its current-context, or name one with --context")
         })?;
         let address = config.cluster_url.to_string();
-        let client = kube::Client::try_from(config)
+        let client = frugal_client(config)
             .map_err(|error| Failure::new(format!("kubeconfig {origin} cannot be used: {}", chain(&error))))?;
         Ok(Self { client, address, origin })
     }
@@ -135,7 +145,7 @@ impl Server {
                 .next("mount the pod's service account, or name a kubeconfig with --kubeconfig")
         })?;
         let address = config.cluster_url.to_string();
-        let client = kube::Client::try_from(config)
+        let client = frugal_client(config)
             .map_err(|error| Failure::new(format!("the pod's cluster cannot be used: {}", chain(&error))))?;
         Ok(Self { client, address, origin: "of this pod".to_owned() })
     }

@@ -32,7 +32,7 @@ impl Pace {
             },
             Backend::Real(_) => Self {
                 faster: 100,
-                quiet: Duration::from_millis(400),
+                quiet: Duration::from_millis(250),
                 tick: Duration::from_millis(20),
                 patience: Duration::from_secs(30),
             },

@@ -34,7 +34,7 @@ async fn lifecycle(builder: &Builder) -> usize {
 
 async fn crashes(builder: &Builder) -> Tried {
     let mut tried = Tried::default();
-    for act in [Act::Create, Act::Delete] {
+    for act in [Act::Delete, Act::Create] {
         tried += crash_points(builder, &sample::owned()[0], act).await;
     }
     tried
@@ -48,8 +48,8 @@ fn the_suites_hold_on_a_real_api_server() {
         let server = server.unwrap_or_else(|why| panic!("THE REAL API SERVER IS MISSING, nothing was tested on it: {why}"));
         let builder = World::builder().backend(Backend::Real(Arc::new(server)));
 
-        let checks = lifecycle(&builder).await;
         let tried = crashes(&builder).await;
+        let checks = lifecycle(&builder).await;
 
         println!("real: {checks} lifecycle checks and {} crash points on kube-apiserver", tried.crashes);
         assert!(checks >= 73 && tried.crashes > 10);

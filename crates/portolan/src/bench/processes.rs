@@ -23,26 +23,20 @@ use crate::server::Server;
 
 const ZONE: &str = "example.com";
 const PATIENCE: Duration = Duration::from_secs(600);
-/// After everything is settled, memory is looked at for this long.
-const REST: Duration = Duration::from_secs(3);
+/// How long after everything is settled memory is looked at.
+const REST: Duration = Duration::from_secs(5);
 
-/// Resident memory of `run` with so many settled records, ascending.
+/// Resident memory of `run` with so many settled records, ascending: created while it runs, found when it starts
+/// again, and (the first count) created before it starts.
 pub(super) async fn memory(counts: &[usize]) -> anyhow::Result<Value> {
-    let server = Embedded::start().await?;
-    let simulator = Simulator::start().await?;
-    let client = connect(&server).await?;
-    prepare(&client).await?;
-    let run = start_run(&server, &simulator.url)?;
-    let pid = run.id().ok_or_else(|| anyhow!("`portolan run` ended at once; its messages are above"))?;
     let mut figures = json!({});
     let mut settled: Vec<(usize, f64)> = Vec::new();
+    let stage = Stage::start().await?;
+    let run = stage.run()?;
     for count in counts {
         let first = settled.last().map_or(0, |(count, _)| *count);
-        create_records(&client, first..*count).await?;
-        wait_settled(&client, *count).await?;
-        tokio::time::sleep(REST).await;
-        let mib = resident_mib(&[pid]).ok_or_else(|| anyhow!("`portolan run` is gone; its messages are above"))?;
-        eprintln!("dns: {count} settled records, run takes {mib:.1} MiB");
+        create_records(&stage.client, first..*count).await?;
+        let mib = stage.settled(&run, *count).await?;
         figures[format!("settled_{count}_mib")] = json!(rounded(mib));
         settled.push((*count, mib));
     }
@@ -52,8 +46,47 @@ pub(super) async fn memory(counts: &[usize]) -> anyhow::Result<Value> {
         figures["kib_per_record"] = json!(rounded(each));
     }
     drop(run);
-    server.stop().await?;
+    if let Some((count, _)) = settled.last() {
+        let mib = stage.settled(&stage.run()?, *count).await?;
+        figures[format!("restarted_{count}_mib")] = json!(rounded(mib));
+    }
+    if let Some(count) = counts.first() {
+        let stage = Stage::start().await?;
+        create_records(&stage.client, 0..*count).await?;
+        let mib = stage.settled(&stage.run()?, *count).await?;
+        figures[format!("cold_{count}_mib")] = json!(rounded(mib));
+    }
     Ok(figures)
+}
+
+/// An API server and a simulator, each a process of its own.
+struct Stage {
+    server: Embedded,
+    simulator: Simulator,
+    client: kube::Client,
+}
+
+impl Stage {
+    async fn start() -> anyhow::Result<Self> {
+        let (server, simulator) = (Embedded::start().await?, Simulator::start().await?);
+        let client = connect(&server).await?;
+        prepare(&client).await?;
+        Ok(Self { server, simulator, client })
+    }
+
+    fn run(&self) -> anyhow::Result<Child> {
+        start_run(&self.server, &self.simulator.url)
+    }
+
+    /// Memory of `run` some time after that many records are Ready.
+    async fn settled(&self, run: &Child, count: usize) -> anyhow::Result<f64> {
+        wait_settled(&self.client, count).await?;
+        tokio::time::sleep(REST).await;
+        let pid = run.id().ok_or_else(|| anyhow!("`portolan run` ended; its messages are above"))?;
+        let mib = resident_mib(&[pid]).ok_or_else(|| anyhow!("`portolan run` is gone; its messages are above"))?;
+        eprintln!("dns: {count} settled records, run takes {mib:.1} MiB");
+        Ok(mib)
+    }
 }
 
 fn start_run(server: &Embedded, cloudflare: &str) -> anyhow::Result<Child> {
@@ -101,56 +134,55 @@ async fn connect(server: &Embedded) -> anyhow::Result<kube::Client> {
 async fn prepare(client: &kube::Client) -> anyhow::Result<()> {
     let server = Server::of_client(client.clone(), "the embedded server");
     definitions::install(&server).await.map_err(|failure| anyhow!("{failure}"))?;
-    let namespace = json!({"metadata": {"name": operator::NAMESPACE}});
-    create(&kind(client, "", "v1", "Namespace", "namespaces", None), namespace).await?;
-    let secret = json!({"metadata": {"name": "token"}, "stringData": {"CLOUDFLARE_API_TOKEN": "bench"}});
-    create(&kind(client, "", "v1", "Secret", "secrets", Some(operator::NAMESPACE)), secret).await?;
+    server.make_namespace(operator::NAMESPACE).await.map_err(|failure| anyhow!("{failure}"))?;
+    let secrets = Kind::new(client, ("", "v1", "Secret", "secrets"), Some(operator::NAMESPACE));
+    secrets.create("token", json!({"stringData": {"CLOUDFLARE_API_TOKEN": "bench"}})).await?;
     let spec = json!({"accountId": "0123456789abcdef0123456789abcdef", "authType": "apiToken", "isDefault": true,
         "secretRef": {"name": "token"}});
-    let credentials = kind(client, GROUP, "v1alpha2", "CloudflareCredentials", "cloudflarecredentials", None);
-    create(&credentials, json!({"metadata": {"name": "main"}, "spec": spec})).await?;
-    let domains = kind(client, GROUP, "v1alpha2", "CloudflareDomain", "cloudflaredomains", None);
-    create(&domains, json!({"metadata": {"name": "example"}, "spec": {"domain": ZONE}})).await
+    let credentials = Kind::new(client, (GROUP, "v1alpha2", "CloudflareCredentials", "cloudflarecredentials"), None);
+    credentials.create("main", json!({"spec": spec})).await?;
+    let domains = Kind::new(client, (GROUP, "v1alpha2", "CloudflareDomain", "cloudflaredomains"), None);
+    domains.create("example", json!({"spec": {"domain": ZONE}})).await
 }
 
-fn kind(
-    client: &kube::Client,
-    group: &str,
-    version: &str,
-    kind: &str,
-    plural: &str,
-    namespace: Option<&str>,
-) -> Api<DynamicObject> {
-    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
-    match namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
+/// Objects of one kind in one place.
+#[derive(Clone)]
+struct Kind {
+    resource: ApiResource,
+    api: Api<DynamicObject>,
+}
+
+impl Kind {
+    fn new(client: &kube::Client, names: (&str, &str, &str, &str), namespace: Option<&str>) -> Self {
+        let (group, version, kind, plural) = names;
+        let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
+        let api = match namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+            None => Api::all_with(client.clone(), &resource),
+        };
+        Self { resource, api }
+    }
+
+    async fn create(&self, name: &str, data: Value) -> anyhow::Result<()> {
+        let object = DynamicObject::new(name, &self.resource).data(data);
+        let created = self.api.create(&PostParams::default(), &object).await;
+        created.with_context(|| format!("creating {} {name}", self.resource.kind)).map(drop)
     }
 }
 
-fn records(client: &kube::Client) -> Api<DynamicObject> {
-    kind(client, GROUP, "v1alpha2", "DNSRecord", "dnsrecords", Some("default"))
-}
-
-async fn create(api: &Api<DynamicObject>, mut object: Value) -> anyhow::Result<()> {
-    // The type is in the path; the client wants the field all the same.
-    object["apiVersion"] = json!("");
-    object["kind"] = json!("");
-    let mut object: DynamicObject = serde_json::from_value(object).context("an object")?;
-    object.types = None;
-    api.create(&PostParams::default(), &object).await.with_context(|| format!("creating at {}", api.resource_url()))?;
-    Ok(())
+fn records(client: &kube::Client) -> Kind {
+    Kind::new(client, (GROUP, "v1alpha2", "DNSRecord", "dnsrecords"), Some("default"))
 }
 
 async fn create_records(client: &kube::Client, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
-    let api = records(client);
+    let records = records(client);
     let each = futures::stream::iter(numbers.map(Ok));
     futures::TryStreamExt::try_for_each_concurrent(each, 16, |number| {
-        let api = api.clone();
+        let records = records.clone();
         async move {
             let mut spec = record_spec(ZONE, number);
             spec["cloudflare"] = json!({});
-            create(&api, json!({"metadata": {"name": format!("r{number:05}")}, "spec": spec})).await
+            records.create(&format!("r{number:05}"), json!({"spec": spec})).await
         }
     })
     .await
@@ -169,7 +201,7 @@ async fn wait_settled(client: &kube::Client, count: usize) -> anyhow::Result<()>
 }
 
 async fn ready(client: &kube::Client) -> anyhow::Result<usize> {
-    let list = records(client).list(&ListParams::default()).await.context("listing the records")?;
+    let list = records(client).api.list(&ListParams::default()).await.context("listing the records")?;
     let is_ready = |object: &&DynamicObject| {
         let conditions = object.data["status"]["conditions"].as_array().into_iter().flatten();
         conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")

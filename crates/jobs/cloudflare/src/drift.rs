@@ -60,11 +60,11 @@ impl<K: Kind> Drifts for Living<K> {
                     passed.failed += 1;
                     continue;
                 }
-                let drifted = remote.with(|snapshot| self.settled.drifted(&scope, snapshot));
+                let Some(handle) = self.handle.get() else { continue };
+                let drifted =
+                    remote.with(|snapshot| handle.read(|store| self.settled.drifted(&scope, snapshot, store)));
                 passed.drifted += drifted.len();
-                if let Some(handle) = self.handle.get() {
-                    handle.enqueue_all(&drifted);
-                }
+                handle.enqueue_all(&drifted);
             }
             passed
         })

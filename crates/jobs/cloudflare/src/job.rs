@@ -398,7 +398,7 @@ fn watch_source<K: Kind>(controller: Controller<Living<K>>, resource: &ApiResour
             triggers::dependents(store, &projection::object(&kind, key.namespace.as_deref(), &key.name));
         if kind == "Gateway" {
             // Routes have their addresses from Gateways that only the route itself names.
-            dependents.extend(triggers::dependents_of_kind(store, "HTTPRoute"));
+            dependents.extend(triggers::dependents_of_routes(store));
         }
         dependents
     })

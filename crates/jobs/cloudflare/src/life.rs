@@ -14,7 +14,7 @@ use crate::deletions::{Scope, Surroundings};
 use crate::job::Shared;
 use crate::kind::{Body, Kind, Life, Recorded, Resolved, View};
 use crate::matching::{Matched, Matching, Step, match_bodies};
-use crate::projection::Projection;
+use crate::projection::{Projection, digest};
 use crate::resolve::{Place, Subject};
 use crate::settled::Settled;
 
@@ -125,7 +125,7 @@ impl<K: Kind> Living<K> {
         }
         let claim = object.claim()?;
         let handle = self.handle.get()?;
-        let older = self.claims.older_than(&claim, object.meta(), handle)?;
+        let older = self.claims.older_than(digest(&claim), object.meta(), handle)?;
         Some(Problem::waiting(
             reasons::CONFLICT_ERROR,
             format!(
@@ -366,8 +366,8 @@ impl<K: Kind> Living<K> {
     /// Objects that stood back for this one may go on.
     fn promote_rivals(&self, object: &K) {
         if let (Some(claim), Some(handle)) = (object.claim(), self.handle.get()) {
-            let own = key_of(object);
-            handle.enqueue_where(|key, projection| *key != own && projection.claim.as_deref() == Some(claim.as_str()));
+            let (own, claim) = (key_of(object), digest(&claim));
+            handle.enqueue_where(|key, projection| *key != own && projection.claim == Some(claim));
         }
     }
 
@@ -396,7 +396,7 @@ impl<K: Kind> Living<K> {
     fn remember(&self, object: &K, inputs: &Inputs<K::Body>, present: &[Entry<K::Body>]) {
         match &inputs.here {
             Some(found) if object.meta().deletion_timestamp.is_none() => {
-                self.settled.set(key_of(object), &found.place.id, &found.client, present);
+                self.settled.set(&key_of(object), &found.place.id, &found.client, present);
             }
             _ => self.settled.remove(&key_of(object)),
         }
@@ -446,7 +446,10 @@ impl<K: Kind> Reconcile for Living<K> {
 
     fn project(&self, object: &K) -> Projection {
         let projection = Projection::of(object);
-        self.claims.note(&key_of(object), projection.claim.as_deref());
+        let before = self.handle.get().and_then(|handle| {
+            handle.read(|store| store.get(&key_of(object)).and_then(|one| one.projection.as_ref()?.claim))
+        });
+        self.claims.note(before, projection.claim);
         projection
     }
 
@@ -510,9 +513,6 @@ impl<K: Kind> Reconcile for Living<K> {
         self.settled.remove(key);
         if let Some(scope) = self.shared.deletions.withdraw(&self.id_of(key)) {
             self.shared.triggers.deletions_held(&scope);
-        }
-        if let Some(handle) = self.handle.get() {
-            self.claims.tidy(handle);
         }
     }
 }

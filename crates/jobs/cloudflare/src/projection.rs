@@ -1,35 +1,42 @@
 //! What the cache keeps of an object of any kind: what it claims, what it depends on, what it recorded.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed};
 
-/// What the cache keeps of an object.
+/// What the cache keeps of an object. There is one for each object, so names that are only compared are kept as digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Projection {
-    /// What no other object may want too.
-    pub(crate) claim: Option<Box<str>>,
-    /// What the object depends on, as the functions below write it.
-    pub(crate) depends: Box<[Box<str>]>,
+    /// Digest of what no other object may want too.
+    pub(crate) claim: Option<u64>,
+    /// Digests of what the object depends on, as the functions below name it.
+    depends: Box<[u64]>,
+    /// The name whose domain says which zone it is in.
+    host: Option<Box<str>>,
+    /// The ids that its status records: of what it made, or of the zone or account that it stands for.
+    pub(crate) ids: Box<[Box<str>]>,
     /// Whether it says that it is the default of its kind.
     pub(crate) default: bool,
-    /// The ids that its status records: of the zone or account it stands for, if it does.
-    pub(crate) ids: Box<[Box<str>]>,
+    /// Whether its addresses are those of a route's Gateways, which only the route names.
+    pub(crate) through_route: bool,
 }
 
 impl Projection {
     pub(crate) fn of<K: Kind>(object: &K) -> Self {
         let namespace = object.meta().namespace.as_deref();
-        let depends = object.needs().map(|needs| depends(&needs, namespace)).unwrap_or_default();
+        let needs = object.needs().ok();
+        let depends = needs.as_ref().map(|needs| depends(needs, namespace)).unwrap_or_default();
+        let zone = needs.as_ref().and_then(|needs| needs.zone.as_ref()).filter(|zone| zone.id.is_none());
+        let route =
+            needs.as_ref().and_then(|needs| needs.source.as_ref()).is_some_and(|source| source.http_route.is_some());
         Self {
-            claim: object.claim().map(String::into_boxed_str),
-            depends: depends.into_iter().map(String::into_boxed_str).collect(),
-            default: object.is_default(),
+            claim: object.claim().as_deref().map(digest),
+            depends: depends.iter().map(|name| digest(name)).collect(),
+            host: zone.map(|zone| plain(zone.domain.as_deref().unwrap_or(&zone.name)).into_boxed_str()),
             ids: object.recorded().ids.into_iter().map(String::into_boxed_str).collect(),
+            default: object.is_default(),
+            through_route: route,
         }
-    }
-
-    /// Whether the object depends on any object of a kind.
-    pub(crate) fn depends_on_kind(&self, kind: &str) -> bool {
-        self.depends.iter().any(|one| one.strip_prefix(kind).is_some_and(|rest| rest.starts_with('/')))
     }
 
     /// Whether the object stands for the zone or account with this id.
@@ -39,17 +46,27 @@ impl Projection {
 
     /// Whether the object's name lies in a domain.
     pub(crate) fn lies_in(&self, domain: &str) -> bool {
-        let domain = domain.trim_end_matches('.').to_lowercase();
-        self.depends
-            .iter()
-            .filter_map(|one| one.strip_prefix(DOMAIN))
-            .any(|name| name.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+        let domain = plain(domain);
+        let rest = self.host.as_deref().and_then(|host| host.strip_suffix(domain.as_str()));
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
 
     /// Whether the object depends on what `dependency` names.
     pub(crate) fn depends_on(&self, dependency: &str) -> bool {
-        self.depends.iter().any(|one| &**one == dependency)
+        self.depends.contains(&digest(dependency))
     }
+}
+
+/// A name as domains are compared.
+fn plain(name: &str) -> String {
+    name.trim_end_matches('.').to_lowercase()
+}
+
+/// Stands for a name where it is only compared.
+pub(crate) fn digest(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn depends(needs: &Needs, namespace: Option<&str>) -> Vec<String> {
@@ -59,9 +76,6 @@ fn depends(needs: &Needs, namespace: Option<&str>) -> Vec<String> {
         CredentialsFrom::Default => vec![credentials("")],
         CredentialsFrom::Itself => Vec::new(),
     };
-    if let Some(zone) = needs.zone.as_ref().filter(|zone| zone.id.is_none()) {
-        all.push(domain(zone.domain.as_deref().unwrap_or(&zone.name)));
-    }
     if let Some(tunnel) = &needs.tunnel {
         all.push(object(tunnel.kind(), tunnel.namespace_or(namespace), tunnel.name()));
     }
@@ -86,14 +100,6 @@ pub(crate) fn credentials(name: &str) -> String {
 /// Depends on a Secret.
 pub(crate) fn secret(namespace: &str, name: &str) -> String {
     format!("Secret/{namespace}/{name}")
-}
-
-/// Begins a dependency on the domain that a name lies in.
-const DOMAIN: &str = "Domain/";
-
-/// Depends on the domain that a name lies in.
-fn domain(name: &str) -> String {
-    format!("{DOMAIN}{}", name.trim_end_matches('.').to_lowercase())
 }
 
 /// Depends on an object.
@@ -145,8 +151,7 @@ mod tests {
 
         assert!(projection.depends_on(&secret("web", "cf")));
         assert!(projection.depends_on(&object("Service", Some("web"), "front")));
-        assert!(projection.depends_on_kind("Service"));
-        assert!(!projection.depends_on_kind("Serv"));
+        assert!(!projection.through_route);
         assert!(!projection.depends_on(&credentials("")));
     }
 

@@ -1,15 +1,17 @@
 //! What stood at Cloudflare when objects were last found as wanted: what a drift pass compares with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portolan_cloudflare_api::{Client, Entry, Snapshot};
 use portolan_core::ObjectKey;
+use portolan_engine::Store;
 
 use crate::kind::Body;
+use crate::projection::Projection;
 
-/// A few hundred bytes for each object that is as wanted.
+/// Digests of what stood there, by the digest of the object's key: some tens of bytes for each object that is as wanted.
 #[derive(Default)]
 pub(crate) struct Settled {
     state: Mutex<State>,
@@ -17,7 +19,7 @@ pub(crate) struct Settled {
 
 #[derive(Default)]
 struct State {
-    objects: BTreeMap<ObjectKey, Standing>,
+    objects: HashMap<u64, Standing>,
     /// Objects that stand back because something is in their way, and what stood in each scope when they last looked.
     conflicted: BTreeMap<ObjectKey, BTreeMap<Arc<str>, u64>>,
     /// Who was asked last about a scope.
@@ -26,17 +28,18 @@ struct State {
 
 struct Standing {
     scope: Arc<str>,
-    remote: Box<[(Box<str>, u64)]>,
+    /// Of all its remote objects, in whatever order.
+    remote: u64,
 }
 
 impl Settled {
     /// An object is as wanted: these stand for it.
-    pub(crate) fn set<B: Body>(&self, key: ObjectKey, scope: &str, client: &Client, present: &[Entry<B>]) {
-        let remote = present.iter().map(|entry| (entry.id.clone().into_boxed_str(), digest(&entry.item))).collect();
+    pub(crate) fn set<B: Body>(&self, key: &ObjectKey, scope: &str, client: &Client, present: &[Entry<B>]) {
+        let remote = present.iter().fold(0, |all, entry| all ^ digest(entry));
         let mut state = self.state();
         let scope = state.scope(scope, client);
-        state.conflicted.remove(&key);
-        state.objects.insert(key, Standing { scope, remote });
+        state.conflicted.remove(key);
+        state.objects.insert(name(key), Standing { scope, remote });
     }
 
     /// Something is in an object's way: passes look again when what stands there has changed.
@@ -47,21 +50,30 @@ impl Settled {
     /// An object is gone, or no longer as wanted.
     pub(crate) fn remove(&self, key: &ObjectKey) {
         let mut state = self.state();
-        state.objects.remove(key);
+        state.objects.remove(&name(key));
         state.conflicted.remove(key);
     }
 
     /// The objects of a scope that no longer stand as they did, by a fresh snapshot of it; and those that stood back for
-    /// something, if what stands in the scope has changed.
-    pub(crate) fn drifted<B: Body>(&self, scope: &Arc<str>, snapshot: &Snapshot<B>) -> Vec<ObjectKey> {
+    /// something, if what stands in the scope has changed. The store says which ids are whose.
+    pub(crate) fn drifted<B: Body>(
+        &self,
+        scope: &Arc<str>,
+        snapshot: &Snapshot<B>,
+        store: &Store<Projection>,
+    ) -> Vec<ObjectKey> {
         let mut state = self.state();
-        let differs = |standing: &Standing| {
-            standing.remote.iter().any(|(id, known)| snapshot.get(id).is_none_or(|entry| digest(&entry.item) != *known))
+        let differs = |key: &ObjectKey, projection: &Projection| {
+            let Some(standing) = state.objects.get(&name(key)).filter(|standing| standing.scope == *scope) else {
+                return false;
+            };
+            let there = projection.ids.iter().try_fold(0, |all, id| Some(all ^ digest(snapshot.get(id)?)));
+            there != Some(standing.remote)
         };
-        let drifted = state.objects.iter().filter(|(_, standing)| standing.scope == *scope && differs(standing));
+        let drifted = store.projections().filter(|(key, projection)| differs(key, projection));
         let mut drifted: Vec<ObjectKey> = drifted.map(|(key, _)| key.clone()).collect();
         if !state.conflicted.is_empty() {
-            let all = snapshot.iter().fold(0, |all, entry| all ^ digest(&entry.item));
+            let all = snapshot.iter().fold(0, |all, entry| all ^ digest(entry));
             for (key, seen) in &mut state.conflicted {
                 if seen.insert(Arc::clone(scope), all) != Some(all) {
                     drifted.push(key.clone());
@@ -93,10 +105,17 @@ impl State {
     }
 }
 
-fn digest<B: Body>(body: &B) -> u64 {
-    let mut body = body.clone();
+fn name(key: &ObjectKey) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn digest<B: Body>(entry: &Entry<B>) -> u64 {
+    let mut body = entry.item.clone();
     body.normalise();
     let mut hasher = DefaultHasher::new();
+    entry.id.hash(&mut hasher);
     serde_json::to_vec(&body).expect("bodies are plain JSON").hash(&mut hasher);
     hasher.finish()
 }

@@ -72,8 +72,7 @@ pub(crate) fn dependents(store: &Store<Projection>, dependency: &str) -> Vec<Obj
     store.projections().filter(|(_, projection)| depends(projection)).map(|(key, _)| key.clone()).collect()
 }
 
-/// Objects of one controller that depend on any object of a kind.
-pub(crate) fn dependents_of_kind(store: &Store<Projection>, kind: &str) -> Vec<ObjectKey> {
-    let depends = |projection: &Projection| projection.depends_on_kind(kind);
-    store.projections().filter(|(_, projection)| depends(projection)).map(|(key, _)| key.clone()).collect()
+/// Objects of one controller whose addresses come through a route.
+pub(crate) fn dependents_of_routes(store: &Store<Projection>) -> Vec<ObjectKey> {
+    store.projections().filter(|(_, projection)| projection.through_route).map(|(key, _)| key.clone()).collect()
 }

@@ -34,9 +34,9 @@ const EARLIER_LISTS: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Ledger {
-    /// Deletions that count against the budget.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    deletions: Vec<Deletions>,
+    /// Deletions that count against the budget, and when they were first made: trying again costs nothing.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    deletions: BTreeMap<String, Timestamp>,
     /// Held names, and since when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     held: BTreeMap<String, Timestamp>,
@@ -44,12 +44,6 @@ pub struct Ledger {
     approvals: Vec<Approval>,
     /// Approvals so far: part of each digest, so that none is good for a second list of the same names.
     round: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Deletions {
-    at: Timestamp,
-    count: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +102,8 @@ impl Ledger {
     /// What is held stays held, and counts, until it is approved, [withdrawn](Self::withdraw), or little enough. A
     /// caller that knows of more deletions to come names them all, so that the first of them do not slip through.
     pub fn consider(&mut self, now: Timestamp, wanted: &[String], total: usize) -> Verdict {
-        let wanted: Vec<&String> = wanted.iter().filter(|name| !self.is_approved(name, now)).collect();
+        let wanted: Vec<&String> =
+            wanted.iter().filter(|name| !self.is_approved(name, now) && !self.is_counted(name, now)).collect();
         if wanted.is_empty() {
             return Verdict::Granted;
         }
@@ -139,12 +134,10 @@ impl Ledger {
     /// request is sent: a crash in between then counts too much, never too little.
     pub fn record(&mut self, now: Timestamp, deleted: &[String]) {
         self.forget_old(now);
-        let count = deleted.iter().filter(|name| !self.is_approved(name, now)).count();
         self.withdraw(deleted);
-        if count > 0 {
-            match self.deletions.last_mut().filter(|last| last.at == now) {
-                Some(last) => last.count += count,
-                None => self.deletions.push(Deletions { at: now, count }),
+        for name in deleted {
+            if !self.is_approved(name, now) {
+                self.deletions.entry(name.clone()).or_insert(now);
             }
         }
     }
@@ -197,18 +190,22 @@ impl Ledger {
         self.approvals.iter().any(|approval| approval.is_live(now) && approval.names.contains(name))
     }
 
+    fn is_counted(&self, name: &str, now: Timestamp) -> bool {
+        self.deletions.get(name).is_some_and(|at| is_recent(*at, now))
+    }
+
     fn spent(&self, now: Timestamp) -> usize {
-        self.deletions.iter().filter(|deletion| is_recent(deletion, now)).map(|deletion| deletion.count).sum()
+        self.deletions.values().filter(|at| is_recent(**at, now)).count()
     }
 
     fn forget_old(&mut self, now: Timestamp) {
-        self.deletions.retain(|deletion| is_recent(deletion, now));
+        self.deletions.retain(|_, at| is_recent(*at, now));
         self.approvals.retain(|approval| approval.is_live(now));
     }
 }
 
-fn is_recent(deletion: &Deletions, now: Timestamp) -> bool {
-    now.duration_since(deletion.at) < WINDOW
+fn is_recent(at: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(at) < WINDOW
 }
 
 fn is_free(deletions: usize, of: usize) -> bool {

@@ -244,7 +244,8 @@ proptest! {
     ) {
         let mut ledger = Ledger::default();
         let mut approved: Vec<(i64, Vec<String>)> = Vec::new();
-        let mut log: Vec<i64> = Vec::new();
+        // When each name last began to count.
+        let mut log: std::collections::BTreeMap<String, i64> = std::collections::BTreeMap::new();
         let mut now = 0;
         for (pause, first, size, approves) in asks {
             now += pause;
@@ -257,10 +258,13 @@ proptest! {
             let verdict = ledger.consider(at(now), &wanted, 130);
             let going: Vec<String> = wanted.into_iter().filter(|name| verdict.allows(name)).collect();
             let free = |name: &&String| approved.iter().any(|(then, list)| now - then < 60 && list.contains(name));
-            log.extend(going.iter().filter(|name| !free(name)).map(|_| now));
+            log.retain(|_, then| now - *then < 10);
+            for name in going.iter().filter(|name| !free(name)) {
+                log.entry(name.clone()).or_insert(now);
+            }
             ledger.record(at(now), &going);
 
-            let recent = log.iter().filter(|then| now - **then < 10).count();
+            let recent = log.len();
             prop_assert!(recent <= ALWAYS_FREE || recent * 100 <= (130 + recent) * PERCENT);
         }
     }
@@ -275,5 +279,16 @@ proptest! {
 
         prop_assert_eq!(&shuffled, &sorted);
         prop_assert_ne!(held(&fewer).0, held(&sorted).0);
+    }
+}
+
+#[test]
+fn trying_the_same_deletion_again_costs_nothing() {
+    let mut ledger = Ledger::default();
+    let name = ["www".to_owned()];
+
+    for minute in 0..50 {
+        assert_eq!(ledger.consider(at(minute), &name, 1), Verdict::Granted, "try {minute}");
+        ledger.record(at(minute), &name);
     }
 }

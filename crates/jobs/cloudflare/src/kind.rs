@@ -241,6 +241,11 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// What the status remembers.
     fn recorded(&self) -> Recorded;
 
+    /// Status fields that take back what [`recorded`](Self::recorded) gives: null or empty.
+    fn without_ids(&self) -> Value {
+        Value::Null
+    }
+
     /// The kind's own status fields (conditions and `observedGeneration` come from the engine).
     fn status(&self, view: &View<'_, Self::Body>) -> Value;
 

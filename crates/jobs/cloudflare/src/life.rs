@@ -8,6 +8,7 @@ use portolan_cloudflare_api::{
 };
 use portolan_core::{Class, Mark, NewCondition, ObjectId, ObjectKey, Plan, Problem, reasons};
 use portolan_engine::{Handle, Notice, Outcome, Projected, Reconcile, Report, annotations};
+use serde_json::Value;
 
 use crate::claims::Claims;
 use crate::deletions::{Scope, Surroundings};
@@ -480,6 +481,13 @@ impl<K: Kind> Reconcile for Living<K> {
 
     fn changes(&self, plan: &Self::Plan) -> Plan {
         plan.changes.clone()
+    }
+
+    /// What is given back must not be known by its id any more: once its mark is gone too, a second try would take it for
+    /// an object that was made before there were marks, and delete it.
+    fn intent(&self, object: &K, _inputs: &Self::Inputs, plan: &Self::Plan) -> Option<Value> {
+        let releases = plan.here.steps.iter().chain(&plan.former).any(Step::releases);
+        releases.then(|| object.without_ids())
     }
 
     async fn apply(&self, object: &K, inputs: &Self::Inputs, plan: &Self::Plan) -> Result<Self::Applied, Problem> {

@@ -250,6 +250,11 @@ impl<B: Body> Step<B> {
         matches!(self, Self::Delete { .. })
     }
 
+    /// Whether the step gives an object back to whoever had it before.
+    pub(crate) fn releases(&self) -> bool {
+        matches!(self, Self::Release { .. })
+    }
+
     /// How users call what the step is about.
     pub(crate) fn label(&self) -> String {
         match self {

@@ -403,6 +403,10 @@ impl Kind for DnsRecord {
         Recorded { scope: given(status.zone_id.as_ref()), ids }
     }
 
+    fn without_ids(&self) -> Value {
+        serde_json::json!({ "recordId": null, "managedRecordIds": [] })
+    }
+
     fn status(&self, view: &View<'_, DnsRecordBody>) -> Value {
         let before = self.former();
         let kept = view.problem.is_some() && view.present.is_empty();

@@ -211,6 +211,10 @@ impl Kind for NetworkRoute {
         }
     }
 
+    fn without_ids(&self) -> Value {
+        serde_json::json!({ "routeId": null })
+    }
+
     fn status(&self, view: &View<'_, NetworkRouteBody>) -> Value {
         let before = self.status.clone().unwrap_or_default();
         let state = Some(super::lower_state(view.problem).to_owned());

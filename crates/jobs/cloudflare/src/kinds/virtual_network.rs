@@ -239,6 +239,10 @@ impl Kind for VirtualNetwork {
         }
     }
 
+    fn without_ids(&self) -> Value {
+        json!({ "virtualNetworkId": null })
+    }
+
     fn status(&self, view: &View<'_, VirtualNetworkBody>) -> Value {
         let before = self.status.clone().unwrap_or_default();
         let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);

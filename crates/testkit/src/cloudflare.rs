@@ -132,7 +132,9 @@ pub fn operations(request: &Recorded) -> usize {
 pub fn essence(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
-        for field in ["id", "created_on", "modified_on", "created_at", "meta", "comment_modified_on", "tags_modified_on"] {
+        for field in
+            ["id", "created_on", "modified_on", "created_at", "meta", "comment_modified_on", "tags_modified_on"]
+        {
             fields.remove(field);
         }
     }
@@ -144,7 +146,8 @@ pub fn essentials(state: &Value) -> Value {
     let networks = live(state, "virtual_networks");
     let mut all = json!({});
     for collection in ["dns_records", "virtual_networks", "routes", "cfd_tunnel"] {
-        let mut objects: Vec<String> = live(state, collection).iter().map(|one| named(&essence(one), &networks)).collect();
+        let mut objects: Vec<String> =
+            live(state, collection).iter().map(|one| named(&essence(one), &networks)).collect();
         objects.sort();
         all[collection] = json!(objects);
     }
@@ -153,5 +156,7 @@ pub fn essentials(state: &Value) -> Value {
 
 fn named(object: &Value, networks: &[Value]) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    networks.iter().fold(object.to_string(), |shown, network| shown.replace(&text(&network["id"]), &text(&network["name"])))
+    networks
+        .iter()
+        .fold(object.to_string(), |shown, network| shown.replace(&text(&network["id"]), &text(&network["name"])))
 }

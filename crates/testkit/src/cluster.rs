@@ -123,8 +123,11 @@ impl Cluster {
             }
         }
         let spaces = [NAMESPACE, OPERATOR_NAMESPACE, "default"];
-        for (kind, namespace) in ["Event", "ConfigMap", "Secret"].iter().flat_map(|kind| spaces.map(|space| (*kind, space))) {
-            let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource_of(&kind_of(kind)));
+        for (kind, namespace) in
+            ["Event", "ConfigMap", "Secret"].iter().flat_map(|kind| spaces.map(|space| (*kind, space)))
+        {
+            let api: Api<DynamicObject> =
+                Api::namespaced_with(self.client.clone(), namespace, &resource_of(&kind_of(kind)));
             let cleared = api.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
             cleared.expect("the cluster lets go");
         }
@@ -221,7 +224,8 @@ impl Cluster {
         let named = Named::parse(id);
         let mut events = self.list("Event").await;
         events.retain(|event| {
-            event["regarding"]["kind"] == named.kind.kind.as_str() && event["regarding"]["name"] == named.key.name.as_str()
+            event["regarding"]["kind"] == named.kind.kind.as_str()
+                && event["regarding"]["name"] == named.key.name.as_str()
         });
         events.sort_by_key(|event| event["eventTime"].as_str().unwrap_or_default().to_owned());
         events.iter().map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
@@ -274,7 +278,8 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
 /// The `Ready` condition of an object: `True/Synced`, or `none`.
 pub fn ready_of(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    condition(object, "Ready").map_or("none".to_owned(), |one| format!("{}/{}", text(&one["status"]), text(&one["reason"])))
+    condition(object, "Ready")
+        .map_or("none".to_owned(), |one| format!("{}/{}", text(&one["status"]), text(&one["reason"])))
 }
 
 /// `Ready`, and whatever else is true.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use portolan_cloudflare_sim::{Count, Effect, Fault};
+use portolan_cloudflare_sim::{Count, Effect, Fault, Grant};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -45,6 +45,7 @@ pub async fn live(seed: u64) -> Told {
 struct History {
     world: World,
     random: StdRng,
+    token: String,
     told: Told,
 }
 
@@ -59,15 +60,21 @@ impl History {
             }));
         }
         // One name that users will want too, and one that another operator has.
-        world.cloudflare.plant_foreign("dns_records", &json!({
-            "type": "A", "name": format!("taken.{ZONE}"), "content": "203.0.113.8", "ttl": 1,
-        }));
-        world.cloudflare.plant_foreign("dns_records", &json!({
-            "type": "A", "name": format!("marked.{ZONE}"), "content": "203.0.113.9", "ttl": 1,
-            "comment": "[managed:DNSRecord/elsewhere/marked]",
-        }));
+        world.cloudflare.plant_foreign(
+            "dns_records",
+            &json!({
+                "type": "A", "name": format!("taken.{ZONE}"), "content": "203.0.113.8", "ttl": 1,
+            }),
+        );
+        world.cloudflare.plant_foreign(
+            "dns_records",
+            &json!({
+                "type": "A", "name": format!("marked.{ZONE}"), "content": "203.0.113.9", "ttl": 1,
+                "comment": "[managed:DNSRecord/elsewhere/marked]",
+            }),
+        );
         misfortune(&world);
-        Self { world, random, told: Told::default() }
+        Self { world, random, token: m::CANARY.to_owned(), told: Told::default() }
     }
 
     fn tell(&mut self, event: String) {
@@ -81,7 +88,8 @@ impl History {
             52..62 => self.dashboard_edits(),
             62..69 => self.dashboard_deletes(),
             69..79 => self.operator_dies().await,
-            79..87 => self.drift_is_looked_for().await,
+            79..86 => self.drift_is_looked_for().await,
+            86..90 => self.token_is_rotated().await,
             _ => self.time_passes().await,
         }
         // Often the next thing happens while the operator is still at work.
@@ -150,6 +158,18 @@ impl History {
         let _ = tokio::time::timeout(Duration::from_secs(20), self.world.drift_pass()).await;
     }
 
+    async fn token_is_rotated(&mut self) {
+        let number: u32 = self.random.random();
+        self.tell("the token is rotated".to_owned());
+        let (simulator, token) = (&self.world.cloudflare.simulator, format!("canary-token-{number}"));
+        simulator.add_token(&token, Grant::all());
+        let secret = m::token_secret(m::OPERATOR_NAMESPACE, "cloudflare-api", &token);
+        self.world.cluster.apply(&secret).await;
+        tokio::time::sleep(Duration::from_millis(self.random.random_range(0..5_000))).await;
+        simulator.revoke_token(&self.token);
+        self.token = token;
+    }
+
     async fn time_passes(&mut self) {
         let time = Duration::from_secs(self.random.random_range(1..90));
         self.tell(format!("{time:?} pass"));
@@ -162,11 +182,13 @@ impl History {
         let requests = world.cloudflare.simulator.requests();
         self.told.requests = requests.len();
         self.told.failed = requests.iter().filter(|request| request.status != 200).count();
-        let rested = world.holds_within(CONVERGES_WITHIN, async |world: &World| unfinished(world).await.is_empty()).await;
+        let rested =
+            world.holds_within(CONVERGES_WITHIN, async |world: &World| unfinished(world).await.is_empty()).await;
         assert!(rested, "not as wanted after an hour of calm: {:#?}", unfinished(world).await);
         world.drift_pass().await;
         world.settle().await;
-        let rested = world.holds_within(CONVERGES_WITHIN, async |world: &World| unfinished(world).await.is_empty()).await;
+        let rested =
+            world.holds_within(CONVERGES_WITHIN, async |world: &World| unfinished(world).await.is_empty()).await;
         assert!(rested, "not as wanted after a drift pass: {:#?}", unfinished(world).await);
         world.settle().await;
         invariants::assert_all(world, "at the end of the history").await;
@@ -183,7 +205,8 @@ fn misfortune(world: &World) {
         Fault::on("", "", Effect::Reset),
         Fault::on("", "", Effect::Refused),
     ];
-    let after = [Effect::status(500), Effect::Timeout, Effect::Reset].map(|effect| Fault::on("", "", effect).after_write());
+    let after =
+        [Effect::status(500), Effect::Timeout, Effect::Reset].map(|effect| Fault::on("", "", effect).after_write());
     for fault in before.into_iter().chain(after) {
         world.cloudflare.fault(fault.count(Count::Probability(0.06)));
     }

@@ -104,9 +104,10 @@ fn marked_by(comment: &str) -> Option<&str> {
 }
 
 fn ours<'a>(evidence: &'a Evidence, object: &Value) -> Option<&'a Value> {
-    evidence.objects.iter().find(|candidate| {
-        matches!(mark(candidate, &evidence.owner).claim(comment(object)), Claim::Ours { .. })
-    })
+    evidence
+        .objects
+        .iter()
+        .find(|candidate| matches!(mark(candidate, &evidence.owner).claim(comment(object)), Claim::Ours { .. }))
 }
 
 fn duplicates(evidence: &Evidence) -> Vec<Violation> {
@@ -121,7 +122,9 @@ fn duplicates(evidence: &Evidence) -> Vec<Violation> {
         }
     }
     let doubled = counted.into_iter().filter(|(_, count)| *count > 1);
-    doubled.map(|((collection, owner), count)| Violation::Duplicate(format!("{count} in {collection} of {owner}"))).collect()
+    doubled
+        .map(|((collection, owner), count)| Violation::Duplicate(format!("{count} in {collection} of {owner}")))
+        .collect()
 }
 
 fn foreign_touched(evidence: &Evidence) -> Vec<Violation> {
@@ -145,12 +148,16 @@ fn writes_to<'a>(evidence: &'a Evidence, id: &'a str) -> impl Iterator<Item = Vi
     let names = move |line: &&Value| {
         let writes = line["method"] != "GET" && !matches!(line["status"].as_u64(), Some(400..));
         let path = line["path"].as_str().is_some_and(|path| path.ends_with(id));
-        let batched = ["deletes", "patches", "puts"].iter().any(|verb| {
-            line["body"][*verb].as_array().is_some_and(|all| all.iter().any(|one| one["id"] == id))
-        });
+        let batched = ["deletes", "patches", "puts"]
+            .iter()
+            .any(|verb| line["body"][*verb].as_array().is_some_and(|all| all.iter().any(|one| one["id"] == id)));
         writes && (path || batched)
     };
-    evidence.log.iter().filter(names).map(|line| Violation::ForeignTouched(format!("{} {}", line["method"], line["path"])))
+    evidence
+        .log
+        .iter()
+        .filter(names)
+        .map(|line| Violation::ForeignTouched(format!("{} {}", line["method"], line["path"])))
 }
 
 fn secrets_seen(evidence: &Evidence) -> Vec<Violation> {

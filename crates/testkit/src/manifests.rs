@@ -35,9 +35,13 @@ pub fn token_secret(namespace: &str, name: &str, token: &str) -> Value {
 
 /// A `CloudflareCredentials` that reads a Secret of the operator's namespace.
 pub fn credentials(name: &str, secret: &str) -> Value {
-    cluster_object("CloudflareCredentials", name, json!({
-        "accountId": ACCOUNT, "authType": "apiToken", "secretRef": { "name": secret },
-    }))
+    cluster_object(
+        "CloudflareCredentials",
+        name,
+        json!({
+            "accountId": ACCOUNT, "authType": "apiToken", "secretRef": { "name": secret },
+        }),
+    )
 }
 
 /// A `CloudflareDomain`, named after its domain.
@@ -52,9 +56,13 @@ pub fn cluster_tunnel(name: &str, tunnel_id: &str) -> Value {
 
 /// A `DNSRecord` of type A: `name` in the world's zone.
 pub fn record(name: &str, address: &str) -> Value {
-    object("DNSRecord", name, json!({
-        "name": format!("{name}.{ZONE}"), "type": "A", "content": address, "cloudflare": {},
-    }))
+    object(
+        "DNSRecord",
+        name,
+        json!({
+            "name": format!("{name}.{ZONE}"), "type": "A", "content": address, "cloudflare": {},
+        }),
+    )
 }
 
 /// A `VirtualNetwork`.
@@ -64,9 +72,13 @@ pub fn network(name: &str) -> Value {
 
 /// A `NetworkRoute` to the world's tunnel.
 pub fn route(name: &str, network: &str) -> Value {
-    cluster_object("NetworkRoute", name, json!({
-        "network": network, "comment": "offices", "tunnelRef": { "kind": "ClusterTunnel", "name": TUNNEL }, "cloudflare": {},
-    }))
+    cluster_object(
+        "NetworkRoute",
+        name,
+        json!({
+            "network": network, "comment": "offices", "tunnelRef": { "kind": "ClusterTunnel", "name": TUNNEL }, "cloudflare": {},
+        }),
+    )
 }
 
 /// An object of the job in the users' namespace.

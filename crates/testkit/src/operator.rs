@@ -1,11 +1,11 @@
 //! The operator as a world runs it: the whole job in one task that can be killed.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::Client;
 use portolan_cloudflare::{Drift, Job, JobHandle, Settings};
 use portolan_cloudflare_api::{Clients, Settings as ApiSettings, Transport};
-use portolan_core::{Clock, OwnerId};
+use portolan_core::{Clock, Colour, OwnerId};
 use portolan_engine::{CancellationToken, Context};
 use tokio::task::JoinHandle;
 
@@ -20,6 +20,8 @@ pub(crate) struct Outside {
     pub(crate) owner: OwnerId,
     pub(crate) seed: u64,
     pub(crate) drift: Drift,
+    /// Everything that was ever planned, as users read it.
+    pub(crate) plans: Arc<Mutex<Vec<String>>>,
 }
 
 /// A running operator. Dropped, it is dead.
@@ -35,7 +37,7 @@ impl Operator {
         let context = Arc::new(context(outside, pace));
         let settings = ApiSettings { seed: outside.seed, retry: pace.retry(), ..ApiSettings::default() };
         let clients = Arc::new(Clients::new(settings, outside.transport.clone(), outside.clock.clone()));
-        let job = Job::new(context.clone(), clients, Settings { drift: outside.drift, ..Settings::default() });
+        let job = Job::new(context.clone(), clients, Settings { drift: outside.drift });
         let (handle, shutdown) = (job.handle(), CancellationToken::new());
         let task = tokio::spawn(job.run(shutdown.clone()));
         Self { task, handle, context, shutdown }
@@ -76,8 +78,17 @@ impl Drop for Operator {
 
 fn context(outside: &Outside, pace: &Pace) -> Context {
     let mut context = Context::new(outside.client.clone(), outside.clock.clone(), outside.owner.clone());
-    context.operator_namespace = OPERATOR_NAMESPACE.to_owned();
+    OPERATOR_NAMESPACE.clone_into(&mut context.operator_namespace);
     context.timing = pace.timing();
     context.seed = outside.seed;
+    let plans = outside.plans.clone();
+    context.plans = Some(Arc::new(move |object, plan| {
+        let text = match plan {
+            Ok(plan) if plan.is_empty() => return,
+            Ok(plan) => plan.render(Colour::Off),
+            Err(problem) => problem.to_string(),
+        };
+        plans.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{object}: {text}"));
+    }));
     context
 }

@@ -65,7 +65,8 @@ impl Pace {
 
     pub(crate) fn stopwatch(&self, limit: Duration) -> Stopwatch {
         let now = Instant::now();
-        Stopwatch { pace: *self, end: now + self.scaled(limit).max(self.patience), since: now }
+        let end = now + self.scaled(limit).max(self.patience);
+        Stopwatch { pace: *self, end, since: now, pause: self.tick }
     }
 }
 
@@ -74,12 +75,19 @@ pub(crate) struct Stopwatch {
     pace: Pace,
     end: Instant,
     since: Instant,
+    pause: Duration,
 }
 
 impl Stopwatch {
     /// Waits a little. Under a paused clock this returns when everything else waits too.
     pub(crate) async fn tick(&self) {
         tokio::time::sleep(self.pace.tick).await;
+    }
+
+    /// Waits a little longer each time, for looks that cost something.
+    pub(crate) async fn pause(&mut self) {
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(self.pace.tick * 40);
     }
 
     pub(crate) fn disturbed(&mut self) {

@@ -73,9 +73,13 @@ const ADDRESS: Owned = Owned {
 const MAIL: Owned = Owned {
     label: "DNSRecord (MX)",
     manifest: || {
-        m::object("DNSRecord", "mail", json!({
-            "name": ZONE, "type": "MX", "content": "mx.example.net", "priority": 0, "ttl": 300, "cloudflare": {},
-        }))
+        m::object(
+            "DNSRecord",
+            "mail",
+            json!({
+                "name": ZONE, "type": "MX", "content": "mx.example.net", "priority": 0, "ttl": 300, "cloudflare": {},
+            }),
+        )
     },
     change: |spec| spec["priority"] = json!(20),
     replace: Some(|spec| spec["name"] = json!(format!("lists.{ZONE}"))),
@@ -88,10 +92,14 @@ const MAIL: Owned = Owned {
 const SERVICE: Owned = Owned {
     label: "DNSRecord (SRV)",
     manifest: || {
-        m::object("DNSRecord", "sip", json!({
-            "name": format!("_sip._tcp.{ZONE}"), "type": "SRV", "ttl": 300, "priority": 0, "cloudflare": {},
-            "data": { "weight": 0, "port": 0, "target": "sip.example.net" },
-        }))
+        m::object(
+            "DNSRecord",
+            "sip",
+            json!({
+                "name": format!("_sip._tcp.{ZONE}"), "type": "SRV", "ttl": 300, "priority": 0, "cloudflare": {},
+                "data": { "weight": 0, "port": 0, "target": "sip.example.net" },
+            }),
+        )
     },
     change: |spec| spec["data"]["port"] = json!(5060),
     replace: None,
@@ -110,9 +118,13 @@ const TEXT: Owned = Owned {
     label: "DNSRecord (TXT)",
     manifest: || {
         let content = format!("v=spf1 \"quoted\" {}", "x".repeat(300));
-        m::object("DNSRecord", "text", json!({
-            "name": format!("text.{ZONE}"), "type": "TXT", "content": content, "comment": "ours", "cloudflare": {},
-        }))
+        m::object(
+            "DNSRecord",
+            "text",
+            json!({
+                "name": format!("text.{ZONE}"), "type": "TXT", "content": content, "comment": "ours", "cloudflare": {},
+            }),
+        )
     },
     change: |spec| spec["comment"] = json!("still ours"),
     replace: None,
@@ -215,7 +227,11 @@ pub fn observed() -> Vec<Observed> {
         Observed {
             kind: "ClusterTunnel",
             manifest: || {
-                m::cluster_object("ClusterTunnel", "wan", json!({ "existingTunnel": { "name": "wan" }, "cloudflare": {} }))
+                m::cluster_object(
+                    "ClusterTunnel",
+                    "wan",
+                    json!({ "existingTunnel": { "name": "wan" }, "cloudflare": {} }),
+                )
             },
             ready: "True/Reconciled",
             appear: plant_tunnel,

@@ -34,14 +34,14 @@ impl InProcess {
         let working = self.sent.spawn(async move { simulator.answer(request).await });
         match tokio::time::timeout(PATIENCE, working).await {
             Ok(Ok(Ok(answer))) => Ok(answer),
-            Ok(Ok(Err(dropped))) => Err(lost(&dropped)),
+            Ok(Ok(Err(dropped))) => Err(lost(dropped)),
             Ok(Err(_)) => Err(TransportError { sent: true, message: "the simulator stopped".to_owned() }),
-            Err(_) => Err(lost(&Dropped::Timeout)),
+            Err(_) => Err(lost(Dropped::Timeout)),
         }
     }
 }
 
-fn lost(dropped: &Dropped) -> TransportError {
+fn lost(dropped: Dropped) -> TransportError {
     let (sent, message) = match dropped {
         Dropped::Timeout => (true, "Cloudflare did not answer in time"),
         Dropped::Reset => (true, "the connection to Cloudflare broke"),

@@ -139,6 +139,7 @@ impl Builder {
                 owner: OwnerId::derive("the-worlds-cluster"),
                 seed: self.seed,
                 drift: self.drift,
+                plans: Arc::default(),
             },
             gate,
             shared: matches!(self.backend, Backend::Real(_)),
@@ -267,6 +268,11 @@ impl World {
         self.operator.lock().await.as_ref().map(Operator::metrics).unwrap_or_default()
     }
 
+    /// What the operator planned so far, as users read it.
+    pub fn plans(&self) -> Vec<String> {
+        self.outside.plans.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
     /// Waits until the operator rests: nothing runs, nothing is due, no request was made for a while.
     pub async fn settle(&self) {
         self.settle_within(Duration::from_secs(600)).await;
@@ -301,7 +307,7 @@ impl World {
 
     /// Waits until something holds; false if it does not within the limit.
     pub async fn holds_within(&self, limit: Duration, holds: impl AsyncFn(&Self) -> bool) -> bool {
-        let watch = self.pace.stopwatch(limit);
+        let mut watch = self.pace.stopwatch(limit);
         loop {
             if holds(self).await {
                 return true;
@@ -309,13 +315,14 @@ impl World {
             if watch.is_over() {
                 return false;
             }
-            watch.tick().await;
+            watch.pause().await;
         }
     }
 
     /// Waits until an object's `Ready` condition says this (`True/Synced`, or `gone` for an object that is no more).
     pub async fn until_ready(&self, id: &str, ready: &str) {
-        let said = self.holds_within(Duration::from_secs(1800), async |world: &Self| world.cluster.ready(id).await == ready);
+        let said =
+            self.holds_within(Duration::from_secs(1800), async |world: &Self| world.cluster.ready(id).await == ready);
         assert!(
             said.await,
             "{id} should become {ready}, but is {}: {}; the last steps were {:#?}",
@@ -367,7 +374,7 @@ impl World {
             objects,
             foreign: self.cloudflare.foreign(),
             secrets: vec![m::CANARY.to_owned()],
-            texts: events.iter().map(Value::to_string).chain([self.metrics().await]).collect(),
+            texts: events.iter().map(Value::to_string).chain(self.plans()).chain([self.metrics().await]).collect(),
             owner: self.outside.owner.clone(),
             late_writes,
         }

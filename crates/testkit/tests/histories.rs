@@ -38,12 +38,17 @@ fn whatever_happened_everything_ends_as_the_users_last_said() {
     });
 
     let (requests, failed) = (requests.into_inner(), failed.into_inner());
-    println!("histories: {count} lived, {requests} requests, {failed} of them failed, {} crashes", crashes.into_inner());
+    println!(
+        "histories: {count} lived, {requests} requests, {failed} of them failed, {} crashes",
+        crashes.into_inner()
+    );
     let mut failing = failing.into_inner().expect("nothing panicked while it was held");
     failing.sort_unstable();
     for seed in failing.iter().take(5) {
         println!("failing seed: {seed}");
-        println!("  PORTOLAN_SEED={seed} PORTOLAN_HISTORIES=1 cargo test -p portolan-testkit --test histories -- --nocapture");
+        println!(
+            "  PORTOLAN_SEED={seed} PORTOLAN_HISTORIES=1 cargo test -p portolan-testkit --test histories -- --nocapture"
+        );
     }
     assert!(failing.is_empty(), "{} of {count} histories failed; failing seed: {}", failing.len(), failing[0]);
 }

@@ -45,7 +45,8 @@ fn the_suites_hold_on_a_real_api_server() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime of one thread");
     runtime.block_on(async {
         let server = RealServer::start().await;
-        let server = server.unwrap_or_else(|why| panic!("THE REAL API SERVER IS MISSING, nothing was tested on it: {why}"));
+        let server =
+            server.unwrap_or_else(|why| panic!("THE REAL API SERVER IS MISSING, nothing was tested on it: {why}"));
         let builder = World::builder().backend(Backend::Real(Arc::new(server)));
 
         let tried = crashes(&builder).await;

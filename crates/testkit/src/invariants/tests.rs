@@ -124,7 +124,12 @@ fn an_object_of_ours_without_its_owner_is_found_and_one_of_another_operator_is_n
     let mut evidence = sound();
     let ours = format!("[managed:DNSRecord/apps/gone#{}+adopted] hello", owner());
     records(&mut evidence).push(there("r2", "gone.example.com", "192.0.2.1", &ours));
-    records(&mut evidence).push(there("r3", "other.example.com", "192.0.2.1", "[managed:DNSRecord/apps/other#00000000]"));
+    records(&mut evidence).push(there(
+        "r3",
+        "other.example.com",
+        "192.0.2.1",
+        "[managed:DNSRecord/apps/other#00000000]",
+    ));
 
     assert!(matches!(check(&evidence).as_slice(), [Violation::LeftBehind(what)] if what.contains("apps/gone")));
 }

@@ -64,7 +64,10 @@ pub(super) async fn something_else_is_left_alone_until_adopted(builder: &Builder
 }
 
 pub(super) async fn foreign_marks_are_respected(builder: &Builder, sample: &Owned) {
-    for mark in ["[managed:DNSRecord/elsewhere/other]", "[managed-by:NetworkRoute/other] theirs"] {
+    let same_of_another_cluster = format!("[managed:{}#00000000]", sample.id());
+    for mark in
+        ["[managed:DNSRecord/elsewhere/other]", "[managed-by:NetworkRoute/other] theirs", &same_of_another_cluster]
+    {
         let world = builder.clone().start().await;
         let mut twin = (sample.twin)(&world);
         twin["comment"] = json!(mark);

@@ -106,5 +106,10 @@ pub(super) async fn gone_remotely_it_is_made_again(builder: &Builder, sample: &O
     assert_ne!(after, before, "{}", sample.label);
     assert_eq!(world.cluster.ready(&sample.id()).await, "True/Synced");
     let object = world.cluster.get(&sample.id()).await.expect("it exists");
-    assert!(!object["status"].to_string().contains(&before), "{}: the old id is forgotten: {}", sample.label, object["status"]);
+    assert!(
+        !object["status"].to_string().contains(&before),
+        "{}: the old id is forgotten: {}",
+        sample.label,
+        object["status"]
+    );
 }

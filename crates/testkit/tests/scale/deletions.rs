@@ -50,7 +50,11 @@ async fn a_deleted_namespace_with_two_hundred_records_is_held_listed_and_goes_af
     world.settle().await;
     world.pass(Duration::from_secs(900)).await;
     world.settle().await;
-    assert_eq!(stalled(&world).await.0, "True/DeletionBudgetExceeded", "a restart and a quarter of an hour change nothing");
+    assert_eq!(
+        stalled(&world).await.0,
+        "True/DeletionBudgetExceeded",
+        "a restart and a quarter of an hour change nothing"
+    );
     assert_eq!(world.cloudflare.marked("dns_records").len(), COUNT);
 
     world.cluster.annotate(DOMAIN, "portolan.dev/release-deletions", "0000beef").await;

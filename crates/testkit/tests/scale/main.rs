@@ -74,9 +74,12 @@ async fn a_thousand_records_made_by_eight_clients_take_at_most_twenty_five_calls
 #[tokio::test(start_paused = true)]
 async fn one_bad_record_among_five_hundred_fails_alone() {
     let world = World::builder().asleep().start().await;
-    world.cloudflare.plant_foreign("dns_records", &json!({
-        "type": "CNAME", "name": format!("r250.{ZONE}"), "content": "elsewhere.example.net", "ttl": 1,
-    }));
+    world.cloudflare.plant_foreign(
+        "dns_records",
+        &json!({
+            "type": "CNAME", "name": format!("r250.{ZONE}"), "content": "elsewhere.example.net", "ttl": 1,
+        }),
+    );
     world.cluster.create_all(&records(500)).await;
 
     world.restart().await;

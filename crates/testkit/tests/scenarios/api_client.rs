@@ -10,7 +10,8 @@ use serde_json::Value;
 #[tokio::test(start_paused = true)]
 async fn scenario_153_three_hundred_objects_from_cold_stay_within_the_limit() {
     let world = World::builder().asleep().start().await;
-    let routes: Vec<Value> = (0..300).map(|n| m::route(&format!("r{n}"), &format!("10.{}.{}.0/24", n / 256, n % 256))).collect();
+    let routes: Vec<Value> =
+        (0..300).map(|n| m::route(&format!("r{n}"), &format!("10.{}.{}.0/24", n / 256, n % 256))).collect();
     world.cluster.create_all(&routes).await;
 
     world.restart().await;
@@ -95,6 +96,12 @@ async fn scenario_159_an_hour_of_a_hundred_settled_objects_costs_a_few_calls_a_m
     assert!(requests.iter().all(|text| text.starts_with("GET")), "{requests:?}");
     // The older operator asked for each object by itself, every ten minutes.
     assert!(requests.len() <= 600 / 3, "{}", requests.len());
-    assert!(world.cloudflare.all("dns_records").iter().all(|one| one["name"].as_str().is_some_and(|name| name.ends_with(ZONE))));
+    assert!(
+        world
+            .cloudflare
+            .all("dns_records")
+            .iter()
+            .all(|one| one["name"].as_str().is_some_and(|name| name.ends_with(ZONE)))
+    );
     assert_eq!(world.cluster_writes(), [""; 0]);
 }

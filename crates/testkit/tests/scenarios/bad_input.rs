@@ -48,16 +48,26 @@ fn refused() -> Vec<(&'static str, Value)> {
         ("network", m::route("wrong", "10.0.0.1/8")),
         ("network", m::route("wrong", "not a network")),
         ("tunnelRef", without(m::route("wrong", "10.0.0.0/8"), "tunnelRef")),
-        ("virtualNetworkRef", with(m::route("wrong", "10.0.0.0/8"), "virtualNetworkRef", json!({ "name": "a", "cloudflareName": "b" }))),
+        (
+            "virtualNetworkRef",
+            with(m::route("wrong", "10.0.0.0/8"), "virtualNetworkRef", json!({ "name": "a", "cloudflareName": "b" })),
+        ),
         ("comment", with(m::network("wrong"), "comment", json!("x".repeat(501)))),
         ("accountId", without(credentials.clone(), "accountId")),
         ("authType", with(credentials.clone(), "authType", json!("password"))),
         ("secretRef", without(credentials, "secretRef")),
         ("domain", m::cluster_object("CloudflareDomain", "wrong", json!({ "domain": "not a domain" }))),
         ("newTunnel", cluster_object("ClusterTunnel", "wrong", json!({ "cloudflare": {} }))),
-        ("newTunnel", object("Tunnel", "wrong", json!({
-            "newTunnel": { "name": "a" }, "existingTunnel": { "name": "b" }, "cloudflare": {},
-        }))),
+        (
+            "newTunnel",
+            object(
+                "Tunnel",
+                "wrong",
+                json!({
+                    "newTunnel": { "name": "a" }, "existingTunnel": { "name": "b" }, "cloudflare": {},
+                }),
+            ),
+        ),
     ]
 }
 
@@ -84,20 +94,42 @@ async fn what_the_schema_can_say_is_refused_when_it_is_applied() {
 fn unworkable() -> Vec<(&'static str, Value)> {
     let refer = |kind: &str, name: &str| json!({ "kind": kind, "name": name });
     vec![
-        ("no-such-credentials", record(json!({ "cloudflare": { "credentialsRef": { "name": "no-such-credentials" } } }))),
+        (
+            "no-such-credentials",
+            record(json!({ "cloudflare": { "credentialsRef": { "name": "no-such-credentials" } } })),
+        ),
         ("no-such-secret", record(json!({ "cloudflare": { "secret": "no-such-secret" } }))),
         ("www.example.net", record(json!({ "name": "www.example.net" }))),
         ("not a full name", record(json!({ "name": "www" }))),
         ("@", record(json!({ "name": "@" }))),
-        ("no-such-service", record(json!({ "content": null, "type": null, "sourceRef": { "service": { "name": "no-such-service" } } }))),
-        ("no-such-tunnel", with(m::route("wrong", "10.0.0.0/8"), "tunnelRef", refer("ClusterTunnel", "no-such-tunnel"))),
-        ("no-such-network", with(m::route("wrong", "10.0.0.0/8"), "virtualNetworkRef", json!({ "name": "no-such-network" }))),
-        ("no-such-name", with(m::route("wrong", "10.0.0.0/8"), "virtualNetworkRef", json!({ "cloudflareName": "no-such-name" }))),
+        (
+            "no-such-service",
+            record(json!({ "content": null, "type": null, "sourceRef": { "service": { "name": "no-such-service" } } })),
+        ),
+        (
+            "no-such-tunnel",
+            with(m::route("wrong", "10.0.0.0/8"), "tunnelRef", refer("ClusterTunnel", "no-such-tunnel")),
+        ),
+        (
+            "no-such-network",
+            with(m::route("wrong", "10.0.0.0/8"), "virtualNetworkRef", json!({ "name": "no-such-network" })),
+        ),
+        (
+            "no-such-name",
+            with(m::route("wrong", "10.0.0.0/8"), "virtualNetworkRef", json!({ "cloudflareName": "no-such-name" })),
+        ),
         ("no-such-secret", m::credentials("wrong", "no-such-secret")),
         ("example.net", m::domain("example.net")),
-        ("no-such-tunnel", cluster_object("ClusterTunnel", "wrong", json!({
-            "existingTunnel": { "name": "no-such-tunnel" }, "cloudflare": {},
-        }))),
+        (
+            "no-such-tunnel",
+            cluster_object(
+                "ClusterTunnel",
+                "wrong",
+                json!({
+                    "existingTunnel": { "name": "no-such-tunnel" }, "cloudflare": {},
+                }),
+            ),
+        ),
     ]
 }
 

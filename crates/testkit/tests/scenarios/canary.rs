@@ -68,18 +68,29 @@ async fn live_with_canaries(world: &World) {
 fn a_canary_in_every_secret_is_seen_nowhere() {
     let logged = Logged::default();
     let writer = logged.clone();
-    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
 
     let mut texts = tracing::subscriber::with_default(subscriber, || {
         paused(async {
             let world = World::start().await;
             live_with_canaries(&world).await;
             let mut texts: Vec<(String, String)> = vec![("metrics".to_owned(), world.metrics().await)];
-            for kind in ["Event", "ConfigMap", "DNSRecord", "VirtualNetwork", "NetworkRoute", "CloudflareCredentials", "CloudflareDomain"] {
+            for kind in [
+                "Event",
+                "ConfigMap",
+                "DNSRecord",
+                "VirtualNetwork",
+                "NetworkRoute",
+                "CloudflareCredentials",
+                "CloudflareDomain",
+            ] {
                 texts.extend(world.cluster.list(kind).await.iter().map(|one| (m::id(one), one.to_string())));
             }
+            texts.extend(world.plans().into_iter().map(|plan| ("a plan".to_owned(), plan)));
             let requests = world.cloudflare.simulator.requests();
-            let bodies = requests.iter().map(|one| ("a request".to_owned(), format!("{} {} {}", one.path, one.query, one.body)));
+            let bodies =
+                requests.iter().map(|one| ("a request".to_owned(), format!("{} {} {}", one.path, one.query, one.body)));
             texts.extend(bodies);
             texts
         })
@@ -88,7 +99,11 @@ fn a_canary_in_every_secret_is_seen_nowhere() {
 
     assert!(logged.text().len() > 1000, "something was logged");
     let places: Vec<&String> = texts.iter().map(|(place, _)| place).collect();
-    assert!(texts.len() > 10 && places.iter().any(|place| place.starts_with("Event")), "there is something to search: {places:?}");
-    let seen: Vec<&String> = texts.iter().filter(|(_, text)| text.contains("canary-")).map(|(place, _)| place).collect();
+    assert!(
+        texts.len() > 10 && places.iter().any(|place| place.starts_with("Event")),
+        "there is something to search: {places:?}"
+    );
+    let seen: Vec<&String> =
+        texts.iter().filter(|(_, text)| text.contains("canary-")).map(|(place, _)| place).collect();
     assert!(seen.is_empty(), "a canary stands in {seen:?}");
 }

@@ -69,7 +69,8 @@ async fn scenario_34_a_refused_value_is_not_tried_again_and_a_busy_server_is_eve
     world.cloudflare.fault(Fault::on("POST", "dns_records", Effect::status(503)));
     world.cluster.apply(&m::record("www", "192.0.2.2")).await;
     world.pass(Duration::from_secs(1200)).await;
-    let tries: Vec<i64> = world.cloudflare.simulator.take_requests().iter().filter(|one| one.is_write()).map(|one| one.at_ms).collect();
+    let tries: Vec<i64> =
+        world.cloudflare.simulator.take_requests().iter().filter(|one| one.is_write()).map(|one| one.at_ms).collect();
     let gaps: Vec<i64> = tries.windows(2).map(|pair| (pair[1] - pair[0]) / 1000).filter(|gap| *gap > 5).collect();
     assert!(gaps.len() >= 4 && (8..=15).contains(&gaps[0]), "the first wait is about ten seconds: {gaps:?}");
     let growing = gaps.windows(2).all(|pair| pair[1] > pair[0] || pair[1] >= 265);
@@ -124,10 +125,13 @@ async fn scenario_36_other_writers_cause_no_conflicts() {
 #[tokio::test(start_paused = true)]
 async fn scenario_38_what_the_older_operator_made_is_kept() {
     let world = World::builder().asleep().start().await;
-    let remote = world.cloudflare.plant("dns_records", &json!({
-        "type": "A", "name": format!("www.{ZONE}"), "content": "192.0.2.1", "ttl": 1, "proxied": false,
-        "comment": "[managed:DNSRecord/apps/www] web",
-    }));
+    let remote = world.cloudflare.plant(
+        "dns_records",
+        &json!({
+            "type": "A", "name": format!("www.{ZONE}"), "content": "192.0.2.1", "ttl": 1, "proxied": false,
+            "comment": "[managed:DNSRecord/apps/www] web",
+        }),
+    );
     let mut record = with(m::record("www", "192.0.2.1"), "comment", json!("web"));
     record["metadata"]["finalizers"] = json!(["dnsrecord.networking.cloudflare-operator.io/finalizer"]);
     world.cluster.apply(&record).await;
@@ -141,6 +145,43 @@ async fn scenario_38_what_the_older_operator_made_is_kept() {
     let object = world.cluster.get(WWW).await.expect("it exists");
     assert_eq!(object["status"]["recordId"], json!(remote));
     assert_eq!(object["metadata"]["finalizers"].as_array().map(Vec::len), Some(1));
-    let posts: Vec<String> = world.writes().into_iter().filter(|write| write.contains("posts") || write.contains("deletes")).collect();
+    let posts: Vec<String> =
+        world.writes().into_iter().filter(|write| write.contains("posts") || write.contains("deletes")).collect();
     assert_eq!(posts, [""; 0], "nothing is made or deleted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_37_a_wait_is_neither_reset_nor_stretched_by_what_others_do() {
+    let world = World::start().await;
+    world.cluster.apply(&m::domain("example.org")).await;
+    world.settle().await;
+    world.forget();
+
+    for n in 0..240 {
+        world.cluster.apply(&m::record(&format!("r{}", n % 20), &format!("192.0.2.{}", n % 200))).await;
+        world.pass(Duration::from_secs(1)).await;
+    }
+
+    let requests = world.cloudflare.simulator.take_requests();
+    let polls: Vec<i64> = requests.iter().filter(|one| one.route() == "/zones").map(|one| one.at_ms / 1000).collect();
+    let gaps: Vec<i64> = polls.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.len() >= 6 && gaps.iter().all(|gap| (26..=34).contains(gap)), "{gaps:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_166_a_stop_during_heavy_work_leaves_nothing_half_done() {
+    let world = World::builder().latency(Duration::from_secs(1)).start().await;
+    let records: Vec<Value> = (0..300).map(|n| m::record(&format!("r{n}"), "192.0.2.1")).collect();
+    world.cluster.create_all(&records).await;
+    world.pass(Duration::from_millis(1500)).await;
+
+    world.stop().await;
+    let made = world.cloudflare.marked("dns_records").len();
+    world.pass(Duration::from_secs(60)).await;
+    assert_eq!(world.cloudflare.marked("dns_records").len(), made, "a stopped operator does nothing more");
+
+    world.restart().await;
+    world.settle().await;
+    assert_eq!(world.cloudflare.marked("dns_records").len(), 300);
+    portolan_testkit::invariants::assert_all(&world, "after a stop").await;
 }

@@ -103,7 +103,11 @@ async fn scenario_6_objects_of_the_cluster_read_inline_secrets_in_the_operators_
     world.cluster.apply(&m::token_secret(OPERATOR_NAMESPACE, "inline", CANARY)).await;
     let details = json!({ "secret": "inline", "accountName": "Example" });
 
-    let tunnel = m::cluster_object("ClusterTunnel", "inline", json!({ "existingTunnel": { "name": TUNNEL }, "cloudflare": details }));
+    let tunnel = m::cluster_object(
+        "ClusterTunnel",
+        "inline",
+        json!({ "existingTunnel": { "name": TUNNEL }, "cloudflare": details }),
+    );
     world.cluster.apply(&tunnel).await;
     world.settle().await;
 
@@ -143,7 +147,10 @@ async fn scenario_9_credentials_are_validated_at_most_once_an_hour() {
 async fn scenario_12_an_object_whose_credentials_are_gone_waits_for_them_or_for_force() {
     let world = World::start().await;
     world.cluster.apply(&m::credentials("extra", "cloudflare-api")).await;
-    world.cluster.apply(&in_cloudflare(m::record("www", "192.0.2.1"), json!({ "credentialsRef": { "name": "extra" } }))).await;
+    world
+        .cluster
+        .apply(&in_cloudflare(m::record("www", "192.0.2.1"), json!({ "credentialsRef": { "name": "extra" } })))
+        .await;
     world.until_ready(WWW, "True/Synced").await;
     world.cluster.delete("CloudflareCredentials/extra").await;
     world.settle().await;
@@ -160,14 +167,20 @@ async fn scenario_12_an_object_whose_credentials_are_gone_waits_for_them_or_for_
     let left = world.cloudflare.marked("dns_records");
     let events = world.cluster.list("Event").await;
     let forced = events.iter().find(|event| event["reason"] == "ForcedCleanup").expect("an event tells");
-    assert!(forced["note"].as_str().is_some_and(|note| note.contains(left[0]["id"].as_str().unwrap_or("?"))), "{forced}");
+    assert!(
+        forced["note"].as_str().is_some_and(|note| note.contains(left[0]["id"].as_str().unwrap_or("?"))),
+        "{forced}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_default_that_is_annotated_by_others_is_not_asked_again() {
     let world = World::start().await;
 
-    world.cluster.apply(&annotated(with(m::credentials("main", "cloudflare-api"), "isDefault", json!(true)), "team", "x")).await;
+    world
+        .cluster
+        .apply(&annotated(with(m::credentials("main", "cloudflare-api"), "isDefault", json!(true)), "team", "x"))
+        .await;
     world.settle().await;
 
     assert_eq!(world.cloudflare.take_requests(), [""; 0]);

@@ -12,7 +12,9 @@ const WWW: &str = "DNSRecord/apps/www";
 fn created(world: &World) -> Vec<Value> {
     let requests = world.cloudflare.simulator.requests();
     let posts = requests.iter().filter(|request| request.method == "POST");
-    posts.flat_map(|request| request.body["posts"].as_array().cloned().unwrap_or_else(|| vec![request.body.clone()])).collect()
+    posts
+        .flat_map(|request| request.body["posts"].as_array().cloned().unwrap_or_else(|| vec![request.body.clone()]))
+        .collect()
 }
 
 fn service(name: &str) -> Value {
@@ -29,7 +31,8 @@ async fn set_addresses(world: &World, service: &str, addresses: &[&str]) {
 }
 
 fn from_service(name: &str, service: &str, extra: Value) -> Value {
-    let mut spec = json!({ "name": format!("{name}.{ZONE}"), "sourceRef": { "service": { "name": service } }, "cloudflare": {} });
+    let mut spec =
+        json!({ "name": format!("{name}.{ZONE}"), "sourceRef": { "service": { "name": service } }, "cloudflare": {} });
     for (field, value) in extra.as_object().cloned().unwrap_or_default() {
         spec[field] = value;
     }
@@ -41,7 +44,9 @@ fn contents(world: &World) -> Vec<String> {
         .cloudflare
         .marked("dns_records")
         .iter()
-        .map(|one| format!("{} {}", one["type"].as_str().unwrap_or_default(), one["content"].as_str().unwrap_or_default()))
+        .map(|one| {
+            format!("{} {}", one["type"].as_str().unwrap_or_default(), one["content"].as_str().unwrap_or_default())
+        })
         .collect();
     all.sort();
     all
@@ -68,13 +73,27 @@ async fn scenario_39_an_a_record_is_posted_with_its_mark_and_its_status_says_whe
 async fn scenario_40_zeros_are_sent() {
     let world = World::start().await;
 
-    world.cluster.apply(&m::object("DNSRecord", "mx", json!({
-        "name": ZONE, "type": "MX", "content": "mx.example.net", "priority": 0, "cloudflare": {},
-    }))).await;
-    world.cluster.apply(&m::object("DNSRecord", "srv", json!({
-        "name": format!("_sip._tcp.{ZONE}"), "type": "SRV", "priority": 0, "cloudflare": {},
-        "data": { "weight": 0, "port": 0, "target": "sip.example.net" },
-    }))).await;
+    world
+        .cluster
+        .apply(&m::object(
+            "DNSRecord",
+            "mx",
+            json!({
+                "name": ZONE, "type": "MX", "content": "mx.example.net", "priority": 0, "cloudflare": {},
+            }),
+        ))
+        .await;
+    world
+        .cluster
+        .apply(&m::object(
+            "DNSRecord",
+            "srv",
+            json!({
+                "name": format!("_sip._tcp.{ZONE}"), "type": "SRV", "priority": 0, "cloudflare": {},
+                "data": { "weight": 0, "port": 0, "target": "sip.example.net" },
+            }),
+        ))
+        .await;
     world.cluster.apply(&m::object("DNSRecord", "caa", json!({
         "name": ZONE, "type": "CAA", "cloudflare": {}, "data": { "flags": 0, "tag": "issue", "value": "ca.example.net" },
     }))).await;
@@ -95,9 +114,13 @@ async fn scenario_41_a_record_moves_to_another_zone_and_is_deleted_there() {
     let world = World::start().await;
     let second = world.cloudflare.simulator.add_zone("example.org", ACCOUNT, "free").expect("the zone is new");
     let in_zone = |zone: &str, name: &str| {
-        m::object("DNSRecord", "www", json!({
-            "name": name, "type": "A", "content": "192.0.2.1", "cloudflare": { "zoneId": zone },
-        }))
+        m::object(
+            "DNSRecord",
+            "www",
+            json!({
+                "name": name, "type": "A", "content": "192.0.2.1", "cloudflare": { "zoneId": zone },
+            }),
+        )
     };
     world.cluster.apply(&in_zone(ZONE_ID, "www.example.com")).await;
     world.until_ready(WWW, "True/Synced").await;
@@ -195,9 +218,12 @@ async fn scenario_45_a_deleted_source_takes_the_record_along_or_leaves_it() {
 async fn scenario_46_two_records_of_one_name_are_not_chosen_from() {
     let world = World::start().await;
     for address in ["203.0.113.1", "203.0.113.2"] {
-        world.cloudflare.plant_foreign("dns_records", &json!({
-            "type": "A", "name": format!("www.{ZONE}"), "content": address, "ttl": 1,
-        }));
+        world.cloudflare.plant_foreign(
+            "dns_records",
+            &json!({
+                "type": "A", "name": format!("www.{ZONE}"), "content": address, "ttl": 1,
+            }),
+        );
     }
 
     world.cluster.apply(&m::annotated(m::record("www", "192.0.2.1"), "cloudflare-operator.io/adopt", "true")).await;
@@ -236,7 +262,8 @@ async fn scenario_48_a_long_comment_gives_way_to_the_mark() {
 #[tokio::test(start_paused = true)]
 async fn scenario_49_long_and_quoted_texts_are_quiet() {
     let world = World::start().await;
-    let texts = ["a".repeat(600), "v=DKIM1; p=\"quoted\"".to_owned(), "\"already quoted\"".to_owned(), "ünïcode".to_owned()];
+    let texts =
+        ["a".repeat(600), "v=DKIM1; p=\"quoted\"".to_owned(), "\"already quoted\"".to_owned(), "ünïcode".to_owned()];
 
     for (n, text) in texts.iter().enumerate() {
         let spec = json!({ "name": format!("t{n}.{ZONE}"), "type": "TXT", "content": text, "cloudflare": {} });

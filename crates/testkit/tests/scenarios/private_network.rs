@@ -44,7 +44,12 @@ async fn scenario_64_the_default_moves_without_flapping() {
         assert_eq!(network_named(&world, "a")["is_default_network"], json!(false), "{order:?}");
         for name in order {
             let id = format!("VirtualNetwork/{name}");
-            assert_eq!(world.cluster.ready(&id).await, "True/Synced", "{order:?}: {}", world.cluster.message(&id).await);
+            assert_eq!(
+                world.cluster.ready(&id).await,
+                "True/Synced",
+                "{order:?}: {}",
+                world.cluster.message(&id).await
+            );
         }
         // What became of the former default is seen by the next look at it.
         world.drift_pass().await;
@@ -57,9 +62,12 @@ async fn scenario_64_the_default_moves_without_flapping() {
 async fn scenario_65_a_route_without_a_network_is_looked_for_in_the_default_one_alone() {
     let world = World::start().await;
     let other = world.cloudflare.plant("virtual_networks", &json!({ "name": "x" }));
-    world.cloudflare.plant_foreign("routes", &json!({
-        "network": "10.1.0.0/16", "tunnel_id": tunnel_id(&world, m::TUNNEL), "virtual_network_id": other,
-    }));
+    world.cloudflare.plant_foreign(
+        "routes",
+        &json!({
+            "network": "10.1.0.0/16", "tunnel_id": tunnel_id(&world, m::TUNNEL), "virtual_network_id": other,
+        }),
+    );
 
     world.cluster.apply(&m::route("office", "10.1.0.0/16")).await;
     world.settle().await;
@@ -79,7 +87,8 @@ async fn scenario_66_a_changed_network_never_leaves_a_gap() {
     world.cluster.apply(&m::route("office", "10.2.0.0/16")).await;
     world.settle().await;
 
-    let methods: Vec<String> = world.writes().iter().filter_map(|write| write.split(' ').next().map(str::to_owned)).collect();
+    let methods: Vec<String> =
+        world.writes().iter().filter_map(|write| write.split(' ').next().map(str::to_owned)).collect();
     assert_eq!(methods, ["POST", "DELETE"]);
     assert_eq!(world.cloudflare.one("routes", |_| true)["network"], json!("10.2.0.0/16"));
 }
@@ -105,9 +114,10 @@ async fn scenario_68_a_network_is_found_by_object_by_id_and_by_name() {
     world.until_ready("VirtualNetwork/corp", "True/Synced").await;
     let corp = network_named(&world, "corp")["id"].clone();
 
-    for (n, reference) in [json!({ "name": "corp" }), json!({ "cloudflareId": corp }), json!({ "cloudflareName": "corp" })]
-        .into_iter()
-        .enumerate()
+    for (n, reference) in
+        [json!({ "name": "corp" }), json!({ "cloudflareId": corp }), json!({ "cloudflareName": "corp" })]
+            .into_iter()
+            .enumerate()
     {
         let route = with(m::route(&format!("r{n}"), &format!("10.{n}.0.0/16")), "virtualNetworkRef", reference);
         world.cluster.apply(&route).await;

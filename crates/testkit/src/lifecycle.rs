@@ -1,7 +1,7 @@
 //! The lifecycle suite: what every kind must do, whatever it is. Each check gets a world of its own.
 //!
-//! Checks of objects that own something at Cloudflare are in [`owned`], those of objects that only look in
-//! [`observed`]. A check is a sentence that holds for a sample, or a panic that says where it does not.
+//! Checks of objects that own something at Cloudflare are in `owned`, those of objects that only look in
+//! `observed`. A check is a sentence that holds for a sample, or a panic that says where it does not.
 
 mod adoption;
 mod change;

@@ -6,6 +6,9 @@ use super::tree::{Account, Branch, Domain, Leaf, Network, Records, State, Tree};
 use crate::paint::{Paint, Tone};
 use crate::seen::Health;
 
+/// How many records of a zone that are not Ready have a line of their own.
+const RECORDS_SHOWN: usize = 10;
+
 /// A line with lines below it.
 struct Node {
     text: String,
@@ -98,7 +101,11 @@ fn record_nodes(records: &Records, paint: Paint) -> Vec<Node> {
     let states: Vec<String> = records.by_state.iter().map(|(state, count)| format!("{count} {state}")).collect();
     let noun = if records.total == 1 { "record" } else { "records" };
     let mut nodes = vec![Node::leaf(format!("{} {noun}: {}", records.total, states.join(", ")))];
-    nodes.extend(records.unwell.iter().map(|record| leaf_node("record", record, paint)));
+    nodes.extend(records.unwell.iter().take(RECORDS_SHOWN).map(|record| leaf_node("record", record, paint)));
+    let more = records.unwell.len().saturating_sub(RECORDS_SHOWN);
+    if more > 0 {
+        nodes.push(Node::leaf(format!("{more} more that are not Ready (-o json lists all)")));
+    }
     nodes
 }
 
@@ -121,5 +128,38 @@ fn line(what: &str, state: &State, paint: Paint) -> String {
     match &state.why {
         Some(why) => format!("{what}: {health}, {why}"),
         None => format!("{what}: {health}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::seen::Seen;
+    use crate::status::tree;
+
+    #[test]
+    fn a_tree_shows_zones_with_their_records_and_at_most_ten_that_are_not_ready() {
+        let seen = |kind: &str, name: String, spec| Seen {
+            kind: kind.to_owned(),
+            object: json!({"metadata": {"name": name}, "spec": spec}),
+        };
+        let mut objects = vec![
+            seen("CloudflareCredentials", "main".into(), json!({"accountId": "a1", "isDefault": true})),
+            seen("CloudflareDomain", "example".into(), json!({"domain": "example.com"})),
+        ];
+        let record = |number: usize| json!({"name": format!("r{number}.example.com"), "type": "A"});
+        objects.extend((0..12).map(|number| seen("DNSRecord", format!("r{number}"), record(number))));
+
+        let text = render(&tree::build("https://here", &objects, true), Paint::Off);
+
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "14 objects: 0 ready, 0 not ready, 14 pending, 0 being deleted");
+        assert!(lines[3].starts_with("credentials main (account a1, default): Pending"), "{text}");
+        assert!(lines[4].starts_with("└─ example.com (no zone yet): Pending"), "{text}");
+        assert_eq!(lines[5], "   ├─ 12 records: 12 Pending");
+        assert!(lines[6].starts_with("   ├─ record r0 (A r0.example.com): Pending"), "{text}");
+        assert_eq!(lines[16], "   └─ 2 more that are not Ready (-o json lists all)");
     }
 }

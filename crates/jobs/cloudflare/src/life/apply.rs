@@ -1,0 +1,114 @@
+//! Carries an object's steps out: asks for deletions first, writes as one source of a group commit, explains refusals.
+
+use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Item, Lane, Op, Written};
+use portolan_core::{ObjectKey, Problem, reasons};
+
+use super::{Found, Living, SOON, key_of};
+use crate::deletions::{Scope, Surroundings};
+use crate::kind::{Body, Kind};
+use crate::matching::Step;
+use crate::projection::digest;
+use crate::resolve::Place;
+
+impl<K: Kind> Living<K> {
+    /// Deletions take names off the network: they go before other changes.
+    pub(super) fn lane(&self, object: &K) -> Lane {
+        if object.meta().deletion_timestamp.is_some() { Lane::Protect } else { Lane::Change }
+    }
+
+    pub(super) async fn carry_out(
+        &self,
+        object: &K,
+        found: &Found<K::Body>,
+        steps: &[Step<K::Body>],
+    ) -> Result<Vec<Entry<K::Body>>, Problem> {
+        if steps.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.ask_for_deletions(object, found, steps).await?;
+        let ops = steps.iter().map(op).collect();
+        found.expect_no_longer();
+        match found.remote.write(self.lane(object), ops).await {
+            Ok(written) => Ok(written.iter().filter_map(Written::entry).cloned().collect()),
+            Err(error) => Err(explain(object, &error, steps, &found.place)),
+        }
+    }
+
+    pub(super) async fn ask_for_deletions(
+        &self,
+        object: &K,
+        found: &Found<K::Body>,
+        steps: &[Step<K::Body>],
+    ) -> Result<(), Problem> {
+        let names: Vec<String> = steps.iter().filter(|step| step.deletes()).map(Step::label).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let ending = self.shared.is_ending(object.meta().namespace.as_deref()).await;
+        let surroundings = || self.surroundings(found, ending.then_some(object.meta().namespace.as_deref()).flatten());
+        let scope = Scope {
+            id: found.place.id.clone(),
+            collection: K::REMOTE.name.to_owned(),
+            label: found.place.label.clone(),
+        };
+        let news = || self.shared.triggers.deletions_held(&scope.id);
+        self.shared.deletions.ask(self.id_of(&key_of(object)), &scope, &names, surroundings, news).await
+    }
+
+    /// What else in a place is about to be deleted: of objects that are going, or whose namespace is.
+    pub(super) fn surroundings(&self, found: &Found<K::Body>, ending: Option<&str>) -> Surroundings {
+        let going =
+            |key: &ObjectKey, deleting: bool| deleting || (ending.is_some() && key.namespace.as_deref() == ending);
+        let ids: Vec<Box<str>> = self.handle.get().map_or_else(Vec::new, |handle| {
+            handle.read(|store| {
+                let going = store.iter().filter(|(key, one)| going(key, one.deleting));
+                going.filter_map(|(_, one)| one.projection.as_ref()).flat_map(|one| one.ids.iter().cloned()).collect()
+            })
+        });
+        found.remote.with(|snapshot| Surroundings {
+            following: ids.iter().filter_map(|id| snapshot.get(id)).map(|entry| entry.item.label()).collect(),
+            total: snapshot.iter().filter(|entry| entry.item.owner_key().is_some()).count(),
+        })
+    }
+
+    /// Objects that stood back for this one may go on.
+    pub(super) fn promote_rivals(&self, object: &K) {
+        if let (Some(claim), Some(handle)) = (object.claim(), self.handle.get()) {
+            let (own, claim) = (key_of(object), digest(&claim));
+            handle.enqueue_where(|key, projection| *key != own && projection.claim == Some(claim));
+        }
+    }
+}
+
+fn op<B: Body>(step: &Step<B>) -> Op {
+    match step {
+        Step::Create { body } => Op::Create(body.create_body()),
+        Step::Update { id, before, after }
+        | Step::Adopt { id, before, after }
+        | Step::Release { id, before, after } => Op::Update { id: id.clone(), body: after.update_body(before) },
+        Step::Delete { id, .. } => Op::Delete { id: id.clone(), query: Vec::new() },
+    }
+}
+
+/// What a refused write means for the object.
+fn explain<K: Kind>(object: &K, error: &ApiError, steps: &[Step<K::Body>], place: &Place) -> Problem {
+    let names = portolan_core::text::join_some(steps.iter().map(Step::label), 3);
+    let problem = error.problem(&format!("writing the {} {names} in {}", K::NOUN, place.label));
+    let deleting = object.meta().deletion_timestamp.is_some();
+    match error.class {
+        // What a deletion waits for may go without the object changing.
+        ErrorClass::Validation | ErrorClass::Conflict if deleting => {
+            Problem::waiting(reasons::DEPENDENCY_ERROR, problem.message)
+        }
+        // The snapshot was wrong, and has been corrected: decide again soon.
+        ErrorClass::NotFound => Problem::transient(problem.reason, problem.message).with_retry_after(SOON),
+        // Something else is in the way: a drift pass looks again when what stands there has changed.
+        ErrorClass::Conflict => Problem::invalid(reasons::CONFLICT_ERROR, problem.message),
+        ErrorClass::Auth
+        | ErrorClass::Validation
+        | ErrorClass::Quota
+        | ErrorClass::RateLimit
+        | ErrorClass::Transient
+        | ErrorClass::Unknown => problem,
+    }
+}

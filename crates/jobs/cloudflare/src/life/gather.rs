@@ -1,0 +1,239 @@
+//! Reads what an object's plan rests on: what it refers to, and what stands at Cloudflare for it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use portolan_cloudflare_api::{Client, Entry, Freshness, Item, Lane, Remote};
+use portolan_core::{Class, Problem, reasons};
+use portolan_engine::{Projected, annotations};
+
+use super::{Found, Inputs, Living, SOON, key_of};
+use crate::kind::{Kind, Life, Recorded, Resolved};
+use crate::projection::{Projection, digest};
+use crate::resolve::{Place, Subject};
+
+/// How old a snapshot may be for a decision to create something.
+const FRESH: Duration = Duration::from_secs(30);
+
+impl<K: Kind> Living<K> {
+    /// Other objects that say that they are the default too, as a problem.
+    pub(super) fn other_defaults(&self, object: &K) -> Option<Problem> {
+        let handle = self.handle.get().filter(|_| object.is_default())?;
+        let own = key_of(object);
+        let is_default = |one: &Projected<Projection>| {
+            !one.deleting && one.projection.as_ref().is_some_and(|projection| projection.default)
+        };
+        let others: Vec<String> = handle.read(|store| {
+            let defaults = store.iter().filter(|(key, one)| **key != own && is_default(one));
+            defaults.map(|(key, _)| key.to_string()).collect()
+        });
+        if others.is_empty() {
+            return None;
+        }
+        let names = portolan_core::text::join_and(&others);
+        let message = format!("isDefault is also true in {} {names}; keep one of them the default", K::KIND);
+        Some(Problem::waiting(reasons::DUPLICATE_DEFAULT, message))
+    }
+
+    /// An older object that wants the same, as a problem.
+    pub(super) fn rival(&self, object: &K) -> Option<Problem> {
+        if let Some(problem) = self.other_defaults(object) {
+            return Some(problem);
+        }
+        let claim = object.claim()?;
+        let handle = self.handle.get()?;
+        let older = self.claims.older_than(digest(&claim), object.meta(), handle)?;
+        Some(Problem::waiting(
+            reasons::CONFLICT_ERROR,
+            format!(
+                "{claim} is already wanted by {} {older}, which is older; nothing was changed. Delete one of the two",
+                K::KIND
+            ),
+        ))
+    }
+
+    pub(super) async fn gather_wanted(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
+        let needs = object.needs()?;
+        let recorded = object.recorded();
+        // What is already there for this object is looked after, whoever wants the same later.
+        if let Some(rival) = self.rival(object).filter(|_| K::LIFE == Life::Observed || recorded.ids.is_empty()) {
+            return Err(rival);
+        }
+        let subject = Subject::of(object);
+        let access = self.shared.access(&needs, &subject).await?;
+        let resolved = self.shared.resolve(&needs, &subject, &access).await?;
+        let wanted = object.desired(&resolved)?;
+        let place = Place::of::<K>(&resolved)?;
+        let mut inputs = self.inputs(resolved);
+        inputs.ends_itself = object.ends_itself(&inputs.resolved);
+        match K::LIFE {
+            Life::Observed => {
+                inputs.observed = Some(self.observe(object, &access.client, &place, &wanted, &inputs.resolved).await?);
+            }
+            Life::Owned | Life::Singleton => {
+                let moved =
+                    recorded.scope.as_deref().is_some_and(|scope| scope != place.id && !recorded.ids.is_empty());
+                if moved {
+                    let former = Place::former::<K>(&recorded);
+                    inputs.former = Some(self.find(object, &access.client, former, &[], &recorded).await?);
+                }
+                let recorded = if moved { Recorded::default() } else { recorded };
+                inputs.here = Some(self.find(object, &access.client, place, &wanted, &recorded).await?);
+            }
+        }
+        inputs.wanted = wanted;
+        self.release_held(object, &mut inputs).await?;
+        Ok(inputs)
+    }
+
+    /// What an object that is being deleted leaves to remove. Only its credential can be in the way of that.
+    pub(super) async fn gather_removal(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
+        let mut inputs = self.inputs(Resolved::default());
+        if K::LIFE != Life::Owned || annotations::is_orphaning(object.meta()) {
+            return Ok(inputs);
+        }
+        let recorded = object.recorded();
+        match self.find_removal(object, &recorded).await {
+            Ok(found) => inputs.here = found,
+            // Whoever never recorded an id, and cannot reach Cloudflare now, has nothing there that is known.
+            Err(problem) if recorded.ids.is_empty() && problem.class != Class::Transient => {}
+            Err(problem) if annotations::is_forced(object.meta()) && problem.class != Class::Transient => {
+                inputs.left_behind = recorded.ids;
+            }
+            Err(problem) => return Err(problem),
+        }
+        Ok(inputs)
+    }
+
+    pub(super) async fn find_removal(
+        &self,
+        object: &K,
+        recorded: &Recorded,
+    ) -> Result<Option<Found<K::Body>>, Problem> {
+        let needs = object.needs()?;
+        let subject = Subject::of(object);
+        let access = self.shared.access(&needs, &subject).await?;
+        let place = match &recorded.scope {
+            Some(scope) => Place::recorded::<K>(scope),
+            None => self.shared.place_without_asking::<K>(&needs, &access)?,
+        };
+        if recorded.ids.is_empty() && self.shared.is_refused(&needs) {
+            return Ok(None);
+        }
+        self.find(object, &access.client, place, &[], recorded).await.map(Some)
+    }
+
+    pub(super) fn inputs(&self, resolved: Resolved) -> Inputs<K::Body> {
+        Inputs {
+            resolved,
+            wanted: Vec::new(),
+            here: None,
+            former: None,
+            observed: None,
+            left_behind: Vec::new(),
+            released: false,
+            ends_itself: false,
+            checked_at: portolan_core::rfc3339((self.shared.clock)()),
+        }
+    }
+
+    /// Everything in one place that might be the object's.
+    pub(super) async fn find(
+        &self,
+        object: &K,
+        client: &Client,
+        place: Place,
+        wanted: &[K::Body],
+        recorded: &Recorded,
+    ) -> Result<Found<K::Body>, Problem> {
+        let remote = client.records::<K::Body>(K::REMOTE, &place.id);
+        let expected = Mutex::new(Some(remote.expect()));
+        let lane = self.lane(object);
+        refresh(&remote, lane, Freshness::Any, &place).await?;
+        let known = remote.with(|snapshot| {
+            recorded.ids.len() == wanted.len().max(1) && recorded.ids.iter().all(|id| snapshot.get(id).is_some())
+        });
+        if !known {
+            refresh(&remote, lane, Freshness::Within(FRESH), &place).await?;
+        }
+        let owners = self.mark(object).owner_keys();
+        let candidates = remote.with(|snapshot| {
+            let by_id = recorded.ids.iter().filter_map(|id| snapshot.get(id));
+            let by_mark = owners.iter().flat_map(|owner| snapshot.by_owner(owner));
+            let mut found: Vec<Entry<K::Body>> = by_id.chain(by_mark).cloned().collect();
+            for body in wanted {
+                found.extend(snapshot.by_key(&body.natural_key()).cloned());
+            }
+            found.sort_by(|a, b| a.id.cmp(&b.id));
+            found.dedup_by(|a, b| a.id == b.id);
+            found
+        });
+        Ok(Found { place, client: client.clone(), remote, candidates, expected })
+    }
+
+    /// The remote object of a kind that is only looked at.
+    pub(super) async fn observe(
+        &self,
+        object: &K,
+        client: &Client,
+        place: &Place,
+        wanted: &[K::Body],
+        resolved: &Resolved,
+    ) -> Result<Entry<K::Body>, Problem> {
+        let mut candidates = match object.lookup_id() {
+            Some(id) => vec![read_one::<K>(client, place, &id).await?],
+            None => self.listed(client, place, wanted, FRESH).await?,
+        };
+        if candidates.is_empty() {
+            candidates = self.listed(client, place, wanted, SOON).await?;
+        }
+        let mut refused = object.missing();
+        for entry in candidates {
+            match object.observed(&entry, resolved) {
+                Ok(()) => return Ok(entry),
+                Err(problem) => refused = problem,
+            }
+        }
+        Err(refused)
+    }
+
+    /// What a listing that is not older than `age` has under the wanted natural keys.
+    pub(super) async fn listed(
+        &self,
+        client: &Client,
+        place: &Place,
+        wanted: &[K::Body],
+        age: Duration,
+    ) -> Result<Vec<Entry<K::Body>>, Problem> {
+        let remote = client.records::<K::Body>(K::REMOTE, &place.id);
+        refresh(&remote, Lane::Change, Freshness::Within(age), place).await?;
+        let keys: Vec<String> = wanted.iter().map(Item::natural_key).collect();
+        Ok(remote.with(|snapshot| keys.iter().flat_map(|key| snapshot.by_key(key)).cloned().collect()))
+    }
+
+    /// Lets held deletions go when the object that stands for their scope says so.
+    pub(super) async fn release_held(&self, object: &K, inputs: &mut Inputs<K::Body>) -> Result<(), Problem> {
+        let Some(entry) = &inputs.observed else { return Ok(()) };
+        self.shared.deletions.flush(&entry.id).await?;
+        if let Some(digest) = annotations::released_deletions(object.meta()) {
+            inputs.released = self.shared.deletions.approve(&entry.id, digest).await?;
+        }
+        if inputs.released {
+            self.shared.triggers.held_released();
+        }
+        Ok(())
+    }
+}
+
+async fn refresh<B: Item>(remote: &Remote<B>, lane: Lane, freshness: Freshness, place: &Place) -> Result<(), Problem> {
+    let listed = remote.refresh(lane, freshness).await;
+    listed.map_err(|error| error.problem(&format!("listing what is in {}", place.label)))
+}
+
+async fn read_one<K: Kind>(client: &Client, place: &Place, id: &str) -> Result<Entry<K::Body>, Problem> {
+    let doing = format!("reading the {} {id}", K::NOUN);
+    let answer =
+        client.send(Lane::Change, &K::REMOTE.get(&place.id, id)).await.map_err(|error| error.problem(&doing))?;
+    Entry::read(answer)
+        .ok_or_else(|| Problem::transient(reasons::API_ERROR, format!("{doing}: the answer is not understood")))
+}

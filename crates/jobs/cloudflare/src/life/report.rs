@@ -1,0 +1,81 @@
+//! What an object's user gets to see after a pass.
+
+use portolan_cloudflare_api::{Entry, Item};
+use portolan_core::{Class, NewCondition, Problem, reasons};
+use portolan_engine::{Notice, Report};
+
+use super::{Inputs, Living, Steps, key_of};
+use crate::kind::{Kind, Life, View};
+
+impl<K: Kind> Living<K> {
+    pub(super) fn well(
+        &self,
+        object: &K,
+        inputs: &Inputs<K::Body>,
+        present: &[Entry<K::Body>],
+        events: Vec<Notice>,
+    ) -> Report {
+        self.remember(object, inputs, present);
+        let view =
+            View { resolved: Some(&inputs.resolved), present, problem: None, checked_at: Some(&inputs.checked_at) };
+        let (reason, message) = object.well(&inputs.resolved);
+        let mut conditions = vec![NewCondition::ready(reason, message)];
+        conditions.push(self.stalled(present));
+        Report { status: object.status(&view), conditions, events, again: K::RESYNC, problem: None }
+    }
+
+    /// `Stalled` while deletions in the scope that this object stands for are held.
+    pub(super) fn stalled(&self, present: &[Entry<K::Body>]) -> NewCondition {
+        let held: Vec<String> = match K::LIFE {
+            Life::Observed => present.iter().flat_map(|entry| self.shared.deletions.held(&entry.id)).collect(),
+            Life::Owned | Life::Singleton => Vec::new(),
+        };
+        if held.is_empty() {
+            return NewCondition::not_stalled();
+        }
+        NewCondition::stalled(reasons::DELETION_BUDGET_EXCEEDED, held.join(" "))
+    }
+
+    pub(super) fn remember(&self, object: &K, inputs: &Inputs<K::Body>, present: &[Entry<K::Body>]) {
+        match &inputs.here {
+            Some(found) if object.meta().deletion_timestamp.is_none() => {
+                self.settled.set(&key_of(object), &found.place.id, &found.client, present);
+            }
+            _ => self.settled.remove(&key_of(object)),
+        }
+    }
+
+    pub(super) fn failed(&self, object: &K, problem: &Problem) -> Report {
+        let view = View { resolved: None, present: &[], problem: Some(problem), checked_at: None };
+        let reason = if problem.reason == reasons::API_ERROR { K::ERROR_REASON } else { problem.reason };
+        let mut report = Report::failed(problem);
+        let mut conditions = vec![NewCondition::not_ready(reason, &problem.message)];
+        conditions.push(match problem.class {
+            Class::Invalid => NewCondition::stalled(reason, &problem.message),
+            Class::Waiting | Class::Transient | Class::Denied => NewCondition::not_stalled(),
+        });
+        if problem.reason == reasons::CONFLICT_ERROR {
+            self.settled.conflicted(key_of(object));
+            report.events = vec![Notice::warning(reasons::ADOPTION_CONFLICT, &problem.message)];
+        }
+        report.conditions = conditions;
+        report.status = object.status(&view);
+        report
+    }
+}
+
+pub(super) fn notices<K: Kind>(plan: &Steps<K::Body>, inputs: &Inputs<K::Body>) -> Vec<Notice> {
+    let steps = plan.here.steps.iter().chain(&plan.former);
+    let mut notices: Vec<Notice> = steps.map(|step| step.notice(K::NOUN)).collect();
+    notices.extend(left_behind(inputs));
+    notices
+}
+
+pub(super) fn left_behind<B: Item>(inputs: &Inputs<B>) -> Vec<Notice> {
+    if inputs.left_behind.is_empty() {
+        return Vec::new();
+    }
+    let ids = portolan_core::text::join_and(&inputs.left_behind);
+    let message = format!("finalizer removed by force; left behind at Cloudflare: {ids}");
+    vec![Notice::warning(reasons::FORCED_CLEANUP, message)]
+}

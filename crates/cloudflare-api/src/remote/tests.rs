@@ -184,6 +184,47 @@ async fn changes_that_come_while_one_is_under_way_go_together() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_write_waits_for_those_that_were_announced() {
+    let api = Api::with(&[]);
+    let announced = api.remote.expect();
+    let first = api.remote.clone();
+    let first =
+        AbortOnDropHandle::new(tokio::spawn(async move { first.write(Lane::Change, vec![create("first")]).await }));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(api.calls().is_empty(), "the first one waits");
+
+    drop(announced);
+    api.remote.write(Lane::Change, vec![create("second")]).await.unwrap();
+
+    assert!(first.await.unwrap().is_ok());
+    assert_eq!(api.calls(), ["POST batch"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_announced_write_that_does_not_come_holds_others_up_for_a_second_at_most() {
+    let api = Api::with(&[]);
+    let announced = api.remote.expect();
+
+    api.remote.write(Lane::Change, vec![create("first")]).await.unwrap();
+
+    assert_eq!(api.scripted.seen()[0].at, Duration::from_secs(1));
+    drop(announced);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_call_waits_for_nobody() {
+    let api = Api::with(&[]);
+    api.remote.set_batch_limit(10);
+    let announced = api.remote.expect();
+
+    api.write_all((0..10).map(|number| vec![create(&format!("n{number}"))]).collect()).await;
+
+    assert_eq!(api.scripted.seen()[0].at, Duration::ZERO);
+    assert_eq!(api.calls(), ["POST batch"]);
+    drop(announced);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_bad_source_fails_alone_by_halving() {
     let api = Api::with(&[]);
     let sources =

@@ -47,6 +47,11 @@ impl Settled {
         self.state().conflicted.entry(key).or_default();
     }
 
+    /// Whether something was in an object's way when it was last tried.
+    pub(crate) fn is_conflicted(&self, key: &ObjectKey) -> bool {
+        self.state().conflicted.contains_key(key)
+    }
+
     /// An object is gone, or no longer as wanted.
     pub(crate) fn remove(&self, key: &ObjectKey) {
         let mut state = self.state();

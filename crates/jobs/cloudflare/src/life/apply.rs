@@ -30,7 +30,7 @@ impl<K: Kind> Living<K> {
         found.expect_no_longer();
         match found.remote.write(self.lane(object), ops).await {
             Ok(written) => Ok(written.iter().filter_map(Written::entry).cloned().collect()),
-            Err(error) => Err(explain(object, &error, steps, &found.place)),
+            Err(error) => Err(self.explain(object, &error, steps, &found.place)),
         }
     }
 
@@ -71,6 +71,33 @@ impl<K: Kind> Living<K> {
         })
     }
 
+    /// What a refused write means for the object.
+    fn explain(&self, object: &K, error: &ApiError, steps: &[Step<K::Body>], place: &Place) -> Problem {
+        let names = portolan_core::text::join_some(steps.iter().map(Step::label), 3);
+        let problem = error.problem(&format!("writing the {} {names} in {}", K::NOUN, place.label));
+        let deleting = object.meta().deletion_timestamp.is_some();
+        match error.class {
+            // What a deletion waits for may go without the object changing.
+            ErrorClass::Validation | ErrorClass::Conflict if deleting => {
+                Problem::waiting(reasons::DEPENDENCY_ERROR, problem.message)
+            }
+            // The snapshot was wrong, and has been corrected: decide again soon.
+            ErrorClass::NotFound => Problem::transient(problem.reason, problem.message).with_retry_after(SOON),
+            // Perhaps what is in the way is ours, written by another client a moment ago: a fresh listing tells.
+            ErrorClass::Conflict if !self.settled.is_conflicted(&key_of(object)) => {
+                Problem::transient(reasons::CONFLICT_ERROR, problem.message).with_retry_after(SOON)
+            }
+            // Something else is in the way: a drift pass looks again when what stands there has changed.
+            ErrorClass::Conflict => Problem::invalid(reasons::CONFLICT_ERROR, problem.message),
+            ErrorClass::Auth
+            | ErrorClass::Validation
+            | ErrorClass::Quota
+            | ErrorClass::RateLimit
+            | ErrorClass::Transient
+            | ErrorClass::Unknown => problem,
+        }
+    }
+
     /// Objects that stood back for this one may go on.
     pub(super) fn promote_rivals(&self, object: &K) {
         if let (Some(claim), Some(handle)) = (object.claim(), self.handle.get()) {
@@ -87,28 +114,5 @@ fn op<B: Body>(step: &Step<B>) -> Op {
         | Step::Adopt { id, before, after }
         | Step::Release { id, before, after } => Op::Update { id: id.clone(), body: after.update_body(before) },
         Step::Delete { id, .. } => Op::Delete { id: id.clone(), query: Vec::new() },
-    }
-}
-
-/// What a refused write means for the object.
-fn explain<K: Kind>(object: &K, error: &ApiError, steps: &[Step<K::Body>], place: &Place) -> Problem {
-    let names = portolan_core::text::join_some(steps.iter().map(Step::label), 3);
-    let problem = error.problem(&format!("writing the {} {names} in {}", K::NOUN, place.label));
-    let deleting = object.meta().deletion_timestamp.is_some();
-    match error.class {
-        // What a deletion waits for may go without the object changing.
-        ErrorClass::Validation | ErrorClass::Conflict if deleting => {
-            Problem::waiting(reasons::DEPENDENCY_ERROR, problem.message)
-        }
-        // The snapshot was wrong, and has been corrected: decide again soon.
-        ErrorClass::NotFound => Problem::transient(problem.reason, problem.message).with_retry_after(SOON),
-        // Something else is in the way: a drift pass looks again when what stands there has changed.
-        ErrorClass::Conflict => Problem::invalid(reasons::CONFLICT_ERROR, problem.message),
-        ErrorClass::Auth
-        | ErrorClass::Validation
-        | ErrorClass::Quota
-        | ErrorClass::RateLimit
-        | ErrorClass::Transient
-        | ErrorClass::Unknown => problem,
     }
 }

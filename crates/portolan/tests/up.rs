@@ -144,11 +144,14 @@ fn a_mistake_in_a_changed_file_is_told_and_the_rest_goes_on() {
     std::fs::create_dir(&files).unwrap();
     account(&files);
     std::fs::write(files.join("web.yaml"), record("web", "192.0.2.1")).unwrap();
-    let mut process = Process::start(up(&data).arg(&files));
+    let log = folder.path().join("log");
+    let mut process = Process::start(up(&data).arg(&files).stderr(std::fs::File::create(&log).unwrap()));
     process.line_with("objects Ready");
 
     std::fs::write(files.join("web.yaml"), "spec: [unclosed").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    eventually("the mistake is told", || {
+        std::fs::read_to_string(&log).unwrap().contains("not valid YAML").then_some(())
+    });
     std::fs::write(files.join("web.yaml"), record("web", "192.0.2.2")).unwrap();
 
     process.line_with("dnsrecord.networking.cloudflare-operator.io/web configured");

@@ -62,6 +62,8 @@ pub(crate) struct Inputs<B: Item> {
     observed: Option<Entry<B>>,
     /// Ids that stay behind because the user said so.
     left_behind: Vec<String>,
+    /// Objects that still refer to this one, which goes.
+    still_used: usize,
     /// Digest of held deletions that the user released.
     released: bool,
     ends_itself: bool,

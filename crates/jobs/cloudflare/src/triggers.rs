@@ -27,6 +27,12 @@ impl Triggers {
         }
     }
 
+    /// How many objects depend on this, whatever their kind.
+    pub(crate) fn dependents(&self, dependency: &str) -> usize {
+        let of = |handle: &Handle<Projection>| handle.read(|store| dependents(store, dependency).len());
+        self.handles().iter().map(|(_, handle)| of(handle)).sum()
+    }
+
     /// Objects whose name lies in a domain run.
     pub(crate) fn domain_changed(&self, domain: &str) {
         for (_, handle) in &self.handles() {

@@ -154,6 +154,11 @@ async fn scenario_12_an_object_whose_credentials_are_gone_waits_for_them_or_for_
     world.until_ready(WWW, "True/Synced").await;
     world.cluster.delete("CloudflareCredentials/extra").await;
     world.settle().await;
+    let told = world.cluster.list("Event").await;
+    let warned = |event: &Value| {
+        event["note"].as_str().is_some_and(|note| note.contains("deleted while 1 object still needed it"))
+    };
+    assert!(told.iter().any(warned), "whoever deletes what is in use is told: {told:?}");
 
     world.cluster.delete(WWW).await;
     world.settle().await;

@@ -9,7 +9,8 @@ use portolan_engine::{Projected, annotations};
 
 use super::{Found, Inputs, Living, SOON, key_of};
 use crate::kind::{Kind, Life, Recorded, Resolved};
-use crate::projection::{Projection, digest};
+use crate::kinds::CloudflareCredentials;
+use crate::projection::{self, Projection, digest};
 use crate::resolve::{Place, Subject};
 
 /// How old a snapshot may be for a decision to create something.
@@ -89,6 +90,7 @@ impl<K: Kind> Living<K> {
     /// What an object that is being deleted leaves to remove. Only its credential can be in the way of that.
     pub(super) async fn gather_removal(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
         let mut inputs = self.inputs(Resolved::default());
+        inputs.still_used = self.still_used(object);
         if K::LIFE != Life::Owned || annotations::is_orphaning(object.meta()) {
             return Ok(inputs);
         }
@@ -103,6 +105,14 @@ impl<K: Kind> Living<K> {
             Err(problem) => return Err(problem),
         }
         Ok(inputs)
+    }
+
+    /// How many objects still refer to one that goes.
+    fn still_used(&self, object: &K) -> usize {
+        let key = key_of(object);
+        let named = self.shared.triggers.dependents(&projection::object(K::KIND, key.namespace.as_deref(), &key.name));
+        let by_default = K::KIND == CloudflareCredentials::KIND && object.is_default();
+        named + if by_default { self.shared.triggers.dependents(&projection::credentials("")) } else { 0 }
     }
 
     pub(super) async fn find_removal(
@@ -131,6 +141,7 @@ impl<K: Kind> Living<K> {
             former: None,
             observed: None,
             left_behind: Vec::new(),
+            still_used: 0,
             released: false,
             ends_itself: false,
             checked_at: portolan_core::rfc3339((self.shared.clock)()),

@@ -1,7 +1,7 @@
 //! What an object's user gets to see after a pass.
 
 use portolan_cloudflare_api::{Entry, Item};
-use portolan_core::{Class, NewCondition, Problem, reasons};
+use portolan_core::{Class, NewCondition, Problem, reasons, text};
 use portolan_engine::{Notice, Report};
 
 use super::{Inputs, Living, Steps, key_of};
@@ -71,11 +71,18 @@ pub(super) fn notices<K: Kind>(plan: &Steps<K::Body>, inputs: &Inputs<K::Body>) 
     notices
 }
 
+/// What an object that goes leaves others with.
 pub(super) fn left_behind<B: Item>(inputs: &Inputs<B>) -> Vec<Notice> {
-    if inputs.left_behind.is_empty() {
-        return Vec::new();
+    let mut notices = Vec::new();
+    if !inputs.left_behind.is_empty() {
+        let ids = text::join_and(&inputs.left_behind);
+        let message = format!("finalizer removed by force; left behind at Cloudflare: {ids}");
+        notices.push(Notice::warning(reasons::FORCED_CLEANUP, message));
     }
-    let ids = portolan_core::text::join_and(&inputs.left_behind);
-    let message = format!("finalizer removed by force; left behind at Cloudflare: {ids}");
-    vec![Notice::warning(reasons::FORCED_CLEANUP, message)]
+    if inputs.still_used > 0 {
+        let others = text::count(inputs.still_used, "object");
+        let message = format!("deleted while {others} still needed it; they wait until it is there again");
+        notices.push(Notice::warning(reasons::DEPENDENCY_ERROR, message));
+    }
+    notices
 }

@@ -29,3 +29,10 @@ pub fn paused<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.expect("a runtime of one thread").block_on(future)
 }
+
+/// Says a figure that is shown though tests that pass are silent.
+pub fn tell(text: &str) {
+    use std::io::Write as _;
+    // Written to the handle itself: what `println!` says is kept back. Nobody minds if it cannot be said.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

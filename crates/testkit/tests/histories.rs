@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use portolan_testkit::histories::live;
-use portolan_testkit::paused;
+use portolan_testkit::{paused, tell};
 
 fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
@@ -38,10 +38,8 @@ fn whatever_happened_everything_ends_as_the_users_last_said() {
     });
 
     let (requests, failed) = (requests.into_inner(), failed.into_inner());
-    println!(
-        "histories: {count} lived, {requests} requests, {failed} of them failed, {} crashes",
-        crashes.into_inner()
-    );
+    let crashes = crashes.into_inner();
+    tell(&format!("histories: {count} lived, {requests} requests, {failed} of them failed, {crashes} crashes"));
     let mut failing = failing.into_inner().expect("nothing panicked while it was held");
     failing.sort_unstable();
     for seed in failing.iter().take(5) {

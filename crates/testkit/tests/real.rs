@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use portolan_testkit::crash::Tried;
 use portolan_testkit::lifecycle::{Act, OBSERVED, OWNED, crash_points};
-use portolan_testkit::{Backend, Builder, RealServer, World, sample};
+use portolan_testkit::{Backend, Builder, RealServer, World, sample, tell};
 
 /// One sample of every kind: what differs between record types does not differ between API servers.
 const SAMPLES: [&str; 3] = ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)"];
@@ -52,7 +52,7 @@ fn the_suites_hold_on_a_real_api_server() {
         let tried = crashes(&builder).await;
         let checks = lifecycle(&builder).await;
 
-        println!("real: {checks} lifecycle checks and {} crash points on kube-apiserver", tried.crashes);
+        tell(&format!("real: {checks} lifecycle checks and {} crash points on kube-apiserver", tried.crashes));
         assert!(checks >= 73 && tried.crashes > 10);
     });
 }

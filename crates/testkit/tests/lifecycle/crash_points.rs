@@ -2,14 +2,19 @@
 
 use portolan_testkit::crash::Tried;
 use portolan_testkit::lifecycle::{ACTS, Act, crash_points};
-use portolan_testkit::{World, paused, sample};
+use portolan_testkit::{World, paused, sample, tell};
 
 fn killed_in(act: Act) {
     let mut all = Tried::default();
     for sample in sample::owned() {
         all += paused(crash_points(&World::builder(), &sample, act));
     }
-    println!("crash points: {} ({act:?}: {} steps over {} samples)", all.crashes, all.steps, sample::owned().len());
+    tell(&format!(
+        "crash points: {} ({act:?}: {} steps over {} samples)",
+        all.crashes,
+        all.steps,
+        sample::owned().len()
+    ));
     assert!(all.crashes > 0 && all.crashes == 2 * all.steps);
 }
 

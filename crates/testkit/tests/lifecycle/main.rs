@@ -3,7 +3,7 @@
 mod crash_points;
 
 use portolan_testkit::lifecycle::{OBSERVED, OWNED};
-use portolan_testkit::{World, paused, sample};
+use portolan_testkit::{World, paused, sample, tell};
 
 fn owned(name: &str) {
     let check = OWNED.iter().find(|check| check.name == name).expect("the suite has the check");
@@ -71,7 +71,7 @@ fn every_kind_of_the_table_goes_through_every_check() {
     let missing: Vec<&&str> = kinds.iter().filter(|kind| !sampled.contains(kind)).collect();
     let checks = OWNED.len() * owners.len() + OBSERVED.len() * lookers.len();
 
-    println!("lifecycle: {checks} checks over {} kinds in {} samples", kinds.len(), sampled.len());
+    tell(&format!("lifecycle: {checks} checks over {} kinds in {} samples", kinds.len(), sampled.len()));
     assert!(missing.is_empty(), "kinds without a sample: {missing:?}");
     assert_eq!(owns_something::NAMES, OWNED.iter().map(|check| check.name).collect::<Vec<_>>());
     assert_eq!(only_looks::NAMES, OBSERVED.iter().map(|check| check.name).collect::<Vec<_>>());

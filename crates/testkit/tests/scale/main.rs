@@ -4,8 +4,8 @@ mod deletions;
 
 use std::time::Duration;
 
-use portolan_testkit::World;
 use portolan_testkit::manifests::{self as m, ACCOUNT, ZONE};
+use portolan_testkit::{World, tell};
 use serde_json::{Value, json};
 
 fn records(count: usize) -> Vec<Value> {
@@ -29,7 +29,7 @@ async fn cold(count: usize, slowness: Duration) -> usize {
     assert_eq!(world.cloudflare.marked("dns_records").len(), count);
     assert_eq!(not_ready(&world).await, [""; 0]);
     let requests = world.cloudflare.take_requests();
-    println!("cold start with {count} records, {slowness:?} a cluster call: {} calls", requests.len());
+    tell(&format!("scale: cold start with {count} records, {slowness:?} a cluster call: {} calls", requests.len()));
     if requests.len() <= 30 {
         println!("{requests:#?}");
     }
@@ -66,7 +66,7 @@ async fn a_thousand_records_made_by_eight_clients_take_at_most_twenty_five_calls
     world.settle().await;
 
     let calls = world.cloudflare.take_requests();
-    println!("a thousand records by eight clients: {} calls", calls.len());
+    tell(&format!("scale: a thousand records by eight clients: {} calls", calls.len()));
     assert!(calls.len() <= 25, "{calls:#?}");
     assert_eq!(not_ready(&world).await, [""; 0]);
 }
@@ -132,7 +132,7 @@ async fn a_drift_pass_over_fifty_zones_takes_at_most_sixty_calls() {
     world.settle().await;
 
     let calls = world.cloudflare.take_requests().len();
-    println!("drift pass over 50 zones and 5,000 records: {calls} calls");
+    tell(&format!("scale: drift pass over 50 zones and 5,000 records: {calls} calls"));
     assert!(calls <= 60, "{calls}");
     assert_eq!(world.cluster_writes(), [""; 0]);
 }

@@ -32,7 +32,7 @@ impl Claims {
         if alone {
             return None;
         }
-        let own = ObjectKey { namespace: meta.namespace.clone(), name: meta.name.clone().unwrap_or_default() };
+        let own = portolan_engine::key_of(meta);
         let own_age = (age(meta.creation_timestamp.as_ref().map(|time| time.0)), &own);
         let claims = |one: &Projected<Projection>| {
             !one.deleting && one.projection.as_ref().is_some_and(|projection| projection.claim == Some(claim))

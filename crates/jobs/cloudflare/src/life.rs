@@ -64,9 +64,9 @@ pub(crate) struct Inputs<B: Item> {
     left_behind: Vec<String>,
     /// Objects that still refer to this one, which goes.
     still_used: usize,
-    /// Digest of held deletions that the user released.
-    released: bool,
+    /// Whether the object is to delete itself.
     ends_itself: bool,
+    /// When Cloudflare was asked.
     checked_at: String,
 }
 
@@ -209,6 +209,5 @@ impl<K: Kind> Reconcile for Living<K> {
 }
 
 pub(crate) fn key_of<K: kube::Resource<DynamicType = ()>>(object: &K) -> ObjectKey {
-    let meta = object.meta();
-    ObjectKey { namespace: meta.namespace.clone(), name: meta.name.clone().unwrap_or_default() }
+    portolan_engine::key_of(object.meta())
 }

@@ -42,6 +42,11 @@ impl Settled {
         state.objects.insert(name(key), Standing { scope, remote });
     }
 
+    /// A scope is looked at for some object: drift passes know whom to ask about it.
+    pub(crate) fn asked(&self, scope: &str, client: &Client) {
+        self.state().scope(scope, client);
+    }
+
     /// Something is in an object's way: passes look again when what stands there has changed.
     pub(crate) fn conflicted(&self, key: ObjectKey) {
         self.state().conflicted.entry(key).or_default();
@@ -88,11 +93,12 @@ impl Settled {
         drifted
     }
 
-    /// The scopes that objects stand in, and who asks about them.
+    /// The scopes that objects stand in, or would stand in if nothing were in their way, and who asks about them.
     pub(crate) fn scopes(&self) -> Vec<(Arc<str>, Client)> {
         let mut state = self.state();
         let used: BTreeSet<Arc<str>> = state.objects.values().map(|standing| Arc::clone(&standing.scope)).collect();
-        state.scopes.retain(|scope, _| used.contains(scope));
+        let waiting = !state.conflicted.is_empty();
+        state.scopes.retain(|scope, _| waiting || used.contains(scope));
         state.scopes.iter().map(|(scope, client)| (Arc::clone(scope), client.clone())).collect()
     }
 

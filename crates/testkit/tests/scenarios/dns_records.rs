@@ -234,6 +234,22 @@ async fn scenario_46_two_records_of_one_name_are_not_chosen_from() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_only_record_of_a_zone_takes_its_place_once_what_was_in_its_way_is_gone() {
+    let world = World::start().await;
+    let body = json!({ "type": "A", "name": format!("www.{ZONE}"), "content": "203.0.113.1", "ttl": 1 });
+    let foreign = world.cloudflare.plant("dns_records", &body);
+    world.cluster.apply(&m::record("www", "192.0.2.1")).await;
+    world.settle().await;
+    assert_eq!(world.cluster.ready(WWW).await, "False/ConflictError");
+
+    world.cloudflare.remove("dns_records", &foreign);
+    world.drift_pass().await;
+    world.settle().await;
+
+    assert_eq!(world.cluster.ready(WWW).await, "True/Synced");
+}
+
+#[tokio::test(start_paused = true)]
 async fn scenario_47_content_and_source_exclude_each_other() {
     let world = World::start().await;
     let mut record = from_service("www", "web", json!({}));

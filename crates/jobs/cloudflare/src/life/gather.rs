@@ -83,7 +83,7 @@ impl<K: Kind> Living<K> {
             }
         }
         inputs.wanted = wanted;
-        self.release_held(object, &mut inputs).await?;
+        self.release_held(object, &inputs).await?;
         Ok(inputs)
     }
 
@@ -142,7 +142,6 @@ impl<K: Kind> Living<K> {
             observed: None,
             left_behind: Vec::new(),
             still_used: 0,
-            released: false,
             ends_itself: false,
             checked_at: portolan_core::rfc3339((self.shared.clock)()),
         }
@@ -159,6 +158,7 @@ impl<K: Kind> Living<K> {
     ) -> Result<Found<K::Body>, Problem> {
         let remote = client.records::<K::Body>(K::REMOTE, &place.id);
         let expected = Mutex::new(Some(remote.expect()));
+        self.settled.asked(&place.id, client);
         let lane = self.lane(object);
         refresh(&remote, lane, Freshness::Any, &place).await?;
         let known = remote.with(|snapshot| {
@@ -223,13 +223,11 @@ impl<K: Kind> Living<K> {
     }
 
     /// Lets held deletions go when the object that stands for their scope says so.
-    pub(super) async fn release_held(&self, object: &K, inputs: &mut Inputs<K::Body>) -> Result<(), Problem> {
+    pub(super) async fn release_held(&self, object: &K, inputs: &Inputs<K::Body>) -> Result<(), Problem> {
         let Some(entry) = &inputs.observed else { return Ok(()) };
         self.shared.deletions.flush(&entry.id).await?;
-        if let Some(digest) = annotations::released_deletions(object.meta()) {
-            inputs.released = self.shared.deletions.approve(&entry.id, digest).await?;
-        }
-        if inputs.released {
+        let Some(digest) = annotations::released_deletions(object.meta()) else { return Ok(()) };
+        if self.shared.deletions.approve(&entry.id, digest).await? {
             self.shared.triggers.held_released();
         }
         Ok(())

@@ -1,0 +1,1 @@
+//! Makes a name reachable, protected first: rules, records and Access as one ordered plan.

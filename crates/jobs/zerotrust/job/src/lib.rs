@@ -1,0 +1,1 @@
+//! The zerotrust job: an annotated HTTPRoute becomes a live, protected name.

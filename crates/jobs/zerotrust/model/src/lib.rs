@@ -1,0 +1,1 @@
+//! The zerotrust job's kinds, and what an annotated route asks for.

@@ -1,0 +1,1 @@
+//! The zerotrust job's side in the cluster: routes become tasks, results come back.

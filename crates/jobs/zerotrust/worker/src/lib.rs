@@ -1,0 +1,1 @@
+//! The zerotrust job's side at Cloudflare: carries tasks out.

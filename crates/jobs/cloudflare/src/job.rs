@@ -7,10 +7,9 @@ use kube::Client;
 use kube::api::{ApiResource, DeleteParams, Preconditions};
 use portolan_cloudflare_api::Clients;
 use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
-use portolan_engine::{Cache, CancellationToken, Context, Controller, Handle, Seen, Selection, Task};
+use portolan_engine::{Cache, CancellationToken, Context, Controller, Deletions, Handle, Seen, Selection, Task};
 use tokio::sync::watch;
 
-use crate::deletions::Deletions;
 use crate::drift::{self, Drift, Drifts, Passed};
 use crate::kind::{Kind, Life};
 use crate::kinds::{
@@ -25,6 +24,9 @@ use crate::triggers::{self, Triggers};
 pub const LEASE: &str = "9f193cf8.cloudflare-operator.io";
 /// Reading the ledgers of deletions is tried again after this.
 const PAUSE: Duration = Duration::from_secs(2);
+
+/// Where users release deletions that are held.
+const RELEASED_ON: &str = "the CloudflareDomain (zones) or CloudflareCredentials (accounts)";
 
 /// So long do kinds wait at most for the first pass of those that they refer to.
 const LONGEST_START: Duration = Duration::from_secs(10);
@@ -62,7 +64,7 @@ impl Shared {
             owner: context.owner.clone(),
             operator_namespace: context.operator_namespace.clone(),
             secrets: Secrets::new(context.client.clone()),
-            deletions: Deletions::new(context.client.clone(), &context.operator_namespace, context.clock.clone()),
+            deletions: Deletions::new(context, RELEASED_ON),
             triggers: Triggers::default(),
             credentials: Cache::new(),
             domains: Cache::new(),

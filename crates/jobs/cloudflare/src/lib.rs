@@ -6,7 +6,6 @@
 mod access;
 pub mod blocks;
 mod claims;
-mod deletions;
 mod drift;
 mod job;
 pub mod kind;

@@ -2,9 +2,9 @@
 
 use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Item, Lane, Op, Written};
 use portolan_core::{ObjectKey, Problem, reasons};
+use portolan_engine::{Scope, Surroundings};
 
 use super::{Found, Living, SOON, key_of};
-use crate::deletions::{Scope, Surroundings};
 use crate::kind::{Body, Kind};
 use crate::matching::Step;
 use crate::projection::digest;

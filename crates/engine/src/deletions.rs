@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::Api;
 use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Api, Client};
 use portolan_core::{Clock, Ledger, ObjectId, Problem, Verdict, reasons, text};
-use portolan_engine::FIELD_MANAGER;
 use serde_json::{Value, json};
+
+use crate::context::{Context, FIELD_MANAGER};
 
 /// How many held names a condition lists; the `ConfigMap` lists all.
 const NAMES_SHOWN: usize = 20;
@@ -27,18 +28,19 @@ const LABEL: &str = "portolan.dev/deletion-ledger";
 
 /// What deletions are counted over: a zone, or one collection of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Scope {
+pub struct Scope {
     /// The zone's or account's id, which the object that stands for it has recorded.
-    pub(crate) id: String,
+    pub id: String,
     /// The collection's name.
-    pub(crate) collection: String,
+    pub collection: String,
     /// Name for users.
-    pub(crate) label: String,
+    pub label: String,
 }
 
 impl Scope {
     fn config_map(&self) -> String {
-        format!("portolan-held-{}-{}", self.id, self.collection.replace('_', "-")).to_lowercase()
+        // A namespace's name has no dots, so that one before the object's name keeps ids apart.
+        format!("portolan-held-{}-{}", self.id.replace('/', "."), self.collection.replace('_', "-")).to_lowercase()
     }
 }
 
@@ -50,11 +52,11 @@ impl fmt::Display for Scope {
 
 /// What a deletion is seen against.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Surroundings {
+pub struct Surroundings {
     /// Further deletions in the scope that are bound to follow.
-    pub(crate) following: Vec<String>,
+    pub following: Vec<String>,
     /// Objects of ours in the scope.
-    pub(crate) total: usize,
+    pub total: usize,
 }
 
 /// Ledgers by id and collection.
@@ -64,10 +66,12 @@ type Waiting = BTreeMap<ObjectId, (Scope, Vec<String>)>;
 
 /// All ledgers of the process.
 #[derive(Clone)]
-pub(crate) struct Deletions {
+pub struct Deletions {
     api: Api<ConfigMap>,
     namespaces: Api<Namespace>,
     clock: Clock,
+    /// Where users put the annotation that releases what is held, as `the CloudflareDomain`.
+    release_on: &'static str,
     scopes: Arc<Mutex<Scopes>>,
     /// What is held, by who asked for it.
     waiting: Arc<Mutex<Waiting>>,
@@ -90,18 +94,20 @@ struct State {
 }
 
 impl Deletions {
-    pub(crate) fn new(client: Client, operator_namespace: &str, clock: Clock) -> Self {
+    /// Ledgers in the operator's namespace; what they hold is released by an annotation on `release_on`.
+    pub fn new(context: &Context, release_on: &'static str) -> Self {
         Self {
-            namespaces: Api::all(client.clone()),
-            api: Api::namespaced(client, operator_namespace),
-            clock,
+            namespaces: Api::all(context.client.clone()),
+            api: Api::namespaced(context.client.clone(), &context.operator_namespace),
+            clock: context.clock.clone(),
+            release_on,
             scopes: Arc::default(),
             waiting: Arc::default(),
         }
     }
 
     /// Reads what an earlier process left. Comes before anything is deleted.
-    pub(crate) async fn load(&self) -> Result<(), kube::Error> {
+    pub async fn load(&self) -> Result<(), kube::Error> {
         let found = self.api.list(&ListParams::default().labels(LABEL)).await?;
         for map in found.items {
             if let Some((scope, ledger)) = map.data.as_ref().and_then(read) {
@@ -116,7 +122,7 @@ impl Deletions {
 
     /// Asks to delete `names` in a scope. Once this returns `Ok` they are counted; `news` is called where the list of what
     /// is held changed. `surroundings` is asked only where the names are not held already.
-    pub(crate) async fn ask(
+    pub async fn ask(
         &self,
         asker: ObjectId,
         scope: &Scope,
@@ -143,16 +149,17 @@ impl Deletions {
             format!(
                 "held: deleting {} is one of {count} deletions in the {scope} within ten minutes, more than the budget \
                  allows. Look at the list in ConfigMap {}, then release it with the annotation {RELEASE_ANNOTATION}: \
-                 \"{digest}\" on the CloudflareDomain (zones) or CloudflareCredentials (accounts)",
+                 \"{digest}\" on {}",
                 text::join_some(names, 3),
                 kept.scope.config_map(),
+                self.release_on,
             ),
         )
         .with_retry_after(RETRY))
     }
 
     /// Releases what is held in the scopes of an id, if `digest` is the digest of that list. True if something was.
-    pub(crate) async fn approve(&self, id: &str, digest: &str) -> Result<bool, Problem> {
+    pub async fn approve(&self, id: &str, digest: &str) -> Result<bool, Problem> {
         let mut released = false;
         for kept in self.of(id) {
             if let Some(version) = kept.approve(digest, (self.clock)()) {
@@ -165,7 +172,7 @@ impl Deletions {
 
     /// An object is gone by other ways: what was held for it is no longer wanted. Gives back the id of the scope whose
     /// ledger is to be [stored](Self::flush).
-    pub(crate) fn withdraw(&self, asker: &ObjectId) -> Option<String> {
+    pub fn withdraw(&self, asker: &ObjectId) -> Option<String> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(asker);
         let (scope, names) = waiting?;
         let kept = self.kept(&scope);
@@ -177,7 +184,7 @@ impl Deletions {
     }
 
     /// Stores the ledgers of an id where they changed.
-    pub(crate) async fn flush(&self, id: &str) -> Result<(), Problem> {
+    pub async fn flush(&self, id: &str) -> Result<(), Problem> {
         for kept in self.of(id) {
             let version = kept.state().version;
             self.store(&kept, version).await?;
@@ -186,7 +193,7 @@ impl Deletions {
     }
 
     /// What is held in the scopes of an id, as sentences.
-    pub(crate) fn held(&self, id: &str) -> Vec<String> {
+    pub fn held(&self, id: &str) -> Vec<String> {
         self.of(id).iter().filter_map(|kept| kept.message()).collect()
     }
 

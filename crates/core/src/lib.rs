@@ -18,6 +18,7 @@ mod problem;
 pub mod reasons;
 mod redact;
 mod render;
+pub mod schema;
 pub mod text;
 
 pub use clock::{Clock, rfc3339};

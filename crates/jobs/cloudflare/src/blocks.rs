@@ -3,12 +3,11 @@
 use std::fmt;
 
 use kube::core::{ApiResource, GroupVersionKind};
-use portolan_core::ObjectKey;
+use portolan_core::{ObjectKey, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kind::{CredentialsFrom, InlineSecret, Needs};
-use crate::schema;
 
 /// Key of the API token in a Secret, where nothing else is said.
 pub const TOKEN_KEY: &str = "CLOUDFLARE_API_TOKEN";

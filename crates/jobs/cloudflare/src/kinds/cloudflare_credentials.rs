@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use kube::CustomResource;
 use portolan_cloudflare_api::{Collection, Entry, Item, collections};
-use portolan_core::{AccountId, Class, Condition, Problem, reasons};
+use portolan_core::{AccountId, Class, Condition, Problem, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{AuthType, SecretReference};
 use crate::kind::{Body, CredentialsFrom, Kind, Life, Needs, Recorded, Resolved, View};
-use crate::schema;
 
 /// `Ready=False`: the credential was not accepted.
 pub const VALIDATION_FAILED: &str = "ValidationFailed";

@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use kube::CustomResource;
 use portolan_cloudflare_api::{Collection, Entry, collections};
-use portolan_core::{Condition, Hostname, Problem, ZoneId, ZoneName, reasons};
+use portolan_core::{Condition, Hostname, Problem, ZoneId, ZoneName, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CredentialsReference, given};
 use crate::kind::{CredentialsFrom, Kind, Life, Needs, Recorded, Resolved, View, Zone, ZoneHint};
-use crate::schema;
 use settings::{CacheSettings, PerformanceSettings, SecuritySettings, SslSettings};
 pub use zone::{Plan, ZoneBody};
 

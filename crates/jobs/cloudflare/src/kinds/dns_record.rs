@@ -17,14 +17,13 @@ use std::net::IpAddr;
 use kube::CustomResource;
 use kube::core::ApiResource;
 use portolan_cloudflare_api::{Collection, Entry, collections};
-use portolan_core::{Condition, Hostname, Problem, reasons};
+use portolan_core::{Condition, Hostname, Problem, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
 use crate::kind::{Body as _, Kind, Life, Needs, Recorded, Resolved, View, ZoneHint};
-use crate::schema;
 use crate::sources::Source;
 use addresses::{AddressSelection, select};
 use body::{AUTOMATIC_TTL, DnsRecordBody};

@@ -4,14 +4,13 @@
 
 use kube::CustomResource;
 use portolan_cloudflare_api::{Collection, Item, collections};
-use portolan_core::{Condition, Network, Problem, reasons};
+use portolan_core::{Condition, Network, Problem, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, TunnelReference, VirtualNetworkReference, given};
 use crate::kind::{Body, Kind, Life, Needs, NetworkNeed, Recorded, Resolved, View};
-use crate::schema;
 
 /// Characters that Cloudflare keeps of a route's comment.
 const COMMENT_LIMIT: usize = 100;

@@ -9,14 +9,13 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResource;
 use portolan_cloudflare_api::{Collection, Entry, Item, collections};
-use portolan_core::{Condition, Problem, reasons};
+use portolan_core::{Condition, Problem, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, given};
 use crate::kind::{Body, Kind, Life, Needs, Recorded, Resolved, View};
-use crate::schema;
 
 /// `Ready=False`: this release cannot do it yet.
 pub const UNSUPPORTED: &str = "Unsupported";

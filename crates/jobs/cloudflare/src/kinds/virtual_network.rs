@@ -5,14 +5,13 @@
 
 use kube::{CustomResource, ResourceExt};
 use portolan_cloudflare_api::{Collection, Item, collections};
-use portolan_core::{Condition, Problem, reasons};
+use portolan_core::{Condition, Problem, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::blocks::{CloudflareDetails, given};
 use crate::kind::{Body, Kind, Life, Needs, Recorded, Resolved, View};
-use crate::schema;
 
 /// Characters that Cloudflare keeps of a network's comment.
 const COMMENT_LIMIT: usize = 256;

@@ -1,7 +1,8 @@
 //! What a schema can say of a `DNSRecord`, as CEL rules, and the sentences that go with it.
 
+use portolan_core::schema::Rule;
+
 use super::record_type::RecordType;
-use crate::schema::Rule;
 
 /// Rules on `spec`.
 pub(super) const RULES: &[Rule] = &[

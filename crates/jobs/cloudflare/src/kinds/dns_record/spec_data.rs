@@ -1,12 +1,12 @@
 //! `spec.data`: one flat block for all record types, as the older operator has it, with the members it lacked.
 
+use portolan_core::schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::data::Parts;
 use super::record_type::RecordType;
-use crate::schema;
 
 /// The parts of a record's value; which of them count depends on the record's type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

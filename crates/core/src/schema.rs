@@ -5,10 +5,10 @@ use schemars::transform::transform_subschemas;
 use serde_json::{Map, Value, json};
 
 /// A CEL rule and the sentence for whoever breaks it: what to write instead.
-pub(crate) type Rule = (&'static str, &'static str);
+pub type Rule = (&'static str, &'static str);
 
 /// Adds CEL rules to the schema of a struct or field.
-pub(crate) fn rules(rules: &'static [Rule]) -> impl FnMut(&mut Schema) {
+pub fn rules(rules: &'static [Rule]) -> impl FnMut(&mut Schema) {
     move |schema| {
         let all = rules.iter().map(|(rule, message)| json!({ "rule": rule, "message": message }));
         let there = schema.ensure_object().entry("x-kubernetes-validations").or_insert_with(|| json!([]));
@@ -18,27 +18,32 @@ pub(crate) fn rules(rules: &'static [Rule]) -> impl FnMut(&mut Schema) {
     }
 }
 
+/// An object whose fields are somebody else's business: it is stored as it is written.
+pub fn any_object(_: &mut schemars::SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
 /// A list of conditions, of which each writer owns those of its own types.
-pub(crate) fn conditions(schema: &mut Schema) {
+pub fn conditions(schema: &mut Schema) {
     let list = schema.ensure_object();
     list.insert("x-kubernetes-list-type".to_owned(), json!("map"));
     list.insert("x-kubernetes-list-map-keys".to_owned(), json!(["type"]));
 }
 
 /// A field of a status that is always written, but that nobody else has to write.
-pub(crate) fn no_default(schema: &mut Schema) {
+pub fn no_default(schema: &mut Schema) {
     schema.remove("default");
 }
 
 /// A number, or a text for the record types that have one there.
-pub(crate) fn int_or_string(_: &mut schemars::SchemaGenerator) -> Schema {
+pub fn int_or_string(_: &mut schemars::SchemaGenerator) -> Schema {
     schemars::json_schema!({ "x-kubernetes-int-or-string": true })
 }
 
 /// What an optional field may hold is what it may hold when it is there: a `null` in a manifest is as good as nothing,
 /// and the API server drops it where the schema does not allow it. Enumerations lose the descriptions of their values,
 /// which structural schemas have no place for.
-pub(crate) fn plain(schema: &mut Schema) {
+pub fn plain(schema: &mut Schema) {
     transform_subschemas(&mut plain, schema);
     let Some(object) = schema.as_object_mut() else { return };
     join_choices(object);

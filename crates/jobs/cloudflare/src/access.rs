@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use portolan_cloudflare_api::{Client, Clients, Credential};
 use portolan_core::{AccountId, Problem, reasons, text};
+use portolan_engine::{SecretValues, Secrets};
 
 use crate::blocks::AuthType;
 use crate::kind::{CredentialsFrom, InlineSecret};
 use crate::kinds::CloudflareCredentials;
-use crate::secrets::{Secrets, Values};
 
 /// A client, and the account that its credential is for.
 #[derive(Clone)]
@@ -108,11 +108,11 @@ pub(crate) async fn open_inline(
     Ok(Access { client: clients.client(&credential), account: None })
 }
 
-fn token(values: &Values, key: &str) -> Option<Credential> {
+fn token(values: &SecretValues, key: &str) -> Option<Credential> {
     values.get(key).cloned().map(Credential::Token)
 }
 
-fn global_key(values: &Values, key: &str, email: Option<&str>, email_key: &str) -> Option<Credential> {
+fn global_key(values: &SecretValues, key: &str, email: Option<&str>, email_key: &str) -> Option<Credential> {
     let email = match email {
         Some(email) => email.to_owned(),
         None => secrecy::ExposeSecret::expose_secret(values.get(email_key)?).to_owned(),

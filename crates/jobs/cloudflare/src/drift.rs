@@ -5,40 +5,13 @@
 //! a share of the budget: small accounts are checked every minute, huge ones in rotation.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
 use portolan_cloudflare_api::{Freshness, Lane};
-use tokio::time::Instant;
+use portolan_engine::Passed;
 
 use crate::kind::{Kind, Life};
 use crate::life::Living;
-
-/// When drift passes are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drift {
-    /// Only when asked for.
-    Off,
-    /// One after the other, each beginning at least so long after the last.
-    Every(Duration),
-}
-
-impl Default for Drift {
-    fn default() -> Self {
-        Self::Every(Duration::from_secs(60))
-    }
-}
-
-/// What a pass found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passed {
-    /// Zones and account collections that were listed.
-    pub scopes: usize,
-    /// Of those, how many could not be.
-    pub failed: usize,
-    /// Objects that are reconciled because something differs.
-    pub drifted: usize,
-}
 
 /// A kind that can be checked for drift.
 pub(crate) trait Drifts: Send + Sync {
@@ -75,21 +48,7 @@ impl<K: Kind> Drifts for Living<K> {
 pub(crate) async fn pass(kinds: &[Arc<dyn Drifts>]) -> Passed {
     let mut all = Passed::default();
     for kind in kinds {
-        let one = kind.pass().await;
-        all.scopes += one.scopes;
-        all.failed += one.failed;
-        all.drifted += one.drifted;
+        all += kind.pass().await;
     }
     all
-}
-
-/// Passes, one after the other, for good.
-pub(crate) async fn keep_passing(drift: Drift, kinds: &[Arc<dyn Drifts>]) {
-    let Drift::Every(least) = drift else { return std::future::pending().await };
-    loop {
-        let began = Instant::now();
-        tokio::time::sleep_until(began + least).await;
-        let passed = pass(kinds).await;
-        tracing::debug!(?passed, duration_ms = began.elapsed().as_millis(), "Checked for drift");
-    }
 }

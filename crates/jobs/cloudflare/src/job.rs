@@ -7,17 +7,18 @@ use kube::Client;
 use kube::api::{ApiResource, DeleteParams, Preconditions};
 use portolan_cloudflare_api::Clients;
 use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
-use portolan_engine::{Cache, CancellationToken, Context, Controller, Deletions, Handle, Seen, Selection, Task};
+use portolan_engine::{
+    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, Passed, Secrets, Seen, Selection, Task,
+};
 use tokio::sync::watch;
 
-use crate::drift::{self, Drift, Drifts, Passed};
+use crate::drift::{self, Drifts};
 use crate::kind::{Kind, Life};
 use crate::kinds::{
     self, CloudflareCredentials, CloudflareDomain, ClusterTunnel, Tunnel as NamespacedTunnel, VirtualNetwork,
 };
 use crate::life::{Living, key_of};
 use crate::projection::{self, Projection};
-use crate::secrets::Secrets;
 use crate::triggers::{self, Triggers};
 
 /// The lease that the older operator leads by: the two never lead together.
@@ -317,7 +318,7 @@ fn drift_task(drift: Drift, drifts: Arc<[Arc<dyn Drifts>]>, shutdown: Cancellati
     let run = async move {
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = drift::keep_passing(drift, &drifts) => {}
+            () = drift.keep_passing(|| drift::pass(&drifts)) => {}
         }
     };
     Task::new("drift", || 0, run)

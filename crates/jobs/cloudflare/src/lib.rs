@@ -14,11 +14,9 @@ mod life;
 mod matching;
 mod projection;
 mod resolve;
-mod schema;
-mod secrets;
 mod settled;
 pub mod sources;
 mod triggers;
 
-pub use drift::{Drift, Passed};
 pub use job::{Job, JobHandle, LEASE, Settings};
+pub use portolan_engine::{Drift, Passed};

@@ -28,7 +28,7 @@ fn exponential(timing: &Timing, failures: u32) -> Duration {
 }
 
 /// A number from 0 to 1 that depends on nothing but its arguments, so that a run can be repeated in any order.
-pub(crate) fn jitter(seed: u64, kind: &str, key: &ObjectKey, failures: u32) -> f64 {
+pub fn jitter(seed: u64, kind: &str, key: &ObjectKey, failures: u32) -> f64 {
     let mut hash = seed ^ 0xcbf2_9ce4_8422_2325;
     let parts = [kind, key.namespace.as_deref().unwrap_or_default(), key.name.as_str()];
     for byte in parts.iter().flat_map(|part| part.bytes().chain([0])).chain(failures.to_le_bytes()) {

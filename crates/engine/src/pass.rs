@@ -96,12 +96,13 @@ pub(crate) fn generation_of(meta: &ObjectMeta) -> i64 {
 }
 
 /// A failed call to the cluster is worth another try.
-pub(crate) fn kubernetes_problem(doing: std::fmt::Arguments<'_>, error: &kube::Error) -> Problem {
+pub fn kubernetes_problem(doing: std::fmt::Arguments<'_>, error: &kube::Error) -> Problem {
     Problem::transient(reasons::API_ERROR, format!("{doing} failed: {error}"))
 }
 
 pub(crate) fn finalizers<R: Reconcile>(reconciler: &R) -> Finalizers {
-    Finalizers { ours: reconciler.finalizer(), older: reconciler.older_finalizers() }
+    let (ours, older) = (reconciler.finalizer(), reconciler.older_finalizers());
+    Finalizers { ours, older, replaces: reconciler.replaces_older_finalizers() }
 }
 
 /// A pass at work.
@@ -161,11 +162,42 @@ impl<R: Reconcile> Pass<'_, R> {
         match self.attempt().await {
             Ok(done) => {
                 let report = self.reconciler.report(&self.object, done.outcome());
-                self.publish(&report, Keep::Nothing).await
+                let next = self.publish(&report, Keep::Nothing).await;
+                let free = !self.reconciler.protects(&self.object, &done.inputs, &done.plan);
+                if free && !matches!(next, Next::Failed(_)) { self.unprotect(next).await } else { next }
             }
             Err(Stop::Quietly(next)) => next,
             Err(Stop::Problem(problem)) => self.fail(problem).await,
         }
+    }
+
+    /// Takes the finalizers off a living object that needs them no longer.
+    async fn unprotect(&mut self, next: Next) -> Next {
+        let finalizers = finalizers(self.reconciler);
+        if self.context.mode == Mode::DryRun || !finalizers.hold(self.object.meta()) {
+            return next;
+        }
+        match self.patch(finalizers.removing(self.object.meta())).await {
+            Ok(written) => {
+                self.took_over(written);
+                next
+            }
+            Err(error) => match self.refused(&error).await {
+                Stop::Quietly(next) => next,
+                Stop::Problem(problem) => self.fail(problem).await,
+            },
+        }
+    }
+
+    /// Our own change of the finalizers is no reason to run again; answers whether it was the only change.
+    fn took_over(&mut self, written: Raw<R::Object>) -> bool {
+        let meta = self.object.meta_mut();
+        meta.finalizers.clone_from(&written.meta().finalizers);
+        meta.resource_version.clone_from(&written.meta().resource_version);
+        self.passed = self.print(self.object.meta());
+        let same = self.print(written.meta()) == self.passed;
+        self.latest = Some(written);
+        same
     }
 
     /// A deleted object's remote part goes, then its finalizers.
@@ -198,8 +230,10 @@ impl<R: Reconcile> Pass<'_, R> {
         if self.context.mode == Mode::DryRun {
             return Err(Stop::Quietly(Next::Rest));
         }
-        self.protect().await?;
-        if changes.is_empty() {
+        if self.reconciler.protects(&self.object, &inputs, &plan) {
+            self.protect().await?;
+        }
+        if !self.reconciler.acts(&plan) {
             return Ok(Done { inputs, plan, applied: None });
         }
         if self.context.mode == Mode::Shadow {
@@ -227,13 +261,7 @@ impl<R: Reconcile> Pass<'_, R> {
             Ok(written) => written,
             Err(error) => return Err(self.refused(&error).await),
         };
-        let meta = self.object.meta_mut();
-        meta.finalizers.clone_from(&written.meta().finalizers);
-        meta.resource_version.clone_from(&written.meta().resource_version);
-        self.passed = self.print(self.object.meta());
-        let same = self.print(written.meta()) == self.passed;
-        self.latest = Some(written);
-        if same { Ok(()) } else { Err(Stop::Quietly(Next::Now)) }
+        if self.took_over(written) { Ok(()) } else { Err(Stop::Quietly(Next::Now)) }
     }
 
     fn print(&self, meta: &ObjectMeta) -> u64 {

@@ -56,6 +56,17 @@ pub trait Reconcile: Send + Sync + 'static {
         &[]
     }
 
+    /// Whether ours takes the place of the older finalizers on objects that live. Where an earlier operator is gone
+    /// for good, its finalizer would hold them for ever.
+    fn replaces_older_finalizers(&self) -> bool {
+        false
+    }
+
+    /// Whether a living object needs its finalizer. Where nothing is left behind by one that has it, it is taken away.
+    fn protects(&self, _object: &Self::Object, _inputs: &Self::Inputs, _plan: &Self::Plan) -> bool {
+        true
+    }
+
     /// Whether a change of this annotation is a reason to run. Annotations that other programs rewrite all the time
     /// are best left out.
     fn heeds(&self, annotation: &str) -> bool {
@@ -78,6 +89,11 @@ pub trait Reconcile: Send + Sync + 'static {
 
     /// The plan as everyone else sees it. Without changes, `apply` is not called.
     fn changes(&self, plan: &Self::Plan) -> Plan;
+
+    /// Whether `apply` is called. Kinds that also do what is no change of anything remote say when.
+    fn acts(&self, plan: &Self::Plan) -> bool {
+        !self.changes(plan).is_empty()
+    }
 
     /// Status fields that must be stored before `apply`, merged into the status there is: the note that a kind
     /// without marks makes before it creates something.

@@ -21,7 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The answer to a call, or an error where there is none in time.
-pub(crate) async fn in_time<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
+pub async fn in_time<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
     let silent = || kube::Error::Service(format!("no answer within {} s", PATIENCE.as_secs()).into());
     tokio::time::timeout(PATIENCE, call).await.unwrap_or_else(|_| Err(silent()))
 }

@@ -1,6 +1,6 @@
 //! The job as a whole: what its kinds share, their controllers, drift passes, and who runs when what changes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
@@ -8,7 +8,7 @@ use kube::api::{ApiResource, DeleteParams, Preconditions};
 use portolan_cloudflare_api::Clients;
 use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
 use portolan_engine::{
-    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, Passed, Secrets, Seen, Selection, Task,
+    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Secrets, Seen, Selection, Task,
 };
 use tokio::sync::watch;
 
@@ -201,52 +201,6 @@ pub struct Job {
     handle: JobHandle,
 }
 
-/// A running job as others see it. Clones share it.
-#[derive(Clone, Default)]
-pub struct JobHandle {
-    running: Arc<Mutex<Option<Running>>>,
-}
-
-#[derive(Clone)]
-struct Running {
-    shared: Arc<Shared>,
-    drifts: Arc<[Arc<dyn Drifts>]>,
-    tasks: Arc<[portolan_engine::Busy]>,
-}
-
-impl JobHandle {
-    /// How many objects are at work or wait though their time has come.
-    pub fn busy(&self) -> usize {
-        self.running().map_or(0, |running| running.tasks.iter().map(|busy| busy()).sum::<usize>())
-    }
-
-    /// Looks for drift now.
-    pub async fn drift_pass(&self) -> Passed {
-        match self.running() {
-            Some(running) => drift::pass(&running.drifts).await,
-            None => Passed::default(),
-        }
-    }
-
-    /// What is held in a zone or account, as sentences.
-    pub fn held(&self, id: &str) -> Vec<String> {
-        self.running().map(|running| running.shared.deletions.held(id)).unwrap_or_default()
-    }
-
-    fn running(&self) -> Option<Running> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-/// Takes what was running off the handle, however the job ends.
-struct Ended(JobHandle);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-}
-
 impl Job {
     /// A job over a cluster and Cloudflare.
     pub fn new(context: Arc<Context>, clients: Arc<Clients>, settings: Settings) -> Self {
@@ -265,12 +219,7 @@ impl Job {
 
     /// Runs the job alone. Dropping the future stops everything at once.
     pub async fn run(self, shutdown: CancellationToken) {
-        let mut running = tokio::task::JoinSet::new();
-        for task in self.tasks(&shutdown) {
-            running.spawn(task.run());
-        }
-        let _ended = Ended(self.handle());
-        while running.join_next().await.is_some() {}
+        self.handle().run(self.tasks(&shutdown)).await;
     }
 
     /// Everything that runs, made anew.
@@ -291,9 +240,10 @@ impl Job {
         kinds::each(&mut starter);
         let drifts: Arc<[Arc<dyn Drifts>]> = starter.drifts.into();
         starter.tasks.push(drift_task(self.settings.drift, Arc::clone(&drifts), shutdown.clone()));
-        let busy = starter.tasks.iter().map(Task::busy).collect();
-        *self.handle.running.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Running { shared, drifts, tasks: busy });
+        self.handle.started(&starter.tasks, move || {
+            let drifts = Arc::clone(&drifts);
+            Box::pin(async move { drift::pass(&drifts).await })
+        });
         starter.tasks
     }
 }

@@ -18,5 +18,5 @@ mod settled;
 pub mod sources;
 mod triggers;
 
-pub use job::{Job, JobHandle, LEASE, Settings};
-pub use portolan_engine::{Drift, Passed};
+pub use job::{Job, LEASE, Settings};
+pub use portolan_engine::{Drift, JobHandle, Passed};

@@ -64,7 +64,8 @@ impl Default for Timing {
 /// Takes what was planned for an object, or why nothing could be.
 pub type PlanSink = Arc<dyn Fn(ObjectId, Result<Plan, Problem>) + Send + Sync>;
 
-/// What all controllers of a process share.
+/// What all controllers of a process share; a job with needs of its own changes a clone.
+#[derive(Clone)]
 pub struct Context {
     /// The cluster.
     pub client: Client,

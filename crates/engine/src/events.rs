@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -21,17 +21,18 @@ const LONGEST_NOTE: usize = 1024;
 /// How many sent events are remembered before old ones are swept out.
 const MOST_REMEMBERED: usize = 4096;
 
-/// Writes events.
+/// Writes events. Clones share the memory of what was said.
+#[derive(Clone)]
 pub struct Events {
     client: Client,
     clock: Clock,
-    memory: Mutex<Memory>,
+    memory: Arc<Mutex<Memory>>,
 }
 
 impl Events {
     /// Events that are not repeated within `silence`.
     pub fn new(client: Client, clock: Clock, silence: Duration) -> Self {
-        Self { client, clock, memory: Mutex::new(Memory { sent: BTreeMap::new(), silence }) }
+        Self { client, clock, memory: Arc::new(Mutex::new(Memory { sent: BTreeMap::new(), silence })) }
     }
 
     /// Writes an event about an object, unless the same was written lately. Events are a courtesy: a failure is

@@ -15,6 +15,7 @@ mod auth;
 mod call;
 mod crud;
 mod dns;
+mod edge;
 mod fault;
 mod field;
 mod filter;
@@ -41,6 +42,10 @@ mod zone;
 
 pub use answer::Dropped;
 pub use auth::{Grant, Level};
+pub use edge::{
+    COUNTRY_HEADER, EMAIL_HEADER, Edge, EdgeAccess, EdgeAnswer, EdgeApp, EdgeDecision, EdgeOutcome, EdgePolicy, EdgeRecord,
+    EdgeRequest, EdgeRule, IP_HEADER, OriginAddress,
+};
 pub use fault::{Count, Effect, Fault, When};
 pub use options::{Clock, Options};
 pub use record::Recorded;

@@ -5,7 +5,10 @@ use std::{io, net::SocketAddr, time::Duration};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use hyper::{body::Incoming, service::service_fn};
+use hyper::{
+    body::{Body, Incoming},
+    service::service_fn,
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::{conn::auto, graceful::GracefulShutdown},
@@ -43,22 +46,43 @@ impl Running {
 impl Simulator {
     /// Listens on an address; port 0 chooses a free one.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> io::Result<Running> {
-        let listener = TcpListener::bind(address).await?;
-        let address = listener.local_addr()?;
-        let (stop, stopped) = watch::channel(false);
-        let mut task = JoinSet::new();
-        task.spawn(accept(self.clone(), listener, stopped));
-        Ok(Running { address, stop, task })
+        let simulator = self.clone();
+        listen(address, move |request| respond(simulator.clone(), request)).await
     }
 }
 
-async fn accept(simulator: Simulator, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
+/// Listens on an address and answers every request by a function; its errors close the connection.
+pub(crate) async fn listen<R, F, B, E>(address: impl ToSocketAddrs, respond: R) -> io::Result<Running>
+where
+    R: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Response<B>, E>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Failed>> + Send + 'static,
+    E: Into<Failed> + 'static,
+{
+    let listener = TcpListener::bind(address).await?;
+    let address = listener.local_addr()?;
+    let (stop, stopped) = watch::channel(false);
+    let mut task = JoinSet::new();
+    task.spawn(accept(respond, listener, stopped));
+    Ok(Running { address, stop, task })
+}
+
+/// Why a connection ends early.
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+async fn accept<R, F, B, E>(respond: R, listener: TcpListener, mut stopped: watch::Receiver<bool>)
+where
+    R: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Response<B>, E>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Failed>> + Send + 'static,
+    E: Into<Failed> + 'static,
+{
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => connections.spawn(connection(simulator.clone(), stream, graceful.watcher())),
+                Ok((stream, _)) => connections.spawn(connection(respond.clone(), stream, graceful.watcher())),
                 Err(error) => {
                     tracing::warn!(%error, "Cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -75,11 +99,16 @@ async fn accept(simulator: Simulator, listener: TcpListener, mut stopped: watch:
 
 type Watcher = hyper_util::server::graceful::Watcher;
 
-async fn connection(simulator: Simulator, stream: TcpStream, watcher: Watcher) {
+async fn connection<R, F, B, E>(respond: R, stream: TcpStream, watcher: Watcher)
+where
+    R: Fn(Request<Incoming>) -> F + Send + 'static,
+    F: Future<Output = Result<Response<B>, E>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Failed>> + Send + 'static,
+    E: Into<Failed> + 'static,
+{
     let _ = stream.set_nodelay(true);
-    let service = service_fn(move |request| respond(simulator.clone(), request));
     let builder = auto::Builder::new(TokioExecutor::new());
-    let served = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    let served = builder.serve_connection(TokioIo::new(stream), service_fn(respond)).into_owned();
     if let Err(error) = watcher.watch(served).await {
         tracing::debug!(error = %error, "A connection ended early");
     }

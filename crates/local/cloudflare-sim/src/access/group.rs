@@ -1,0 +1,100 @@
+//! `/accounts/{account_id}/access/groups`: rules under a name, for policies.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::{
+    INVALID, NOT_FOUND, PAGES,
+    app::APPS,
+    app_policies, invalid,
+    policy::POLICIES,
+    quota::{count, refuse_more, refuse_over},
+    rule, stamp,
+};
+use crate::{
+    call::Call,
+    field::{Field, Kind, Verb, optional, required},
+    filter::{Filter, Test, filter},
+    ids::IdForm,
+    reply::Refusal,
+    state::State,
+    store::{id_of, text},
+    table::{Action, Change, Collection, PLAIN, Rules, Scope},
+};
+
+pub(crate) static GROUPS: Collection = Collection {
+    name: "access_groups",
+    what: "access_group",
+    scope: Scope::Account,
+    path: "access/groups",
+    id: IdForm::Uuid,
+    actions: &[Action::List, Action::Get, Action::Create, Action::Replace, Action::Delete],
+    fields: FIELDS,
+    filters: FILTERS,
+    paging: PAGES,
+    soft_delete: false,
+    times: ("created_at", Some("updated_at")),
+    key: |value| text(value, "name").to_owned(),
+    duplicate: None,
+    not_found: NOT_FOUND,
+    invalid: INVALID,
+    group: "access_groups",
+    rules: Rules { prepare, may_delete, show, ..PLAIN },
+};
+
+const FIELDS: &[Field] = &[
+    required("name", Kind::Text),
+    required("include", Kind::List),
+    optional("exclude", Kind::List),
+    optional("require", Kind::List),
+    optional("is_default", Kind::Bool),
+];
+
+const FILTERS: &[Filter] = &[filter("name", Test::Is("name")), filter("search", Test::Contains("name"))];
+
+fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+    if text(value, "name").trim().is_empty() {
+        return Err(invalid("name must not be empty"));
+    }
+    rule::check_lists(state, change.scope, value)?;
+    if rule::names(value, "group", "id", id_of(value)) {
+        return Err(invalid("a group cannot be part of itself"));
+    }
+    let quotas = &state.options.quotas;
+    refuse_over(rule::count(value), quotas.rules_per_group, "rules per group")?;
+    if change.verb == Verb::Create {
+        refuse_more(count(state, &GROUPS, change.scope), quotas.groups, "groups")?;
+    }
+    value["uid"] = value["id"].clone();
+    stamp(state, value, change.verb == Verb::Create);
+    Ok(())
+}
+
+fn may_delete(state: &State, _: &Call, account: &str, value: &Value) -> Result<(), Refusal> {
+    if is_named(state, account, "group", "id", id_of(value)) {
+        Err(Refusal::bad(12138, "access.api.error.group_in_use: the group is used by a policy or another group"))
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether a policy or group of the account names this id in a rule.
+pub(super) fn is_named(state: &State, account: &str, kind: &str, member: &str, id: &str) -> bool {
+    let names = |value: &Value| rule::names(value, kind, member, id);
+    state.all(&GROUPS, account).any(names)
+        || state.all(&POLICIES, account).any(names)
+        || state.all(&APPS, account).any(|app| app_policies::stored(app).any(names))
+}
+
+/// Whether a group is the default is not told.
+fn show<'a>(_: &State, _: &str, value: &'a Value, _: Action) -> Cow<'a, Value> {
+    if value.get("is_default").is_none() {
+        return Cow::Borrowed(value);
+    }
+    let mut shown = value.clone();
+    if let Some(members) = shown.as_object_mut() {
+        members.remove("is_default");
+    }
+    Cow::Owned(shown)
+}

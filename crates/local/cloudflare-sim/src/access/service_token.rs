@@ -1,0 +1,233 @@
+//! `/accounts/{account_id}/access/service_tokens`: credentials for programs. The secret is shown once.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{
+    INVALID, NOT_FOUND, PAGES, duration, group, invalid,
+    quota::{count, refuse_more},
+    seconds, stamp,
+};
+use crate::{
+    call::Call,
+    crud,
+    field::{self, Field, Kind, Verb, optional, required},
+    filter::{Filter, Test, filter},
+    ids::IdForm,
+    reply::{Refusal, Reply, Success},
+    state::State,
+    store::{flag, id_of, text},
+    table::{Action, Change, Collection, PLAIN, Rules, Scope},
+};
+
+pub(crate) static SERVICE_TOKENS: Collection = Collection {
+    name: "service_tokens",
+    what: "access_service_token",
+    scope: Scope::Account,
+    path: "access/service_tokens",
+    id: IdForm::Uuid,
+    actions: &[Action::List, Action::Get, Action::Delete],
+    fields: FIELDS,
+    filters: FILTERS,
+    paging: PAGES,
+    soft_delete: false,
+    times: ("created_at", Some("updated_at")),
+    key: |value| text(value, "client_id").to_owned(),
+    duplicate: None,
+    not_found: NOT_FOUND,
+    invalid: INVALID,
+    group: "access_service_tokens",
+    rules: Rules { prepare, may_delete, changed, ..PLAIN },
+};
+
+const FIELDS: &[Field] = &[
+    required("name", Kind::Text),
+    optional("duration", Kind::Text),
+    optional("enabled", Kind::Bool),
+    optional("client_secret_version", Kind::Number),
+    optional(PREVIOUS, Kind::Text),
+];
+
+const FILTERS: &[Filter] = &[filter("name", Test::Is("name")), filter("search", Test::Contains("name"))];
+
+const PREVIOUS: &str = "previous_client_secret_expires_at";
+const YEAR: &str = "8760h";
+
+/// What is kept of a token's secrets: digests alone.
+#[derive(Clone, Default, Deserialize, Serialize)]
+pub(crate) struct Secrets {
+    current: Vec<u8>,
+    previous: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+fn digest(secret: &str) -> Vec<u8> {
+    Sha256::digest(secret.as_bytes()).to_vec()
+}
+
+/// Compares without telling by its time where two digests differ.
+fn same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other)) == 0
+}
+
+fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+    if text(value, "name").trim().is_empty() {
+        return Err(invalid("name must not be empty"));
+    }
+    let new = change.verb == Verb::Create;
+    if value.get("duration").is_none() {
+        value["duration"] = json!(YEAR);
+    }
+    if new || change.old.is_some_and(|old| old["duration"] != value["duration"]) {
+        value["expires_at"] = expiry(state, text(value, "duration"))?;
+    }
+    if let Some(until) = value.get(PREVIOUS).and_then(Value::as_str) {
+        value[PREVIOUS] = Value::from(format!("{:.0}", time(until)?));
+    }
+    if new {
+        refuse_more(count(state, &SERVICE_TOKENS, change.scope), state.options.quotas.service_tokens, "service tokens")?;
+        value["client_id"] = Value::from(format!("{}.access", state.ids.next(IdForm::Hex)));
+        value["last_seen_at"] = Value::Null;
+    }
+    for (name, default) in [("enabled", json!(true)), ("client_secret_version", json!(1))] {
+        if value.get(name).is_none() {
+            value[name] = default;
+        }
+    }
+    stamp(state, value, new);
+    Ok(())
+}
+
+/// When a token of this duration, made or refreshed now, ends.
+fn expiry(state: &State, text: &str) -> Result<Value, Refusal> {
+    if text == "forever" {
+        return Ok(Value::Null);
+    }
+    let length = duration::parse(text).and_then(|length| SignedDuration::try_from(length).ok());
+    let end = length.and_then(|length| (state.options.clock)().checked_add(length).ok());
+    match end {
+        Some(end) => Ok(Value::from(format!("{end:.0}"))),
+        None => Err(invalid("duration must be such as 300ms or 2h45m, or forever")),
+    }
+}
+
+fn time(text: &str) -> Result<Timestamp, Refusal> {
+    text.parse().map_err(|_| invalid(format!("{PREVIOUS} must be a time such as 2026-01-01T00:00:00Z")))
+}
+
+fn may_delete(state: &State, _: &Call, account: &str, value: &Value) -> Result<(), Refusal> {
+    if group::is_named(state, account, "service_token", "token_id", id_of(value)) {
+        let why = "cannot delete service token because it is used by a policy, group, or app SCIM configuration";
+        Err(Refusal::bad(12139, format!("access.api.error.service_token_in_use: {why}")))
+    } else {
+        Ok(())
+    }
+}
+
+fn changed(state: &mut State, _: &str, action: Action, value: &Value) {
+    if action == Action::Delete {
+        state.service_tokens.remove(id_of(value));
+    }
+}
+
+/// `POST …/service_tokens`
+pub(crate) fn create(state: &mut State, call: &Call) -> Reply {
+    let account = call.param("account_id");
+    let made = crud::create(state, &SERVICE_TOKENS, account, call.json()?, None)?;
+    let secret = new_secret(state, id_of(&made));
+    state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Create, &made)]);
+    Ok(with_secret(made, secret))
+}
+
+/// Gives a token another secret. The last one stays known; whether it still counts, the token's object says.
+fn new_secret(state: &mut State, id: &str) -> String {
+    let secret: String = [state.ids.next(IdForm::Hex), state.ids.next(IdForm::Hex)].concat();
+    let secrets = state.service_tokens.entry(id.to_owned()).or_default();
+    let last = std::mem::replace(&mut secrets.current, digest(&secret));
+    secrets.previous = Some(last).filter(|last| !last.is_empty());
+    secret
+}
+
+fn with_secret(mut token: Value, secret: String) -> Success {
+    token["client_secret"] = Value::from(secret);
+    Success::of(&token)
+}
+
+/// `PUT …/service_tokens/{id}`: what is not sent stays. A higher version of the secret is a rotation.
+pub(crate) fn update(state: &mut State, call: &Call) -> Reply {
+    let account = call.param("account_id");
+    let old = crud::existing(state, &SERVICE_TOKENS, call)?.clone();
+    let body = call.json()?;
+    let version = |value: &Value| value["client_secret_version"].as_f64().unwrap_or_default();
+    let rotates = version(&body) > version(&old);
+    let mut new = crud::change(state, &SERVICE_TOKENS, account, Verb::Patch, body.clone(), &old)?;
+    if rotates && body.get(PREVIOUS).is_none() {
+        new[PREVIOUS] = Value::from(seconds(state));
+        state.rows_mut(&SERVICE_TOKENS, account).replace(new.clone());
+    }
+    state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Patch, &new)]);
+    if rotates {
+        let secret = new_secret(state, id_of(&new));
+        return Ok(with_secret(new, secret));
+    }
+    Ok(Success::of(&new))
+}
+
+/// `POST …/service_tokens/{id}/rotate`: a new secret; the last one counts until a given time, by default until now.
+pub(crate) fn rotate(state: &mut State, call: &Call) -> Reply {
+    let account = call.param("account_id");
+    let mut token = crud::existing(state, &SERVICE_TOKENS, call)?.clone();
+    let sent = field::check(call.json()?, &[optional(PREVIOUS, Kind::Text)], Verb::Create, INVALID)?;
+    let until = match sent.get(PREVIOUS).and_then(Value::as_str) {
+        Some(until) => format!("{:.0}", time(until)?),
+        None => seconds(state),
+    };
+    token[PREVIOUS] = Value::from(until);
+    token["client_secret_version"] = json!(token["client_secret_version"].as_u64().unwrap_or(1) + 1);
+    stamp(state, &mut token, false);
+    let secret = new_secret(state, id_of(&token));
+    state.rows_mut(&SERVICE_TOKENS, account).replace(token.clone());
+    state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Patch, &token)]);
+    Ok(with_secret(token, secret))
+}
+
+/// `POST …/service_tokens/{id}/refresh`: the token's duration begins again.
+pub(crate) fn refresh(state: &mut State, call: &Call) -> Reply {
+    let account = call.param("account_id");
+    let mut token = crud::existing(state, &SERVICE_TOKENS, call)?.clone();
+    token["expires_at"] = expiry(state, text(&token, "duration"))?;
+    stamp(state, &mut token, false);
+    state.rows_mut(&SERVICE_TOKENS, account).replace(token.clone());
+    state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Patch, &token)]);
+    Ok(Success::of(&token))
+}
+
+/// The id of the token that these two headers stand for now, if they are right.
+pub(crate) fn authenticate(state: &State, account: &str, client_id: &str, secret: &str) -> Option<String> {
+    let token = state.rows(&SERVICE_TOKENS, account)?.by_key(client_id).next()?;
+    let now = (state.options.clock)();
+    let before = |name| token[name].as_str().and_then(|end| end.parse::<Timestamp>().ok()).is_some_and(|end| now < end);
+    let lasts = token["expires_at"].is_null() || before("expires_at");
+    let (secrets, given) = (state.service_tokens.get(id_of(token))?, digest(secret));
+    let current = same(&secrets.current, &given);
+    let previous = before(PREVIOUS) && secrets.previous.as_ref().is_some_and(|last| same(last, &given));
+    (flag(token, "enabled") && lasts && (current || previous)).then(|| id_of(token).to_owned())
+}
+
+/// Notes that a token was used.
+pub(crate) fn mark_seen(state: &mut State, account: &str, id: &str) {
+    let now = seconds(state);
+    if let Some(mut token) = state.get(&SERVICE_TOKENS, account, id).cloned() {
+        token["last_seen_at"] = Value::from(now);
+        state.rows_mut(&SERVICE_TOKENS, account).replace(token);
+    }
+}

@@ -1,0 +1,120 @@
+//! Access: the application that covers a request, and what its policies say.
+//!
+//! Bypass and service authentication are looked at first, in order; then, for visitors who have logged in, allow and
+//! deny in order. Whom no policy lets in stays out.
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::{
+    decision::{EdgeAccess, EdgeApp, EdgeOutcome, EdgePolicy},
+    domain::{self, Closeness},
+    request::EdgeRequest,
+    selector::{Judge, Visitor},
+    view::View,
+};
+use crate::store::{flag, id_of, text};
+
+/// What Access says, and the answer where it ends the request.
+pub(super) struct Asked {
+    pub(super) app: Option<EdgeApp>,
+    pub(super) access: EdgeAccess,
+    /// Tag of the application that granted the request.
+    pub(super) audience: String,
+    pub(super) outcome: Option<EdgeOutcome>,
+}
+
+pub(super) fn ask(view: &View<'_>, zone: &Value, request: &EdgeRequest) -> Asked {
+    let account = text(&zone["account"], "id");
+    let Some((app, domain)) = covering(view, account, request) else {
+        return Asked { app: None, access: EdgeAccess::Unprotected, audience: String::new(), outcome: None };
+    };
+    let policies = view.policies(account, app);
+    let token = request.service_token().and_then(|(id, secret)| view.token(account, id, secret));
+    let judge = Judge { view: *view, account, visitor: Visitor::of(request, token.as_deref()) };
+    let access = if request.method == http::Method::OPTIONS && flag(app, "options_preflight_bypass") {
+        EdgeAccess::Granted { policy: "options_preflight_bypass".to_owned(), identity: None }
+    } else {
+        judge_all(&judge, &policies)
+    };
+    let outcome = answer(&access, app, &view.team(account), request);
+    let shown = EdgeApp {
+        id: id_of(app).to_owned(),
+        name: text(app, "name").to_owned(),
+        domain: domain.to_owned(),
+        policies: policies.iter().map(EdgePolicy::of).collect(),
+    };
+    Asked { app: Some(shown), access, audience: text(app, "aud").to_owned(), outcome }
+}
+
+/// The application whose domain fits the request best.
+fn covering<'a>(view: &View<'a>, account: &str, request: &EdgeRequest) -> Option<(&'a Value, &'a str)> {
+    let fitting = view.apps(account).into_iter().filter_map(|app| {
+        let (closeness, domain) = domain::best(app, &request.host, &request.path)?;
+        Some((closeness, app, domain))
+    });
+    let best: Option<(Closeness, _, _)> = fitting.max_by_key(|(closeness, _, _)| *closeness);
+    best.map(|(_, app, domain)| (app, domain))
+}
+
+fn judge_all(judge: &Judge<'_>, policies: &[Value]) -> EdgeAccess {
+    let first = |decisions: [&str; 2]| {
+        policies.iter().find(|policy| decisions.contains(&text(policy, "decision")) && judge.fits(policy))
+    };
+    let granted = |policy: &Value, identity| EdgeAccess::Granted { policy: text(policy, "name").to_owned(), identity };
+    match first(["bypass", "non_identity"]) {
+        Some(policy) if text(policy, "decision") == "bypass" => return granted(policy, None),
+        Some(policy) => return granted(policy, judge.visitor.token.map(str::to_owned)),
+        None => {}
+    }
+    let Some(email) = judge.visitor.email else { return stranger(policies) };
+    match first(["allow", "deny"]) {
+        Some(policy) if text(policy, "decision") == "allow" => granted(policy, judge.visitor.identity()),
+        Some(policy) => EdgeAccess::Denied { reason: format!("policy {} denies {email}", text(policy, "name")) },
+        None => EdgeAccess::Denied { reason: format!("no policy allows {email}") },
+    }
+}
+
+/// Logging in helps only where some policy asks who somebody is; an application without policies asks, too.
+fn stranger(policies: &[Value]) -> EdgeAccess {
+    if !policies.is_empty() && policies.iter().all(|policy| text(policy, "decision") == "non_identity") {
+        EdgeAccess::Denied { reason: "only service tokens are let in".to_owned() }
+    } else {
+        EdgeAccess::LoginNeeded
+    }
+}
+
+fn answer(access: &EdgeAccess, app: &Value, team: &str, request: &EdgeRequest) -> Option<EdgeOutcome> {
+    let reason = match access {
+        EdgeAccess::Granted { .. } | EdgeAccess::Unprotected | EdgeAccess::Unasked => return None,
+        EdgeAccess::LoginNeeded => "the visitor is not logged in".to_owned(),
+        EdgeAccess::Denied { reason } => reason.clone(),
+    };
+    let known = request.email().is_some();
+    if !known && flag(app, "service_auth_401_redirect") {
+        return Some(EdgeOutcome::Refused { status: 401, reason });
+    }
+    if *access == EdgeAccess::LoginNeeded {
+        return Some(EdgeOutcome::Login { location: login(app, team, request) });
+    }
+    let elsewhere = text(app, if known { "custom_deny_url" } else { "custom_non_identity_deny_url" });
+    Some(match elsewhere {
+        "" => EdgeOutcome::Refused { status: 403, reason: denial(app, reason) },
+        location => EdgeOutcome::Redirect { status: 302, location: location.to_owned() },
+    })
+}
+
+/// What a refused visitor reads.
+fn denial(app: &Value, reason: String) -> String {
+    match text(app, "custom_deny_message") {
+        "" => reason,
+        message => format!("{message} ({reason})"),
+    }
+}
+
+fn login(app: &Value, team: &str, request: &EdgeRequest) -> String {
+    let target = request.target();
+    let back = utf8_percent_encode(&target, NON_ALPHANUMERIC);
+    let (host, aud) = (&request.host, text(app, "aud"));
+    format!("https://{team}.cloudflareaccess.com/cdn-cgi/access/login/{host}?kid={aud}&redirect_url={back}")
+}

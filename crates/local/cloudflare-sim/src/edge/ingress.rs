@@ -1,0 +1,166 @@
+//! A tunnel and a request in, the first rule that takes it out.
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::{
+    decision::{EdgeOutcome, EdgeRule},
+    failure,
+    request::EdgeRequest,
+    resolve::Target,
+    view::{Tunnel, View},
+};
+use crate::store::{flag, text};
+
+/// What a tunnel does with a request.
+pub(super) struct Found {
+    pub(super) rule: Option<EdgeRule>,
+    pub(super) outcome: EdgeOutcome,
+}
+
+impl Found {
+    fn nothing(outcome: EdgeOutcome) -> Self {
+        Self { rule: None, outcome }
+    }
+}
+
+/// `audience` is the tag of the application that let the request through, as its assertion carries it.
+pub(super) fn find(view: &View<'_>, zone: &Value, target: &Target, request: &EdgeRequest, audience: &str) -> Found {
+    let id = match target {
+        Target::Tunnel(id) => id,
+        Target::Outside(address) => {
+            return Found::nothing(failure::outside(format!("the origin {address} cannot be reached from here")));
+        }
+    };
+    let tunnel = match usable(view, zone, id) {
+        Ok(tunnel) => tunnel,
+        Err(outcome) => return Found::nothing(outcome),
+    };
+    let Some(rule) = first(tunnel.config, request) else {
+        return Found::nothing(failure::tunnel(format!("no rule of tunnel {id} takes {}", request.host)));
+    };
+    let outcome = serve(&rule, audience);
+    Found { rule: Some(rule), outcome }
+}
+
+fn usable<'a>(view: &View<'a>, zone: &Value, id: &str) -> Result<Tunnel<'a>, EdgeOutcome> {
+    let Some(tunnel) = view.tunnel(id) else {
+        return Err(failure::tunnel(format!("there is no tunnel {id}")));
+    };
+    if tunnel.account != text(&zone["account"], "id") {
+        return Err(failure::tunnel(format!("tunnel {id} belongs to another account than the zone")));
+    }
+    if tunnel.config.is_null() {
+        let place = if text(tunnel.object, "config_src") == "local" { "beside its client" } else { "nowhere yet" };
+        return Err(failure::tunnel(format!("the configuration of tunnel {id} is {place}")));
+    }
+    Ok(tunnel)
+}
+
+fn first(config: &Value, request: &EdgeRequest) -> Option<EdgeRule> {
+    let rules = config["ingress"].as_array()?;
+    let (index, rule) = rules.iter().enumerate().find(|(_, rule)| takes(rule, request))?;
+    let mut settings = config["originRequest"].as_object().cloned().unwrap_or_default();
+    // The tunnel's client looks at this one on rules only.
+    settings.remove("access");
+    settings.extend(rule["originRequest"].as_object().cloned().unwrap_or_default());
+    Some(EdgeRule {
+        index,
+        hostname: text(rule, "hostname").to_owned(),
+        path: text(rule, "path").to_owned(),
+        service: text(rule, "service").to_owned(),
+        settings,
+    })
+}
+
+fn takes(rule: &Value, request: &EdgeRequest) -> bool {
+    takes_host(text(rule, "hostname"), &request.host) && takes_path(text(rule, "path"), &request.path)
+}
+
+/// A wildcard takes names of any depth below it.
+fn takes_host(pattern: &str, host: &str) -> bool {
+    match pattern.strip_prefix('*') {
+        _ if pattern.is_empty() => true,
+        Some(rest) => rest.is_empty() || host.ends_with(&rest.to_ascii_lowercase()),
+        None => pattern.eq_ignore_ascii_case(host),
+    }
+}
+
+fn takes_path(pattern: &str, path: &str) -> bool {
+    pattern.is_empty() || Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(path))
+}
+
+fn serve(rule: &EdgeRule, audience: &str) -> EdgeOutcome {
+    if let Some(reason) = unassured(&rule.settings, audience) {
+        return EdgeOutcome::Refused { status: 403, reason };
+    }
+    match rule.service.as_str() {
+        "hello_world" | "hello-world" => EdgeOutcome::Hello,
+        service => match service.strip_prefix("http_status:").and_then(|code| code.parse().ok()) {
+            Some(status) => EdgeOutcome::Status { status },
+            None => EdgeOutcome::Origin { service: service.to_owned() },
+        },
+    }
+}
+
+/// A rule may ask for the assertion of certain applications.
+fn unassured(settings: &Map<String, Value>, audience: &str) -> Option<String> {
+    let access = settings.get("access").filter(|access| flag(access, "required"))?;
+    let tags = access["audTag"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let fits = !audience.is_empty() && tags.into_iter().any(|tag| tag == audience);
+    (!fits).then(|| "the rule asks for the assertion of another Access application".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn taken(config: Value, host: &str, path: &str) -> Option<usize> {
+        first(&config, &EdgeRequest::get(host, path, &[])).map(|rule| rule.index)
+    }
+
+    #[test]
+    fn the_first_rule_whose_name_and_path_fit_takes_the_request() {
+        let config = json!({"ingress": [
+            {"hostname": "a.example.com", "path": "^/api", "service": "http://one"},
+            {"hostname": "a.example.com", "service": "http://two"},
+            {"hostname": "*.example.com", "service": "http://three"},
+            {"service": "http_status:404"},
+        ]});
+
+        assert_eq!(taken(config.clone(), "a.example.com", "/api/v1"), Some(0));
+        assert_eq!(taken(config.clone(), "a.example.com", "/x/api"), Some(1));
+        assert_eq!(taken(config.clone(), "b.c.example.com", "/"), Some(2));
+        assert_eq!(taken(config.clone(), "example.com", "/"), Some(3));
+        assert_eq!(taken(config, "notexample.com", "/"), Some(3));
+    }
+
+    #[test]
+    fn a_rule_has_the_tunnels_settings_and_its_own() {
+        let config = json!({
+            "originRequest": {"noTLSVerify": true, "connectTimeout": 3, "access": {"required": true, "audTag": ["x"]}},
+            "ingress": [{"service": "http://x", "originRequest": {"connectTimeout": 5}}],
+        });
+
+        let rule = first(&config, &EdgeRequest::get("a.b", "/", &[])).unwrap();
+
+        assert_eq!(Value::from(rule.settings), json!({"noTLSVerify": true, "connectTimeout": 5}));
+    }
+
+    #[test]
+    fn a_rule_that_asks_for_an_assertion_refuses_others() {
+        let rule = |audience: &str| {
+            let settings = json!({"access": {"required": true, "teamName": "t", "audTag": ["tag"]}});
+            let settings = settings.as_object().cloned().unwrap();
+            let rule =
+                EdgeRule { index: 0, hostname: String::new(), path: String::new(), service: "hello_world".into(), settings };
+            serve(&rule, audience)
+        };
+
+        assert_eq!(rule("tag"), EdgeOutcome::Hello);
+        assert!(matches!(rule("other"), EdgeOutcome::Refused { status: 403, .. }));
+        assert!(matches!(rule(""), EdgeOutcome::Refused { status: 403, .. }));
+    }
+}

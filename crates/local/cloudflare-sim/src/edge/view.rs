@@ -1,0 +1,98 @@
+//! What the edge reads of the simulator's state.
+
+use serde_json::Value;
+
+use crate::{
+    account::ACCOUNTS,
+    dns::RECORDS,
+    state::State,
+    store::{flag, is_deleted, text},
+    table::Collection,
+    tunnel::TUNNELS,
+    zone::ZONES,
+};
+
+/// A read-only look at the state.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a>(&'a State);
+
+/// A tunnel that exists.
+pub(super) struct Tunnel<'a> {
+    pub(super) account: String,
+    pub(super) object: &'a Value,
+    /// The document, `null` where none was written.
+    pub(super) config: &'a Value,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(state: &'a State) -> Self {
+        Self(state)
+    }
+
+    /// The zone that answers for a name: the longest one that is active.
+    pub(super) fn zone(&self, host: &str) -> Option<&'a Value> {
+        let zones = self.0.rows(&ZONES, "")?;
+        ancestors(host).find_map(|name| zones.by_key(name).find(|zone| text(zone, "status") == "active"))
+    }
+
+    /// Records with exactly this name.
+    pub(super) fn records(&self, zone: &str, name: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let name = name.to_owned();
+        self.0.rows(&RECORDS, zone).into_iter().flat_map(move |rows| rows.by_key(&name))
+    }
+
+    pub(super) fn tunnel(&self, id: &str) -> Option<Tunnel<'a>> {
+        let account = self.0.scope_with(&TUNNELS, id)?;
+        let object = self.0.get(&TUNNELS, &account, id).filter(|tunnel| !is_deleted(tunnel))?;
+        let inside = self.0.tunnels.get(id)?;
+        Some(Tunnel { account, object, config: &inside.configuration["config"] })
+    }
+
+    /// The team's name in the login's address.
+    pub(super) fn team(&self, account: &str) -> String {
+        let name = self.0.get(&ACCOUNTS, "", account).map_or("", |account| text(account, "name"));
+        let slug: String = name
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' })
+            .collect();
+        let slug = slug.trim_matches('-');
+        if slug.is_empty() { "team".to_owned() } else { slug.to_owned() }
+    }
+
+    pub(super) fn is_paused(zone: &Value) -> bool {
+        flag(zone, "paused")
+    }
+
+    /// All Access applications of an account.
+    pub(super) fn apps(&self, account: &str) -> Vec<&'a Value> {
+        self.collection("access/apps", account)
+    }
+
+    /// The policies of an application, in order.
+    pub(super) fn policies(&self, _account: &str, app: &Value) -> Vec<Value> {
+        app["policies"].as_array().cloned().unwrap_or_default()
+    }
+
+    pub(super) fn group(&self, account: &str, id: &str) -> Option<&'a Value> {
+        self.0.get(Collection::find("access/groups")?, account, id)
+    }
+
+    /// The id of the service token that this id and secret open.
+    pub(super) fn token(&self, _account: &str, _client_id: &str, _secret: &str) -> Option<String> {
+        None
+    }
+
+    /// The redirect rules of a zone.
+    pub(super) fn redirects(&self, _zone: &str) -> Vec<&'a Value> {
+        Vec::new()
+    }
+
+    fn collection(&self, path: &str, scope: &str) -> Vec<&'a Value> {
+        Collection::find(path).map(|row| self.0.all(row, scope).collect()).unwrap_or_default()
+    }
+}
+
+/// A name and what is above it: `a.b.c`, `b.c`, `c`.
+pub(super) fn ancestors(host: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(host), |name| name.split_once('.').map(|(_, rest)| rest))
+}

@@ -206,6 +206,10 @@ impl Reconcile for Gadgets {
         Plan { changes: change.into_iter().collect() }
     }
 
+    fn acts(&self, plan: &(String, Step)) -> bool {
+        !matches!(plan.1, Step::Nothing) || plan.0.starts_with("busy")
+    }
+
     fn intent(&self, _: &Gadget, _: &Option<String>, (name, _): &(String, Step)) -> Option<Value> {
         let careful = self.remote.careful.load(std::sync::atomic::Ordering::Relaxed);
         careful.then(|| json!({"creating": name}))

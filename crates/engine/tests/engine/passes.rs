@@ -55,6 +55,17 @@ async fn a_settled_world_writes_nothing_however_often_it_is_looked_at() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_may_act_though_nothing_remote_changes() {
+    let world = World::start().await;
+    for name in ["busy", "idle"] {
+        world.remote.set(name, "1");
+        world.create(gadget(name, "1")).await;
+    }
+
+    assert_eq!(world.remote.take_writes(), ["nothing busy"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_creation_costs_one_pass() {
     let world = World::start().await;
 

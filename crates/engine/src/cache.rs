@@ -1,10 +1,13 @@
 //! Whole objects of a kind that has few, readable at any time without waiting.
+//!
+//! What we write ourselves can be told to the cache, so that the next reader sees it though the watch has not brought it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use futures::StreamExt as _;
-use kube::{Api, Resource as _};
+use kube::Resource as _;
+use kube::api::ObjectMeta;
 use portolan_core::ObjectKey;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +27,12 @@ pub struct Cache<K> {
 }
 
 struct Inner<K> {
+    selection: Selection,
     objects: RwLock<BTreeMap<ObjectKey, Arc<K>>>,
+    /// Keys of the list under way.
+    listing: Mutex<Option<BTreeSet<ObjectKey>>>,
+    /// Uids of objects that we deleted and that the watch may still bring.
+    deleted: Mutex<BTreeMap<ObjectKey, String>>,
     listeners: Mutex<Vec<Listener<K>>>,
     ready: watch::Sender<bool>,
 }
@@ -37,8 +45,18 @@ impl<K> Clone for Cache<K> {
 
 impl<K> Default for Cache<K> {
     fn default() -> Self {
+        Self::of(Selection::all())
+    }
+}
+
+impl<K> Cache<K> {
+    /// An empty cache of some of the objects.
+    pub fn of(selection: Selection) -> Self {
         let inner = Inner {
+            selection,
             objects: RwLock::new(BTreeMap::new()),
+            listing: Mutex::default(),
+            deleted: Mutex::default(),
             listeners: Mutex::new(Vec::new()),
             ready: watch::channel(false).0,
         };
@@ -79,21 +97,40 @@ impl<K: Object> Cache<K> {
         self.inner.listeners.lock().expect("no listener panics").push(Box::new(listener));
     }
 
+    /// Takes in an object as our own write left it.
+    pub fn wrote(&self, object: K) {
+        let key = key_of(object.meta());
+        if let Some(listing) = self.inner.listing.lock().expect("nothing panics while it is held").as_mut() {
+            // The list may have been made before the write.
+            listing.insert(key.clone());
+        }
+        if !self.is_old(object.meta()) {
+            self.put(key, Some(Arc::new(object)));
+        }
+    }
+
+    /// Takes out an object that we deleted; one of the same name that is newer stays.
+    pub fn deleted(&self, key: &ObjectKey, uid: &str) {
+        self.inner.deleted.lock().expect("nothing panics while it is held").insert(key.clone(), uid.to_owned());
+        self.take_out(key, Some(uid));
+    }
+
     /// The task that fills the cache and keeps it true.
     pub fn into_task(&self, context: &Context, shutdown: CancellationToken) -> Task {
+        let selection = self.inner.selection.clone();
+        let api = selection.api::<Raw<K>>(&context.client);
         let following = Following {
             resource: K::plural(&()).into_owned(),
-            selection: Selection::all(),
+            selection,
             seed: context.seed,
             metrics: context.metrics.clone(),
         };
-        let mut sightings = follow(Api::<Raw<K>>::all(context.client.clone()), following);
+        let mut sightings = follow(api, following);
         let (cache, ready) = (self.clone(), self.clone());
         let run = async move {
-            let mut listing = None;
             let fill = async {
                 while let Some(sighting) = sightings.next().await {
-                    cache.see(sighting, &mut listing);
+                    cache.see(sighting);
                 }
             };
             tokio::select! {
@@ -108,25 +145,18 @@ impl<K: Object> Cache<K> {
         self.inner.objects.read().expect("nothing panics while it is held")
     }
 
-    fn see(&self, sighting: Sighting<Raw<K>>, listing: &mut Option<BTreeSet<ObjectKey>>) {
+    fn see(&self, sighting: Sighting<Raw<K>>) {
         match sighting {
-            Sighting::Restarted => *listing = Some(BTreeSet::new()),
+            Sighting::Restarted => *self.listing() = Some(BTreeSet::new()),
             Sighting::Found(raw) => {
-                if let Some(listing) = listing {
+                if let Some(listing) = self.listing().as_mut() {
                     listing.insert(key_of(raw.meta()));
                 }
                 self.arrived(raw);
             }
             Sighting::Changed(raw) => self.arrived(raw),
-            Sighting::Gone(raw) => self.put(key_of(raw.meta()), None),
-            Sighting::Listed => {
-                let listed = listing.take().unwrap_or_default();
-                let gone: Vec<_> = self.objects().keys().filter(|key| !listed.contains(*key)).cloned().collect();
-                for key in gone {
-                    self.put(key, None);
-                }
-                self.inner.ready.send_replace(true);
-            }
+            Sighting::Gone(raw) => self.gone(raw.meta()),
+            Sighting::Listed => self.listed(),
             Sighting::Failed { missing } => {
                 if missing {
                     self.inner.ready.send_replace(true);
@@ -135,16 +165,55 @@ impl<K: Object> Cache<K> {
         }
     }
 
+    fn listing(&self) -> MutexGuard<'_, Option<BTreeSet<ObjectKey>>> {
+        self.inner.listing.lock().expect("nothing panics while it is held")
+    }
+
+    fn listed(&self) {
+        let listed = self.listing().take().unwrap_or_default();
+        let gone: Vec<_> = self.objects().keys().filter(|key| !listed.contains(*key)).cloned().collect();
+        for key in gone {
+            self.put(key, None);
+        }
+        self.inner.deleted.lock().expect("nothing panics while it is held").retain(|key, _| listed.contains(key));
+        self.inner.ready.send_replace(true);
+    }
+
     fn arrived(&self, raw: Raw<K>) {
-        let (key, version) = (key_of(raw.meta()), version_of(raw.meta()));
-        let known = self.get(&key).map(|object| version_of(object.meta()));
-        if version != 0 && known == Some(version) {
+        let key = key_of(raw.meta());
+        if self.is_old(raw.meta()) {
             return;
         }
         match raw.body {
             Body::Typed(object) => self.put(key, Some(Arc::new(*object))),
             // Its own controller says so; here it is as good as absent.
             Body::Malformed(_) => self.put(key, None),
+        }
+    }
+
+    /// Whether an object is known in this version or a newer one, or was deleted by us.
+    fn is_old(&self, meta: &ObjectMeta) -> bool {
+        let (key, version) = (key_of(meta), version_of(meta));
+        let deleted = self.inner.deleted.lock().expect("nothing panics while it is held").get(&key).cloned();
+        let known = self.get(&key).map(|object| version_of(object.meta()));
+        deleted.is_some_and(|uid| meta.uid.as_deref() == Some(uid.as_str()))
+            || (version != 0 && known.is_some_and(|known| known >= version))
+    }
+
+    /// The watch says that an object is gone.
+    fn gone(&self, meta: &ObjectMeta) {
+        let key = key_of(meta);
+        let mut deleted = self.inner.deleted.lock().expect("nothing panics while it is held");
+        if deleted.get(&key) == meta.uid.as_ref() {
+            deleted.remove(&key);
+        }
+        drop(deleted);
+        self.take_out(&key, meta.uid.as_deref());
+    }
+
+    fn take_out(&self, key: &ObjectKey, uid: Option<&str>) {
+        if self.get(key).is_some_and(|known| known.meta().uid.as_deref() == uid) {
+            self.put(key.clone(), None);
         }
     }
 
@@ -162,5 +231,67 @@ impl<K: Object> Cache<K> {
         for listener in self.inner.listeners.lock().expect("no listener panics").iter() {
             listener(before.as_deref(), object.as_deref());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    fn map(uid: &str, version: u64) -> ConfigMap {
+        let metadata = ObjectMeta {
+            name: Some("a".to_owned()),
+            uid: Some(uid.to_owned()),
+            resource_version: Some(version.to_string()),
+            ..ObjectMeta::default()
+        };
+        ConfigMap { metadata, ..ConfigMap::default() }
+    }
+
+    fn seen(uid: &str, version: u64) -> Raw<ConfigMap> {
+        serde_json::from_value(serde_json::to_value(map(uid, version)).unwrap()).unwrap()
+    }
+
+    fn version(cache: &Cache<ConfigMap>) -> Option<u64> {
+        cache.get(&ObjectKey::cluster("a")).map(|map| version_of(&map.metadata))
+    }
+
+    #[test]
+    fn an_own_write_is_seen_at_once_and_older_sightings_do_not_undo_it() {
+        let cache = Cache::new();
+        cache.see(Sighting::Changed(seen("u", 5)));
+
+        cache.wrote(map("u", 7));
+        cache.see(Sighting::Changed(seen("u", 6)));
+
+        assert_eq!(version(&cache), Some(7));
+    }
+
+    #[test]
+    fn an_own_deletion_is_not_undone_by_a_late_sighting_and_a_new_object_is_taken_in() {
+        let cache = Cache::new();
+        cache.wrote(map("u", 5));
+        cache.deleted(&ObjectKey::cluster("a"), "u");
+
+        cache.see(Sighting::Changed(seen("u", 6)));
+        assert_eq!(version(&cache), None);
+        cache.see(Sighting::Changed(seen("v", 8)));
+        assert_eq!(version(&cache), Some(8));
+        cache.see(Sighting::Gone(seen("u", 7)));
+
+        assert_eq!(version(&cache), Some(8), "the object that went was another one");
+    }
+
+    #[test]
+    fn what_is_written_while_a_list_is_under_way_outlives_it() {
+        let cache = Cache::new();
+        cache.see(Sighting::Restarted);
+
+        cache.wrote(map("u", 5));
+        cache.see(Sighting::Listed);
+
+        assert_eq!(version(&cache), Some(5));
     }
 }

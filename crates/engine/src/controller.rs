@@ -65,8 +65,8 @@ impl<R: Reconcile> Controller<R> {
         selection: Selection,
         map: impl Fn(Seen<'_, K>, &Store<R::Projection>) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
-        let following = self.following(&K::plural(&()), selection);
-        let sightings = follow(Api::<Raw<K>>::all(self.context.client.clone()), following);
+        let api = selection.api::<Raw<K>>(&self.context.client);
+        let sightings = follow(api, self.following(&K::plural(&()), selection));
         let map = move |seen: Seen<'_, Raw<K>>, store: &Store<R::Projection>| match seen {
             Seen::Gone(key) => map(Seen::Gone(key), store),
             Seen::Here(raw) => match &raw.body {
@@ -133,13 +133,14 @@ impl<R: Reconcile> Controller<R> {
         for trigger in triggers {
             background.spawn(trigger);
         }
+        let api = selection.api::<Raw<R::Object>>(&context.client);
         let following = Following {
             resource: R::Object::plural(&()).into_owned(),
             selection,
             seed: context.seed,
             metrics: context.metrics.clone(),
         };
-        let mut sightings = follow(Api::<Raw<R::Object>>::all(context.client.clone()), following);
+        let mut sightings = follow(api, following);
         let mut gates = futures::future::join_all(gates).fuse();
         let grace = context.timing.grace;
         let mut desk = Desk::new(context, reconciler, handle.clone());

@@ -27,13 +27,16 @@ pub(crate) struct Finalizers {
     pub(crate) ours: Option<&'static str>,
     /// What earlier operators added.
     pub(crate) older: &'static [&'static str],
+    /// Whether ours takes the place of the older ones.
+    pub(crate) replaces: bool,
 }
 
 impl Finalizers {
     /// Where an object stands.
     pub(crate) fn stage(&self, meta: &ObjectMeta) -> Stage {
         let held = present(meta);
-        let has_ours = self.ours.is_none_or(|ours| held.iter().any(|name| name == ours));
+        let outdated = self.replaces && held.iter().any(|name| self.older.contains(&name.as_str()));
+        let has_ours = self.ours.is_none_or(|ours| held.iter().any(|name| name == ours)) && !outdated;
         match (meta.deletion_timestamp.is_some(), has_ours) {
             (false, true) => Stage::Alive,
             (false, false) => Stage::Unprotected,
@@ -46,6 +49,11 @@ impl Finalizers {
         self.ours == Some(name) || self.older.contains(&name)
     }
 
+    /// Whether an object carries one of them.
+    pub(crate) fn hold(&self, meta: &ObjectMeta) -> bool {
+        present(meta).iter().any(|name| self.includes(name))
+    }
+
     /// The patch that adds ours.
     pub(crate) fn adding(&self, meta: &ObjectMeta) -> Option<Patch> {
         let ours = self.ours?;
@@ -53,7 +61,8 @@ impl Finalizers {
         let change = if held.is_empty() {
             PatchOperation::Add(AddOperation { path: pointer(), value: json!([ours]) })
         } else {
-            let all: Vec<&str> = held.iter().map(String::as_str).chain([ours]).collect();
+            let leaves = |name: &str| name == ours || (self.replaces && self.older.contains(&name));
+            let all: Vec<&str> = held.iter().map(String::as_str).filter(|name| !leaves(name)).chain([ours]).collect();
             PatchOperation::Replace(ReplaceOperation { path: pointer(), value: json!(all) })
         };
         Some(Patch(vec![same_object(meta), same_finalizers(meta), change]))
@@ -93,8 +102,9 @@ mod tests {
 
     use super::*;
 
-    const BOTH: Finalizers = Finalizers { ours: Some("ours"), older: &["older"] };
-    const NONE: Finalizers = Finalizers { ours: None, older: &[] };
+    const BOTH: Finalizers = Finalizers { ours: Some("ours"), older: &["older"], replaces: false };
+    const HEIR: Finalizers = Finalizers { replaces: true, ..BOTH };
+    const NONE: Finalizers = Finalizers { ours: None, older: &[], replaces: false };
 
     fn meta(finalizers: &[&str], deleting: bool) -> ObjectMeta {
         ObjectMeta {
@@ -114,6 +124,9 @@ mod tests {
             (BOTH, &["ours"], true, Stage::Leaving),
             (BOTH, &["older"], true, Stage::Leaving),
             (BOTH, &["foreign"], true, Stage::Left),
+            (BOTH, &["older", "ours"], false, Stage::Alive),
+            (HEIR, &["older", "ours"], false, Stage::Unprotected),
+            (HEIR, &["older"], true, Stage::Leaving),
             (BOTH, &[], true, Stage::Left),
             (NONE, &[], false, Stage::Alive),
             (NONE, &["foreign"], true, Stage::Left),
@@ -127,6 +140,13 @@ mod tests {
         let patch = serde_json::to_value(BOTH.adding(&meta(&["foreign"], false))).unwrap();
 
         assert_eq!(patch[1], json!({"op": "test", "path": "/metadata/finalizers", "value": ["foreign"]}));
+        assert_eq!(patch[2]["value"], json!(["foreign", "ours"]));
+    }
+
+    #[test]
+    fn adding_takes_the_place_of_the_older_ones_where_asked() {
+        let patch = serde_json::to_value(HEIR.adding(&meta(&["older", "foreign"], false))).unwrap();
+
         assert_eq!(patch[2]["value"], json!(["foreign", "ours"]));
     }
 

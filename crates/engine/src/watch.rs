@@ -11,7 +11,8 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use kube::api::{ListParams, WatchEvent, WatchParams};
-use kube::{Api, Resource, ResourceExt as _};
+use kube::core::DynamicResourceScope;
+use kube::{Api, Client, Resource, ResourceExt as _};
 use portolan_core::ObjectKey;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -37,6 +38,8 @@ pub struct Selection {
     pub labels: Option<String>,
     /// A field selector.
     pub fields: Option<String>,
+    /// The namespaces; none means all.
+    pub namespaces: Vec<String>,
 }
 
 impl Selection {
@@ -47,12 +50,35 @@ impl Selection {
 
     /// Objects whose labels match.
     pub fn labels(selector: impl Into<String>) -> Self {
-        Self { labels: Some(selector.into()), fields: None }
+        Self { labels: Some(selector.into()), ..Self::default() }
     }
 
     /// Objects whose fields match.
     pub fn fields(selector: impl Into<String>) -> Self {
-        Self { labels: None, fields: Some(selector.into()) }
+        Self { fields: Some(selector.into()), ..Self::default() }
+    }
+
+    /// Objects in these namespaces; all, where none is named.
+    pub fn namespaces(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { namespaces: names.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// The same objects, as far as they are in one namespace.
+    pub fn within(self, namespace: impl Into<String>) -> Self {
+        Self { namespaces: vec![namespace.into()], ..self }
+    }
+
+    /// Whether an object's namespace is among those selected.
+    pub fn covers(&self, namespace: Option<&str>) -> bool {
+        self.namespaces.is_empty() || namespace.is_some_and(|name| self.namespaces.iter().any(|one| one == name))
+    }
+
+    /// Where to ask: in the one namespace, or everywhere.
+    pub(crate) fn api<K: Resource<DynamicType = (), Scope = DynamicResourceScope>>(&self, client: &Client) -> Api<K> {
+        match self.namespaces.as_slice() {
+            [namespace] => Api::namespaced_with(client.clone(), namespace, &()),
+            _ => Api::all_with(client.clone(), &()),
+        }
     }
 }
 
@@ -90,12 +116,24 @@ pub(crate) fn follow<K>(api: Api<K>, following: Following) -> BoxStream<'static,
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
+    let selection = following.selection.clone();
     let follower = Follower { api, following, place: Place::Nowhere, ready: VecDeque::new(), failures: 0, rest: None };
     futures::stream::unfold(follower, |mut follower| async {
         let sighting = follower.next().await;
         Some((sighting, follower))
     })
+    .filter(move |sighting| std::future::ready(is_selected(&selection, sighting)))
     .boxed()
+}
+
+/// Of several namespaces, those of no interest are passed over here.
+fn is_selected<K: Resource>(selection: &Selection, sighting: &Sighting<K>) -> bool {
+    match sighting {
+        Sighting::Found(object) | Sighting::Changed(object) | Sighting::Gone(object) => {
+            selection.covers(object.meta().namespace.as_deref())
+        }
+        Sighting::Restarted | Sighting::Listed | Sighting::Failed { .. } => true,
+    }
 }
 
 struct Follower<K> {
@@ -136,7 +174,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
     }
 
     async fn list(&mut self, token: Option<String>) -> Place<K> {
-        let Selection { labels, fields } = self.following.selection.clone();
+        let Selection { labels, fields, .. } = self.following.selection.clone();
         let params = ListParams {
             label_selector: labels,
             field_selector: fields,
@@ -162,7 +200,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
     }
 
     async fn open(&mut self, version: String) -> Place<K> {
-        let Selection { labels, fields } = self.following.selection.clone();
+        let Selection { labels, fields, .. } = self.following.selection.clone();
         let params = WatchParams {
             label_selector: labels,
             field_selector: fields,

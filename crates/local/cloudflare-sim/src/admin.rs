@@ -38,6 +38,9 @@ pub(crate) fn answer(simulator: &Simulator, request: &Request<Bytes>) -> Option<
             simulator.clear_faults();
             Ok(json!({"ok": true}))
         }
+        (&Method::POST, "/admin/quotas") => {
+            parse(request).map(|quotas| simulator.set_quotas(quotas)).map(|()| json!({"ok": true}))
+        }
         (&Method::POST, "/admin/objects") => parse(request).and_then(|edit: Edit| edit.run(simulator)),
         (_, path) if path.starts_with("/admin/") => Err("there is no such admin page".to_owned()),
         _ => return None,

@@ -16,7 +16,8 @@ pub enum Level {
     Edit,
 }
 
-/// What a credential may see and do. Groups are `account_settings`, `audit_logs`, `dns`, `networks`, `tunnel`, `zone`.
+/// What a credential may see and do. Groups are `access_apps` (with policies), `access_groups` (with identity providers),
+/// `access_service_tokens`, `account_settings`, `audit_logs`, `dns`, `networks`, `rulesets`, `tunnel`, `zone`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     accounts: Option<BTreeSet<String>>,

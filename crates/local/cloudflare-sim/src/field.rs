@@ -12,6 +12,8 @@ pub(crate) enum Kind {
     Number,
     Object,
     Texts,
+    /// An array; what is in it is for the collection's rules to say.
+    List,
     OneOf(&'static [&'static str]),
     Any,
 }
@@ -81,6 +83,7 @@ impl Kind {
             Self::Number => value.is_number(),
             Self::Object => value.is_object(),
             Self::Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+            Self::List => value.is_array(),
             Self::OneOf(choices) => value.as_str().is_some_and(|text| choices.contains(&text)),
             Self::Any => true,
         }
@@ -93,6 +96,7 @@ impl Kind {
             Self::Number => "a number".into(),
             Self::Object => "an object".into(),
             Self::Texts => "an array of strings".into(),
+            Self::List => "an array".into(),
             Self::OneOf(choices) => format!("one of {}", choices.join(", ")),
             Self::Any => "anything".into(),
         }

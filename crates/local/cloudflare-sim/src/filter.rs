@@ -23,6 +23,8 @@ pub(crate) enum Test {
     /// As `Is`, whatever the case.
     Caseless(&'static str),
     Contains(&'static str),
+    /// As `Contains`; as `Caseless` beside `exact=true`.
+    Loosely(&'static str),
     StartsWith(&'static str),
     EndsWith(&'static str),
     /// The member has a value.
@@ -60,7 +62,7 @@ impl Test {
         match self {
             Self::Is(path) => plain(value, path) == wanted,
             Self::Caseless(path) => lower(path) == wanted.to_lowercase(),
-            Self::Contains(path) => lower(path).contains(&wanted.to_lowercase()),
+            Self::Contains(path) | Self::Loosely(path) => lower(path).contains(&wanted.to_lowercase()),
             Self::StartsWith(path) => lower(path).starts_with(&wanted.to_lowercase()),
             Self::EndsWith(path) => lower(path).ends_with(&wanted.to_lowercase()),
             Self::Present(path) => has(path),
@@ -84,8 +86,12 @@ pub(crate) fn read<'a>(call: &'a Call, filters: &'a [Filter]) -> Result<impl Fn(
         if matches!(filter.test, Test::Deleted) && !matches!(value.as_str(), "true" | "false") {
             return Err(Refusal::bad(1003, format!("Invalid {name}: must be true or false.")));
         }
-        if !matches!(filter.test, Test::Manner) {
-            wanted.push((filter.test, value.as_str()));
+        match filter.test {
+            Test::Manner => {}
+            Test::Loosely(path) if call.query_one("exact") == Some("true") => {
+                wanted.push((Test::Caseless(path), value.as_str()));
+            }
+            test => wanted.push((test, value.as_str())),
         }
     }
     let any = call.query_one("match") == Some("any");

@@ -7,6 +7,7 @@
 //! [`Simulator::answer`] needs no socket; [`Simulator::serve`] puts it on one. Everything timed uses `tokio::time`,
 //! everything random comes from [`Options::seed`]: the same requests get the same answers.
 
+mod access;
 mod account;
 mod admin;
 mod answer;
@@ -29,6 +30,7 @@ mod page;
 mod record;
 mod reply;
 mod routes;
+mod rulesets;
 mod seed;
 mod serve;
 mod simulator;
@@ -40,11 +42,12 @@ mod tunnel;
 mod virtual_network;
 mod zone;
 
+pub use access::Quotas;
 pub use answer::Dropped;
 pub use auth::{Grant, Level};
 pub use edge::{
-    COUNTRY_HEADER, EMAIL_HEADER, Edge, EdgeAccess, EdgeAnswer, EdgeApp, EdgeDecision, EdgeOutcome, EdgePolicy, EdgeRecord,
-    EdgeRequest, EdgeRule, IP_HEADER, OriginAddress,
+    COUNTRY_HEADER, EMAIL_HEADER, Edge, EdgeAccess, EdgeAnswer, EdgeApp, EdgeDecision, EdgeOutcome, EdgePolicy,
+    EdgeRecord, EdgeRequest, EdgeRule, IP_HEADER, OriginAddress,
 };
 pub use fault::{Count, Effect, Fault, When};
 pub use options::{Clock, Options};

@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
+use crate::Quotas;
+
 /// Where the simulator takes the date from.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
 
@@ -22,6 +24,8 @@ pub struct Options {
     pub verbatim: bool,
     /// How long a timed-out request stays silent before [`Dropped::Timeout`](crate::Dropped).
     pub silence: Duration,
+    /// How many Access objects an account may have.
+    pub quotas: Quotas,
 }
 
 impl Default for Options {
@@ -34,6 +38,7 @@ impl Default for Options {
             record: None,
             verbatim: false,
             silence: Duration::from_secs(100),
+            quotas: Quotas::default(),
         }
     }
 }

@@ -5,11 +5,13 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use http::Method;
 
 use crate::{
+    access::{app_policies, service_token},
     audit,
     auth::{Actor, Level},
     call::{Call, decode},
     crud, dns, network_route,
     reply::{Refusal, Reply, Success},
+    rulesets,
     state::State,
     store::text,
     table::{Action, COLLECTIONS, Collection, Scope},
@@ -73,6 +75,75 @@ const SPECIAL: &[Special] = &[
         "/accounts/{account_id}/teamnet/routes/ip/{ip}",
         Some(("networks", Level::Read)),
         network_route::find_by_ip,
+    ),
+    ("GET", "/accounts/{account_id}/access/apps/{id}/policies", Some(("access_apps", Level::Read)), app_policies::list),
+    (
+        "POST",
+        "/accounts/{account_id}/access/apps/{id}/policies",
+        Some(("access_apps", Level::Edit)),
+        app_policies::create,
+    ),
+    (
+        "GET",
+        "/accounts/{account_id}/access/apps/{id}/policies/{policy_id}",
+        Some(("access_apps", Level::Read)),
+        app_policies::get,
+    ),
+    (
+        "PUT",
+        "/accounts/{account_id}/access/apps/{id}/policies/{policy_id}",
+        Some(("access_apps", Level::Edit)),
+        app_policies::update,
+    ),
+    (
+        "DELETE",
+        "/accounts/{account_id}/access/apps/{id}/policies/{policy_id}",
+        Some(("access_apps", Level::Edit)),
+        app_policies::delete,
+    ),
+    (
+        "POST",
+        "/accounts/{account_id}/access/service_tokens",
+        Some(("access_service_tokens", Level::Edit)),
+        service_token::create,
+    ),
+    (
+        "PUT",
+        "/accounts/{account_id}/access/service_tokens/{id}",
+        Some(("access_service_tokens", Level::Edit)),
+        service_token::update,
+    ),
+    (
+        "POST",
+        "/accounts/{account_id}/access/service_tokens/{id}/rotate",
+        Some(("access_service_tokens", Level::Edit)),
+        service_token::rotate,
+    ),
+    (
+        "POST",
+        "/accounts/{account_id}/access/service_tokens/{id}/refresh",
+        Some(("access_service_tokens", Level::Edit)),
+        service_token::refresh,
+    ),
+    (
+        "GET",
+        "/zones/{zone_id}/rulesets/phases/{phase}/entrypoint",
+        Some(("rulesets", Level::Read)),
+        rulesets::entrypoint,
+    ),
+    (
+        "PUT",
+        "/zones/{zone_id}/rulesets/phases/{phase}/entrypoint",
+        Some(("rulesets", Level::Edit)),
+        rulesets::put_entrypoint,
+    ),
+    ("POST", "/zones/{zone_id}/rulesets/{id}/rules", Some(("rulesets", Level::Edit)), rulesets::add_rule),
+    ("PATCH", "/zones/{zone_id}/rulesets/{id}/rules/{rule_id}", Some(("rulesets", Level::Edit)), rulesets::edit_rule),
+    (
+        "DELETE",
+        "/zones/{zone_id}/rulesets/{id}/rules/{rule_id}",
+        Some(("rulesets", Level::Edit)),
+        rulesets::delete_rule,
     ),
 ];
 

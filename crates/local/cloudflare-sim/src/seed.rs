@@ -25,6 +25,16 @@ struct Seed {
     virtual_networks: Vec<Scoped>,
     #[serde(default)]
     routes: Vec<Scoped>,
+    #[serde(default)]
+    identity_providers: Vec<Scoped>,
+    #[serde(default)]
+    service_tokens: Vec<Scoped>,
+    #[serde(default)]
+    access_groups: Vec<Scoped>,
+    #[serde(default)]
+    access_policies: Vec<Scoped>,
+    #[serde(default)]
+    access_apps: Vec<Scoped>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,7 +128,8 @@ impl Token {
 }
 
 impl Simulator {
-    /// Adds what a document lists: `accounts`, `zones` with `records`, `tokens`, `keys`, `tunnels`, `virtual_networks`, `routes`.
+    /// Adds what a document lists: `accounts`, `zones` with `records`, `tokens`, `keys`, `tunnels`, `virtual_networks`, `routes`,
+    /// `identity_providers`, `service_tokens`, `access_groups`, `access_policies`, `access_apps`.
     pub fn seed(&self, seed: Value) -> Result<(), String> {
         let seed: Seed = serde_json::from_value(seed).map_err(|error| format!("the seed is not valid: {error}"))?;
         for account in &seed.accounts {
@@ -138,8 +149,17 @@ impl Simulator {
         for key in &seed.keys {
             self.add_key(&key.email, &key.secret, Grant::all());
         }
-        let scoped =
-            [("cfd_tunnel", seed.tunnels), ("virtual_networks", seed.virtual_networks), ("routes", seed.routes)];
+        // What others refer to comes first.
+        let scoped = [
+            ("cfd_tunnel", seed.tunnels),
+            ("virtual_networks", seed.virtual_networks),
+            ("routes", seed.routes),
+            ("identity_providers", seed.identity_providers),
+            ("service_tokens", seed.service_tokens),
+            ("access_groups", seed.access_groups),
+            ("access_policies", seed.access_policies),
+            ("access_apps", seed.access_apps),
+        ];
         for (collection, objects) in scoped {
             for Scoped { account, object } in objects {
                 self.put(collection, &account, object).map_err(|error| format!("{collection}: {error}"))?;

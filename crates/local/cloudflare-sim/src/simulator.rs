@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    Fault, Grant, Options, Recorded,
+    Fault, Grant, Options, Quotas, Recorded,
     account::ACCOUNTS,
     crud,
     record::Log,
@@ -64,6 +64,11 @@ impl Simulator {
         let mut state = self.lock();
         state.options.rate_limit = limit;
         state.limits.clear();
+    }
+
+    /// Changes how many Access objects an account may have from now on.
+    pub fn set_quotas(&self, quotas: Quotas) {
+        self.lock().options.quotas = quotas;
     }
 
     /// Adds an account and returns its id.

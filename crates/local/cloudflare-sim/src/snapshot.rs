@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use crate::{Simulator, ids::Ids, store::id_of, table::Collection, tunnel::Inside};
+use crate::{Simulator, access::service_token::Secrets, ids::Ids, store::id_of, table::Collection, tunnel::Inside};
 
-/// Objects by collection and scope, in the order they were made, and what tunnels have beside them.
+/// Objects by collection and scope, in the order they were made, and what tunnels and tokens have beside them.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Snapshot {
@@ -14,6 +14,9 @@ struct Snapshot {
     generation: u64,
     objects: BTreeMap<String, BTreeMap<String, Vec<Value>>>,
     tunnels: BTreeMap<String, Inside>,
+    /// Snapshots from before there were service tokens lack it.
+    #[serde(default)]
+    service_tokens: BTreeMap<String, Secrets>,
 }
 
 impl Simulator {
@@ -21,8 +24,12 @@ impl Simulator {
     /// audit entries and requests are not part of it.
     pub fn snapshot(&self) -> Value {
         let state = self.lock();
-        let snapshot =
-            Snapshot { generation: state.generation, objects: state.export(), tunnels: state.tunnels.clone() };
+        let snapshot = Snapshot {
+            generation: state.generation,
+            objects: state.export(),
+            tunnels: state.tunnels.clone(),
+            service_tokens: state.service_tokens.clone(),
+        };
         serde_json::to_value(snapshot).expect("objects are JSON")
     }
 
@@ -45,6 +52,7 @@ impl Simulator {
         state.generation = snapshot.generation + 1;
         state.ids = Ids::new(state.options.seed.wrapping_add(state.generation));
         state.tunnels = snapshot.tunnels;
+        state.service_tokens = snapshot.service_tokens;
         for (row, scope, objects) in rows {
             for object in objects {
                 state.rows_mut(row, &scope).insert(object);

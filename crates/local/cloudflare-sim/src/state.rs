@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::{
+    access::service_token::Secrets,
     audit::{Audit, Entry},
     auth::Credentials,
     fault::Faults,
@@ -39,6 +40,8 @@ pub(crate) struct State {
     pub(crate) log: Log,
     /// What a tunnel has beside its object: secret, connections, configuration.
     pub(crate) tunnels: BTreeMap<String, Inside>,
+    /// What is known of the secrets of service tokens.
+    pub(crate) service_tokens: BTreeMap<String, Secrets>,
     rows: BTreeMap<&'static str, BTreeMap<String, Rows>>,
 }
 
@@ -54,6 +57,7 @@ impl State {
             audit: Audit::default(),
             log,
             tunnels: BTreeMap::new(),
+            service_tokens: BTreeMap::new(),
             rows: BTreeMap::new(),
         }
     }
@@ -127,6 +131,7 @@ impl State {
     pub(crate) fn clear_objects(&mut self) {
         self.rows.clear();
         self.tunnels.clear();
+        self.service_tokens.clear();
     }
 
     /// All objects by collection and scope.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::{
+    access::{app, group, identity_provider, policy, service_token},
     account,
     auth::{Grant, Level},
     call::Call,
@@ -15,6 +16,7 @@ use crate::{
     network_route,
     page::Paging,
     reply::Refusal,
+    rulesets,
     state::State,
     tunnel, virtual_network, zone,
 };
@@ -112,13 +114,19 @@ pub(crate) struct Collection {
 }
 
 /// Everything that is served.
-pub(crate) static COLLECTIONS: [&Collection; 6] = [
+pub(crate) static COLLECTIONS: [&Collection; 12] = [
     &account::ACCOUNTS,
     &zone::ZONES,
     &dns::RECORDS,
     &tunnel::TUNNELS,
     &virtual_network::VIRTUAL_NETWORKS,
     &network_route::ROUTES,
+    &app::APPS,
+    &policy::POLICIES,
+    &group::GROUPS,
+    &service_token::SERVICE_TOKENS,
+    &identity_provider::IDENTITY_PROVIDERS,
+    &rulesets::RULESETS,
 ];
 
 impl Collection {

@@ -97,6 +97,8 @@ pub(crate) struct Plan {
     pub(crate) tags: usize,
     /// Shortest time to live.
     pub(crate) min_ttl: u64,
+    /// Single redirects.
+    pub(crate) redirects: usize,
 }
 
 /// As documented for zones made after September 2024; an enterprise account's quota is a million.
@@ -110,6 +112,7 @@ pub(crate) static PLANS: [Plan; 4] = [
         comment: 100,
         tags: 0,
         min_ttl: 60,
+        redirects: 10,
     },
     Plan {
         legacy_id: "pro",
@@ -120,6 +123,7 @@ pub(crate) static PLANS: [Plan; 4] = [
         comment: 500,
         tags: 20,
         min_ttl: 60,
+        redirects: 25,
     },
     Plan {
         legacy_id: "business",
@@ -130,6 +134,7 @@ pub(crate) static PLANS: [Plan; 4] = [
         comment: 500,
         tags: 20,
         min_ttl: 60,
+        redirects: 50,
     },
     Plan {
         legacy_id: "enterprise",
@@ -140,6 +145,7 @@ pub(crate) static PLANS: [Plan; 4] = [
         comment: 500,
         tags: 20,
         min_ttl: 30,
+        redirects: 300,
     },
 ];
 

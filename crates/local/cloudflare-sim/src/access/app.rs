@@ -85,9 +85,14 @@ const FILTERS: &[Filter] = &[
     filter("name", Test::Loosely("name")),
     filter("domain", Test::Loosely("domain")),
     filter("aud", Test::Is("aud")),
-    filter("search", Test::Special(|value, wanted| {
-        ["name", "domain", "aud"].iter().any(|member| text(value, member).to_lowercase().contains(&wanted.to_lowercase()))
-    })),
+    filter(
+        "search",
+        Test::Special(|value, wanted| {
+            ["name", "domain", "aud"]
+                .iter()
+                .any(|member| text(value, member).to_lowercase().contains(&wanted.to_lowercase()))
+        }),
+    ),
     filter("exact", Test::Manner),
     filter("target_attributes", Test::Manner),
 ];
@@ -130,7 +135,8 @@ fn set_domains(state: &State, change: &Change<'_>, value: &mut Value) -> Result<
         (None, None) => vec![public(&main)?],
     };
     value["domain"] = Value::from(main.as_str());
-    value["self_hosted_domains"] = destinations.iter().filter(|found| is_public(found)).map(|found| found["uri"].clone()).collect();
+    value["self_hosted_domains"] =
+        destinations.iter().filter(|found| is_public(found)).map(|found| found["uri"].clone()).collect();
     value["destinations"] = Value::Array(destinations);
     let number = domains(value).count();
     if !domains(value).any(|found| found == main) {
@@ -149,7 +155,15 @@ pub(crate) fn domains(app: &Value) -> impl Iterator<Item = &str> {
 }
 
 fn destination(sent: &Value) -> Result<Value, Refusal> {
-    let kinds = ["public", "private", "via_mcp_server_portal", "worker", "preview_worker", "all_workers", "all_preview_workers"];
+    let kinds = [
+        "public",
+        "private",
+        "via_mcp_server_portal",
+        "worker",
+        "preview_worker",
+        "all_workers",
+        "all_preview_workers",
+    ];
     let mut destination = sent.clone();
     if sent.is_object() && sent.get("type").is_none() {
         destination["type"] = json!("public");
@@ -174,7 +188,10 @@ fn domain(given: &str) -> Result<String, Refusal> {
     let given = given.trim_end_matches('/');
     let (host, path) = given.split_once('/').map_or((given, None), |(host, path)| (host, Some(path)));
     let host = host.to_ascii_lowercase();
-    if !host.contains('.') || !crate::dns::name::is_domain(&host.replace('*', "x")) || given.contains(char::is_whitespace) {
+    if !host.contains('.')
+        || !crate::dns::name::is_domain(&host.replace('*', "x"))
+        || given.contains(char::is_whitespace)
+    {
         return Err(invalid(format!("{given} is not a domain")));
     }
     Ok(path.map_or(host.clone(), |path| format!("{host}/{path}")))

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::{
-    INVALID, NOT_FOUND, PAGES, app::APPS, app_policies, check_duration, invalid,
+    INVALID, NOT_FOUND, PAGES,
+    app::APPS,
+    app_policies, check_duration, invalid,
     quota::{count, refuse_more, refuse_over},
     rule, stamp,
 };
@@ -100,7 +102,9 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
 fn may_delete(state: &State, _: &Call, account: &str, value: &Value) -> Result<(), Refusal> {
     match used_by(state, account, id_of(value)) {
         0 => Ok(()),
-        n => Err(Refusal::bad(12140, format!("access.api.error.policy_in_use: the policy is used by {n} applications"))),
+        n => {
+            Err(Refusal::bad(12140, format!("access.api.error.policy_in_use: the policy is used by {n} applications")))
+        }
     }
 }
 

@@ -3,11 +3,7 @@
 use serde_json::Value;
 
 use super::{NOT_FOUND, group::GROUPS, identity_provider::IDENTITY_PROVIDERS, invalid, service_token::SERVICE_TOKENS};
-use crate::{
-    reply::Refusal,
-    state::State,
-    store::text,
-};
+use crate::{reply::Refusal, state::State, store::text};
 
 /// A kind of rule: its name, the members it must have, and those it may have.
 type Kind = (&'static str, &'static [&'static str], &'static [&'static str]);
@@ -50,7 +46,7 @@ pub(super) fn check_lists(state: &State, account: &str, value: &mut Value) -> Re
         match value.get(list) {
             None | Some(Value::Null) => value[list] = Value::Array(Vec::new()),
             Some(Value::Array(rules)) => {
-                rules.iter().try_for_each(|rule| check(state, account, rule).map_err(|refusal| refusal.at(list)))?;
+                rules.iter().try_for_each(|rule| check(state, account, rule))?;
             }
             Some(_) => return Err(invalid(format!("{list} must be an array of rules"))),
         }
@@ -115,9 +111,7 @@ fn check_value(state: &State, account: &str, name: &str, inner: &Value) -> Resul
         "service_token" if !there(&SERVICE_TOKENS, text(inner, "token_id")) => {
             Err(Refusal::bad(12002, "access.api.error.service_token_not_found"))
         }
-        "login_method" if !there(&IDENTITY_PROVIDERS, text(inner, "id")) => {
-            Err(Refusal::bad(NOT_FOUND.1, NOT_FOUND.2))
-        }
+        "login_method" if !there(&IDENTITY_PROVIDERS, text(inner, "id")) => Err(Refusal::bad(NOT_FOUND.1, NOT_FOUND.2)),
         _ => Ok(()),
     }
 }

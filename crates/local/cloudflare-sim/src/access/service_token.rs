@@ -94,7 +94,11 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
         value[PREVIOUS] = Value::from(format!("{:.0}", time(until)?));
     }
     if new {
-        refuse_more(count(state, &SERVICE_TOKENS, change.scope), state.options.quotas.service_tokens, "service tokens")?;
+        refuse_more(
+            count(state, &SERVICE_TOKENS, change.scope),
+            state.options.quotas.service_tokens,
+            "service tokens",
+        )?;
         value["client_id"] = Value::from(format!("{}.access", state.ids.next(IdForm::Hex)));
         value["last_seen_at"] = Value::Null;
     }

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-pub(crate) use super::{
-    app::domains,
-    service_token::{authenticate, mark_seen},
-};
 use super::{
     app::APPS,
     app_policies::{resolved, stored},
     group::GROUPS,
+};
+pub(crate) use super::{
+    app::domains,
+    service_token::{authenticate, mark_seen},
 };
 use crate::state::State;
 

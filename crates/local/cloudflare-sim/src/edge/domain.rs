@@ -37,7 +37,8 @@ fn closeness(domain: &str, host: &str, path: &str) -> Option<Closeness> {
 
 fn covers_host(pattern: &str, host: &str) -> bool {
     let (patterns, labels) = (pattern.split('.').rev(), host.split('.').rev());
-    patterns.clone().count() == labels.clone().count() && patterns.zip(labels).all(|(pattern, label)| glob(pattern, label))
+    patterns.clone().count() == labels.clone().count()
+        && patterns.zip(labels).all(|(pattern, label)| glob(pattern, label))
 }
 
 fn covers_path(pattern: &str, path: &str) -> bool {

@@ -154,8 +154,13 @@ mod tests {
         let rule = |audience: &str| {
             let settings = json!({"access": {"required": true, "teamName": "t", "audTag": ["tag"]}});
             let settings = settings.as_object().cloned().unwrap();
-            let rule =
-                EdgeRule { index: 0, hostname: String::new(), path: String::new(), service: "hello_world".into(), settings };
+            let rule = EdgeRule {
+                index: 0,
+                hostname: String::new(),
+                path: String::new(),
+                service: "hello_world".into(),
+                settings,
+            };
             serve(&rule, audience)
         };
 

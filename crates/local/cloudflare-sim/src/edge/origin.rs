@@ -51,7 +51,8 @@ impl FromStr for OriginAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{text}\" is not of the form HOST=ADDRESS:PORT, like traefik.traefik.svc=127.0.0.1:8000");
+        let wrong =
+            || format!("\"{text}\" is not of the form HOST=ADDRESS:PORT, like traefik.traefik.svc=127.0.0.1:8000");
         let (host, address) = text.split_once('=').ok_or_else(wrong)?;
         let address = address.trim().parse().map_err(|_| wrong())?;
         let host = host.trim().to_ascii_lowercase();
@@ -168,7 +169,8 @@ impl Manner {
     fn resolving(mut self, place: &Place) -> Self {
         if self.address.is_none() && self.name != place.host {
             use std::net::ToSocketAddrs;
-            self.address = (place.host.trim_matches(['[', ']']), place.port).to_socket_addrs().ok().and_then(|mut all| all.next());
+            self.address =
+                (place.host.trim_matches(['[', ']']), place.port).to_socket_addrs().ok().and_then(|mut all| all.next());
         }
         self
     }
@@ -284,6 +286,9 @@ mod tests {
 
         assert!(headers.get("cf-access-authenticated-user-email").is_none());
         assert!(headers.get("cf-access-client-secret").is_none());
-        assert_eq!((&headers["x-own"], &headers["host"]), (&HeaderValue::from_static("1"), &HeaderValue::from_static("a.b")));
+        assert_eq!(
+            (&headers["x-own"], &headers["host"]),
+            (&HeaderValue::from_static("1"), &HeaderValue::from_static("a.b"))
+        );
     }
 }

@@ -1,0 +1,228 @@
+//! `/zones/{zone_id}/rulesets`: as far as redirects need them, the phase `http_request_dynamic_redirect`.
+
+mod redirect;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use crate::{
+    call::Call,
+    crud,
+    field::{self, Field, Kind, Verb, optional, required},
+    filter::{Filter, Test, filter},
+    ids::IdForm,
+    page::Paging,
+    reply::{Refusal, Reply, Success},
+    state::State,
+    store::{flag, id_of, text},
+    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+    zone::{Plan, ZONES},
+};
+
+pub(crate) static RULESETS: Collection = Collection {
+    name: "rulesets",
+    what: "ruleset",
+    scope: Scope::Zone,
+    path: "rulesets",
+    id: IdForm::Hex,
+    actions: &[Action::List, Action::Get, Action::Create, Action::Replace, Action::Delete],
+    fields: FIELDS,
+    filters: FILTERS,
+    paging: Paging::Single,
+    soft_delete: false,
+    times: ("last_updated", Some("last_updated")),
+    key: |value| text(value, "phase").to_owned(),
+    duplicate: Some(Fail(400, 20217, "A ruleset of this zone for this phase exists already.")),
+    not_found: Fail(404, 10003, "could not find ruleset"),
+    invalid: INVALID,
+    group: "rulesets",
+    rules: Rules { prepare, show, ..PLAIN },
+};
+
+const INVALID: u64 = 20015;
+
+/// The phase in which redirects are.
+const REDIRECTS: &str = "http_request_dynamic_redirect";
+
+const PHASES: [&str; 20] = [
+    "ddos_l7",
+    "http_config_settings",
+    "http_custom_errors",
+    "http_log_custom_fields",
+    "http_ratelimit",
+    "http_request_cache_settings",
+    REDIRECTS,
+    "http_request_firewall_custom",
+    "http_request_firewall_managed",
+    "http_request_late_transform",
+    "http_request_origin",
+    "http_request_redirect",
+    "http_request_sanitize",
+    "http_request_sbfm",
+    "http_request_transform",
+    "http_response_cache_settings",
+    "http_response_compression",
+    "http_response_firewall_managed",
+    "http_response_headers_transform",
+    "ddos_l4",
+];
+
+const FIELDS: &[Field] = &[
+    Field { name: "kind", kind: Kind::OneOf(&["zone"]), role: field::Role::RequiredOnce },
+    Field { name: "phase", kind: Kind::OneOf(&PHASES), role: field::Role::RequiredOnce },
+    optional("name", Kind::Text),
+    optional("description", Kind::Text),
+    optional("rules", Kind::List),
+];
+
+const FILTERS: &[Filter] = &[filter("cursor", Test::Manner)];
+
+fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+    if let Some(old) = change.old {
+        (value["kind"], value["phase"]) = (old["kind"].clone(), old["phase"].clone());
+    }
+    let phase = text(value, "phase");
+    if phase != REDIRECTS {
+        return Err(Refusal::bad(INVALID, format!("phase {phase} is not served here, {REDIRECTS} alone is")));
+    }
+    let old = change.old.map(rules_of).unwrap_or_default();
+    let sent = value["rules"].as_array().cloned().unwrap_or_default();
+    let rules = sent.into_iter().map(|rule| {
+        let same = old.iter().find(|old| !text(&rule, "id").is_empty() && id_of(old) == text(&rule, "id"));
+        redirect::make(state, rule, same)
+    });
+    let rules = rules.collect::<Result<Vec<_>, _>>()?;
+    set_rules(state, change.scope, value, rules)?;
+    for name in ["name", "description"] {
+        if value.get(name).is_none() {
+            value[name] = json!(if name == "name" { "default" } else { "" });
+        }
+    }
+    value["version"] = Value::from(change.old.map_or("1".to_owned(), next_version));
+    Ok(())
+}
+
+/// The rules of a ruleset, in order.
+fn rules_of(ruleset: &Value) -> Vec<Value> {
+    ruleset["rules"].as_array().cloned().unwrap_or_default()
+}
+
+fn set_rules(state: &State, zone: &str, ruleset: &mut Value, rules: Vec<Value>) -> Result<(), Refusal> {
+    let limit = state.get(&ZONES, "", zone).map_or(0, |zone| Plan::of(zone).redirects);
+    if rules.len() > limit {
+        let message =
+            format!("exceeded maximum number of rules in the phase {REDIRECTS}: {} out of {limit}", rules.len());
+        return Err(Refusal::bad(20021, message));
+    }
+    for (place, rule) in rules.iter().enumerate() {
+        if rules[..place].iter().any(|other| text(other, "ref") == text(rule, "ref")) {
+            return Err(Refusal::bad(INVALID, format!("duplicate ref {} in the ruleset", text(rule, "ref"))));
+        }
+    }
+    ruleset["rules"] = Value::Array(rules);
+    Ok(())
+}
+
+fn next_version(value: &Value) -> String {
+    (text(value, "version").parse::<u64>().unwrap_or_default() + 1).to_string()
+}
+
+/// Lists show no rules.
+fn show<'a>(_: &State, _: &str, value: &'a Value, action: Action) -> Cow<'a, Value> {
+    if action != Action::List {
+        return Cow::Borrowed(value);
+    }
+    let mut shown = value.clone();
+    if let Some(members) = shown.as_object_mut() {
+        members.remove("rules");
+    }
+    Cow::Owned(shown)
+}
+
+fn of_phase(state: &State, zone: &str, phase: &str) -> Option<Value> {
+    state.rows(&RULESETS, zone)?.by_key(phase).next().cloned()
+}
+
+fn phase(call: &Call) -> Result<&str, Refusal> {
+    let phase = call.param("phase");
+    if PHASES.contains(&phase) { Ok(phase) } else { Err(Refusal::bad(INVALID, format!("unknown phase {phase}"))) }
+}
+
+/// `GET …/phases/{phase}/entrypoint`
+pub(crate) fn entrypoint(state: &mut State, call: &Call) -> Reply {
+    let phase = phase(call)?;
+    let found = of_phase(state, call.param("zone_id"), phase);
+    let none = || Refusal::new(404, 10003, format!("could not find entrypoint ruleset in the {phase} phase"));
+    found.map(|ruleset| Success::of(&ruleset)).ok_or_else(none)
+}
+
+/// `PUT …/phases/{phase}/entrypoint`: makes the ruleset or replaces its rules.
+pub(crate) fn put_entrypoint(state: &mut State, call: &Call) -> Reply {
+    let (zone, phase) = (call.param("zone_id"), phase(call)?);
+    let body = call.json()?;
+    let sent = &[optional("name", Kind::Text), optional("description", Kind::Text), required("rules", Kind::List)];
+    let mut body = Value::Object(field::check(body, sent, Verb::Create, INVALID)?);
+    let ruleset = if let Some(old) = of_phase(state, zone, phase) {
+        crud::change(state, &RULESETS, zone, Verb::Patch, body, &old)?
+    } else {
+        (body["kind"], body["phase"]) = (json!("zone"), json!(phase));
+        crud::create(state, &RULESETS, zone, body, None)?
+    };
+    state.note(call.who(), &RULESETS, zone, &[(Action::Patch, &ruleset)]);
+    Ok(Success::of(&ruleset))
+}
+
+/// `POST …/{id}/rules`
+pub(crate) fn add_rule(state: &mut State, call: &Call) -> Reply {
+    let ruleset = crud::existing(state, &RULESETS, call)?.clone();
+    let (body, position) = redirect::take_position(call.json()?)?;
+    let rule = redirect::make(state, body, None)?;
+    let rules = redirect::place(rules_of(&ruleset), rule, position.as_ref(), usize::MAX)?;
+    write(state, call, ruleset, rules)
+}
+
+/// `PATCH …/{id}/rules/{rule_id}`: what is not sent stays.
+pub(crate) fn edit_rule(state: &mut State, call: &Call) -> Reply {
+    let ruleset = crud::existing(state, &RULESETS, call)?.clone();
+    let mut rules = rules_of(&ruleset);
+    let at = find(&rules, call)?;
+    let old = rules.remove(at);
+    let (body, position) = redirect::take_position(call.json()?)?;
+    let rule = redirect::edit(state, body, &old)?;
+    let rules = redirect::place(rules, rule, position.as_ref(), at)?;
+    write(state, call, ruleset, rules)
+}
+
+/// `DELETE …/{id}/rules/{rule_id}`
+pub(crate) fn delete_rule(state: &mut State, call: &Call) -> Reply {
+    let ruleset = crud::existing(state, &RULESETS, call)?.clone();
+    let mut rules = rules_of(&ruleset);
+    rules.remove(find(&rules, call)?);
+    write(state, call, ruleset, rules)
+}
+
+fn find(rules: &[Value], call: &Call) -> Result<usize, Refusal> {
+    let id = call.param("rule_id");
+    let place = rules.iter().position(|rule| id_of(rule) == id);
+    place.ok_or_else(|| Refusal::new(404, 10003, format!("could not find rule {id} in the ruleset")))
+}
+
+/// Stores a new version of a ruleset and answers with it, as every change of a rule does.
+fn write(state: &mut State, call: &Call, mut ruleset: Value, rules: Vec<Value>) -> Reply {
+    let zone = call.param("zone_id");
+    set_rules(state, zone, &mut ruleset, rules)?;
+    ruleset["version"] = Value::from(next_version(&ruleset));
+    ruleset["last_updated"] = Value::from(state.now());
+    state.rows_mut(&RULESETS, zone).replace(ruleset.clone());
+    state.note(call.who(), &RULESETS, zone, &[(Action::Patch, &ruleset)]);
+    Ok(Success::of(&ruleset))
+}
+
+/// The redirects of a zone that are switched on, in order: for the edge.
+pub(crate) fn redirects<'a>(state: &'a State, zone: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    let rules = state.all(&RULESETS, zone).filter(|ruleset| text(ruleset, "phase") == REDIRECTS);
+    rules.flat_map(|ruleset| ruleset["rules"].as_array().into_iter().flatten()).filter(|rule| flag(rule, "enabled"))
+}

@@ -1,0 +1,147 @@
+//! What is recorded as ours for a name: ids, and where they are. The content of states and of task results.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// A part of a name's publication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Part {
+    /// The tunnel's rule.
+    Rule,
+    /// The DNS record.
+    Record,
+    /// The Access application.
+    App,
+    /// The service token.
+    Token,
+    /// The redirect to HTTPS.
+    Redirect,
+}
+
+/// What is recorded as ours for a name. Everything that is not there is simply not ours.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Footprint {
+    /// Account that all of it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
+    /// The name that the rule, the record and the application stand for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// Tunnel with the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnel_id: Option<String>,
+    /// Zone with the record and the redirect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone_id: Option<String>,
+    /// Whether a rule of ours for `hostname` stands in `tunnel_id`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub has_rule: bool,
+    /// The CNAME of a name that is reached through a tunnel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cname_record_id: Option<String>,
+    /// The A record of a name that is only resolved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns_record_id: Option<String>,
+    /// Its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns_record_ip: Option<String>,
+    /// The Access application.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_app_id: Option<String>,
+    /// All policies of the application that are ours: inline ones, or our own reusable ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub access_policy_ids: Vec<String>,
+    /// Those of `access_policy_ids` that are our own reusable ones; never somebody else's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reusable_policy_ids: Vec<String>,
+    /// The service token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_token_id: Option<String>,
+    /// The part of its credentials that is no secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_token_client_id: Option<String>,
+    /// The request for a new secret that was last carried out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_token_rotation: Option<String>,
+    /// Our redirect rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_rule_id: Option<String>,
+    /// The ruleset that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_ruleset_id: Option<String>,
+    /// Parts that existed before us: they are released, not deleted.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub adopted: BTreeSet<Part>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Footprint {
+    /// Whether nothing at Cloudflare is recorded as ours.
+    pub fn is_empty(&self) -> bool {
+        !self.is_published()
+            && self.access_app_id.is_none()
+            && self.access_policy_ids.is_empty()
+            && self.reusable_policy_ids.is_empty()
+            && self.service_token_id.is_none()
+            && self.redirect_rule_id.is_none()
+    }
+
+    /// Whether a rule or a record is recorded: the name can be reached.
+    pub fn is_published(&self) -> bool {
+        self.has_rule || self.cname_record_id.is_some() || self.dns_record_id.is_some()
+    }
+
+    /// Whether a part existed before us.
+    pub fn is_adopted(&self, part: Part) -> bool {
+        self.adopted.contains(&part)
+    }
+
+    /// The record that is ours, of whichever type.
+    pub fn record_ids(&self) -> impl Iterator<Item = &str> {
+        [&self.cname_record_id, &self.dns_record_id].into_iter().flatten().map(String::as_str)
+    }
+
+    /// Notes that a part is ours, made by us or adopted.
+    pub(crate) fn take(&mut self, part: Part, adopted: bool) {
+        if adopted {
+            self.adopted.insert(part)
+        } else {
+            self.adopted.remove(&part)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_empty_footprint_is_an_empty_object() {
+        assert_eq!(serde_json::to_value(Footprint::default()).unwrap(), json!({}));
+        assert_eq!(serde_json::from_value::<Footprint>(json!({})).unwrap(), Footprint::default());
+        assert!(Footprint::default().is_empty());
+    }
+
+    #[test]
+    fn the_names_are_those_of_task_results() {
+        let footprint = Footprint {
+            cname_record_id: Some("r1".to_owned()),
+            has_rule: true,
+            access_policy_ids: vec!["p1".to_owned()],
+            adopted: [Part::Record].into(),
+            ..Footprint::default()
+        };
+
+        let json = json!({"cnameRecordId": "r1", "hasRule": true, "accessPolicyIds": ["p1"], "adopted": ["record"]});
+        assert_eq!(serde_json::to_value(&footprint).unwrap(), json);
+        assert!(footprint.is_published() && !footprint.is_empty());
+    }
+}

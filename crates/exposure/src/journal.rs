@@ -1,0 +1,71 @@
+//! What whoever applies a plan has to persist on the way, and what came of it.
+
+use std::fmt;
+use std::future::Future;
+
+use portolan_core::{Plan, Problem};
+use secrecy::SecretString;
+
+use crate::footprint::Footprint;
+use crate::notice::Notice;
+
+/// Persists what happens while a plan is applied.
+pub trait Journal: Sync {
+    /// Persists the credentials of a token that was just made or given a new secret. Nothing goes on before this is done:
+    /// the API shows the secret only once.
+    fn credential(&self, new: NewCredential) -> impl Future<Output = Result<(), Problem>> + Send;
+
+    /// Notes how far the work has come; `operation` names the step that is done.
+    fn reached(
+        &self,
+        footprint: &Footprint,
+        operation: &'static str,
+    ) -> impl Future<Output = Result<(), Problem>> + Send;
+}
+
+/// Credentials of a service token.
+#[derive(Clone)]
+pub struct NewCredential {
+    /// The token.
+    pub token_id: String,
+    /// What a client sends as `CF-Access-Client-Id`.
+    pub client_id: String,
+    /// What a client sends as `CF-Access-Client-Secret`.
+    pub client_secret: SecretString,
+}
+
+impl fmt::Debug for NewCredential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NewCredential({})", self.token_id)
+    }
+}
+
+/// A plan that was carried out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// What is ours now.
+    pub footprint: Footprint,
+    /// What the user should be told.
+    pub notices: Vec<Notice>,
+    /// Whether a token was made in this run.
+    pub token_created: bool,
+    /// What was really written: steps that found nothing to do are not in it.
+    pub changes: Plan,
+}
+
+/// A plan that could not be carried out to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failed {
+    /// What is ours now, as far as known.
+    pub footprint: Footprint,
+    /// Why; of several problems the first, with the others in its message.
+    pub problem: Problem,
+    /// The world was not as it was when the plan was made: gathering and planning again at once may help.
+    pub stale: bool,
+    /// What the user should be told all the same.
+    pub notices: Vec<Notice>,
+    /// Whether a token was made in this run.
+    pub token_created: bool,
+    /// What was written before.
+    pub changes: Plan,
+}

@@ -1,0 +1,67 @@
+//! What a plan has to know beside the wish, the record and the world.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::desired::Desired;
+use crate::quota::Quotas;
+use crate::rules;
+
+/// What was noted before the first call of an earlier attempt, so that things without a mark are recognised as ours after
+/// a crash: an application for our name or a token of our name that was made since then and that nobody recorded, and a
+/// rule with just the content that we were about to write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Intent {
+    /// When the first attempt began.
+    pub since: Timestamp,
+    /// Digests of the rules that were about to be written.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub rules: BTreeSet<String>,
+    /// The token's name, where one was about to be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+impl Intent {
+    /// What has to be persisted before the first call of an attempt: the earlier intent, and what this attempt may add.
+    pub fn before(desired: &Desired, earlier: Option<&Self>, now: Timestamp) -> Self {
+        let mut intent = earlier.cloned().unwrap_or(Self { since: now, rules: BTreeSet::new(), token: None });
+        intent.rules.extend(desired.rule.as_ref().map(|rule| rules::digest(&desired.hostname, rule)));
+        intent.token = desired.token.as_ref().map(|token| token.name.clone()).or(intent.token);
+        intent
+    }
+}
+
+/// What is recorded by other names: never taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Service tokens.
+    pub token_ids: BTreeSet<String>,
+    /// Access applications.
+    pub app_ids: BTreeSet<String>,
+}
+
+/// What a plan has to know beside the wish, the record and the world.
+#[derive(Clone, Debug)]
+pub struct Notes {
+    /// What an earlier attempt was about to do; none on a first attempt.
+    pub intent: Option<Intent>,
+    /// What belongs to other names.
+    pub elsewhere: Elsewhere,
+    /// The time.
+    pub now: Timestamp,
+    /// Whether the Secret with the token's credentials is there.
+    pub secret_present: bool,
+    /// How many things an account may have.
+    pub quotas: Quotas,
+}
+
+impl Notes {
+    /// The notes of a first attempt: nothing intended before, nothing known of others.
+    pub fn at(now: Timestamp) -> Self {
+        Self { intent: None, elsewhere: Elsewhere::default(), now, secret_present: true, quotas: Quotas::default() }
+    }
+}

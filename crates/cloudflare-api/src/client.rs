@@ -14,47 +14,86 @@ use crate::error::ApiError;
 use crate::governor::{Budget, Lane};
 use crate::item::Item;
 use crate::listing;
+use crate::manner::Manner;
+use crate::reader::Reader;
 use crate::remote::Remote;
 use crate::request::Request;
+use crate::retry::RetryPolicy;
 use crate::sender::Sender;
 use crate::urgency::Urgency;
 
 #[cfg(test)]
 mod tests;
 
-type Handles = HashMap<(&'static str, String, TypeId), Arc<dyn Any + Send + Sync>>;
+/// By name, scope, type and the policy of whoever asked.
+type Handles = HashMap<(&'static str, String, TypeId, RetryPolicy), Arc<dyn Any + Send + Sync>>;
 
 /// A client; clones share everything.
 #[derive(Clone)]
 pub struct Client {
     sender: Arc<Sender>,
     handles: Arc<Mutex<Handles>>,
+    retry: RetryPolicy,
 }
 
 impl Client {
     pub(crate) fn new(sender: Sender) -> Self {
-        Self { sender: Arc::new(sender), handles: Arc::default() }
+        let retry = sender.retry();
+        Self { sender: Arc::new(sender), handles: Arc::default(), retry }
+    }
+
+    /// The same client for callers who repeat failed requests by another policy.
+    pub(crate) fn with_retry(self, retry: RetryPolicy) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// The part of it that cannot write; snapshots are shared.
+    pub fn reader(&self) -> Reader {
+        Reader::new(self.clone())
     }
 
     /// Sends one request when the governor allows, again where that is safe, and gives the answer's `result`.
     pub async fn send(&self, lane: Lane, request: &Request) -> Result<Value, ApiError> {
-        Ok(self.sender.answer(lane, request).await?.result)
+        Ok(self.sender.answer(self.manner(lane), request).await?.result)
+    }
+
+    /// After a failure that may pass: waits as long as the policy asks, then true, as often as it allows. For a POST that may
+    /// have arrived and is therefore not repeated by [`send`](Self::send):
+    ///
+    /// ```text
+    /// let mut attempt = 0;
+    /// let made = loop {
+    ///     match client.send(lane, &post).await {
+    ///         Err(error) if client.again(&error, attempt).await => match look(&client).await? {
+    ///             Some(found) => break found,
+    ///             None => attempt += 1,
+    ///         },
+    ///         answer => break answer?,
+    ///     }
+    /// };
+    /// ```
+    ///
+    /// [`Remote::create`] is this loop for collections. Documents do it by themselves.
+    pub async fn again(&self, error: &ApiError, attempt: u32) -> bool {
+        self.sender.again(self.retry, error, attempt).await
     }
 
     /// Every object of a collection, over all pages.
     pub async fn list_all(&self, lane: Lane, collection: &Collection, scope_id: &str) -> Result<Vec<Value>, ApiError> {
-        listing::all(&self.sender, None, (lane, &Urgency::default()), collection, scope_id).await
+        listing::all(&self.sender, None, (self.manner(lane), &Urgency::default()), collection, scope_id).await
     }
 
     /// The handle of a collection: the same one for the same collection and scope.
     pub fn records<T: Item>(&self, collection: &'static Collection, scope_id: &str) -> Arc<Remote<T>> {
-        self.handle(collection.name, scope_id, || Remote::new(self.sender.clone(), collection, scope_id))
+        let make = || Remote::new(self.sender.clone(), collection, scope_id);
+        self.handle(collection.name, scope_id, make, Remote::with_retry)
     }
 
     /// The handle of a document: the same one for the same document.
     pub fn document(&self, kind: &'static DocumentKind, scope_id: &str, owner_id: &str) -> Arc<Document> {
         let key = format!("{scope_id}/{owner_id}");
-        self.handle(kind.name, &key, || Document::new(self.sender.clone(), kind, scope_id, owner_id))
+        let make = || Document::new(self.sender.clone(), kind, scope_id, owner_id);
+        self.handle(kind.name, &key, make, Document::with_retry)
     }
 
     /// What is left of the credential's budget.
@@ -67,11 +106,24 @@ impl Client {
         self.sender.identity()
     }
 
-    fn handle<H: Send + Sync + 'static>(&self, name: &'static str, scope: &str, make: impl FnOnce() -> H) -> Arc<H> {
-        let key = (name, scope.to_owned(), TypeId::of::<H>());
+    /// The handle for this client's policy: a view of the one that all share.
+    fn handle<H: Send + Sync + 'static>(
+        &self,
+        name: &'static str,
+        scope: &str,
+        make: impl FnOnce() -> H,
+        view: impl FnOnce(&H, RetryPolicy) -> H,
+    ) -> Arc<H> {
+        let key = |retry| (name, scope.to_owned(), TypeId::of::<H>(), retry);
         let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let handle = handles.entry(key).or_insert_with(|| Arc::new(make())).clone();
+        let usual = handles.entry(key(self.sender.retry())).or_insert_with(|| Arc::new(make())).clone();
+        let usual: Arc<H> = usual.downcast().expect("the type is part of the key");
+        let handle = handles.entry(key(self.retry)).or_insert_with(|| Arc::new(view(&usual, self.retry))).clone();
         handle.downcast().expect("the type is part of the key")
+    }
+
+    fn manner(&self, lane: Lane) -> Manner {
+        Manner { lane, retry: self.retry }
     }
 }
 

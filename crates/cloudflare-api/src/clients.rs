@@ -10,12 +10,19 @@ use crate::client::Client;
 use crate::credential::{Credential, Identity};
 use crate::governor::Budget;
 use crate::metrics::Metrics;
+use crate::reader::Reader;
+use crate::retry::RetryPolicy;
 use crate::sender::Sender;
 use crate::settings::Settings;
 use crate::transport::Transport;
 
 /// All clients of a process.
 pub struct Clients {
+    shared: Arc<Shared>,
+    retry: RetryPolicy,
+}
+
+struct Shared {
     settings: Arc<Settings>,
     transport: Arc<dyn Transport>,
     clock: Clock,
@@ -26,7 +33,14 @@ pub struct Clients {
 impl Clients {
     /// No clients yet; they all send over `transport`.
     pub fn new(settings: Settings, transport: Arc<dyn Transport>, clock: Clock) -> Self {
-        Self { settings: Arc::new(settings), transport, clock, metrics: Metrics::default(), known: Mutex::default() }
+        let retry = settings.retry;
+        let (settings, metrics, known) = (Arc::new(settings), Metrics::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { settings, transport, clock, metrics, known }), retry }
+    }
+
+    /// The same clients (budgets, snapshots, handles) for callers who repeat failed requests by another policy.
+    pub fn with_retry(&self, retry: RetryPolicy) -> Self {
+        Self { shared: Arc::clone(&self.shared), retry }
     }
 
     /// The client of a credential: the same one for an equal credential.
@@ -34,13 +48,19 @@ impl Clients {
         let make = || {
             Client::new(Sender::new(
                 credential.clone(),
-                self.settings.clone(),
-                self.transport.clone(),
-                self.clock.clone(),
-                self.metrics.clone(),
+                self.shared.settings.clone(),
+                self.shared.transport.clone(),
+                self.shared.clock.clone(),
+                self.shared.metrics.clone(),
             ))
         };
-        self.clients().entry(credential.identity()).or_insert_with(make).clone()
+        let client = self.clients().entry(credential.identity()).or_insert_with(make).clone();
+        client.with_retry(self.retry)
+    }
+
+    /// The part of a credential's client that cannot write.
+    pub fn reader(&self, credential: &Credential) -> Reader {
+        self.client(credential).reader()
     }
 
     /// Lets go of a credential that is no longer used, such as a rotated token.
@@ -55,23 +75,23 @@ impl Clients {
 
     /// What all clients count.
     pub fn metrics(&self) -> &Metrics {
-        &self.metrics
+        &self.shared.metrics
     }
 
     /// How they talk to the API.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        &self.shared.settings
     }
 
     fn clients(&self) -> MutexGuard<'_, BTreeMap<Identity, Client>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Clients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Clients")
-            .field("settings", &self.settings)
+            .field("settings", &self.shared.settings)
             .field("clients", &self.clients().len())
             .finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
 //! The collections that Portolan knows, a row each.
 
 use crate::collection;
-use crate::collection::{Batch, Collection, Paging};
+use crate::collection::{Batch, Collection, Paging, Verb};
 
 /// Accounts that the credential sees.
 pub static ACCOUNTS: Collection = Collection { per_page: 50, ..collection!(Root, "accounts", "accounts") };
@@ -43,6 +43,38 @@ pub static TUNNELS: Collection = Collection {
     ..collection!(Account, "tunnels", "cfd_tunnel")
 };
 
+/// An account's Access applications; a domain has one at most. A PUT replaces the whole application, policies included.
+pub static ACCESS_APPS: Collection = Collection {
+    per_page: 1_000,
+    update: Verb::Put,
+    refuses_duplicates: true,
+    ..collection!(Account, "access_apps", "access/apps")
+};
+
+/// An account's reusable Access policies. Names are not unique.
+pub static ACCESS_POLICIES: Collection =
+    Collection { per_page: 1_000, update: Verb::Put, ..collection!(Account, "access_policies", "access/policies") };
+
+/// An account's Access groups. Names are not unique.
+pub static ACCESS_GROUPS: Collection =
+    Collection { per_page: 1_000, update: Verb::Put, ..collection!(Account, "access_groups", "access/groups") };
+
+/// An account's service tokens. Names are not unique, and the secret is in the answer to a create or rotate only.
+pub static SERVICE_TOKENS: Collection = Collection {
+    per_page: 1_000,
+    update: Verb::Put,
+    masked: true,
+    ..collection!(Account, "service_tokens", "access/service_tokens")
+};
+
+/// Where an account's users log in.
+pub static IDENTITY_PROVIDERS: Collection = Collection {
+    per_page: 1_000,
+    update: Verb::Put,
+    masked: true,
+    ..collection!(Account, "identity_providers", "access/identity_providers")
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +111,22 @@ mod tests {
 
         assert_eq!((update.method.as_str(), update.url("").as_str()), ("PATCH", "/accounts/a1/teamnet/routes/r1"));
         assert_eq!(delete.url(""), "/accounts/a1/teamnet/routes/r1?cascade=true");
+    }
+
+    #[test]
+    fn an_access_application_is_replaced_as_a_whole_in_its_account() {
+        let update = ACCESS_APPS.update("a1", "app1", &json!({"name": "x"}));
+
+        assert_eq!((update.method.as_str(), update.url("").as_str()), ("PUT", "/accounts/a1/access/apps/app1"));
+        assert_eq!(update.template, "/accounts/{account_id}/access/apps/{id}");
+    }
+
+    #[test]
+    fn a_service_token_is_never_shown() {
+        let create = SERVICE_TOKENS.create("a1", &json!({"name": "x"}));
+
+        assert!(create.masked && SERVICE_TOKENS.list("a1", &FIRST).masked);
+        assert_eq!(create.url(""), "/accounts/a1/access/service_tokens");
     }
 
     #[test]

@@ -5,19 +5,21 @@
 //! for the budget makes batches larger, not queues longer. A refused batch is split by source until the bad one is alone.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
 use http::Method;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
+use tracing::{Instrument, Span};
 
 use crate::batch::{self, Assembled};
 use crate::error::{ApiError, Effect, ErrorClass};
+use crate::gathering::Gathering;
 use crate::governor::Lane;
 use crate::item::{Item, Op, Written};
 use crate::limiter::Permit;
+use crate::manner::Manner;
 use crate::remote::{Doubt, Shared, WRITES_AT_ONCE};
 use crate::request::Request;
 use crate::store::Freshness;
@@ -29,7 +31,9 @@ type Answer<T> = Result<Vec<Written<T>>, ApiError>;
 
 /// One caller's operations.
 pub(crate) struct Source<T> {
-    lane: Lane,
+    manner: Manner,
+    /// What the caller's lines carry in the log.
+    span: Span,
     ops: Vec<Op>,
     /// What is settled already; the rest is still to be sent.
     done: Vec<Option<Written<T>>>,
@@ -65,34 +69,21 @@ impl<T: Item> Source<T> {
 /// The sources that wait.
 pub(crate) struct Queue<T> {
     waiting: Mutex<VecDeque<Source<T>>>,
-    arrived: Notify,
-    /// Callers that said that they are about to write.
-    expected: AtomicUsize,
+    pub(crate) gathering: Arc<Gathering>,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        Self { waiting: Mutex::default(), arrived: Notify::new(), expected: AtomicUsize::new(0) }
-    }
-}
-
-impl<T> Queue<T> {
-    pub(crate) fn expect(&self) {
-        self.expected.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn expect_no_longer(&self) {
-        self.expected.fetch_sub(1, Ordering::Relaxed);
-        self.arrived.notify_one();
+        Self { waiting: Mutex::default(), gathering: Arc::default() }
     }
 }
 
 impl<T: Item> Queue<T> {
-    pub(crate) fn push(&self, lane: Lane, ops: Vec<Op>) -> oneshot::Receiver<Answer<T>> {
+    pub(crate) fn push(&self, manner: Manner, ops: Vec<Op>) -> oneshot::Receiver<Answer<T>> {
         let (reply, answer) = oneshot::channel();
         let done = ops.iter().map(|_| None).collect();
-        self.waiting().push_back(Source { lane, ops, done, reply });
-        self.arrived.notify_one();
+        self.waiting().push_back(Source { manner, span: Span::current(), ops, done, reply });
+        self.gathering.arrived();
         answer
     }
 
@@ -108,7 +99,7 @@ impl<T: Item> Queue<T> {
     fn lane(&self) -> Option<Lane> {
         let mut waiting = self.waiting();
         waiting.retain(|source| !source.reply.is_closed());
-        waiting.iter().map(|source| source.lane).min()
+        waiting.iter().map(|source| source.manner.lane).min()
     }
 
     /// Waits until something more urgent than `than` is there.
@@ -116,21 +107,14 @@ impl<T: Item> Queue<T> {
         loop {
             match self.lane() {
                 Some(lane) if than.is_none_or(|than| lane < than) => return lane,
-                _ => self.arrived.notified().await,
+                _ => self.gathering.next().await,
             }
         }
     }
 
     /// Waits for those who said that they are about to write, until a call is full or they take too long.
     async fn gathered(&self, limit: usize) {
-        let patience = tokio::time::sleep(PATIENCE);
-        tokio::pin!(patience);
-        while self.expected.load(Ordering::Relaxed) > 0 && self.operations() < limit {
-            tokio::select! {
-                () = &mut patience => return,
-                () = self.arrived.notified() => {}
-            }
-        }
+        self.gathering.complete(PATIENCE, || self.operations() >= limit).await;
     }
 
     fn operations(&self) -> usize {
@@ -142,7 +126,7 @@ impl<T: Item> Queue<T> {
     fn take(&self, limit: usize) -> Vec<Source<T>> {
         let mut waiting = self.waiting();
         waiting.retain(|source| !source.reply.is_closed());
-        waiting.make_contiguous().sort_by_key(|source| source.lane);
+        waiting.make_contiguous().sort_by_key(|source| source.manner.lane);
         let (mut taken, mut left, mut size) = (Vec::new(), VecDeque::new(), 0);
         let mut touched: HashSet<String> = HashSet::new();
         for source in waiting.drain(..) {
@@ -167,11 +151,14 @@ pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
     loop {
         let (lane, permit) = turn(&shared).await;
         let group = shared.queue.take(shared.batch_limit());
-        if group.is_empty() {
+        let (Some(manner), Some(first)) = (Manner::shared(group.iter().map(|source| source.manner)), group.first())
+        else {
             permit.unused();
             continue;
-        }
-        Commit { shared: &shared, lane, quota: None }.group(permit, group).await;
+        };
+        let span = first.span.clone();
+        let mut commit = Commit { shared: &shared, manner: manner.in_lane(lane), quota: None };
+        commit.group(permit, group).instrument(span).await;
     }
 }
 
@@ -191,7 +178,7 @@ async fn turn<T: Item>(shared: &Shared<T>) -> (Lane, Permit) {
 /// One group on its way, with all the calls that a refusal costs.
 struct Commit<'a, T: Item> {
     shared: &'a Shared<T>,
-    lane: Lane,
+    manner: Manner,
     /// The zone is full: creates behind the first one that was told so need not ask again.
     quota: Option<ApiError>,
 }
@@ -231,14 +218,14 @@ impl<T: Item> Commit<'_, T> {
                 permit.into_iter().for_each(Permit::unused);
                 Sent::Applied(Vec::new())
             }
-            ([op], _) => Sent::of_one(self.shared.write_one(permit, self.lane, op).await),
+            ([op], _) => Sent::of_one(self.shared.write_one(permit, self.manner, op).await),
             (_, None) => Sent::of_one(Err(ApiError::transient("the collection takes no batches", Effect::None))),
             (_, Some(batch)) => {
                 let assembled = batch::assemble(ops.iter().copied());
                 let request = Request::new(Method::POST, batch.template, &[self.shared.scope.as_str()])
                     .with_body(assembled.body.clone());
                 let doubt = Doubt::unless_answered(self.shared);
-                let answer = self.shared.sender.answer_with(permit, self.lane, &request).await;
+                let answer = self.shared.sender.answer_with(permit, self.manner, &request).await;
                 doubt.answered();
                 self.shared.sender.metrics().committed(self.shared.collection.name, ops.len());
                 self.read(&assembled, &ops, answer.map(|answer| answer.result))
@@ -302,7 +289,7 @@ impl<T: Item> Commit<'_, T> {
 
     /// An object of the batch is gone, or the API has no batches. A listing tells which.
     async fn without_missing(&mut self, group: Vec<Source<T>>, error: ApiError) -> Vec<Vec<Source<T>>> {
-        match self.shared.refresh(self.lane, Freshness::AfterNow).await {
+        match self.shared.refresh(self.manner, Freshness::AfterNow).await {
             Ok(()) => {}
             Err(error) => {
                 self.give_up(group, &error);
@@ -367,7 +354,7 @@ impl<T: Item> Commit<'_, T> {
                 if source.done[index].is_some() {
                     continue;
                 }
-                match self.shared.write_one(None, source.lane, &source.ops[index]).await {
+                match self.shared.write_one(None, source.manner, &source.ops[index]).await {
                     Ok(written) => source.done[index] = Some(written),
                     Err(error) => return source.fail(error),
                 }

@@ -1,29 +1,36 @@
 //! Group commit for whole documents, such as a tunnel's configuration: read, let every gathered source edit, write once.
 //!
 //! The API has no `If-Match`. Somebody's write between our read and our write is lost there, but shows as a version that is
-//! not the one read plus one: then it is read and merged again, and the caller is told ([`Raced`]).
+//! not the one read plus one: then it is read and merged again, and the caller is told ([`Raced`]). For the same reason a
+//! write that failed is never just repeated: the document is read and merged again first.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use http::Method;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{ApiError, Effect, ErrorClass};
+use crate::gathering::Expected;
 use crate::governor::Lane;
 use crate::limiter::Permit;
+use crate::manner::Manner;
 use crate::request::Request;
+use crate::retry::RetryPolicy;
 use crate::sender::Sender;
-use crate::urgency::Urgency;
+use crate::store::Freshness;
 
+mod memory;
+mod queue;
 #[cfg(test)]
 mod tests;
+mod writer;
 
-/// Times that a document is merged again because somebody else wrote it meanwhile.
-const MERGES: u32 = 3;
+pub use memory::Known;
+use memory::Memory;
+use queue::Queue;
 
 /// A kind of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +54,18 @@ pub static TUNNEL_CONFIGURATION: DocumentKind = DocumentKind {
 };
 
 /// A document as it stands at the API.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Content {
-    /// Its content; null where nothing was ever written.
+    /// Its content; an empty object where nothing was ever written, or where its owner is not there.
     pub value: Value,
     /// Its version, where the API counts.
     pub version: Option<i64>,
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self { value: json!({}), version: None }
+    }
 }
 
 /// Somebody else wrote between our read and our write.
@@ -64,57 +77,111 @@ pub struct Raced {
     pub became: i64,
 }
 
+impl fmt::Display for Raced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "version {} was read, and the write became version {}", self.read, self.became)
+    }
+}
+
 /// What became of an edit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Committed {
     /// The document that holds the edit.
-    pub content: Content,
+    pub content: Arc<Content>,
     /// Whether anything had to be written.
     pub written: bool,
     /// Whether somebody else's write was overtaken on the way.
     pub raced: Option<Raced>,
 }
 
-type Edit = Arc<dyn Fn(&Value) -> Value + Send + Sync>;
-type Reply = oneshot::Sender<Result<Committed, ApiError>>;
-
 /// One document's handle, with one writer for everybody in the process.
+///
+/// # Expected flow
+/// [`expect`](Self::expect) as soon as an edit is likely, [`snapshot`](Self::snapshot) or [`refresh`](Self::refresh) to plan,
+/// [`edit`](Self::edit) to apply, with the expectation dropped right before.
+///
+/// # Guarantees
+/// - Edits that gather are one read and one write. A refused document is split by source, so that one bad edit fails alone.
+/// - Edits run on the document as it was just read, never on a snapshot, and nothing is written if they change nothing.
+/// - A write of unknown outcome is followed by a read, and only then, after the policy's pause, by another write.
+///
+/// # Caveats
+/// The owner's absence (404) reads as an empty document, so that taking something out of it succeeds. A write to it fails.
 pub struct Document {
     shared: Arc<Shared>,
-    writer: OnceLock<AbortOnDropHandle<()>>,
+    writer: Arc<OnceLock<AbortOnDropHandle<()>>>,
+    retry: RetryPolicy,
 }
 
 impl Document {
     pub(crate) fn new(sender: Arc<Sender>, kind: &'static DocumentKind, scope: &str, owner: &str) -> Self {
+        let retry = sender.retry();
         let shared = Shared {
             sender,
             kind,
             segments: [scope.to_owned(), owner.to_owned()],
-            waiting: Mutex::default(),
-            arrived: Notify::new(),
-            urgency: Urgency::default(),
+            queue: Queue::default(),
+            memory: Mutex::default(),
+            reading: tokio::sync::Mutex::new(()),
         };
-        Self { shared: Arc::new(shared), writer: OnceLock::new() }
+        Self { shared: Arc::new(shared), writer: Arc::default(), retry }
+    }
+
+    /// The same document and writer for callers with another policy.
+    pub(crate) fn with_retry(&self, retry: RetryPolicy) -> Self {
+        Self { shared: self.shared.clone(), writer: self.writer.clone(), retry }
     }
 
     /// Reads it.
-    pub async fn read(&self, lane: Lane) -> Result<Content, ApiError> {
-        self.shared.read(None, lane).await
+    pub async fn read(&self, lane: Lane) -> Result<Arc<Content>, ApiError> {
+        self.shared.read(None, self.manner(lane)).await
     }
 
-    /// Applies `edit` to the document as it stands, together with whatever else gathered. `edit` maps the live content to
-    /// the wanted one; it may run several times. A newer edit of the same `source` that waits too takes this one's place,
-    /// and both get its result.
+    /// Reads it if what is known of it is older than asked for. Concurrent callers share one read, and its failure.
+    pub async fn refresh(&self, lane: Lane, freshness: Freshness) -> Result<Arc<Content>, ApiError> {
+        let asked = self.shared.memory().begin();
+        if let Some(Ok(content)) = self.shared.memory().answer(freshness, asked) {
+            return Ok(content);
+        }
+        let _turn = self.shared.reading.lock().await;
+        let shared = self.shared.memory().answer(freshness, asked);
+        if let Some(answer) = shared {
+            return answer;
+        }
+        // Whoever asks before the request goes out shares it.
+        tokio::task::yield_now().await;
+        let permit = self.shared.sender.permit(lane).await;
+        self.shared.read(Some(permit), self.manner(lane)).await
+    }
+
+    /// What was last read or written, if anything was.
+    pub fn snapshot(&self) -> Option<Known> {
+        self.shared.memory().known()
+    }
+
+    /// Says that an edit is likely to come soon: others that are ready wait for it, at most two seconds, so that they go out
+    /// together. Drop it when the edit begins, or when it is not to come after all.
+    pub fn expect(&self) -> Expected {
+        self.shared.queue.gathering.expect()
+    }
+
+    /// Applies `edit` to the document as it stands, together with whatever else gathered. `edit` makes the live content the
+    /// wanted one, in place; it may run several times. A newer edit of the same `source` that waits too takes this one's
+    /// place, and both get its result.
     pub async fn edit(
         &self,
         lane: Lane,
         source: &str,
-        edit: impl Fn(&Value) -> Value + Send + Sync + 'static,
+        edit: impl Fn(&mut Value) + Send + Sync + 'static,
     ) -> Result<Committed, ApiError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.push(lane, source, Arc::new(edit), reply);
-        self.writer.get_or_init(|| AbortOnDropHandle::new(tokio::spawn(run(self.shared.clone()))));
+        self.shared.queue.push(self.manner(lane), source, Box::new(edit), reply);
+        self.writer.get_or_init(|| AbortOnDropHandle::new(tokio::spawn(writer::run(self.shared.clone()))));
         answer.await.unwrap_or_else(|_| Err(ApiError::transient("the writer stopped", Effect::Unknown)))
+    }
+
+    fn manner(&self, lane: Lane) -> Manner {
+        Manner { lane, retry: self.retry }
     }
 }
 
@@ -127,163 +194,68 @@ impl fmt::Debug for Document {
     }
 }
 
-struct Source {
-    name: String,
-    lane: Lane,
-    edit: Edit,
-    replies: Vec<Reply>,
-}
-
-impl Source {
-    fn answer(self, answer: &Result<Committed, ApiError>) {
-        for reply in self.replies {
-            // A caller that went away does not mind.
-            let _ = reply.send(answer.clone());
-        }
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.replies.iter().any(|reply| !reply.is_closed())
-    }
-}
-
+/// What the handle and its writer both use.
 struct Shared {
     sender: Arc<Sender>,
     kind: &'static DocumentKind,
     segments: [String; 2],
-    waiting: Mutex<VecDeque<Source>>,
-    arrived: Notify,
-    urgency: Urgency,
+    queue: Queue,
+    memory: Mutex<Memory>,
+    reading: tokio::sync::Mutex<()>,
 }
 
 impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Source>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, lane: Lane, name: &str, edit: Edit, reply: Reply) {
-        let mut waiting = self.waiting();
-        match waiting.iter_mut().find(|source| source.name == name) {
-            Some(older) => {
-                older.edit = edit;
-                older.lane = older.lane.min(lane);
-                older.replies.push(reply);
-            }
-            None => waiting.push_back(Source { name: name.to_owned(), lane, edit, replies: vec![reply] }),
-        }
-        self.urgency.raise(lane);
-        self.arrived.notify_one();
-    }
-
-    fn lane(&self) -> Option<Lane> {
-        let mut waiting = self.waiting();
-        waiting.retain(Source::is_wanted);
-        waiting.iter().map(|source| source.lane).min()
-    }
-
-    fn take(&self) -> Vec<Source> {
-        self.waiting().drain(..).collect()
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn request(&self, method: Method) -> Request {
         Request::new(method, self.kind.template, &[&self.segments[0], &self.segments[1]])
     }
 
-    async fn read(&self, permit: Option<Permit>, lane: Lane) -> Result<Content, ApiError> {
-        let answer = self.sender.answer_with(permit, lane, &self.request(Method::GET)).await?;
-        Ok(self.content(answer.result))
+    async fn read(&self, permit: Option<Permit>, manner: Manner) -> Result<Arc<Content>, ApiError> {
+        let began = self.memory().begin();
+        let answer = self.sender.answer_with(permit, manner, &self.request(Method::GET)).await;
+        let content = match answer {
+            Ok(answer) => self.content(answer.result),
+            Err(error) if error.class == ErrorClass::NotFound => Content::default(),
+            Err(error) => {
+                self.memory().fail(error.clone());
+                return Err(error);
+            }
+        };
+        let content = Arc::new(content);
+        self.memory().store(began, &content);
+        Ok(content)
     }
 
-    async fn write(&self, lane: Lane, value: &Value) -> Result<Content, ApiError> {
+    /// One attempt: another one needs another read.
+    async fn write(&self, manner: Manner, value: &Value) -> Result<Arc<Content>, ApiError> {
         let request = self.request(Method::PUT).with_body(json!({ self.kind.content: value }));
-        let mut content = self.content(self.sender.answer(lane, &request).await?.result);
-        if content.value.is_null() {
-            content.value = value.clone();
-        }
+        let began = self.memory().begin();
+        let answer = self.sender.answer::<Value>(manner.once(), &request).await;
+        let content = match answer {
+            Ok(answer) if answer.result.get(self.kind.content).is_none_or(Value::is_null) => {
+                Content { value: value.clone(), ..self.content(answer.result) }
+            }
+            Ok(answer) => self.content(answer.result),
+            Err(error) => {
+                if error.effect == Effect::Unknown {
+                    self.memory().doubt();
+                }
+                return Err(error);
+            }
+        };
+        let content = Arc::new(content);
+        self.memory().store(began, &content);
         Ok(content)
     }
 
     fn content(&self, mut result: Value) -> Content {
         let version = result.get(self.kind.version).and_then(Value::as_i64);
-        Content { value: result.get_mut(self.kind.content).map(Value::take).unwrap_or_default(), version }
-    }
-}
-
-async fn run(shared: Arc<Shared>) {
-    loop {
-        let Some(lane) = shared.lane() else {
-            shared.arrived.notified().await;
-            continue;
-        };
-        commit(&shared, lane).await;
-    }
-}
-
-/// Reads the document, then takes what has gathered meanwhile, and writes.
-async fn commit(shared: &Shared, lane: Lane) {
-    let (lane, permit) = shared.urgency.permit(&shared.sender, lane).await;
-    let live = shared.read(Some(permit), lane).await;
-    let group = shared.take();
-    shared.urgency.settle();
-    let mut live = match live {
-        Ok(live) => live,
-        Err(error) => {
-            let answer = Err(error);
-            return group.into_iter().for_each(|source| source.answer(&answer));
-        }
-    };
-    shared.sender.metrics().committed(shared.kind.name, group.len());
-    let mut groups = vec![group];
-    while let Some(mut group) = groups.pop() {
-        match apply(shared, lane, &live, &group).await {
-            Err(error) if group.len() > 1 && concerns_content(&error) => {
-                let second = group.split_off(group.len().div_ceil(2));
-                groups.extend([second, group]);
-            }
-            answer => {
-                if let Ok(committed) = &answer {
-                    live = committed.content.clone();
-                }
-                for source in group {
-                    source.answer(&answer);
-                }
-            }
+        match result.get_mut(self.kind.content).map(Value::take) {
+            None | Some(Value::Null) => Content { version, ..Content::default() },
+            Some(value) => Content { value, version },
         }
     }
-}
-
-async fn apply(shared: &Shared, lane: Lane, live: &Content, group: &[Source]) -> Result<Committed, ApiError> {
-    let mut live = live.clone();
-    let (mut written, mut raced) = (false, None);
-    for _ in 0..MERGES {
-        let wanted = group.iter().fold(live.value.clone(), |value, source| (source.edit)(&value));
-        if wanted == live.value {
-            break;
-        }
-        let now = shared.write(lane, &wanted).await?;
-        written = true;
-        let Some(race) = race(&live, &now) else {
-            live = now;
-            break;
-        };
-        tracing::warn!(
-            document = shared.kind.name,
-            read = race.read,
-            became = race.became,
-            "Somebody else wrote at the same time"
-        );
-        raced = Some(race);
-        live = shared.read(None, lane).await?;
-    }
-    Ok(Committed { content: live, written, raced })
-}
-
-fn race(before: &Content, after: &Content) -> Option<Raced> {
-    let (read, became) = (before.version?, after.version?);
-    (became != read + 1).then_some(Raced { read, became })
-}
-
-fn concerns_content(error: &ApiError) -> bool {
-    error.effect == Effect::None
-        && matches!(error.class, ErrorClass::Validation | ErrorClass::Conflict | ErrorClass::Unknown)
 }

@@ -144,8 +144,10 @@ fn by_code(code: u64) -> Option<ErrorClass> {
     match code {
         // 7003: the path names an object that cannot exist.
         7003 | 10006 | 11021 | 81044 => Some(ErrorClass::NotFound),
-        // DNS: A/AAAA/CNAME stand in each other's way, or the record is there; tunnel name; R2 bucket.
-        81053..=81058 | 1013 | 10004 => Some(ErrorClass::Conflict),
+        // DNS: A/AAAA/CNAME stand in each other's way, or the record is there; tunnel name; R2 bucket; Access application.
+        81053..=81058 | 1013 | 10004 | 11010 => Some(ErrorClass::Conflict),
+        // Access: a policy id that does not fit the application, and other requests that it cannot take.
+        12130 => Some(ErrorClass::Validation),
         // Bad or missing headers count as a bad credential: that is what they carry.
         6003 | 9103 | 9106 | 9109 | 10000 | 10001 => Some(ErrorClass::Auth),
         81045 => Some(ErrorClass::Quota),
@@ -169,6 +171,12 @@ mod tests {
             (400, vec![81057], ErrorClass::Conflict),
             (400, vec![81058], ErrorClass::Conflict),
             (400, vec![1013], ErrorClass::Conflict),
+            (400, vec![81053], ErrorClass::Conflict),
+            (400, vec![81054], ErrorClass::Conflict),
+            (409, vec![11010], ErrorClass::Conflict),
+            (400, vec![11010], ErrorClass::Conflict),
+            (400, vec![12130], ErrorClass::Validation),
+            (403, vec![9109], ErrorClass::Auth),
             (401, vec![], ErrorClass::Auth),
             (403, vec![10000], ErrorClass::Auth),
             (400, vec![6003], ErrorClass::Auth),

@@ -8,7 +8,8 @@
 //!
 //! Pure, without I/O: [`Request`], [`Collection`] and its [`collections`], envelope and [`error`] classes, the
 //! [`governor`]'s decisions, [`RetryPolicy`], [`Snapshot`], the assembly of batches. Around them: [`Transport`] (sockets),
-//! [`Client`] (one per credential, from [`Clients`]), [`Remote`] (a collection's snapshot and writer) and [`Document`].
+//! [`Client`] (one per credential, from [`Clients`]), [`Remote`] (a collection's snapshot and writer) and [`Document`]; [`Reader`] is
+//! a client that cannot write.
 
 mod batch;
 mod client;
@@ -20,12 +21,15 @@ mod credential;
 pub mod document;
 pub mod envelope;
 pub mod error;
+mod gathering;
 pub mod governor;
 mod headers;
 mod item;
 mod limiter;
 mod listing;
+mod manner;
 mod metrics;
+mod reader;
 mod redact;
 mod remote;
 mod request;
@@ -45,13 +49,15 @@ pub use collection::{Batch, Collection, Page, Paging, Scope, Verb};
 pub use credential::{Credential, Identity};
 pub use document::Document;
 pub use error::{ApiError, Effect, ErrorClass};
+pub use gathering::Expected;
 pub use governor::{Budget, Lane, Limit};
 pub use headers::Told;
 pub use item::{Entry, Item, Op, Written};
 pub use metrics::Metrics;
-pub use remote::{Expected, Remote};
+pub use reader::{ReadDocument, ReadRecords, Reader};
+pub use remote::{Created, Remote};
 pub use request::Request;
-pub use retry::RetryPolicy;
+pub use retry::{Jitter, RetryPolicy};
 pub use settings::{DEFAULT_BASE_URL, Settings, base_url};
 pub use snapshot::Snapshot;
 pub use store::Freshness;

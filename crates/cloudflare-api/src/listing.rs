@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use crate::collection::{Collection, Page, Paging};
 use crate::envelope::PageInfo;
 use crate::error::{ApiError, Effect, ErrorClass};
-use crate::governor::Lane;
 use crate::limiter::Permit;
+use crate::manner::Manner;
 use crate::sender::Sender;
 use crate::urgency::Urgency;
 
@@ -98,13 +98,13 @@ enum Next {
 pub(crate) async fn all<E: Element>(
     sender: &Sender,
     mut permit: Option<Permit>,
-    (lane, urgency): (Lane, &Urgency),
+    (manner, urgency): (Manner, &Urgency),
     collection: &Collection,
     scope: &str,
 ) -> Result<Vec<E>, ApiError> {
     let mut pass = 1;
     loop {
-        let (items, steady) = once(sender, permit.take(), (lane, urgency), collection, scope).await?;
+        let (items, steady) = once(sender, permit.take(), (manner, urgency), collection, scope).await?;
         if steady || pass == PASSES {
             return Ok(items);
         }
@@ -115,7 +115,7 @@ pub(crate) async fn all<E: Element>(
 async fn once<E: Element>(
     sender: &Sender,
     mut permit: Option<Permit>,
-    (lane, urgency): (Lane, &Urgency),
+    (manner, urgency): (Manner, &Urgency),
     collection: &Collection,
     scope: &str,
 ) -> Result<(Vec<E>, bool), ApiError> {
@@ -125,10 +125,10 @@ async fn once<E: Element>(
     loop {
         let request = collection.list(scope, &page);
         let (lane, permit) = match permit.take() {
-            Some(permit) => (lane, permit),
-            None => urgency.permit(sender, lane).await,
+            Some(permit) => (manner.lane, permit),
+            None => urgency.permit(sender, manner.lane).await,
         };
-        let answer = match sender.answer_with::<Listed<E>>(Some(permit), lane, &request).await {
+        let answer = match sender.answer_with::<Listed<E>>(Some(permit), manner.in_lane(lane), &request).await {
             Err(error) if too_large(&error, &page) => {
                 page.per_page = SMALL_PAGE;
                 continue;

@@ -11,11 +11,14 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::collection::Collection;
 use crate::commit::{self, Queue};
 use crate::error::{ApiError, Effect, ErrorClass};
+use crate::gathering::Expected;
 use crate::governor::Lane;
 use crate::item::{Entry, Item, Op, Written};
 use crate::limiter::Permit;
 use crate::listing;
+use crate::manner::Manner;
 use crate::request::Request;
+use crate::retry::RetryPolicy;
 use crate::sender::Sender;
 use crate::snapshot::Snapshot;
 use crate::store::{Freshness, Need, Store};
@@ -40,23 +43,53 @@ const BATCH_MISSES: u32 = 3;
 /// - A source's operations are applied together and, in a batched collection, atomically (up to the size of a batch); one
 ///   bad source fails alone.
 /// - The snapshot follows our own writes. After a write of unknown outcome the next refresh lists, whatever freshness it asks.
-/// - A create is never sent twice: an unknown outcome comes back as [`Effect::Unknown`].
+/// - A create is never sent twice: an unknown outcome comes back as [`Effect::Unknown`]. [`create`](Self::create) looks then
+///   whether it arrived.
 ///
 /// # Caveats
 /// A batch applies deletes, patches, puts and posts in this order, not in the source's.
 pub struct Remote<T: Item> {
     shared: Arc<Shared<T>>,
-    writer: OnceLock<AbortOnDropHandle<()>>,
+    writer: Arc<OnceLock<AbortOnDropHandle<()>>>,
+    retry: RetryPolicy,
+}
+
+/// What became of [`Remote::create`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Created<T> {
+    /// Made by this call.
+    Made(Entry<T>),
+    /// It is there after all: made by a call whose answer was lost, or by somebody else.
+    Found(Entry<T>),
+}
+
+impl<T> Created<T> {
+    /// The object.
+    pub fn entry(&self) -> &Entry<T> {
+        match self {
+            Self::Made(entry) | Self::Found(entry) => entry,
+        }
+    }
 }
 
 impl<T: Item> Remote<T> {
     pub(crate) fn new(sender: Arc<Sender>, collection: &'static Collection, scope: &str) -> Self {
-        Self { shared: Arc::new(Shared::new(sender, collection, scope)), writer: OnceLock::new() }
+        let retry = sender.retry();
+        Self { shared: Arc::new(Shared::new(sender, collection, scope)), writer: Arc::default(), retry }
+    }
+
+    /// The same snapshot and writer for callers with another policy.
+    pub(crate) fn with_retry(&self, retry: RetryPolicy) -> Self {
+        Self { shared: self.shared.clone(), writer: self.writer.clone(), retry }
+    }
+
+    fn manner(&self, lane: Lane) -> Manner {
+        Manner { lane, retry: self.retry }
     }
 
     /// Lists the collection if the snapshot is missing, in doubt or older than asked for.
     pub async fn refresh(&self, lane: Lane, freshness: Freshness) -> Result<(), ApiError> {
-        self.shared.refresh(lane, freshness).await
+        self.shared.refresh(self.manner(lane), freshness).await
     }
 
     /// Looks at the snapshot; empty before the first listing.
@@ -67,8 +100,7 @@ impl<T: Item> Remote<T> {
     /// Says that a write is likely to come soon: others that are ready wait for it a little, so that they go out
     /// together. Drop it when the write begins, or when it is not to come after all.
     pub fn expect(&self) -> Expected<T> {
-        self.shared.queue.expect();
-        Expected { shared: Arc::clone(&self.shared) }
+        self.shared.queue.gathering.expect()
     }
 
     /// Applies one source's operations and gives what became of each. On an error none of a batch's are applied; of other
@@ -79,7 +111,7 @@ impl<T: Item> Remote<T> {
         }
         if !self.shared.batches() {
             let _turn = self.shared.writes.acquire().await;
-            return self.shared.write_in_turn(lane, &ops).await;
+            return self.shared.write_in_turn(self.manner(lane), &ops).await;
         }
         let mut written = Vec::with_capacity(ops.len());
         let mut ops = ops.into_iter().peekable();
@@ -90,8 +122,36 @@ impl<T: Item> Remote<T> {
         Ok(written)
     }
 
+    /// Makes an object, patiently. A failure that may pass is waited out by the client's policy; before anything is sent
+    /// again, and after a refusal because of a duplicate, the collection is listed and `find` looks whether the object is
+    /// there. So a server error on the way costs neither the task nor a second object.
+    pub async fn create(
+        &self,
+        lane: Lane,
+        body: Value,
+        find: impl Fn(&Snapshot<T>) -> Option<Entry<T>>,
+    ) -> Result<Created<T>, ApiError> {
+        let mut attempt = 0;
+        loop {
+            let error = match self.write(lane, vec![Op::Create(body.clone())]).await {
+                Ok(written) => return made(written),
+                Err(error) => error,
+            };
+            let duplicate = error.class == ErrorClass::Conflict;
+            if !duplicate && !self.shared.sender.again(self.retry, &error, attempt).await {
+                return Err(error);
+            }
+            self.refresh(lane, Freshness::Any).await?;
+            match self.with(&find) {
+                Some(entry) => return Ok(Created::Found(entry)),
+                None if duplicate => return Err(error),
+                None => attempt += 1,
+            }
+        }
+    }
+
     async fn commit(&self, lane: Lane, ops: Vec<Op>) -> Result<Vec<Written<T>>, ApiError> {
-        let answer = self.shared.queue.push(lane, ops);
+        let answer = self.shared.queue.push(self.manner(lane), ops);
         self.writer.get_or_init(|| AbortOnDropHandle::new(tokio::spawn(commit::run(self.shared.clone()))));
         answer.await.unwrap_or_else(|_| Err(ApiError::transient("the writer stopped", Effect::Unknown)))
     }
@@ -112,18 +172,14 @@ impl<T: Item> Remote<T> {
     }
 }
 
-/// What the handle and its writer both use.
-/// A write that is about to come.
-pub struct Expected<T: Item> {
-    shared: Arc<Shared<T>>,
-}
-
-impl<T: Item> Drop for Expected<T> {
-    fn drop(&mut self) {
-        self.shared.queue.expect_no_longer();
+fn made<T>(written: Vec<Written<T>>) -> Result<Created<T>, ApiError> {
+    match written.into_iter().next() {
+        Some(Written::Stored(entry)) => Ok(Created::Made(entry)),
+        _ => Err(ApiError::transient("the answer to a create does not show the object", Effect::Unknown)),
     }
 }
 
+/// What the handle and its writer both use.
 pub(crate) struct Shared<T: Item> {
     pub(crate) sender: Arc<Sender>,
     pub(crate) collection: &'static Collection,
@@ -183,30 +239,31 @@ impl<T: Item> Shared<T> {
         self.batch_limit.load(Ordering::Relaxed)
     }
 
-    pub(crate) async fn refresh(&self, lane: Lane, freshness: Freshness) -> Result<(), ApiError> {
+    pub(crate) async fn refresh(&self, manner: Manner, freshness: Freshness) -> Result<(), ApiError> {
         let asked = self.store().tick();
         if self.store().need(freshness, asked) == Need::Nothing {
             return Ok(());
         }
-        self.urgency.raise(lane);
+        self.urgency.raise(manner.lane);
         let _turn = self.listing.lock().await;
         let need = self.store().need(freshness, asked);
         match need {
             Need::Nothing => Ok(()),
             Need::Failed(error) => Err(error),
-            Need::Listing => self.list(lane).await,
+            Need::Listing => self.list(manner).await,
         }
     }
 
     /// Whoever asks before the request goes out shares it: those who are about to ask, and those who come while it waits
     /// for the governor.
-    async fn list(&self, lane: Lane) -> Result<(), ApiError> {
+    async fn list(&self, manner: Manner) -> Result<(), ApiError> {
         tokio::task::yield_now().await;
-        let (lane, permit) = self.urgency.permit(&self.sender, lane).await;
+        let (lane, permit) = self.urgency.permit(&self.sender, manner.lane).await;
+        let manner = manner.in_lane(lane);
         let began = self.store().begin(Instant::now());
         let _underway = Underway(self);
         let listed =
-            listing::all(&self.sender, Some(permit), (lane, &self.urgency), self.collection, &self.scope).await;
+            listing::all(&self.sender, Some(permit), (manner, &self.urgency), self.collection, &self.scope).await;
         match listed {
             Ok(objects) => {
                 self.store().finish(began, objects);
@@ -220,18 +277,23 @@ impl<T: Item> Shared<T> {
     }
 
     /// One operation after the other.
-    pub(crate) async fn write_in_turn(&self, lane: Lane, ops: &[Op]) -> Result<Vec<Written<T>>, ApiError> {
+    pub(crate) async fn write_in_turn(&self, manner: Manner, ops: &[Op]) -> Result<Vec<Written<T>>, ApiError> {
         let mut written = Vec::with_capacity(ops.len());
         for op in ops {
-            written.push(self.write_one(None, lane, op).await?);
+            written.push(self.write_one(None, manner, op).await?);
         }
         Ok(written)
     }
 
     /// One operation by its own request.
-    pub(crate) async fn write_one(&self, permit: Option<Permit>, lane: Lane, op: &Op) -> Result<Written<T>, ApiError> {
+    pub(crate) async fn write_one(
+        &self,
+        permit: Option<Permit>,
+        manner: Manner,
+        op: &Op,
+    ) -> Result<Written<T>, ApiError> {
         let guard = Doubt::unless_answered(self);
-        let answer = self.sender.answer_with(permit, lane, &self.request(op)).await;
+        let answer = self.sender.answer_with(permit, manner, &self.request(op)).await;
         guard.answered();
         self.sender.metrics().committed(self.collection.name, 1);
         match answer {

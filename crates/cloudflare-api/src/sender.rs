@@ -15,9 +15,11 @@ use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::{Budget, Lane};
 use crate::headers::Told;
 use crate::limiter::{Limiter, Permit};
+use crate::manner::Manner;
 use crate::metrics::Metrics;
 use crate::redact::redact;
 use crate::request::Request;
+use crate::retry::RetryPolicy;
 use crate::settings::Settings;
 use crate::transport::Transport;
 
@@ -61,6 +63,11 @@ impl Sender {
         &self.metrics
     }
 
+    /// The policy of whoever names none.
+    pub(crate) fn retry(&self) -> RetryPolicy {
+        self.settings.retry
+    }
+
     pub(crate) fn budget(&self) -> Budget {
         self.limiter.budget()
     }
@@ -74,18 +81,18 @@ impl Sender {
     }
 
     /// Sends a request, again where that is safe.
-    pub(crate) async fn answer<R>(&self, lane: Lane, request: &Request) -> Result<Answer<R>, ApiError>
+    pub(crate) async fn answer<R>(&self, manner: Manner, request: &Request) -> Result<Answer<R>, ApiError>
     where
         R: DeserializeOwned + Default,
     {
-        self.answer_with(None, lane, request).await
+        self.answer_with(None, manner, request).await
     }
 
     /// The same, with a turn that was waited for before.
     pub(crate) async fn answer_with<R>(
         &self,
         mut permit: Option<Permit>,
-        lane: Lane,
+        manner: Manner,
         request: &Request,
     ) -> Result<Answer<R>, ApiError>
     where
@@ -99,13 +106,13 @@ impl Sender {
         loop {
             let turn = match permit.take() {
                 Some(permit) => permit,
-                None => self.permit(lane).await,
+                None => self.permit(manner.lane).await,
             };
             let error = match self.attempt(turn, request).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            let Some(pause) = self.settings.retry.pause(request, &error, attempt, self.jitter()) else {
+            let Some(pause) = manner.retry.pause(request, &error, attempt, self.jitter()) else {
                 return Err(error);
             };
             tracing::debug!(path = request.path, error = %error, pause_ms = pause.as_millis(), "Sending a request again");
@@ -113,6 +120,14 @@ impl Sender {
             tokio::time::sleep(pause).await;
             attempt += 1;
         }
+    }
+
+    /// Waits as long as the policy asks before somebody who looks first tries again; false if they should not.
+    pub(crate) async fn again(&self, retry: RetryPolicy, error: &ApiError, attempt: u32) -> bool {
+        let Some(pause) = retry.look_again(error, attempt, self.jitter()) else { return false };
+        tracing::debug!(error = %error, pause_ms = pause.as_millis(), "Looking before a write is sent again");
+        tokio::time::sleep(pause).await;
+        true
     }
 
     async fn attempt<R>(&self, permit: Permit, request: &Request) -> Result<Answer<R>, ApiError>
@@ -126,18 +141,19 @@ impl Sender {
                 return Err(error);
             }
         };
+        let start = Instant::now();
         let answer = self.exchange(request, http).await;
-        match &answer {
-            Ok(response) => {
-                self.metrics.answered(request, Some(response.status().as_u16()));
-                self.read(permit, request, response)
-            }
+        let status = answer.as_ref().ok().map(|response| response.status().as_u16());
+        self.metrics.answered(request, status);
+        let answer = match answer {
+            Ok(response) => self.read(permit, request, &response),
             Err(error) => {
-                self.metrics.answered(request, None);
                 drop(permit);
-                Err(error.clone())
+                Err(error)
             }
-        }
+        };
+        tell(request, status, start, answer.as_ref().err());
+        answer
     }
 
     fn sign(&self, request: &Request) -> Result<http::Request<Bytes>, ApiError> {
@@ -184,4 +200,16 @@ impl Sender {
     fn jitter(&self) -> f64 {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).random()
     }
+}
+
+/// One line for each request, in the span of whoever asked; bodies are never shown.
+fn tell(request: &Request, status: Option<u16>, start: Instant, error: Option<&ApiError>) {
+    tracing::debug!(
+        method = request.method.as_str(),
+        path = request.path,
+        status,
+        duration_ms = start.elapsed().as_millis(),
+        error = error.map(tracing::field::display),
+        "Asked Cloudflare"
+    );
 }

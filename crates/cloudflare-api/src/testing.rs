@@ -146,3 +146,39 @@ pub(crate) fn with_header(answer: Answered, name: &'static str, value: &str) -> 
 pub(crate) fn broken(sent: bool) -> Answered {
     Err(TransportError { sent, message: "connection reset".to_owned() })
 }
+
+/// What is logged, kept as text.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Keeps the lines of this thread until the guard is dropped.
+    pub(crate) fn start(&self) -> tracing::subscriber::DefaultGuard {
+        // With a single subscriber in the process, tracing asks the thread that reaches a line first whether anybody wants
+        // it, and that may be another test's. A second one makes it ask all.
+        static SECOND: std::sync::OnceLock<tracing::Dispatch> = std::sync::OnceLock::new();
+        SECOND.get_or_init(|| tracing::Dispatch::new(tracing_subscriber::registry()));
+        let log = self.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::DEBUG)
+            .with_ansi(false)
+            .with_writer(move || log.clone())
+            .finish();
+        tracing::subscriber::set_default(subscriber)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

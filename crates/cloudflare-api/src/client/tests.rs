@@ -242,3 +242,103 @@ async fn metrics_name_templates_and_lanes_and_no_ids_or_secrets() {
         assert!(!text.contains(hidden), "{text}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn another_policy_is_another_view_of_the_same_client() {
+    let api = Scripted::in_order([bad(500, 1), good(json!([]))]);
+    let clients = crate::testing::clients(Settings::default(), api.clone());
+    let token = crate::Credential::token("a");
+    let patient = clients.with_retry(RetryPolicy::PATIENT).client(&token).records::<crate::testing::Record>(&ZONES, "");
+    let usual = clients.client(&token).records::<crate::testing::Record>(&ZONES, "");
+
+    patient.refresh(Lane::Change, crate::Freshness::Any).await.unwrap();
+    usual.refresh(Lane::Change, crate::Freshness::Any).await.unwrap();
+
+    let times: Vec<_> = api.seen().iter().map(|seen| seen.at).collect();
+    assert_eq!(times.len(), 2, "the snapshot is shared");
+    assert!((5_000..=6_250).contains(&times[1].as_millis()), "{times:?}");
+    assert_eq!(clients.budgets().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_pauses_its_own_credential_only() {
+    let limited = Arc::new(Mutex::new(true));
+    let api = Scripted::new(Duration::ZERO, move |seen| {
+        let first = seen.headers["authorization"] == "Bearer a" && std::mem::take(&mut *limited.lock().unwrap());
+        if first { with_header(bad(429, 971), "retry-after", "30") } else { good(json!(1)) }
+    });
+    let clients = crate::testing::clients(Settings::default(), api.clone());
+    let client = |token| clients.client(&crate::Credential::token(token));
+    let (one, other) = (client("a"), client("b"));
+
+    let (request, late) = (get(), get());
+    let (first, second) = tokio::join!(one.send(Lane::Change, &request), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        other.send(Lane::Change, &late).await
+    });
+
+    assert!(first.is_ok() && second.is_ok());
+    let seconds: Vec<_> = api.seen().iter().map(|seen| seen.at.as_secs()).collect();
+    assert_eq!(seconds, [0, 1, 30]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_sends_no_write_and_sees_what_its_client_sees() {
+    let body =
+        json!({"success": true, "result": [{"id": "r1", "type": "A", "name": "x"}], "result_info": {"total_pages": 1}});
+    let api = Scripted::in_order([answer(200, &body)]);
+    let client = api.client();
+    let reader = client.reader();
+    let records = reader.records::<crate::testing::Record>(&DNS_RECORDS, "z1");
+
+    let refused = reader.get(Lane::Change, &post()).await.unwrap_err();
+    records.refresh(Lane::Change, crate::Freshness::Any).await.unwrap();
+
+    assert_eq!((refused.class, refused.effect), (ErrorClass::Auth, Effect::None));
+    assert_eq!(client.records::<crate::testing::Record>(&DNS_RECORDS, "z1").with(crate::Snapshot::len), 1);
+    assert_eq!(api.seen().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_request_is_told_in_the_span_of_whoever_asked_and_shows_no_secret() {
+    use tracing::Instrument;
+    let log = crate::testing::Log::default();
+    let _guard = log.start();
+    let api = Scripted::in_order([bad(500, 1), good(json!({"id": "s1", "client_secret": "canary-secret"}))]);
+    let client = api.client();
+    let token = crate::collections::SERVICE_TOKENS.update("acc", "s1", &json!({"secret": "canary-body"}));
+
+    client.send(Lane::Change, &token).instrument(tracing::info_span!("work", tenant = "default/prod")).await.unwrap();
+
+    let text = log.text();
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("Asked Cloudflare")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    for part in [
+        "tenant=\"default/prod\"",
+        "method=\"PUT\"",
+        "path=\"/accounts/acc/access/service_tokens/s1\"",
+        "duration_ms=0",
+    ] {
+        assert!(lines.iter().all(|line| line.contains(part)), "{part} is missing: {text}");
+    }
+    assert!(lines[0].contains("status=500") && lines[1].contains("status=200"), "{text}");
+    assert!(!text.contains("canary"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_of_writes_is_told_in_the_span_of_its_first_source() {
+    use tracing::Instrument;
+    let log = crate::testing::Log::default();
+    let _guard = log.start();
+    let api = Scripted::in_order([good(json!({"config": {}, "version": 1}))]);
+    let document = api.client().document(&crate::document::TUNNEL_CONFIGURATION, "acc", "t1");
+    let edit = |name: &'static str| {
+        document.edit(Lane::Change, name, |_| {}).instrument(tracing::info_span!("work", tenant = name))
+    };
+
+    let (one, other) = tokio::join!(edit("first"), edit("second"));
+
+    assert!(one.is_ok() && other.is_ok());
+    let text = log.text();
+    assert!(text.lines().any(|line| line.contains("Asked Cloudflare") && line.contains("tenant=\"first\"")), "{text}");
+}

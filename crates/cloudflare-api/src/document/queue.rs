@@ -1,0 +1,89 @@
+//! The edits that wait for a document's writer.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tracing::Span;
+
+use super::Committed;
+use crate::error::ApiError;
+use crate::gathering::Gathering;
+use crate::manner::Manner;
+use crate::urgency::Urgency;
+
+pub(super) type Edit = Box<dyn Fn(&mut Value) + Send + Sync>;
+type Reply = oneshot::Sender<Result<Committed, ApiError>>;
+
+/// One caller's edit.
+pub(super) struct Source {
+    name: String,
+    manner: Manner,
+    /// What the caller's lines carry in the log.
+    span: Span,
+    edit: Edit,
+    replies: Vec<Reply>,
+}
+
+impl Source {
+    pub(super) fn apply(&self, value: &mut Value) {
+        (self.edit)(value);
+    }
+
+    pub(super) fn answer(self, answer: &Result<Committed, ApiError>) {
+        for reply in self.replies {
+            // A caller that went away does not mind.
+            let _ = reply.send(answer.clone());
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.replies.iter().any(|reply| !reply.is_closed())
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    waiting: Mutex<VecDeque<Source>>,
+    pub(super) gathering: Arc<Gathering>,
+    pub(super) urgency: Urgency,
+}
+
+impl Queue {
+    pub(super) fn push(&self, manner: Manner, name: &str, edit: Edit, reply: Reply) {
+        let mut waiting = self.waiting();
+        match waiting.iter_mut().find(|source| source.name == name) {
+            Some(older) => {
+                older.edit = edit;
+                older.manner = Manner::shared([older.manner, manner]).unwrap_or(manner);
+                older.replies.push(reply);
+            }
+            None => waiting.push_back(Source {
+                name: name.to_owned(),
+                manner,
+                span: Span::current(),
+                edit,
+                replies: vec![reply],
+            }),
+        }
+        self.urgency.raise(manner.lane);
+        self.gathering.arrived();
+    }
+
+    /// How the next commit goes, and in whose span; none if nobody waits.
+    pub(super) fn next(&self) -> Option<(Manner, Span)> {
+        let mut waiting = self.waiting();
+        waiting.retain(Source::is_wanted);
+        let manner = Manner::shared(waiting.iter().map(|source| source.manner))?;
+        waiting.front().map(|source| (manner, source.span.clone()))
+    }
+
+    pub(super) fn take(&self) -> Vec<Source> {
+        self.waiting().drain(..).collect()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Source>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,107 @@
+//! A client that cannot write: what a process holds that only looks.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::collection::Collection;
+use crate::credential::Identity;
+use crate::document::{Content, Document, DocumentKind, Known};
+use crate::error::ApiError;
+use crate::governor::{Budget, Lane};
+use crate::item::Item;
+use crate::remote::Remote;
+use crate::request::Request;
+use crate::snapshot::Snapshot;
+use crate::store::Freshness;
+
+/// The reading half of a [`Client`]; snapshots are those of the client.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    client: Client,
+}
+
+impl Reader {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// Sends one read and gives the answer's `result`; a request that could write is refused here.
+    pub async fn get(&self, lane: Lane, request: &Request) -> Result<Value, ApiError> {
+        if !request.is_read() {
+            return Err(ApiError::read_only());
+        }
+        self.client.send(lane, request).await
+    }
+
+    /// Every object of a collection, over all pages.
+    pub async fn list_all(&self, lane: Lane, collection: &Collection, scope_id: &str) -> Result<Vec<Value>, ApiError> {
+        self.client.list_all(lane, collection, scope_id).await
+    }
+
+    /// A collection's snapshot.
+    pub fn records<T: Item>(&self, collection: &'static Collection, scope_id: &str) -> ReadRecords<T> {
+        ReadRecords { remote: self.client.records(collection, scope_id) }
+    }
+
+    /// A document.
+    pub fn document(&self, kind: &'static DocumentKind, scope_id: &str, owner_id: &str) -> ReadDocument {
+        ReadDocument { document: self.client.document(kind, scope_id, owner_id) }
+    }
+
+    /// What is left of the credential's budget.
+    pub fn budget(&self) -> Budget {
+        self.client.budget()
+    }
+
+    /// The credential's fingerprint.
+    pub fn identity(&self) -> &Identity {
+        self.client.identity()
+    }
+}
+
+/// The reading half of a [`Remote`].
+pub struct ReadRecords<T: Item> {
+    remote: Arc<Remote<T>>,
+}
+
+impl<T: Item> ReadRecords<T> {
+    /// Lists the collection if the snapshot is missing, in doubt or older than asked for.
+    pub async fn refresh(&self, lane: Lane, freshness: Freshness) -> Result<(), ApiError> {
+        self.remote.refresh(lane, freshness).await
+    }
+
+    /// Looks at the snapshot; empty before the first listing.
+    pub fn with<R>(&self, look: impl FnOnce(&Snapshot<T>) -> R) -> R {
+        self.remote.with(look)
+    }
+
+    /// The snapshot is no longer trusted: the next refresh lists.
+    pub fn invalidate(&self) {
+        self.remote.invalidate();
+    }
+}
+
+/// The reading half of a [`Document`].
+#[derive(Debug)]
+pub struct ReadDocument {
+    document: Arc<Document>,
+}
+
+impl ReadDocument {
+    /// Reads it.
+    pub async fn read(&self, lane: Lane) -> Result<Arc<Content>, ApiError> {
+        self.document.read(lane).await
+    }
+
+    /// Reads it if what is known of it is older than asked for.
+    pub async fn refresh(&self, lane: Lane, freshness: Freshness) -> Result<Arc<Content>, ApiError> {
+        self.document.refresh(lane, freshness).await
+    }
+
+    /// What was last read or written, if anything was.
+    pub fn snapshot(&self) -> Option<Known> {
+        self.document.snapshot()
+    }
+}

@@ -3,6 +3,8 @@
 //! Bypass and service authentication are looked at first, in order; then, for visitors who have logged in, allow and
 //! deny in order. Whom no policy lets in stays out.
 
+use std::borrow::Cow;
+
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -42,14 +44,14 @@ pub(super) fn ask(view: &View<'_>, zone: &Value, request: &EdgeRequest) -> Asked
         id: id_of(app).to_owned(),
         name: text(app, "name").to_owned(),
         domain: domain.to_owned(),
-        policies: policies.iter().map(EdgePolicy::of).collect(),
+        policies: policies.iter().map(|policy| EdgePolicy::of(policy)).collect(),
     };
     Asked { app: Some(shown), access, audience: text(app, "aud").to_owned(), outcome }
 }
 
 /// The application whose domain fits the request best.
 fn covering<'a>(view: &View<'a>, account: &str, request: &EdgeRequest) -> Option<(&'a Value, &'a str)> {
-    let fitting = view.apps(account).into_iter().filter_map(|app| {
+    let fitting = view.apps(account).filter_map(|app| {
         let (closeness, domain) = domain::best(app, &request.host, &request.path)?;
         Some((closeness, app, domain))
     });
@@ -57,7 +59,7 @@ fn covering<'a>(view: &View<'a>, account: &str, request: &EdgeRequest) -> Option
     best.map(|(_, app, domain)| (app, domain))
 }
 
-fn judge_all(judge: &Judge<'_>, policies: &[Value]) -> EdgeAccess {
+fn judge_all(judge: &Judge<'_>, policies: &[Cow<'_, Value>]) -> EdgeAccess {
     let first = |decisions: [&str; 2]| {
         policies.iter().find(|policy| decisions.contains(&text(policy, "decision")) && judge.fits(policy))
     };
@@ -76,7 +78,7 @@ fn judge_all(judge: &Judge<'_>, policies: &[Value]) -> EdgeAccess {
 }
 
 /// Logging in helps only where some policy asks who somebody is; an application without policies asks, too.
-fn stranger(policies: &[Value]) -> EdgeAccess {
+fn stranger(policies: &[Cow<'_, Value>]) -> EdgeAccess {
     if !policies.is_empty() && policies.iter().all(|policy| text(policy, "decision") == "non_identity") {
         EdgeAccess::Denied { reason: "only service tokens are let in".to_owned() }
     } else {

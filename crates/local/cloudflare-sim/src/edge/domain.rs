@@ -4,8 +4,6 @@
 
 use serde_json::Value;
 
-use crate::store::text;
-
 /// How closely a domain fits: exact hosts before wildcards, longer hosts before shorter, longer paths before shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Closeness {
@@ -16,16 +14,7 @@ pub(super) struct Closeness {
 
 /// The domain of an application that fits best.
 pub(super) fn best<'a>(app: &'a Value, host: &str, path: &str) -> Option<(Closeness, &'a str)> {
-    domains(app).filter_map(|domain| Some((closeness(domain, host, path)?, domain))).max()
-}
-
-/// All domains: the main one, the list, and the public destinations.
-fn domains(app: &Value) -> impl Iterator<Item = &str> {
-    let list = |name: &str| app.get(name).and_then(Value::as_array).into_iter().flatten();
-    let destinations = list("destinations").filter(|entry| matches!(text(entry, "type"), "" | "public"));
-    let named = list("self_hosted_domains").filter_map(Value::as_str);
-    let main = std::iter::once(text(app, "domain"));
-    main.chain(named).chain(destinations.map(|entry| text(entry, "uri"))).filter(|domain| !domain.is_empty())
+    crate::access::view::domains(app).filter_map(|domain| Some((closeness(domain, host, path)?, domain))).max()
 }
 
 fn closeness(domain: &str, host: &str, path: &str) -> Option<Closeness> {
@@ -100,8 +89,7 @@ mod tests {
     #[test]
     fn the_closest_domain_wins() {
         let app = json!({
-            "domain": "*.example.com", "self_hosted_domains": ["a.example.com"],
-            "destinations": [{"type": "public", "uri": "a.example.com/eng"}, {"type": "private", "cidr": "10.0.0.0/8"}],
+            "domain": "*.example.com", "self_hosted_domains": ["*.example.com", "a.example.com", "a.example.com/eng"],
         });
         let best = |path: &str| best(&app, "a.example.com", path).map(|(_, domain)| domain);
 

@@ -6,7 +6,7 @@ use super::{decision::EdgeOutcome, expression, request::EdgeRequest, view::View}
 use crate::store::{flag, text};
 
 pub(super) fn find(view: &View<'_>, zone: &str, request: &EdgeRequest) -> Option<EdgeOutcome> {
-    view.redirects(zone).into_iter().filter(|rule| is_on(rule)).find_map(|rule| follow(rule, request))
+    view.redirects(zone).filter(|rule| is_on(rule)).find_map(|rule| follow(rule, request))
 }
 
 fn is_on(rule: &Value) -> bool {

@@ -9,13 +9,17 @@ use hyper::body::Incoming;
 use tokio::net::ToSocketAddrs;
 
 use super::{
-    decision::{self, EdgeDecision, EdgeOutcome},
+    decision::{self, EdgeAccess, EdgeDecision, EdgeOutcome},
     failure,
     origin::{OriginAddress, Origins},
     page,
     request::EdgeRequest,
 };
-use crate::{Running, Simulator, serve::listen};
+use crate::{
+    Running, Simulator,
+    access::{service_token::SERVICE_TOKENS, view::mark_seen},
+    serve::listen,
+};
 
 /// The largest body that is taken, as on the smallest plan.
 const LARGEST: usize = 100 << 20;
@@ -116,6 +120,7 @@ impl Edge {
 
     async fn answer(&self, request: &EdgeRequest, body: Bytes) -> (EdgeDecision, Response<Body>) {
         let mut decision = self.simulator.decide(request);
+        self.note_token(&decision);
         let response = match page::answer(&decision) {
             Some(response) => response.map(whole),
             None => match self.forward(&decision, request, body).await {
@@ -129,6 +134,15 @@ impl Edge {
         let EdgeDecision { host, path, .. } = &decision;
         tracing::debug!(host, path, status = response.status().as_u16(), "Answered at the edge");
         (decision, finish(response))
+    }
+
+    /// A token that opened a door has been seen.
+    fn note_token(&self, decision: &EdgeDecision) {
+        let EdgeAccess::Granted { identity: Some(id), .. } = &decision.access else { return };
+        let mut state = self.simulator.lock();
+        if let Some(account) = state.scope_with(&SERVICE_TOKENS, id) {
+            mark_seen(&mut state, &account, id);
+        }
     }
 
     async fn forward(

@@ -19,7 +19,9 @@ impl Stage {
         let simulator = Simulator::new(Options::default());
         let account = simulator.add_account("Example Inc");
         let zone = simulator.add_zone("example.com", &account, "pro").unwrap();
-        simulator.put("cfd_tunnel", &account, json!({"id": TUNNEL, "name": "home", "config_src": "cloudflare"})).unwrap();
+        simulator
+            .put("cfd_tunnel", &account, json!({"id": TUNNEL, "name": "home", "config_src": "cloudflare"}))
+            .unwrap();
         Self { simulator, account, zone }
     }
 
@@ -159,4 +161,224 @@ async fn origins_that_cannot_be_reached_are_named() {
 
     assert_eq!(answer.status, 502);
     assert!(answer.text().contains("tcp://db:5432"), "{}", answer.text());
+}
+
+const NOBODY: &[(&str, &str)] = &[];
+
+fn email(address: &str) -> [(&str, &str); 1] {
+    [(EMAIL_HEADER, address)]
+}
+
+fn allow(include: Value) -> Value {
+    json!({"name": "allow", "decision": "allow", "include": include, "precedence": 1})
+}
+
+impl Stage {
+    fn protected(self, policies: Value) -> Self {
+        self.app(json!({"name": "app", "domain": "www.example.com", "type": "self_hosted", "policies": policies}))
+    }
+
+    fn app(self, app: Value) -> Self {
+        self.put("access/apps", app);
+        self
+    }
+
+    async fn api(&self, method: &str, path: &str, body: Value) -> Value {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("/client/v4/accounts/{}/{path}", self.account))
+            .header("authorization", "Bearer any")
+            .body(body.to_string().into())
+            .unwrap();
+        let answer = self.simulator.answer(request).await.unwrap();
+        let answer: Value = serde_json::from_slice(answer.body()).unwrap();
+        assert_eq!(answer["success"], true, "{answer}");
+        answer["result"].clone()
+    }
+}
+
+#[tokio::test]
+async fn strangers_are_sent_to_the_login() {
+    let stage = Stage::new()
+        .published("www.example.com")
+        .protected(json!([allow(json!([{"email": {"email": "ann@example.com"}}]))]));
+
+    let answer = stage.simulator.ask("www.example.com", "/a?b=1", NOBODY).await;
+
+    assert_eq!(answer.status, 302);
+    let location = answer.location().unwrap();
+    let login = "https://example-inc.cloudflareaccess.com/cdn-cgi/access/login/www.example.com?";
+    assert!(location.starts_with(login) && location.ends_with("&redirect_url=%2Fa%3Fb%3D1"), "{location}");
+    assert_eq!(answer.decision.access, EdgeAccess::LoginNeeded);
+    assert_eq!(answer.decision.app.unwrap().policies[0].decision, "allow");
+}
+
+#[test]
+fn visitors_enter_where_a_policy_includes_them() {
+    let stage = Stage::new().published("www.example.com").protected(json!([allow(
+        json!([{"email": {"email": "ann@example.com"}}, {"email_domain": {"domain": "example.org"}}])
+    )]));
+
+    assert_eq!(stage.status("www.example.com", &email("Ann@example.com")), Some(200));
+    assert_eq!(stage.status("www.example.com", &email("bob@example.org")), Some(200));
+    assert_eq!(stage.status("www.example.com", &email("bob@example.com")), Some(403));
+    assert_eq!(stage.status("www.example.com", &email("bob@sub.example.org")), Some(403));
+}
+
+#[test]
+fn an_application_without_policies_lets_nobody_in() {
+    let stage = Stage::new().published("www.example.com").protected(json!([]));
+
+    assert_eq!(stage.status("www.example.com", NOBODY), Some(302));
+    assert_eq!(stage.status("www.example.com", &email("ann@example.com")), Some(403));
+}
+
+#[test]
+fn groups_are_asked_with_all_they_include_require_and_exclude() {
+    let stage = Stage::new().published("www.example.com");
+    let staff =
+        stage.put("access/groups", json!({"name": "staff", "include": [{"email_domain": {"domain": "example.com"}}]}));
+    let group = stage.put(
+        "access/groups",
+        json!({
+            "name": "Engineering", "include": [{"group": {"id": staff}}],
+            "require": [{"geo": {"country_code": "NL"}}], "exclude": [{"email": {"email": "eve@example.com"}}],
+        }),
+    );
+    let stage = stage.protected(json!([allow(json!([{"group": {"id": group}}]))]));
+    let from = |address, country| [(EMAIL_HEADER, address), (COUNTRY_HEADER, country)];
+
+    assert_eq!(stage.status("www.example.com", &from("ann@example.com", "NL")), Some(200));
+    assert_eq!(stage.status("www.example.com", &from("ann@example.com", "DE")), Some(403));
+    assert_eq!(stage.status("www.example.com", &from("eve@example.com", "NL")), Some(403));
+    assert_eq!(stage.status("www.example.com", &from("ann@example.org", "NL")), Some(403));
+}
+
+#[test]
+fn the_first_policy_that_fits_decides() {
+    let deny = json!({"name": "no", "decision": "deny", "include": [{"email": {"email": "eve@example.com"}}], "precedence": 1});
+    let mut everyone = allow(json!([{"everyone": {}}]));
+    everyone["precedence"] = json!(2);
+    let stage = Stage::new().published("www.example.com").protected(json!([everyone, deny]));
+
+    assert_eq!(stage.status("www.example.com", &email("eve@example.com")), Some(403));
+    assert_eq!(stage.status("www.example.com", &email("ann@example.com")), Some(200));
+    assert_eq!(stage.status("www.example.com", NOBODY), Some(302));
+}
+
+#[test]
+fn a_bypass_asks_nobody_and_comes_first() {
+    let office =
+        json!({"name": "office", "decision": "bypass", "include": [{"ip": {"ip": "192.0.2.0/24"}}], "precedence": 2});
+    let stage = Stage::new()
+        .published("www.example.com")
+        .protected(json!([allow(json!([{"email": {"email": "ann@example.com"}}])), office]));
+
+    assert_eq!(stage.status("www.example.com", &[(IP_HEADER, "192.0.2.7")]), Some(200));
+    assert_eq!(stage.status("www.example.com", &[(IP_HEADER, "198.51.100.7")]), Some(302));
+}
+
+#[tokio::test]
+async fn a_service_token_opens_what_names_it_and_nothing_else() {
+    let stage = Stage::new().published("www.example.com");
+    let token = stage.api("POST", "access/service_tokens", json!({"name": "robot"})).await;
+    let other = stage.api("POST", "access/service_tokens", json!({"name": "other"})).await;
+    let service = json!({
+        "name": "service", "decision": "non_identity", "precedence": 2,
+        "include": [{"service_token": {"token_id": token["id"]}}],
+    });
+    let stage = stage.protected(json!([allow(json!([{"email": {"email": "ann@example.com"}}])), service]));
+    let shown = |token: &Value, secret: &Value| {
+        let (id, secret) = (token["client_id"].as_str().unwrap().to_owned(), secret.as_str().unwrap().to_owned());
+        stage.status("www.example.com", &[("CF-Access-Client-Id", &id), ("CF-Access-Client-Secret", &secret)])
+    };
+
+    assert_eq!(shown(&token, &token["client_secret"]), Some(200));
+    assert_eq!(shown(&token, &other["client_secret"]), Some(302));
+    assert_eq!(shown(&other, &other["client_secret"]), Some(302));
+    let (id, secret) = (token["client_id"].as_str().unwrap(), token["client_secret"].as_str().unwrap());
+    let headers = [("CF-Access-Client-Id", id), ("CF-Access-Client-Secret", secret)];
+    let answer = stage.simulator.ask("www.example.com", "/", &headers).await;
+    assert_eq!(answer.status, 200);
+    let seen = stage.simulator.object("access/service_tokens", token["id"].as_str().unwrap()).unwrap();
+    assert!(seen["last_seen_at"].is_string(), "{seen}");
+}
+
+#[tokio::test]
+async fn a_rotated_secret_opens_until_its_time_is_over() {
+    let stage = Stage::new().published("www.example.com");
+    let token = stage.api("POST", "access/service_tokens", json!({"name": "robot"})).await;
+    let any = json!({"name": "any", "decision": "non_identity", "precedence": 1, "include": [{"any_valid_service_token": {}}]});
+    let stage = stage.protected(json!([any]));
+    let rotate = format!("access/service_tokens/{}/rotate", token["id"].as_str().unwrap());
+    let later = json!({"previous_client_secret_expires_at": "2100-01-01T00:00:00Z"});
+    let ask = |secret: &Value| {
+        let (id, secret) = (token["client_id"].as_str().unwrap(), secret.as_str().unwrap());
+        stage.status("www.example.com", &[("CF-Access-Client-Id", id), ("CF-Access-Client-Secret", secret)])
+    };
+
+    let second = stage.api("POST", &rotate, later).await;
+    assert_eq!((ask(&token["client_secret"]), ask(&second["client_secret"])), (Some(200), Some(200)));
+    let third = stage.api("POST", &rotate, json!({})).await;
+    assert_eq!((ask(&second["client_secret"]), ask(&third["client_secret"])), (Some(403), Some(200)));
+}
+
+#[test]
+fn an_application_may_answer_401_instead_of_the_login() {
+    let app = |flag: bool| {
+        let policies = json!([allow(json!([{"email": {"email": "ann@example.com"}}]))]);
+        Stage::new().published("www.example.com").app(json!({
+            "name": "app", "domain": "www.example.com", "type": "self_hosted", "service_auth_401_redirect": flag,
+            "policies": policies,
+        }))
+    };
+
+    assert_eq!(app(true).status("www.example.com", NOBODY), Some(401));
+    assert_eq!(app(false).status("www.example.com", NOBODY), Some(302));
+    assert_eq!(app(true).status("www.example.com", &email("ann@example.com")), Some(200));
+    assert_eq!(app(true).status("www.example.com", &email("bob@example.com")), Some(403));
+}
+
+#[test]
+fn the_application_with_the_closest_domain_protects() {
+    let open = json!([{"name": "open", "decision": "bypass", "include": [{"everyone": {}}], "precedence": 1}]);
+    let stage = Stage::new()
+        .published("www.example.com")
+        .app(json!({"name": "all", "domain": "*.example.com", "type": "self_hosted", "policies": []}))
+        .app(json!({"name": "public", "domain": "www.example.com/public", "type": "self_hosted", "policies": open}));
+    let status = |path: &str| stage.simulator.decide(&EdgeRequest::get("www.example.com", path, NOBODY)).status();
+
+    assert_eq!(status("/"), Some(302));
+    assert_eq!(status("/public/page"), Some(200));
+}
+
+#[test]
+fn applications_of_other_accounts_protect_nothing() {
+    let stage = Stage::new().published("www.example.com");
+    let other = stage.simulator.add_account("Other");
+    let app = json!({"name": "app", "domain": "www.example.com", "type": "self_hosted"});
+    let _ = stage.simulator.put("access/apps", &other, app);
+
+    assert_eq!(stage.status("www.example.com", NOBODY), Some(200));
+}
+
+#[test]
+fn a_redirect_rule_sends_visitors_from_http_to_https() {
+    let stage = Stage::new().published("www.example.com").protected(json!([]));
+    let rule = json!({
+        "action": "redirect", "expression": "(http.host eq \"www.example.com\" and not ssl)",
+        "action_parameters": {"from_value": {
+            "status_code": 301, "preserve_query_string": true,
+            "target_url": {"expression": "concat(\"https://\", http.host, http.request.uri.path)"},
+        }},
+    });
+    let ruleset = json!({"name": "default", "kind": "zone", "phase": "http_request_dynamic_redirect", "rules": [rule]});
+    stage.simulator.put("rulesets", &stage.zone, ruleset).unwrap();
+
+    let plain =
+        stage.simulator.decide(&EdgeRequest::get("www.example.com", "/x?y=1", &[("X-Forwarded-Proto", "http")]));
+
+    let expected = EdgeOutcome::Redirect { status: 301, location: "https://www.example.com/x?y=1".to_owned() };
+    assert_eq!(plain.outcome, expected);
+    assert_eq!(stage.status("www.example.com", NOBODY), Some(302));
 }

@@ -1,13 +1,16 @@
 //! What the edge reads of the simulator's state.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::{
+    access::view as access,
     account::ACCOUNTS,
     dns::RECORDS,
+    rulesets,
     state::State,
     store::{flag, is_deleted, text},
-    table::Collection,
     tunnel::TUNNELS,
     zone::ZONES,
 };
@@ -64,31 +67,27 @@ impl<'a> View<'a> {
     }
 
     /// All Access applications of an account.
-    pub(super) fn apps(&self, account: &str) -> Vec<&'a Value> {
-        self.collection("access/apps", account)
+    pub(super) fn apps(&self, account: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+        access::apps(self.0, account)
     }
 
     /// The policies of an application, in order.
-    pub(super) fn policies(&self, _account: &str, app: &Value) -> Vec<Value> {
-        app["policies"].as_array().cloned().unwrap_or_default()
+    pub(super) fn policies(&self, account: &str, app: &'a Value) -> Vec<Cow<'a, Value>> {
+        access::policies(self.0, account, app)
     }
 
     pub(super) fn group(&self, account: &str, id: &str) -> Option<&'a Value> {
-        self.0.get(Collection::find("access/groups")?, account, id)
+        access::group(self.0, account, id)
     }
 
     /// The id of the service token that this id and secret open.
-    pub(super) fn token(&self, _account: &str, _client_id: &str, _secret: &str) -> Option<String> {
-        None
+    pub(super) fn token(&self, account: &str, client_id: &str, secret: &str) -> Option<String> {
+        access::authenticate(self.0, account, client_id, secret)
     }
 
     /// The redirect rules of a zone.
-    pub(super) fn redirects(&self, _zone: &str) -> Vec<&'a Value> {
-        Vec::new()
-    }
-
-    fn collection(&self, path: &str, scope: &str) -> Vec<&'a Value> {
-        Collection::find(path).map(|row| self.0.all(row, scope).collect()).unwrap_or_default()
+    pub(super) fn redirects(&self, zone: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+        rulesets::redirects(self.0, zone)
     }
 }
 

@@ -150,7 +150,8 @@ fn by_code(code: u64) -> Option<ErrorClass> {
         12130 => Some(ErrorClass::Validation),
         // Bad or missing headers count as a bad credential: that is what they carry.
         6003 | 9103 | 9106 | 9109 | 10000 | 10001 => Some(ErrorClass::Auth),
-        81045 => Some(ErrorClass::Quota),
+        // Records of a zone; Access objects of an account; rules of a phase.
+        81045 | 12132 | 20021 => Some(ErrorClass::Quota),
         971 | 10429 => Some(ErrorClass::RateLimit),
         _ => None,
     }
@@ -184,6 +185,9 @@ mod tests {
             (400, vec![9005], ErrorClass::Validation),
             (422, vec![], ErrorClass::Validation),
             (400, vec![81045], ErrorClass::Quota),
+            (400, vec![12132], ErrorClass::Quota),
+            (404, vec![12135], ErrorClass::NotFound),
+            (400, vec![12139], ErrorClass::Validation),
             (429, vec![10000], ErrorClass::RateLimit),
             (400, vec![971], ErrorClass::RateLimit),
             (503, vec![], ErrorClass::Transient),

@@ -156,6 +156,16 @@ impl<T: Item> Remote<T> {
         answer.await.unwrap_or_else(|_| Err(ApiError::transient("the writer stopped", Effect::Unknown)))
     }
 
+    /// Takes an object into the snapshot as another call than [`write`](Self::write) showed it.
+    pub fn learn(&self, entry: &Entry<T>) {
+        self.shared.store().stored(entry);
+    }
+
+    /// Takes an object out of the snapshot that another call deleted, or did not find.
+    pub fn unlearn(&self, id: &str) {
+        self.shared.store().removed(id);
+    }
+
     /// The snapshot is no longer trusted: the next refresh lists.
     pub fn invalidate(&self) {
         self.shared.store().doubt();

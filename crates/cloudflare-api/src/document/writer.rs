@@ -56,7 +56,9 @@ async fn commit(shared: &Shared, manner: Manner) {
                 if let Ok(committed) = &answer {
                     live = Arc::clone(&committed.content);
                 }
-                group.into_iter().for_each(|source| source.answer(&answer));
+                for source in group {
+                    source.answer(&answer);
+                }
             }
         }
     }

@@ -719,3 +719,17 @@ async fn a_refused_create_is_sent_once() {
 
     assert_eq!((error.class, scripted.seen().len()), (ErrorClass::Validation, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_snapshot_learns_what_other_calls_showed() {
+    let (scripted, remote) = routes_of(&[]);
+    remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+    let entry = Entry::read(record("r9", "y", "")).unwrap();
+
+    remote.learn(&entry);
+    assert_eq!(remote.with(|snapshot| snapshot.get("r9").cloned()), Some(entry));
+    remote.unlearn("r9");
+
+    assert!(remote.with(Snapshot::is_empty));
+    assert!(scripted.lines().iter().all(|line| line.starts_with("GET")));
+}

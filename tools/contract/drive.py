@@ -17,15 +17,33 @@ import httpx
 import cloudflare
 from cloudflare import Cloudflare
 
+from drive_access import drive_access, drive_redirects
+
 ACCOUNT = "0123456789abcdef0123456789abcdef"
 ZONE = "00000000000000000000000000000001"
 FREE_ZONE = "00000000000000000000000000000002"
+
+# What the API tells of every object of Access, though the models of most do not name it.
+ACCESS = {"created_at", "updated_at", "uid"}
+TOKEN = ACCESS | {"client_secret_version", "expires_at", "last_seen_at", "previous_client_secret_expires_at"}
 
 # Members of answers that the API sends and the SDK's models do not name.
 UNNAMED = {
     # The answer to a creation holds the credentials, once.
     "CloudflareTunnel": {"credentials_file", "token"},
     "Owner": {"email"},
+    "SelfHostedApplication": ACCESS,
+    # The policies of an app: whether they are its own or several apps use them.
+    "SelfHostedApplicationPolicy": {"reusable", "uid"},
+    "UnionMember0": {"reusable", "uid"},
+    "PolicyCreateResponse": {"uid"},
+    "GroupCreateResponse": ACCESS,
+    "GroupGetResponse": ACCESS,
+    "ServiceToken": TOKEN,
+    "ServiceTokenCreateResponse": TOKEN,
+    "ServiceTokenRotateResponse": TOKEN,
+    # Identity providers of all types are read with the model of the first.
+    "AzureAD": {"uid"},
 }
 
 RECORDS = [
@@ -446,7 +464,9 @@ def main():
     batch(drive, api)
     tunnels(drive, api)
     routes(drive, api, virtual_networks(drive, api))
+    drive_access(drive, api, ACCOUNT)
     audit_logs(drive, api)
+    drive_redirects(drive, api, ZONE)
     credentials(drive)
     limits(drive, api)
     for violation in drive.violations:

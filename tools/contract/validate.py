@@ -24,8 +24,9 @@ from datetime import date, datetime
 import typing_extensions
 from cloudflare._types import SequenceNotStr
 from cloudflare._utils import PropertyInfo
-from cloudflare.types import accounts, audit_logs, dns, zones
-from cloudflare.types.zero_trust import networks, tunnels
+from cloudflare.types import accounts, audit_logs, dns, rulesets, zones, zero_trust
+from cloudflare.types.zero_trust import access, networks, tunnels
+from cloudflare.types.zero_trust.access import application_create_params, application_update_params, applications
 from cloudflare.types.zero_trust.networks import routes as network_routes
 from cloudflare.types.zero_trust.tunnels import cloudflared
 
@@ -33,6 +34,14 @@ ACCOUNT = r"/accounts/(?P<account_id>[^/]+)"
 ZONE = r"/zones/(?P<zone_id>[^/]+)"
 TUNNEL = ACCOUNT + r"/cfd_tunnel/(?P<tunnel_id>[^/]+)"
 ROUTE = ACCOUNT + r"/teamnet/routes"
+APP = ACCOUNT + r"/access/apps/(?P<app_id>[^/]+)"
+APP_POLICY = APP + r"/policies/(?P<policy_id>[^/]+)"
+POLICY = ACCOUNT + r"/access/policies/(?P<policy_id>[^/]+)"
+GROUP = ACCOUNT + r"/access/groups/(?P<group_id>[^/]+)"
+SERVICE_TOKEN = ACCOUNT + r"/access/service_tokens/(?P<service_token_id>[^/]+)"
+PROVIDER = ACCOUNT + r"/access/identity_providers/(?P<identity_provider_id>[^/]+)"
+RULESET = ZONE + r"/rulesets/(?P<ruleset_id>[^/]+)"
+ENTRYPOINT = ZONE + r"/rulesets/phases/(?P<ruleset_phase>[^/]+)/entrypoint"
 
 # Method, path, type of the parameters; `None` where the SDK's method takes nothing but the path.
 OPERATIONS = [
@@ -77,11 +86,57 @@ OPERATIONS = [
     ("GET", ROUTE + r"/(?P<route_id>[^/]+)", None),
     ("PATCH", ROUTE + r"/(?P<route_id>[^/]+)", networks.RouteEditParams),
     ("DELETE", ROUTE + r"/(?P<route_id>[^/]+)", None),
+    ("GET", ACCOUNT + r"/access/apps", access.ApplicationListParams),
+    # Of the kinds of apps, the only one that is in use here.
+    ("POST", ACCOUNT + r"/access/apps", application_create_params.SelfHostedApplication),
+    ("GET", APP, None),
+    ("PUT", APP, application_update_params.SelfHostedApplication),
+    ("DELETE", APP, None),
+    ("GET", APP + r"/policies", applications.PolicyListParams),
+    ("POST", APP + r"/policies", access.PolicyCreateParams),
+    ("GET", APP_POLICY, None),
+    ("PUT", APP_POLICY, access.PolicyUpdateParams),
+    ("DELETE", APP_POLICY, None),
+    ("GET", ACCOUNT + r"/access/policies", access.PolicyListParams),
+    ("POST", ACCOUNT + r"/access/policies", access.PolicyCreateParams),
+    ("GET", POLICY, None),
+    ("PUT", POLICY, access.PolicyUpdateParams),
+    ("DELETE", POLICY, None),
+    ("GET", ACCOUNT + r"/access/groups", access.GroupListParams),
+    ("POST", ACCOUNT + r"/access/groups", access.GroupCreateParams),
+    ("GET", GROUP, None),
+    ("PUT", GROUP, access.GroupUpdateParams),
+    ("DELETE", GROUP, None),
+    ("GET", ACCOUNT + r"/access/service_tokens", access.ServiceTokenListParams),
+    ("POST", ACCOUNT + r"/access/service_tokens", access.ServiceTokenCreateParams),
+    ("GET", SERVICE_TOKEN, None),
+    ("PUT", SERVICE_TOKEN, access.ServiceTokenUpdateParams),
+    ("DELETE", SERVICE_TOKEN, None),
+    ("POST", SERVICE_TOKEN + r"/rotate", access.ServiceTokenRotateParams),
+    ("POST", SERVICE_TOKEN + r"/refresh", None),
+    ("GET", ACCOUNT + r"/access/identity_providers", zero_trust.IdentityProviderListParams),
+    ("POST", ACCOUNT + r"/access/identity_providers", zero_trust.IdentityProviderCreateParams),
+    ("GET", PROVIDER, None),
+    ("PUT", PROVIDER, zero_trust.IdentityProviderUpdateParams),
+    ("DELETE", PROVIDER, None),
+    ("GET", ZONE + r"/rulesets", rulesets.RulesetListParams),
+    ("POST", ZONE + r"/rulesets", rulesets.RulesetCreateParams),
+    ("GET", ENTRYPOINT, None),
+    ("PUT", ENTRYPOINT, rulesets.PhaseUpdateParams),
+    ("GET", RULESET, None),
+    ("PUT", RULESET, rulesets.RulesetUpdateParams),
+    ("DELETE", RULESET, None),
+    ("POST", RULESET + r"/rules", rulesets.RuleCreateParams),
+    ("PATCH", RULESET + r"/rules/(?P<rule_id>[^/]+)", rulesets.RuleEditParams),
+    ("DELETE", RULESET + r"/rules/(?P<rule_id>[^/]+)", None),
 ]
 OPERATIONS = [(method, re.compile(path), params) for method, path, params in OPERATIONS]
 
 # Parameters of writes that travel in the query.
 IN_QUERY = {"include_shadow_metadata"}
+
+# Members by which the types of a union are told apart.
+TELLING = ("type", "action")
 
 Violation = collections.namedtuple("Violation", "kind field message")
 
@@ -126,14 +181,24 @@ def union_members(kind):
     return [kind]
 
 
-def discriminated(options, value):
-    """Of several TypedDicts, the one whose `type` is the value's."""
-    for option in options:
-        if is_typed_dict(option) and "type" in members(option):
-            hint = members(option)["type"][0]
-            if typing.get_origin(hint) is typing.Literal and value.get("type") in typing.get_args(hint):
-                return option
-    return None
+@functools.cache
+def tags(kind):
+    """Member → values, for those members of a TypedDict that tell it from others."""
+    hints = {name: members(kind)[name][0] for name in TELLING if name in members(kind)}
+    return {name: typing.get_args(hint) for name, hint in hints.items() if typing.get_origin(hint) is typing.Literal}
+
+
+def fitting(options, value):
+    """Of several TypedDicts, those whose `type` or `action` is the value's; all of them where there is no such member."""
+    told = [option for option in options if tags(option)]
+    if not told or not any(name in value for option in told for name in tags(option)):
+        return options if len(told) < len(options) or not any(required_tag(option) for option in told) else []
+    return [option for option in told if all(value.get(name) in values for name, values in tags(option).items() if name in value)]
+
+
+@functools.cache
+def required_tag(kind):
+    return any(members(kind)[name][1] for name in tags(kind))
 
 
 def check(value, kind, where, path_names=frozenset()):
@@ -141,13 +206,12 @@ def check(value, kind, where, path_names=frozenset()):
     options = union_members(kind)
     if isinstance(value, dict):
         dicts = [option for option in options if is_typed_dict(option)]
-        if len(dicts) > 1:
-            chosen = discriminated(dicts, value)
-            if chosen is None:
-                return [Violation("type", f"{where}.type", f"no record type fits type={value.get('type')!r}")]
-            dicts = [chosen]
         if dicts:
-            return check_members(value, dicts[0], where, path_names)
+            candidates = fitting(dicts, value) if len(dicts) > 1 else dicts
+            if not candidates:
+                told = {name: value.get(name) for name in TELLING}
+                return [Violation("type", f"{where}.type", f"nothing fits {told}")]
+            return min((check_members(value, kind, where, path_names) for kind in candidates), key=len)
     failures = [check_plain(value, option, where) for option in options]
     return min(failures, key=len)
 
@@ -203,7 +267,9 @@ def from_query(text, kind):
         return text
     if bool in options and text in ("true", "false"):
         return text == "true"
-    if (float in options or int in options) and re.fullmatch(r"-?\d+(\.\d+)?", text):
+    if int in options and re.fullmatch(r"-?\d+", text):
+        return int(text)
+    if float in options and re.fullmatch(r"-?\d+(\.\d+)?", text):
         return float(text)
     return text
 
@@ -234,11 +300,40 @@ def validate(request):
     """The violations of one recorded request."""
     path = request["path"].removeprefix("/client/v4")
     method, query, body = request["method"], request.get("query") or {}, request.get("body")
+    body, found = own_policies(method, path, body)
     for wanted, pattern, params in OPERATIONS:
         fits = pattern.fullmatch(path)
         if wanted == method and fits:
-            return validate_operation(method, query, body, params, frozenset(fits.groupdict()))
+            return found + validate_operation(method, query, body, params, frozenset(fits.groupdict()))
     return [Violation("unknown", "path", f"the SDK has no operation {method} {path}")]
+
+
+def own_policies(method, path, body):
+    """An app's own policies, checked with the type of reusable ones; returns the rest of the body.
+
+    The SDK's texts say that an app may define policies (in its body, or below its path) with a precedence; of the types
+    for these, one lost name, decision and rules, the other the precedence.
+    """
+    if method not in ("POST", "PUT") or not isinstance(body, dict):
+        return body, []
+    if re.fullmatch(APP + r"/policies(/[^/]+)?", path):
+        return without_precedence(body, "body")
+    if not re.fullmatch(ACCOUNT + r"/access/apps(/[^/]+)?", path) or not isinstance(body.get("policies"), list):
+        return body, []
+    rest, found = [], []
+    for place, policy in enumerate(body["policies"]):
+        if isinstance(policy, dict) and "decision" in policy:
+            where = f"body.policies[{place}]"
+            policy, wrong = without_precedence({name: policy[name] for name in policy if name != "id"}, where)
+            found += wrong + check(policy, access.PolicyCreateParams, where, frozenset({"account_id"}))
+        else:
+            rest.append(policy)
+    return dict(body, policies=rest), found
+
+
+def without_precedence(policy, where):
+    found = check_plain(policy["precedence"], int, f"{where}.precedence") if "precedence" in policy else []
+    return {name: policy[name] for name in policy if name != "precedence"}, found
 
 
 def validate_operation(method, query, body, params, path_names):

@@ -6,9 +6,13 @@ use serde_json::Value;
 use crate::applying::{Applier, Conflicts, Options, Storing};
 use crate::failure::{Failure, Outcome};
 use crate::kinds::Kinds;
-use crate::manifest::Manifest;
+use crate::manifest::{self, Manifest};
 use crate::seen::GROUP;
 use crate::server::Server;
+
+/// The Gateway API's group.
+pub(crate) const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
+const HTTP_ROUTES: &str = include_str!("../data/httproutes.yaml");
 
 /// All definitions, in the order of the table of kinds.
 pub(crate) fn all() -> Vec<CustomResourceDefinition> {
@@ -32,6 +36,15 @@ pub(crate) async fn install(server: &Server) -> Outcome {
     let manifests: Vec<Manifest> =
         objects().into_iter().map(|object| Manifest::made("Portolan's kinds", object)).collect();
     install_all(server, &manifests).await
+}
+
+/// Installs an outline of the Gateway API's `HTTPRoute` where the server does not know that kind.
+pub(crate) async fn install_routes(server: &Server) -> Outcome {
+    let kinds = Kinds::discover(server).await?;
+    if kinds.in_group(GATEWAY_GROUP).iter().any(|kind| kind.kind == "HTTPRoute") {
+        return Ok(());
+    }
+    install_all(server, &manifest::parse("the outline of HTTPRoute", HTTP_ROUTES)?).await
 }
 
 /// The same for any definitions.

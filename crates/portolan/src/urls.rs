@@ -17,6 +17,9 @@ pub(crate) struct Urls {
     pub(crate) api: String,
     /// The Cloudflare API.
     pub(crate) cloudflare: String,
+    /// HTTP for published names, where Cloudflare is simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) edge: Option<String>,
     /// The operator's metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<String>,
@@ -69,7 +72,12 @@ mod tests {
     #[test]
     fn urls_are_believed_only_for_the_server_they_were_written_for() {
         let folder = tempfile::tempdir().unwrap();
-        let urls = Urls { api: "https://127.0.0.1:1".into(), cloudflare: "http://127.0.0.1:2".into(), metrics: None };
+        let urls = Urls {
+            api: "https://127.0.0.1:1".into(),
+            cloudflare: "http://127.0.0.1:2".into(),
+            edge: None,
+            metrics: None,
+        };
         urls.write(folder.path()).unwrap();
 
         let found = Urls::beside(&connect(folder.path()), "https://127.0.0.1:1/").unwrap();

@@ -4,7 +4,9 @@
 
 mod support;
 
-use support::process::{http_get, simulator};
+use std::io::{Read as _, Write as _};
+
+use support::process::{ask_edge, http_get, http_put, simulator};
 use support::{Run, portolan};
 
 #[test]
@@ -42,6 +44,46 @@ fn a_seed_says_what_is_there() {
 
     let zones = http_get(&format!("{url}/zones"));
     assert!(zones.contains("example.net") && !zones.contains("example.com"), "{zones}");
+}
+
+#[test]
+fn the_edge_answers_for_published_names_and_reaches_origins_where_it_is_told() {
+    let origin = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = origin.local_addr().unwrap();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = origin.accept().unwrap();
+        let mut buffer = [0; 4096];
+        let count = stream.read(&mut buffer).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello").unwrap();
+        String::from_utf8_lossy(&buffer[..count]).into_owned()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("seed.yaml");
+    let tunnel = "11111111-2222-3333-4444-555555555555";
+    std::fs::write(
+        &file,
+        format!(
+            "accounts: [{{id: 0123456789abcdef0123456789abcdef, name: Ours}}]\n\
+             zones: [{{id: z1, name: example.net, account: 0123456789abcdef0123456789abcdef, records: \
+             [{{type: CNAME, name: www.example.net, content: {tunnel}.cfargotunnel.com, proxied: true, ttl: 1}}]}}]\n\
+             tunnels: [{{account: 0123456789abcdef0123456789abcdef, id: {tunnel}, name: home, config_src: cloudflare}}]\n"
+        ),
+    )
+    .unwrap();
+    let origin = format!("web.apps.svc={address}");
+    let (mut process, url) =
+        simulator(&["--seed", &file.display().to_string(), "--edge", "127.0.0.1:0", "--edge-origin", &origin]);
+    let edge = process.line_with("Its edge at ").rsplit(' ').next().unwrap().to_owned();
+    let path = format!("{url}/accounts/0123456789abcdef0123456789abcdef/cfd_tunnel/{tunnel}/configurations");
+    let rules = r#"{"config":{"ingress":[{"hostname":"www.example.net","service":"http://web.apps.svc:80"},{"service":"http_status:404"}]}}"#;
+    assert!(http_put(&path, rules).contains("\"success\":true"));
+
+    let published = ask_edge(&edge, "www.example.net", &[]);
+    let unknown = ask_edge(&edge, "other.example.net", &[]);
+
+    assert!(published.starts_with("HTTP/1.0 200") && published.ends_with("hello"), "{published}");
+    assert!(unknown.starts_with("HTTP/1.0 530") && unknown.contains("1016"), "{unknown}");
+    assert!(answering.join().unwrap().to_lowercase().contains("host: www.example.net"));
 }
 
 #[test]

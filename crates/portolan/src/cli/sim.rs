@@ -1,17 +1,16 @@
 //! `portolan sim`: the Cloudflare simulator alone, until Ctrl-C or SIGTERM.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use portolan_cloudflare_sim::Options;
-use serde_json::Value;
+use portolan_cloudflare_sim::{Options, OriginAddress};
 
 use super::print;
 use crate::duration::duration;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::signals::Stop;
-use crate::simulation::Simulation;
+use crate::simulation::{EdgePlace, Simulation, read_seed};
 
 /// Arguments of `portolan sim`.
 #[derive(clap::Args, Debug)]
@@ -25,6 +24,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
 
+    /// Answer HTTP for published names at this address, as Cloudflare's edge would; port 0 picks a free one
+    #[arg(long, value_name = "ADDRESS")]
+    edge: Option<SocketAddr>,
+
+    /// Where the edge finds an origin that only a cluster knows by name, as traefik.traefik.svc=127.0.0.1:8000
+    #[arg(long, value_name = "HOST=ADDRESS", requires = "edge")]
+    edge_origin: Vec<OriginAddress>,
+
     /// Append every request to this file as a JSON line; secrets are masked
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -37,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DURATION", default_value = "0ms", value_parser = duration)]
     latency: Duration,
 
-    /// What is there at the start: accounts, zones with records, tokens, tunnels, networks, as JSON or YAML
+    /// What is there at the start: accounts, zones with records, tokens, tunnels, networks, Access groups, as JSON or YAML
     #[arg(long, value_name = "FILE")]
     seed: Option<PathBuf>,
 }
@@ -70,27 +77,15 @@ pub(crate) async fn run(args: Args) -> Outcome {
         record: args.record.clone(),
         ..Options::default()
     };
-    let simulation = Simulation::start(options, args.listen, "--listen").await?;
-    match seed {
-        Some(seed) => simulation.simulator().seed(seed).map_err(|error| {
-            Failure::new(format!("the seed was refused: {error}")).next("correct the file given with --seed")
-        })?,
-        None => simulation.simulator().seed_example(),
+    let mut simulation = Simulation::start(options, args.listen, "--listen").await?;
+    if let Some(address) = args.edge {
+        simulation.start_edge(EdgePlace::Exactly(address), &args.edge_origin).await?;
     }
+    simulation.begin(seed)?;
     print(&greeting(&simulation, &args));
     stop.asked().await;
     simulation.stop().await;
     Ok(())
-}
-
-fn read_seed(path: &Path) -> Outcome<Value> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::new(format!("{shown} cannot be read: {error}")).next("check the path given with --seed")
-    })?;
-    serde_saphyr::from_str(&text).map_err(|error| {
-        Failure::new(format!("{shown} is neither JSON nor YAML: {error}")).next("correct the file given with --seed")
-    })
 }
 
 fn greeting(simulation: &Simulation, args: &Args) -> String {
@@ -106,8 +101,11 @@ fn greeting(simulation: &Simulation, args: &Args) -> String {
     let zones = if zones.is_empty() { "none".to_owned() } else { zones.join(", ") };
     let recording =
         args.record.as_ref().map_or_else(String::new, |file| format!("Requests go to {}\n", file.display()));
+    let edge = simulation.edge_url().map_or_else(String::new, |url| {
+        format!("Its edge at {url}\n  curl -i -H 'Host: www.example.com' {url}/   # asks for a published name\n")
+    });
     format!(
-        "Simulated Cloudflare API at {url}\nZones: {zones}\n{recording}Try, in another terminal:\n  \
+        "Simulated Cloudflare API at {url}\n{edge}Zones: {zones}\n{recording}Try, in another terminal:\n  \
          curl -H 'Authorization: Bearer anything' {url}/zones\n  \
          export CLOUDFLARE_API_BASE_URL={url}   # makes portolan run and plan use it\n  \
          {page} lists what is served\nStop with Ctrl-C.\n"

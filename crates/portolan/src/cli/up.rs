@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use portolan_cloudflare_sim::OriginAddress;
+
 use super::print;
 use crate::cloudflare::Cloudflare;
 use crate::duration::{self, duration};
@@ -13,6 +15,7 @@ use crate::paint::Paint;
 use crate::progress::Progress;
 use crate::seen::{Health, Seen};
 use crate::signals::Stop;
+use crate::simulation::{EdgePlace, read_seed};
 use crate::up::{Files, Settings, Summary, Up, next_steps, unready};
 
 /// How often the files are looked at.
@@ -61,6 +64,18 @@ pub(crate) struct Args {
     /// Address of the simulator; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
     sim_listen: SocketAddr,
+
+    /// What the simulator begins with when the data directory is new, as for `portolan sim --seed`; what objects name is made anyway
+    #[arg(long, value_name = "FILE")]
+    seed: Option<PathBuf>,
+
+    /// Where the simulator's edge answers HTTP for published names; 127.0.0.1:8788, or a free port where that one is taken
+    #[arg(long, value_name = "ADDRESS")]
+    edge: Option<SocketAddr>,
+
+    /// Where the edge finds an origin that only a cluster knows by name, as traefik.traefik.svc=127.0.0.1:8000
+    #[arg(long, value_name = "HOST=ADDRESS")]
+    edge_origin: Vec<OriginAddress>,
 }
 
 /// Runs until told to stop, or with `--once` until everything is Ready.
@@ -76,6 +91,9 @@ pub(crate) async fn run(args: Args) -> Outcome {
         listen: args.listen,
         cloudflare: args.cloudflare.clone(),
         sim_listen: args.sim_listen,
+        seed: args.seed.as_deref().map(read_seed).transpose()?,
+        edge: args.edge.map_or_else(EdgePlace::usual, EdgePlace::Exactly),
+        edge_origins: args.edge_origin.clone(),
     };
     let up = Up::start(settings, &progress).await?;
     progress.step(format!("Applying {} objects", manifests.len()));
@@ -206,9 +224,12 @@ impl Session<'_> {
         let urls = self.up.urls();
         let kubeconfig = self.up.kubeconfig();
         let kubeconfig = kubeconfig.display();
+        let edge = urls.edge.as_ref().map_or_else(String::new, |url| {
+            format!("Its edge, for published names, at {url}   (curl -i -H 'Host: NAME' {url}/)\n")
+        });
         let sort = if self.up.simulation().is_some() { "Simulated Cloudflare API" } else { "Cloudflare API" };
         format!(
-            "Kubernetes API at {}\n{sort} at {}\nTry, in another terminal:\n  \
+            "Kubernetes API at {}\n{sort} at {}\n{edge}Try, in another terminal:\n  \
              kubectl --kubeconfig {kubeconfig} get dnsrecords -A\n  \
              portolan status --kubeconfig {kubeconfig}\n  portolan plan --kubeconfig {kubeconfig} -f FILE.yaml\n\
              Stop with Ctrl-C; the data stays.\n",

@@ -11,16 +11,13 @@ use serde_json::Value;
 
 use super::Question;
 use super::references::{self, Reference, SourceKind};
-use crate::definitions;
+use crate::definitions::{self, GATEWAY_GROUP};
 use crate::failure::{Failure, Outcome};
 use crate::kinds::{Kind, Kinds, segment};
 use crate::manifest::Manifest;
 use crate::seen::{self, GROUP};
 use crate::server::{Call, CallError, Server};
 use crate::simulation::secrets_named;
-
-/// Definitions that the job reads objects of, where the cluster has them.
-const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
 
 /// Copies everything that planning looks at.
 pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question: &Question<'_>) -> Outcome {

@@ -90,6 +90,7 @@ pub(crate) async fn plan(question: &Question<'_>) -> Outcome<Answer> {
     if let Some(cluster) = question.cluster {
         copy::copy(cluster, &copy, &local, question).await?;
     }
+    definitions::install_routes(&local).await?;
     overlay::apply(&local, question).await?;
     let collected = Collected::default();
     let operator = Operator::start(client, options(question, sink(&collected)).await?)?;

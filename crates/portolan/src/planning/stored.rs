@@ -57,7 +57,7 @@ impl Stored {
 async fn simulate(data_dir: &Path) -> Outcome<Simulation> {
     let options = Options { rate_limit: None, ..Options::default() };
     let simulation = Simulation::start(options, SocketAddr::from(([127, 0, 0, 1], 0)), "--cloudflare").await?;
-    simulation.restore(data_dir)?;
+    simulation.restore(data_dir, None)?;
     Ok(simulation)
 }
 

@@ -28,8 +28,8 @@ impl Simulation {
         data_dir.join(FILE).exists()
     }
 
-    /// Reads what an earlier start kept; begins with an example account where there is nothing.
-    pub(crate) fn restore(&self, data_dir: &Path) -> Outcome {
+    /// Reads what an earlier start kept; begins with a seed, or else an example account, where there is nothing.
+    pub(crate) fn restore(&self, data_dir: &Path, seed: Option<Value>) -> Outcome {
         let path = data_dir.join(FILE);
         let refused = |error: String| {
             Failure::new(format!("the simulator's state in {} cannot be used: {error}", path.display()))
@@ -38,14 +38,37 @@ impl Simulation {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                self.simulator.seed_example();
-                return Ok(());
+                return self.begin(seed);
             }
             Err(error) => return Err(refused(error.to_string())),
         };
         let saved: Value = serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
         self.simulator.restore(saved).map_err(refused)
     }
+
+    /// Fills an empty simulator.
+    pub(crate) fn begin(&self, seed: Option<Value>) -> Outcome {
+        match seed {
+            Some(seed) => self.simulator.seed(seed).map_err(|error| {
+                Failure::new(format!("the seed was refused: {error}")).next("correct the file given with --seed")
+            }),
+            None => {
+                self.simulator.seed_example();
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Reads a file with a seed, JSON or YAML.
+pub(crate) fn read_seed(path: &Path) -> Outcome<Value> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::new(format!("{shown} cannot be read: {error}")).next("check the path given with --seed")
+    })?;
+    serde_saphyr::from_str(&text).map_err(|error| {
+        Failure::new(format!("{shown} is neither JSON nor YAML: {error}")).next("correct the file given with --seed")
+    })
 }
 
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {

@@ -18,6 +18,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use super::seeding::seed;
+use super::tenants::is_published_route;
 use super::wanted::Wanted;
 use crate::definitions;
 
@@ -96,13 +97,23 @@ fn notice(collection: &Collection, state: &mut State, stored: &Arc<Stored>) {
     let object = object_of(stored, &collection.type_meta);
     let details = &object["spec"]["cloudflare"];
     let names = ["secret", "accountId", "domain", "zoneId"].iter().any(|field| details[field].is_string())
-        || object["spec"]["existingTunnel"].is_object();
+        || object["spec"]["existingTunnel"].is_object()
+        || is_published_route(&object);
     let place = format!("{}/{}", collection.name, stored.key.path);
     if names {
-        state.naming.insert(place, object);
+        state.naming.insert(place, shortened(object));
     } else {
         state.naming.remove(&place);
     }
+}
+
+/// Of routes, of which there may be many, the annotations say everything.
+fn shortened(mut object: Value) -> Value {
+    if is_published_route(&object) {
+        object["spec"] = Value::Null;
+        object["status"] = Value::Null;
+    }
+    object
 }
 
 fn collections() -> Vec<Collection> {
@@ -116,11 +127,19 @@ fn collections() -> Vec<Collection> {
         let version = definition.spec.versions.first().map(|version| version.name.clone()).unwrap_or_default();
         Collection {
             name: format!("{}.{group}", names.plural),
-            is_few: matches!(names.kind.as_str(), "CloudflareCredentials" | "CloudflareDomain"),
+            is_few: matches!(
+                names.kind.as_str(),
+                "CloudflareCredentials" | "CloudflareDomain" | "CloudflareZeroTrustTenant"
+            ),
             type_meta: TypeMeta { api_version: format!("{group}/{version}"), kind: names.kind },
         }
     });
-    std::iter::once(secrets).chain(ours).collect()
+    let routes = Collection {
+        name: "httproutes.gateway.networking.k8s.io".to_owned(),
+        type_meta: TypeMeta { kind: "HTTPRoute".to_owned(), api_version: "gateway.networking.k8s.io/v1".to_owned() },
+        is_few: false,
+    };
+    [secrets, routes].into_iter().chain(ours).collect()
 }
 
 fn fingerprint(email: &str, secret: &SecretString) -> u64 {

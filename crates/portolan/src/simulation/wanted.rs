@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
+use super::tenants;
 use crate::seen::GROUP;
 
 /// Where Secrets are looked for that name no namespace.
@@ -55,8 +56,8 @@ impl Wanted {
             wanted.add_zone(object, &accounts);
             wanted.add_tunnel(object, &accounts);
         }
-        let secrets: BTreeSet<SecretUse> =
-            objects.iter().filter(|object| is_ours(object)).filter_map(secret_use).collect();
+        tenants::add(&mut wanted, objects);
+        let secrets: BTreeSet<SecretUse> = objects.iter().filter_map(secret_use).collect();
         for secret in &secrets {
             wanted.add_credential(secret, objects);
         }
@@ -158,7 +159,7 @@ impl Accounts {
 
 /// A Secret, and the keys under which it holds a credential.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct SecretUse {
+pub(super) struct SecretUse {
     namespace: String,
     name: String,
     token_key: String,
@@ -168,6 +169,18 @@ struct SecretUse {
 }
 
 impl SecretUse {
+    /// A Secret that holds a token and nothing else.
+    pub(super) fn token(namespace: &str, name: &str, key: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            token_key: key.to_owned(),
+            api_key_key: String::new(),
+            email_key: String::new(),
+            said_email: String::new(),
+        }
+    }
+
     fn email(&self, secret: &Value) -> Option<String> {
         if !self.said_email.is_empty() {
             return Some(self.said_email.clone());
@@ -178,6 +191,9 @@ impl SecretUse {
 }
 
 fn secret_use(object: &Value) -> Option<SecretUse> {
+    if !is_ours(object) {
+        return tenants::secret_use(object);
+    }
     let or = |value: &str, default: &str| if value.is_empty() { default.to_owned() } else { value.to_owned() };
     if kind(object) == "CloudflareCredentials" {
         let reference = &object["spec"]["secretRef"];
@@ -204,7 +220,7 @@ fn secret_use(object: &Value) -> Option<SecretUse> {
 
 /// Namespace and name of every Secret that objects name for a credential.
 pub(crate) fn secrets_named<'a>(objects: impl IntoIterator<Item = &'a Value>) -> BTreeSet<(String, String)> {
-    let used = objects.into_iter().filter(|object| is_ours(object)).filter_map(secret_use);
+    let used = objects.into_iter().filter_map(secret_use);
     used.map(|used| (used.namespace, used.name)).collect()
 }
 
@@ -225,11 +241,11 @@ fn is_ours(object: &Value) -> bool {
     text(object, "apiVersion").split('/').next() == Some(GROUP)
 }
 
-fn kind(object: &Value) -> &str {
+pub(super) fn kind(object: &Value) -> &str {
     text(object, "kind")
 }
 
-fn name(object: &Value) -> &str {
+pub(super) fn name(object: &Value) -> &str {
     text(&object["metadata"], "name")
 }
 
@@ -238,14 +254,14 @@ fn namespace_said(object: &Value) -> &str {
 }
 
 /// Manifests of namespaced objects may leave their namespace out.
-fn namespace(object: &Value) -> &str {
+pub(super) fn namespace(object: &Value) -> &str {
     match namespace_said(object) {
         "" => "default",
         namespace => namespace,
     }
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
 }
 

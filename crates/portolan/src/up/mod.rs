@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use portolan_apiserver::{ApiServer, Config, RunningServer};
 use portolan_cloudflare_api::{HttpTransport, Transport};
-use portolan_cloudflare_sim::Options as SimulatorOptions;
+use portolan_cloudflare_sim::{Options as SimulatorOptions, OriginAddress};
 use portolan_engine::cluster_owner;
+use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::applying::{Applier, Change, Conflicts, Options, Storing};
@@ -27,7 +28,7 @@ use crate::operator::{self, Operator};
 use crate::progress::Progress;
 use crate::seen::{self, GROUP, Health, Seen};
 use crate::server::{Server, chain};
-use crate::simulation::{Seeder, SeedingTransport, Simulation};
+use crate::simulation::{EdgePlace, Seeder, SeedingTransport, Simulation};
 use crate::urls::Urls;
 
 pub(crate) use files::Files;
@@ -42,6 +43,10 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) cloudflare: Cloudflare,
     pub(crate) sim_listen: SocketAddr,
+    /// What an empty simulator begins with.
+    pub(crate) seed: Option<Value>,
+    pub(crate) edge: EdgePlace,
+    pub(crate) edge_origins: Vec<OriginAddress>,
 }
 
 /// Everything that runs. Dropping it stops it at once; [`stop`](Self::stop) lets work end first.
@@ -78,6 +83,7 @@ impl Up {
         let local = Server::of_client(client.clone(), serving.url());
         progress.step("Installing the definitions of Portolan's kinds");
         definitions::install(&local).await?;
+        definitions::install_routes(&local).await?;
         local.make_namespace(operator::NAMESPACE).await?;
         let simulation = simulate(&settings, progress).await?;
         let seeder = simulation.as_ref().map(|simulation| seeder(&api, simulation, progress));
@@ -91,7 +97,12 @@ impl Up {
             .await
             .map_err(|error| Failure::new(format!("reading namespace kube-system: {}", chain(&error))))?;
         let endpoints = Endpoints::bind(&Address::loopback(), &Address::none()).await?;
-        let urls = Urls { api: serving.url(), cloudflare: cloudflare.clone(), metrics: endpoints.metrics_url() };
+        let urls = Urls {
+            api: serving.url(),
+            cloudflare: cloudflare.clone(),
+            edge: simulation.as_ref().and_then(Simulation::edge_url),
+            metrics: endpoints.metrics_url(),
+        };
         let operator =
             Operator::start_with(client, operator::Options::new(owner, cloudflare), transport(seeder.clone())?);
         let endpoints = endpoints.serve(&operator);
@@ -205,8 +216,9 @@ async fn simulate(settings: &Settings, progress: &Progress) -> Outcome<Option<Si
         return Ok(None);
     }
     progress.step("Starting the Cloudflare simulator");
-    let simulation = Simulation::start(SimulatorOptions::default(), settings.sim_listen, "--sim-listen").await?;
-    simulation.restore(&settings.data_dir)?;
+    let mut simulation = Simulation::start(SimulatorOptions::default(), settings.sim_listen, "--sim-listen").await?;
+    simulation.restore(&settings.data_dir, settings.seed.clone())?;
+    simulation.start_edge(settings.edge, &settings.edge_origins).await?;
     Ok(Some(simulation))
 }
 

@@ -78,8 +78,28 @@ pub fn simulator(arguments: &[&str]) -> (Process, String) {
 /// `portolan up` on free ports with this data directory, not started yet.
 pub fn up(data: &Path) -> Command {
     let mut command = portolan();
-    command.args(["up", "--listen", "127.0.0.1:0", "--sim-listen", "127.0.0.1:0", "--data-dir"]).arg(data);
+    command.args([
+        "up",
+        "--listen",
+        "127.0.0.1:0",
+        "--sim-listen",
+        "127.0.0.1:0",
+        "--edge",
+        "127.0.0.1:0",
+        "--data-dir",
+    ]);
+    command.arg(data);
     command
+}
+
+/// The whole answer of an edge to `GET /` for a name.
+pub fn ask_edge(edge: &str, name: &str, headers: &[(&str, &str)]) -> String {
+    let mut stream = TcpStream::connect(edge.strip_prefix("http://").expect("a plain address")).expect("it listens");
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    write!(stream, "GET / HTTP/1.0\r\nhost: {name}\r\n{headers}\r\n").expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer
 }
 
 /// The body of a plain HTTP GET.
@@ -88,6 +108,23 @@ pub fn http_get(url: &str) -> String {
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let mut stream = TcpStream::connect(host).expect("the server listens");
     write!(stream, "GET /{path} HTTP/1.0\r\nhost: {host}\r\nauthorization: Bearer test\r\n\r\n").expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer.split_once("\r\n\r\n").map_or(answer.clone(), |(_, body)| body.to_owned())
+}
+
+/// The body of the answer to a plain HTTP PUT of JSON.
+pub fn http_put(url: &str, body: &str) -> String {
+    let rest = url.strip_prefix("http://").expect("a plain address");
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let mut stream = TcpStream::connect(host).expect("the server listens");
+    let length = body.len();
+    write!(
+        stream,
+        "PUT /{path} HTTP/1.0\r\nhost: {host}\r\nauthorization: Bearer test\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    )
+    .expect("it reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers");
     answer.split_once("\r\n\r\n").map_or(answer.clone(), |(_, body)| body.to_owned())

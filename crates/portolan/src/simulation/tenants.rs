@@ -1,0 +1,166 @@
+//! Tenants and annotated routes → what they take for granted at Cloudflare. Pure.
+//!
+//! A tenant names its account, its tunnel and the Secret with its token; its zones are those of the names that routes
+//! ask for. Access groups and policies are not made: a misspelt one must be told, here as there.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::wanted::{SecretUse, Tunnel, Wanted, Zone, kind, name, namespace, text};
+
+/// The group of the zerotrust job's kinds.
+const GROUP: &str = "cfzt.cloudflare.com";
+const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
+
+/// Whether an object is a tenant.
+fn is_tenant(object: &Value) -> bool {
+    group(object) == GROUP && kind(object) == "CloudflareZeroTrustTenant"
+}
+
+/// Whether an object is a route that asks to be published.
+pub(super) fn is_published_route(object: &Value) -> bool {
+    let asks = |object: &Value| !annotation(object, "hostname").is_empty() && !annotation(object, "enabled").is_empty();
+    group(object) == GATEWAY_GROUP && kind(object) == "HTTPRoute" && asks(object)
+}
+
+fn group(object: &Value) -> &str {
+    text(object, "apiVersion").split('/').next().unwrap_or_default()
+}
+
+fn annotation<'a>(object: &'a Value, suffix: &str) -> &'a str {
+    object["metadata"]["annotations"][format!("{GROUP}/{suffix}")].as_str().unwrap_or_default().trim()
+}
+
+/// The Secret with a tenant's token.
+pub(super) fn secret_use(object: &Value) -> Option<SecretUse> {
+    let reference = &object["spec"]["credentialRef"];
+    (is_tenant(object) && !text(reference, "name").is_empty()).then(|| {
+        let key = match text(reference, "key") {
+            "" => "token",
+            key => key,
+        };
+        SecretUse::token(namespace(object), text(reference, "name"), key)
+    })
+}
+
+/// Adds everything that tenants and routes name.
+pub(super) fn add(wanted: &mut Wanted, objects: &[Value]) {
+    let tenants: Vec<&Value> = objects.iter().filter(|object| is_tenant(object)).collect();
+    for tenant in &tenants {
+        let account = text(&tenant["spec"], "accountId");
+        wanted.accounts.entry(account.to_owned()).or_default();
+        add_tunnel(wanted, account, text(&tenant["spec"], "tunnelId"));
+    }
+    let mut named: BTreeMap<&str, &str> = BTreeMap::new();
+    for route in objects.iter().filter(|object| is_published_route(object)) {
+        let Some(tenant) = tenant_of(route, &tenants) else { continue };
+        let account = text(&tenant["spec"], "accountId");
+        add_tunnel(wanted, account, annotation(route, "tunnelId"));
+        let zone = zone_name(annotation(route, "hostname"));
+        if zone.is_empty() {
+            continue;
+        }
+        // A tenant's zone id is that of the first zone its routes are in.
+        let id = text(&tenant["spec"], "zoneId");
+        let is_first = !id.is_empty() && *named.entry(id).or_insert(zone) == zone;
+        let id = is_first.then(|| id.to_owned());
+        let entry = wanted.zones.entry(zone.to_lowercase()).or_insert(Zone { id: None, account: account.to_owned() });
+        entry.id = entry.id.take().or(id);
+    }
+}
+
+fn add_tunnel(wanted: &mut Wanted, account: &str, id: &str) {
+    if !id.is_empty() {
+        let name = format!("tunnel-{}", id.split('-').next().unwrap_or(id));
+        wanted.tunnels.insert(Tunnel { account: account.to_owned(), id: Some(id.to_owned()), name });
+    }
+}
+
+/// The tenant that a route names, else one of its namespace, else any.
+fn tenant_of<'a>(route: &Value, tenants: &[&'a Value]) -> Option<&'a Value> {
+    let (place, wanted) = match annotation(route, "tenant").split_once('/') {
+        Some((place, wanted)) => (place, wanted),
+        None => (namespace(route), annotation(route, "tenant")),
+    };
+    let fits = |tenant: &Value| wanted.is_empty() || name(tenant) == wanted;
+    let near = tenants.iter().find(|tenant| namespace(tenant) == place && fits(tenant));
+    near.or_else(|| tenants.iter().find(|tenant| fits(tenant))).copied()
+}
+
+/// The last two labels of a name: the zone it is most likely in.
+fn zone_name(hostname: &str) -> &str {
+    let name = hostname.trim_end_matches('.').trim_start_matches("*.");
+    let start = name.rmatch_indices('.').nth(1).map_or(0, |(at, _)| at + 1);
+    if name.contains('.') { &name[start..] } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+
+    const TENANT: &str = "apiVersion: cfzt.cloudflare.com/v1alpha1\nkind: CloudflareZeroTrustTenant\n\
+        metadata: {name: prod, namespace: apps}\nspec:\n  accountId: acc\n  tunnelId: 11111111-2222-3333-4444-555555555555\n  \
+        credentialRef: {name: token}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: apps}\n\
+        stringData: {token: t1}\n---\n";
+
+    fn route(hostname: &str, more: &str) -> String {
+        format!(
+            "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata:\n  name: web\n  namespace: apps\n  \
+             annotations: {{cfzt.cloudflare.com/enabled: \"true\", cfzt.cloudflare.com/hostname: \"{hostname}\"{more}}}\nspec: {{}}\n---\n"
+        )
+    }
+
+    fn wanted(yaml: &str) -> Wanted {
+        let objects: Vec<Value> =
+            crate::manifest::parse("test", yaml).unwrap().into_iter().map(|manifest| manifest.object).collect();
+        Wanted::by(&objects)
+    }
+
+    #[test]
+    fn a_tenant_brings_its_account_its_tunnel_and_its_token() {
+        let wanted = wanted(TENANT);
+
+        assert!(wanted.accounts.contains_key("acc"));
+        assert_eq!(wanted.tunnels.first().unwrap().id.as_deref(), Some("11111111-2222-3333-4444-555555555555"));
+        assert_eq!(wanted.tokens[0].expose_secret(), "t1");
+    }
+
+    #[test]
+    fn routes_bring_the_zones_of_their_names() {
+        let text = format!("{TENANT}{}{}", route("a.example.com", ""), route("*.b.example.org", ""));
+
+        let wanted = wanted(&text);
+
+        let zones: Vec<&str> = wanted.zones.keys().map(String::as_str).collect();
+        assert_eq!(zones, ["example.com", "example.org"]);
+        assert_eq!(wanted.zones["example.com"].account, "acc");
+    }
+
+    #[test]
+    fn a_tenants_zone_id_is_that_of_its_zone() {
+        let tenant = TENANT.replace("accountId: acc\n", "accountId: acc\n  zoneId: z1\n");
+
+        let wanted = wanted(&format!("{tenant}{}", route("a.example.com", "")));
+
+        assert_eq!(wanted.zones["example.com"].id.as_deref(), Some("z1"));
+    }
+
+    #[test]
+    fn routes_that_do_not_ask_bring_nothing() {
+        let quiet = route("a.example.com", "").replace("cfzt.cloudflare.com/enabled: \"true\", ", "");
+
+        assert!(wanted(&format!("{TENANT}{quiet}")).zones.is_empty());
+    }
+
+    #[test]
+    fn a_route_may_name_another_tunnel() {
+        let other = ", cfzt.cloudflare.com/tunnelId: 99999999-2222-3333-4444-555555555555";
+
+        let wanted = wanted(&format!("{TENANT}{}", route("a.example.com", other)));
+
+        assert_eq!(wanted.tunnels.len(), 2);
+    }
+}

@@ -1,7 +1,9 @@
 //! Derived JSON schemas → schemas as Kubernetes and users want them: rules with a sentence each, and no `null`.
 
-use schemars::Schema;
+use std::borrow::Cow;
+
 use schemars::transform::transform_subschemas;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 /// A CEL rule and the sentence for whoever breaks it: what to write instead.
@@ -19,7 +21,7 @@ pub fn rules(rules: &'static [Rule]) -> impl FnMut(&mut Schema) {
 }
 
 /// An object whose fields are somebody else's business: it is stored as it is written.
-pub fn any_object(_: &mut schemars::SchemaGenerator) -> Schema {
+pub fn any_object(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
@@ -36,8 +38,39 @@ pub fn no_default(schema: &mut Schema) {
 }
 
 /// A number, or a text for the record types that have one there.
-pub fn int_or_string(_: &mut schemars::SchemaGenerator) -> Schema {
+pub fn int_or_string(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "x-kubernetes-int-or-string": true })
+}
+
+/// The schema of [`any_object`], for places that name a type, as items of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyObject;
+
+/// The schema of [`int_or_string`], for places that name a type, as values of a map.
+#[derive(Clone, Copy, Debug)]
+pub struct IntOrString;
+
+macro_rules! stands_for {
+    ($($name:ident = $schema:ident;)+) => {$(
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                $schema(generator)
+            }
+        }
+    )+};
+}
+
+stands_for! {
+    AnyObject = any_object;
+    IntOrString = int_or_string;
 }
 
 /// What an optional field may hold is what it may hold when it is there: a `null` in a manifest is as good as nothing,

@@ -1,0 +1,295 @@
+//! What is recorded for a route ↔ its ConfigMap in the operator's namespace.
+//!
+//! A state says what stands at Cloudflare, whose it is, and with which credential it can be taken down even when route,
+//! tenant and templates are gone. It never holds a secret. States of both older operators are read, too.
+
+mod older;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::ObjectMeta;
+use portolan_core::ObjectKey;
+use portolan_exposure::{Footprint, Part};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::annotations;
+use crate::names;
+use crate::reference::{RouteRef, SecretRef, TenantRef};
+use crate::task::{Ids, TaskResult};
+
+pub use older::has_secret;
+
+/// Label that states of the one older operator, and ours, have.
+pub const COMPONENT_LABEL: (&str, &str) = ("app.kubernetes.io/component", "state-tracker");
+/// Label that states of the other older operator, and ours, have.
+pub const MANAGED_BY_LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "cfzt-operator");
+const NAME_LABEL: (&str, &str) = ("app.kubernetes.io/name", "cloudflare-zero-trust-operator");
+/// The form that is written.
+const SCHEMA_VERSION: &str = "1";
+
+/// What is recorded for a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Name of the ConfigMap.
+    pub name: String,
+    /// The route.
+    pub route: ObjectKey,
+    /// Which route of that name.
+    pub uid: Option<String>,
+    /// The hash of the inputs that were carried out last.
+    pub hash: String,
+    /// What stands at Cloudflare.
+    pub footprint: Footprint,
+    /// The tenant; without a namespace where an older operator recorded none.
+    pub tenant: Option<ObjectKey>,
+    /// The Secret with the API token; none where an older operator recorded none.
+    pub credential: Option<SecretRef>,
+    /// How the name is published.
+    pub mode: Mode,
+    /// Where requests go.
+    pub origin_service: Option<String>,
+    /// Whether it is being taken down.
+    pub phase: StatePhase,
+    /// What stands elsewhere and has to go.
+    pub leftovers: Vec<Leftover>,
+    /// The Secret with the token's credentials, in the route's namespace.
+    pub token_secret_name: Option<String>,
+    /// When the route was last brought in line, in UTC.
+    pub last_sync_time: Option<String>,
+    /// What went wrong last.
+    pub last_error: Option<String>,
+}
+
+/// How a name is published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Through a tunnel.
+    #[default]
+    Tunnel,
+    /// As a record of its own.
+    DnsOnly,
+}
+
+impl Mode {
+    /// As it is recorded.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tunnel => "tunnel",
+            Self::DnsOnly => "dns-only",
+        }
+    }
+}
+
+/// Whether a state is being taken down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatePhase {
+    /// What it records is to stand.
+    #[default]
+    Active,
+    /// What it records is to go.
+    Deleting,
+}
+
+impl StatePhase {
+    /// As it is recorded.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Deleting => "deleting",
+        }
+    }
+}
+
+/// What stands in another account since the route changed its tenant, and with which credential it can be taken down.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Leftover {
+    /// What stands there.
+    pub footprint: Footprint,
+    /// The Secret with the API token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<SecretRef>,
+    /// The tenant that it was published with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<TenantRef>,
+}
+
+/// A ConfigMap that should be a state and cannot be read as one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("state {name} cannot be read: {why}")]
+pub struct StateError {
+    name: String,
+    why: String,
+}
+
+impl State {
+    /// The state of a route for which nothing is recorded yet.
+    pub fn new(name: impl Into<String>, route: ObjectKey) -> Self {
+        Self {
+            name: name.into(),
+            route,
+            uid: None,
+            hash: String::new(),
+            footprint: Footprint::default(),
+            tenant: None,
+            credential: None,
+            mode: Mode::Tunnel,
+            origin_service: None,
+            phase: StatePhase::Active,
+            leftovers: Vec::new(),
+            token_secret_name: None,
+            last_sync_time: None,
+            last_error: None,
+        }
+    }
+
+    /// Reads a state in our form or an older one. Secrets that older operators left in it do not come along.
+    pub fn read(map: &ConfigMap) -> Result<Self, StateError> {
+        older::Record::of(map).and_then(|record| record.state(map)).map_err(|why| {
+            let name = map.metadata.name.clone().unwrap_or_default();
+            StateError { name, why }
+        })
+    }
+
+    /// Whether a state holds a secret that an older operator left there, and has to be written anew without it.
+    pub fn needs_scrubbing(map: &ConfigMap) -> bool {
+        map.data.iter().flatten().any(|(key, value)| has_secret(key) || has_secret(value))
+    }
+
+    /// The route that a state is about, without reading the rest of it.
+    pub fn route_of(map: &ConfigMap) -> Option<ObjectKey> {
+        let data = map.data.as_ref()?;
+        Some(ObjectKey::namespaced(data.get("httproute_namespace")?, data.get("httproute_name")?))
+    }
+
+    /// Whether a ConfigMap is a state, by its labels.
+    pub fn is_one(map: &ConfigMap) -> bool {
+        let labels = map.metadata.labels.as_ref();
+        [COMPONENT_LABEL, MANAGED_BY_LABEL]
+            .iter()
+            .any(|(key, value)| labels.and_then(|labels| labels.get(*key)).is_some_and(|found| found == value))
+            && Self::route_of(map).is_some()
+    }
+
+    /// Whether a user says that a state is to be forgotten, whatever stands.
+    pub fn is_forced_to_forget(map: &ConfigMap) -> bool {
+        let annotations = map.metadata.annotations.as_ref();
+        let value = annotations.and_then(|annotations| annotations.get(&annotations::name("force-forget")));
+        value.is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
+    }
+
+    /// Writes the state.
+    pub fn write(&self, operator_namespace: &str) -> ConfigMap {
+        ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(self.name.clone()),
+                namespace: Some(operator_namespace.to_owned()),
+                labels: Some(self.labels()),
+                annotations: self.uid.clone().map(|uid| [(annotations::name("httproute-uid"), uid)].into()),
+                ..ObjectMeta::default()
+            },
+            data: Some(self.data()),
+            ..ConfigMap::default()
+        }
+    }
+
+    fn labels(&self) -> BTreeMap<String, String> {
+        let fixed = [NAME_LABEL, COMPONENT_LABEL, MANAGED_BY_LABEL];
+        let mut labels: BTreeMap<String, String> =
+            fixed.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let namespace = self.route.namespace.as_deref().unwrap_or_default();
+        labels.insert(annotations::name("httproute-namespace"), names::label(namespace));
+        labels.insert(annotations::name("httproute-name"), names::label(&self.route.name));
+        if let Some(tenant) = &self.tenant {
+            labels.insert(annotations::name("tenant"), names::label(&tenant.name));
+        }
+        labels
+    }
+
+    fn data(&self) -> BTreeMap<String, String> {
+        let print = &self.footprint;
+        let tenant = self.tenant.as_ref();
+        let leftovers = (!self.leftovers.is_empty()).then(|| json!(self.leftovers).to_string());
+        let all = [
+            ("schema_version", Some(SCHEMA_VERSION.to_owned())),
+            ("annotation_hash", Some(self.hash.clone())),
+            ("cloudflare_ids", Some(self.ids().to_string())),
+            ("owned", Some(owned(print).to_string())),
+            ("last_sync_time", self.last_sync_time.clone()),
+            ("httproute_namespace", self.route.namespace.clone()),
+            ("httproute_name", Some(self.route.name.clone())),
+            ("hostname", print.hostname.clone()),
+            ("tunnel_id", print.tunnel_id.clone()),
+            ("zone_id", print.zone_id.clone()),
+            ("account_id", print.account_id.clone()),
+            ("tenant_name", tenant.map(|tenant| tenant.name.clone())),
+            ("tenant_namespace", tenant.and_then(|tenant| tenant.namespace.clone())),
+            ("credential_secret", self.credential.as_ref().map(ToString::to_string)),
+            ("mode", Some(self.mode.as_str().to_owned())),
+            ("origin_service", self.origin_service.clone()),
+            ("phase", Some(self.phase.as_str().to_owned())),
+            ("last_error", self.last_error.clone()),
+            ("leftovers", leftovers),
+            // The public half of a credential: not a secret, but not an id either.
+            ("service_token_client_id", print.service_token_client_id.clone()),
+        ];
+        all.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    }
+
+    /// The keys of a task's result, without credentials and without what has a key of its own.
+    fn ids(&self) -> Value {
+        let result = TaskResult::from(&self.footprint);
+        let result = TaskResult {
+            ids: Ids { service_token_client_id: None, adopted: BTreeSet::new(), ..result.ids },
+            service_token_secret_name: self.token_secret_name.clone(),
+            ..result
+        };
+        serde_json::to_value(result).expect("results are plain JSON")
+    }
+
+    /// The annotations that the route shows while this stands, without the prefix.
+    pub fn outputs(&self) -> BTreeMap<&'static str, String> {
+        let print = &self.footprint;
+        let policies = (!print.access_policy_ids.is_empty()).then(|| print.access_policy_ids.join(","));
+        let all = [
+            ("hostnameRouteId", print.tunnel_id.clone().filter(|_| print.has_rule)),
+            ("cnameRecordId", print.cname_record_id.clone()),
+            ("accessAppId", print.access_app_id.clone()),
+            ("accessPolicyIds", policies),
+            ("serviceTokenId", print.service_token_id.clone()),
+            ("serviceTokenSecretName", self.token_secret_name.clone().filter(|_| print.service_token_id.is_some())),
+            ("dnsRecordId", print.dns_record_id.clone()),
+            ("dnsRecordIp", print.dns_record_ip.clone()),
+            ("lastReconcile", self.last_sync_time.clone()),
+        ];
+        all.into_iter().filter_map(|(suffix, value)| Some((suffix, value?))).collect()
+    }
+
+    /// Refers to the route as tasks do.
+    pub fn route_ref(&self) -> RouteRef {
+        let namespace = self.route.namespace.clone().unwrap_or_default();
+        RouteRef { name: self.route.name.clone(), namespace, uid: self.uid.clone() }
+    }
+}
+
+/// Which parts were made by us, and which existed before.
+fn owned(footprint: &Footprint) -> Value {
+    let parts = [
+        (Part::Rule, footprint.has_rule),
+        (Part::Record, footprint.record_ids().next().is_some()),
+        (Part::App, footprint.access_app_id.is_some()),
+        (Part::Token, footprint.service_token_id.is_some()),
+        (Part::Redirect, footprint.redirect_rule_id.is_some()),
+    ];
+    let created: Vec<Part> = parts
+        .into_iter()
+        .filter(|(part, there)| *there && !footprint.is_adopted(*part))
+        .map(|(part, _)| part)
+        .collect();
+    json!({ "created": created, "adopted": footprint.adopted })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! States as all writers left them: ids in one JSON text with names in either spelling, or flat beside the rest.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use portolan_core::ObjectKey;
+use portolan_exposure::{Footprint, Part};
+use serde_json::Value;
+
+use super::{Leftover, Mode, State, StatePhase};
+use crate::annotations;
+use crate::reference::SecretRef;
+use crate::task::comma_separated;
+
+/// Everything that a state says, by names without case and underscores.
+pub(super) struct Record {
+    flat: BTreeMap<String, String>,
+    ids: BTreeMap<String, Value>,
+}
+
+/// Whether a text names or holds a token's secret half.
+pub fn has_secret(text: &str) -> bool {
+    folded(text).contains("clientsecret")
+}
+
+/// A name without case, underscores and hyphens: `access_app_id` and `accessAppId` are one.
+fn folded(text: &str) -> String {
+    text.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+}
+
+impl Record {
+    /// Takes a state apart; secrets are left behind.
+    pub(super) fn of(map: &ConfigMap) -> Result<Self, String> {
+        let data = map.data.as_ref().ok_or("it has no data")?;
+        let ids = match data.get("cloudflare_ids").map(|text| text.trim()).filter(|text| !text.is_empty()) {
+            None => BTreeMap::new(),
+            Some(text) => serde_json::from_str::<BTreeMap<String, Value>>(text)
+                // The error of the parser is not repeated: it may quote what no message should show.
+                .map_err(|_| "cloudflare_ids is no JSON object".to_owned())?,
+        };
+        let open = |key: &String| !has_secret(key);
+        Ok(Self {
+            flat: data.iter().filter(|(key, _)| open(key)).map(|(key, value)| (folded(key), value.clone())).collect(),
+            ids: ids.into_iter().filter(|(key, _)| open(key)).map(|(key, value)| (folded(&key), value)).collect(),
+        })
+    }
+
+    /// The first of some names that says something, flat or among the ids.
+    fn text(&self, names: &[&str]) -> Option<String> {
+        let said = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        names.iter().find_map(|name| {
+            let id = self.ids.get(*name).and_then(Value::as_str).and_then(said);
+            id.or_else(|| self.flat.get(*name).and_then(|text| said(text)))
+        })
+    }
+
+    /// As [`Self::text`], where what stands flat is the newer.
+    fn flat(&self, name: &str) -> Option<String> {
+        let flat = self.flat.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        flat.or_else(|| self.text(&[name]))
+    }
+
+    fn list(&self, name: &str) -> Vec<String> {
+        match self.ids.get(name) {
+            Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            _ => comma_separated(&self.text(&[name]).unwrap_or_default()),
+        }
+    }
+
+    fn json(&self, name: &str) -> Option<Value> {
+        serde_json::from_str(self.flat.get(name)?).ok()
+    }
+
+    pub(super) fn state(&self, map: &ConfigMap) -> Result<State, String> {
+        let meta = &map.metadata;
+        let (Some(namespace), Some(name)) = (self.flat("httproutenamespace"), self.flat("httproutename")) else {
+            return Err("httproute_namespace or httproute_name is missing".to_owned());
+        };
+        let uid = meta.annotations.as_ref().and_then(|all| all.get(&annotations::name("httproute-uid")).cloned());
+        let footprint = self.footprint();
+        let dns_only = footprint.dns_record_id.is_some() && !footprint.has_rule;
+        let leftovers = self.json("leftovers").map(serde_json::from_value::<Vec<Leftover>>).transpose();
+        Ok(State {
+            name: meta.name.clone().unwrap_or_default(),
+            route: ObjectKey::namespaced(namespace, name),
+            uid: uid.or_else(|| self.text(&["httprouteuid"])),
+            hash: self.flat("annotationhash").unwrap_or_default(),
+            tenant: self.tenant(),
+            credential: self.flat("credentialsecret").and_then(|text| SecretRef::parse(&text)),
+            mode: match self.flat("mode").as_deref() {
+                Some("dns-only") => Mode::DnsOnly,
+                Some(_) => Mode::Tunnel,
+                None if dns_only => Mode::DnsOnly,
+                None => Mode::Tunnel,
+            },
+            origin_service: self.flat("originservice"),
+            phase: if self.flat("phase").as_deref() == Some("deleting") {
+                StatePhase::Deleting
+            } else {
+                StatePhase::Active
+            },
+            leftovers: leftovers.map_err(|error| format!("leftovers: {error}"))?.unwrap_or_default(),
+            token_secret_name: self.text(&["servicetokensecretname"]),
+            last_sync_time: self.text(&["lastsynctime", "lastreconcile"]),
+            last_error: self.flat("lasterror"),
+            footprint,
+        })
+    }
+
+    fn tenant(&self) -> Option<ObjectKey> {
+        Some(ObjectKey { namespace: self.flat("tenantnamespace"), name: self.text(&["tenantname", "tenant"])? })
+    }
+
+    /// Older operators did not record whether there is a rule: a name with a tunnel and without a record of its own has one.
+    fn footprint(&self) -> Footprint {
+        let route_id = self.text(&["hostnamerouteid", "tunnelrouteid"]).filter(|id| annotations::is_uuid(id));
+        let tunnel_id = self.flat("tunnelid").or(route_id);
+        let dns_record_id = self.text(&["dnsrecordid"]);
+        let recorded = self.ids.get("hasrule").and_then(Value::as_bool);
+        let published = tunnel_id.is_some() && dns_record_id.is_none();
+        Footprint {
+            account_id: self.flat("accountid"),
+            hostname: self.flat("hostname"),
+            zone_id: self.flat("zoneid").or_else(|| self.text(&["resolvedzoneid"])),
+            has_rule: recorded.unwrap_or(published) && tunnel_id.is_some(),
+            tunnel_id,
+            cname_record_id: self.text(&["cnamerecordid"]),
+            dns_record_ip: self.text(&["dnsrecordip"]).filter(|_| dns_record_id.is_some()),
+            dns_record_id,
+            access_app_id: self.text(&["accessappid", "appid"]),
+            access_policy_ids: self.list("accesspolicyids"),
+            reusable_policy_ids: self.list("reusablepolicyids"),
+            service_token_id: self.text(&["servicetokenid"]),
+            service_token_client_id: self.text(&["servicetokenclientid"]),
+            service_token_rotation: self.text(&["servicetokenrotation"]),
+            redirect_rule_id: self.text(&["redirectruleid"]),
+            redirect_ruleset_id: self.text(&["redirectrulesetid"]),
+            app_hostname: self.text(&["apphostname"]),
+            former: self
+                .ids
+                .get("former")
+                .cloned()
+                .and_then(|all| serde_json::from_value(all).ok())
+                .unwrap_or_default(),
+            adopted: self.adopted().into_iter().collect(),
+            ..Footprint::default()
+        }
+    }
+
+    fn adopted(&self) -> Vec<Part> {
+        let owned = self.json("owned").unwrap_or_default();
+        serde_json::from_value(owned.get("adopted").cloned().unwrap_or_default()).unwrap_or_default()
+    }
+}

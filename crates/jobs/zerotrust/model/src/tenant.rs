@@ -1,0 +1,186 @@
+//! `CloudflareZeroTrustTenant`: which account, tunnel and token routes are published with.
+
+use kube::{CustomResource, ResourceExt};
+use portolan_core::{Condition, ObjectKey, schema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::origin_tls::OriginTls;
+use crate::reference::SecretRef;
+use crate::rules;
+
+/// Key of the API token in a Secret, where nothing else is said.
+pub const TOKEN_KEY: &str = "token";
+
+/// Which account, tunnel and token routes are published with.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "cfzt.cloudflare.com", version = "v1alpha1", kind = "CloudflareZeroTrustTenant", namespaced)]
+#[kube(plural = "cloudflarezerotrusttenants", singular = "cloudflarezerotrusttenant")]
+#[kube(shortname = "cfzt", shortname = "cfzttenant", category = "cloudflare", status = "TenantStatus")]
+#[kube(doc = "Which Cloudflare account, tunnel and token routes are published with.")]
+#[kube(printcolumn = r#"{"name":"Account","type":"string","jsonPath":".spec.accountId"}"#)]
+#[kube(printcolumn = r#"{"name":"Tunnel","type":"string","jsonPath":".spec.tunnelId"}"#)]
+#[kube(printcolumn = r#"{"name":"HTTPRoutes","type":"integer","jsonPath":".status.summary.managedHTTPRoutes"}"#)]
+#[kube(printcolumn = r#"{"name":"Last Sync","type":"date","jsonPath":".status.lastSyncTime"}"#)]
+#[kube(
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].status"}"#
+)]
+#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
+pub struct CloudflareZeroTrustTenantSpec {
+    /// The Cloudflare account.
+    #[schemars(length(max = 64), transform = schema::rules(rules::ID))]
+    pub account_id: String,
+    /// The tunnel that routes are published through, unless they name another.
+    #[schemars(length(max = 64), transform = schema::rules(rules::UUID))]
+    pub tunnel_id: String,
+    /// The only zone that names may be in; used as it is where the token may not read zones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), transform = schema::rules(rules::ID))]
+    pub zone_id: Option<String>,
+    /// The Secret with the API token, in the tenant's namespace.
+    pub credential_ref: CredentialRef,
+    /// How much is logged about this tenant's work; the operator's own level where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_level: Option<TenantLogLevel>,
+    /// What routes get that neither they nor their templates say otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<TenantDefaults>,
+    /// Namespaces whose routes may use the tenant, besides its own; all where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1000), inner(length(max = 63)))]
+    pub allowed_namespaces: Option<Vec<String>>,
+}
+
+/// A Secret in the tenant's namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
+pub struct CredentialRef {
+    /// Name of the Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Key of the API token in it; `token` where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub key: Option<String>,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum TenantLogLevel {
+    /// Every API call, the merged settings, timings.
+    Debug,
+    /// What was reconciled and what changed.
+    Info,
+    /// What may need attention.
+    Warning,
+    /// What failed.
+    Error,
+}
+
+impl TenantLogLevel {
+    /// As manifests and `LOG_LEVEL` write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "DEBUG",
+            Self::Info => "INFO",
+            Self::Warning => "WARNING",
+            Self::Error => "ERROR",
+        }
+    }
+}
+
+/// What routes get that neither they nor their templates say otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = schema::plain)]
+pub struct TenantDefaults {
+    /// How long a login lasts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), transform = schema::rules(rules::DURATION))]
+    pub session_duration: Option<String>,
+    /// Where requests go; the route's own backend where nobody says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), transform = schema::rules(rules::URL))]
+    pub origin_service: Option<String>,
+    /// The Host header that the origin sees; `{{ hostname }}` stands for the route's hostname.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub http_host_header: Option<String>,
+    /// Whether requests by plain HTTP are sent to HTTPS at the edge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_redirect: Option<bool>,
+    /// How an `https://` origin is spoken to.
+    #[serde(rename = "originTLS", skip_serializing_if = "Option::is_none")]
+    pub origin_tls: Option<OriginTls>,
+}
+
+/// What became of a tenant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = schema::plain)]
+pub struct TenantStatus {
+    /// The generation that this status is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// When a route of the tenant was last brought in line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    pub last_sync_time: Option<String>,
+    /// What is known of the tenant's health.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = schema::conditions)]
+    pub conditions: Vec<Condition>,
+    /// How much the tenant's routes have at Cloudflare.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<TenantSummary>,
+}
+
+/// How much the tenant's routes have at Cloudflare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(transform = schema::plain)]
+pub struct TenantSummary {
+    /// Routes that are published.
+    #[serde(rename = "managedHTTPRoutes")]
+    #[schemars(transform = schema::no_default)]
+    pub managed_http_routes: i64,
+    /// Rules in tunnels.
+    #[schemars(transform = schema::no_default)]
+    pub hostname_routes: i64,
+    /// Access applications.
+    #[schemars(transform = schema::no_default)]
+    pub access_applications: i64,
+    /// Access policies.
+    #[schemars(transform = schema::no_default)]
+    pub access_policies: i64,
+    /// Service tokens.
+    #[schemars(transform = schema::no_default)]
+    pub service_tokens: i64,
+}
+
+impl CloudflareZeroTrustTenant {
+    /// Namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::namespaced(self.namespace().unwrap_or_default(), self.name_any())
+    }
+
+    /// Where the API token is.
+    pub fn credential(&self) -> SecretRef {
+        let reference = &self.spec.credential_ref;
+        SecretRef {
+            name: reference.name.clone(),
+            namespace: self.namespace().unwrap_or_default(),
+            key: reference.key.clone().filter(|key| !key.is_empty()),
+        }
+    }
+
+    /// Whether routes of a namespace may use the tenant.
+    pub fn allows(&self, namespace: &str) -> bool {
+        let own = self.namespace().is_some_and(|own| own == namespace);
+        own || self.spec.allowed_namespaces.as_ref().is_none_or(|all| all.iter().any(|one| one == namespace))
+    }
+}

@@ -8,6 +8,7 @@ use kube::{Api, Client, ResourceExt as _};
 use portolan_core::{Clock, ObjectId, OwnerId, Plan, Problem};
 
 use crate::events::Events;
+use crate::levels::Levels;
 use crate::metrics::Metrics;
 
 /// The name under which we own fields.
@@ -87,6 +88,8 @@ pub struct Context {
     pub plans: Option<PlanSink>,
     /// Writes events, each once.
     pub events: Events,
+    /// How much is logged of each tenant's work.
+    pub levels: Levels,
 }
 
 impl Context {
@@ -104,6 +107,7 @@ impl Context {
             seed: 0,
             metrics: Arc::new(Metrics::new()),
             plans: None,
+            levels: Levels::process(),
         }
     }
 }

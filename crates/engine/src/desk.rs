@@ -191,7 +191,9 @@ impl<R: Reconcile> Desk<R> {
 
     fn begin(&mut self, key: ObjectKey, seen: Option<Raw<R::Object>>, now: Instant) {
         let (context, reconciler, reads) = (self.context.clone(), self.reconciler.clone(), self.reads.clone());
-        let span = tracing::info_span!("reconcile", kind = reconciler.kind(), object = %key);
+        let (kind, tenant) = (reconciler.kind(), tracing::field::Empty);
+        // A kind whose work is a tenant's says so with `Levels::mark`.
+        let span = tracing::info_span!("reconcile", kind, object = %key, tenant, tenant_namespace = tenant);
         let work = {
             let key = key.clone();
             async move { pass(&context, reconciler.as_ref(), &key, seen, &reads).await }.instrument(span)

@@ -389,7 +389,8 @@ impl<R: Reconcile> Pass<'_, R> {
                 // What is not there yet usually comes.
                 Class::Waiting => tracing::info!(kind, object = %key, reason, "Waiting: {problem}"),
                 Class::Invalid | Class::Transient | Class::Denied => {
-                    tracing::warn!(kind, object = %key, reason, class, error = %problem, "Reconciling failed");
+                    let outcome = "failed";
+                    tracing::warn!(outcome, kind, object = %key, reason, class, error = %problem, "Reconciling failed");
                 }
             }
         } else {

@@ -2,6 +2,9 @@
 //!
 //! Watches → [`Store`] and queue → one pass at a time per object → finalizer, status, events, backoff. A kind brings a
 //! [`Reconcile`]; a job brings its kinds' [`Controller`]s to the [`Manager`], which runs them while it leads.
+//!
+//! What happens is logged by [`logs`], in text or JSON. Work of a tenant is marked ([`Levels`]): its lines carry the tenant and
+//! obey the tenant's own level. [`outcome`] has the lines that end a reconciliation, [`telemetry`] sends spans to a collector.
 
 pub mod annotations;
 mod backoff;

@@ -27,11 +27,12 @@ use crate::traces::{self, Traces};
 #[derive(Parser, Debug)]
 #[command(name = "portolan", version, propagate_version = true, max_term_width = 110)]
 #[command(after_help = "Try: `portolan up examples/quickstart`, then `portolan status` in another terminal.\n\
-    Environment: LOG_LEVEL (error, warn, info, debug, trace), NO_COLOR, KUBECONFIG, CLOUDFLARE_API_BASE_URL.")]
+    Environment: LOG_LEVEL (DEBUG, INFO, WARNING, ERROR), LOG_FORMAT (text, json), NO_COLOR, KUBECONFIG,\n\
+    CLOUDFLARE_API_BASE_URL.")]
 pub(crate) struct Cli {
-    /// How log lines on standard error look
-    #[arg(long, value_enum, default_value = "text", global = true, display_order = 900)]
-    log: LogFormat,
+    /// How log lines on standard error look; by default as LOG_FORMAT says, else text
+    #[arg(long, value_enum, global = true, display_order = 900)]
+    log: Option<LogFormat>,
 
     #[command(subcommand)]
     command: Command,
@@ -124,7 +125,7 @@ impl Cli {
     /// Does what was asked for.
     pub(crate) fn run(self) -> Outcome<ExitCode> {
         let (spans, traces) = self.command.collector().map(traces::prepare).unzip();
-        logs::start(self.log, self.command.default_log_level(), spans)?;
+        logs::start(self.log, self.command.default_log_level(), spans);
         // The only provider in the tree; a second call in one process would be harmless.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = self

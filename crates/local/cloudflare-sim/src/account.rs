@@ -30,6 +30,7 @@ pub(crate) static ACCOUNTS: Collection = Collection {
     not_found: Fail(404, 1003, "Account not found"),
     invalid: 1004,
     group: "account_settings",
+    statuses: (200, 200),
     rules: Rules { visible: |grant, value| grant.sees_account(text(value, "id")), prepare, changed, ..PLAIN },
 };
 

@@ -127,7 +127,8 @@ fn too_many(state: &State, left: Left) -> Refusal {
 
 fn replied(reply: Reply) -> Outcome {
     match reply {
-        Ok(success) => Outcome::Answer(json_response(200, success.envelope())),
+        Ok(success) if success.status == 204 => Outcome::Answer(json_response(204, Bytes::new())),
+        Ok(success) => Outcome::Answer(json_response(success.status, success.envelope())),
         Err(refusal) => refused(&refusal),
     }
 }

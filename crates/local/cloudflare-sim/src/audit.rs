@@ -99,5 +99,5 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Reply {
     }
     let (shown, info) = page.cut(found);
     let shown: Vec<Value> = shown.into_iter().map(show).collect();
-    Ok(Success { result: to_text(&shown), info: Some(info) })
+    Ok(Success { status: 200, result: to_text(&shown), info: Some(info) })
 }

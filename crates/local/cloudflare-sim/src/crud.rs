@@ -21,7 +21,7 @@ pub(crate) fn run(state: &mut State, row: &'static Collection, action: Action, c
         Action::Get => get(state, row, call),
         Action::Create => {
             let value = create(state, row, row.scope_of(call), call.json()?, None)?;
-            Ok(written(state, row, action, call, &value))
+            Ok(written(state, row, action, call, &value).with(row.statuses.0))
         }
         Action::Replace => update(state, row, call, Verb::Replace),
         Action::Patch => update(state, row, call, Verb::Patch),
@@ -167,11 +167,12 @@ fn delete(state: &mut State, row: &'static Collection, call: &Call) -> Reply {
     (row.rules.may_delete)(state, call, scope, &old)?;
     let gone = remove(state, row, scope, old);
     state.note(call.who(), row, scope, &[(Action::Delete, &gone)]);
-    if row.soft_delete {
-        Ok(Success::of(&(row.rules.show)(state, scope, &gone, Action::Delete)))
+    let shown = if row.soft_delete {
+        Success::of(&(row.rules.show)(state, scope, &gone, Action::Delete))
     } else {
-        Ok(Success::of(&json!({"id": id_of(&gone)})))
-    }
+        Success::of(&json!({"id": id_of(&gone)}))
+    };
+    Ok(shown.with(row.statuses.1))
 }
 
 /// Takes an object away, or marks it as deleted where that is the collection's way.

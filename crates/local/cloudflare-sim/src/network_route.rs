@@ -37,6 +37,7 @@ pub(crate) static ROUTES: Collection = Collection {
     not_found: Fail(404, 1002, "Route not found"),
     invalid: 1004,
     group: "networks",
+    statuses: (200, 200),
     rules: Rules { prepare, show, ..PLAIN },
 };
 

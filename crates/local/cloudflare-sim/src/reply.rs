@@ -81,18 +81,24 @@ impl Failure {
 /// A granted request: its result, already as JSON text so that long lists are written once.
 #[derive(Clone, Debug)]
 pub(crate) struct Success {
+    pub(crate) status: u16,
     pub(crate) result: String,
     pub(crate) info: Option<Value>,
 }
 
 impl Success {
     pub(crate) fn of(result: &impl Serialize) -> Self {
-        Self { result: to_text(result), info: None }
+        Self { status: 200, result: to_text(result), info: None }
     }
 
     /// A list of objects that are JSON text already.
     pub(crate) fn list<'a>(texts: impl Iterator<Item = Cow<'a, str>>, info: Option<Value>) -> Self {
-        Self { result: array(texts), info }
+        Self { status: 200, result: array(texts), info }
+    }
+
+    /// The same with another status.
+    pub(crate) fn with(self, status: u16) -> Self {
+        Self { status, ..self }
     }
 
     pub(crate) fn envelope(&self) -> Bytes {

@@ -142,11 +142,13 @@ impl State {
         self.rows.iter().map(|(name, scopes)| ((*name).to_owned(), objects(scopes))).collect()
     }
 
-    /// All objects: by collection, then by scope unless the collection has none.
+    /// All objects: by collection, then by scope unless the collection has none. Scopes without objects are left out, so that
+    /// a world from which everything was deleted looks as it did before.
     pub(crate) fn dump(&self) -> Value {
         let mut collections = Map::new();
         for row in COLLECTIONS {
-            let scopes = self.scopes(row).map(|(scope, rows)| (scope.clone(), rows.iter().cloned().collect::<Value>()));
+            let scopes = self.scopes(row).filter(|(_, rows)| rows.len() > 0);
+            let scopes = scopes.map(|(scope, rows)| (scope.clone(), rows.iter().cloned().collect::<Value>()));
             let value = match row.scope {
                 Scope::Root => self.all(row, "").cloned().collect(),
                 Scope::Account | Scope::Zone => Value::Object(scopes.collect()),

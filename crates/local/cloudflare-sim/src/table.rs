@@ -110,6 +110,8 @@ pub(crate) struct Collection {
     pub(crate) invalid: u64,
     /// Permission group.
     pub(crate) group: &'static str,
+    /// Statuses of the answers to a creation and a deletion.
+    pub(crate) statuses: (u16, u16),
     pub(crate) rules: Rules,
 }
 

@@ -43,6 +43,7 @@ pub(crate) static TUNNELS: Collection = Collection {
     not_found: Fail(404, 1003, "Tunnel not found"),
     invalid: 1001,
     group: "tunnel",
+    statuses: (200, 200),
     rules: Rules { prepare, may_delete, changed, show, ..PLAIN },
 };
 

@@ -31,6 +31,7 @@ pub(crate) static VIRTUAL_NETWORKS: Collection = Collection {
     not_found: Fail(404, 1016, "Virtual network not found"),
     invalid: 1004,
     group: "networks",
+    statuses: (200, 200),
     rules: Rules { prepare, may_delete, changed, ..PLAIN },
 };
 

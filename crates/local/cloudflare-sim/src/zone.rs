@@ -31,6 +31,7 @@ pub(crate) static ZONES: Collection = Collection {
     not_found: Fail(404, 1001, "Invalid zone identifier"),
     invalid: 1004,
     group: "zone",
+    statuses: (200, 200),
     rules: Rules {
         visible: |grant, value| grant.sees_zone(text(value, "id"), text(&value["account"], "id")),
         prepare,

@@ -398,6 +398,35 @@ async fn objects_change_and_vanish_behind_the_apis_back() {
 }
 
 #[tokio::test]
+async fn a_protected_name_comes_and_goes_without_a_trace() {
+    let lab = lab();
+    let access = "/accounts/{account}/access";
+    let group = json!({"name": "admins", "include": [{"email_domain": {"domain": "example.com"}}]});
+    let group = lab.simulator.put("access_groups", &lab.account, group).unwrap();
+    let seeded = lab.simulator.state();
+    let made = async |path: &str, body: Value| {
+        let (status, answer) = lab.send("POST", path, body).await;
+        assert_eq!(status, 201, "{path}: {answer}");
+        answer["result"].clone()
+    };
+
+    let token = made(&format!("{access}/service_tokens"), json!({"name": "robot"})).await;
+    let people = json!({"name": "people", "decision": "allow", "include": [{"group": {"id": group}}]});
+    let robots = json!({"name": "robots", "decision": "non_identity", "include": [{"service_token": {"token_id": token["id"]}}]});
+    let app = json!({"name": "app", "domain": "app.example.com", "type": "self_hosted", "policies": [people, robots]});
+    let app = made(&format!("{access}/apps"), app).await;
+    let alias = json!({"type": "CNAME", "name": "app", "content": "t.cfargotunnel.com", "ttl": 1, "proxied": true});
+    let record = lab.ok("POST", RECORDS, alias).await;
+
+    let id = |object: &Value| object["id"].as_str().unwrap().to_owned();
+    assert_eq!(lab.refused("DELETE", &format!("{access}/service_tokens/{}", id(&token)), json!(null)).await.1, 12139);
+    lab.ok("DELETE", &format!("{RECORDS}/{}", id(&record)), json!(null)).await;
+    assert_eq!(lab.send("DELETE", &format!("{access}/apps/{}", id(&app)), json!(null)).await.0, 202);
+    lab.ok("DELETE", &format!("{access}/service_tokens/{}", id(&token)), json!(null)).await;
+    assert_eq!(lab.simulator.state(), seeded);
+}
+
+#[tokio::test]
 async fn the_same_seed_gives_the_same_ids() {
     let ids = |seed| {
         let lab = lab_with(Options { seed, ..Options::default() });

@@ -43,6 +43,22 @@ async fn the_api_and_the_admin_pages_are_served() {
 }
 
 #[tokio::test]
+async fn quotas_are_set_by_admin_requests() {
+    let (_, running, client) = serve().await;
+    let tokens = format!("{}/accounts/0123456789abcdef0123456789abcdef/access/service_tokens", running.base_url());
+    let make = async || {
+        let request = client.post(&tokens).bearer_auth("any").json(&json!({"name": "t"}));
+        request.send().await.unwrap().status().as_u16()
+    };
+
+    assert_eq!(admin(&running, &client, Method::POST, "/admin/quotas", json!({"service_tokens": 1})).await.0, 200);
+    assert_eq!((make().await, make().await), (201, 400));
+    assert_eq!(admin(&running, &client, Method::POST, "/admin/quotas", json!({"tokens": 1})).await.0, 400);
+    assert_eq!(admin(&running, &client, Method::POST, "/admin/quotas", json!({})).await.0, 200);
+    assert_eq!(make().await, 201, "what is not named is as documented");
+}
+
+#[tokio::test]
 async fn objects_and_faults_are_managed_by_admin_requests() {
     let (simulator, running, client) = serve().await;
     let zone = "00000000000000000000000000000001";

@@ -38,6 +38,7 @@ pub(crate) static APPS: Collection = Collection {
     not_found: Fail(404, 11021, "access.api.error.unknown_application"),
     invalid: INVALID,
     group: "access_apps",
+    statuses: (201, 202),
     rules: Rules { prepare, show, ..PLAIN },
 };
 

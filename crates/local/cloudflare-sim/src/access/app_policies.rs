@@ -146,7 +146,7 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Reply {
     let account = call.param("account_id");
     let app = crud::existing(state, &APPS, call)?;
     let (shown, info) = page.cut(stored(app).filter_map(|policy| resolved(state, account, policy)).collect());
-    Ok(Success { result: to_text(&shown), info: Some(info) })
+    Ok(Success { status: 200, result: to_text(&shown), info: Some(info) })
 }
 
 /// `GET …/policies/{policy_id}`
@@ -178,7 +178,7 @@ pub(crate) fn create(state: &mut State, call: &Call) -> Reply {
     }
     let last = stored(&app).filter_map(|policy| policy["precedence"].as_u64()).max().unwrap_or_default();
     let made = write(state, call, app, &body, last + 1, None)?;
-    Ok(Success::of(&made))
+    Ok(Success::of(&made).with(201))
 }
 
 /// `PUT …/policies/{policy_id}`
@@ -225,5 +225,5 @@ pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
     app["policies"] = stored(&app).filter(|policy| id_of(policy) != id_of(&old)).cloned().collect();
     state.rows_mut(&APPS, account).replace(app);
     state.note(call.who(), &POLICIES, account, &[(Action::Delete, &old)]);
-    Ok(Success::of(&json!({"id": id_of(&old)})))
+    Ok(Success::of(&json!({"id": id_of(&old)})).with(202))
 }

@@ -40,6 +40,7 @@ pub(crate) static GROUPS: Collection = Collection {
     not_found: NOT_FOUND,
     invalid: INVALID,
     group: "access_groups",
+    statuses: (201, 202),
     rules: Rules { prepare, may_delete, show, ..PLAIN },
 };
 

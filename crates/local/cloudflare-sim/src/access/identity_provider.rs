@@ -33,6 +33,7 @@ pub(crate) static IDENTITY_PROVIDERS: Collection = Collection {
     not_found: NOT_FOUND,
     invalid: INVALID,
     group: "access_groups",
+    statuses: (201, 202),
     rules: Rules { prepare, ..PLAIN },
 };
 

@@ -38,6 +38,7 @@ pub(crate) static POLICIES: Collection = Collection {
     not_found: NOT_FOUND,
     invalid: INVALID,
     group: "access_apps",
+    statuses: (201, 202),
     rules: Rules { prepare, may_delete, changed, show, ..PLAIN },
 };
 

@@ -41,6 +41,7 @@ pub(crate) static SERVICE_TOKENS: Collection = Collection {
     not_found: NOT_FOUND,
     invalid: INVALID,
     group: "access_service_tokens",
+    statuses: (201, 200),
     rules: Rules { prepare, may_delete, changed, ..PLAIN },
 };
 
@@ -149,7 +150,7 @@ pub(crate) fn create(state: &mut State, call: &Call) -> Reply {
     let made = crud::create(state, &SERVICE_TOKENS, account, call.json()?, None)?;
     let secret = new_secret(state, id_of(&made));
     state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Create, &made)]);
-    Ok(with_secret(made, secret))
+    Ok(with_secret(made, secret).with(201))
 }
 
 /// Gives a token another secret. The last one stays known; whether it still counts, the token's object says.

@@ -55,7 +55,7 @@ impl Lab {
 
     async fn ok(&self, method: &str, below: &str, body: Value) -> Value {
         let (status, answer) = self.send(method, below, body.clone()).await;
-        assert_eq!(status, 200, "{method} {below} {body} → {answer}");
+        assert!((200..300).contains(&status), "{method} {below} {body} → {status} {answer}");
         answer["result"].clone()
     }
 
@@ -407,6 +407,18 @@ async fn a_token_stays_while_a_policy_names_it() {
     lab.ok("DELETE", &path("apps", &made), Value::Null).await;
     lab.ok("DELETE", &path("service_tokens", &token), Value::Null).await;
     assert_eq!(lab.refused("GET", &path("service_tokens", &token), Value::Null).await, (404, 12135));
+}
+
+#[tokio::test]
+async fn creations_and_deletions_have_statuses_of_their_own() {
+    let lab = lab();
+
+    let (created, answer) = lab.send("POST", "apps", app("a.example.com")).await;
+    let (deleted, _) = lab.send("DELETE", &path("apps", &answer["result"]), Value::Null).await;
+    assert_eq!((created, deleted), (201, 202));
+    let (created, answer) = lab.send("POST", "service_tokens", json!({"name": "t"})).await;
+    let (deleted, _) = lab.send("DELETE", &path("service_tokens", &answer["result"]), Value::Null).await;
+    assert_eq!((created, deleted), (201, 200));
 }
 
 #[tokio::test]

@@ -41,6 +41,7 @@ pub(crate) static RECORDS: Collection = Collection {
     not_found: Fail(404, 81044, "Record does not exist."),
     invalid: 9207,
     group: "dns",
+    statuses: (200, 200),
     rules: Rules { prepare, ..PLAIN },
 };
 

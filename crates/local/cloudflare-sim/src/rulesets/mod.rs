@@ -39,6 +39,7 @@ pub(crate) static RULESETS: Collection = Collection {
     not_found: Fail(404, 10003, "could not find ruleset"),
     invalid: INVALID,
     group: "rulesets",
+    statuses: (200, 204),
     rules: Rules { prepare, show, ..PLAIN },
 };
 

@@ -46,8 +46,8 @@ pub use access::Quotas;
 pub use answer::Dropped;
 pub use auth::{Grant, Level};
 pub use edge::{
-    COUNTRY_HEADER, EMAIL_HEADER, Edge, EdgeAccess, EdgeAnswer, EdgeApp, EdgeDecision, EdgeOutcome, EdgePolicy,
-    EdgeRecord, EdgeRequest, EdgeRule, IP_HEADER, OriginAddress,
+    COUNTRY_HEADER, DECISION_PATH, EMAIL_HEADER, Edge, EdgeAccess, EdgeAnswer, EdgeApp, EdgeDecision, EdgeOutcome,
+    EdgePolicy, EdgeRecord, EdgeRequest, EdgeRule, IP_HEADER, OriginAddress,
 };
 pub use fault::{Count, Effect, Fault, When};
 pub use options::{Clock, Options};

@@ -26,14 +26,14 @@ pub(super) struct Asked {
     pub(super) outcome: Option<EdgeOutcome>,
 }
 
-pub(super) fn ask(view: &View<'_>, zone: &Value, request: &EdgeRequest) -> Asked {
+pub(super) fn ask(view: View<'_>, zone: &Value, request: &EdgeRequest) -> Asked {
     let account = text(&zone["account"], "id");
     let Some((app, domain)) = covering(view, account, request) else {
         return Asked { app: None, access: EdgeAccess::Unprotected, audience: String::new(), outcome: None };
     };
     let policies = view.policies(account, app);
     let token = request.service_token().and_then(|(id, secret)| view.token(account, id, secret));
-    let judge = Judge { view: *view, account, visitor: Visitor::of(request, token.as_deref()) };
+    let judge = Judge { view, account, visitor: Visitor::of(request, token.as_deref()) };
     let access = if request.method == http::Method::OPTIONS && flag(app, "options_preflight_bypass") {
         EdgeAccess::Granted { policy: "options_preflight_bypass".to_owned(), identity: None }
     } else {
@@ -50,7 +50,7 @@ pub(super) fn ask(view: &View<'_>, zone: &Value, request: &EdgeRequest) -> Asked
 }
 
 /// The application whose domain fits the request best.
-fn covering<'a>(view: &View<'a>, account: &str, request: &EdgeRequest) -> Option<(&'a Value, &'a str)> {
+fn covering<'a>(view: View<'a>, account: &str, request: &EdgeRequest) -> Option<(&'a Value, &'a str)> {
     let fitting = view.apps(account).filter_map(|app| {
         let (closeness, domain) = domain::best(app, &request.host, &request.path)?;
         Some((closeness, app, domain))

@@ -238,7 +238,7 @@ impl EdgePolicy {
 pub(crate) fn decide(state: &State, request: &EdgeRequest) -> EdgeDecision {
     let view = View::of(state);
     let mut decision = EdgeDecision::begin(request);
-    let Resolved { zone, record, target } = resolve::resolve(&view, &request.host);
+    let Resolved { zone, record, target } = resolve::resolve(view, &request.host);
     decision.zone = zone.map(|zone| text(zone, "name").to_owned());
     decision.record = record;
     let (Some(zone), target) = (zone, target) else {
@@ -248,16 +248,16 @@ pub(crate) fn decide(state: &State, request: &EdgeRequest) -> EdgeDecision {
         Ok(target) => target,
         Err(outcome) => return decision.ends(outcome),
     };
-    if let Some(outcome) = redirect::find(&view, id_of(zone), request) {
+    if let Some(outcome) = redirect::find(view, id_of(zone), request) {
         return decision.ends(outcome);
     }
-    let asked = access::ask(&view, zone, request);
+    let asked = access::ask(view, zone, request);
     (decision.app, decision.access) = (asked.app, asked.access);
     if let Some(outcome) = asked.outcome {
         return decision.ends(outcome);
     }
     decision.tunnel = target.tunnel().map(str::to_owned);
-    let found = ingress::find(&view, zone, &target, request, &asked.audience);
+    let found = ingress::find(view, zone, &target, request, &asked.audience);
     decision.rule = found.rule;
     decision.ends(found.outcome)
 }

@@ -25,7 +25,7 @@ impl Found {
 }
 
 /// `audience` is the tag of the application that let the request through, as its assertion carries it.
-pub(super) fn find(view: &View<'_>, zone: &Value, target: &Target, request: &EdgeRequest, audience: &str) -> Found {
+pub(super) fn find(view: View<'_>, zone: &Value, target: &Target, request: &EdgeRequest, audience: &str) -> Found {
     let id = match target {
         Target::Tunnel(id) => id,
         Target::Outside(address) => {
@@ -43,7 +43,7 @@ pub(super) fn find(view: &View<'_>, zone: &Value, target: &Target, request: &Edg
     Found { rule: Some(rule), outcome }
 }
 
-fn usable<'a>(view: &View<'a>, zone: &Value, id: &str) -> Result<Tunnel<'a>, EdgeOutcome> {
+fn usable<'a>(view: View<'a>, zone: &Value, id: &str) -> Result<Tunnel<'a>, EdgeOutcome> {
     let Some(tunnel) = view.tunnel(id) else {
         return Err(failure::tunnel(format!("there is no tunnel {id}")));
     };

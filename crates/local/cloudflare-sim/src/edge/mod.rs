@@ -32,4 +32,4 @@ mod view;
 pub use decision::{EdgeAccess, EdgeApp, EdgeDecision, EdgeOutcome, EdgePolicy, EdgeRecord, EdgeRule};
 pub use origin::OriginAddress;
 pub use request::{COUNTRY_HEADER, EMAIL_HEADER, EdgeRequest, IP_HEADER};
-pub use serve::{Edge, EdgeAnswer};
+pub use serve::{DECISION_PATH, Edge, EdgeAnswer};

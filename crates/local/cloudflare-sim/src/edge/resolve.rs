@@ -44,7 +44,7 @@ pub(super) fn unknown(host: &str) -> EdgeOutcome {
     failure::dns(format!("{host} is in no active zone of this simulator"))
 }
 
-pub(super) fn resolve<'a>(view: &View<'a>, host: &str) -> Resolved<'a> {
+pub(super) fn resolve<'a>(view: View<'a>, host: &str) -> Resolved<'a> {
     let Some(zone) = view.zone(host) else {
         return Resolved { zone: None, record: None, target: Err(unknown(host)) };
     };
@@ -64,7 +64,7 @@ pub(super) fn resolve<'a>(view: &View<'a>, host: &str) -> Resolved<'a> {
 }
 
 /// The record that answers: of the name itself, else the wildcard next above it.
-fn find<'a>(view: &View<'a>, zone: &Value, host: &str) -> Option<&'a Value> {
+fn find<'a>(view: View<'a>, zone: &Value, host: &str) -> Option<&'a Value> {
     let id = id_of(zone);
     if view.records(id, host).next().is_some() {
         return view.records(id, host).find(|record| leads(record));
@@ -84,7 +84,7 @@ fn leads(record: &Value) -> bool {
     matches!(text(record, "type"), "A" | "AAAA" | "CNAME")
 }
 
-fn follow(view: &View<'_>, record: &Value, hops: usize) -> Result<Target, EdgeOutcome> {
+fn follow(view: View<'_>, record: &Value, hops: usize) -> Result<Target, EdgeOutcome> {
     let content = text(record, "content").trim_end_matches('.').to_ascii_lowercase();
     if text(record, "type") != "CNAME" {
         return Ok(Target::Outside(content));

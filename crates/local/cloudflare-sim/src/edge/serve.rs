@@ -24,6 +24,9 @@ use crate::{
 /// The largest body that is taken, as on the smallest plan.
 const LARGEST: usize = 100 << 20;
 
+/// Where the edge tells what it would answer, for the name in `Host` and the path in `?path=`, as JSON.
+pub const DECISION_PATH: &str = "/cdn-cgi/decision";
+
 /// The edge of a simulator: HTTP for the names that are published in it. Clones share connections to origins.
 #[derive(Clone, Debug)]
 pub struct Edge {
@@ -112,10 +115,21 @@ impl Edge {
         let Some(asked) = EdgeRequest::read(&parts.method, &parts.uri, &parts.headers) else {
             return finish(page::nameless().map(whole));
         };
+        if asked.path == DECISION_PATH {
+            return finish(self.explain(asked).map(whole));
+        }
         match Limited::new(body, LARGEST).collect().await {
             Ok(body) => self.answer(&asked, body.to_bytes()).await.1,
             Err(error) => finish(unread(error.as_ref()).map(whole)),
         }
+    }
+
+    fn explain(&self, mut request: EdgeRequest) -> Response<Bytes> {
+        let query = crate::call::parse_query(request.query.as_deref().unwrap_or_default());
+        let path = query.into_iter().find(|(name, _)| name == "path").map(|(_, path)| path);
+        (request.path, request.query) = (path.unwrap_or_else(|| "/".to_owned()), None);
+        let decision = serde_json::to_string(&self.simulator.decide(&request)).expect("decisions are plain JSON");
+        crate::answer::json_response(200, Bytes::from(decision))
     }
 
     async fn answer(&self, request: &EdgeRequest, body: Bytes) -> (EdgeDecision, Response<Body>) {

@@ -33,18 +33,18 @@ impl<'a> View<'a> {
     }
 
     /// The zone that answers for a name: the longest one that is active.
-    pub(super) fn zone(&self, host: &str) -> Option<&'a Value> {
+    pub(super) fn zone(self, host: &str) -> Option<&'a Value> {
         let zones = self.0.rows(&ZONES, "")?;
         ancestors(host).find_map(|name| zones.by_key(name).find(|zone| text(zone, "status") == "active"))
     }
 
     /// Records with exactly this name.
-    pub(super) fn records(&self, zone: &str, name: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    pub(super) fn records(self, zone: &str, name: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
         let name = name.to_owned();
         self.0.rows(&RECORDS, zone).into_iter().flat_map(move |rows| rows.by_key(&name))
     }
 
-    pub(super) fn tunnel(&self, id: &str) -> Option<Tunnel<'a>> {
+    pub(super) fn tunnel(self, id: &str) -> Option<Tunnel<'a>> {
         let account = self.0.scope_with(&TUNNELS, id)?;
         let object = self.0.get(&TUNNELS, &account, id).filter(|tunnel| !is_deleted(tunnel))?;
         let inside = self.0.tunnels.get(id)?;
@@ -52,7 +52,7 @@ impl<'a> View<'a> {
     }
 
     /// The team's name in the login's address.
-    pub(super) fn team(&self, account: &str) -> String {
+    pub(super) fn team(self, account: &str) -> String {
         let name = self.0.get(&ACCOUNTS, "", account).map_or("", |account| text(account, "name"));
         let slug: String = name
             .chars()
@@ -67,26 +67,26 @@ impl<'a> View<'a> {
     }
 
     /// All Access applications of an account.
-    pub(super) fn apps(&self, account: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    pub(super) fn apps(self, account: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
         access::apps(self.0, account)
     }
 
     /// The policies of an application, in order.
-    pub(super) fn policies(&self, account: &str, app: &'a Value) -> Vec<Cow<'a, Value>> {
+    pub(super) fn policies(self, account: &str, app: &'a Value) -> Vec<Cow<'a, Value>> {
         access::policies(self.0, account, app)
     }
 
-    pub(super) fn group(&self, account: &str, id: &str) -> Option<&'a Value> {
+    pub(super) fn group(self, account: &str, id: &str) -> Option<&'a Value> {
         access::group(self.0, account, id)
     }
 
     /// The id of the service token that this id and secret open.
-    pub(super) fn token(&self, account: &str, client_id: &str, secret: &str) -> Option<String> {
+    pub(super) fn token(self, account: &str, client_id: &str, secret: &str) -> Option<String> {
         access::authenticate(self.0, account, client_id, secret)
     }
 
     /// The redirect rules of a zone.
-    pub(super) fn redirects(&self, zone: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    pub(super) fn redirects(self, zone: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
         rulesets::redirects(self.0, zone)
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn mask(value: &mut Value) {
 
 /// Whether answers on this path may hold secrets, so that they must be looked through.
 pub(crate) fn is_sensitive(path: &str) -> bool {
-    ["/cfd_tunnel", "/tokens", "/access/"].iter().any(|part| path.contains(part))
+    ["/cfd_tunnel", "tokens", "/identity_providers"].iter().any(|part| path.contains(part))
 }
 
 /// Takes secrets out of an answer. The answer of `…/token` is itself one.

@@ -114,6 +114,12 @@ const SPECIAL: &[Special] = &[
         service_token::update,
     ),
     (
+        "DELETE",
+        "/accounts/{account_id}/access/service_tokens/{id}",
+        Some(("access_service_tokens", Level::Edit)),
+        service_token::delete,
+    ),
+    (
         "POST",
         "/accounts/{account_id}/access/service_tokens/{id}/rotate",
         Some(("access_service_tokens", Level::Edit)),

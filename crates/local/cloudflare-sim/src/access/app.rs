@@ -15,6 +15,7 @@ use crate::{
     field::{Field, Kind, Verb, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
+    mask::mask,
     reply::Refusal,
     state::State,
     store::{flag, id_of, text},
@@ -109,6 +110,10 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
         value["aud"] = Value::from(state.ids.next(IdForm::Hex) + &state.ids.next(IdForm::Hex));
     }
     set_policies(state, change, value)?;
+    // Credentials for provisioning are taken and never shown again.
+    if let Some(config) = value.get_mut("scim_config") {
+        mask(config);
+    }
     complete(value);
     stamp(state, value, change.verb == Verb::Create);
     Ok(())

@@ -30,7 +30,7 @@ pub(crate) static SERVICE_TOKENS: Collection = Collection {
     scope: Scope::Account,
     path: "access/service_tokens",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get, Action::Delete],
+    actions: &[Action::List, Action::Get],
     fields: FIELDS,
     filters: FILTERS,
     paging: PAGES,
@@ -42,7 +42,7 @@ pub(crate) static SERVICE_TOKENS: Collection = Collection {
     invalid: INVALID,
     group: "access_service_tokens",
     statuses: (201, 200),
-    rules: Rules { prepare, may_delete, changed, ..PLAIN },
+    rules: Rules { prepare, changed, ..PLAIN },
 };
 
 const FIELDS: &[Field] = &[
@@ -129,15 +129,6 @@ fn time(text: &str) -> Result<Timestamp, Refusal> {
     text.parse().map_err(|_| invalid(format!("{PREVIOUS} must be a time such as 2026-01-01T00:00:00Z")))
 }
 
-fn may_delete(state: &State, _: &Call, account: &str, value: &Value) -> Result<(), Refusal> {
-    if group::is_named(state, account, "service_token", "token_id", id_of(value)) {
-        let why = "cannot delete service token because it is used by a policy, group, or app SCIM configuration";
-        Err(Refusal::bad(12139, format!("access.api.error.service_token_in_use: {why}")))
-    } else {
-        Ok(())
-    }
-}
-
 fn changed(state: &mut State, _: &str, action: Action, value: &Value) {
     if action == Action::Delete {
         state.service_tokens.remove(id_of(value));
@@ -214,6 +205,19 @@ pub(crate) fn refresh(state: &mut State, call: &Call) -> Reply {
     state.rows_mut(&SERVICE_TOKENS, account).replace(token.clone());
     state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Patch, &token)]);
     Ok(Success::of(&token))
+}
+
+/// `DELETE …/service_tokens/{id}`: not while a policy or group names it. The answer is the token as it was.
+pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
+    let account = call.param("account_id");
+    let old = crud::existing(state, &SERVICE_TOKENS, call)?.clone();
+    if group::is_named(state, account, "service_token", "token_id", id_of(&old)) {
+        let why = "cannot delete service token because it is used by a policy, group, or app SCIM configuration";
+        return Err(Refusal::bad(12139, format!("access.api.error.service_token_in_use: {why}")));
+    }
+    let gone = crud::remove(state, &SERVICE_TOKENS, account, old);
+    state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Delete, &gone)]);
+    Ok(Success::of(&gone))
 }
 
 /// The id of the token that these two headers stand for now, if they are right.

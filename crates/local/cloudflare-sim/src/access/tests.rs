@@ -405,7 +405,8 @@ async fn a_token_stays_while_a_policy_names_it() {
 
     assert_eq!(lab.refused("DELETE", &path("service_tokens", &token), Value::Null).await, (400, 12139));
     lab.ok("DELETE", &path("apps", &made), Value::Null).await;
-    lab.ok("DELETE", &path("service_tokens", &token), Value::Null).await;
+    let gone = lab.ok("DELETE", &path("service_tokens", &token), Value::Null).await;
+    assert_eq!((&gone["name"], gone.get("client_secret")), (&json!("t"), None));
     assert_eq!(lab.refused("GET", &path("service_tokens", &token), Value::Null).await, (404, 12135));
 }
 
@@ -493,6 +494,18 @@ async fn secrets_of_identity_providers_are_never_shown() {
 
     assert_eq!(made["config"], json!({"client_id": "c"}));
     assert_eq!(lab.refused("POST", "identity_providers", body).await, (409, 11009));
+    let requests = lab.simulator.requests().iter().map(|seen| seen.to_json().to_string()).collect::<String>();
+    assert!(!requests.contains("canary") && !lab.simulator.state().to_string().contains("canary"));
+}
+
+#[tokio::test]
+async fn credentials_for_provisioning_are_never_shown() {
+    let lab = lab();
+    let scheme = json!({"scheme": "httpbasic", "user": "u", "password": "canary"});
+    let config = json!({"idp_uid": "i", "remote_uri": "https://example.com", "authentication": scheme});
+    let made = lab.ok("POST", "apps", with(app("a.example.com"), json!({"scim_config": config}))).await;
+
+    assert_eq!(made["scim_config"]["authentication"]["password"], "***");
     let requests = lab.simulator.requests().iter().map(|seen| seen.to_json().to_string()).collect::<String>();
     assert!(!requests.contains("canary") && !lab.simulator.state().to_string().contains("canary"));
 }

@@ -121,5 +121,9 @@ fn finish(state: &mut State, call: &Call, zone: &str, done: &Done) -> Success {
             format!("\"{step}\":{}", array(results.iter().map(|result| text(result).into())))
         }
     };
-    Success { status: 200, result: format!("{{{}}}", done.iter().map(member).collect::<Vec<_>>().join(",")), info: None }
+    Success {
+        status: 200,
+        result: format!("{{{}}}", done.iter().map(member).collect::<Vec<_>>().join(",")),
+        info: None,
+    }
 }

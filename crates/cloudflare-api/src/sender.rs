@@ -206,7 +206,7 @@ impl Sender {
 fn tell(request: &Request, status: Option<u16>, start: Instant, error: Option<&ApiError>) {
     tracing::debug!(
         method = request.method.as_str(),
-        path = request.path,
+        path = request.url(""),
         status,
         duration_ms = start.elapsed().as_millis(),
         error = error.map(tracing::field::display),

@@ -1,22 +1,45 @@
 //! The simulator as tests look at it: objects by collection, requests as short texts, changes behind the API's back.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use portolan_cloudflare_sim::{Fault, Recorded, Simulator};
 use serde_json::{Value, json};
 
+use crate::hooks::Hooks;
 use crate::manifests::{ACCOUNT, ZONE_ID};
+use crate::transport::Line;
 
 /// The API's side of a world.
 pub struct Cloudflare {
     /// The simulator itself.
     pub simulator: Simulator,
+    /// Who looks on while the operator asks.
+    pub hooks: Hooks,
+    told: Arc<Mutex<BTreeSet<String>>>,
+    seeded: Mutex<Value>,
     foreign: Mutex<Vec<(String, Value)>>,
 }
 
 impl Cloudflare {
-    pub(crate) fn new(simulator: Simulator) -> Self {
-        Self { simulator, foreign: Mutex::default() }
+    pub(crate) fn new(line: &Line) -> Self {
+        let (simulator, hooks, told) = (line.simulator.clone(), line.hooks.clone(), line.told.clone());
+        Self { simulator, hooks, told, seeded: Mutex::default(), foreign: Mutex::default() }
+    }
+
+    /// Keeps what stands now as what was there before the operator came.
+    pub fn keep_seeded(&self) {
+        *self.seeded.lock().unwrap_or_else(PoisonError::into_inner) = self.simulator.state();
+    }
+
+    /// What was there before the operator came.
+    pub fn seeded(&self) -> Value {
+        self.seeded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// One-time secrets that the API ever answered with.
+    pub fn told_secrets(&self) -> Vec<String> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// All live objects of a collection, over all accounts and zones.
@@ -57,6 +80,14 @@ impl Cloudflare {
     pub fn plant(&self, collection: &str, object: &Value) -> String {
         let scope = if collection == "dns_records" { ZONE_ID } else { ACCOUNT };
         self.simulator.put(collection, scope, object.clone()).expect("the simulator takes the object")
+    }
+
+    /// Makes an object of somebody else in an account or zone, which must stay as it is; returns its id.
+    pub fn plant_in(&self, collection: &str, scope: &str, object: &Value) -> String {
+        let id = self.simulator.put(collection, scope, object.clone()).expect("the simulator takes the object");
+        let made = self.simulator.object(collection, &id).expect("it was made just now");
+        self.foreign.lock().unwrap_or_else(PoisonError::into_inner).push((collection.to_owned(), made));
+        id
     }
 
     /// Makes an object of somebody else, which must stay as it is; returns its id.

@@ -1,14 +1,12 @@
 //! The cluster as its users have it: apply, look, annotate, delete. Never through the gate.
 
-use std::sync::LazyLock;
-
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use portolan_core::ObjectKey;
 use serde_json::{Value, json};
 
-use crate::manifests::{NAMESPACE, OPERATOR_NAMESPACE};
+use crate::jobs::Jobs;
 
 /// The group of the job's kinds.
 const GROUP: &str = "networking.cloudflare-operator.io";
@@ -17,6 +15,7 @@ const FIELD_MANAGER: &str = "a-user";
 /// A cluster.
 pub struct Cluster {
     client: Client,
+    jobs: Jobs,
 }
 
 /// A kind and an object's key, written `DNSRecord/apps/www` or `VirtualNetwork/corp`.
@@ -53,6 +52,9 @@ fn kind_of(kind: &str) -> GroupVersionKind {
     let (group, version) = match kind {
         "Namespace" | "Secret" | "ConfigMap" | "Service" | "Node" => ("", "v1"),
         "Event" => ("events.k8s.io", "v1"),
+        "Lease" => ("coordination.k8s.io", "v1"),
+        "CloudflareTask" => ("cfzt.cloudflare.com", "v1alpha1"),
+        _ if kind.starts_with("CloudflareZeroTrust") => ("cfzt.cloudflare.com", "v1alpha1"),
         "Ingress" => ("networking.k8s.io", "v1"),
         "Gateway" | "HTTPRoute" => ("gateway.networking.k8s.io", "v1"),
         "CustomResourceDefinition" => ("apiextensions.k8s.io", "v1"),
@@ -62,8 +64,8 @@ fn kind_of(kind: &str) -> GroupVersionKind {
 }
 
 impl Cluster {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client }
+    pub(crate) fn new(client: Client, jobs: Jobs) -> Self {
+        Self { client, jobs }
     }
 
     /// The client behind it.
@@ -94,13 +96,13 @@ impl Cluster {
 
     /// Installs all CRDs of the job that are not there yet, and waits until they are served.
     pub async fn install_definitions(&self) {
-        for definition in DEFINITIONS.iter() {
+        for definition in self.jobs.definitions() {
             let created = self.try_create(definition).await;
             let there = matches!(&created, Err(kube::Error::Api(status)) if status.code == 409);
             assert!(created.is_ok() || there, "{:?}", created.err());
         }
-        for row in portolan_cloudflare::kinds::table() {
-            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource_of(&kind_of(row.kind)));
+        for kind in self.jobs.kinds() {
+            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource_of(&kind_of(kind)));
             while api.list(&ListParams::default().limit(1)).await.is_err() {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             }
@@ -110,21 +112,21 @@ impl Cluster {
     /// Removes what an earlier world left on a shared server, by force.
     pub(crate) async fn clear(&self) {
         let unheld = json!({ "metadata": { "finalizers": null } });
-        for row in portolan_cloudflare::kinds::table() {
-            for object in self.list(row.kind).await {
+        for kind in self.jobs.kinds() {
+            for object in self.list(kind).await {
                 let named = Named::of(&object);
                 let api = self.api(&named);
                 // An object that is gone meanwhile is what is wanted.
                 let _ = api.delete(&named.key.name, &DeleteParams::default()).await;
                 let _ = api.patch(&named.key.name, &PatchParams::default(), &Patch::Merge(&unheld)).await;
             }
-            while !self.list(row.kind).await.is_empty() {
+            while !self.list(kind).await.is_empty() {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             }
         }
-        let spaces = [NAMESPACE, OPERATOR_NAMESPACE, "default"];
+        let spaces = || self.jobs.namespaces().into_iter().chain(["default"]);
         for (kind, namespace) in
-            ["Event", "ConfigMap", "Secret"].iter().flat_map(|kind| spaces.map(|space| (*kind, space)))
+            ["Event", "ConfigMap", "Secret"].iter().flat_map(|kind| spaces().map(|space| (*kind, space)))
         {
             let api: Api<DynamicObject> =
                 Api::namespaced_with(self.client.clone(), namespace, &resource_of(&kind_of(kind)));
@@ -221,14 +223,27 @@ impl Cluster {
 
     /// Reasons of the events about an object, oldest first.
     pub async fn events(&self, id: &str) -> Vec<String> {
+        let reason = |event: &Value| event["reason"].as_str().unwrap_or_default().to_owned();
+        self.events_about(id).await.iter().map(reason).collect()
+    }
+
+    /// Events about an object as texts, oldest first: `DNSSkipped: no zone …`.
+    pub async fn told(&self, id: &str) -> Vec<String> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let events = self.events_about(id).await;
+        events.iter().map(|event| format!("{}: {}", text(&event["reason"]), text(&event["note"]))).collect()
+    }
+
+    async fn events_about(&self, id: &str) -> Vec<Value> {
         let named = Named::parse(id);
         let mut events = self.list("Event").await;
         events.retain(|event| {
             event["regarding"]["kind"] == named.kind.kind.as_str()
                 && event["regarding"]["name"] == named.key.name.as_str()
+                && event["regarding"]["namespace"].as_str() == named.key.namespace.as_deref()
         });
         events.sort_by_key(|event| event["eventTime"].as_str().unwrap_or_default().to_owned());
-        events.iter().map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
+        events
     }
 
     fn api(&self, named: &Named) -> Api<DynamicObject> {
@@ -240,14 +255,8 @@ impl Cluster {
     }
 }
 
-/// The CRDs of the job, without their descriptions, which change nothing and cost time.
-static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let definitions = portolan_cloudflare::kinds::table();
-    let plain = definitions.iter().map(|row| serde_json::to_value(row.crd()).expect("CRDs are plain JSON"));
-    plain.map(undescribed).collect()
-});
-
-fn undescribed(schema: Value) -> Value {
+/// A definition without its descriptions.
+pub(crate) fn undescribed(schema: Value) -> Value {
     match schema {
         Value::Object(members) => {
             let told = |(name, value): &(String, Value)| name != "description" || !value.is_string();

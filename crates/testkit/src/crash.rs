@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::gate::{Side, Stop};
-use crate::invariants;
 use crate::world::{Builder, World};
 
 /// How long a world may take to come to its end after a crash.
@@ -80,5 +79,5 @@ async fn ends_alike(world: &World, end: &Value, place: &str) {
     let alike = world.holds_within(CONVERGES_WITHIN, async |world: &World| world.essentials().await == *end).await;
     assert!(alike, "{place}: ended as\n{:#}\ninstead of\n{end:#}", world.essentials().await);
     world.settle().await;
-    invariants::assert_all(world, place).await;
+    world.assert_sound(place).await;
 }

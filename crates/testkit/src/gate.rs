@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use http::{Method, Request};
 use tokio::sync::Notify;
-use tower::{Layer, Service};
+use tower::{BoxError, Layer, Service};
 
 /// Whom a step goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +64,13 @@ struct Shared {
 struct State {
     steps: Vec<Step>,
     stop: Option<Stop>,
+    /// Stops at the first step whose text has this in it.
+    wanted: Option<(String, Side)>,
     halted: bool,
     requests: usize,
     slowness: Duration,
+    /// The cluster cannot be reached.
+    down: bool,
 }
 
 impl Gate {
@@ -90,6 +94,19 @@ impl Gate {
         let mut state = self.state();
         state.steps.clear();
         state.stop = Some(stop);
+    }
+
+    /// Counts anew and stops the operator at the first step that has `text` in it.
+    pub fn stop_on(&self, text: &str, side: Side) {
+        let mut state = self.state();
+        state.steps.clear();
+        state.wanted = Some((text.to_owned(), side));
+    }
+
+    /// Whether the cluster can be reached by the operator; watches that are open stay so, and see nothing new to act on
+    /// but by requests that fail.
+    pub fn cluster_down(&self, down: bool) {
+        self.state().down = down;
     }
 
     /// How long the cluster takes to answer the operator; every third answer takes three times as long.
@@ -124,15 +141,16 @@ impl Gate {
     pub fn open(&self) {
         let mut state = self.state();
         state.stop = None;
+        state.wanted = None;
         state.halted = false;
     }
 
     /// Lets a step happen, unless it is the one to stop at.
     pub async fn step<T>(&self, system: System, text: String, call: impl Future<Output = T>) -> T {
         let number = self.begin(system, text);
-        self.stop_on(number, Side::Before).await;
+        self.pass_by(number, Side::Before).await;
         let answer = call.await;
-        self.stop_on(number, Side::After).await;
+        self.pass_by(number, Side::After).await;
         answer
     }
 
@@ -149,12 +167,15 @@ impl Gate {
         let mut state = self.state();
         state.requests += 1;
         if !state.halted {
+            if let Some((_, side)) = state.wanted.take_if(|(wanted, _)| text.contains(wanted.as_str())) {
+                state.stop = Some(Stop { step: state.steps.len() + 1, side });
+            }
             state.steps.push(Step { system, text });
         }
         state.steps.len()
     }
 
-    async fn stop_on(&self, step: usize, side: Side) {
+    async fn pass_by(&self, step: usize, side: Side) {
         {
             let mut state = self.state();
             if state.stop == Some(Stop { step, side }) && !state.halted {
@@ -197,14 +218,14 @@ where
     S: Service<Request<B>>,
     S::Future: Send + 'static,
     S::Response: Send,
-    S::Error: Send,
+    S::Error: Into<BoxError> + Send,
 {
     type Response = S::Response;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<S::Response, BoxError>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
@@ -216,7 +237,10 @@ where
         Box::pin(async move {
             let call = async {
                 gate.cluster_takes_its_time().await;
-                call.await
+                if gate.state().down {
+                    return Err("the cluster cannot be reached".into());
+                }
+                call.await.map_err(Into::into)
             };
             if reads { gate.look(call).await } else { gate.step(System::Kubernetes, text, call).await }
         })
@@ -250,6 +274,19 @@ mod tests {
         assert_eq!(done_when_stopped(Stop { step: 1, side: Side::After }).await, 1);
         assert_eq!(done_when_stopped(Stop { step: 2, side: Side::Before }).await, 1);
         assert_eq!(done_when_stopped(Stop { step: 2, side: Side::After }).await, 2);
+    }
+
+    #[tokio::test]
+    async fn the_operator_stops_at_the_first_step_that_is_named() {
+        let gate = Gate::default();
+        gate.stop_on("/y", Side::After);
+        let step = |text: &str| gate.step(System::Cloudflare, text.to_owned(), async {});
+
+        step("GET /x").await;
+        assert!(futures::poll!(std::pin::pin!(step("POST /y"))).is_pending());
+
+        assert!(gate.is_halted());
+        assert_eq!(gate.steps().len(), 2);
     }
 
     #[tokio::test]

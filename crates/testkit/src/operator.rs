@@ -1,45 +1,69 @@
-//! The operator as a world runs it: the whole job in one task that can be killed.
+//! The operator as a world runs it: each of its processes in one task that can be killed.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::Client;
-use portolan_cloudflare::{Drift, Job, JobHandle, Settings};
-use portolan_cloudflare_api::{Clients, Settings as ApiSettings, Transport};
+use portolan_cloudflare_api::{Clients, Settings as ApiSettings};
 use portolan_core::{Clock, Colour, OwnerId};
-use portolan_engine::{CancellationToken, Context};
+use portolan_engine::{CancellationToken, Context, Drift, JobHandle};
 use tokio::task::JoinHandle;
 
-use crate::manifests::OPERATOR_NAMESPACE;
+use crate::gate::Gate;
+use crate::jobs::Jobs;
 use crate::pace::Pace;
+use crate::transport::{InProcess, Line};
+use crate::zerotrust::{Part, Roles};
 
 /// What the operator finds around it.
 pub(crate) struct Outside {
-    pub(crate) client: Client,
+    pub(crate) jobs: Jobs,
+    pub(crate) roles: Roles,
     pub(crate) clock: Clock,
-    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) line: Line,
     pub(crate) owner: OwnerId,
     pub(crate) seed: u64,
     pub(crate) drift: Drift,
     /// Everything that was ever planned, as users read it.
     pub(crate) plans: Arc<Mutex<Vec<String>>>,
+    /// How many processes were started so far.
+    pub(crate) lives: AtomicU64,
 }
 
-/// A running operator. Dropped, it is dead.
-pub(crate) struct Operator {
+impl Outside {
+    fn next_life(&self) -> u64 {
+        self.lives.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A running process of the operator. Dropped, it is dead.
+pub(crate) struct Process {
     task: JoinHandle<()>,
     handle: JobHandle,
     context: Arc<Context>,
     shutdown: CancellationToken,
 }
 
-impl Operator {
-    pub(crate) fn start(outside: &Outside, pace: &Pace) -> Self {
-        let context = Arc::new(context(outside, pace));
+impl Process {
+    /// Starts a part of the operator whose requests go through a gate.
+    pub(crate) fn start(outside: &Outside, part: Part, client: Client, gate: Gate, pace: &Pace) -> Self {
+        let context = Arc::new(context(outside, client, pace));
         let settings = ApiSettings { seed: outside.seed, retry: pace.retry(), ..ApiSettings::default() };
-        let clients = Arc::new(Clients::new(settings, outside.transport.clone(), outside.clock.clone()));
-        let job = Job::new(context.clone(), clients, Settings { drift: outside.drift });
-        let (handle, shutdown) = (job.handle(), CancellationToken::new());
-        let task = tokio::spawn(job.run(shutdown.clone()));
+        let transport = Arc::new(InProcess::new(outside.line.clone(), gate));
+        let clients = Arc::new(Clients::new(settings, transport, outside.clock.clone()));
+        let shutdown = CancellationToken::new();
+        let (handle, task) = match outside.jobs {
+            Jobs::Cloudflare => {
+                let settings = portolan_cloudflare::Settings { drift: outside.drift };
+                let job = portolan_cloudflare::Job::new(context.clone(), clients, settings);
+                (job.handle(), tokio::spawn(job.run(shutdown.clone())))
+            }
+            Jobs::ZeroTrust => {
+                let settings = outside.roles.settings(part, outside.next_life(), outside.drift, pace);
+                let job = portolan_zerotrust::Job::new(context.clone(), clients, settings);
+                (job.handle(), tokio::spawn(job.run(shutdown.clone())))
+            }
+        };
         Self { task, handle, context, shutdown }
     }
 
@@ -70,15 +94,15 @@ impl Operator {
     }
 }
 
-impl Drop for Operator {
+impl Drop for Process {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-fn context(outside: &Outside, pace: &Pace) -> Context {
-    let mut context = Context::new(outside.client.clone(), outside.clock.clone(), outside.owner.clone());
-    OPERATOR_NAMESPACE.clone_into(&mut context.operator_namespace);
+fn context(outside: &Outside, client: Client, pace: &Pace) -> Context {
+    let mut context = Context::new(client, outside.clock.clone(), outside.owner.clone());
+    outside.jobs.operator_namespace().clone_into(&mut context.operator_namespace);
     context.timing = pace.timing();
     context.seed = outside.seed;
     let plans = outside.plans.clone();

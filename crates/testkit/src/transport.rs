@@ -1,7 +1,12 @@
 //! The operator's way to the simulator: in process, through the gate.
 //!
-//! A request that was sent goes on even if the operator dies meanwhile, as at the real API.
+//! A request that was sent goes on even if the operator dies meanwhile, as at the real API. Half of the latency passes
+//! before its effect, half after.
 
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,29 +14,78 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use portolan_cloudflare_api::{Transport, TransportError};
 use portolan_cloudflare_sim::{Dropped, Simulator};
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
-use crate::gate::{Gate, System};
+use crate::gate::{Gate, Side, System};
+use crate::hooks::{Call, Hooks};
 
 /// How long the operator waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Sends to a simulator in this process.
+/// What all operators of a world send to. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Line {
+    pub(crate) simulator: Simulator,
+    pub(crate) hooks: Hooks,
+    pub(crate) latency: Duration,
+    /// Secrets that were ever answered.
+    pub(crate) told: Arc<Mutex<BTreeSet<String>>>,
+    /// Keeps the requests that the simulator works on.
+    pub(crate) sent: TaskTracker,
+}
+
+impl Line {
+    /// Sends to a simulator.
+    pub(crate) fn to(simulator: Simulator, latency: Duration) -> Self {
+        Self { simulator, latency, hooks: Hooks::default(), told: Arc::default(), sent: TaskTracker::new() }
+    }
+
+    /// Has the request's effect, tells who looks on, and answers.
+    pub(crate) async fn work_on(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Dropped> {
+        let call = Call::of(&request);
+        self.pass_half().await;
+        self.hooks.tell(Side::Before, &call, &self.simulator);
+        let mut answering = pin!(self.simulator.answer(request));
+        // The effect is there after the first poll; only silence makes the answer take longer.
+        let first = futures::poll!(answering.as_mut());
+        self.hooks.tell(Side::After, &call, &self.simulator);
+        let answer = match first {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => answering.await,
+        };
+        self.pass_half().await;
+        answer.inspect(|answer| self.hear(answer))
+    }
+
+    async fn pass_half(&self) {
+        if !self.latency.is_zero() {
+            tokio::time::sleep(self.latency / 2).await;
+        }
+    }
+
+    fn hear(&self, answer: &Response<Bytes>) {
+        let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+        if let Some(secret) = body.pointer("/result/client_secret").and_then(Value::as_str) {
+            self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(secret.to_owned());
+        }
+    }
+}
+
+/// One operator's end of the line.
 pub(crate) struct InProcess {
-    simulator: Simulator,
+    line: Line,
     gate: Gate,
-    sent: TaskTracker,
 }
 
 impl InProcess {
-    /// `sent` keeps the requests that the simulator works on.
-    pub(crate) fn new(simulator: Simulator, gate: Gate, sent: TaskTracker) -> Self {
-        Self { simulator, gate, sent }
+    pub(crate) fn new(line: Line, gate: Gate) -> Self {
+        Self { line, gate }
     }
 
     async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
-        let simulator = self.simulator.clone();
-        let working = self.sent.spawn(async move { simulator.answer(request).await });
+        let line = self.line.clone();
+        let working = self.line.sent.spawn(async move { line.work_on(request).await });
         match tokio::time::timeout(PATIENCE, working).await {
             Ok(Ok(Ok(answer))) => Ok(answer),
             Ok(Ok(Err(dropped))) => Err(lost(dropped)),

@@ -3,29 +3,32 @@
 //! On the embedded API server everything runs in one thread under tokio's paused clock, so that the same seed gives the
 //! same run. On a real one the clock is the wall's, and all waits are shortened.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use kube::Client;
 use portolan_apiserver::{ApiServer, Config};
-use portolan_cloudflare::Drift;
-use portolan_cloudflare_sim::{Grant, Options, Recorded, Simulator};
+use portolan_cloudflare_sim::{Options, Simulator};
 use portolan_core::{Clock, OwnerId};
-use serde_json::{Value, json};
+use portolan_engine::Drift;
+use serde_json::Value;
 use tokio::sync::Mutex;
-use tokio_util::task::TaskTracker;
 use tower::Layer as _;
 
 use crate::cloudflare::{Cloudflare, shown};
 use crate::cluster::Cluster;
+use crate::furnish;
 use crate::gate::{Gate, Step, System};
-use crate::invariants::Evidence;
-use crate::manifests as m;
-use crate::operator::{Operator, Outside};
+use crate::jobs::Jobs;
+use crate::operator::{Outside, Process};
 use crate::pace::Pace;
 use crate::real::RealServer;
-use crate::transport::InProcess;
+use crate::transport::Line;
+use crate::zerotrust::{Part, Roles};
 
 /// Whose API server a world has.
 #[derive(Clone, Default)]
@@ -47,6 +50,8 @@ pub struct Builder {
     drift: Drift,
     backend: Backend,
     started: bool,
+    jobs: Jobs,
+    roles: Roles,
 }
 
 impl Default for Builder {
@@ -59,6 +64,8 @@ impl Default for Builder {
             drift: Drift::Off,
             backend: Backend::Embedded,
             started: true,
+            jobs: Jobs::default(),
+            roles: Roles::default(),
         }
     }
 }
@@ -94,6 +101,16 @@ impl Builder {
         Self { backend, ..self }
     }
 
+    /// What the operator does.
+    pub fn jobs(self, jobs: Jobs) -> Self {
+        Self { jobs, ..self }
+    }
+
+    /// How the zerotrust job is divided into processes, and how it is set.
+    pub fn roles(self, roles: Roles) -> Self {
+        Self { roles, ..self }
+    }
+
     /// Leaves the operator out until [`World::restart`].
     pub fn asleep(self) -> Self {
         Self { started: false, ..self }
@@ -102,7 +119,8 @@ impl Builder {
     /// Makes the world and waits until it rests.
     pub async fn start(self) -> World {
         let world = self.make().await;
-        world.furnish().await;
+        furnish::furnish(&world, self.plan).await;
+        world.cloudflare.keep_seeded();
         if self.started {
             world.restart().await;
             world.settle().await;
@@ -118,49 +136,69 @@ impl Builder {
         };
         let simulator = Simulator::open(Options {
             clock: clock.clone(),
-            latency: self.latency,
             rate_limit: self.rate_limit,
             seed: self.seed,
             record: recording(self.seed),
             ..Options::default()
         })
         .expect("the recording can be written");
-        let gate = Gate::default();
-        let (user, operator, server) = self.clients(&clock, &gate).await;
-        let sent = TaskTracker::new();
+        let gates: BTreeMap<Part, Gate> = self.parts().into_iter().map(|part| (part, Gate::default())).collect();
+        let server = self.server(&clock).await;
+        let line = Line::to(simulator, self.latency);
         World {
-            cluster: Cluster::new(user),
-            cloudflare: Cloudflare::new(simulator.clone()),
+            cluster: Cluster::new(server.client(None), self.jobs),
+            cloudflare: Cloudflare::new(&line),
             pace: Pace::of(&self.backend),
             outside: Outside {
-                client: operator,
+                jobs: self.jobs,
+                roles: self.roles.clone(),
                 clock,
-                transport: Arc::new(InProcess::new(simulator, gate.clone(), sent.clone())),
+                line,
                 owner: OwnerId::derive("the-worlds-cluster"),
                 seed: self.seed,
                 drift: self.drift,
                 plans: Arc::default(),
+                lives: AtomicU64::default(),
             },
-            gate,
-            shared: matches!(self.backend, Backend::Real(_)),
-            plan: self.plan,
-            operator: Mutex::default(),
-            _sent: sent,
-            _server: server,
+            gate: gates.values().next().cloned().unwrap_or_default(),
+            gates,
+            processes: Mutex::default(),
+            server,
         }
     }
 
-    /// The users' client and the operator's, which goes through the gate.
-    async fn clients(&self, clock: &Clock, gate: &Gate) -> (Client, Client, Option<ApiServer>) {
+    /// The processes that the operator consists of.
+    fn parts(&self) -> Vec<Part> {
+        match self.jobs {
+            Jobs::Cloudflare => vec![Part::All],
+            Jobs::ZeroTrust => self.roles.parts(),
+        }
+    }
+
+    async fn server(&self, clock: &Clock) -> Server {
         match &self.backend {
-            Backend::Real(server) => (server.client(None), server.client(Some(gate)), None),
+            Backend::Real(server) => Server::Real(server.clone()),
             Backend::Embedded => {
                 let config = Config { clock: clock.clone(), seed: Some(self.seed), ..Config::default() };
-                let server = ApiServer::open(config).await.expect("a server in memory starts");
-                let user = Client::new(server.service(), "default");
-                let operator = Client::new(gate.layer(server.service()), "default");
-                (user, operator, Some(server))
+                Server::Embedded(ApiServer::open(config).await.expect("a server in memory starts"))
             }
+        }
+    }
+}
+
+/// The API server of a world.
+enum Server {
+    Embedded(ApiServer),
+    Real(Arc<RealServer>),
+}
+
+impl Server {
+    /// A user's client, or one of the operator's, which goes through its gate.
+    fn client(&self, gate: Option<&Gate>) -> Client {
+        match (self, gate) {
+            (Self::Real(server), gate) => server.client(gate),
+            (Self::Embedded(server), None) => Client::new(server.service(), "default"),
+            (Self::Embedded(server), Some(gate)) => Client::new(gate.layer(server.service()), "default"),
         }
     }
 }
@@ -184,13 +222,10 @@ pub struct World {
     pub gate: Gate,
     /// How fast time goes.
     pub pace: Pace,
-    outside: Outside,
-    /// Whether other worlds were on the same API server.
-    shared: bool,
-    plan: &'static str,
-    operator: Mutex<Option<Operator>>,
-    _sent: TaskTracker,
-    _server: Option<ApiServer>,
+    pub(crate) outside: Outside,
+    gates: BTreeMap<Part, Gate>,
+    processes: Mutex<BTreeMap<Part, Process>>,
+    server: Server,
 }
 
 impl World {
@@ -204,24 +239,22 @@ impl World {
         Self::builder().start().await
     }
 
-    /// The CRDs, the account, the zone, the tunnel, and what users need to work with them.
-    async fn furnish(&self) {
-        self.cluster.install_definitions().await;
-        if self.shared {
-            self.cluster.clear().await;
-        }
-        let cloudflare = &self.cloudflare.simulator;
-        cloudflare.add_account_with_id(m::ACCOUNT, "Example");
-        cloudflare.add_token(m::CANARY, Grant::all().email("operator@example.com"));
-        cloudflare.add_zone_with_id(m::ZONE_ID, m::ZONE, m::ACCOUNT, self.plan).expect("the plan exists");
-        let tunnel = cloudflare.put("cfd_tunnel", m::ACCOUNT, json!({ "name": m::TUNNEL, "config_src": "cloudflare" }));
-        for namespace in [m::OPERATOR_NAMESPACE, m::NAMESPACE] {
-            self.cluster.apply(&m::namespace(namespace)).await;
-        }
-        self.cluster.apply(&m::token_secret(m::OPERATOR_NAMESPACE, "cloudflare-api", m::CANARY)).await;
-        self.cluster.apply(&m::with(m::credentials("main", "cloudflare-api"), "isDefault", json!(true))).await;
-        self.cluster.apply(&m::domain(m::ZONE)).await;
-        self.cluster.apply(&m::cluster_tunnel(m::TUNNEL, &tunnel.expect("the tunnel is made"))).await;
+    /// The same world with an operator that is set otherwise from its next start on; it must not run now, and has as many
+    /// processes as before.
+    #[must_use]
+    pub fn with_roles(mut self, roles: Roles) -> Self {
+        self.outside.roles = roles;
+        self
+    }
+
+    /// Whether other worlds were on the same API server.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.server, Server::Real(_))
+    }
+
+    /// What the operator does.
+    pub fn jobs(&self) -> Jobs {
+        self.outside.jobs
     }
 
     /// Whose marks are ours.
@@ -231,46 +264,78 @@ impl World {
 
     /// Kills the operator: everything it runs and remembers is gone.
     pub async fn crash(&self) {
-        if let Some(operator) = self.operator.lock().await.take() {
-            operator.kill().await;
+        for process in std::mem::take(&mut *self.processes.lock().await).into_values() {
+            process.kill().await;
         }
     }
 
     /// Starts the operator, which was killed or never ran.
     pub async fn restart(&self) {
         self.crash().await;
-        self.gate.open();
-        *self.operator.lock().await = Some(Operator::start(&self.outside, &self.pace));
+        for part in self.gates.keys() {
+            self.restart_part(*part).await;
+        }
     }
 
     /// Stops the operator as a signal does.
     pub async fn stop(&self) {
-        if let Some(operator) = self.operator.lock().await.take() {
-            operator.stop().await;
+        for process in std::mem::take(&mut *self.processes.lock().await).into_values() {
+            process.stop().await;
         }
+    }
+
+    /// Kills one process of the operator.
+    pub async fn crash_part(&self, part: Part) {
+        let killed = self.processes.lock().await.remove(&part);
+        if let Some(process) = killed {
+            process.kill().await;
+        }
+    }
+
+    /// Starts one process of the operator anew.
+    pub async fn restart_part(&self, part: Part) {
+        self.crash_part(part).await;
+        let gate = self.gate_of(part);
+        gate.open();
+        let client = self.server.client(Some(gate));
+        let process = Process::start(&self.outside, part, client, gate.clone(), &self.pace);
+        self.processes.lock().await.insert(part, process);
+    }
+
+    /// Stops one process of the operator as a signal does.
+    pub async fn stop_part(&self, part: Part) {
+        let stopped = self.processes.lock().await.remove(&part);
+        if let Some(process) = stopped {
+            process.stop().await;
+        }
+    }
+
+    /// What one process of the operator does, step by step.
+    pub fn gate_of(&self, part: Part) -> &Gate {
+        self.gates.get(&part).expect("the world has such a process")
     }
 
     /// How many objects are at work or due.
     pub async fn busy(&self) -> usize {
-        self.operator.lock().await.as_ref().map_or(0, Operator::busy)
+        self.processes.lock().await.values().map(Process::busy).sum()
     }
 
     /// Compares everything with what stands at Cloudflare, now.
     pub async fn drift_pass(&self) {
-        let passing = self.operator.lock().await.as_ref().map(Operator::handle);
-        if let Some(handle) = passing {
+        let passing: Vec<_> = self.processes.lock().await.values().map(Process::handle).collect();
+        for handle in passing {
             handle.drift_pass().await;
         }
     }
 
     /// The operator's measurements, as Prometheus reads them.
     pub async fn metrics(&self) -> String {
-        self.operator.lock().await.as_ref().map(Operator::metrics).unwrap_or_default()
+        self.processes.lock().await.values().map(Process::metrics).collect()
     }
 
     /// What the operator planned so far, as users read it.
     pub fn plans(&self) -> Vec<String> {
-        self.outside.plans.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.outside.plans.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until the operator rests: nothing runs, nothing is due, no request was made for a while.
@@ -284,12 +349,13 @@ impl World {
         assert!(rested, "not at rest after {limit:?}; the last steps were {:#?}", self.last_steps());
     }
 
-    async fn rests_within(&self, limit: Duration) -> bool {
+    /// Whether the operator rests within a limit.
+    pub async fn rests_within(&self, limit: Duration) -> bool {
         let mut watch = self.pace.stopwatch(limit);
-        let mut seen = self.gate.requests();
+        let mut seen = self.requests();
         while !watch.is_over() {
             watch.tick().await;
-            let now = self.gate.requests();
+            let now = self.requests();
             if self.busy().await > 0 || now != seen {
                 seen = now;
                 watch.disturbed();
@@ -298,6 +364,11 @@ impl World {
             }
         }
         false
+    }
+
+    /// Requests of any sort that the operator made.
+    fn requests(&self) -> usize {
+        self.gates.values().map(Gate::requests).sum()
     }
 
     /// Lets time pass.
@@ -339,56 +410,61 @@ impl World {
 
     /// The operator's writes to the cluster since the last time.
     pub fn cluster_writes(&self) -> Vec<String> {
-        let steps = self.gate.take();
-        steps.into_iter().filter(|step| step.system == System::Kubernetes).map(|step| step.text).collect()
+        let steps = self.gates.values().flat_map(Gate::take);
+        steps.filter(|step| step.system == System::Kubernetes).map(|step| step.text).collect()
     }
 
     /// Forgets all requests and steps so far.
     pub fn forget(&self) {
         self.cloudflare.take_requests();
-        self.gate.take();
+        self.gates.values().for_each(|gate| drop(gate.take()));
     }
 
     fn last_steps(&self) -> Vec<Step> {
-        let steps = self.gate.steps();
+        let steps: Vec<Step> = self.gates.values().flat_map(Gate::steps).collect();
         steps[steps.len().saturating_sub(12)..].to_vec()
     }
 
-    /// What the invariants are checked on: one more pass over everything, which must write nothing, and all there is.
-    pub async fn evidence(&self) -> Evidence {
+    /// Sends a request as a careless operator would, before the eyes of whoever looks on; returns the result.
+    pub async fn misbehave(&self, method: &str, path: &str, body: &Value) -> Value {
+        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("https://api.cloudflare.com/client/v4/{path}"))
+            .header("authorization", format!("Bearer {}", crate::manifests::CANARY))
+            .header("content-type", "application/json")
+            .body(body)
+            .expect("the request is complete");
+        let answer = self.outside.line.work_on(request).await.expect("nothing is dropped");
+        let answer: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+        answer["result"].clone()
+    }
+
+    /// Looks for drift once more and gives back what was written because of it: nothing, in a world at rest.
+    pub(crate) async fn late_writes(&self) -> Vec<String> {
         let before = self.cloudflare.simulator.request_count();
-        self.gate.take();
+        self.gates.values().for_each(|gate| drop(gate.take()));
         self.drift_pass().await;
         self.settle().await;
         let log = self.cloudflare.simulator.requests();
         let mut late_writes = self.cluster_writes();
         late_writes.extend(log[before..].iter().filter(|request| request.is_write()).map(shown));
-        let mut objects = Vec::new();
-        for row in portolan_cloudflare::kinds::table() {
-            objects.extend(self.cluster.list(row.kind).await);
-        }
-        let events = self.cluster.list("Event").await;
-        Evidence {
-            log: log.iter().map(Recorded::to_json).collect(),
-            state: self.cloudflare.simulator.state(),
-            objects,
-            foreign: self.cloudflare.foreign(),
-            secrets: vec![m::CANARY.to_owned()],
-            texts: events.iter().map(Value::to_string).chain(self.plans()).chain([self.metrics().await]).collect(),
-            owner: self.outside.owner.clone(),
-            late_writes,
+        late_writes
+    }
+
+    /// Checks what must hold whatever happened.
+    pub async fn assert_sound(&self, place: &str) {
+        match self.outside.jobs {
+            Jobs::Cloudflare => crate::invariants::assert_all(self, place).await,
+            Jobs::ZeroTrust => crate::zerotrust::soundness::assert_all(self, place).await,
         }
     }
 
     /// What a run is compared by: everything live at Cloudflare, and what the users see.
     pub async fn essentials(&self) -> Value {
-        let mut all = crate::cloudflare::essentials(&self.cloudflare.simulator.state());
-        for kind in portolan_cloudflare::kinds::table().iter().map(|row| row.kind) {
-            let mut objects: Vec<String> =
-                self.cluster.list(kind).await.iter().map(|one| crate::cluster::essence(one).to_string()).collect();
-            objects.sort();
-            all[kind] = json!(objects);
+        match self.outside.jobs {
+            Jobs::Cloudflare => crate::invariants::essentials(self).await,
+            Jobs::ZeroTrust => crate::zerotrust::essentials::of(self).await,
         }
-        all
     }
 }

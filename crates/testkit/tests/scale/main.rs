@@ -90,7 +90,10 @@ async fn one_bad_record_among_five_hundred_fails_alone() {
     assert!(message.contains(&format!("r250.{ZONE}")), "{message}");
     assert_eq!(world.cloudflare.marked("dns_records").len(), 499);
     // Whether what is in the way has gone is looked for from time to time.
-    let evidence = portolan_testkit::invariants::Evidence { late_writes: Vec::new(), ..world.evidence().await };
+    let evidence = portolan_testkit::invariants::Evidence {
+        late_writes: Vec::new(),
+        ..portolan_testkit::invariants::Evidence::of(&world).await
+    };
     assert_eq!(portolan_testkit::invariants::check(&evidence), []);
 }
 

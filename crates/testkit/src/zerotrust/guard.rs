@@ -1,0 +1,141 @@
+//! Looks on at everything that happens to names: asks the edge after every request, and keeps the story for the fold.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use portolan_cloudflare_sim::{EdgeRequest, Recorded, Simulator};
+
+use super::fail_closed::{self, Moment};
+use super::wishes::{Duties, Exposed, Known, Sight, Wish};
+use crate::gate::Side;
+use crate::hooks::Call;
+use crate::world::World;
+
+/// Watches that no name stands open. Clones share what they saw.
+#[derive(Clone, Default)]
+pub struct Guard {
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    duties: Duties,
+    /// What happened beside requests, each with how many requests there were before.
+    beside: Vec<(usize, Moment)>,
+    exposed: Vec<Exposed>,
+    questions: usize,
+}
+
+impl Guard {
+    /// Begins to look on. Nobody may take the simulator's requests from now on.
+    pub fn post(world: &World) -> Self {
+        let guard = Self::default();
+        world.forget();
+        guard.changed(world);
+        let watching = guard.clone();
+        world.cloudflare.hooks.add(Side::After, move |call, simulator| watching.ask_edge(call, simulator));
+        guard
+    }
+
+    /// Users wish something for a name from now on; to be said before they say it to the cluster.
+    pub fn wish(&self, world: &World, hostname: &str, wish: Wish) {
+        self.seen().duties.wish(hostname, wish);
+        self.note(world, Moment::Wished(hostname.to_owned(), wish));
+    }
+
+    /// Somebody else changed something at Cloudflare.
+    pub fn changed(&self, world: &World) {
+        let state = world.cloudflare.simulator.state();
+        self.note(world, Moment::Changed(state));
+        let mut seen = self.seen();
+        let open: Vec<String> =
+            seen.duties.owed().filter(|name| is_open(&world.cloudflare.simulator, name)).map(str::to_owned).collect();
+        open.iter().for_each(|name| seen.duties.forgive(name));
+    }
+
+    /// The operator has nothing left to do.
+    pub fn rested(&self, world: &World) {
+        self.seen().duties.rest(|name| at_edge(&world.cloudflare.simulator, name, None));
+        self.note(world, Moment::Rested);
+    }
+
+    fn note(&self, world: &World, moment: Moment) {
+        let before = world.cloudflare.simulator.request_count();
+        self.seen().beside.push((before, moment));
+    }
+
+    fn ask_edge(&self, call: &Call, simulator: &Simulator) {
+        if !call.is_write() {
+            return;
+        }
+        let mut seen = self.seen();
+        for hostname in seen.duties.names() {
+            seen.questions += 1;
+            if seen.duties.see(&hostname, at_edge(simulator, &hostname, Some(call))).is_some() {
+                let after = format!("{} {}", call.method, call.path);
+                seen.exposed.push(Exposed { hostname, missing: "protection at the edge", after });
+            }
+        }
+    }
+
+    /// Every instant at which a visitor nobody knows got to a service that had to be protected.
+    pub fn seen_at_edge(&self) -> Vec<Exposed> {
+        self.seen().exposed.clone()
+    }
+
+    /// How often the edge was asked.
+    pub fn questions(&self) -> usize {
+        self.seen().questions
+    }
+
+    /// Every instant at which a name stood open by the request log.
+    pub fn seen_in_log(&self, world: &World) -> Vec<Exposed> {
+        fail_closed::check(self.story(&world.cloudflare.simulator.requests()))
+    }
+
+    fn story(&self, log: &[Recorded]) -> Vec<Moment> {
+        let beside = self.seen().beside.clone();
+        let mut beside = beside.into_iter().peekable();
+        let mut story = Vec::new();
+        for (number, request) in log.iter().enumerate() {
+            while let Some((_, moment)) = beside.next_if(|(before, _)| *before <= number) {
+                story.push(moment);
+            }
+            story.push(Moment::Asked(request.to_json()));
+        }
+        story.extend(beside.map(|(_, moment)| moment));
+        story
+    }
+
+    /// Panics if either way of looking saw a name stand open.
+    pub fn assert_closed(&self, world: &World, place: &str) {
+        let (edge, log) = (self.seen_at_edge(), self.seen_in_log(world));
+        let shown = |all: &[Exposed]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        assert!(edge.is_empty(), "{place}: the edge let strangers in: {}", shown(&edge));
+        assert!(log.is_empty(), "{place}: by the request log {}", shown(&log));
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A name as a visitor sees it whom nobody knows.
+fn at_edge(simulator: &Simulator, hostname: &str, call: Option<&Call>) -> Sight {
+    let known = |yes| if yes { Known::Yes } else { Known::No };
+    let decision = simulator.decide(&EdgeRequest::get(hostname, "/", &[]));
+    let policies = decision.app.as_ref().map_or(0, |app| app.policies.len());
+    // The edge asks nobody for a name that has no way to a service.
+    let published = match (decision.is_served(), &decision.record) {
+        (true, _) => Known::Yes,
+        (false, None) => Known::No,
+        (false, Some(_)) => Known::Perhaps,
+    };
+    let writes =
+        |call: &Call| call.is_write() && call.path.contains("/access/apps") && call.body()["domain"] == hostname;
+    let just_written = call.is_some_and(writes);
+    Sight { published, app: known(decision.app.is_some()), policy: known(policies > 0), just_written }
+}
+
+fn is_open(simulator: &Simulator, hostname: &str) -> bool {
+    simulator.decide(&EdgeRequest::get(hostname, "/", &[])).is_served()
+}

@@ -1,0 +1,83 @@
+//! Whether everything is as the users last said.
+
+use serde_json::json;
+
+use super::SECOND_TUNNEL;
+use super::wanted::{Asked, Users};
+use crate::world::World;
+use crate::zerotrust::{TUNNEL, rules};
+
+/// What is not as it should be in the end.
+pub(super) async fn unfinished(world: &World, users: &Users) -> Vec<String> {
+    let mut found = Vec::new();
+    let claims = users.claims();
+    for (hostname, claims) in &claims {
+        match claims.as_slice() {
+            [(number, asked)] => found.extend(difference(world, users, *number, asked).await),
+            several => {
+                let standing = world.name(hostname).records().len();
+                if standing != 1 {
+                    found.push(format!("{standing} records for {hostname}, which {} want", several.len()));
+                }
+            }
+        }
+    }
+    found.extend(extra(world, |name| claims.contains_key(name)));
+    found.extend(world.tasks().await.iter().map(|task| format!("a task: {}", task["status"])));
+    for route in world.cluster.list("HTTPRoute").await {
+        if !route["metadata"]["deletionTimestamp"].is_null() {
+            found.push(format!("{} is still going", route["metadata"]["name"]));
+        }
+    }
+    found
+}
+
+/// Names that stand though nobody wants them.
+fn extra(world: &World, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let records = world.cloudflare.all("dns_records").into_iter().map(|one| one["name"].clone());
+    let apps = world.cloudflare.all("access_apps").into_iter().map(|one| one["domain"].clone());
+    let names = records.chain(apps).filter_map(|name| name.as_str().map(str::to_owned));
+    names
+        .filter(|name| !name.starts_with("theirs") && !is_wanted(name))
+        .map(|name| format!("{name} still stands"))
+        .collect()
+}
+
+async fn difference(world: &World, users: &Users, number: usize, asked: &Asked) -> Option<String> {
+    let name = world.name(&asked.hostname);
+    let who = format!("r{number} ({})", asked.hostname);
+    let records = name.records();
+    let [record] = records.as_slice() else { return Some(format!("{who}: {} records", records.len())) };
+    if asked.direct {
+        let right = record["type"] == "A" && name.apps().is_empty() && record["content"] == "10.9.8.7";
+        return (!right).then(|| format!("{who}: not an address alone"));
+    }
+    let tunnel = if asked.tenant == "second" { SECOND_TUNNEL } else { TUNNEL };
+    let origin = if asked.tenant == "second" { crate::zerotrust::ORIGIN } else { &users.origin };
+    if record["content"] != format!("{tunnel}.cfargotunnel.com") {
+        return Some(format!("{who}: points to {}", record["content"]));
+    }
+    if rules(world, tunnel, &asked.hostname) != [json!({ "hostname": asked.hostname, "service": origin })] {
+        return Some(format!("{who}: rules {:?} instead of {origin}", rules(world, tunnel, &asked.hostname)));
+    }
+    protection(world, users, number, asked).await.map(|what| format!("{who}: {what}"))
+}
+
+async fn protection(world: &World, users: &Users, number: usize, asked: &Asked) -> Option<String> {
+    let name = world.name(&asked.hostname);
+    let Some(emails) = users.emails(asked) else {
+        return (!name.is_public()).then(|| "is not public".to_owned());
+    };
+    if name.is_public() {
+        return Some("is public".to_owned());
+    }
+    for email in ["ann@example.com", "bob@example.com", "cy@example.com", "guest@example.com", "anybody@example.com"] {
+        let wanted =
+            emails.contains(&email) || (emails.contains(&"anybody@example.com") && email.ends_with("@example.com"));
+        if name.lets_in(email) != wanted {
+            return Some(format!("{email} should be {}", if wanted { "let in" } else { "kept out" }));
+        }
+    }
+    let opens = name.opens_with_token_of(&format!("r{number}")).await;
+    (opens != asked.token).then(|| format!("the token should {}open it", if asked.token { "" } else { "not " }))
+}

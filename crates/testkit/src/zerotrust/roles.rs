@@ -1,0 +1,62 @@
+//! How the job is divided into processes, and what each of them is told.
+
+use portolan_cloudflare_api::RetryPolicy;
+use portolan_engine::Drift;
+use portolan_zerotrust::{Role, Settings};
+use portolan_zerotrust_routes as routes;
+use portolan_zerotrust_worker as worker;
+
+use crate::pace::Pace;
+
+/// A process of the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Everything in one.
+    All,
+    /// The side of the cluster: `kube_worker`.
+    Routes,
+    /// The n-th that talks to Cloudflare: `cloudflare_worker`.
+    Worker(usize),
+}
+
+/// How many processes there are, and how they are set.
+#[derive(Clone, Debug, Default)]
+pub struct Roles {
+    workers: usize,
+    watched: Vec<String>,
+}
+
+impl Roles {
+    /// One process for the routes and so many for Cloudflare, which know of each other by their leases.
+    pub fn apart(workers: usize) -> Self {
+        Self { workers, ..Self::default() }
+    }
+
+    /// Routes of these namespaces alone.
+    pub fn watching(namespaces: &[&str]) -> Self {
+        Self { watched: namespaces.iter().map(|name| (*name).to_owned()).collect(), ..Self::default() }
+    }
+
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        match self.workers {
+            0 => vec![Part::All],
+            workers => [Part::Routes].into_iter().chain((1..=workers).map(Part::Worker)).collect(),
+        }
+    }
+
+    /// What a process is told in its so-manieth life.
+    pub(crate) fn settings(&self, part: Part, life: u64, drift: Drift, pace: &Pace) -> Settings {
+        let (role, identity) = match part {
+            Part::All => (Role::All, "operator-0".to_owned()),
+            Part::Routes => (Role::KubeWorker, "kube-worker-0".to_owned()),
+            Part::Worker(number) => (Role::CloudflareWorker, format!("cloudflare-worker-{number}")),
+        };
+        let usual = Settings::default();
+        let retry =
+            RetryPolicy { first: pace.scaled(usual.retry.first), most: pace.scaled(usual.retry.most), ..usual.retry };
+        let mut worker = worker::Settings::new(identity, format!("life-{life}"));
+        worker.alone = self.workers == 0;
+        let routes = routes::Settings { watch_namespaces: self.watched.clone(), ..usual.routes };
+        Settings { role, drift, retry, routes, worker }
+    }
+}

@@ -1,0 +1,235 @@
+//! Which names must be protected, moment by moment: from what their users wished, and from what was seen since.
+//!
+//! A name that was never public must be protected before it is published. One that its users had public before may
+//! stay so until the first protection for it stands: from then on it must never be without. Deleting ends no duty:
+//! it goes with the last rule and record.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What its users wish for a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Published for those whom a policy lets in.
+    Protected,
+    /// Published, but nobody is let in: an application without a policy is enough.
+    Closed,
+    /// Published for everybody.
+    Public,
+    /// Not published any more.
+    Gone,
+}
+
+/// What is known of something that stands at Cloudflare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It is so.
+    Yes,
+    /// It is not so.
+    No,
+    /// An answer was lost.
+    Perhaps,
+}
+
+/// A name at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sight {
+    /// Whether a rule or a record stands for it.
+    pub published: Known,
+    /// Whether an application stands for it.
+    pub app: Known,
+    /// Whether that application has a policy.
+    pub policy: Known,
+    /// Whether this very moment wrote an application for it.
+    pub just_written: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duty {
+    /// Its users want it public.
+    None,
+    /// It was public, and its first protection is on the way.
+    Awaited,
+    /// It may not stand without an application.
+    App,
+    /// It may not stand without an application and a policy.
+    Policy,
+}
+
+/// All names that somebody wished something for.
+#[derive(Clone, Debug, Default)]
+pub struct Duties {
+    names: BTreeMap<String, (Duty, Wish)>,
+}
+
+/// A name that stood open though it had to be protected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exposed {
+    /// The name.
+    pub hostname: String,
+    /// What was missing.
+    pub missing: &'static str,
+    /// After what it was seen.
+    pub after: String,
+}
+
+impl fmt::Display for Exposed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} stood without its {} after {}", self.hostname, self.missing, self.after)
+    }
+}
+
+impl Duties {
+    /// Users wish something else from now on.
+    pub fn wish(&mut self, hostname: &str, wish: Wish) {
+        let before = self.names.get(hostname).map(|(duty, _)| *duty);
+        let duty = match (wish, before) {
+            (Wish::Public, _) => Duty::None,
+            (Wish::Gone, before) => before.unwrap_or(Duty::None),
+            (Wish::Closed | Wish::Protected, Some(Duty::None | Duty::Awaited)) => Duty::Awaited,
+            (Wish::Closed, _) | (Wish::Protected, Some(Duty::App)) => Duty::App,
+            (Wish::Protected, None | Some(Duty::Policy)) => Duty::Policy,
+        };
+        // A name that nobody published yet owes nothing to the past.
+        let duty = if before.is_none() && wish == Wish::Gone { return } else { duty };
+        self.names.insert(hostname.to_owned(), (duty, wish));
+    }
+
+    /// Names that may not stand open now.
+    pub fn owed(&self) -> impl Iterator<Item = &str> {
+        self.names
+            .iter()
+            .filter(|(_, (duty, _))| matches!(duty, Duty::App | Duty::Policy))
+            .map(|(name, _)| name.as_str())
+    }
+
+    /// All names that were ever wished for.
+    pub fn names(&self) -> Vec<String> {
+        self.names.keys().cloned().collect()
+    }
+
+    /// A name was looked at; says what it lacks.
+    pub fn see(&mut self, hostname: &str, sight: Sight) -> Option<&'static str> {
+        let (duty, wish) = self.names.get_mut(hostname)?;
+        // What stands of an earlier protection may still go on behalf of a wish that came between.
+        let first = *duty == Duty::Awaited && sight.just_written;
+        if (first || *duty == Duty::App) && sight.protects(*wish) {
+            *duty = owed_for(*wish);
+        }
+        match (*duty, sight) {
+            (Duty::App | Duty::Policy, Sight { published: Known::Yes, app: Known::No, .. }) => Some("application"),
+            (Duty::Policy, Sight { published: Known::Yes, policy: Known::No, .. }) => Some("policy"),
+            _ => None,
+        }
+    }
+
+    /// Somebody else took the protection away: the name is awaited anew.
+    pub fn forgive(&mut self, hostname: &str) {
+        if let Some((duty, _)) = self.names.get_mut(hostname).filter(|(duty, _)| *duty != Duty::None) {
+            *duty = Duty::Awaited;
+        }
+    }
+
+    /// Nothing is on the way any more: what is awaited and not open owes its protection from now on.
+    pub fn rest(&mut self, sight: impl Fn(&str) -> Sight) {
+        for (name, (duty, wish)) in &mut self.names {
+            let sight = sight(name);
+            let safe = sight.published == Known::No || sight.protects(*wish);
+            if *duty == Duty::Awaited && *wish != Wish::Gone && safe {
+                *duty = owed_for(*wish);
+            }
+        }
+    }
+}
+
+fn owed_for(wish: Wish) -> Duty {
+    if wish == Wish::Closed { Duty::App } else { Duty::Policy }
+}
+
+impl Sight {
+    fn protects(&self, wish: Wish) -> bool {
+        self.app == Known::Yes && (self.policy == Known::Yes || wish == Wish::Closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPEN: Sight = Sight { published: Known::Yes, app: Known::No, policy: Known::No, just_written: false };
+    const SAFE: Sight = Sight { published: Known::Yes, app: Known::Yes, policy: Known::Yes, just_written: true };
+    const HIDDEN: Sight = Sight { published: Known::No, app: Known::No, policy: Known::No, just_written: false };
+
+    fn wished(wishes: &[Wish]) -> Duties {
+        let mut duties = Duties::default();
+        wishes.iter().for_each(|wish| duties.wish("a", *wish));
+        duties
+    }
+
+    #[test]
+    fn a_new_protected_name_may_never_stand_open() {
+        let mut duties = wished(&[Wish::Protected]);
+
+        assert_eq!(duties.see("a", HIDDEN), None);
+        assert_eq!(duties.see("a", OPEN), Some("application"));
+        assert_eq!(duties.see("a", Sight { policy: Known::No, ..SAFE }), Some("policy"));
+        assert_eq!(duties.see("a", Sight { app: Known::Perhaps, policy: Known::Perhaps, ..OPEN }), None);
+    }
+
+    #[test]
+    fn a_public_name_may_stand_open_until_its_first_protection() {
+        let mut duties = wished(&[Wish::Public, Wish::Protected]);
+
+        assert_eq!(duties.see("a", OPEN), None);
+        assert_eq!(duties.see("a", SAFE), None);
+        assert_eq!(duties.see("a", OPEN), Some("application"));
+    }
+
+    #[test]
+    fn what_stands_of_an_earlier_protection_is_not_the_first_of_the_new_one() {
+        let mut duties = wished(&[Wish::Protected, Wish::Public, Wish::Protected]);
+
+        assert_eq!(duties.see("a", Sight { just_written: false, ..SAFE }), None);
+        assert_eq!(duties.see("a", OPEN), None, "the wish between is still carried out");
+        assert_eq!(duties.see("a", SAFE), None);
+
+        assert_eq!(duties.see("a", OPEN), Some("application"));
+    }
+
+    #[test]
+    fn deleting_ends_no_duty_and_wishing_it_public_does() {
+        assert_eq!(wished(&[Wish::Protected, Wish::Gone]).see("a", OPEN), Some("application"));
+        assert_eq!(wished(&[Wish::Protected, Wish::Public]).see("a", OPEN), None);
+        assert_eq!(wished(&[Wish::Public, Wish::Gone]).see("a", OPEN), None);
+    }
+
+    #[test]
+    fn at_rest_an_awaited_name_that_is_not_published_owes_its_protection() {
+        let mut duties = wished(&[Wish::Public, Wish::Protected]);
+
+        duties.rest(|_| OPEN);
+        assert_eq!(duties.see("a", OPEN), None);
+        duties.rest(|_| HIDDEN);
+
+        assert_eq!(duties.see("a", OPEN), Some("application"));
+    }
+
+    #[test]
+    fn what_somebody_else_took_away_is_forgiven_until_it_is_back() {
+        let mut duties = wished(&[Wish::Protected]);
+
+        duties.forgive("a");
+        assert_eq!(duties.see("a", OPEN), None);
+        assert_eq!(duties.see("a", SAFE), None);
+
+        assert_eq!(duties.see("a", OPEN), Some("application"));
+    }
+
+    #[test]
+    fn a_closed_name_needs_an_application_and_no_policy() {
+        let mut duties = wished(&[Wish::Closed]);
+
+        assert_eq!(duties.see("a", Sight { policy: Known::No, ..SAFE }), None);
+        assert_eq!(duties.see("a", OPEN), Some("application"));
+    }
+}

@@ -1,0 +1,249 @@
+//! The two ways of looking for a name that stands open: each finds planted violations, and neither cries wolf.
+
+use portolan_testkit::World;
+use portolan_testkit::manifests::ZONE_ID;
+use portolan_testkit::zerotrust::guard::Guard;
+use portolan_testkit::zerotrust::wishes::Wish;
+use portolan_testkit::zerotrust::{self as z, ACCOUNT, ORIGIN, TUNNEL};
+use serde_json::{Value, json};
+
+const NAME: &str = "app.example.com";
+
+/// An operator without care, in a world where nobody else is at work.
+struct Careless {
+    world: World,
+    guard: Guard,
+    app: String,
+    record: String,
+}
+
+impl Careless {
+    async fn at_work(wish: Wish) -> Self {
+        let world = z::world().asleep().start().await;
+        let guard = Guard::post(&world);
+        guard.wish(&world, NAME, wish);
+        Self { world, guard, app: String::new(), record: String::new() }
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
+        self.world.misbehave(method, path, &body).await
+    }
+
+    async fn rules(&self, names: &[&str]) {
+        let mut config = z::foreign_config();
+        for name in names {
+            let rule = json!({ "hostname": name, "service": ORIGIN });
+            config["ingress"].as_array_mut().expect("there are rules").insert(0, rule);
+        }
+        self.ask("PUT", &format!("accounts/{ACCOUNT}/cfd_tunnel/{TUNNEL}/configurations"), json!({ "config": config }))
+            .await;
+    }
+
+    async fn record(&mut self, name: &str) {
+        let body = json!({ "type": "CNAME", "name": name, "content": format!("{TUNNEL}.cfargotunnel.com"), "ttl": 1, "proxied": true });
+        let made = self.ask("POST", &format!("zones/{ZONE_ID}/dns_records"), body).await;
+        self.record = made["id"].as_str().unwrap_or_default().to_owned();
+    }
+
+    async fn record_by_batch(&mut self, name: &str) {
+        let post = json!({ "type": "CNAME", "name": name, "content": format!("{TUNNEL}.cfargotunnel.com"), "ttl": 1, "proxied": true });
+        let made = self.ask("POST", &format!("zones/{ZONE_ID}/dns_records/batch"), json!({ "posts": [post] })).await;
+        self.record = made["posts"][0]["id"].as_str().unwrap_or_default().to_owned();
+    }
+
+    async fn unrecord(&self) {
+        self.ask("DELETE", &format!("zones/{ZONE_ID}/dns_records/{}", self.record), Value::Null).await;
+    }
+
+    fn body(domain: &str, policies: bool) -> Value {
+        let policy = json!({ "name": "allow", "decision": "allow", "precedence": 1, "include": [{ "email": { "email": "user@example.com" } }] });
+        let policies = if policies { vec![policy] } else { Vec::new() };
+        json!({ "name": "app", "domain": domain, "type": "self_hosted", "policies": policies })
+    }
+
+    async fn app(&mut self, domain: &str, policies: bool) {
+        let made = self.ask("POST", &format!("accounts/{ACCOUNT}/access/apps"), Self::body(domain, policies)).await;
+        self.app = made["id"].as_str().unwrap_or_default().to_owned();
+    }
+
+    async fn change_app(&self, domain: &str, policies: bool) {
+        self.ask("PUT", &format!("accounts/{ACCOUNT}/access/apps/{}", self.app), Self::body(domain, policies)).await;
+    }
+
+    async fn unapp(&self) {
+        self.ask("DELETE", &format!("accounts/{ACCOUNT}/access/apps/{}", self.app), Value::Null).await;
+    }
+
+    /// What each way of looking found: by the log, and by the edge.
+    fn found(&self) -> (usize, usize) {
+        (self.guard.seen_in_log(&self.world).len(), self.guard.seen_at_edge().len())
+    }
+
+    #[track_caller]
+    fn assert_found(&self) {
+        let (log, edge) = self.found();
+        assert!(log > 0, "the log tells");
+        assert!(edge > 0, "the edge tells");
+    }
+
+    /// A name as it should be published.
+    async fn published(wish: Wish) -> Self {
+        let mut careless = Self::at_work(wish).await;
+        careless.app(NAME, true).await;
+        careless.rules(&[NAME]).await;
+        careless.record(NAME).await;
+        assert_eq!(careless.found(), (0, 0), "so far all is well");
+        careless
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn publishing_and_withdrawing_in_the_right_order_is_no_violation() {
+    let careless = Careless::published(Wish::Protected).await;
+    assert!(!careless.world.name(NAME).is_public() && careless.world.name(NAME).lets_in("user@example.com"));
+
+    careless.guard.wish(&careless.world, NAME, Wish::Gone);
+    careless.unrecord().await;
+    careless.rules(&[]).await;
+    careless.unapp().await;
+
+    careless.guard.assert_closed(&careless.world, "the right order");
+    assert!(careless.guard.questions() >= 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_public_name_is_no_violation_until_it_was_protected() {
+    let mut careless = Careless::at_work(Wish::Public).await;
+    careless.rules(&[NAME]).await;
+    careless.record(NAME).await;
+    careless.guard.wish(&careless.world, NAME, Wish::Protected);
+    careless.app(NAME, true).await;
+    assert_eq!(careless.found(), (0, 0));
+
+    careless.unapp().await;
+
+    careless.assert_found();
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_and_record_before_the_application_are_found() {
+    let mut careless = Careless::at_work(Wish::Protected).await;
+
+    careless.rules(&[NAME]).await;
+    careless.record(NAME).await;
+    careless.app(NAME, true).await;
+
+    careless.assert_found();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_alone_before_the_application_is_found_in_the_log() {
+    let mut careless = Careless::at_work(Wish::Protected).await;
+
+    careless.rules(&[NAME]).await;
+    careless.app(NAME, true).await;
+
+    assert_eq!(careless.found(), (1, 0), "without a record nobody finds the rule, but it stands");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_by_batch_before_the_application_is_found() {
+    let mut careless = Careless::at_work(Wish::Protected).await;
+
+    careless.record_by_batch(NAME).await;
+    careless.app(NAME, true).await;
+    careless.rules(&[NAME]).await;
+
+    careless.assert_found();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_without_a_policy_is_found_in_the_log_and_lets_nobody_in() {
+    let mut careless = Careless::at_work(Wish::Protected).await;
+
+    careless.app(NAME, false).await;
+    careless.rules(&[NAME]).await;
+    careless.record(NAME).await;
+
+    let (log, edge) = careless.found();
+    assert!(log > 0 && edge == 0, "nobody is let in, but no policy stands: {log} {edge}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_goes_before_the_record_is_found() {
+    let careless = Careless::published(Wish::Protected).await;
+    careless.guard.wish(&careless.world, NAME, Wish::Gone);
+
+    careless.unapp().await;
+    careless.unrecord().await;
+    careless.rules(&[]).await;
+
+    careless.assert_found();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_is_replaced_by_another_is_found() {
+    let mut careless = Careless::published(Wish::Protected).await;
+
+    careless.unapp().await;
+    careless.app(NAME, true).await;
+
+    careless.assert_found();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_is_pointed_elsewhere_too_early_is_found() {
+    let careless = Careless::published(Wish::Protected).await;
+    careless.guard.wish(&careless.world, NAME, Wish::Gone);
+    careless.guard.wish(&careless.world, "new.example.com", Wish::Protected);
+
+    careless.change_app("new.example.com", true).await;
+    careless.unrecord().await;
+    careless.rules(&["new.example.com"]).await;
+
+    careless.assert_found();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_name_that_is_published_before_its_application_is_pointed_to_it_is_found() {
+    let mut careless = Careless::published(Wish::Protected).await;
+    careless.guard.wish(&careless.world, "new.example.com", Wish::Protected);
+
+    careless.rules(&[NAME, "new.example.com"]).await;
+    careless.record("new.example.com").await;
+    careless.change_app("new.example.com", true).await;
+
+    careless.assert_found();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_published_though_its_application_was_refused_is_found() {
+    let mut careless = Careless::at_work(Wish::Protected).await;
+    let effect = portolan_cloudflare_sim::Effect::status(500);
+    careless.world.cloudflare.fault(portolan_cloudflare_sim::Fault::on("POST", "/access/apps", effect).times(1));
+
+    careless.app(NAME, true).await;
+    careless.rules(&[NAME]).await;
+    careless.record(NAME).await;
+    let (log, edge) = careless.found();
+    assert_eq!(log, 0, "by the log the application may be there");
+    assert!(edge > 0, "the edge knows better");
+    careless.ask("GET", &format!("accounts/{ACCOUNT}/access/apps"), Value::Null).await;
+
+    assert!(!careless.guard.seen_in_log(&careless.world).is_empty(), "a list that shows everything tells");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_else_unprotects_is_forgiven_until_we_protected_it_again() {
+    let mut careless = Careless::published(Wish::Protected).await;
+    careless.world.cloudflare.remove("access_apps", &careless.app);
+    careless.guard.changed(&careless.world);
+
+    careless.rules(&[NAME]).await;
+    assert_eq!(careless.found(), (0, 0), "not ours to answer for");
+    careless.app(NAME, true).await;
+    assert_eq!(careless.found(), (0, 0));
+    careless.unapp().await;
+
+    careless.assert_found();
+}

@@ -72,9 +72,44 @@ pub struct Footprint {
     /// The ruleset that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_ruleset_id: Option<String>,
+    /// The name that the application stands for, while that is still another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_hostname: Option<String>,
     /// Parts that existed before us: they are released, not deleted.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub adopted: BTreeSet<Part>,
+    /// What still stands at places that the name has left: to be removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub former: Vec<Former>,
+}
+
+/// A rule, a record or a redirect of ours at a place that the name has left: another hostname, tunnel or zone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Former {
+    /// The name it stands for.
+    pub hostname: String,
+    /// Tunnel, of a rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnel_id: Option<String>,
+    /// Zone, of a record or a redirect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone_id: Option<String>,
+    /// The CNAME.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cname_record_id: Option<String>,
+    /// The A record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns_record_id: Option<String>,
+    /// The redirect rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_rule_id: Option<String>,
+    /// The ruleset that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_ruleset_id: Option<String>,
+    /// Whether it existed before us.
+    #[serde(skip_serializing_if = "is_false")]
+    pub adopted: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -91,6 +126,7 @@ impl Footprint {
             && self.reusable_policy_ids.is_empty()
             && self.service_token_id.is_none()
             && self.redirect_rule_id.is_none()
+            && self.former.is_empty()
     }
 
     /// Whether a rule or a record is recorded: the name can be reached.
@@ -101,20 +137,6 @@ impl Footprint {
     /// Whether a part existed before us.
     pub fn is_adopted(&self, part: Part) -> bool {
         self.adopted.contains(&part)
-    }
-
-    /// The record that is ours, of whichever type.
-    pub fn record_ids(&self) -> impl Iterator<Item = &str> {
-        [&self.cname_record_id, &self.dns_record_id].into_iter().flatten().map(String::as_str)
-    }
-
-    /// Notes that a part is ours, made by us or adopted.
-    pub(crate) fn take(&mut self, part: Part, adopted: bool) {
-        if adopted {
-            self.adopted.insert(part)
-        } else {
-            self.adopted.remove(&part)
-        };
     }
 }
 

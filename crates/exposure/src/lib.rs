@@ -6,20 +6,49 @@
 //! ```
 //!
 //! [`plan()`] and [`withdraw()`] are pure. The order of their steps is the security of the whole: what protects a name is
-//! written before what publishes it, and taken away after it. [`gather()`] reads, [`apply()`] writes.
+//! written before what publishes it, and taken away after it. [`gather()`] reads, [`apply()`] writes; [`expose()`] and
+//! [`unexpose()`] are all of it, and look again where the world was other than it seemed.
 
+mod app;
+mod apply;
+mod changes;
 mod desired;
+mod expose;
 mod footprint;
+mod gather;
+mod holdings;
 mod journal;
+mod live;
 mod notes;
 mod notice;
+mod plan;
+mod policy;
 mod quota;
 pub mod reasons;
+mod record;
+mod redirect;
 pub mod rules;
+mod step;
+mod token;
+mod tunnel;
+mod withdraw;
 
+pub use app::App;
+pub use apply::apply;
 pub use desired::{Access, Desired, Record, Rotate, Rule, Token};
-pub use footprint::{Footprint, Part};
+pub use expose::{expose, unexpose};
+pub use footprint::{Footprint, Former, Part};
+pub use gather::{Fresh, Search, gather};
 pub use journal::{Applied, Failed, Journal, NewCredential};
+pub use live::Live;
 pub use notes::{Elsewhere, Intent, Notes};
 pub use notice::Notice;
+pub use plan::plan;
+pub use policy::{Group, ReusablePolicy};
 pub use quota::{Counted, Quotas, Reserved};
+pub use record::DnsRecord;
+pub use redirect::Redirects;
+pub use step::{Exposure, Step};
+pub use token::ServiceToken;
+pub use tunnel::{Tunnel, TunnelState};
+pub use withdraw::withdraw;

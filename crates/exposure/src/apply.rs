@@ -1,0 +1,254 @@
+//! An ordered plan → calls, one step after the other, each noted before the next begins.
+//!
+//! While protection steps run, the tunnel's configuration and the zone are told that a write is to come, so that names
+//! which are published together go out together.
+
+mod app;
+mod policy;
+mod records;
+mod redirect;
+mod rule;
+mod token;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
+use portolan_cloudflare_api::{ApiError, Client, ErrorClass, Expected, Item, Lane, Remote, collections};
+use portolan_core::{Change, Plan, Problem};
+
+use crate::app::App;
+use crate::footprint::Footprint;
+use crate::holdings::Holdings;
+use crate::journal::{Applied, Failed, Journal};
+use crate::notice::Notice;
+use crate::policy::ReusablePolicy;
+use crate::record::DnsRecord;
+use crate::step::{Course, Exposure, Stage, Step, Work};
+use crate::token::ServiceToken;
+
+/// Carries a plan out.
+pub async fn apply(client: &Client, exposure: &Exposure, journal: &impl Journal) -> Result<Applied, Failed> {
+    apply_again(client, exposure, journal, 0).await
+}
+
+/// The same as the n-th attempt in a row: a failure that may pass is waited out as long as the client's policy allows.
+pub(crate) async fn apply_again(
+    client: &Client,
+    exposure: &Exposure,
+    journal: &impl Journal,
+    attempt: u32,
+) -> Result<Applied, Failed> {
+    let mut run = Run::new(client, exposure, journal, attempt);
+    for step in &exposure.steps {
+        run.take(step).await;
+        if run.is_over() {
+            break;
+        }
+    }
+    run.finish()
+}
+
+/// A step that did not succeed.
+struct Fault {
+    problem: Problem,
+    stale: bool,
+}
+
+impl From<Problem> for Fault {
+    fn from(problem: Problem) -> Self {
+        Self { problem, stale: false }
+    }
+}
+
+/// What a step really changed.
+enum Done {
+    /// As planned.
+    Planned,
+    /// Nothing was left to do.
+    Nothing,
+    /// Something else than planned.
+    Changed(Change),
+}
+
+struct Run<'a, J> {
+    client: &'a Client,
+    exposure: &'a Exposure,
+    journal: &'a J,
+    attempt: u32,
+    held: Holdings,
+    /// The application as it was last seen in this run.
+    app: Option<App>,
+    /// Our own reusable policies that were made in this run, by name.
+    own: BTreeMap<String, String>,
+    notices: Vec<Notice>,
+    changes: Vec<Change>,
+    token_created: bool,
+    faults: Vec<(Stage, Fault)>,
+    expected_edits: BTreeMap<String, Expected>,
+    expected_records: BTreeMap<String, Expected<DnsRecord>>,
+}
+
+impl<'a, J: Journal> Run<'a, J> {
+    fn new(client: &'a Client, exposure: &'a Exposure, journal: &'a J, attempt: u32) -> Self {
+        let mut run = Self {
+            client,
+            exposure,
+            journal,
+            attempt,
+            held: exposure.held.clone(),
+            app: None,
+            own: BTreeMap::new(),
+            notices: exposure.notices.clone(),
+            changes: Vec::new(),
+            token_created: false,
+            faults: Vec::new(),
+            expected_edits: BTreeMap::new(),
+            expected_records: BTreeMap::new(),
+        };
+        run.announce();
+        run
+    }
+
+    /// Says what is to be written later.
+    fn announce(&mut self) {
+        for step in self.exposure.steps.iter().skip(1) {
+            match &step.work {
+                Work::EnsureRule { rule, .. } => {
+                    let document = self.client.document(&TUNNEL_CONFIGURATION, self.account(), &rule.tunnel_id);
+                    self.expected_edits.entry(rule.tunnel_id.clone()).or_insert_with(|| document.expect());
+                }
+                Work::Records { zone_id, .. } => {
+                    let records = self.zone(zone_id);
+                    self.expected_records.entry(zone_id.clone()).or_insert_with(|| records.expect());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn account(&self) -> &'a str {
+        &self.exposure.account_id
+    }
+
+    fn zone(&self, zone_id: &str) -> std::sync::Arc<Remote<DnsRecord>> {
+        self.client.records(&collections::DNS_RECORDS, zone_id)
+    }
+
+    fn apps(&self) -> std::sync::Arc<Remote<App>> {
+        self.client.records(&collections::ACCESS_APPS, self.account())
+    }
+
+    fn tokens(&self) -> std::sync::Arc<Remote<ServiceToken>> {
+        self.client.records(&collections::SERVICE_TOKENS, self.account())
+    }
+
+    fn policies(&self) -> std::sync::Arc<Remote<ReusablePolicy>> {
+        self.client.records(&collections::ACCESS_POLICIES, self.account())
+    }
+
+    /// Security and taking names away come first.
+    fn lane(&self) -> Lane {
+        match self.exposure.course {
+            Course::Publish => Lane::Change,
+            Course::Withdraw => Lane::Protect,
+        }
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.held.footprint(&self.exposure.place)
+    }
+
+    async fn take(&mut self, step: &Step) {
+        let stage = step.work.stage();
+        if self.faults.iter().any(|(failed, _)| self.blocks(*failed, stage)) {
+            return;
+        }
+        let done = match self.perform(step).await {
+            Ok(done) => done,
+            Err(fault) => return self.faults.push((stage, fault)),
+        };
+        match done {
+            Done::Planned => self.changes.extend(step.changes.iter().cloned()),
+            Done::Nothing => {}
+            Done::Changed(change) => self.changes.push(change),
+        }
+        if let Err(problem) = self.journal.reached(&self.footprint(), step.work.operation()).await {
+            self.faults.push((stage, problem.into()));
+        }
+    }
+
+    fn blocks(&self, failed: Stage, stage: Stage) -> bool {
+        match self.exposure.course {
+            Course::Publish => true,
+            Course::Withdraw => stage.is_removed_after(failed),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.exposure.course == Course::Publish && !self.faults.is_empty()
+    }
+
+    async fn perform(&mut self, step: &Step) -> Result<Done, Fault> {
+        match &step.work {
+            Work::CreateToken { name, duration, rotation } => {
+                self.create_token(name, duration, rotation.as_ref()).await
+            }
+            Work::RotateToken { id, keep_until, rotation } => {
+                self.rotate_token(id, *keep_until, rotation.as_ref()).await
+            }
+            Work::UpdateToken { id, name, duration } => self.update_token(id, name, duration).await,
+            Work::RefreshToken { id } => self.refresh_token(id).await,
+            Work::DeleteToken { id } => self.delete_token(id).await,
+            Work::CreatePolicy { own } => self.create_policy(own).await,
+            Work::UpdatePolicy { id, own } => self.update_policy(id, own).await,
+            Work::DeletePolicy { id } => self.delete_policy(id).await,
+            Work::CreateApp { wish } => self.create_app(wish).await,
+            Work::UpdateApp { id, found, wish } => self.update_app(id, found.as_ref(), wish).await,
+            Work::PutPolicy { app_id, policy_id, body, wish } => self.put_policy(app_id, policy_id, body, wish).await,
+            Work::DetachToken { app_id, body } => self.detach_token(app_id, body).await,
+            Work::DeleteApp { id } => self.delete_app(id).await,
+            Work::EnsureRule { hostname, rule, claim } => self.ensure_rule(hostname, rule, claim).await,
+            Work::RemoveRule { hostname, tunnel_id, claim } => self.remove_rule(hostname, tunnel_id, claim).await,
+            Work::Records { zone_id, hostname, work } => self.write_records(zone_id, hostname, work).await,
+            Work::CreateRedirect { zone_id, hostname, ruleset_id, body } => {
+                self.create_redirect(zone_id, hostname, ruleset_id.as_deref(), body).await
+            }
+            Work::UpdateRedirect { zone_id, ruleset_id, rule_id, body } => {
+                self.update_redirect(zone_id, ruleset_id, rule_id, body).await
+            }
+            Work::DeleteRedirect { zone_id, ruleset_id, rule_id } => {
+                self.delete_redirect(zone_id, ruleset_id, rule_id).await
+            }
+        }
+    }
+
+    /// What a refused call means: something that the plan did not know of, something that may pass, or a refusal.
+    async fn fault(&self, error: &ApiError, doing: &str) -> Fault {
+        let surprise = matches!(error.class, ErrorClass::NotFound | ErrorClass::Conflict);
+        let stale = surprise || self.client.again(error, self.attempt).await;
+        Fault { problem: error.problem(doing), stale }
+    }
+
+    fn finish(mut self) -> Result<Applied, Failed> {
+        let footprint = self.footprint();
+        let changes: Plan = self.changes.into_iter().collect();
+        let (notices, token_created) = (self.notices, self.token_created);
+        if self.faults.is_empty() {
+            return Ok(Applied { footprint, notices, token_created, changes });
+        }
+        let stale = self.faults.iter().any(|(_, fault)| fault.stale);
+        let (_, Fault { mut problem, .. }) = self.faults.remove(0);
+        let mut said: BTreeSet<String> = [problem.message.clone()].into();
+        for (_, fault) in self.faults {
+            if said.insert(fault.problem.message.clone()) {
+                problem.message = format!("{}; {}", problem.message, fault.problem.message);
+            }
+        }
+        Err(Failed { footprint, problem, stale, notices, token_created, changes })
+    }
+}
+
+/// How many there are now.
+fn count<T: Item>(remote: &Remote<T>) -> usize {
+    remote.with(portolan_cloudflare_api::Snapshot::len)
+}

@@ -1,0 +1,203 @@
+//! The application: made with its policies in one request, changed as a whole or by one policy, and only trusted when the
+//! answer shows the policies.
+
+use http::Method;
+use portolan_cloudflare_api::{Created, Entry, ErrorClass, Op, Request, Snapshot, Written};
+use portolan_core::{Problem, reasons as core_reasons};
+use serde_json::{Value, json};
+
+use super::{Done, Fault, Run, count};
+use crate::app::{App, AppWish, Made, Policies};
+use crate::holdings::AppHeld;
+use crate::journal::Journal;
+use crate::plan::quota_exceeded;
+use crate::quota::Counted;
+use crate::reasons;
+
+const POLICIES: &str = "/accounts/{account_id}/access/apps/{app_id}/policies";
+const POLICY: &str = "/accounts/{account_id}/access/apps/{app_id}/policies/{policy_id}";
+
+impl<J: Journal> Run<'_, J> {
+    pub(super) async fn create_app(&mut self, wish: &AppWish) -> Result<Done, Fault> {
+        let apps = self.apps();
+        let quotas = self.exposure.quotas.clone();
+        let Some(_room) = quotas.reserve(self.account(), Counted::Apps, count(&apps)) else {
+            return Err(quota_exceeded(Counted::Apps, quotas.limit(self.account(), Counted::Apps)).into());
+        };
+        let (token_id, own_ids) = self.made(wish)?;
+        let body = wish.create(Made { token_id: token_id.as_deref(), own_ids: &own_ids });
+        let doing = format!("creating the Access application for {}", wish.hostname);
+        let find = |apps: &Snapshot<App>| apps.by_key(wish.hostname.as_str()).next().cloned();
+        match apps.create(self.lane(), body, find).await {
+            Ok(Created::Made(entry)) => self.hold_app(entry, wish, &own_ids).await,
+            // Whose it is has to be decided with a fresh look: ours of a call whose answer was lost, or somebody else's.
+            Ok(Created::Found(entry)) => Err(Fault {
+                problem: Problem::denied(
+                    reasons::ACCESS_APP_CONFLICT,
+                    format!("{doing}: the application {} stands there already", entry.id),
+                ),
+                stale: true,
+            }),
+            Err(error) => {
+                if error.class == ErrorClass::Quota {
+                    quotas.learn(self.account(), Counted::Apps, count(&apps));
+                }
+                let mut fault = self.fault(&error, &doing).await;
+                if error.class == ErrorClass::Conflict {
+                    fault.problem.reason = reasons::ACCESS_APP_CONFLICT;
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    pub(super) async fn update_app(&mut self, id: &str, found: Option<&App>, wish: &AppWish) -> Result<Done, Fault> {
+        let held = self.held.app.as_ref().map(|app| app.id.clone()).unwrap_or_default();
+        let id = if id.is_empty() { held } else { id.to_owned() };
+        let Some(found) = found.cloned().or_else(|| self.app.clone()) else {
+            return Err(Problem::transient(core_reasons::API_ERROR, "the Access application was not read").into());
+        };
+        let (token_id, own_ids) = self.made(wish)?;
+        let made = Made { token_id: token_id.as_deref(), own_ids: &own_ids };
+        let body = wish.update(&found, made);
+        let doing = format!("changing the Access application for {}", wish.hostname);
+        let entry = self.put_app(&id, body, &doing).await?;
+        self.hold_app(entry, wish, &own_ids).await
+    }
+
+    async fn put_app(&mut self, id: &str, body: Value, doing: &str) -> Result<Entry<App>, Fault> {
+        let op = Op::Update { id: id.to_owned(), body };
+        match self.apps().write(self.lane(), vec![op]).await {
+            Ok(written) => match written.into_iter().next() {
+                Some(Written::Stored(entry)) => Ok(entry),
+                _ => Err(Problem::transient(core_reasons::API_ERROR, format!("{doing}: no answer")).into()),
+            },
+            Err(error) => Err(self.fault(&error, doing).await),
+        }
+    }
+
+    pub(super) async fn put_policy(
+        &mut self,
+        app_id: &str,
+        policy_id: &str,
+        body: &Value,
+        wish: &AppWish,
+    ) -> Result<Done, Fault> {
+        let body = self.with_token(body, wish);
+        let request = Request::new(Method::PUT, POLICY, &[self.account(), app_id, policy_id]).with_body(body.clone());
+        let answer = match self.client.send(self.lane(), &request).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.apps().invalidate();
+                return Err(self.fault(&error, &format!("changing the Access policy of {}", wish.hostname)).await);
+            }
+        };
+        let known = self.apps().with(|apps| apps.get(app_id).cloned());
+        let Some(mut entry) = known else {
+            self.apps().invalidate();
+            return Ok(Done::Planned);
+        };
+        replace_policy(&mut entry.item, policy_id, &body, &answer);
+        self.apps().learn(&entry);
+        self.hold_app(entry, wish, &[]).await
+    }
+
+    /// The body as planned, but for a token that was only made in this run.
+    fn with_token(&self, body: &Value, wish: &AppWish) -> Value {
+        let token_id = self.held.token.as_ref().map(|token| token.id.as_str());
+        let own = wish.policies.own().iter().enumerate().find(|(_, own)| body["name"] == own.name.as_str());
+        own.map_or_else(|| body.clone(), |(index, own)| own.inline(index + 1, token_id))
+    }
+
+    /// What the wish needs that came to light on the way.
+    fn made(&self, wish: &AppWish) -> Result<(Option<String>, Vec<String>), Fault> {
+        let token_id = self.held.token.as_ref().map(|token| token.id.clone());
+        let own_ids = match &wish.policies {
+            Policies::Inline(_) => Some(Vec::new()),
+            Policies::Linked { own, .. } => self.own_ids(own),
+        };
+        match own_ids {
+            Some(own_ids) => Ok((token_id, own_ids)),
+            None => Err(Fault {
+                problem: Problem::transient(core_reasons::API_ERROR, "a reusable policy of ours is not known yet"),
+                stale: true,
+            }),
+        }
+    }
+
+    /// Notes the application as ours, with the policies that the answer shows. A name is only published behind policies
+    /// that were seen.
+    async fn hold_app(&mut self, mut entry: Entry<App>, wish: &AppWish, own_ids: &[String]) -> Result<Done, Fault> {
+        self.held.app = Some(AppHeld {
+            id: entry.id.clone(),
+            hostname: Some(wish.hostname.as_str().to_owned()),
+            policy_ids: own_ids.to_vec(),
+            adopted: self.held.app.as_ref().is_some_and(|app| app.adopted) || wish.adopted,
+        });
+        if wish.inline_ids(&entry.item.policies()).is_none() {
+            self.complete_policies(&mut entry, wish).await?;
+        }
+        if let (Some(held), Policies::Inline(_)) = (&mut self.held.app, &wish.policies) {
+            held.policy_ids = wish.inline_ids(&entry.item.policies()).unwrap_or_default();
+        }
+        self.app = Some(entry.item);
+        Ok(Done::Planned)
+    }
+
+    /// An answer that does not show our policies: they are asked for, and made one by one where they are not there.
+    async fn complete_policies(&mut self, entry: &mut Entry<App>, wish: &AppWish) -> Result<(), Fault> {
+        let doing = format!("reading the Access policies of {}", wish.hostname);
+        let request = Request::get(POLICIES, &[self.account(), &entry.id]);
+        let mut policies = match self.client.send(self.lane(), &request).await {
+            Ok(answer) => answer.as_array().cloned().unwrap_or_default(),
+            Err(error) => return Err(self.fault(&error, &doing).await),
+        };
+        let token_id = self.held.token.as_ref().map(|token| token.id.clone());
+        for (index, own) in wish.policies.own().iter().enumerate() {
+            if policies.iter().any(|policy| policy["name"] == own.name.as_str()) {
+                continue;
+            }
+            let body = own.inline(index + 1, token_id.as_deref());
+            let request = Request::new(Method::POST, POLICIES, &[self.account(), &entry.id]).with_body(body);
+            match self.client.send(self.lane(), &request).await {
+                Ok(policy) => policies.push(policy),
+                Err(error) => return Err(self.fault(&error, &format!("creating Access policy {}", own.name)).await),
+            }
+        }
+        entry.item.0["policies"] = Value::Array(policies);
+        self.apps().learn(entry);
+        if wish.inline_ids(&entry.item.policies()).is_some() {
+            return Ok(());
+        }
+        Err(Problem::transient(core_reasons::API_ERROR, format!("{doing}: they do not show what was written")).into())
+    }
+
+    pub(super) async fn detach_token(&mut self, app_id: &str, body: &Value) -> Result<Done, Fault> {
+        self.put_app(app_id, body.clone(), "taking the token out of an Access application").await?;
+        Ok(Done::Planned)
+    }
+
+    pub(super) async fn delete_app(&mut self, id: &str) -> Result<Done, Fault> {
+        match self.apps().write(self.lane(), vec![Op::delete(id)]).await {
+            Ok(_) => {
+                self.held.app = None;
+                Ok(Done::Planned)
+            }
+            Err(error) => Err(self.fault(&error, &format!("deleting Access application {id}")).await),
+        }
+    }
+}
+
+/// Follows a change of one policy in what is known of the application.
+fn replace_policy(app: &mut App, policy_id: &str, body: &Value, answer: &Value) {
+    let mut policies = app.policies();
+    for policy in policies.iter_mut().filter(|policy| policy["id"] == policy_id) {
+        for source in [body, answer] {
+            for (field, value) in source.as_object().into_iter().flatten() {
+                policy[field] = value.clone();
+            }
+        }
+        policy["id"] = json!(policy_id);
+    }
+    app.0["policies"] = Value::Array(policies);
+}

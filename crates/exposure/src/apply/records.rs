@@ -1,0 +1,81 @@
+//! A zone's records: all writes of one name in one batch.
+
+use portolan_cloudflare_api::{ErrorClass, Op, Written};
+use serde_json::Value;
+
+use super::{Done, Fault, Run};
+use crate::holdings::{RecordHeld, RecordKind};
+use crate::journal::Journal;
+use crate::reasons;
+use crate::record::DnsRecord;
+use crate::step::RecordWork;
+
+impl<J: Journal> Run<'_, J> {
+    pub(super) async fn write_records(
+        &mut self,
+        zone_id: &str,
+        hostname: &str,
+        work: &[RecordWork],
+    ) -> Result<Done, Fault> {
+        let records = self.zone(zone_id);
+        let ops: Vec<Op> = work.iter().filter_map(op).collect();
+        drop(self.expected_records.remove(zone_id));
+        let written = match records.write(self.lane(), ops).await {
+            Ok(written) => written,
+            Err(error) => {
+                if error.class == ErrorClass::Conflict {
+                    records.invalidate();
+                }
+                let mut fault = self.fault(&error, &format!("writing the DNS record of {hostname}")).await;
+                if error.class == ErrorClass::Conflict {
+                    fault.problem.reason = reasons::DNS_RECORD_CONFLICT;
+                }
+                return Err(fault);
+            }
+        };
+        let mut written = written.into_iter();
+        for work in work {
+            let answer = op(work).and_then(|_| written.next());
+            self.follow(zone_id, hostname, work, answer);
+        }
+        Ok(if work.iter().any(|work| op(work).is_some()) { Done::Planned } else { Done::Nothing })
+    }
+
+    fn follow(&mut self, zone_id: &str, hostname: &str, work: &RecordWork, answer: Option<Written<DnsRecord>>) {
+        let (id, made) = match (work, &answer) {
+            (RecordWork::Create { kind, ip, .. }, Some(Written::Stored(entry))) => {
+                (entry.id.clone(), Some((*kind, ip.clone(), false)))
+            }
+            (RecordWork::Update { id, kind, ip, adopted, .. }, _) => (id.clone(), Some((*kind, ip.clone(), *adopted))),
+            (RecordWork::Delete { id } | RecordWork::Release { id, .. }, _) => (id.clone(), None),
+            (RecordWork::Create { .. }, _) => return,
+        };
+        self.held.records.retain(|held| held.zone_id != zone_id || held.id != id);
+        if let Some((kind, ip, adopted)) = made {
+            self.hold_record(zone_id, hostname, id, kind, ip, adopted);
+        }
+    }
+
+    fn hold_record(
+        &mut self,
+        zone_id: &str,
+        hostname: &str,
+        id: String,
+        kind: RecordKind,
+        ip: Option<String>,
+        adopted: bool,
+    ) {
+        let held = RecordHeld { zone_id: zone_id.to_owned(), hostname: hostname.to_owned(), id, kind, ip, adopted };
+        self.held.records.insert(0, held);
+    }
+}
+
+fn op(work: &RecordWork) -> Option<Op> {
+    let update = |id: &String, body: &Value| Op::Update { id: id.clone(), body: body.clone() };
+    match work {
+        RecordWork::Create { body, .. } => Some(Op::Create(body.clone())),
+        RecordWork::Update { id, body, .. } => Some(update(id, body)),
+        RecordWork::Delete { id } => Some(Op::delete(id.clone())),
+        RecordWork::Release { id, body } => body.as_ref().map(|body| update(id, body)),
+    }
+}

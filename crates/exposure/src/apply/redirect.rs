@@ -1,0 +1,87 @@
+//! The redirect rule. A credential that may not edit it is no failure: the user is told.
+
+use portolan_cloudflare_api::{ApiError, ErrorClass, Request};
+use serde_json::Value;
+
+use super::{Done, Fault, Run};
+use crate::holdings::RedirectHeld;
+use crate::journal::Journal;
+use crate::plan::not_managed;
+use crate::redirect;
+
+impl<J: Journal> Run<'_, J> {
+    pub(super) async fn create_redirect(
+        &mut self,
+        zone_id: &str,
+        hostname: &str,
+        ruleset_id: Option<&str>,
+        body: &Value,
+    ) -> Result<Done, Fault> {
+        let request = match ruleset_id {
+            Some(ruleset_id) => redirect::create(zone_id, ruleset_id, body),
+            None => redirect::create_ruleset(zone_id, body),
+        };
+        let Some(ruleset) = self.send_redirect(hostname, &request).await? else { return Ok(Done::Nothing) };
+        let rule = redirect::find(&ruleset, &self.exposure.mark).and_then(redirect::id);
+        let ruleset_id = redirect::id(&ruleset).or_else(|| ruleset_id.map(str::to_owned));
+        if let (Some(rule_id), Some(ruleset_id)) = (rule, ruleset_id) {
+            let (zone_id, hostname) = (zone_id.to_owned(), hostname.to_owned());
+            self.held.redirects.push(RedirectHeld { zone_id, hostname, ruleset_id, rule_id, adopted: false });
+        }
+        Ok(Done::Planned)
+    }
+
+    pub(super) async fn update_redirect(
+        &mut self,
+        zone_id: &str,
+        ruleset_id: &str,
+        rule_id: &str,
+        body: &Value,
+    ) -> Result<Done, Fault> {
+        let request = redirect::update(zone_id, ruleset_id, rule_id, body);
+        let written = self.send_redirect(zone_id, &request).await?;
+        Ok(if written.is_some() { Done::Planned } else { Done::Nothing })
+    }
+
+    /// A ruleset that we made goes with its last rule.
+    pub(super) async fn delete_redirect(
+        &mut self,
+        zone_id: &str,
+        ruleset_id: &str,
+        rule_id: &str,
+    ) -> Result<Done, Fault> {
+        let doing = format!("deleting the redirect rule {rule_id}");
+        let deleted = self.client.send(self.lane(), &redirect::delete(zone_id, ruleset_id, rule_id)).await;
+        gone(deleted).map_err(|error| Fault { problem: error.problem(&doing), stale: false })?;
+        self.held.redirects.retain(|held| held.rule_id != rule_id);
+        let left = self.client.send(self.lane(), &redirect::read(zone_id)).await;
+        if let Some(ruleset) = left.ok().filter(redirect::is_our_empty)
+            && redirect::id(&ruleset).as_deref() == Some(ruleset_id)
+        {
+            let deleted = self.client.send(self.lane(), &redirect::delete_ruleset(zone_id, ruleset_id)).await;
+            gone(deleted).map_err(|error| Fault { problem: error.problem(&doing), stale: false })?;
+        }
+        Ok(Done::Planned)
+    }
+
+    /// The answer; none where the credential may not.
+    async fn send_redirect(&mut self, hostname: &str, request: &Request) -> Result<Option<Value>, Fault> {
+        match self.client.send(self.lane(), request).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if error.class == ErrorClass::Auth => {
+                self.notices.push(not_managed(hostname, &error.message));
+                Ok(None)
+            }
+            Err(error) => Err(self.fault(&error, &format!("redirecting http://{hostname}")).await),
+        }
+    }
+}
+
+/// What is gone already counts as deleted.
+fn gone(answer: Result<Value, ApiError>) -> Result<(), ApiError> {
+    match answer {
+        Ok(_) => Ok(()),
+        Err(error) if error.class == ErrorClass::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}

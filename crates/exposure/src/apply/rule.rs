@@ -1,0 +1,173 @@
+//! The tunnel's rule: decided on the configuration as it was just read, together with everybody else's edits.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use portolan_cloudflare_api::document::{Committed, TUNNEL_CONFIGURATION};
+use portolan_cloudflare_api::{Effect, ErrorClass};
+use portolan_core::{Change, Hostname, Problem};
+use serde_json::Value;
+
+use super::{Done, Fault, Run};
+use crate::changes;
+use crate::desired::Rule;
+use crate::holdings::RuleHeld;
+use crate::journal::Journal;
+use crate::notice::Notice;
+use crate::plan::{Verdict, decide, is_ours, rule_adopted, rule_conflict};
+use crate::reasons;
+use crate::rules::{self, Edit};
+use crate::step::RuleClaim;
+
+/// What an edit found; the last run counts.
+type Found<T> = Arc<Mutex<Option<T>>>;
+
+fn put<T>(found: &Found<T>, value: T) {
+    *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+}
+
+fn get<T>(found: &Found<T>) -> Option<T> {
+    found.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+impl<J: Journal> Run<'_, J> {
+    pub(super) async fn ensure_rule(
+        &mut self,
+        hostname: &Hostname,
+        rule: &Rule,
+        claim: &RuleClaim,
+    ) -> Result<Done, Fault> {
+        let first: Found<Verdict> = Arc::default();
+        let edit = {
+            let (first, hostname, rule) = (Arc::clone(&first), hostname.clone(), rule.clone());
+            let mut claim = claim.clone();
+            // What we write ourselves is ours when it is merged again.
+            claim.intended.push(rules::digest(&hostname, &rule));
+            let asked = claim.clone();
+            move |config: &mut Value| {
+                let verdict = decide(config, &hostname, &rule, &asked);
+                let writes = !matches!(verdict, Verdict::Foreign(_) | Verdict::Equal { .. });
+                put(&first, verdict);
+                if writes {
+                    rules::merge(config, &[Edit::Ensure { hostname: hostname.clone(), rule: rule.clone() }]);
+                }
+            }
+        };
+        let committed = self.edit(&rule.tunnel_id, hostname, edit).await?;
+        let written = rules::find(&committed.content.value, hostname).is_some_and(|found| rules::matches(found, rule));
+        self.settle_rule(hostname, rule, claim, get(&first), written)
+    }
+
+    fn settle_rule(
+        &mut self,
+        hostname: &Hostname,
+        rule: &Rule,
+        claim: &RuleClaim,
+        verdict: Option<Verdict>,
+        written: bool,
+    ) -> Result<Done, Fault> {
+        let target = changes::rule(&rule.tunnel_id, hostname);
+        let after = rules::body(hostname, rule);
+        let (adopted, done) = match verdict {
+            Some(Verdict::Foreign(found)) => return Err(rule_conflict(hostname, &rule.tunnel_id, &found).into()),
+            _ if !written => return Err(lost(hostname, &rule.tunnel_id).into()),
+            Some(Verdict::Equal { .. }) => (!self.wrote_before(hostname, rule, claim), Done::Nothing),
+            Some(Verdict::Adopt(before)) => {
+                self.notices.push(rule_adopted(hostname, &rule.tunnel_id));
+                (true, Done::Changed(Change::update(target, before, after, "it existed before")))
+            }
+            Some(Verdict::Update(before)) => (false, Done::Changed(Change::update(target, before, after, ""))),
+            Some(Verdict::Create) | None => (false, Done::Changed(Change::create(target, after, ""))),
+        };
+        let held = RuleHeld { tunnel_id: rule.tunnel_id.clone(), hostname: hostname.as_str().to_owned(), adopted };
+        match self
+            .held
+            .rules
+            .iter()
+            .position(|other| other.tunnel_id == held.tunnel_id && other.hostname == held.hostname)
+        {
+            Some(_) => {}
+            None => self.held.rules.push(held),
+        }
+        Ok(done)
+    }
+
+    /// Whether a rule that is as wanted is so because of us.
+    fn wrote_before(&self, hostname: &Hostname, rule: &Rule, claim: &RuleClaim) -> bool {
+        claim.ours || claim.intended.contains(&rules::digest(hostname, rule))
+    }
+
+    pub(super) async fn remove_rule(
+        &mut self,
+        hostname: &Hostname,
+        tunnel_id: &str,
+        claim: &RuleClaim,
+    ) -> Result<Done, Fault> {
+        let found: Found<Option<Value>> = Arc::default();
+        let edit = {
+            let (found, hostname, claim, tunnel) =
+                (Arc::clone(&found), hostname.clone(), claim.clone(), tunnel_id.to_owned());
+            move |config: &mut Value| {
+                let ours = rules::find(config, &hostname).filter(|rule| is_ours(rule, &hostname, &tunnel, &claim));
+                let ours = ours.cloned();
+                if ours.is_some() {
+                    rules::merge(config, &[Edit::Remove(hostname.clone())]);
+                }
+                put(&found, ours);
+            }
+        };
+        self.edit(tunnel_id, hostname, edit).await?;
+        self.held.rules.retain(|held| held.tunnel_id != tunnel_id || held.hostname != hostname.as_str());
+        Ok(match get(&found).flatten() {
+            Some(before) => {
+                Done::Changed(Change::delete(changes::rule(tunnel_id, hostname), before, "no longer wanted"))
+            }
+            None => Done::Nothing,
+        })
+    }
+
+    async fn edit(
+        &mut self,
+        tunnel_id: &str,
+        hostname: &Hostname,
+        edit: impl Fn(&mut Value) + Send + Sync + 'static,
+    ) -> Result<Committed, Fault> {
+        let document = self.client.document(&TUNNEL_CONFIGURATION, self.account(), tunnel_id);
+        let source = format!("{} {hostname}", self.exposure.mark.key);
+        drop(self.expected_edits.remove(tunnel_id));
+        let committed = document.edit(self.lane(), &source, edit).await;
+        match committed {
+            Ok(committed) => {
+                self.notices.extend(committed.raced.map(|raced| {
+                    Notice::warning(
+                        reasons::TUNNEL_CONFIG_RACED,
+                        format!(
+                            "somebody else wrote the configuration of tunnel {tunnel_id} at the same time: version {} was read, and our write became version {}; their edit may be lost",
+                            raced.read, raced.became
+                        ),
+                    )
+                }));
+                Ok(committed)
+            }
+            Err(error) if error.class == ErrorClass::Conflict && error.effect == Effect::Unknown => {
+                Err(lost(hostname, tunnel_id).into())
+            }
+            Err(error) => {
+                let mut fault: Fault =
+                    error.problem(&format!("writing the configuration of tunnel {tunnel_id}")).into();
+                if error.class == ErrorClass::NotFound {
+                    fault.problem.reason = reasons::TUNNEL_NOT_FOUND;
+                }
+                Err(fault)
+            }
+        }
+    }
+}
+
+fn lost(hostname: &Hostname, tunnel_id: &str) -> Problem {
+    Problem::transient(
+        reasons::TUNNEL_CONFIG_CONFLICT,
+        format!(
+            "somebody else keeps writing the configuration of tunnel {tunnel_id}, and the rule for {hostname} is not in it"
+        ),
+    )
+}

@@ -1,0 +1,59 @@
+//! What stands at Cloudflare, as far as a plan has to know it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use portolan_cloudflare_api::Entry;
+use portolan_cloudflare_api::document::Content;
+
+use crate::app::App;
+use crate::policy::{Group, ReusablePolicy};
+use crate::record::DnsRecord;
+use crate::redirect::Redirects;
+use crate::token::ServiceToken;
+use crate::tunnel::TunnelState;
+
+/// What stands at Cloudflare: only what may concern one name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Live {
+    /// What is known of the tunnels; one that is not there could not be looked up.
+    pub tunnels: BTreeMap<String, TunnelState>,
+    /// Configurations of tunnels, where one was read before.
+    pub configurations: BTreeMap<String, Arc<Content>>,
+    /// By zone: records at the name, recorded ones, and those that carry our mark.
+    pub records: BTreeMap<String, Vec<Entry<DnsRecord>>>,
+    /// The recorded application, and those for the name.
+    pub apps: Vec<Entry<App>>,
+    /// How many applications the account has.
+    pub app_count: usize,
+    /// The recorded token, and those of its name.
+    pub tokens: Vec<Entry<ServiceToken>>,
+    /// How many tokens the account has.
+    pub token_count: usize,
+    /// Reusable policies: those that are named, and ours.
+    pub policies: Vec<Entry<ReusablePolicy>>,
+    /// How many reusable policies the account has.
+    pub policy_count: usize,
+    /// Groups that are named.
+    pub groups: Vec<Entry<Group>>,
+    /// By zone: its redirects.
+    pub redirects: BTreeMap<String, Redirects>,
+}
+
+impl Live {
+    pub(crate) fn records(&self, zone_id: &str) -> &[Entry<DnsRecord>] {
+        self.records.get(zone_id).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub(crate) fn record(&self, zone_id: &str, id: &str) -> Option<&Entry<DnsRecord>> {
+        self.records(zone_id).iter().find(|entry| entry.id == id)
+    }
+
+    pub(crate) fn app(&self, id: &str) -> Option<&Entry<App>> {
+        self.apps.iter().find(|entry| entry.id == id)
+    }
+
+    pub(crate) fn token(&self, id: &str) -> Option<&Entry<ServiceToken>> {
+        self.tokens.iter().find(|entry| entry.id == id)
+    }
+}

@@ -1,0 +1,169 @@
+//! Wish, record and world → the ordered steps that make the wish true. Pure.
+//!
+//! What protects a name is written before what publishes it. When a protected name moves, its old place is left before the
+//! application follows, and only then is the new place taken: at no instant does either name stand open.
+
+mod app;
+mod records;
+mod redirect;
+mod retire;
+mod rule;
+mod token;
+
+pub(crate) use records::find_records;
+pub(crate) use redirect::not_managed;
+pub(crate) use retire::{policy_gone, removal};
+pub(crate) use rule::{Verdict, adopted as rule_adopted, conflict as rule_conflict, decide, is_ours};
+pub(crate) use token::{released, token_gone};
+
+use portolan_core::{Hostname, Mark, Problem, reasons as core_reasons};
+
+use crate::app::AppWish;
+use crate::desired::{Desired, Record};
+use crate::footprint::Footprint;
+use crate::holdings::{Holdings, Place};
+use crate::live::Live;
+use crate::notes::Notes;
+use crate::notice::Notice;
+use crate::quota::Counted;
+use crate::step::{Course, Exposure, Step};
+
+/// What to do so that the name becomes what is desired. Fails, and then nothing is to be written, where something that is
+/// needed is missing or stands in the way.
+pub fn plan(desired: &Desired, recorded: &Footprint, live: &Live, notes: &Notes) -> Result<Exposure, Problem> {
+    let mut planner = Planner::new(desired, recorded, live, notes);
+    planner.check_tunnel()?;
+    let wish = planner.app_wish()?;
+    let parts = Parts {
+        token: planner.token()?,
+        records: planner.records()?,
+        rule: planner.rule()?,
+        redirect: planner.redirect(),
+        app: planner.app(wish.as_ref())?,
+    };
+    let steps = planner.in_order(parts, wish.as_ref())?;
+    Ok(planner.finish(steps))
+}
+
+/// The steps of each part, still without their order.
+struct Parts {
+    token: Vec<Step>,
+    app: app::AppMatch,
+    rule: Vec<Step>,
+    records: Vec<Step>,
+    redirect: Vec<Step>,
+}
+
+struct Planner<'a> {
+    desired: &'a Desired,
+    live: &'a Live,
+    notes: &'a Notes,
+    held: Holdings,
+    place: Place,
+    notices: Vec<Notice>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(desired: &'a Desired, recorded: &Footprint, live: &'a Live, notes: &'a Notes) -> Self {
+        // What is recorded in another account is for whoever holds that account's credential.
+        let elsewhere = recorded.account_id.as_ref().is_some_and(|account| *account != desired.account_id);
+        let held = if elsewhere { Holdings::default() } else { Holdings::read(recorded) };
+        let recorded_zone = || recorded.zone_id.clone().filter(|_| !elsewhere);
+        let place = Place {
+            account_id: Some(desired.account_id.clone()),
+            hostname: Some(desired.hostname.as_str().to_owned()),
+            tunnel_id: desired.rule.as_ref().map(|rule| rule.tunnel_id.clone()),
+            zone_id: desired.record.as_ref().map(|record| record.zone_id().to_owned()).or_else(recorded_zone),
+        };
+        Self { desired, live, notes, held, place, notices: Vec::new() }
+    }
+
+    fn hostname(&self) -> &'a Hostname {
+        &self.desired.hostname
+    }
+
+    fn name(&self) -> &'a str {
+        self.desired.hostname.as_str()
+    }
+
+    fn account(&self) -> &'a str {
+        &self.desired.account_id
+    }
+
+    fn zone(&self) -> Option<&'a str> {
+        self.desired.record.as_ref().map(Record::zone_id)
+    }
+
+    /// The mark as it stands on something that existed before us, or that we make.
+    fn mark(&self, adopted: bool) -> Mark {
+        Mark { adopted, ..self.desired.mark.clone() }
+    }
+
+    fn check_tunnel(&self) -> Result<(), Problem> {
+        let Some(rule) = &self.desired.rule else { return Ok(()) };
+        self.live.tunnels.get(&rule.tunnel_id).map_or(Ok(()), |state| state.check(&rule.tunnel_id))
+    }
+
+    /// Whether there is room for one more.
+    fn check_quota(&self, what: Counted, existing: usize) -> Result<(), Problem> {
+        let limit = self.notes.quotas.limit(self.account(), what);
+        if existing < limit { Ok(()) } else { Err(quota_exceeded(what, limit)) }
+    }
+
+    /// Whether something of ours answers for another name than the wanted one.
+    fn leaves_a_name(&self) -> bool {
+        self.held.hostnames().iter().any(|held| *held != self.name())
+    }
+
+    fn in_order(&mut self, parts: Parts, wish: Option<&AppWish>) -> Result<Vec<Step>, Problem> {
+        let Parts { token, app, rule, records, redirect } = parts;
+        let (own, own_ids) = self.own_policies(wish)?;
+        let early = self.early_app(&app, wish, !token.is_empty() || !own.is_empty());
+        let protect = self.app_steps(app, wish, early.is_some(), &own_ids)?;
+        let publish = rule.into_iter().chain(records).chain(redirect);
+        let retire = self.retire();
+        let mut steps: Vec<Step> = early.into_iter().chain(token).chain(own).collect();
+        if wish.is_some() && self.leaves_a_name() {
+            steps.extend(retire);
+            steps.extend(protect);
+            steps.extend(publish);
+        } else {
+            steps.extend(protect);
+            steps.extend(publish);
+            steps.extend(retire);
+        }
+        steps.extend(self.unprotect(wish));
+        Ok(steps)
+    }
+
+    fn finish(self, steps: Vec<Step>) -> Exposure {
+        Exposure {
+            steps,
+            notices: self.notices,
+            account_id: self.desired.account_id.clone(),
+            mark: self.desired.mark.clone(),
+            held: self.held,
+            place: self.place,
+            quotas: self.notes.quotas.clone(),
+            course: Course::Publish,
+        }
+    }
+}
+
+pub(crate) fn quota_exceeded(what: Counted, limit: usize) -> Problem {
+    let noun = what.noun();
+    Problem::denied(
+        core_reasons::QUOTA_EXCEEDED,
+        format!(
+            "the account has {limit} {noun} and may not have more; delete some, or ask Cloudflare for a higher limit"
+        ),
+    )
+}
+
+/// Whether a text is an id of the API rather than a name.
+pub(crate) fn is_id(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    let hex = |part: &&str| part.bytes().all(|b| b.is_ascii_hexdigit());
+    let lengths: Vec<usize> = groups.iter().map(|part| part.len()).collect();
+    groups.iter().all(hex) && lengths == [8, 4, 4, 4, 12]
+}

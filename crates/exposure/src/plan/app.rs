@@ -1,0 +1,332 @@
+//! The Access application and its policies: names resolved, the application found or made, everything else refused.
+
+use portolan_cloudflare_api::Entry;
+use portolan_core::{Action, Change, Problem, reasons as core_reasons};
+use serde_json::json;
+
+use super::{Planner, is_id};
+use crate::app::{App, AppWish, Difference, Made, Policies};
+use crate::changes;
+use crate::desired::Access;
+use crate::gather::is_everyone;
+use crate::holdings::AppHeld;
+use crate::notice::Notice;
+use crate::policy::{Grant, OwnPolicy, Role, is_marked};
+use crate::quota::Counted;
+use crate::reasons;
+use crate::step::{Step, Work};
+
+/// What stands for the name.
+pub(super) enum AppMatch {
+    /// No application is wanted.
+    Unwanted,
+    /// There is none yet.
+    New,
+    /// It is ours, or becomes ours.
+    Found { entry: Entry<App>, adopted: bool, taken: bool },
+}
+
+impl Planner<'_> {
+    /// The wanted application, names of policies and groups resolved.
+    pub(super) fn app_wish(&self) -> Result<Option<AppWish>, Problem> {
+        let Some(access) = &self.desired.access else { return Ok(None) };
+        let own = self.own_wishes(access)?;
+        let theirs = self.linked_policies(access)?;
+        let policies = if theirs.is_empty() { Policies::Inline(own) } else { Policies::Linked { theirs, own } };
+        Ok(Some(AppWish {
+            hostname: self.hostname().clone(),
+            name: access.name.clone(),
+            settings: access.settings.clone(),
+            policies,
+            adopted: self.held.app.as_ref().is_some_and(|app| app.adopted),
+        }))
+    }
+
+    fn own_wishes(&self, access: &Access) -> Result<Vec<OwnPolicy>, Problem> {
+        let mut grants: Vec<Grant> = access.groups.iter().map(|group| self.group(group)).collect::<Result<_, _>>()?;
+        grants.extend(access.emails.iter().map(|address| Grant::Email(address.clone())));
+        let mut seen = std::collections::BTreeSet::new();
+        grants.retain(|grant| seen.insert(grant.clone()));
+        let allow = OwnPolicy { role: Role::Allow, name: access.policy_name.clone(), grants };
+        let service =
+            OwnPolicy { role: Role::Service, name: access.service_policy_name.clone(), grants: vec![Grant::Token] };
+        let allow = (!allow.grants.is_empty()).then_some(allow);
+        Ok(allow.into_iter().chain(self.desired.token.is_some().then_some(service)).collect())
+    }
+
+    fn group(&self, group: &str) -> Result<Grant, Problem> {
+        if is_everyone(group) {
+            return Ok(Grant::Everyone);
+        }
+        if is_id(group) {
+            return Ok(Grant::Group(group.to_owned()));
+        }
+        let mut found = self.live.groups.iter().filter(|entry| entry.item.name == group);
+        match (found.next(), found.next()) {
+            (Some(entry), None) => Ok(Grant::Group(entry.id.clone())),
+            (None, _) => Err(Problem::waiting(
+                reasons::GROUP_NOT_FOUND,
+                format!("the account has no Access group {group:?}; create it, or correct allowGroups"),
+            )),
+            (Some(_), Some(_)) => Err(Problem::waiting(
+                reasons::GROUP_NOT_FOUND,
+                format!("the account has several Access groups {group:?}; write the id of the one you mean"),
+            )),
+        }
+    }
+
+    /// Reusable policies of others: ids first, then names, each once.
+    fn linked_policies(&self, access: &Access) -> Result<Vec<String>, Problem> {
+        let mut links: Vec<String> = Vec::new();
+        for id in &access.policy_ids {
+            if !self.live.policies.iter().any(|entry| entry.id == *id) {
+                return Err(Problem::waiting(
+                    reasons::POLICY_NOT_FOUND,
+                    format!("the account has no reusable Access policy with the id {id}; correct existingPolicyIds"),
+                ));
+            }
+            links.push(id.clone());
+        }
+        for name in &access.policy_names {
+            links.push(self.policy_named(name)?);
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        links.retain(|id| seen.insert(id.clone()));
+        Ok(links)
+    }
+
+    fn policy_named(&self, name: &str) -> Result<String, Problem> {
+        let mut found = self.live.policies.iter().filter(|entry| entry.item.name() == name);
+        match (found.next(), found.next()) {
+            (Some(entry), None) => Ok(entry.id.clone()),
+            (None, _) => Err(Problem::waiting(
+                reasons::POLICY_NOT_FOUND,
+                format!(
+                    "the account has no reusable Access policy {name:?}; create it, or correct existingPolicyNames"
+                ),
+            )),
+            (Some(_), Some(_)) => Err(Problem::waiting(
+                reasons::POLICY_NOT_FOUND,
+                format!("the account has several reusable Access policies {name:?}; write the id of the one you mean"),
+            )),
+        }
+    }
+
+    /// Our own reusable policies: made, changed, or kept, with their ids as far as known.
+    pub(super) fn own_policies(&mut self, wish: Option<&AppWish>) -> Result<(Vec<Step>, Vec<Option<String>>), Problem> {
+        self.find_own_policies();
+        let Some(AppWish { policies: Policies::Linked { own, .. }, .. }) = wish else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let (mut steps, mut ids) = (Vec::new(), Vec::new());
+        for own in own {
+            let name = own.marked_name(&self.desired.mark);
+            let found = self
+                .live
+                .policies
+                .iter()
+                .find(|entry| entry.item.name() == name && self.held.reusable.contains(&entry.id));
+            let token_id = self.held.token.as_ref().map(|token| token.id.as_str());
+            let after = own.reusable(&self.desired.mark, token_id);
+            match found {
+                Some(entry) if own.is_reusable(&entry.item.0, &self.desired.mark, token_id) => {
+                    ids.push(Some(entry.id.clone()));
+                }
+                Some(entry) => {
+                    ids.push(Some(entry.id.clone()));
+                    let target = changes::policy(self.account(), &own.name, Some(&entry.id));
+                    let change = Change::update(target, entry.item.0.clone(), after, "");
+                    steps.push(Step::new(change, Work::UpdatePolicy { id: entry.id.clone(), own: own.clone() }));
+                }
+                None => {
+                    self.check_quota(Counted::Policies, self.live.policy_count)?;
+                    ids.push(None);
+                    let change = Change::create(changes::policy(self.account(), &own.name, None), after, "");
+                    steps.push(Step::new(change, Work::CreatePolicy { own: own.clone() }));
+                }
+            }
+        }
+        Ok((steps, ids))
+    }
+
+    /// Recorded ones that are gone are forgotten; unrecorded ones with our mark are ours.
+    fn find_own_policies(&mut self) {
+        let live = self.live;
+        self.held.reusable.retain(|id| live.policies.iter().any(|entry| entry.id == *id));
+        for entry in &live.policies {
+            if is_marked(entry.item.name(), &self.desired.mark) && !self.held.reusable.contains(&entry.id) {
+                self.held.reusable.push(entry.id.clone());
+            }
+        }
+    }
+
+    /// Finds the application of the name, or refuses.
+    pub(super) fn app(&mut self, wish: Option<&AppWish>) -> Result<AppMatch, Problem> {
+        self.find_app();
+        let Some(wish) = wish else { return Ok(AppMatch::Unwanted) };
+        let here: Vec<&Entry<App>> = self.live.apps.iter().filter(|entry| entry.item.domain() == self.name()).collect();
+        if let Some(held) = &self.held.app {
+            if let Some(other) = here.iter().find(|entry| entry.id != held.id) {
+                return Err(conflict(other));
+            }
+            let entry = self.live.app(&held.id).cloned();
+            return Ok(entry.map_or(AppMatch::New, |entry| AppMatch::Found {
+                entry,
+                adopted: held.adopted,
+                taken: false,
+            }));
+        }
+        match here.first() {
+            None => {
+                self.check_quota(Counted::Apps, self.live.app_count)?;
+                Ok(AppMatch::New)
+            }
+            Some(entry) => self.take_app(wish, entry),
+        }
+    }
+
+    /// A recorded application that is gone, or that somebody pointed elsewhere, is forgotten.
+    fn find_app(&mut self) {
+        let Some(held) = &self.held.app else { return };
+        let domain = self.live.app(&held.id).map(|entry| entry.item.domain());
+        let known = |domain: &String| {
+            held.hostname.as_ref().is_none_or(|name| name == domain)
+                || domain == self.name()
+                || self.held.hostnames().contains(domain.as_str())
+        };
+        match domain {
+            Some(domain) if known(&domain) => {
+                if let Some(held) = &mut self.held.app {
+                    held.hostname = Some(domain);
+                }
+            }
+            Some(domain) => {
+                self.notices.push(Notice::warning(
+                    core_reasons::RELEASED,
+                    format!("the Access application {} now stands for {domain}; it is no longer managed", held.id),
+                ));
+                self.held.app = None;
+            }
+            None => self.held.app = None,
+        }
+    }
+
+    fn take_app(&mut self, wish: &AppWish, entry: &Entry<App>) -> Result<AppMatch, Problem> {
+        let elsewhere = self.notes.elsewhere.app_ids.contains(&entry.id);
+        let intended = self.notes.intent.as_ref().is_some_and(|intent| entry.item.is_made_since(intent.since));
+        let made = Made { token_id: self.held.token.as_ref().map(|token| token.id.as_str()), own_ids: &[] };
+        let equal = || wish.difference(&entry.item, made) == Difference::None;
+        let adopted = match (elsewhere, intended) {
+            (true, _) => return Err(conflict(entry)),
+            (false, true) => false,
+            (false, false) if self.desired.adopt || equal() => true,
+            (false, false) => return Err(conflict(entry)),
+        };
+        if adopted {
+            self.notices.push(Notice::normal(
+                core_reasons::ADOPTED,
+                format!(
+                    "the Access application {} existed already and is now managed; it will not be deleted",
+                    entry.item.domain()
+                ),
+            ));
+        }
+        self.held.app = Some(AppHeld {
+            id: entry.id.clone(),
+            hostname: Some(entry.item.domain()),
+            policy_ids: Vec::new(),
+            adopted,
+        });
+        Ok(AppMatch::Found { entry: entry.clone(), adopted, taken: adopted })
+    }
+
+    /// A name that is open today and shall be protected is closed at once; what its policies need is made afterwards.
+    pub(super) fn early_app(&self, app: &AppMatch, wish: Option<&AppWish>, waits: bool) -> Option<Step> {
+        let wish = wish?;
+        if !matches!(app, AppMatch::New) || !waits || !self.held.publishes(self.name()) {
+            return None;
+        }
+        let closed = wish.closed();
+        let after = closed.create(Made::default());
+        let change = Change::create(changes::app(self.account(), self.name(), None), after, "the name is open");
+        Some(Step::new(change, Work::CreateApp { wish: closed }))
+    }
+
+    pub(super) fn app_steps(
+        &mut self,
+        app: AppMatch,
+        wish: Option<&AppWish>,
+        early: bool,
+        own_ids: &[Option<String>],
+    ) -> Result<Option<Step>, Problem> {
+        let Some(wish) = wish else { return Ok(None) };
+        let token_id = self.held.token.as_ref().map(|token| token.id.clone());
+        let known: Vec<String> = own_ids.iter().map(|id| id.clone().unwrap_or_else(|| "(new)".to_owned())).collect();
+        let made = Made { token_id: token_id.as_deref(), own_ids: &known };
+        let target = |id: Option<&str>| changes::app(self.account(), self.name(), id);
+        match app {
+            AppMatch::Unwanted => Ok(None),
+            AppMatch::New if early => {
+                let change = Change::update(target(None), json!({"policies": "(closed)"}), wish.create(made), "");
+                let work = Work::UpdateApp { id: String::new(), found: None, wish: wish.clone() };
+                Ok(Some(Step::new(change, work)))
+            }
+            AppMatch::New => {
+                let change = Change::create(target(None), wish.create(made), "");
+                Ok(Some(Step::new(change, Work::CreateApp { wish: wish.clone() })))
+            }
+            AppMatch::Found { entry, adopted, taken } => {
+                let wish = AppWish { adopted, ..wish.clone() };
+                let difference = wish.difference(&entry.item, made);
+                let target = target(Some(&entry.id));
+                let action = if taken { Action::Adopt } else { Action::Update };
+                Ok(self.app_update(entry, wish, difference, made).map(|(before, after, work)| {
+                    Step::new(Change::update(target, before, after, "").as_action(action), work)
+                }))
+            }
+        }
+    }
+
+    /// What is written to an application that stands; nothing where it is as wanted.
+    fn app_update(
+        &mut self,
+        entry: Entry<App>,
+        wish: AppWish,
+        difference: Difference,
+        made: Made<'_>,
+    ) -> Option<(serde_json::Value, serde_json::Value, Work)> {
+        match difference {
+            Difference::None => {
+                if let Some(held) = &mut self.held.app {
+                    held.policy_ids = match &wish.policies {
+                        Policies::Inline(_) => wish.inline_ids(&entry.item.policies()).unwrap_or_default(),
+                        Policies::Linked { .. } => made.own_ids.to_vec(),
+                    };
+                }
+                None
+            }
+            Difference::Policy { id, body } => {
+                let before = entry.item.policies().into_iter().find(|policy| policy["id"] == id.as_str());
+                let work = Work::PutPolicy { app_id: entry.id, policy_id: id, body: body.clone(), wish };
+                Some((before.unwrap_or_default(), body, work))
+            }
+            Difference::App => {
+                let after = wish.update(&entry.item, made);
+                let before = entry.item.shown();
+                Some((before, after, Work::UpdateApp { id: entry.id, found: Some(entry.item), wish }))
+            }
+        }
+    }
+}
+
+fn conflict(entry: &Entry<App>) -> Problem {
+    let name = entry.item.0.get("name").and_then(serde_json::Value::as_str).unwrap_or_default();
+    Problem::denied(
+        reasons::ACCESS_APP_CONFLICT,
+        format!(
+            "the Access application {name:?} (id {}) stands for {} and is not managed here; remove it, or say adopt: \"true\" to take it over",
+            entry.id,
+            entry.item.domain()
+        ),
+    )
+}

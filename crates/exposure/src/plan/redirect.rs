@@ -1,0 +1,71 @@
+//! The redirect to HTTPS: where the credential may edit it; where it may not, the user is told.
+
+use portolan_core::Change;
+
+use super::Planner;
+use crate::changes;
+use crate::holdings::RedirectHeld;
+use crate::notice::Notice;
+use crate::reasons;
+use crate::redirect::{self, Redirects};
+use crate::step::{Step, Work};
+
+impl Planner<'_> {
+    pub(super) fn redirect(&mut self) -> Vec<Step> {
+        let live = self.live;
+        self.held.redirects.retain(|held| match live.redirects.get(&held.zone_id) {
+            Some(Redirects::Ruleset(ruleset)) => ruleset["rules"]
+                .as_array()
+                .is_some_and(|rules| rules.iter().any(|rule| rule["id"] == held.rule_id.as_str())),
+            Some(Redirects::Denied(_)) | None => true,
+        });
+        let Some(zone) = self.zone().filter(|_| self.desired.redirect) else { return Vec::new() };
+        match live.redirects.get(zone) {
+            Some(Redirects::Ruleset(ruleset)) => self.ensure_redirect(zone, ruleset).into_iter().collect(),
+            Some(Redirects::Denied(why)) => {
+                self.notices.push(not_managed(self.name(), why));
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn ensure_redirect(&mut self, zone: &str, ruleset: &serde_json::Value) -> Option<Step> {
+        let wanted = redirect::body(self.hostname(), &self.desired.mark);
+        let ruleset_id = redirect::id(ruleset);
+        let held = self.held.redirects.iter().find(|held| held.zone_id == zone && held.hostname == self.name());
+        let recorded = held.and_then(|held| redirect::by_id(ruleset, &held.rule_id, &self.desired.mark));
+        let found = recorded.or_else(|| redirect::find(ruleset, &self.desired.mark));
+        let (Some(found), Some(ruleset_id)) = (found, ruleset_id.clone()) else {
+            let target = changes::redirect(zone, self.name(), None);
+            let change = Change::create(target, wanted.clone(), "");
+            let (zone_id, hostname) = (zone.to_owned(), self.name().to_owned());
+            return Some(Step::new(change, Work::CreateRedirect { zone_id, hostname, ruleset_id, body: wanted }));
+        };
+        let rule_id = redirect::id(found)?;
+        self.held.redirects.retain(|held| held.rule_id != rule_id);
+        self.held.redirects.push(RedirectHeld {
+            zone_id: zone.to_owned(),
+            hostname: self.name().to_owned(),
+            ruleset_id: ruleset_id.clone(),
+            rule_id: rule_id.clone(),
+            adopted: false,
+        });
+        if redirect::is(found, &wanted) {
+            return None;
+        }
+        let target = changes::redirect(zone, self.name(), Some(&rule_id));
+        let change = Change::update(target, found.clone(), wanted.clone(), "");
+        let work = Work::UpdateRedirect { zone_id: zone.to_owned(), ruleset_id, rule_id, body: wanted };
+        Some(Step::new(change, work))
+    }
+}
+
+pub(crate) fn not_managed(hostname: &str, why: &str) -> Notice {
+    Notice::warning(
+        reasons::HTTP_REDIRECT_NOT_MANAGED,
+        format!(
+            "requests to http://{hostname} are not redirected here: {why}; give the token the permission to edit redirect rules, or switch on Always Use HTTPS in the zone"
+        ),
+    )
+}

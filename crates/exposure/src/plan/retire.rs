@@ -1,0 +1,155 @@
+//! What is ours and no longer wanted: first what publishes (DNS, then rules), the redirect, and last what protects.
+
+use std::collections::BTreeMap;
+
+use portolan_core::{Change, Hostname};
+use serde_json::Value;
+
+use super::Planner;
+use crate::app::AppWish;
+use crate::changes;
+use crate::footprint::Part;
+use crate::holdings::{RecordHeld, RecordKind};
+use crate::policy::is_marked;
+use crate::step::{RecordWork, Step, Work};
+
+const WHY: &str = "no longer wanted";
+
+impl Planner<'_> {
+    /// Removes what stands at places that the name has left, or that it no longer needs.
+    pub(super) fn retire(&mut self) -> Vec<Step> {
+        let mut steps = self.retire_records();
+        steps.extend(self.retire_rules());
+        steps.extend(self.retire_redirects());
+        steps
+    }
+
+    /// Whether a record is part of the wish: it stands in the wanted zone at the wanted name, or it is a CNAME at the
+    /// wanted name whose zone is not known at the moment.
+    fn is_wanted(&self, held: &RecordHeld) -> bool {
+        let here = held.hostname == self.name();
+        match self.zone() {
+            Some(zone) => here && held.zone_id == zone,
+            None => here && self.desired.rule.is_some() && held.kind == RecordKind::Cname,
+        }
+    }
+
+    fn retire_records(&mut self) -> Vec<Step> {
+        let mut places: BTreeMap<(String, String), Step> = BTreeMap::new();
+        let unwanted: Vec<RecordHeld> =
+            self.held.records.iter().filter(|held| !self.is_wanted(held)).cloned().collect();
+        for held in unwanted {
+            let Some(entry) = self.live.record(&held.zone_id, &held.id) else { continue };
+            if held.adopted {
+                self.notices.push(super::released(Part::Record, &held.id));
+            }
+            let (change, work) = removal(&self.desired.mark, &held, entry);
+            let step = places.entry((held.zone_id.clone(), held.hostname.clone())).or_insert_with(|| Step {
+                changes: Vec::new(),
+                work: Work::Records { zone_id: held.zone_id, hostname: held.hostname, work: Vec::new() },
+            });
+            step.changes.extend(change);
+            if let Work::Records { work: all, .. } = &mut step.work {
+                all.push(work);
+            }
+        }
+        places.into_values().collect()
+    }
+
+    fn retire_rules(&mut self) -> Vec<Step> {
+        let name = self.name();
+        let tunnel = self.desired.rule.as_ref().map(|rule| rule.tunnel_id.as_str());
+        let unwanted = |hostname: &str, id: &str| hostname != name || Some(id) != tunnel;
+        let held: Vec<_> =
+            self.held.rules.iter().filter(|held| unwanted(&held.hostname, &held.tunnel_id)).cloned().collect();
+        let mut steps = Vec::new();
+        for held in held {
+            if held.adopted {
+                self.notices.push(super::released(Part::Rule, &held.hostname));
+                self.held.rules.retain(|other| *other != held);
+                continue;
+            }
+            let Ok(hostname) = Hostname::parse(&held.hostname) else { continue };
+            let claim = self.rule_claim(&hostname, &held.tunnel_id);
+            let change = Change::delete(changes::rule(&held.tunnel_id, &hostname), Value::Null, WHY);
+            steps.push(Step::new(change, Work::RemoveRule { hostname, tunnel_id: held.tunnel_id, claim }));
+        }
+        steps
+    }
+
+    fn retire_redirects(&mut self) -> Vec<Step> {
+        let zone = self.zone().filter(|_| self.desired.redirect);
+        let name = self.name();
+        let unwanted =
+            self.held.redirects.iter().filter(|held| held.hostname != name || Some(held.zone_id.as_str()) != zone);
+        let steps = unwanted.map(|held| {
+            let target = changes::redirect(&held.zone_id, &held.hostname, Some(&held.rule_id));
+            let work = Work::DeleteRedirect {
+                zone_id: held.zone_id.clone(),
+                ruleset_id: held.ruleset_id.clone(),
+                rule_id: held.rule_id.clone(),
+            };
+            Step::new(Change::delete(target, Value::Null, WHY), work)
+        });
+        steps.collect()
+    }
+
+    /// Removes what protected, once nothing needs it any more.
+    pub(super) fn unprotect(&mut self, wish: Option<&AppWish>) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if wish.is_none() {
+            steps.extend(self.remove_app());
+        }
+        let wanted: Vec<String> = wish
+            .filter(|wish| matches!(wish.policies, crate::app::Policies::Linked { .. }))
+            .map(|wish| wish.policies.own().iter().map(|own| own.marked_name(&self.desired.mark)).collect())
+            .unwrap_or_default();
+        let unused = self.live.policies.iter().filter(|entry| {
+            self.held.reusable.contains(&entry.id)
+                && is_marked(entry.item.name(), &self.desired.mark)
+                && !wanted.iter().any(|name| name == entry.item.name())
+        });
+        steps.extend(unused.map(|entry| policy_gone(self.account(), entry.item.name(), &entry.id)));
+        steps.extend(self.remove_token());
+        steps
+    }
+
+    fn remove_app(&mut self) -> Option<Step> {
+        let held = self.held.app.clone()?;
+        let entry = self.live.app(&held.id)?;
+        if !held.adopted {
+            return Some(Step::new(changes::app_gone(self.account(), entry, WHY), Work::DeleteApp { id: held.id }));
+        }
+        self.notices.push(super::released(Part::App, &held.id));
+        self.held.app = None;
+        let token = self.held.token.as_ref().filter(|_| self.desired.token.is_none())?;
+        let body = entry.item.without_token(&token.id)?;
+        let target = changes::app(self.account(), &entry.item.domain(), Some(&entry.id));
+        let change = Change::update(target, entry.item.shown(), body.clone(), "the token goes");
+        Some(Step::new(change, Work::DetachToken { app_id: entry.id.clone(), body }))
+    }
+}
+
+/// A reusable policy of ours that goes.
+pub(crate) fn policy_gone(account_id: &str, name: &str, id: &str) -> Step {
+    let target = changes::policy(account_id, name, Some(id));
+    Step::new(Change::delete(target, Value::Null, WHY), Work::DeletePolicy { id: id.to_owned() })
+}
+
+/// What is done to a record that is no longer wanted: deleted, or, if it existed before us, left without our mark.
+pub(crate) fn removal(
+    mark: &portolan_core::Mark,
+    held: &RecordHeld,
+    entry: &portolan_cloudflare_api::Entry<crate::record::DnsRecord>,
+) -> (Option<Change>, RecordWork) {
+    if !held.adopted {
+        let change = changes::record_gone(&held.zone_id, entry, WHY);
+        return (Some(change), RecordWork::Delete { id: held.id.clone() });
+    }
+    let marked = matches!(entry.item.claim(mark), portolan_core::Claim::Ours { .. });
+    let body = marked.then(|| serde_json::json!({"comment": entry.item.users_comment()}));
+    let target = changes::record(&held.zone_id, crate::record::label(entry), Some(&held.id));
+    let change =
+        Change::delete(target, entry.item.shown(), "it existed before").as_action(portolan_core::Action::Release);
+    (marked.then_some(change), RecordWork::Release { id: held.id.clone(), body })
+}

@@ -1,0 +1,122 @@
+//! The tunnel's rule. Its step reads the configuration itself: a plan made without knowing it is decided there.
+
+use portolan_core::{Action, Change, Claim, Hostname, Problem, reasons as core_reasons};
+
+use super::Planner;
+use crate::changes;
+use crate::desired::Rule;
+use crate::holdings::{RecordKind, RuleHeld};
+use crate::notice::Notice;
+use crate::reasons;
+use crate::rules;
+use crate::step::{RuleClaim, Step, Work};
+
+impl Planner<'_> {
+    pub(super) fn rule(&mut self) -> Result<Vec<Step>, Problem> {
+        let Some(rule) = &self.desired.rule else { return Ok(Vec::new()) };
+        let hostname = self.hostname().clone();
+        let claim = RuleClaim { adopt: self.desired.adopt, ..self.rule_claim(&hostname, &rule.tunnel_id) };
+        let target = changes::rule(&rule.tunnel_id, &hostname);
+        let after = rules::body(&hostname, rule);
+        let known = self.live.configurations.get(&rule.tunnel_id);
+        let change = match known.map(|content| decide(&content.value, &hostname, rule, &claim)) {
+            Some(Verdict::Equal { adopted }) => {
+                self.hold_rule(rule, adopted);
+                return Ok(Vec::new());
+            }
+            Some(Verdict::Foreign(found)) => return Err(conflict(&hostname, &rule.tunnel_id, &found)),
+            Some(Verdict::Adopt(before)) => {
+                self.notices.push(adopted(&hostname, &rule.tunnel_id));
+                Change::update(target, before, after, "it existed before").as_action(Action::Adopt)
+            }
+            Some(Verdict::Update(before)) => Change::update(target, before, after, ""),
+            Some(Verdict::Create) => Change::create(target, after, ""),
+            None if claim.ours => {
+                Change::update(target, serde_json::Value::Null, after, "the tunnel's configuration was not read yet")
+            }
+            None => Change::create(target, after, "the tunnel's configuration was not read yet"),
+        };
+        let work = Work::EnsureRule { hostname, rule: rule.clone(), claim };
+        Ok(vec![Step::new(change, work)])
+    }
+
+    /// Notes a rule as ours that stands already.
+    fn hold_rule(&mut self, rule: &Rule, adopted: bool) {
+        let name = self.name();
+        let held = |held: &RuleHeld| held.tunnel_id == rule.tunnel_id && held.hostname == name;
+        if !self.held.rules.iter().any(held) {
+            let (tunnel_id, hostname) = (rule.tunnel_id.clone(), name.to_owned());
+            self.held.rules.push(RuleHeld { tunnel_id, hostname, adopted });
+        }
+    }
+
+    /// What makes a rule for a name ours: it is recorded, the name's CNAME to this tunnel carries our mark, or it is just
+    /// what an earlier attempt was about to write.
+    pub(super) fn rule_claim(&self, hostname: &Hostname, tunnel_id: &str) -> RuleClaim {
+        let name = hostname.as_str();
+        let recorded = self.held.rules.iter().any(|held| held.tunnel_id == tunnel_id && held.hostname == name);
+        let mark = &self.desired.mark;
+        let marked = self.live.records.values().flatten().any(|entry| {
+            *entry.item.name == *name
+                && entry.item.held_kind() == Some(RecordKind::Cname)
+                && entry.item.content.starts_with(tunnel_id)
+                && entry.item.claim(mark) == Claim::Ours { adopted: false }
+        });
+        let intended = self.notes.intent.iter().flat_map(|intent| intent.rules.iter().cloned()).collect();
+        RuleClaim { ours: recorded || marked, intended, adopt: false }
+    }
+}
+
+/// What the rule at our hostname is to us.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// There is none.
+    Create,
+    /// It is as wanted.
+    Equal {
+        /// Whether it existed before us.
+        adopted: bool,
+    },
+    /// It is ours and has to change.
+    Update(serde_json::Value),
+    /// It is somebody's, and may be taken over.
+    Adopt(serde_json::Value),
+    /// It is somebody's.
+    Foreign(serde_json::Value),
+}
+
+/// Looks at a configuration.
+pub(crate) fn decide(config: &serde_json::Value, hostname: &Hostname, rule: &Rule, claim: &RuleClaim) -> Verdict {
+    let Some(found) = rules::find(config, hostname) else { return Verdict::Create };
+    let ours = is_ours(found, hostname, &rule.tunnel_id, claim);
+    match (rules::matches(found, rule), ours, claim.adopt) {
+        (true, ours, _) => Verdict::Equal { adopted: !ours },
+        (false, true, _) => Verdict::Update(found.clone()),
+        (false, false, true) => Verdict::Adopt(found.clone()),
+        (false, false, false) => Verdict::Foreign(found.clone()),
+    }
+}
+
+/// Whether the rule that stands at our hostname is ours.
+pub(crate) fn is_ours(found: &serde_json::Value, hostname: &Hostname, tunnel_id: &str, claim: &RuleClaim) -> bool {
+    claim.ours || claim.intended.contains(&rules::digest_found(tunnel_id, hostname, found))
+}
+
+pub(crate) fn conflict(hostname: &Hostname, tunnel_id: &str, found: &serde_json::Value) -> Problem {
+    let service = found.get("service").and_then(serde_json::Value::as_str).unwrap_or_default();
+    Problem::denied(
+        reasons::TUNNEL_RULE_CONFLICT,
+        format!(
+            "tunnel {tunnel_id} has a rule for {hostname} (to {service}) that is not managed here; remove it, or say adopt: \"true\" to take it over"
+        ),
+    )
+}
+
+pub(crate) fn adopted(hostname: &Hostname, tunnel_id: &str) -> Notice {
+    Notice::normal(
+        core_reasons::ADOPTED,
+        format!(
+            "the rule for {hostname} in tunnel {tunnel_id} existed already and is now managed; it will not be deleted"
+        ),
+    )
+}

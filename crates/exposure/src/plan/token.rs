@@ -1,0 +1,157 @@
+//! The service token: made once, given a new secret when the old one is lost or a user asks, kept alive.
+
+use portolan_cloudflare_api::Entry;
+use portolan_core::{Action, Change, Problem};
+use serde_json::json;
+
+use super::Planner;
+use crate::changes;
+use crate::desired::{Rotate, Token};
+use crate::footprint::Part;
+use crate::holdings::TokenHeld;
+use crate::notice::Notice;
+use crate::quota::Counted;
+use crate::step::{Step, Work};
+use crate::token::ServiceToken;
+
+impl<'a> Planner<'a> {
+    pub(super) fn token(&mut self) -> Result<Vec<Step>, Problem> {
+        if self.held.token.as_ref().is_some_and(|held| self.live.token(&held.id).is_none()) {
+            self.held.token = None;
+        }
+        let Some(wanted) = &self.desired.token else { return Ok(Vec::new()) };
+        let recorded = self.held.token.clone().and_then(|held| self.live.token(&held.id).map(|entry| (held, entry)));
+        match (recorded, self.unrecorded_token(wanted)) {
+            (Some((held, entry)), _) => Ok(self.keep_token(wanted, &held, entry)),
+            (None, Some(entry)) => Ok(self.take_token(wanted, entry)),
+            (None, None) => self.create_token(wanted),
+        }
+    }
+
+    /// A token that an earlier attempt made without recording it.
+    fn unrecorded_token(&self, wanted: &Token) -> Option<&'a Entry<ServiceToken>> {
+        let intent = self.notes.intent.as_ref()?;
+        self.live.tokens.iter().find(|entry| {
+            entry.item.name == wanted.name
+                && entry.item.is_made_since(intent.since)
+                && !self.notes.elsewhere.token_ids.contains(&entry.id)
+        })
+    }
+
+    fn create_token(&self, wanted: &Token) -> Result<Vec<Step>, Problem> {
+        self.check_quota(Counted::Tokens, self.live.token_count)?;
+        let target = changes::token(self.account(), &wanted.name, None);
+        let change = Change::create(target, changes::token_shown(&wanted.name, &wanted.duration), "");
+        let work = Work::CreateToken {
+            name: wanted.name.clone(),
+            duration: wanted.duration.clone(),
+            rotation: request(wanted),
+        };
+        Ok(vec![Step::new(change, work)])
+    }
+
+    /// Its secret was shown to nobody who kept it.
+    fn take_token(&mut self, wanted: &Token, entry: &Entry<ServiceToken>) -> Vec<Step> {
+        let held = TokenHeld {
+            id: entry.id.clone(),
+            client_id: entry.item.client_id.clone(),
+            rotation: request(wanted),
+            adopted: false,
+        };
+        let step = self.rotate(wanted, &held, None, "an earlier attempt made it, and its secret is lost");
+        self.held.token = Some(held);
+        let mut steps = vec![step];
+        steps.extend(self.token_lives(wanted, entry));
+        steps
+    }
+
+    fn keep_token(&mut self, wanted: &Token, held: &TokenHeld, entry: &Entry<ServiceToken>) -> Vec<Step> {
+        if let Some(token) = &mut self.held.token {
+            token.client_id = entry.item.client_id.clone().or(token.client_id.take());
+        }
+        let asked = wanted.rotate.as_ref().filter(|rotate| held.rotation.as_ref() != Some(&rotate.request));
+        let mut steps = Vec::new();
+        match asked {
+            _ if !self.notes.secret_present => steps.push(self.rotate(wanted, held, None, "its secret is lost")),
+            Some(asked) => steps.push(self.rotate(wanted, held, Some(asked), "a new secret was asked for")),
+            None => {}
+        }
+        steps.extend(self.token_lives(wanted, entry));
+        steps
+    }
+
+    fn rotate(&self, wanted: &Token, held: &TokenHeld, asked: Option<&Rotate>, why: &str) -> Step {
+        let keep_until = asked.and_then(|rotate| {
+            let overlap = jiff::SignedDuration::try_from(rotate.overlap).ok().filter(|overlap| !overlap.is_zero())?;
+            self.notes.now.checked_add(overlap).ok()
+        });
+        let target = changes::token(self.account(), &wanted.name, Some(&held.id));
+        let change = Change::update(target, json!({"client_secret": "(old)"}), json!({"client_secret": "(new)"}), why);
+        let rotation = request(wanted).or_else(|| held.rotation.clone());
+        Step::new(change, Work::RotateToken { id: held.id.clone(), keep_until, rotation })
+    }
+
+    fn token_lives(&self, wanted: &Token, entry: &Entry<ServiceToken>) -> Option<Step> {
+        let target = changes::token(self.account(), &wanted.name, Some(&entry.id));
+        let shown = |duration: &str| changes::token_shown(&wanted.name, duration);
+        let before = entry.item.duration.as_deref().unwrap_or_default();
+        let same = entry.item.has_duration(&wanted.duration);
+        if !same || entry.item.name != wanted.name {
+            let change = Change::update(target, shown(before), shown(&wanted.duration), "");
+            let work = Work::UpdateToken {
+                id: entry.id.clone(),
+                name: wanted.name.clone(),
+                duration: wanted.duration.clone(),
+            };
+            return Some(Step::new(change, work));
+        }
+        entry.item.ends_soon(self.notes.now).then(|| {
+            let before = json!({"expires_at": entry.item.expires_at});
+            let change = Change::update(target, before, json!({"expires_at": "(later)"}), "it ends soon");
+            Step::new(change, Work::RefreshToken { id: entry.id.clone() })
+        })
+    }
+
+    /// Removing the token, once no policy names it any more.
+    pub(super) fn remove_token(&mut self) -> Option<Step> {
+        if self.desired.token.is_some() {
+            return None;
+        }
+        let held = self.held.token.clone()?;
+        if held.adopted {
+            self.notices.push(super::released(Part::Token, &held.id));
+            self.held.token = None;
+            return None;
+        }
+        let entry = self.live.token(&held.id)?;
+        Some(token_gone(self.account(), entry, "no longer wanted"))
+    }
+}
+
+fn request(wanted: &Token) -> Option<String> {
+    wanted.rotate.as_ref().map(|rotate| rotate.request.clone())
+}
+
+pub(crate) fn token_gone(account_id: &str, entry: &Entry<ServiceToken>, why: &str) -> Step {
+    let target = changes::token(account_id, &entry.item.name, Some(&entry.id));
+    let before = changes::token_shown(&entry.item.name, entry.item.duration.as_deref().unwrap_or_default());
+    Step::new(Change::delete(target, before, why), Work::DeleteToken { id: entry.id.clone() })
+}
+
+/// Tells that something which existed before us stays.
+pub(crate) fn released(part: Part, id: &str) -> Notice {
+    let noun = match part {
+        Part::Rule => "tunnel rule",
+        Part::Record => "DNS record",
+        Part::App => "Access application",
+        Part::Token => "service token",
+        Part::Redirect => "redirect rule",
+    };
+    Notice::normal(
+        portolan_core::reasons::RELEASED,
+        format!(
+            "the {noun} {id} existed before it was managed; it stays, and is no longer managed ({})",
+            Action::Release.as_str()
+        ),
+    )
+}

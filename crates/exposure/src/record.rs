@@ -1,0 +1,256 @@
+//! DNS records as they are kept, compared and written.
+
+use portolan_cloudflare_api::{Entry, Item};
+use portolan_core::{Claim, Hostname, Mark, owner_key, user_text};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::desired::Record;
+use crate::holdings::RecordKind;
+
+/// TTL that lets Cloudflare choose.
+const AUTOMATIC_TTL: u32 = 1;
+/// Characters of a comment where nothing is known of the zone's plan.
+const COMMENT_LIMIT: usize = 100;
+/// How an older operator marked its records: then cluster, namespace and name.
+const OLDER_MARK: &str = "managed-by=cfzt ";
+
+/// What is kept of a record.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "Wire")]
+pub struct DnsRecord {
+    /// Its type.
+    pub kind: Box<str>,
+    /// Its full name.
+    pub name: Box<str>,
+    /// Its value.
+    pub content: Box<str>,
+    /// Seconds that it may be kept.
+    pub ttl: u32,
+    /// Whether Cloudflare stands in front of it.
+    pub proxied: bool,
+    /// Free text, which may carry a mark.
+    pub comment: Box<str>,
+}
+
+#[derive(Deserialize)]
+struct Wire {
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(default)]
+    name: String,
+    content: Option<String>,
+    ttl: Option<f64>,
+    proxied: Option<bool>,
+    comment: Option<String>,
+}
+
+impl From<Wire> for DnsRecord {
+    fn from(wire: Wire) -> Self {
+        Self {
+            kind: wire.kind.into(),
+            name: spelled(&wire.name).into(),
+            content: spelled(&wire.content.unwrap_or_default()).into(),
+            ttl: wire.ttl.and_then(|ttl| format!("{ttl:.0}").parse().ok()).unwrap_or(AUTOMATIC_TTL),
+            proxied: wire.proxied.unwrap_or_default(),
+            comment: wire.comment.unwrap_or_default().into(),
+        }
+    }
+}
+
+/// Names and addresses in one spelling.
+fn spelled(text: &str) -> String {
+    text.trim_end_matches('.').to_ascii_lowercase()
+}
+
+impl Item for DnsRecord {
+    /// The name alone: what matters is who stands at a name.
+    fn natural_key(&self) -> String {
+        self.name.to_string()
+    }
+
+    fn mark_text(&self) -> &str {
+        &self.comment
+    }
+
+    fn owner_key(&self) -> Option<String> {
+        owner_key(&self.comment).map(str::to_owned)
+    }
+}
+
+impl DnsRecord {
+    /// Whether requests for the name come to this record.
+    pub(crate) fn is_address(&self) -> bool {
+        matches!(&*self.kind, "A" | "AAAA" | "CNAME")
+    }
+
+    /// What sort it is, if it is one that we make.
+    pub(crate) fn held_kind(&self) -> Option<RecordKind> {
+        match &*self.kind {
+            "CNAME" => Some(RecordKind::Cname),
+            "A" => Some(RecordKind::Address),
+            _ => None,
+        }
+    }
+
+    /// Whose it is.
+    pub(crate) fn claim(&self, mark: &Mark) -> Claim {
+        match (mark.claim(&self.comment), older_owner(&self.comment)) {
+            (Claim::Unmarked, Some(owner)) if owner.ends_with(&format!("/{}", mark.key)) => {
+                Claim::Ours { adopted: false }
+            }
+            (Claim::Unmarked, Some(owner)) => Claim::Foreign(owner.to_owned()),
+            (claim, _) => claim,
+        }
+    }
+
+    /// The record for a change's text.
+    pub(crate) fn shown(&self) -> Value {
+        json!({"type": self.kind, "name": self.name, "content": self.content, "ttl": self.ttl, "proxied": self.proxied})
+    }
+
+    /// The user's own text in the comment.
+    pub(crate) fn users_comment(&self) -> &str {
+        if older_owner(&self.comment).is_some() { "" } else { user_text(&self.comment) }
+    }
+}
+
+/// `cluster/namespace/name` of an older mark.
+fn older_owner(comment: &str) -> Option<&str> {
+    let (_, owner) = comment.split_once(OLDER_MARK)?;
+    owner.split_whitespace().next()
+}
+
+/// A record as it should be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wanted {
+    pub(crate) kind: RecordKind,
+    name: String,
+    content: String,
+    ttl: u32,
+    proxied: bool,
+}
+
+impl Wanted {
+    pub(crate) fn new(hostname: &Hostname, record: &Record) -> Self {
+        let name = hostname.as_str().to_owned();
+        match record {
+            Record::Cname { target, .. } => {
+                Self { kind: RecordKind::Cname, name, content: spelled(target), ttl: AUTOMATIC_TTL, proxied: true }
+            }
+            Record::Address { ip, ttl, proxied, .. } => {
+                let ttl = if *proxied { AUTOMATIC_TTL } else { *ttl };
+                Self { kind: RecordKind::Address, name, content: ip.to_string(), ttl, proxied: *proxied }
+            }
+        }
+    }
+
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self.kind {
+            RecordKind::Cname => "CNAME",
+            RecordKind::Address => "A",
+        }
+    }
+
+    /// The address, of a record that is only resolved.
+    pub(crate) fn ip(&self) -> Option<String> {
+        (self.kind == RecordKind::Address).then(|| self.content.clone())
+    }
+
+    /// Whether the found record leads where this one does.
+    pub(crate) fn has_content_of(&self, found: &DnsRecord) -> bool {
+        *found.kind == *self.type_name() && *found.content == *self.content
+    }
+
+    /// Whether the found record is as wanted; comments do not matter.
+    pub(crate) fn is(&self, found: &DnsRecord) -> bool {
+        let ttl_fits = self.proxied || found.ttl == self.ttl;
+        self.has_content_of(found) && found.proxied == self.proxied && ttl_fits
+    }
+
+    /// Whether the found record stands in the way of this one.
+    pub(crate) fn is_blocked_by(&self, found: &DnsRecord) -> bool {
+        match self.kind {
+            RecordKind::Cname => found.is_address(),
+            RecordKind::Address => matches!(&*found.kind, "A" | "CNAME"),
+        }
+    }
+
+    /// The body of a request.
+    pub(crate) fn body(&self, mark: &Mark, comment: &str) -> Value {
+        let mut body = self.shown();
+        body["comment"] = json!(mark.write(comment, COMMENT_LIMIT));
+        body
+    }
+
+    /// The record for a change's text.
+    pub(crate) fn shown(&self) -> Value {
+        json!({
+            "type": self.type_name(), "name": self.name, "content": self.content,
+            "ttl": self.ttl, "proxied": self.proxied,
+        })
+    }
+
+    /// `CNAME www.example.com`.
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.type_name(), self.name)
+    }
+}
+
+/// `CNAME www.example.com`.
+pub(crate) fn label(entry: &Entry<DnsRecord>) -> String {
+    format!("{} {}", entry.item.kind, entry.item.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portolan_core::{ObjectKey, OwnerId};
+
+    fn mark() -> Mark {
+        Mark {
+            kind: "HTTPRoute".to_owned(),
+            key: ObjectKey::namespaced("shop", "web"),
+            owner: OwnerId::derive("x"),
+            adopted: false,
+        }
+    }
+
+    fn read(json: Value) -> DnsRecord {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn older_marks_are_read_by_namespace_and_name() {
+        let record = |comment: &str| read(json!({"type": "CNAME", "name": "a.x.com", "comment": comment}));
+
+        assert_eq!(record("managed-by=cfzt prod/shop/web").claim(&mark()), Claim::Ours { adopted: false });
+        assert_eq!(
+            record("managed-by=cfzt prod/shop/other").claim(&mark()),
+            Claim::Foreign("prod/shop/other".to_owned())
+        );
+        assert_eq!(record("by hand").claim(&mark()), Claim::Unmarked);
+    }
+
+    #[test]
+    fn a_written_record_is_ours_and_as_wanted_when_it_is_read() {
+        let hostname = Hostname::parse("a.x.com").unwrap();
+        let wanted =
+            Wanted::new(&hostname, &Record::Cname { zone_id: "z".into(), target: "T1.cfargotunnel.com".into() });
+
+        let found = read(wanted.body(&mark(), "theirs"));
+
+        assert!(wanted.is(&found));
+        assert_eq!((found.claim(&mark()), found.users_comment()), (Claim::Ours { adopted: false }, "theirs"));
+    }
+
+    #[test]
+    fn a_proxied_record_has_no_ttl_of_its_own() {
+        let hostname = Hostname::parse("a.x.com").unwrap();
+        let record = Record::Address { zone_id: "z".into(), ip: [10, 0, 0, 1].into(), ttl: 300, proxied: true };
+
+        let found = read(json!({"type": "A", "name": "A.x.com.", "content": "10.0.0.1", "ttl": 1.0, "proxied": true}));
+
+        assert!(Wanted::new(&hostname, &record).is(&found));
+    }
+}

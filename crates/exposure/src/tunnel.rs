@@ -1,0 +1,69 @@
+//! Tunnels as they are kept: only what tells whether their configuration can be written.
+
+use portolan_cloudflare_api::Item;
+use portolan_core::Problem;
+use serde::Deserialize;
+
+use crate::reasons;
+
+/// What is kept of a tunnel.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Tunnel {
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+    /// `cloudflare` where the API holds the configuration, `local` where a file does.
+    #[serde(default)]
+    pub config_src: Option<String>,
+    /// When it was deleted.
+    #[serde(default)]
+    pub deleted_at: Option<String>,
+}
+
+impl Item for Tunnel {
+    fn natural_key(&self) -> String {
+        self.name.clone()
+    }
+
+    fn deleted(&self) -> bool {
+        self.deleted_at.is_some()
+    }
+}
+
+/// What is known of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunnelState {
+    /// Its configuration can be written, as far as known.
+    Usable,
+    /// A file beside `cloudflared` holds its configuration.
+    LocallyManaged,
+    /// There is none.
+    Missing,
+}
+
+impl TunnelState {
+    pub(crate) fn of(tunnel: &Tunnel) -> Self {
+        match tunnel.config_src.as_deref() {
+            _ if tunnel.deleted() => Self::Missing,
+            Some("local") => Self::LocallyManaged,
+            _ => Self::Usable,
+        }
+    }
+
+    /// Whether a rule can be written to it.
+    pub(crate) fn check(self, tunnel_id: &str) -> Result<(), Problem> {
+        match self {
+            Self::Usable => Ok(()),
+            Self::LocallyManaged => Err(Problem::waiting(
+                reasons::TUNNEL_LOCALLY_MANAGED,
+                format!(
+                    "tunnel {tunnel_id} takes its configuration from a file; migrate it to remote management, or use another tunnel"
+                ),
+            )),
+            Self::Missing => Err(Problem::waiting(
+                reasons::TUNNEL_NOT_FOUND,
+                format!("tunnel {tunnel_id} does not exist in the account; create it, or correct tunnelId"),
+            )),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Record and world → the ordered steps after which nothing of ours is left. Pure.
+//!
+//! What publishes goes first and what protects last. Everything is looked at before it is deleted: a record that somebody
+//! else marked, or an application that now stands for another name, is not ours any more.
+
+use portolan_cloudflare_api::Entry;
+use portolan_core::{Change, Hostname, Mark, Problem};
+use serde_json::Value;
+
+use crate::app::App;
+use crate::changes;
+use crate::footprint::{Footprint, Part};
+use crate::holdings::{AppHeld, Holdings, Place, RecordKind, RuleHeld, TokenHeld};
+use crate::live::Live;
+use crate::notes::Notes;
+use crate::notice::Notice;
+use crate::plan::{find_records, policy_gone, released, removal, token_gone};
+use crate::policy::is_marked;
+use crate::step::{Course, Exposure, RuleClaim, Step, Work};
+
+const WHY: &str = "the name is withdrawn";
+/// What follows a tunnel's id in the name that a CNAME leads to.
+const TUNNEL_DOMAIN: &str = ".cfargotunnel.com";
+
+/// What to do so that nothing of ours is left for a name.
+pub fn withdraw(mark: &Mark, recorded: &Footprint, live: &Live, notes: &Notes) -> Result<Exposure, Problem> {
+    let mut withdrawal =
+        Withdrawal { mark, recorded, live, notes, held: Holdings::read(recorded), notices: Vec::new() };
+    let mut steps = withdrawal.records();
+    steps.extend(withdrawal.rules());
+    steps.extend(withdrawal.redirects());
+    steps.extend(withdrawal.app());
+    steps.extend(withdrawal.policies());
+    steps.extend(withdrawal.token());
+    Ok(withdrawal.finish(steps))
+}
+
+struct Withdrawal<'a> {
+    mark: &'a Mark,
+    recorded: &'a Footprint,
+    live: &'a Live,
+    notes: &'a Notes,
+    held: Holdings,
+    notices: Vec<Notice>,
+}
+
+impl<'a> Withdrawal<'a> {
+    fn account(&self) -> &str {
+        self.recorded.account_id.as_deref().unwrap_or_default()
+    }
+
+    fn records(&mut self) -> Vec<Step> {
+        find_records(&mut self.held, self.live, self.mark);
+        let mut steps: Vec<Step> = Vec::new();
+        for held in &self.held.records {
+            let Some(entry) = self.live.record(&held.zone_id, &held.id) else { continue };
+            if held.adopted {
+                self.notices.push(released(Part::Record, &held.id));
+            }
+            let (change, work) = removal(self.mark, held, entry);
+            let (zone_id, hostname) = (held.zone_id.clone(), held.hostname.clone());
+            let work = Work::Records { zone_id, hostname, work: vec![work] };
+            steps.push(Step { changes: change.into_iter().collect(), work });
+        }
+        steps
+    }
+
+    fn rules(&mut self) -> Vec<Step> {
+        self.find_rules();
+        let mut steps = Vec::new();
+        let intended: Vec<String> = self.notes.intent.iter().flat_map(|intent| intent.rules.iter().cloned()).collect();
+        for held in self.held.rules.clone() {
+            if held.adopted {
+                self.notices.push(released(Part::Rule, &held.hostname));
+                self.held.rules.retain(|other| *other != held);
+                continue;
+            }
+            let claim = RuleClaim { ours: true, intended: intended.clone(), adopt: false };
+            steps.extend(rule_gone(&held.hostname, &held.tunnel_id, claim));
+        }
+        if let (Some(tunnel_id), Some(hostname)) = (&self.recorded.tunnel_id, &self.recorded.hostname) {
+            let held = self.held.rules.iter().any(|held| held.tunnel_id == *tunnel_id && held.hostname == *hostname);
+            if !held && !intended.is_empty() && !self.recorded.is_adopted(Part::Rule) {
+                let claim = RuleClaim { ours: false, intended, adopt: false };
+                steps.extend(rule_gone(hostname, tunnel_id, claim));
+            }
+        }
+        steps
+    }
+
+    /// A CNAME with our mark was made behind a rule of ours.
+    fn find_rules(&mut self) {
+        let adopted = self.recorded.is_adopted(Part::Rule);
+        let cnames = self.held.records.iter().filter(|held| held.kind == RecordKind::Cname && !held.adopted);
+        let targets = cnames.filter_map(|held| {
+            let entry = self.live.record(&held.zone_id, &held.id)?;
+            let tunnel_id = entry.item.content.strip_suffix(TUNNEL_DOMAIN)?.to_owned();
+            Some(RuleHeld { tunnel_id, hostname: held.hostname.clone(), adopted })
+        });
+        let same =
+            |one: &RuleHeld, other: &RuleHeld| one.tunnel_id == other.tunnel_id && one.hostname == other.hostname;
+        let found: Vec<RuleHeld> =
+            targets.filter(|rule| !self.held.rules.iter().any(|held| same(held, rule))).collect();
+        self.held.rules.extend(found);
+    }
+
+    fn redirects(&self) -> Vec<Step> {
+        let steps = self.held.redirects.iter().map(|held| {
+            let target = changes::redirect(&held.zone_id, &held.hostname, Some(&held.rule_id));
+            let work = Work::DeleteRedirect {
+                zone_id: held.zone_id.clone(),
+                ruleset_id: held.ruleset_id.clone(),
+                rule_id: held.rule_id.clone(),
+            };
+            Step::new(Change::delete(target, Value::Null, WHY), work)
+        });
+        steps.collect()
+    }
+
+    fn app(&mut self) -> Option<Step> {
+        let entry = self.find_app()?;
+        let held = self.held.app.clone()?;
+        if !held.adopted {
+            return Some(Step::new(changes::app_gone(self.account(), entry, WHY), Work::DeleteApp { id: held.id }));
+        }
+        self.notices.push(released(Part::App, &held.id));
+        self.held.app = None;
+        let body = entry.item.without_token(&self.held.token.as_ref()?.id)?;
+        let target = changes::app(self.account(), &entry.item.domain(), Some(&entry.id));
+        let change = Change::update(target, entry.item.shown(), body.clone(), "the token goes");
+        Some(Step::new(change, Work::DetachToken { app_id: entry.id.clone(), body }))
+    }
+
+    /// The application that is ours: recorded and still standing for the name, or made by an attempt that did not record it.
+    fn find_app(&mut self) -> Option<&'a Entry<App>> {
+        let names = [self.recorded.hostname.clone(), self.recorded.app_hostname.clone()];
+        let formers = self.recorded.former.iter().map(|former| former.hostname.clone());
+        let names: Vec<String> = names.into_iter().flatten().chain(formers).collect();
+        if let Some(held) = &self.held.app {
+            match self.live.app(&held.id) {
+                Some(entry) if names.is_empty() || names.contains(&entry.item.domain()) => {
+                    return self.live.app(&held.id);
+                }
+                Some(entry) => self.notices.push(Notice::warning(
+                    portolan_core::reasons::RELEASED,
+                    format!("the Access application {} stands for {} now; it stays", held.id, entry.item.domain()),
+                )),
+                None => {}
+            }
+            self.held.app = None;
+        }
+        let since = self.notes.intent.as_ref()?.since;
+        let unrecorded = |entry: &&Entry<App>| {
+            self.recorded.hostname.as_ref() == Some(&entry.item.domain())
+                && entry.item.is_made_since(since)
+                && !self.notes.elsewhere.app_ids.contains(&entry.id)
+        };
+        let entry = self.live.apps.iter().find(unrecorded)?;
+        let hostname = Some(entry.item.domain());
+        self.held.app = Some(AppHeld { id: entry.id.clone(), hostname, policy_ids: Vec::new(), adopted: false });
+        Some(entry)
+    }
+
+    fn policies(&mut self) -> Vec<Step> {
+        let live = self.live;
+        let ours = |id: &String| {
+            let entry = live.policies.iter().find(|entry| entry.id == *id);
+            entry.is_some_and(|entry| is_marked(entry.item.name(), self.mark))
+        };
+        self.held.reusable.retain(ours);
+        for entry in live.policies.iter().filter(|entry| is_marked(entry.item.name(), self.mark)) {
+            if !self.held.reusable.contains(&entry.id) {
+                self.held.reusable.push(entry.id.clone());
+            }
+        }
+        let gone = live.policies.iter().filter(|entry| self.held.reusable.contains(&entry.id));
+        gone.map(|entry| policy_gone(self.account(), entry.item.name(), &entry.id)).collect()
+    }
+
+    fn token(&mut self) -> Option<Step> {
+        if let Some(held) = self.held.token.clone() {
+            let entry = self.live.token(&held.id);
+            if held.adopted || entry.is_none() {
+                self.notices.extend(held.adopted.then(|| released(Part::Token, &held.id)));
+                self.held.token = None;
+            }
+            return entry.filter(|_| !held.adopted).map(|entry| token_gone(self.account(), entry, WHY));
+        }
+        let intent = self.notes.intent.as_ref()?;
+        let entry = self.live.tokens.iter().find(|entry| {
+            Some(&entry.item.name) == intent.token.as_ref()
+                && entry.item.is_made_since(intent.since)
+                && !self.notes.elsewhere.token_ids.contains(&entry.id)
+        })?;
+        self.held.token = Some(TokenHeld { id: entry.id.clone(), client_id: None, rotation: None, adopted: false });
+        Some(token_gone(self.account(), entry, WHY))
+    }
+
+    fn finish(self, steps: Vec<Step>) -> Exposure {
+        let place = Place {
+            account_id: self.recorded.account_id.clone(),
+            hostname: self.recorded.hostname.clone(),
+            tunnel_id: self.recorded.tunnel_id.clone(),
+            zone_id: self.recorded.zone_id.clone(),
+        };
+        Exposure {
+            steps,
+            notices: self.notices,
+            account_id: self.recorded.account_id.clone().unwrap_or_default(),
+            mark: self.mark.clone(),
+            held: self.held,
+            place,
+            quotas: self.notes.quotas.clone(),
+            course: Course::Withdraw,
+        }
+    }
+}
+
+fn rule_gone(hostname: &str, tunnel_id: &str, claim: RuleClaim) -> Option<Step> {
+    let hostname = Hostname::parse(hostname).ok()?;
+    let change = Change::delete(changes::rule(tunnel_id, &hostname), Value::Null, WHY);
+    Some(Step::new(change, Work::RemoveRule { hostname, tunnel_id: tunnel_id.to_owned(), claim }))
+}

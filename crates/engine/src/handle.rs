@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use portolan_core::ObjectKey;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::queue::Queue;
@@ -24,7 +24,7 @@ struct Shared<P> {
     queue: Mutex<Queue>,
     wake: Notify,
     /// Whether the first list is complete.
-    listed: AtomicBool,
+    listed: watch::Sender<bool>,
     /// Whether the controller runs.
     running: AtomicBool,
 }
@@ -41,7 +41,7 @@ impl<P> Default for Handle<P> {
             store: RwLock::new(Store::default()),
             queue: Mutex::new(Queue::default()),
             wake: Notify::new(),
-            listed: AtomicBool::new(false),
+            listed: watch::channel(false).0,
             running: AtomicBool::new(false),
         };
         Self { shared: Arc::new(shared) }
@@ -112,11 +112,17 @@ impl<P> Handle<P> {
 
     /// Whether the first list is complete.
     pub fn is_listed(&self) -> bool {
-        self.shared.listed.load(Ordering::Relaxed)
+        *self.shared.listed.borrow()
+    }
+
+    /// Waits until the first list is complete.
+    pub async fn listed(&self) {
+        // The sender lives as long as the handle.
+        let _ = self.shared.listed.subscribe().wait_for(|listed| *listed).await;
     }
 
     pub(crate) fn set_listed(&self) {
-        self.shared.listed.store(true, Ordering::Relaxed);
+        self.shared.listed.send_replace(true);
     }
 
     pub(crate) fn set_running(&self, running: bool) {

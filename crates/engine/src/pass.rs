@@ -339,7 +339,8 @@ impl<R: Reconcile> Pass<'_, R> {
         let (now, time) = (status::current(&self.object), (self.context.clock)());
         let Some(wanted) = status::wanted(&now, report, keep, generation, time) else { return Ok(()) };
         let wanted = status::as_typed(&self.object, wanted);
-        if !status::differs(&now, &wanted) {
+        let newer = self.reconciler.heeds_times() && now != wanted;
+        if !newer && !status::differs(&now, &wanted) {
             return Ok(());
         }
         let written = status::write::<R::Object>(&self.context.client, self.object.meta(), &wanted).await;
@@ -367,10 +368,15 @@ impl<R: Reconcile> Pass<'_, R> {
         }
         let mut report = self.reconciler.report(&self.object, Outcome::Failed(&problem));
         let deleting = self.object.meta().deletion_timestamp.is_some();
-        let news = is_news(&status::conditions(&status::current(&self.object)), &report.conditions);
+        let waits = problem.class == Class::Waiting;
+        let news = match self.reconciler.owns_status() {
+            true => is_news(&status::conditions(&status::current(&self.object)), &report.conditions),
+            // Without a status of ours nobody knows what was said before; what only waits says nothing.
+            false => !waits,
+        };
         if deleting {
             report.events.clear();
-            if problem.class != Class::Waiting {
+            if !waits {
                 report.events.push(Notice::warning(reasons::DELETE_FAILED, problem.message.as_str()));
             }
         } else if !news {

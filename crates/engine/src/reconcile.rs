@@ -78,6 +78,12 @@ pub trait Reconcile: Send + Sync + 'static {
         true
     }
 
+    /// Whether a status is written where nothing but a time in it is new. Such times must come from what happened, not
+    /// from the clock, or a settled object would be written again and again.
+    fn heeds_times(&self) -> bool {
+        false
+    }
+
     /// What the cache keeps of an object.
     fn project(&self, object: &Self::Object) -> Self::Projection;
 

@@ -1,5 +1,7 @@
 //! Tunnel configurations and Access objects against the simulator: what they cost, and what others' edits and lost answers do.
 
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod support;
 
 use std::sync::Arc;

@@ -35,6 +35,7 @@ mod seed;
 mod serve;
 mod simulator;
 mod snapshot;
+mod special;
 mod state;
 mod store;
 mod table;

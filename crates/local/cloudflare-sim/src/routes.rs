@@ -5,17 +5,15 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use http::Method;
 
 use crate::{
-    access::{app_policies, service_token},
-    audit,
     auth::{Actor, Level},
     call::{Call, decode},
-    crud, dns, network_route,
-    reply::{Refusal, Reply, Success},
-    rulesets,
+    crud,
+    reply::{Refusal, Reply},
+    special::SPECIAL,
     state::State,
     store::text,
     table::{Action, COLLECTIONS, Collection, Scope},
-    tunnel, zone,
+    zone,
 };
 
 /// What answers a route.
@@ -33,125 +31,6 @@ pub(crate) struct Route {
     needs: Option<(&'static str, Level)>,
     run: Run,
 }
-
-/// A function for a path that no row describes.
-type Special = (&'static str, &'static str, Option<(&'static str, Level)>, fn(&mut State, &Call) -> Reply);
-
-const SPECIAL: &[Special] = &[
-    ("GET", "/user/tokens/verify", None, verify),
-    ("GET", "/accounts/{account_id}/tokens/verify", None, verify),
-    ("GET", "/accounts/{account_id}/audit_logs", Some(("audit_logs", Level::Read)), audit::list),
-    ("POST", "/zones/{zone_id}/dns_records/batch", Some(("dns", Level::Edit)), dns::batch::run),
-    ("GET", "/accounts/{account_id}/cfd_tunnel/{id}/token", Some(("tunnel", Level::Edit)), tunnel::token),
-    ("GET", "/accounts/{account_id}/cfd_tunnel/{id}/connections", Some(("tunnel", Level::Read)), tunnel::connections),
-    ("DELETE", "/accounts/{account_id}/cfd_tunnel/{id}/connections", Some(("tunnel", Level::Edit)), tunnel::disconnect),
-    (
-        "GET",
-        "/accounts/{account_id}/cfd_tunnel/{id}/configurations",
-        Some(("tunnel", Level::Read)),
-        tunnel::configuration,
-    ),
-    ("PUT", "/accounts/{account_id}/cfd_tunnel/{id}/configurations", Some(("tunnel", Level::Edit)), tunnel::configure),
-    (
-        "POST",
-        "/accounts/{account_id}/teamnet/routes/network/{network}",
-        Some(("networks", Level::Edit)),
-        network_route::create_by_network,
-    ),
-    (
-        "PATCH",
-        "/accounts/{account_id}/teamnet/routes/network/{network}",
-        Some(("networks", Level::Edit)),
-        network_route::patch_by_network,
-    ),
-    (
-        "DELETE",
-        "/accounts/{account_id}/teamnet/routes/network/{network}",
-        Some(("networks", Level::Edit)),
-        network_route::delete_by_network,
-    ),
-    (
-        "GET",
-        "/accounts/{account_id}/teamnet/routes/ip/{ip}",
-        Some(("networks", Level::Read)),
-        network_route::find_by_ip,
-    ),
-    ("GET", "/accounts/{account_id}/access/apps/{id}/policies", Some(("access_apps", Level::Read)), app_policies::list),
-    (
-        "POST",
-        "/accounts/{account_id}/access/apps/{id}/policies",
-        Some(("access_apps", Level::Edit)),
-        app_policies::create,
-    ),
-    (
-        "GET",
-        "/accounts/{account_id}/access/apps/{id}/policies/{policy_id}",
-        Some(("access_apps", Level::Read)),
-        app_policies::get,
-    ),
-    (
-        "PUT",
-        "/accounts/{account_id}/access/apps/{id}/policies/{policy_id}",
-        Some(("access_apps", Level::Edit)),
-        app_policies::update,
-    ),
-    (
-        "DELETE",
-        "/accounts/{account_id}/access/apps/{id}/policies/{policy_id}",
-        Some(("access_apps", Level::Edit)),
-        app_policies::delete,
-    ),
-    (
-        "POST",
-        "/accounts/{account_id}/access/service_tokens",
-        Some(("access_service_tokens", Level::Edit)),
-        service_token::create,
-    ),
-    (
-        "PUT",
-        "/accounts/{account_id}/access/service_tokens/{id}",
-        Some(("access_service_tokens", Level::Edit)),
-        service_token::update,
-    ),
-    (
-        "DELETE",
-        "/accounts/{account_id}/access/service_tokens/{id}",
-        Some(("access_service_tokens", Level::Edit)),
-        service_token::delete,
-    ),
-    (
-        "POST",
-        "/accounts/{account_id}/access/service_tokens/{id}/rotate",
-        Some(("access_service_tokens", Level::Edit)),
-        service_token::rotate,
-    ),
-    (
-        "POST",
-        "/accounts/{account_id}/access/service_tokens/{id}/refresh",
-        Some(("access_service_tokens", Level::Edit)),
-        service_token::refresh,
-    ),
-    (
-        "GET",
-        "/zones/{zone_id}/rulesets/phases/{phase}/entrypoint",
-        Some(("rulesets", Level::Read)),
-        rulesets::entrypoint,
-    ),
-    (
-        "PUT",
-        "/zones/{zone_id}/rulesets/phases/{phase}/entrypoint",
-        Some(("rulesets", Level::Edit)),
-        rulesets::put_entrypoint,
-    ),
-    ("POST", "/zones/{zone_id}/rulesets/{id}/rules", Some(("rulesets", Level::Edit)), rulesets::add_rule),
-    ("PATCH", "/zones/{zone_id}/rulesets/{id}/rules/{rule_id}", Some(("rulesets", Level::Edit)), rulesets::edit_rule),
-    (
-        "DELETE",
-        "/zones/{zone_id}/rulesets/{id}/rules/{rule_id}",
-        Some(("rulesets", Level::Edit)),
-        rulesets::delete_rule,
-    ),
-];
 
 /// All routes; those with fixed segments come before those with parameters in the same place.
 pub(crate) static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
@@ -242,12 +121,6 @@ fn admit_scope(state: &State, call: &Call) -> Result<(), Refusal> {
 
 fn sees_zone(actor: &Actor, zone: &serde_json::Value) -> bool {
     actor.grant.sees_zone(text(zone, "id"), text(&zone["account"], "id"))
-}
-
-/// `GET /user/tokens/verify`
-#[expect(clippy::unnecessary_wraps, reason = "the shape of a handler")]
-fn verify(_: &mut State, call: &Call) -> Reply {
-    Ok(Success::of(&serde_json::json!({"id": call.actor.id, "status": "active"})))
 }
 
 impl Scope {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use crate::{Simulator, access::service_token::Secrets, ids::Ids, store::id_of, table::Collection, tunnel::Inside};
+use crate::{Simulator, access::secret::Secrets, ids::Ids, store::id_of, table::Collection, tunnel::Inside};
 
 /// Objects by collection and scope, in the order they were made, and what tunnels and tokens have beside them.
 #[derive(Deserialize, Serialize)]

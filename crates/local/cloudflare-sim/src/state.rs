@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::{
-    access::service_token::Secrets,
+    access::secret::Secrets,
     audit::{Audit, Entry},
     auth::Credentials,
     fault::Faults,

@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::{
-    INVALID, NOT_FOUND, PAGES,
+    INVALID,
     app::APPS,
     invalid, misfit,
     policy::{self, POLICIES},
@@ -15,14 +15,10 @@ use super::{
     rule,
 };
 use crate::{
-    call::Call,
-    crud,
     field::{self, Verb},
-    ids::IdForm,
-    reply::{Refusal, Reply, Success, to_text},
+    reply::Refusal,
     state::State,
     store::id_of,
-    table::Action,
 };
 
 /// All policies of an application as stored.
@@ -86,7 +82,7 @@ pub(super) fn read(state: &mut State, account: &str, sent: &Value, old: &[Value]
     sorted(state, policies)
 }
 
-fn sorted(state: &State, mut policies: Vec<Value>) -> Result<Value, Refusal> {
+pub(super) fn sorted(state: &State, mut policies: Vec<Value>) -> Result<Value, Refusal> {
     let place = |policy: &Value| policy["precedence"].as_u64().unwrap_or_default();
     policies.sort_by_key(place);
     if policies.windows(2).any(|pair| place(&pair[0]) == place(&pair[1])) {
@@ -101,7 +97,7 @@ fn sorted(state: &State, mut policies: Vec<Value>) -> Result<Value, Refusal> {
     Ok(Value::Array(policies))
 }
 
-fn precedence(item: &Value) -> Result<Option<u64>, Refusal> {
+pub(super) fn precedence(item: &Value) -> Result<Option<u64>, Refusal> {
     match item.get("precedence") {
         None | Some(Value::Null) => Ok(None),
         Some(number) => match number.as_u64().filter(|number| *number > 0) {
@@ -133,97 +129,8 @@ fn item_of(state: &State, account: &str, item: &Value, old: &[Value]) -> Result<
 }
 
 /// The members of a policy of the application's own, without its id and precedence.
-fn own_members(members: &Map<String, Value>) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn own_members(members: &Map<String, Value>) -> Result<Map<String, Value>, Refusal> {
     let rest = members.iter().filter(|(name, _)| !matches!(name.as_str(), "id" | "precedence"));
     let rest: Map<String, Value> = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
     field::check(Value::Object(rest), policy::FIELDS, Verb::Create, INVALID)
-}
-
-/// `GET …/policies`
-pub(crate) fn list(state: &mut State, call: &Call) -> Reply {
-    let page = PAGES.read(call)?;
-    let _no_filters = crate::filter::read(call, &[])?;
-    let account = call.param("account_id");
-    let app = crud::existing(state, &APPS, call)?;
-    let (shown, info) = page.cut(stored(app).filter_map(|policy| resolved(state, account, policy)).collect());
-    Ok(Success { status: 200, result: to_text(&shown), info: Some(info) })
-}
-
-/// `GET …/policies/{policy_id}`
-pub(crate) fn get(state: &mut State, call: &Call) -> Reply {
-    let app = crud::existing(state, &APPS, call)?;
-    let policy = find(app, call)?;
-    let shown = resolved(state, call.param("account_id"), policy).ok_or_else(|| NOT_FOUND.refusal())?;
-    Ok(Success::of(&shown))
-}
-
-fn find<'a>(app: &'a Value, call: &Call) -> Result<&'a Value, Refusal> {
-    let id = call.param("policy_id");
-    match stored(app).find(|policy| id_of(policy) == id) {
-        Some(policy) => Ok(policy),
-        None if IdForm::Uuid.fits(id) => Err(NOT_FOUND.refusal()),
-        None => Err(crud::unroutable(&call.path)),
-    }
-}
-
-/// `POST …/policies`: one more of the application's own.
-pub(crate) fn create(state: &mut State, call: &Call) -> Reply {
-    let app = crud::existing(state, &APPS, call)?.clone();
-    let body = call.json()?;
-    if body.get("id").is_some() {
-        return Err(misfit("a policy that exists cannot be added here: list it among the app's policies"));
-    }
-    if links(&app).next().is_some() {
-        return Err(misfit("reusable and inline policies are mutually exclusive"));
-    }
-    let last = stored(&app).filter_map(|policy| policy["precedence"].as_u64()).max().unwrap_or_default();
-    let made = write(state, call, app, &body, last + 1, None)?;
-    Ok(Success::of(&made).with(201))
-}
-
-/// `PUT …/policies/{policy_id}`
-pub(crate) fn update(state: &mut State, call: &Call) -> Reply {
-    let app = crud::existing(state, &APPS, call)?.clone();
-    let old = find(&app, call)?.clone();
-    if is_link(&old) {
-        return Err(misfit("a reusable policy is changed where it is, not in an app"));
-    }
-    let place = old["precedence"].as_u64().unwrap_or(1);
-    let changed = write(state, call, app, &call.json()?, place, Some(&old))?;
-    Ok(Success::of(&changed))
-}
-
-/// Stores an application with a policy of its own, new or changed.
-fn write(
-    state: &mut State,
-    call: &Call,
-    mut app: Value,
-    body: &Value,
-    place: u64,
-    old: Option<&Value>,
-) -> Result<Value, Refusal> {
-    let account = call.param("account_id");
-    let Some(members) = body.as_object() else { return Err(invalid("a JSON object is expected")) };
-    let place = precedence(body)?.unwrap_or(place);
-    let policy = policy::inline(state, account, own_members(members)?, place, old)?;
-    let rest = stored(&app).filter(|other| id_of(other) != id_of(&policy)).cloned();
-    app["policies"] = sorted(state, rest.chain([policy.clone()]).collect())?;
-    state.rows_mut(&APPS, account).replace(app);
-    let action = if old.is_some() { Action::Patch } else { Action::Create };
-    state.note(call.who(), &POLICIES, account, &[(action, &policy)]);
-    Ok(policy)
-}
-
-/// `DELETE …/policies/{policy_id}`
-pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
-    let account = call.param("account_id");
-    let mut app = crud::existing(state, &APPS, call)?.clone();
-    let old = find(&app, call)?.clone();
-    if is_link(&old) {
-        return Err(misfit("a reusable policy is taken out of an app by the app's list of policies"));
-    }
-    app["policies"] = stored(&app).filter(|policy| id_of(policy) != id_of(&old)).cloned().collect();
-    state.rows_mut(&APPS, account).replace(app);
-    state.note(call.who(), &POLICIES, account, &[(Action::Delete, &old)]);
-    Ok(Success::of(&json!({"id": id_of(&old)})).with(202))
 }

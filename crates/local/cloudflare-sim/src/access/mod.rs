@@ -4,12 +4,15 @@
 
 pub(crate) mod app;
 pub(crate) mod app_policies;
+pub(crate) mod app_policy;
+mod domain;
 mod duration;
 pub(crate) mod group;
 pub(crate) mod identity_provider;
 pub(crate) mod policy;
 mod quota;
 mod rule;
+pub(crate) mod secret;
 pub(crate) mod service_token;
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,12 @@
 //! `/accounts/{account_id}/access/service_tokens`: credentials for programs. The secret is shown once.
 
-use std::fmt;
-
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::{
     INVALID, NOT_FOUND, PAGES, duration, group, invalid,
     quota::{count, refuse_more},
-    seconds, stamp,
+    seconds, secret, stamp,
 };
 use crate::{
     call::Call,
@@ -20,7 +16,7 @@ use crate::{
     ids::IdForm,
     reply::{Refusal, Reply, Success},
     state::State,
-    store::{flag, id_of, text},
+    store::{id_of, text},
     table::{Action, Change, Collection, PLAIN, Rules, Scope},
 };
 
@@ -55,30 +51,8 @@ const FIELDS: &[Field] = &[
 
 const FILTERS: &[Filter] = &[filter("name", Test::Is("name")), filter("search", Test::Contains("name"))];
 
-const PREVIOUS: &str = "previous_client_secret_expires_at";
+pub(super) const PREVIOUS: &str = "previous_client_secret_expires_at";
 const YEAR: &str = "8760h";
-
-/// What is kept of a token's secrets: digests alone.
-#[derive(Clone, Default, Deserialize, Serialize)]
-pub(crate) struct Secrets {
-    current: Vec<u8>,
-    previous: Option<Vec<u8>>,
-}
-
-impl fmt::Debug for Secrets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Secrets").finish_non_exhaustive()
-    }
-}
-
-fn digest(secret: &str) -> Vec<u8> {
-    Sha256::digest(secret.as_bytes()).to_vec()
-}
-
-/// Compares without telling by its time where two digests differ.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other)) == 0
-}
 
 fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
     if text(value, "name").trim().is_empty() {
@@ -139,18 +113,9 @@ fn changed(state: &mut State, _: &str, action: Action, value: &Value) {
 pub(crate) fn create(state: &mut State, call: &Call) -> Reply {
     let account = call.param("account_id");
     let made = crud::create(state, &SERVICE_TOKENS, account, call.json()?, None)?;
-    let secret = new_secret(state, id_of(&made));
+    let secret = secret::renew(state, id_of(&made));
     state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Create, &made)]);
     Ok(with_secret(made, secret).with(201))
-}
-
-/// Gives a token another secret. The last one stays known; whether it still counts, the token's object says.
-fn new_secret(state: &mut State, id: &str) -> String {
-    let secret: String = [state.ids.next(IdForm::Hex), state.ids.next(IdForm::Hex)].concat();
-    let secrets = state.service_tokens.entry(id.to_owned()).or_default();
-    let last = std::mem::replace(&mut secrets.current, digest(&secret));
-    secrets.previous = Some(last).filter(|last| !last.is_empty());
-    secret
 }
 
 fn with_secret(mut token: Value, secret: String) -> Success {
@@ -172,7 +137,7 @@ pub(crate) fn update(state: &mut State, call: &Call) -> Reply {
     }
     state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Patch, &new)]);
     if rotates {
-        let secret = new_secret(state, id_of(&new));
+        let secret = secret::renew(state, id_of(&new));
         return Ok(with_secret(new, secret));
     }
     Ok(Success::of(&new))
@@ -190,7 +155,7 @@ pub(crate) fn rotate(state: &mut State, call: &Call) -> Reply {
     token[PREVIOUS] = Value::from(until);
     token["client_secret_version"] = json!(token["client_secret_version"].as_u64().unwrap_or(1) + 1);
     stamp(state, &mut token, false);
-    let secret = new_secret(state, id_of(&token));
+    let secret = secret::renew(state, id_of(&token));
     state.rows_mut(&SERVICE_TOKENS, account).replace(token.clone());
     state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Patch, &token)]);
     Ok(with_secret(token, secret))
@@ -218,25 +183,4 @@ pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
     let gone = crud::remove(state, &SERVICE_TOKENS, account, old);
     state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Delete, &gone)]);
     Ok(Success::of(&gone))
-}
-
-/// The id of the token that these two headers stand for now, if they are right.
-pub(crate) fn authenticate(state: &State, account: &str, client_id: &str, secret: &str) -> Option<String> {
-    let token = state.rows(&SERVICE_TOKENS, account)?.by_key(client_id).next()?;
-    let now = (state.options.clock)();
-    let before = |name| token[name].as_str().and_then(|end| end.parse::<Timestamp>().ok()).is_some_and(|end| now < end);
-    let lasts = token["expires_at"].is_null() || before("expires_at");
-    let (secrets, given) = (state.service_tokens.get(id_of(token))?, digest(secret));
-    let current = same(&secrets.current, &given);
-    let previous = before(PREVIOUS) && secrets.previous.as_ref().is_some_and(|last| same(last, &given));
-    (flag(token, "enabled") && lasts && (current || previous)).then(|| id_of(token).to_owned())
-}
-
-/// Notes that a token was used.
-pub(crate) fn mark_seen(state: &mut State, account: &str, id: &str) {
-    let now = seconds(state);
-    if let Some(mut token) = state.get(&SERVICE_TOKENS, account, id).cloned() {
-        token["last_seen_at"] = Value::from(now);
-        state.rows_mut(&SERVICE_TOKENS, account).replace(token);
-    }
 }

@@ -13,7 +13,7 @@ use http::Request;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::service_token::authenticate;
+use super::secret::{authenticate, mark_seen};
 use crate::{Grant, Level, Options, Quotas, Simulator};
 
 struct Lab {
@@ -389,7 +389,7 @@ async fn tokens_end_are_refreshed_and_can_be_switched_off() {
     assert!(lab.opens(&token, &secret));
     let rotated = lab.ok("PUT", &path, json!({"client_secret_version": 2})).await;
     assert!(lab.opens(&token, &rotated["client_secret"]) && !lab.opens(&token, &secret));
-    super::service_token::mark_seen(&mut lab.simulator.lock(), &lab.account, token["id"].as_str().unwrap());
+    mark_seen(&mut lab.simulator.lock(), &lab.account, token["id"].as_str().unwrap());
     assert_ne!(lab.get(&path).await["last_seen_at"], Value::Null);
     lab.ok("DELETE", &path, Value::Null).await;
     assert!(!lab.opens(&token, &rotated["client_secret"]));

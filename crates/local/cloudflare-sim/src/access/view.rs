@@ -10,8 +10,8 @@ use super::{
     group::GROUPS,
 };
 pub(crate) use super::{
-    app::domains,
-    service_token::{authenticate, mark_seen},
+    domain::domains,
+    secret::{authenticate, mark_seen},
 };
 use crate::state::State;
 

@@ -11,6 +11,8 @@
 pub mod annotations;
 mod desired;
 pub mod duration;
+#[cfg(test)]
+mod fixture;
 pub mod gateway;
 mod hash;
 pub mod kinds;

@@ -88,7 +88,7 @@ impl SecretRef {
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '/');
         let (namespace, name, key) = (parts.next()?, parts.next()?, parts.next());
-        let key = key.filter(|key| !key.is_empty() && *key != TOKEN_KEY).map(str::to_owned);
+        let key = Some(key.filter(|key| !key.is_empty()).unwrap_or(TOKEN_KEY).to_owned());
         (!namespace.is_empty() && !name.is_empty()).then(|| Self {
             name: name.into(),
             namespace: namespace.into(),

@@ -81,6 +81,14 @@ impl RouteInput {
             }
             self.inputs.insert(input.suffix.to_owned(), input.shape.normalised(text));
         }
+        if let Some(text) = self.inputs.get_mut("hostname")
+            && let Ok(name) = hostname(text)
+        {
+            *text = name.to_string();
+        }
+        if let Some(text) = self.inputs.get_mut("enabled") {
+            text.make_ascii_lowercase();
+        }
         for (suffix, text) in ours {
             if annotations::is_output(suffix) {
                 self.outputs.insert((*suffix).to_owned(), (*text).to_owned());
@@ -98,7 +106,7 @@ impl RouteInput {
     /// Whether the route is to be published.
     pub fn enabled(&self) -> Enabled {
         let raw = self.input("enabled").unwrap_or_default();
-        match raw.to_ascii_lowercase().as_str() {
+        match raw {
             "true" => Enabled::Yes,
             "" | "false" => Enabled::No,
             _ => Enabled::Unclear(raw.to_owned()),

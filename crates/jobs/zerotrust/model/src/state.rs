@@ -278,7 +278,7 @@ impl State {
 fn owned(footprint: &Footprint) -> Value {
     let parts = [
         (Part::Rule, footprint.has_rule),
-        (Part::Record, footprint.record_ids().next().is_some()),
+        (Part::Record, footprint.cname_record_id.is_some() || footprint.dns_record_id.is_some()),
         (Part::App, footprint.access_app_id.is_some()),
         (Part::Token, footprint.service_token_id.is_some()),
         (Part::Redirect, footprint.redirect_rule_id.is_some()),

@@ -174,7 +174,7 @@ impl CloudflareZeroTrustTenant {
         SecretRef {
             name: reference.name.clone(),
             namespace: self.namespace().unwrap_or_default(),
-            key: reference.key.clone().filter(|key| !key.is_empty()),
+            key: Some(reference.key.clone().filter(|key| !key.is_empty()).unwrap_or_else(|| TOKEN_KEY.to_owned())),
         }
     }
 

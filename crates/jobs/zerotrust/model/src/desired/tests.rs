@@ -1,1 +1,223 @@
+use portolan_core::OwnerId;
+use portolan_exposure::{Desired, Record};
+use serde_json::{Value, json};
 
+use super::*;
+use crate::fixture::{ACCOUNT, Shelf, TUNNEL, ZONE, http_route, reason, route};
+
+/// The tenant of the worked examples.
+fn examples() -> Shelf {
+    Shelf::with_tenant(json!({ "defaults": { "originService": "http://traefik.traefik.svc:80" } }))
+}
+
+fn owner() -> OwnerId {
+    OwnerId::derive("test")
+}
+
+/// What Cloudflare is asked for.
+fn asked(shelf: &Shelf, annotations: &[(&str, &str)]) -> Desired {
+    shelf.wanted(&route(annotations)).unwrap().spec.desired(&owner()).unwrap()
+}
+
+fn notices(shelf: &Shelf, annotations: &[(&str, &str)], zone: Option<&str>) -> Vec<&'static str> {
+    let wanted = shelf.wanted_in(&route(annotations), zone).unwrap();
+    assert!(wanted.notices.iter().all(|notice| notice.warning));
+    wanted.notices.iter().map(|notice| notice.reason).collect()
+}
+
+#[test]
+fn scenario_01_a_plain_route_asks_for_a_rule_and_a_cname_and_nothing_else() {
+    let desired = asked(&examples(), &[]);
+
+    let rule = desired.rule.unwrap();
+    assert_eq!((rule.tunnel_id.as_str(), rule.service.as_str()), (TUNNEL, "http://traefik.traefik.svc:80"));
+    assert!(rule.origin_request.is_empty());
+    let target = format!("{TUNNEL}.cfargotunnel.com");
+    assert_eq!(desired.record, Some(Record::Cname { zone_id: ZONE.to_owned(), target }));
+    assert_eq!((desired.access, desired.token, desired.redirect, desired.adopt), (None, None, false, false));
+    assert_eq!((desired.hostname.as_str(), desired.account_id.as_str()), ("app.example.com", ACCOUNT));
+    assert_eq!(desired.mark.write("", 100), format!("[managed:HTTPRoute/default/app#{}]", owner()));
+}
+
+#[test]
+fn scenario_02_older_annotations_ask_for_an_application_with_two_addresses() {
+    let emails = "admin@example.com,manager@example.com";
+    let desired = asked(&examples(), &[("accessApp", "true"), ("allowEmails", emails), ("sessionDuration", "8h")]);
+
+    let access = desired.access.unwrap();
+    assert_eq!((access.name.as_str(), access.policy_name.as_str()), ("app", "app-allow-policy"));
+    assert_eq!(access.emails, ["admin@example.com", "manager@example.com"]);
+    assert_eq!(
+        Value::from(access.settings),
+        json!({
+            "session_duration": "8h", "auto_redirect_to_identity": false, "enable_binding_cookie": false,
+            "http_only_cookie_attribute": true, "same_site_cookie_attribute": "lax", "skip_interstitial": false,
+            "app_launcher_visible": true, "service_auth_401_redirect": false,
+        })
+    );
+    assert!(access.groups.is_empty() && access.policy_ids.is_empty() && access.policy_names.is_empty());
+}
+
+#[test]
+fn scenario_03_a_group_and_a_token_ask_for_both() {
+    let asked = asked(&examples(), &[("accessApp", "true"), ("allowGroups", "Engineering"), ("serviceToken", "true")]);
+
+    let (access, token) = (asked.access.unwrap(), asked.token.unwrap());
+    assert_eq!(
+        (access.groups, access.service_policy_name.as_str()),
+        (vec!["Engineering".to_owned()], "app-service-auth")
+    );
+    assert_eq!((token.name.as_str(), token.duration.as_str(), token.rotate), ("app-service-token", "8760h", None));
+}
+
+#[test]
+fn every_setting_of_an_application_reaches_cloudflare_under_its_name() {
+    let access = json!({ "accessApplication": {
+        "enabled": true, "sessionDuration": "1h30m", "existingPolicyNames": ["Staff"], "existingPolicyIds": ["p1"],
+        "autoRedirectToIdentity": true, "enableBindingCookie": true, "httpOnlyCookieAttribute": false,
+        "sameSiteCookieAttribute": "strict", "logoUrl": "https://x/logo.png", "skipInterstitial": true,
+        "appLauncherVisible": false, "serviceAuth401Redirect": true, "customDenyMessage": "no",
+        "customDenyUrl": "https://x/no", "customNonIdentityDenyUrl": "https://x/machines" } });
+    let access = asked(&examples().and_template("default/default", access), &[]).access.unwrap();
+
+    assert_eq!((access.policy_ids, access.policy_names), (vec!["p1".to_owned()], vec!["Staff".to_owned()]));
+    assert_eq!(
+        Value::from(access.settings),
+        json!({
+            "session_duration": "1h30m", "auto_redirect_to_identity": true, "enable_binding_cookie": true,
+            "http_only_cookie_attribute": false, "same_site_cookie_attribute": "strict",
+            "logo_url": "https://x/logo.png", "skip_interstitial": true, "app_launcher_visible": false,
+            "service_auth_401_redirect": true, "custom_deny_message": "no", "custom_deny_url": "https://x/no",
+            "custom_non_identity_deny_url": "https://x/machines",
+        })
+    );
+}
+
+#[test]
+fn scenario_12_the_hostname_stands_where_the_template_says_so() {
+    let origin = json!({ "originService": { "url": "https://traefik:443", "httpHostHeader": "{{hostname}}",
+        "originTLS": { "originServerName": "{{ hostname }}" } } });
+    let rule = asked(&examples().and_template("default/default", origin), &[]).rule.unwrap();
+
+    assert_eq!(rule.origin_request["originServerName"], "app.example.com");
+    assert_eq!(rule.origin_request["httpHostHeader"], "app.example.com");
+}
+
+#[test]
+fn scenario_13_a_backend_that_changes_changes_what_is_asked_for() {
+    let shelf = Shelf::with_tenant(json!({}));
+    let mut object = http_route(&[("enabled", "true"), ("hostname", "app.example.com")]);
+    let before = shelf.wanted(&RouteInput::read(&object)).unwrap();
+    object.spec.rules[0].backend_refs[0].namespace = Some("shop".to_owned());
+    let after = shelf.wanted(&RouteInput::read(&object)).unwrap();
+
+    let origin = |wanted: &Wanted| wanted.spec.desired(&owner()).unwrap().rule.unwrap().service;
+    assert_eq!(origin(&before), "http://web.default.svc.cluster.local:8080");
+    assert_eq!(origin(&after), "http://web.shop.svc.cluster.local:8080");
+    assert_ne!(before.hash, after.hash);
+}
+
+#[test]
+fn scenario_14_a_name_without_a_tunnel_asks_for_an_a_record_alone() {
+    let shelf =
+        examples().and_template("default/default", json!({ "dnsOnly": { "enabled": true, "staticIp": "192.0.2.7" } }));
+
+    let desired = asked(&shelf, &[]);
+
+    let record = Record::Address { zone_id: ZONE.to_owned(), ip: [192, 0, 2, 7].into(), ttl: 120, proxied: false };
+    assert_eq!((desired.rule, desired.record), (None, Some(record)));
+    let proxied = asked(&shelf, &[("dnsOnly.proxied", "true"), ("dnsOnly.ttl", "300")]);
+    assert!(matches!(proxied.record, Some(Record::Address { ttl: 1, proxied: true, .. })));
+}
+
+#[test]
+fn scenario_23_without_a_zone_a_tunnel_goes_on_and_a_record_waits() {
+    let route = route(&[]);
+    let wanted = examples().wanted_in(&route, None).unwrap();
+    let shelf =
+        examples().and_template("default/default", json!({ "dnsOnly": { "enabled": true, "staticIp": "10.0.0.7" } }));
+
+    assert_eq!(wanted.spec.desired(&owner()).unwrap().record, None);
+    assert_eq!(wanted.spec.operations.unwrap().cname_dns.unwrap().enabled, Some(false));
+    assert_eq!(notices(&examples(), &[], None), ["DNSSkipped"]);
+    assert_eq!(reason(shelf.wanted_in(&route, None)), "ZoneNotFound");
+}
+
+#[test]
+fn scenario_26_a_public_address_cannot_be_protected() {
+    let dns = |ip: &str| {
+        examples().and_template("default/default", json!({ "dnsOnly": { "enabled": true, "staticIp": ip } }))
+    };
+    let protected = [("access.enabled", "true"), ("access.allowEmails", "a@x")];
+
+    assert_eq!(reason(dns("8.8.8.8").wanted(&route(&protected))), "ProtectionImpossible");
+    for private in ["10.1.1.1", "172.16.0.1", "192.168.1.1", "100.64.1.1"] {
+        let desired = asked(&dns(private), &protected);
+        assert_eq!((desired.access, desired.token), (None, None), "{private}");
+    }
+    assert_eq!(notices(&dns("10.1.1.1"), &protected, Some(ZONE)), ["ProtectionIgnored"]);
+}
+
+#[test]
+fn scenario_28_access_that_lets_nobody_pass_is_told() {
+    assert_eq!(notices(&examples(), &[("access.enabled", "true")], Some(ZONE)), ["NoAccessPolicy"]);
+    assert_eq!(notices(&examples(), &[("access.enabled", "true"), ("allowGroups", "everyone")], Some(ZONE)), [""; 0]);
+    let desired = asked(&examples(), &[("access.enabled", "true")]).access.unwrap();
+    assert!(desired.emails.is_empty() && desired.groups.is_empty());
+}
+
+#[test]
+fn what_looks_like_protection_and_is_none_is_told() {
+    assert_eq!(notices(&examples(), &[("allowEmails", "a@x")], Some(ZONE)), ["AccessNotEnabled"]);
+    assert_eq!(notices(&examples(), &[("acess.enabled", "true")], Some(ZONE)), ["UnknownAnnotation"]);
+    assert_eq!(notices(&examples(), &[], Some(ZONE)), [""; 0]);
+}
+
+#[test]
+fn scenario_29_a_route_gets_nothing_of_another_routes_groups() {
+    let shelf = examples();
+    let first = asked(&shelf, &[("accessApp", "true"), ("allowGroups", "Engineering")]);
+    let second = asked(&shelf, &[("accessApp", "true"), ("allowEmails", "a@x")]);
+
+    assert_eq!(first.access.unwrap().groups, ["Engineering"]);
+    assert!(second.access.unwrap().groups.is_empty());
+}
+
+#[test]
+fn a_redirect_is_only_asked_for_where_a_user_asks_for_it() {
+    let explicit = Shelf::with_tenant(json!({ "defaults": { "httpRedirect": true } }));
+
+    assert!(!asked(&examples(), &[]).redirect);
+    assert!(asked(&examples(), &[("origin.httpRedirect", "true")]).redirect);
+    assert!(asked(&explicit, &[]).redirect);
+    assert!(!asked(&explicit, &[("origin.httpRedirect", "false")]).redirect);
+    let spec = examples().wanted(&route(&[])).unwrap().spec;
+    assert_eq!(spec.operations.unwrap().tunnel_route.unwrap().http_redirect, Some(true));
+}
+
+#[test]
+fn another_tunnel_and_adoption_are_the_routes_choice() {
+    let other = "99999999-2222-3333-4444-555555555555";
+    let desired = asked(&examples(), &[("tunnelId", &other.to_uppercase()), ("adopt", "true")]);
+
+    assert_eq!(desired.rule.unwrap().tunnel_id, other.to_uppercase().to_lowercase());
+    assert!(desired.adopt);
+}
+
+#[test]
+fn a_rotation_is_asked_for_once_with_its_overlap() {
+    let rotation = |annotations: &[(&str, &str)]| asked(&examples(), annotations).token.and_then(|token| token.rotate);
+    let first = rotation(&[("serviceToken", "true"), ("serviceToken.rotate", "1")]).unwrap();
+    let longer = [("serviceToken", "true"), ("serviceToken.rotate", "2"), ("serviceToken.rotateOverlap", "30m")];
+
+    assert_eq!((first.request.as_str(), first.overlap.as_secs()), ("1", 3600));
+    assert_eq!(rotation(&longer).unwrap().overlap.as_secs(), 1800);
+    assert_eq!(rotation(&[("serviceToken.rotate", "1")]), None);
+}
+
+#[test]
+fn the_task_of_a_plain_route_is_as_specified() {
+    let spec = examples().wanted(&route(&[])).unwrap().spec;
+
+    insta::assert_json_snapshot!(spec);
+}

@@ -1,1 +1,32 @@
 //! The zerotrust job's side at Cloudflare: carries tasks out.
+//!
+//! ```text
+//! CloudflareTask ─ due? ─ gather ─ plan ─ claim ─ apply ─▶ completed, failed (again at …) or given back
+//!                                           │       ├─ credentials of a token → a Secret at once
+//!                                           │       └─ ids without a mark → the task's status
+//!                                           └─ one status write over the version that was seen
+//! ```
+//!
+//! All tasks of a tunnel or zone run side by side, and the writers of `cloudflare-api` send what they have in common once.
+//! A worker touches tasks, its own Lease and Secrets of the operator's namespace; it has no right to touch routes.
+
+mod carrier;
+mod claim;
+mod credential;
+mod diary;
+mod elsewhere;
+mod handover;
+mod locks;
+mod log;
+mod presence;
+mod progress;
+mod projection;
+mod reason;
+mod retry;
+mod settings;
+mod standing;
+mod work;
+mod worker;
+
+pub use settings::Settings;
+pub use worker::Worker;

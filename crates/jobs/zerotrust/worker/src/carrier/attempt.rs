@@ -1,0 +1,321 @@
+//! One attempt at a task: claim → apply, again where the world was not as planned → completed, failed or given back.
+
+use std::time::Duration;
+
+use portolan_core::{Class, Plan, Problem};
+use portolan_engine::jitter;
+use portolan_exposure::{Applied, Exposure, Failed, Footprint, Journal, NewCredential, Notes};
+use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus};
+use tokio::time::Instant;
+
+use super::{Carrier, Done, Ready};
+use crate::claim::{Claim, Refused};
+use crate::diary::{Diary, Ending};
+use crate::log;
+use crate::progress;
+use crate::retry;
+use crate::standing::{Standing, standing};
+use crate::work::{self, Work};
+
+/// Times that is looked at and planned again what came out differently than planned.
+const ROUNDS: u32 = 3;
+/// Calls were repeated for so long: what fails then has the task's own pauses.
+const LONG: Duration = Duration::from_secs(38);
+/// A task that changed under our hands is looked at again after this.
+const SOON: Duration = Duration::from_millis(50);
+/// So long may what is under way go on when the worker stops.
+const LAST_CALL: Duration = Duration::from_secs(12);
+
+/// How carrying out ended.
+enum Ended {
+    Applied(Applied),
+    Failed(Box<Failed>),
+    /// The worker stops, and the last call did not end in time.
+    GivenUp,
+}
+
+impl Carrier {
+    /// Tells a task why it cannot be done. Nothing was begun, so nobody has to be kept from it.
+    pub(super) async fn refuse(&self, task: &CloudflareTask, problem: &Problem) -> Result<Done, Problem> {
+        let status = |seen: &CloudflareTask| {
+            let status = progress::observed(seen);
+            self.after_failure(seen, &status, problem).0
+        };
+        let claim = match Claim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
+            Ok(claim) => claim,
+            Err(refused) => return unwritten(refused),
+        };
+        log::failed(task, problem);
+        let pause = self.pause(task, &claim.status(), problem);
+        Ok(Done { problem: Some(paused(problem, pause)), again: None })
+    }
+
+    /// Carries a task out.
+    pub(super) async fn carry(
+        &self,
+        task: &CloudflareTask,
+        ready: &Ready,
+        exposure: &Exposure,
+    ) -> Result<Done, Problem> {
+        let begun = Instant::now();
+        if exposure.is_empty() {
+            return self.confirm(task, ready, exposure).await;
+        }
+        if self.shutdown.is_cancelled() {
+            return Ok(Done { problem: None, again: None });
+        }
+        tracing::debug!(task = %task.key(), spec = %serde_json::json!(task.spec), "Carrying out");
+        let sign = self.presence.sign().await?;
+        let now = (self.context.clock)();
+        let intent = ready.work.intent(ready.notes.intent.as_ref(), now);
+        let status = |seen: &CloudflareTask| progress::claimed(seen, &self.settings, intent.as_ref(), now);
+        let claim = match Claim::take(self.tasks(), task, Some(sign), |seen| self.is_due(seen), status).await {
+            Ok(claim) => claim,
+            Err(refused) => return unwritten(refused),
+        };
+        let notes = Notes { intent, ..ready.notes.clone() };
+        let (rotation, handed) = (ready.work.rotation(), ready.handed.clone());
+        let diary = Diary::new(claim, &self.handover, &self.shutdown, &ready.recorded, handed, rotation);
+        let ended = tokio::select! {
+            biased;
+            ended = self.carry_out(task, ready, exposure, &notes, &diary) => ended,
+            () = self.last_call() => Ended::GivenUp,
+        };
+        self.conclude(task, &diary, ended, begun).await
+    }
+
+    /// Everything stands already: the task is completed without having been claimed.
+    async fn confirm(&self, task: &CloudflareTask, ready: &Ready, exposure: &Exposure) -> Result<Done, Problem> {
+        let applied = match portolan_exposure::apply(&ready.client, exposure, &Nothing).await {
+            Ok(applied) => applied,
+            Err(failed) => return self.refuse(task, &failed.problem).await,
+        };
+        let result = progress::result(&applied.footprint, &applied.notices, ready.handed.as_ref());
+        let now = (self.context.clock)();
+        let status = |seen: &CloudflareTask| {
+            let status =
+                CloudflareTaskStatus { worker_pod: Some(self.settings.identity.clone()), ..progress::observed(seen) };
+            progress::completed(status, log::sentence(seen, &Plan::default()), result.clone(), &Plan::default(), now)
+        };
+        match Claim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
+            Ok(_) => {
+                log::completed(task, &Plan::default());
+                Ok(Done { problem: None, again: None })
+            }
+            Err(refused) => unwritten(refused),
+        }
+    }
+
+    /// Applies a plan; where the world was not as planned, looks and plans again.
+    async fn carry_out(
+        &self,
+        task: &CloudflareTask,
+        ready: &Ready,
+        exposure: &Exposure,
+        notes: &Notes,
+        diary: &Diary<'_>,
+    ) -> Ended {
+        let _turn = match self.locks.enter(ready.work.documents(&ready.recorded)).await {
+            Ok(terms) => terms,
+            Err(problem) => return Ended::Failed(Box::new(begun_nothing(problem, ready))),
+        };
+        let mut whole = Applied::default();
+        let mut replanned = None;
+        let begun = Instant::now();
+        for round in 0.. {
+            let exposure = replanned.as_ref().unwrap_or(exposure);
+            let failed = match portolan_exposure::apply(&ready.client, exposure, diary).await {
+                Ok(applied) => return Ended::Applied(joined(whole, applied)),
+                Err(failed) => failed,
+            };
+            diary.note(&failed.footprint);
+            whole = joined(whole, so_far(&failed));
+            let long = failed.problem.class == Class::Transient && begun.elapsed() > LONG;
+            if !failed.stale || long || round == ROUNDS || diary.ending().is_some() {
+                return Ended::Failed(Box::new(wholly(failed, whole)));
+            }
+            tracing::debug!(error = %failed.problem, "Looking and planning again");
+            replanned = match self.plan_again(task, ready, notes, diary).await {
+                Ok(exposure) => Some(exposure),
+                Err(problem) => return Ended::Failed(Box::new(wholly(Failed { problem, ..failed }, whole))),
+            };
+        }
+        Ended::GivenUp
+    }
+
+    async fn plan_again(
+        &self,
+        task: &CloudflareTask,
+        ready: &Ready,
+        notes: &Notes,
+        diary: &Diary<'_>,
+    ) -> Result<Exposure, Problem> {
+        let recorded = diary.footprint();
+        let live = ready.work.gather(&ready.client.reader(), &recorded, work::again()).await?;
+        let mut notes = Notes { now: (self.context.clock)(), ..notes.clone() };
+        notes.secret_present = work::has_credentials(task, &recorded, diary.handed().as_ref());
+        if ready.work.may_have_lost(&recorded) {
+            notes.elsewhere = self.elsewhere(task).await?;
+        }
+        ready.work.plan(&recorded, &live, &notes)
+    }
+
+    /// The worker was told to stop, and what is under way had its time.
+    async fn last_call(&self) {
+        self.shutdown.cancelled().await;
+        tokio::time::sleep(LAST_CALL).await;
+    }
+
+    async fn conclude(
+        &self,
+        task: &CloudflareTask,
+        diary: &Diary<'_>,
+        ended: Ended,
+        begun: Instant,
+    ) -> Result<Done, Problem> {
+        match (ended, diary.ending()) {
+            (_, Some(Ending::Lost)) => Ok(Done { problem: None, again: Some(SOON) }),
+            (Ended::Applied(applied), _) => self.complete(task, diary, &applied, begun).await,
+            (Ended::GivenUp, _) | (Ended::Failed(_), Some(Ending::Stopping)) => self.give_back(diary).await,
+            (Ended::Failed(failed), None) => self.fail(task, diary, &failed).await,
+        }
+    }
+
+    async fn complete(
+        &self,
+        task: &CloudflareTask,
+        diary: &Diary<'_>,
+        applied: &Applied,
+        begun: Instant,
+    ) -> Result<Done, Problem> {
+        let result = progress::result(&applied.footprint, &applied.notices, diary.handed().as_ref());
+        let message = log::sentence(task, &applied.changes);
+        let now = (self.context.clock)();
+        let stored = diary.store(|status| progress::completed(status, message, result, &applied.changes, now)).await;
+        if let Err(refused) = stored {
+            return unwritten(refused);
+        }
+        log::completed(task, &applied.changes);
+        tracing::debug!(task = %task.key(), duration_ms = begun.elapsed().as_millis(), "Carried out");
+        Ok(Done { problem: None, again: None })
+    }
+
+    async fn fail(&self, task: &CloudflareTask, diary: &Diary<'_>, failed: &Failed) -> Result<Done, Problem> {
+        let result = progress::result(&failed.footprint, &failed.notices, diary.handed().as_ref());
+        let mut pause = None;
+        let stored = diary
+            .store(|status| {
+                let status = CloudflareTaskStatus { result: Some(result), ..status };
+                let (status, after) = self.after_failure(task, &status, &failed.problem);
+                pause = after;
+                status
+            })
+            .await;
+        if let Err(refused) = stored {
+            return unwritten(refused);
+        }
+        log::failed(task, &failed.problem);
+        Ok(Done { problem: Some(paused(&failed.problem, pause)), again: None })
+    }
+
+    /// The worker stops: whoever comes next goes on from here.
+    async fn give_back(&self, diary: &Diary<'_>) -> Result<Done, Problem> {
+        let result = progress::result(&diary.footprint(), &[], diary.handed().as_ref());
+        let now = (self.context.clock)();
+        match diary.store(|status| progress::released(status, Some(result), now)).await {
+            Ok(()) | Err(Refused::Lost) => Ok(Done { problem: None, again: None }),
+            Err(Refused::Problem(problem)) => Err(problem),
+        }
+    }
+
+    fn after_failure(
+        &self,
+        task: &CloudflareTask,
+        status: &CloudflareTaskStatus,
+        problem: &Problem,
+    ) -> (CloudflareTaskStatus, Option<Duration>) {
+        let now = (self.context.clock)();
+        let pause = self.pause(task, status, problem);
+        let next = pause.and_then(|pause| now.checked_add(pause).ok());
+        (progress::failed(status.clone(), problem, None, next, now), pause)
+    }
+
+    fn pause(&self, task: &CloudflareTask, status: &CloudflareTaskStatus, problem: &Problem) -> Option<Duration> {
+        let failures = progress::failures(status);
+        let jitter = jitter(self.context.seed, "CloudflareTask", &task.key(), failures);
+        retry::pause(problem, Work::aim(task), failures, jitter)
+    }
+
+    fn is_due(&self, task: &CloudflareTask) -> bool {
+        standing(task, self.look(true)) == Standing::Due
+    }
+}
+
+/// A failure before the first call.
+fn begun_nothing(problem: Problem, ready: &Ready) -> Failed {
+    Failed {
+        footprint: ready.recorded.clone(),
+        problem,
+        stale: false,
+        notices: Vec::new(),
+        token_created: false,
+        changes: Plan::default(),
+    }
+}
+
+/// What an attempt wrote so far, as if it had been all.
+fn so_far(failed: &Failed) -> Applied {
+    Applied {
+        footprint: failed.footprint.clone(),
+        notices: failed.notices.clone(),
+        token_created: failed.token_created,
+        changes: failed.changes.clone(),
+    }
+}
+
+/// Two parts of one attempt.
+fn joined(first: Applied, second: Applied) -> Applied {
+    let mut notices = first.notices;
+    for notice in second.notices {
+        if !notices.contains(&notice) {
+            notices.push(notice);
+        }
+    }
+    Applied {
+        footprint: second.footprint,
+        notices,
+        token_created: first.token_created || second.token_created,
+        changes: first.changes.changes.into_iter().chain(second.changes.changes).collect(),
+    }
+}
+
+/// A failure with all that was written before it.
+fn wholly(failed: Failed, whole: Applied) -> Failed {
+    Failed { notices: whole.notices, token_created: whole.token_created, changes: whole.changes, ..failed }
+}
+
+/// A problem that the engine waits out just as long as the task says.
+fn paused(problem: &Problem, pause: Option<Duration>) -> Problem {
+    Problem { retry_after: pause, ..problem.clone() }
+}
+
+/// A task that changed under our hands is looked at again; the rest is the cluster's trouble.
+fn unwritten(refused: Refused) -> Result<Done, Problem> {
+    match refused {
+        Refused::Lost => Ok(Done { problem: None, again: Some(SOON) }),
+        Refused::Problem(problem) => Err(problem),
+    }
+}
+
+/// The journal of a plan without steps.
+struct Nothing;
+
+impl Journal for Nothing {
+    async fn credential(&self, _: NewCredential) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    async fn reached(&self, _: &Footprint, _: &'static str) -> Result<(), Problem> {
+        Ok(())
+    }
+}

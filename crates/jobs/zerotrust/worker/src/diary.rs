@@ -1,0 +1,162 @@
+//! What a worker keeps while it carries a task out: credentials at once, ids that nothing else would lead back to, and
+//! the place where it stopped.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use portolan_core::{Problem, reasons};
+use portolan_engine::CancellationToken;
+use portolan_exposure::{Footprint, Journal, NewCredential};
+use portolan_zerotrust_model::CloudflareTaskStatus;
+
+use crate::claim::{Claim, Refused};
+use crate::handover::Handover;
+use crate::progress::{self, Handed};
+
+/// The diary of one attempt.
+pub(crate) struct Diary<'a> {
+    claim: tokio::sync::Mutex<Claim>,
+    handover: &'a Handover,
+    shutdown: &'a CancellationToken,
+    /// The request for new credentials that is carried out.
+    rotation: Option<String>,
+    pages: Mutex<Pages>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Pages {
+    /// What is ours, as far as the work came.
+    footprint: Footprint,
+    /// Credentials that lie ready.
+    handed: Option<Handed>,
+    /// What in the footprint nothing but a note leads back to, as it was stored last.
+    stored: Unmarked,
+    ending: Option<Ending>,
+}
+
+/// Why the work was ended from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The worker stops.
+    Stopping,
+    /// The task is somebody else's by now.
+    Lost,
+}
+
+/// Things that carry no mark.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Unmarked {
+    app: Option<String>,
+    policies: Vec<String>,
+    token: Option<String>,
+    rotation: Option<String>,
+}
+
+impl Unmarked {
+    fn of(footprint: &Footprint) -> Self {
+        Self {
+            app: footprint.access_app_id.clone(),
+            policies: footprint.reusable_policy_ids.clone(),
+            token: footprint.service_token_id.clone(),
+            rotation: footprint.service_token_rotation.clone(),
+        }
+    }
+
+    /// Whether something is here that is not there. What is gone needs no note.
+    fn adds_to(&self, other: &Self) -> bool {
+        let adds = |one: &Option<String>, other: &Option<String>| one.is_some() && one != other;
+        adds(&self.app, &other.app)
+            || adds(&self.token, &other.token)
+            || adds(&self.rotation, &other.rotation)
+            || self.policies.iter().any(|policy| !other.policies.contains(policy))
+    }
+}
+
+impl<'a> Diary<'a> {
+    pub(crate) fn new(
+        claim: Claim,
+        handover: &'a Handover,
+        shutdown: &'a CancellationToken,
+        recorded: &Footprint,
+        handed: Option<Handed>,
+        rotation: Option<String>,
+    ) -> Self {
+        let stored = claim.task().status.as_ref().and_then(|status| status.result.as_ref());
+        let stored = stored.map(|result| Unmarked::of(&result.footprint())).unwrap_or_default();
+        let pages = Pages { footprint: recorded.clone(), handed, stored, ending: None };
+        Self { claim: tokio::sync::Mutex::new(claim), handover, shutdown, rotation, pages: Mutex::new(pages) }
+    }
+
+    /// What is ours, as far as the work came.
+    pub(crate) fn footprint(&self) -> Footprint {
+        self.pages().footprint.clone()
+    }
+
+    /// Notes what is ours without storing it.
+    pub(crate) fn note(&self, footprint: &Footprint) {
+        self.pages().footprint = footprint.clone();
+    }
+
+    /// Credentials that lie ready.
+    pub(crate) fn handed(&self) -> Option<Handed> {
+        self.pages().handed.clone()
+    }
+
+    /// Why the work was ended from here, if it was.
+    pub(crate) fn ending(&self) -> Option<Ending> {
+        self.pages().ending
+    }
+
+    /// Writes a status over the one there is.
+    pub(crate) async fn store(
+        &self,
+        next: impl FnOnce(CloudflareTaskStatus) -> CloudflareTaskStatus,
+    ) -> Result<(), Refused> {
+        let mut claim = self.claim.lock().await;
+        let status = next(claim.status());
+        claim.store(status).await
+    }
+
+    async fn keep(&self, footprint: &Footprint, operation: &str) -> Result<(), Problem> {
+        let result = progress::result(footprint, &[], self.handed().as_ref());
+        match self.store(|status| progress::reached(&status, operation, result)).await {
+            Ok(()) => {
+                self.pages().stored = Unmarked::of(footprint);
+                Ok(())
+            }
+            Err(Refused::Lost) => Err(self.end(Ending::Lost)),
+            Err(Refused::Problem(problem)) => Err(problem),
+        }
+    }
+
+    fn end(&self, ending: Ending) -> Problem {
+        self.pages().ending = Some(ending);
+        let message = match ending {
+            Ending::Stopping => "the worker stops",
+            Ending::Lost => "the task was taken by somebody else",
+        };
+        Problem::transient(reasons::PENDING, message)
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Journal for Diary<'_> {
+    async fn credential(&self, new: NewCredential) -> Result<(), Problem> {
+        let task = self.claim.lock().await.task().clone();
+        let handed = self.handover.put(&task, &new, self.rotation.as_deref()).await?;
+        self.pages().handed = Some(handed);
+        Ok(())
+    }
+
+    async fn reached(&self, footprint: &Footprint, operation: &'static str) -> Result<(), Problem> {
+        tracing::debug!(operation, "Reached");
+        self.note(footprint);
+        let news = Unmarked::of(footprint).adds_to(&self.pages().stored);
+        if news {
+            self.keep(footprint, operation).await?;
+        }
+        if self.shutdown.is_cancelled() { Err(self.end(Ending::Stopping)) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,108 @@
+//! One worker at a time writes a tunnel's configuration: a Lease per document, shared by all tasks of this worker.
+//!
+//! Tasks that come while the lease is young join those at work; later ones wait for the next term, so that other workers
+//! get their turn. A worker that is alone takes none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use portolan_core::Problem;
+use portolan_engine::{CancellationToken, Context, DocumentLock, Held};
+use tokio::time::Instant;
+use tokio_util::sync::DropGuard;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::settings::Settings;
+
+/// So long may tasks join a term.
+const JOINING: Duration = Duration::from_secs(2);
+/// So long is another worker waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The locks of one worker.
+pub(crate) struct Locks {
+    context: Arc<Context>,
+    /// None where this worker is alone.
+    lock: Option<DocumentLock>,
+    documents: Mutex<BTreeMap<String, Arc<Document>>>,
+}
+
+#[derive(Default)]
+struct Document {
+    /// One at a time waits for other workers.
+    line: tokio::sync::Mutex<Option<AbortOnDropHandle<()>>>,
+    term: Mutex<Weak<Term>>,
+}
+
+/// A lease that is held; when nobody needs it any more it is given back.
+pub(crate) struct Term {
+    begun: Instant,
+    _end: DropGuard,
+}
+
+impl Locks {
+    pub(crate) fn new(context: &Arc<Context>, settings: &Settings) -> Self {
+        let identity = format!("{}-{}", settings.identity, settings.epoch);
+        let lock = (!settings.alone).then(|| DocumentLock::new(identity));
+        Self { context: Arc::clone(context), lock, documents: Mutex::default() }
+    }
+
+    /// Waits until this worker may write all of these; in one order, so that no two wait for each other.
+    pub(crate) async fn enter(&self, documents: BTreeSet<String>) -> Result<Vec<Arc<Term>>, Problem> {
+        let mut terms = Vec::new();
+        if let Some(lock) = &self.lock {
+            for name in documents {
+                terms.push(self.term(lock, &name).await?);
+            }
+        }
+        Ok(terms)
+    }
+
+    async fn term(&self, lock: &DocumentLock, name: &str) -> Result<Arc<Term>, Problem> {
+        let document = self.document(name);
+        if let Some(term) = document.young() {
+            return Ok(term);
+        }
+        let mut keeper = document.line.lock().await;
+        if let Some(term) = document.young() {
+            return Ok(term);
+        }
+        if let Some(ended) = keeper.take() {
+            // It ends when the last task of its term has.
+            let _ = ended.await;
+        }
+        let held = lock.acquire(&self.context, name, PATIENCE).await?;
+        let over = CancellationToken::new();
+        *keeper = Some(AbortOnDropHandle::new(tokio::spawn(keep(held, over.clone()))));
+        let term = Arc::new(Term { begun: Instant::now(), _end: over.drop_guard() });
+        *document.term.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&term);
+        Ok(term)
+    }
+
+    fn document(&self, name: &str) -> Arc<Document> {
+        let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(documents.entry(name.to_owned()).or_default())
+    }
+}
+
+impl Document {
+    fn young(&self) -> Option<Arc<Term>> {
+        let term = self.term.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        term.filter(|term| term.begun.elapsed() < JOINING)
+    }
+}
+
+/// Renews a lease until its term is over.
+async fn keep(mut held: Held, over: CancellationToken) {
+    let lost = tokio::select! {
+        () = over.cancelled() => false,
+        () = held.hold() => true,
+    };
+    if lost {
+        tracing::warn!("The lock of a tunnel's configuration was lost: another worker may write it too");
+        over.cancelled().await;
+    } else {
+        held.release().await;
+    }
+}

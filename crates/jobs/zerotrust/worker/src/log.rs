@@ -1,0 +1,66 @@
+//! What is said about a task that ended: one line in the log, and one sentence in its status.
+
+use portolan_core::{Action as Verb, Counts, ObjectId, Plan, Problem};
+use portolan_engine::{Levels, outcome};
+use portolan_zerotrust_model::CloudflareTask;
+use portolan_zerotrust_model::task::Action;
+
+use crate::reason;
+
+/// All that is said in this pass says whose task it is about.
+pub(crate) fn mark(task: &CloudflareTask) {
+    if let Some(tenant) = &task.spec.tenant_ref {
+        Levels::mark(&tenant.key());
+    }
+}
+
+/// A task was carried out.
+pub(crate) fn completed(task: &CloudflareTask, changes: &Plan) {
+    outcome::changed(&subject(task), changes);
+}
+
+/// A task failed.
+pub(crate) fn failed(task: &CloudflareTask, problem: &Problem) {
+    outcome::failed(&subject(task), &Problem { reason: reason::of(problem), ..problem.clone() });
+}
+
+/// What was done, in a sentence.
+pub(crate) fn sentence(task: &CloudflareTask, changes: &Plan) -> String {
+    let done = match task.spec.action() {
+        Action::Reconcile => "Reconciled",
+        Action::Delete => "Withdrew",
+    };
+    format!("{done} {}: {}", hostname(task), summary(&changes.counts()))
+}
+
+fn summary(counts: &Counts) -> String {
+    let past = |verb: Verb| match verb {
+        Verb::Create => "created",
+        Verb::Adopt => "adopted",
+        Verb::Update => "updated",
+        Verb::Replace => "replaced",
+        Verb::Delete => "deleted",
+        Verb::Release => "released",
+    };
+    let parts: Vec<String> = Verb::ALL
+        .into_iter()
+        .filter(|verb| counts.of(*verb) > 0)
+        .map(|verb| format!("{} {}", counts.of(verb), past(verb)))
+        .collect();
+    if parts.is_empty() { "unchanged".to_owned() } else { parts.join(", ") }
+}
+
+/// `HTTPRoute shop/web (web.example.com)`.
+fn subject(task: &CloudflareTask) -> String {
+    let object = match task.route() {
+        Some(route) => format!("HTTPRoute {route}"),
+        None => ObjectId::new("CloudflareTask", task.key()).to_string(),
+    };
+    format!("{object} ({})", hostname(task))
+}
+
+fn hostname(task: &CloudflareTask) -> &str {
+    let named = task.spec.hostname.as_deref().filter(|name| !name.is_empty());
+    let deleted = || task.spec.delete_ids.as_ref().and_then(|delete| delete.ids.hostname.as_deref());
+    named.or_else(deleted).unwrap_or("no name")
+}

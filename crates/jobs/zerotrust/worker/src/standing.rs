@@ -1,0 +1,168 @@
+//! Whether a task is to be carried out now, later, or not at all. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
+
+/// Who looks at the task, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look<'a> {
+    /// The worker that looks.
+    pub(crate) worker: &'a str,
+    /// Whether no other worker exists.
+    pub(crate) alone: bool,
+    /// Whether something changed that the task failed for.
+    pub(crate) nudged: bool,
+    /// The time.
+    pub(crate) now: Timestamp,
+}
+
+/// What is to happen to a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is carried out now.
+    Due,
+    /// It failed, and is tried again after this.
+    Later(Duration),
+    /// Another worker has it, or had it when it died.
+    Held(String),
+    /// There is nothing to do until it changes.
+    Settled,
+}
+
+/// What is to happen to a task.
+pub(crate) fn standing(task: &CloudflareTask, look: Look<'_>) -> Standing {
+    if task.metadata.deletion_timestamp.is_some() {
+        return Standing::Settled;
+    }
+    let status = task.status.clone().unwrap_or_default();
+    let current = task.is_current() && status.annotation_hash.as_deref() == task.hash();
+    match task.phase() {
+        Phase::InProgress => claimed(&status, look),
+        Phase::Completed if current => Standing::Settled,
+        Phase::Failed if current && !look.nudged => retried(&status, look.now),
+        Phase::Completed | Phase::Failed => Standing::Due,
+        Phase::Pending if current && !look.nudged => waiting(&status, look.now),
+        Phase::Pending => Standing::Due,
+    }
+}
+
+/// A claim of our own, also from an earlier life, is resumed: one task has one pass at a time, so nobody is at it here.
+fn claimed(status: &CloudflareTaskStatus, look: Look<'_>) -> Standing {
+    match status.worker_pod.as_deref().filter(|worker| !worker.is_empty()) {
+        Some(other) if other != look.worker && !look.alone => Standing::Held(other.to_owned()),
+        Some(_) | None => Standing::Due,
+    }
+}
+
+fn retried(status: &CloudflareTaskStatus, now: Timestamp) -> Standing {
+    match status.next_attempt_time {
+        Some(_) => waiting(status, now),
+        None => Standing::Settled,
+    }
+}
+
+fn waiting(status: &CloudflareTaskStatus, now: Timestamp) -> Standing {
+    let next = status.next_attempt_time.as_deref().and_then(|time| time.parse::<Timestamp>().ok());
+    let left = next.map(|next| next.duration_since(now)).and_then(|left| Duration::try_from(left).ok());
+    match left.filter(|left| !left.is_zero()) {
+        Some(left) => Standing::Later(left),
+        None => Standing::Due,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portolan_zerotrust_model::CloudflareTaskSpec;
+
+    use super::*;
+
+    const NOW: &str = "2026-11-16T06:00:00Z";
+
+    fn task(status: CloudflareTaskStatus) -> CloudflareTask {
+        let mut task = CloudflareTask::new("cfzt-shop-web", CloudflareTaskSpec::default());
+        task.metadata.generation = Some(3);
+        task.status =
+            Some(CloudflareTaskStatus { observed_generation: status.observed_generation.or(Some(3)), ..status });
+        task
+    }
+
+    fn phase(phase: Phase) -> CloudflareTaskStatus {
+        CloudflareTaskStatus { phase: Some(phase), ..CloudflareTaskStatus::default() }
+    }
+
+    fn look() -> Look<'static> {
+        Look { worker: "w1", alone: false, nudged: false, now: NOW.parse().unwrap() }
+    }
+
+    fn seen(status: CloudflareTaskStatus) -> Standing {
+        standing(&task(status), look())
+    }
+
+    fn held_by(worker: &str) -> CloudflareTaskStatus {
+        CloudflareTaskStatus { worker_pod: Some(worker.to_owned()), ..phase(Phase::InProgress) }
+    }
+
+    fn failed(next: Option<&str>) -> CloudflareTaskStatus {
+        CloudflareTaskStatus { next_attempt_time: next.map(str::to_owned), ..phase(Phase::Failed) }
+    }
+
+    #[test]
+    fn a_task_that_nobody_looked_at_is_due() {
+        let mut fresh = task(CloudflareTaskStatus::default());
+        fresh.status = None;
+
+        assert_eq!(standing(&fresh, look()), Standing::Due);
+        assert_eq!(seen(phase(Phase::Pending)), Standing::Due);
+    }
+
+    #[test]
+    fn a_completed_task_rests_until_its_spec_or_its_hash_changes() {
+        assert_eq!(seen(phase(Phase::Completed)), Standing::Settled);
+
+        let older = CloudflareTaskStatus { observed_generation: Some(2), ..phase(Phase::Completed) };
+        let other = CloudflareTaskStatus { annotation_hash: Some("old".to_owned()), ..phase(Phase::Completed) };
+        assert_eq!((seen(older), seen(other)), (Standing::Due, Standing::Due));
+    }
+
+    #[test]
+    fn a_claim_of_another_worker_stands_unless_there_can_be_no_other() {
+        let alone = Look { alone: true, ..look() };
+
+        assert_eq!(seen(held_by("w2")), Standing::Held("w2".to_owned()));
+        assert_eq!(standing(&task(held_by("w2")), alone), Standing::Due);
+    }
+
+    #[test]
+    fn a_claim_of_our_own_or_of_nobody_is_resumed() {
+        assert_eq!((seen(held_by("w1")), seen(held_by(""))), (Standing::Due, Standing::Due));
+    }
+
+    #[test]
+    fn a_failed_task_waits_for_its_time_or_for_a_change() {
+        let minute = Standing::Later(Duration::from_secs(60));
+
+        assert_eq!(seen(failed(Some("2026-11-16T06:01:00Z"))), minute);
+        assert_eq!(seen(failed(Some(NOW))), Standing::Due);
+        assert_eq!(seen(failed(None)), Standing::Settled);
+        let older = CloudflareTaskStatus { observed_generation: Some(2), ..failed(None) };
+        assert_eq!(seen(older), Standing::Due);
+    }
+
+    #[test]
+    fn a_failed_task_is_due_when_what_it_failed_for_changed() {
+        let nudged = Look { nudged: true, ..look() };
+
+        assert_eq!(standing(&task(failed(None)), nudged), Standing::Due);
+        assert_eq!(standing(&task(failed(Some("2026-11-16T07:00:00Z"))), nudged), Standing::Due);
+    }
+
+    #[test]
+    fn a_task_that_goes_is_left_alone() {
+        let mut going = task(phase(Phase::Pending));
+        going.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(look().now));
+
+        assert_eq!(standing(&going, look()), Standing::Settled);
+    }
+}

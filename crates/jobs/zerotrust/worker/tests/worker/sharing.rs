@@ -1,0 +1,91 @@
+//! Several workers: a task is carried out once, and a dead worker's task is taken over.
+
+use std::time::Duration;
+
+use portolan_zerotrust_model::Phase;
+use portolan_zerotrust_worker::Settings;
+
+use crate::world::{World, protected, task};
+
+fn worker(name: &str) -> Settings {
+    Settings::new(name, "1")
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_44_two_workers_carry_every_task_out_once() {
+    let mut world = World::empty().await;
+    world.simulator.set_latency(Duration::from_millis(50));
+    world.run(worker("w1"));
+    world.run(worker("w2"));
+    world.settle().await;
+
+    for number in 0..20 {
+        world.create(&protected(task(&format!("web-{number}")))).await;
+    }
+    world.settle().await;
+
+    for number in 0..20 {
+        let status = world.status(&format!("cfzt-shop-web-{number}")).await;
+        assert_eq!((status.phase, status.attempts), (Some(Phase::Completed), Some(1)), "{status:?}");
+    }
+    assert_eq!((world.apps().len(), world.rules().len(), world.records().len()), (20, 20, 20));
+    let posts = world.writes().iter().filter(|write| *write == "POST access/apps").count();
+    assert_eq!(posts, 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_41_a_task_of_a_killed_worker_is_taken_over_when_its_lease_expired() {
+    let mut world = World::empty().await;
+    world.simulator.set_latency(Duration::from_secs(2));
+    world.run(worker("w1"));
+    world.settle().await;
+    world.create(&task("web")).await;
+    world.until(async || world.phase("cfzt-shop-web").await == Phase::InProgress).await;
+    world.kill("w1").await;
+
+    world.run(worker("w2"));
+    world.after(30).await;
+    assert_eq!(world.phase("cfzt-shop-web").await, Phase::InProgress, "the lease still holds");
+
+    world.after(40).await;
+    let status = world.status("cfzt-shop-web").await;
+    assert_eq!((status.phase, status.worker_pod.as_deref()), (Some(Phase::Completed), Some("w2")), "{status:?}");
+    assert_eq!((world.rules().len(), world.records().len()), (1, 1));
+    let leases = world.leases().list(&kube::api::ListParams::default()).await.unwrap().items;
+    assert!(!leases.iter().any(|lease| lease.metadata.name.as_deref() == Some("cfzt-worker-w1")), "swept away");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_comes_back_under_its_name_resumes_at_once() {
+    let mut world = World::empty().await;
+    world.simulator.set_latency(Duration::from_secs(2));
+    world.run(worker("w1"));
+    world.settle().await;
+    world.create(&task("web")).await;
+    world.until(async || world.phase("cfzt-shop-web").await == Phase::InProgress).await;
+    world.kill("w1").await;
+    let begun = tokio::time::Instant::now();
+
+    world.run(Settings::new("w1", "2"));
+    world.settle().await;
+
+    assert_eq!(world.phase("cfzt-shop-web").await, Phase::Completed);
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_works_for_long_keeps_its_lease_fresh_and_one_at_rest_writes_nothing() {
+    let mut world = World::empty().await;
+    world.simulator.set_latency(Duration::from_secs(25));
+    world.run(worker("w1"));
+    world.run(worker("w2"));
+    world.settle().await;
+
+    let status = world.carry(&protected(task("web"))).await;
+    assert_eq!((status.phase, status.attempts), (Some(Phase::Completed), Some(1)), "{status:?}");
+
+    let version = async || world.leases().list(&kube::api::ListParams::default()).await.unwrap().metadata;
+    let before = version().await.resource_version;
+    world.after(3600).await;
+    assert_eq!(version().await.resource_version, before, "nothing was written at rest");
+}

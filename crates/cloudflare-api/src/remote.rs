@@ -24,8 +24,11 @@ use crate::snapshot::Snapshot;
 use crate::store::{Freshness, Need, Store};
 use crate::urgency::Urgency;
 
+mod create;
 #[cfg(test)]
 mod tests;
+
+pub use create::Created;
 
 /// Writes at once of a collection that takes no batches.
 pub(crate) const WRITES_AT_ONCE: usize = 8;
@@ -52,24 +55,6 @@ pub struct Remote<T: Item> {
     shared: Arc<Shared<T>>,
     writer: Arc<OnceLock<AbortOnDropHandle<()>>>,
     retry: RetryPolicy,
-}
-
-/// What became of [`Remote::create`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum Created<T> {
-    /// Made by this call.
-    Made(Entry<T>),
-    /// It is there after all: made by a call whose answer was lost, or by somebody else.
-    Found(Entry<T>),
-}
-
-impl<T> Created<T> {
-    /// The object.
-    pub fn entry(&self) -> &Entry<T> {
-        match self {
-            Self::Made(entry) | Self::Found(entry) => entry,
-        }
-    }
 }
 
 impl<T: Item> Remote<T> {
@@ -122,34 +107,6 @@ impl<T: Item> Remote<T> {
         Ok(written)
     }
 
-    /// Makes an object, patiently. A failure that may pass is waited out by the client's policy; before anything is sent
-    /// again, and after a refusal because of a duplicate, the collection is listed and `find` looks whether the object is
-    /// there. So a server error on the way costs neither the task nor a second object.
-    pub async fn create(
-        &self,
-        lane: Lane,
-        body: Value,
-        find: impl Fn(&Snapshot<T>) -> Option<Entry<T>>,
-    ) -> Result<Created<T>, ApiError> {
-        let mut attempt = 0;
-        loop {
-            let error = match self.write(lane, vec![Op::Create(body.clone())]).await {
-                Ok(written) => return made(written),
-                Err(error) => error,
-            };
-            let duplicate = error.class == ErrorClass::Conflict;
-            if !duplicate && !self.shared.sender.again(self.retry, &error, attempt).await {
-                return Err(error);
-            }
-            self.refresh(lane, Freshness::Any).await?;
-            match self.with(&find) {
-                Some(entry) => return Ok(Created::Found(entry)),
-                None if duplicate => return Err(error),
-                None => attempt += 1,
-            }
-        }
-    }
-
     async fn commit(&self, lane: Lane, ops: Vec<Op>) -> Result<Vec<Written<T>>, ApiError> {
         let answer = self.shared.queue.push(self.manner(lane), ops);
         self.writer.get_or_init(|| AbortOnDropHandle::new(tokio::spawn(commit::run(self.shared.clone()))));
@@ -179,13 +136,6 @@ impl<T: Item> Remote<T> {
     /// Sources that wait for their commit.
     pub fn waiting(&self) -> usize {
         self.shared.queue.len()
-    }
-}
-
-fn made<T>(written: Vec<Written<T>>) -> Result<Created<T>, ApiError> {
-    match written.into_iter().next() {
-        Some(Written::Stored(entry)) => Ok(Created::Made(entry)),
-        _ => Err(ApiError::transient("the answer to a create does not show the object", Effect::Unknown)),
     }
 }
 

@@ -10,7 +10,6 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::collections::{DNS_RECORDS, NETWORK_ROUTES};
-use crate::settings::Settings;
 use crate::testing::{Answered, Record, Scripted, Seen, answer, bad, broken, good, record};
 
 const LATENCY: Duration = Duration::from_millis(150);
@@ -657,79 +656,15 @@ proptest! {
     }
 }
 
-/// A collection without batches whose creates fail as the script says.
-fn routes_of(posts: &'static [(bool, u16)]) -> (Arc<Scripted>, Arc<Remote<Record>>) {
-    let mut there: Vec<Value> = Vec::new();
-    let mut posts = posts.iter();
-    let scripted = Scripted::new(LATENCY, move |seen| {
-        if seen.line.starts_with("GET") {
-            return listed(there.clone());
-        }
-        let (applied, status) = posts.next().copied().unwrap_or((true, 200));
-        if applied {
-            there.push(record("r1", seen.body["name"].as_str().unwrap(), ""));
-        }
-        if status == 200 { good(there[0].clone()) } else { bad(status, 1) }
-    });
-    let clients = crate::testing::clients(Settings::default(), scripted.clone());
-    let client = clients.with_retry(RetryPolicy::PATIENT).client(&crate::Credential::token("t"));
-    (scripted, client.records(&NETWORK_ROUTES, "acc"))
-}
-
-async fn created(remote: &Remote<Record>) -> Result<Created<Record>, ApiError> {
-    let find = |snapshot: &Snapshot<Record>| snapshot.by_key("A x").next().cloned();
-    remote.create(Lane::Change, json!({"name": "x"}), find).await
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_create_that_fails_twice_succeeds_after_a_look_each_time() {
-    let (scripted, remote) = routes_of(&[(false, 500), (false, 503)]);
-
-    assert!(matches!(created(&remote).await, Ok(Created::Made(_))));
-
-    let seen = scripted.seen();
-    let methods: Vec<_> = seen.iter().map(|seen| seen.line.split(' ').next().unwrap()).collect();
-    assert_eq!(methods, ["POST", "GET", "POST", "GET", "POST"]);
-    assert!(seen[1].at >= Duration::from_secs(5) && seen[3].at >= Duration::from_secs(15));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_create_whose_answer_was_lost_is_found_and_not_sent_again() {
-    let (scripted, remote) = routes_of(&[(true, 502)]);
-
-    assert!(matches!(created(&remote).await, Ok(Created::Found(entry)) if entry.id == "r1"));
-
-    assert_eq!(scripted.seen().len(), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_duplicate_is_looked_up_at_once() {
-    let (scripted, remote) = routes_of(&[(true, 409)]);
-
-    assert!(matches!(created(&remote).await, Ok(Created::Found(_))));
-
-    assert_eq!(scripted.seen()[1].at, LATENCY);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_refused_create_is_sent_once() {
-    let (scripted, remote) = routes_of(&[(false, 400)]);
-
-    let error = created(&remote).await.unwrap_err();
-
-    assert_eq!((error.class, scripted.seen().len()), (ErrorClass::Validation, 1));
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_snapshot_learns_what_other_calls_showed() {
-    let (scripted, remote) = routes_of(&[]);
-    remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
+    let api = Api::with(&[]);
+    api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
     let entry = Entry::read(record("r9", "y", "")).unwrap();
 
-    remote.learn(&entry);
-    assert_eq!(remote.with(|snapshot| snapshot.get("r9").cloned()), Some(entry));
-    remote.unlearn("r9");
+    api.remote.learn(&entry);
+    assert_eq!(api.remote.with(|snapshot| snapshot.get("r9").cloned()), Some(entry));
+    api.remote.unlearn("r9");
 
-    assert!(remote.with(Snapshot::is_empty));
-    assert!(scripted.lines().iter().all(|line| line.starts_with("GET")));
+    assert!(api.remote.with(Snapshot::is_empty));
 }

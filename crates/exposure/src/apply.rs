@@ -32,7 +32,7 @@ pub async fn apply(client: &Client, exposure: &Exposure, journal: &impl Journal)
 }
 
 /// The same as the n-th attempt in a row: a failure that may pass is waited out as long as the client's policy allows.
-pub(crate) async fn apply_again(
+pub async fn apply_again(
     client: &Client,
     exposure: &Exposure,
     journal: &impl Journal,
@@ -222,11 +222,18 @@ impl<'a, J: Journal> Run<'a, J> {
         }
     }
 
-    /// What a refused call means: something that the plan did not know of, something that may pass, or a refusal.
-    async fn fault(&self, error: &ApiError, doing: &str) -> Fault {
-        let surprise = matches!(error.class, ErrorClass::NotFound | ErrorClass::Conflict);
-        let stale = surprise || self.client.again(error, self.attempt).await;
+    /// What a refused call means: something that the plan did not know of, or a refusal. What may pass was waited out by
+    /// whoever sent it.
+    fn fault(&self, error: &ApiError, doing: &str) -> Fault {
+        let stale = matches!(error.class, ErrorClass::NotFound | ErrorClass::Conflict);
         Fault { problem: error.problem(doing), stale }
+    }
+
+    /// What a refused call means that nobody repeats, since it may have arrived: after a pause it is planned again.
+    async fn fault_of_post(&self, error: &ApiError, doing: &str) -> Fault {
+        let fault = self.fault(error, doing);
+        let stale = fault.stale || self.client.again(error, self.attempt).await;
+        Fault { stale, ..fault }
     }
 
     fn finish(mut self) -> Result<Applied, Failed> {

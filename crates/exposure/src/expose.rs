@@ -8,7 +8,7 @@ use crate::apply::apply_again;
 use crate::changes::SERVICE_TOKEN;
 use crate::desired::Desired;
 use crate::footprint::Footprint;
-use crate::gather::{Fresh, gather};
+use crate::gather::{Fresh, gather_with};
 use crate::journal::{Applied, Failed, Journal};
 use crate::live::Live;
 use crate::notes::{Intent, Notes};
@@ -62,7 +62,8 @@ impl Wish<'_> {
         let (mut notes, mut so_far) = (notes.clone(), Failed::before(recorded));
         let mut attempt = 0;
         loop {
-            let gathered = gather(&client.reader(), self.mark, self.desired, &so_far.footprint, fresh).await;
+            let (reader, intent) = (client.reader(), notes.intent.as_ref());
+            let gathered = gather_with(&reader, self.mark, self.desired, &so_far.footprint, intent, fresh).await;
             let planned = gathered.and_then(|live| self.plan(&so_far.footprint, &live, &notes));
             let exposure = match planned {
                 Ok(exposure) => exposure,

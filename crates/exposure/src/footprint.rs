@@ -134,6 +134,11 @@ impl Footprint {
         self.has_rule || self.cname_record_id.is_some() || self.dns_record_id.is_some()
     }
 
+    /// The records that are ours where the name is now.
+    pub fn record_ids(&self) -> impl Iterator<Item = &str> {
+        [&self.cname_record_id, &self.dns_record_id].into_iter().flatten().map(String::as_str)
+    }
+
     /// Whether a part existed before us.
     pub fn is_adopted(&self, part: Part) -> bool {
         self.adopted.contains(&part)

@@ -18,6 +18,7 @@ use crate::desired::{Access, Desired, Record};
 use crate::footprint::Footprint;
 use crate::holdings::Holdings;
 use crate::live::Live;
+use crate::notes::Intent;
 use crate::plan::is_id;
 use crate::policy::{Group, ReusablePolicy, is_marked};
 use crate::record::DnsRecord;
@@ -81,8 +82,20 @@ pub async fn gather(
     recorded: &Footprint,
     fresh: Fresh,
 ) -> Result<Live, Problem> {
+    gather_with(reader, mark, desired, recorded, None, fresh).await
+}
+
+/// The same, also where an earlier attempt may have made something that nobody recorded.
+pub async fn gather_with(
+    reader: &Reader,
+    mark: &Mark,
+    desired: Option<&Desired>,
+    recorded: &Footprint,
+    intent: Option<&Intent>,
+    fresh: Fresh,
+) -> Result<Live, Problem> {
     let account = desired.map(|desired| desired.account_id.clone()).or_else(|| recorded.account_id.clone());
-    let look = Look { reader, mark, desired, recorded, held: Holdings::read(recorded), fresh, account };
+    let look = Look { reader, mark, desired, recorded, intent, held: Holdings::read(recorded), fresh, account };
     let (tunnels, records, redirects) = tokio::try_join!(look.tunnels(), look.records(), look.redirects())?;
     let (apps, tokens, policies, groups) =
         tokio::try_join!(look.apps(), look.tokens(), look.policies(), look.groups())?;
@@ -110,6 +123,7 @@ struct Look<'a> {
     mark: &'a Mark,
     desired: Option<&'a Desired>,
     recorded: &'a Footprint,
+    intent: Option<&'a Intent>,
     held: Holdings,
     fresh: Fresh,
     account: Option<String>,
@@ -143,11 +157,17 @@ impl Look<'_> {
     }
 
     fn searches(&self) -> bool {
-        self.fresh.search == Search::Everything
+        self.fresh.search == Search::Everything || self.intent.is_some()
     }
 
-    fn hostname(&self) -> Option<&str> {
-        self.desired.map(|desired| desired.hostname.as_str()).or(self.recorded.hostname.as_deref())
+    /// Names at which something may stand: the wanted or recorded one, and those of earlier attempts.
+    fn hostnames(&self) -> BTreeSet<&str> {
+        let now = self.desired.map(|desired| desired.hostname.as_str()).or(self.recorded.hostname.as_deref());
+        now.into_iter().chain(self.intended(|intent| &intent.hostnames)).collect()
+    }
+
+    fn intended(&self, set: impl Fn(&Intent) -> &BTreeSet<String>) -> impl Iterator<Item = &str> {
+        self.intent.into_iter().flat_map(move |intent| set(intent)).map(String::as_str)
     }
 
     async fn tunnels(&self) -> Result<BTreeMap<String, TunnelState>, Problem> {
@@ -195,7 +215,8 @@ impl Look<'_> {
         let mut known = BTreeMap::new();
         let wanted = self.desired.and_then(|desired| Some((desired, desired.rule.as_ref()?)));
         let held = self.held.rules.iter().map(|rule| rule.tunnel_id.as_str());
-        let ids: BTreeSet<&str> = held.chain(wanted.map(|(_, rule)| rule.tunnel_id.as_str())).collect();
+        let intended = self.intended(|intent| &intent.tunnels);
+        let ids: BTreeSet<&str> = held.chain(intended).chain(wanted.map(|(_, rule)| rule.tunnel_id.as_str())).collect();
         for id in ids {
             if tunnels.get(id) == Some(&TunnelState::Missing) {
                 continue;
@@ -220,6 +241,9 @@ impl Look<'_> {
     }
 
     fn must_be_sure(&self, tunnel_id: &str, known: Option<&Content>) -> bool {
+        if self.intent.is_some_and(|intent| intent.tunnels.contains(tunnel_id)) {
+            return true;
+        }
         let Some(desired) = self.desired else { return false };
         let Some(rule) = desired.rule.as_ref().filter(|rule| rule.tunnel_id == tunnel_id) else { return false };
         let name = desired.hostname.as_str();
@@ -234,7 +258,8 @@ impl Look<'_> {
         let wanted = self.desired.and_then(|desired| desired.record.as_ref());
         let held = self.held.records.iter().map(|record| record.zone_id.as_str());
         let recorded = self.recorded.zone_id.as_deref().filter(|_| self.desired.is_none());
-        let zones: BTreeSet<&str> = held.chain(recorded).chain(wanted.map(Record::zone_id)).collect();
+        let intended = self.intended(|intent| &intent.zones);
+        let zones: BTreeSet<&str> = held.chain(recorded).chain(intended).chain(wanted.map(Record::zone_id)).collect();
         for zone in zones {
             let is_wanted = wanted.is_some_and(|wanted| wanted.zone_id() == zone);
             let found = match self.zone(zone, self.zone_age(zone)).await {
@@ -267,7 +292,7 @@ impl Look<'_> {
             let mut found: BTreeMap<String, Entry<DnsRecord>> = BTreeMap::new();
             let mut add = |entry: &Entry<DnsRecord>| drop(found.insert(entry.id.clone(), entry.clone()));
             ids.iter().filter_map(|id| records.get(id)).for_each(&mut add);
-            self.hostname().into_iter().flat_map(|name| records.by_key(name)).for_each(&mut add);
+            self.hostnames().into_iter().flat_map(|name| records.by_key(name)).for_each(&mut add);
             let keys = self.mark.owner_keys();
             keys.iter().flat_map(|key| records.by_owner(key)).for_each(&mut add);
             let complete = ids.iter().all(|id| found.contains_key(*id));
@@ -283,7 +308,7 @@ impl Look<'_> {
         }
         let pick = |apps: &Snapshot<App>| {
             let recorded = id.and_then(|id| apps.get(id));
-            let named = self.hostname().into_iter().flat_map(|name| apps.by_key(name));
+            let named = self.hostnames().into_iter().flat_map(|name| apps.by_key(name));
             let others = named.filter(|entry| Some(entry.id.as_str()) != id);
             let found: Vec<_> = recorded.into_iter().chain(others).cloned().collect();
             (found, id.is_none() || recorded.is_some())
@@ -357,7 +382,8 @@ impl Look<'_> {
         let mut redirects = BTreeMap::new();
         let wanted = self.desired.filter(|desired| desired.redirect).and_then(|desired| desired.record.as_ref());
         let held = self.held.redirects.iter().map(|redirect| redirect.zone_id.as_str());
-        let zones: BTreeSet<&str> = held.chain(wanted.map(Record::zone_id)).collect();
+        let intended = self.intended(|intent| &intent.redirects);
+        let zones: BTreeSet<&str> = held.chain(intended).chain(wanted.map(Record::zone_id)).collect();
         for zone in zones {
             let found = match self.reader.get(self.fresh.lane, &redirect::read(zone)).await {
                 Ok(ruleset) => Redirects::Ruleset(ruleset),

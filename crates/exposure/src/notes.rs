@@ -23,13 +23,45 @@ pub struct Intent {
     /// The token's name, where one was about to be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// Names that were about to be published.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub hostnames: BTreeSet<String>,
+    /// Tunnels whose configuration was about to be written.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tunnels: BTreeSet<String>,
+    /// Zones whose records were about to be written.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub zones: BTreeSet<String>,
+    /// Zones whose redirects were about to be written.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub redirects: BTreeSet<String>,
 }
 
 impl Intent {
+    /// Nothing was intended before `now`.
+    pub fn since(now: Timestamp) -> Self {
+        Self {
+            since: now,
+            rules: BTreeSet::new(),
+            token: None,
+            hostnames: BTreeSet::new(),
+            tunnels: BTreeSet::new(),
+            zones: BTreeSet::new(),
+            redirects: BTreeSet::new(),
+        }
+    }
+
     /// What has to be persisted before the first call of an attempt: the earlier intent, and what this attempt may add.
     pub fn before(desired: &Desired, earlier: Option<&Self>, now: Timestamp) -> Self {
-        let mut intent = earlier.cloned().unwrap_or(Self { since: now, rules: BTreeSet::new(), token: None });
-        intent.rules.extend(desired.rule.as_ref().map(|rule| rules::digest(&desired.hostname, rule)));
+        let mut intent = earlier.cloned().unwrap_or_else(|| Self::since(now));
+        if let Some(rule) = &desired.rule {
+            intent.rules.insert(rules::digest(&desired.hostname, rule));
+            intent.tunnels.insert(rule.tunnel_id.clone());
+        }
+        let zone = desired.record.as_ref().map(|record| record.zone_id().to_owned());
+        intent.redirects.extend(zone.clone().filter(|_| desired.redirect));
+        intent.zones.extend(zone);
+        intent.hostnames.insert(desired.hostname.as_str().to_owned());
         intent.token = desired.token.as_ref().map(|token| token.name.clone()).or(intent.token);
         intent
     }

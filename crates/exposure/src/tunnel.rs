@@ -42,7 +42,8 @@ pub enum TunnelState {
 }
 
 impl TunnelState {
-    pub(crate) fn of(tunnel: &Tunnel) -> Self {
+    /// What a listed tunnel is.
+    pub fn of(tunnel: &Tunnel) -> Self {
         match tunnel.config_src.as_deref() {
             _ if tunnel.deleted() => Self::Missing,
             Some("local") => Self::LocallyManaged,
@@ -51,7 +52,7 @@ impl TunnelState {
     }
 
     /// Whether a rule can be written to it.
-    pub(crate) fn check(self, tunnel_id: &str) -> Result<(), Problem> {
+    pub fn check(self, tunnel_id: &str) -> Result<(), Problem> {
         match self {
             Self::Usable => Ok(()),
             Self::LocallyManaged => Err(Problem::waiting(

@@ -42,7 +42,7 @@ impl<J: Journal> Run<'_, J> {
                 if error.class == ErrorClass::Quota {
                     quotas.learn(self.account(), Counted::Apps, count(&apps));
                 }
-                let mut fault = self.fault(&error, &doing).await;
+                let mut fault = self.fault(&error, &doing);
                 if error.class == ErrorClass::Conflict {
                     fault.problem.reason = reasons::ACCESS_APP_CONFLICT;
                 }
@@ -72,7 +72,7 @@ impl<J: Journal> Run<'_, J> {
                 Some(Written::Stored(entry)) => Ok(entry),
                 _ => Err(Problem::transient(core_reasons::API_ERROR, format!("{doing}: no answer")).into()),
             },
-            Err(error) => Err(self.fault(&error, doing).await),
+            Err(error) => Err(self.fault(&error, doing)),
         }
     }
 
@@ -89,7 +89,7 @@ impl<J: Journal> Run<'_, J> {
             Ok(answer) => answer,
             Err(error) => {
                 self.apps().invalidate();
-                return Err(self.fault(&error, &format!("changing the Access policy of {}", wish.hostname)).await);
+                return Err(self.fault(&error, &format!("changing the Access policy of {}", wish.hostname)));
             }
         };
         let known = self.apps().with(|apps| apps.get(app_id).cloned());
@@ -150,7 +150,7 @@ impl<J: Journal> Run<'_, J> {
         let request = Request::get(POLICIES, &[self.account(), &entry.id]);
         let mut policies = match self.client.send(self.lane(), &request).await {
             Ok(answer) => answer.as_array().cloned().unwrap_or_default(),
-            Err(error) => return Err(self.fault(&error, &doing).await),
+            Err(error) => return Err(self.fault(&error, &doing)),
         };
         let token_id = self.held.token.as_ref().map(|token| token.id.clone());
         for (index, own) in wish.policies.own().iter().enumerate() {
@@ -161,7 +161,10 @@ impl<J: Journal> Run<'_, J> {
             let request = Request::new(Method::POST, POLICIES, &[self.account(), &entry.id]).with_body(body);
             match self.client.send(self.lane(), &request).await {
                 Ok(policy) => policies.push(policy),
-                Err(error) => return Err(self.fault(&error, &format!("creating Access policy {}", own.name)).await),
+                Err(error) => {
+                    let doing = format!("creating Access policy {}", own.name);
+                    return Err(self.fault_of_post(&error, &doing).await);
+                }
             }
         }
         entry.item.0["policies"] = Value::Array(policies);
@@ -183,7 +186,7 @@ impl<J: Journal> Run<'_, J> {
                 self.held.app = None;
                 Ok(Done::Planned)
             }
-            Err(error) => Err(self.fault(&error, &format!("deleting Access application {id}")).await),
+            Err(error) => Err(self.fault(&error, &format!("deleting Access application {id}"))),
         }
     }
 }

@@ -28,7 +28,7 @@ impl<J: Journal> Run<'_, J> {
                 if error.class == ErrorClass::Quota {
                     quotas.learn(self.account(), Counted::Policies, count(&policies));
                 }
-                return Err(self.fault(&error, &format!("creating Access policy {}", own.name)).await);
+                return Err(self.fault(&error, &format!("creating Access policy {}", own.name)));
             }
         };
         self.own.insert(own.name.clone(), id.clone());
@@ -44,7 +44,7 @@ impl<J: Journal> Run<'_, J> {
                 self.own.insert(own.name.clone(), id.to_owned());
                 Ok(Done::Planned)
             }
-            Err(error) => Err(self.fault(&error, &format!("changing Access policy {}", own.name)).await),
+            Err(error) => Err(self.fault(&error, &format!("changing Access policy {}", own.name))),
         }
     }
 
@@ -57,7 +57,7 @@ impl<J: Journal> Run<'_, J> {
                 }
                 Ok(Done::Planned)
             }
-            Err(error) => Err(self.fault(&error, &format!("deleting Access policy {id}")).await),
+            Err(error) => Err(self.fault(&error, &format!("deleting Access policy {id}"))),
         }
     }
 

@@ -19,6 +19,7 @@ impl<J: Journal> Run<'_, J> {
     ) -> Result<Done, Fault> {
         let records = self.zone(zone_id);
         let ops: Vec<Op> = work.iter().filter_map(op).collect();
+        let posts = ops.len() > 1 || ops.iter().any(|op| matches!(op, Op::Create(_)));
         drop(self.expected_records.remove(zone_id));
         let written = match records.write(self.lane(), ops).await {
             Ok(written) => written,
@@ -26,7 +27,9 @@ impl<J: Journal> Run<'_, J> {
                 if error.class == ErrorClass::Conflict {
                     records.invalidate();
                 }
-                let mut fault = self.fault(&error, &format!("writing the DNS record of {hostname}")).await;
+                let doing = format!("writing the DNS record of {hostname}");
+                let mut fault =
+                    if posts { self.fault_of_post(&error, &doing).await } else { self.fault(&error, &doing) };
                 if error.class == ErrorClass::Conflict {
                     fault.problem.reason = reasons::DNS_RECORD_CONFLICT;
                 }

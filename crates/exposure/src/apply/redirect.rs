@@ -72,7 +72,7 @@ impl<J: Journal> Run<'_, J> {
                 self.notices.push(not_managed(hostname, &error.message));
                 Ok(None)
             }
-            Err(error) => Err(self.fault(&error, &format!("redirecting http://{hostname}")).await),
+            Err(error) => Err(self.fault_of_post(&error, &format!("redirecting http://{hostname}")).await),
         }
     }
 }

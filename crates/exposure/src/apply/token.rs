@@ -111,7 +111,7 @@ impl<J: Journal> Run<'_, J> {
         let op = Op::Update { id: id.to_owned(), body };
         match self.tokens().write(self.lane(), vec![op]).await {
             Ok(_) => Ok(Done::Planned),
-            Err(error) => Err(self.fault(&error, &format!("changing service token {name}")).await),
+            Err(error) => Err(self.fault(&error, &format!("changing service token {name}"))),
         }
     }
 
@@ -132,7 +132,7 @@ impl<J: Journal> Run<'_, J> {
                 self.held.token = None;
                 Ok(Done::Planned)
             }
-            Err(error) => Err(self.fault(&error, &format!("deleting service token {id}")).await),
+            Err(error) => Err(self.fault(&error, &format!("deleting service token {id}"))),
         }
     }
 
@@ -143,6 +143,6 @@ impl<J: Journal> Run<'_, J> {
             self.exposure.quotas.learn(self.account(), Counted::Tokens, count(&tokens));
         }
         tokens.invalidate();
-        self.fault(error, doing).await
+        self.fault_of_post(error, doing).await
     }
 }

@@ -133,7 +133,7 @@ pub fn shown(request: &Recorded) -> String {
         ["accounts" | "zones", _, rest @ ..] if !rest.is_empty() => rest.join("/"),
         all => all.join("/"),
     };
-    let status = if request.status == 200 { String::new() } else { format!(" → {}", request.status) };
+    let status = if (200..300).contains(&request.status) { String::new() } else { format!(" → {}", request.status) };
     format!("{} {rest}{}{status}", request.method, details(&request.body))
 }
 

@@ -182,7 +182,7 @@ impl History {
         let world = &self.world;
         let requests = world.cloudflare.simulator.requests();
         self.told.requests = requests.len();
-        self.told.failed = requests.iter().filter(|request| request.status != 200).count();
+        self.told.failed = requests.iter().filter(|request| !(200..300).contains(&request.status)).count();
         // As in real life, drift is looked for from time to time.
         for _ in 0..PASSES {
             world.drift_pass().await;

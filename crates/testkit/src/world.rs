@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,6 +28,7 @@ use crate::operator::{Outside, Process};
 use crate::pace::Pace;
 use crate::real::RealServer;
 use crate::transport::Line;
+use crate::zerotrust::guard::Guard;
 use crate::zerotrust::{Part, Roles};
 
 /// Whose API server a world has.
@@ -162,6 +163,7 @@ impl Builder {
             },
             gate: gates.values().next().cloned().unwrap_or_default(),
             gates,
+            guard: OnceLock::new(),
             processes: Mutex::default(),
             server,
         }
@@ -223,6 +225,8 @@ pub struct World {
     /// How fast time goes.
     pub pace: Pace,
     pub(crate) outside: Outside,
+    /// Who looks on that no name stands open, where somebody does.
+    pub(crate) guard: OnceLock<Guard>,
     gates: BTreeMap<Part, Gate>,
     processes: Mutex<BTreeMap<Part, Process>>,
     server: Server,

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use portolan_testkit::crash::Tried;
 use portolan_testkit::lifecycle::{Act, OBSERVED, OWNED, crash_points};
-use portolan_testkit::{Backend, Builder, RealServer, World, sample, tell};
+use portolan_testkit::zerotrust::examples;
+use portolan_testkit::{Backend, Builder, Jobs, RealServer, World, sample, tell};
 
 /// One sample of every kind: what differs between record types does not differ between API servers.
 const SAMPLES: [&str; 3] = ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)"];
@@ -51,6 +52,8 @@ fn the_suites_hold_on_a_real_api_server() {
         };
         let builder = World::builder().backend(Backend::Real(Arc::new(server)));
 
+        let examples = examples::all(&builder.clone().jobs(Jobs::ZeroTrust)).await;
+        tell(&format!("real: {examples} worked examples of the zerotrust job on kube-apiserver"));
         let tried = crashes(&builder).await;
         let checks = lifecycle(&builder).await;
 

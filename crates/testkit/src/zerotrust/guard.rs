@@ -26,9 +26,12 @@ struct Seen {
 }
 
 impl Guard {
-    /// Begins to look on. Nobody may take the simulator's requests from now on.
+    /// Begins to look on. Nobody may take the simulator's requests from now on. What a sound world is includes what the
+    /// first guard sees.
     pub fn post(world: &World) -> Self {
         let guard = Self::default();
+        // Later guards look on for their tests alone.
+        let _ = world.guard.set(guard.clone());
         world.forget();
         guard.changed(world);
         let watching = guard.clone();

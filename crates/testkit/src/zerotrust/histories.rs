@@ -216,7 +216,7 @@ impl History {
         let world = &self.world;
         let requests = world.cloudflare.simulator.requests();
         self.told.requests = requests.len();
-        self.told.failed = requests.iter().filter(|request| request.status != 200).count();
+        self.told.failed = requests.iter().filter(|request| !(200..300).contains(&request.status)).count();
         for _ in 0..PASSES {
             world.drift_pass().await;
             world.settle().await;

@@ -34,6 +34,8 @@ pub struct Evidence {
     pub told: Vec<String>,
     /// Texts in which no secret may stand, and what they are.
     pub texts: Vec<(String, String)>,
+    /// Names whose Secret does not open them.
+    pub locked: Vec<String>,
     /// Writes that were made after everything was as wanted.
     pub late_writes: Vec<String>,
 }
@@ -51,6 +53,8 @@ pub enum Violation {
     ForeignTouched(String),
     /// A secret stands where it may not.
     SecretSeen(String),
+    /// A Secret does not open the name it is for.
+    LockedOut(String),
     /// A state or a task without its route, a result that was not collected.
     Forgotten(String),
     /// A world at rest was written to.
@@ -65,6 +69,7 @@ impl fmt::Display for Violation {
             Self::Duplicate(what) => write!(f, "two stand for one: {what}"),
             Self::ForeignTouched(what) => write!(f, "something foreign was touched: {what}"),
             Self::SecretSeen(place) => write!(f, "a secret stands in {place}"),
+            Self::LockedOut(what) => write!(f, "the Secret does not open {what}"),
             Self::Forgotten(what) => write!(f, "forgotten: {what}"),
             Self::WroteAtRest(what) => write!(f, "written at rest: {what}"),
         }
@@ -88,12 +93,23 @@ impl Evidence {
         );
         texts.extend(world.plans().into_iter().map(|plan| ("a plan".to_owned(), plan)));
         texts.push(("the metrics".to_owned(), world.metrics().await));
+        let config_maps = world.cluster.list("ConfigMap").await;
+        let mut locked = Vec::new();
+        for record in records_in(&config_maps) {
+            let token =
+                !texts_of(&record.ids["serviceTokenId"]).is_empty() && !texts_of(&record.ids["accessAppId"]).is_empty();
+            let name = world.name(&record.hostname);
+            if token && name.is_published() && !name.opens_with_token_of(&record.route).await {
+                locked.push(record.hostname);
+            }
+        }
         Self {
+            locked,
             state: world.cloudflare.simulator.state(),
             seeded: world.cloudflare.seeded(),
             foreign: world.cloudflare.foreign(),
             routes: world.cluster.list("HTTPRoute").await,
-            config_maps: world.cluster.list("ConfigMap").await,
+            config_maps,
             tasks: world.cluster.list("CloudflareTask").await,
             secrets: world.cluster.list("Secret").await,
             told: world.cloudflare.told_secrets(),
@@ -108,6 +124,9 @@ pub async fn assert_all(world: &World, place: &str) {
     let found = check(&Evidence::of(world).await);
     let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert!(found.is_empty(), "{place}: {}", shown.join("; "));
+    if let Some(guard) = world.guard.get() {
+        guard.assert_closed(world, place);
+    }
 }
 
 /// Everything that does not hold.
@@ -120,6 +139,7 @@ pub fn check(evidence: &Evidence) -> Vec<Violation> {
     found.extend(foreign_touched(evidence));
     found.extend(forgotten(evidence));
     found.extend(secrets_seen(evidence));
+    found.extend(evidence.locked.iter().cloned().map(Violation::LockedOut));
     found.extend(evidence.late_writes.iter().cloned().map(Violation::WroteAtRest));
     found
 }
@@ -132,7 +152,11 @@ struct Record {
 }
 
 fn recorded(evidence: &Evidence) -> Vec<Record> {
-    let states = evidence.config_maps.iter().filter(|one| is_state(one));
+    records_in(&evidence.config_maps)
+}
+
+fn records_in(config_maps: &[Value]) -> Vec<Record> {
+    let states = config_maps.iter().filter(|one| is_state(one));
     states
         .map(|state| {
             let data = &state["data"];
@@ -304,3 +328,6 @@ fn decoded(value: &Value) -> String {
     let bytes = base64::engine::general_purpose::STANDARD.decode(value.as_str().unwrap_or_default());
     String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
 }
+
+#[cfg(test)]
+mod tests;

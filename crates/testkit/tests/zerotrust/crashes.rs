@@ -5,7 +5,9 @@ use std::time::Duration;
 use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::crash::{Tried, at_every_step};
 use portolan_testkit::gate::Side;
+use portolan_testkit::zerotrust::guard::Guard;
 use portolan_testkit::zerotrust::manifests::in_namespace;
+use portolan_testkit::zerotrust::wishes::Wish;
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, Part, Roles, Route, TUNNEL, tenant, token_secret};
 use portolan_testkit::{World, paused, tell};
 use serde_json::{Value, json};
@@ -272,6 +274,12 @@ async fn scenario_50_two_minutes_without_the_cluster_are_survived() {
     world.assert_sound("scenario 50").await;
 }
 
+/// From now on somebody looks on that these names are as wished.
+fn watched(world: &World, wishes: &[(&str, Wish)]) {
+    let guard = Guard::post(world);
+    wishes.iter().for_each(|(hostname, wish)| guard.wish(world, hostname, *wish));
+}
+
 /// Kills the operator before and after each step of an act; says how often.
 fn killed(name: &str, prepare: impl AsyncFn(&World), act: impl AsyncFn(&World)) -> Tried {
     let tried = paused(at_every_step(name, &z::world(), prepare, act));
@@ -295,6 +303,7 @@ fn killed_at_every_step_of_publishing_it_ends_as_if_nothing_happened() {
 fn killed_at_every_step_of_an_update_it_ends_as_if_nothing_happened() {
     let prepare = async |world: &World| drop(world.cluster.apply(with_token().manifest()).await);
     killed("update", prepare, async |world: &World| {
+        watched(world, &[("api.example.com", Wish::Protected)]);
         let route = with_token()
             .allowing("other@example.com")
             .with("origin.url", "http://other:81")
@@ -307,6 +316,8 @@ fn killed_at_every_step_of_an_update_it_ends_as_if_nothing_happened() {
 fn killed_at_every_step_of_a_rename_it_ends_as_if_nothing_happened() {
     let prepare = async |world: &World| drop(world.cluster.apply(with_token().manifest()).await);
     killed("rename", prepare, async |world: &World| {
+        let api = "api.example.com";
+        watched(world, &[(api, Wish::Protected), (api, Wish::Gone), ("renamed.example.com", Wish::Protected)]);
         world.cluster.apply(with_token().with("hostname", "renamed.example.com").manifest()).await;
     });
 }
@@ -315,6 +326,7 @@ fn killed_at_every_step_of_a_rename_it_ends_as_if_nothing_happened() {
 fn killed_at_every_step_of_a_rotation_it_ends_as_if_nothing_happened() {
     let prepare = async |world: &World| drop(world.cluster.apply(with_token().manifest()).await);
     killed("rotate", prepare, async |world: &World| {
+        watched(world, &[("api.example.com", Wish::Protected)]);
         world.cluster.apply(with_token().with("serviceToken.rotate", "please").manifest()).await;
     });
 }
@@ -322,13 +334,17 @@ fn killed_at_every_step_of_a_rotation_it_ends_as_if_nothing_happened() {
 #[test]
 fn killed_at_every_step_of_unpublishing_it_ends_as_if_nothing_happened() {
     let prepare = async |world: &World| drop(world.cluster.apply(with_token().manifest()).await);
-    killed("unpublish", prepare, async |world: &World| world.cluster.delete("HTTPRoute/default/api").await);
+    killed("unpublish", prepare, async |world: &World| {
+        watched(world, &[("api.example.com", Wish::Protected), ("api.example.com", Wish::Gone)]);
+        world.cluster.delete("HTTPRoute/default/api").await;
+    });
 }
 
 #[test]
 fn killed_at_every_step_of_switching_access_off_it_ends_as_if_nothing_happened() {
     let prepare = async |world: &World| drop(world.cluster.apply(with_token().manifest()).await);
     killed("unprotect", prepare, async |world: &World| {
+        watched(world, &[("api.example.com", Wish::Protected), ("api.example.com", Wish::Public)]);
         world.cluster.apply(Route::to("api", "api.example.com").manifest()).await;
     });
 }

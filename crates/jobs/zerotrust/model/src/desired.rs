@@ -38,12 +38,11 @@ pub fn desired(
     target: Option<Ipv4Addr>,
 ) -> Result<Wanted, Problem> {
     let hostname = route.hostname()?;
-    let (operations, origin) = match settings.is_dns_only() {
-        true => (record(route, settings, &hostname, zone, target)?, None),
-        false => {
-            let origin = origin::resolve(route, settings, &hostname)?;
-            (tunnel(route, settings, &hostname, zone, &origin), Some(origin))
-        }
+    let (operations, origin) = if settings.is_dns_only() {
+        (record(route, settings, &hostname, zone, target)?, None)
+    } else {
+        let origin = origin::resolve(route, settings, &hostname)?;
+        (tunnel(route, settings, &hostname, zone, &origin), Some(origin))
     };
     let resolved = Resolved { origin: origin.as_deref(), zone, target: target.filter(|_| settings.is_dns_only()) };
     Ok(Wanted {

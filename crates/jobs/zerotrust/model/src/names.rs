@@ -3,6 +3,8 @@
 //! The plain name `cfzt-{namespace}-{name}` is ambiguous: (`a-b`, `c`) and (`a`, `b-c`) share it. It is kept, since users
 //! know it, wherever no other route has it; else the name carries a hash of the route.
 
+use std::fmt::Write as _;
+
 use portolan_core::ObjectKey;
 use sha2::{Digest, Sha256};
 
@@ -42,10 +44,8 @@ impl Names {
     pub fn choose(&self, user: impl Fn(&str) -> User) -> &str {
         let plain = self.plain.as_deref().map(|plain| (plain, user(plain)));
         match (plain, user(&self.hashed)) {
-            (Some((plain, User::Ours)), _) => plain,
-            (_, User::Ours) => &self.hashed,
-            (Some((plain, User::Nobody)), _) => plain,
-            (Some((_, User::Other)) | None, User::Nobody | User::Other) => &self.hashed,
+            (Some((plain, User::Ours)), _) | (Some((plain, User::Nobody)), User::Nobody | User::Other) => plain,
+            (Some((_, User::Nobody | User::Other)) | None, _) => &self.hashed,
         }
     }
 
@@ -103,7 +103,10 @@ fn hashed(text: &str, identity: &str, longest: usize) -> String {
 
 /// SHA-256 of a text, in hexadecimal digits.
 pub(crate) fn digest(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text).iter().fold(String::new(), |mut digits, byte| {
+        write!(digits, "{byte:02x}").expect("a String takes everything");
+        digits
+    })
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub fn select(route: &RouteInput, catalogue: &impl Catalogue, operator_namespace
 /// Keys of the templates that a route would use, were they there: what has to be watched for it.
 pub fn template_keys(route: &RouteInput, tenant: Option<&ObjectKey>, operator_namespace: &str) -> Vec<ObjectKey> {
     let own = namespace(&route.key);
-    let of_tenant = tenant.map(namespace).unwrap_or(own);
+    let of_tenant = tenant.map_or(own, namespace);
     let mut names = vec![route.input("template").unwrap_or(DEFAULT_TEMPLATE).to_owned()];
     names.extend(tenant.map(|tenant| format!("base-{}", tenant.name)));
     let places = distinct([own, of_tenant, operator_namespace].map(str::to_owned));
@@ -122,16 +122,13 @@ impl<C: Catalogue> Selection<'_, C> {
     /// The template that the route names must be there: nothing is published with less than was asked for.
     fn template(&self, places: &[String]) -> Result<Option<Arc<Template>>, Problem> {
         let Some(name) = self.route.input("template") else { return Ok(self.find(DEFAULT_TEMPLATE, places)) };
-        match self.find(name, places) {
-            Some(template) => Ok(Some(template)),
-            None => {
-                let message = format!(
-                    "there is no template {name} in namespace {}; the route stays as it is until there is one",
-                    text::join_or(places)
-                );
-                Err(Problem::waiting(reasons::TEMPLATE_NOT_FOUND, message))
-            }
-        }
+        self.find(name, places).map(Some).ok_or_else(|| {
+            let places = text::join_or(places);
+            let message = format!(
+                "there is no template {name} in namespace {places}; the route stays as it is until there is one"
+            );
+            Problem::waiting(reasons::TEMPLATE_NOT_FOUND, message)
+        })
     }
 
     fn find(&self, name: &str, places: &[String]) -> Option<Arc<Template>> {

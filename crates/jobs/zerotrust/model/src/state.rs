@@ -1,4 +1,4 @@
-//! What is recorded for a route ↔ its ConfigMap in the operator's namespace.
+//! What is recorded for a route ↔ its `ConfigMap` in the operator's namespace.
 //!
 //! A state says what stands at Cloudflare, whose it is, and with which credential it can be taken down even when route,
 //! tenant and templates are gone. It never holds a secret. States of both older operators are read, too.
@@ -32,7 +32,7 @@ const SCHEMA_VERSION: &str = "1";
 /// What is recorded for a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Name of the ConfigMap.
+    /// Name of the `ConfigMap`.
     pub name: String,
     /// The route.
     pub route: ObjectKey,
@@ -116,7 +116,7 @@ pub struct Leftover {
     pub tenant: Option<TenantRef>,
 }
 
-/// A ConfigMap that should be a state and cannot be read as one.
+/// A `ConfigMap` that should be a state and cannot be read as one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("state {name} cannot be read: {why}")]
 pub struct StateError {
@@ -164,7 +164,7 @@ impl State {
         Some(ObjectKey::namespaced(data.get("httproute_namespace")?, data.get("httproute_name")?))
     }
 
-    /// Whether a ConfigMap is a state, by its labels.
+    /// Whether a `ConfigMap` is a state, by its labels.
     pub fn is_one(map: &ConfigMap) -> bool {
         let labels = map.metadata.labels.as_ref();
         [COMPONENT_LABEL, MANAGED_BY_LABEL]

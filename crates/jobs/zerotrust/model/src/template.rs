@@ -166,7 +166,7 @@ pub struct DnsOnlySettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), transform = schema::rules(rules::IPV4))]
     pub static_ip: Option<String>,
-    /// The Service of type LoadBalancer whose address is taken.
+    /// The Service of type `LoadBalancer` whose address is taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingress_service_ref: Option<ServiceRef>,
 }

@@ -89,9 +89,8 @@ impl Record {
             credential: self.flat("credentialsecret").and_then(|text| SecretRef::parse(&text)),
             mode: match self.flat("mode").as_deref() {
                 Some("dns-only") => Mode::DnsOnly,
-                Some(_) => Mode::Tunnel,
                 None if dns_only => Mode::DnsOnly,
-                None => Mode::Tunnel,
+                Some(_) | None => Mode::Tunnel,
             },
             origin_service: self.flat("originservice"),
             phase: if self.flat("phase").as_deref() == Some("deleting") {
@@ -143,7 +142,6 @@ impl Record {
                 .and_then(|all| serde_json::from_value(all).ok())
                 .unwrap_or_default(),
             adopted: self.adopted().into_iter().collect(),
-            ..Footprint::default()
         }
     }
 

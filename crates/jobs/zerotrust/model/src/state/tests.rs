@@ -20,6 +20,7 @@ fn with(more: Value) -> ConfigMap {
     map(data)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the fields are optional")]
 fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }

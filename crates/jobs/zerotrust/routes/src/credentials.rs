@@ -1,0 +1,141 @@
+//! A tenant's Secret → a client that can only read, and what is wrong where there is none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use portolan_cloudflare_api::{ApiError, Clients, Credential, ErrorClass, Identity, Lane, Reader, collections};
+use portolan_core::{ObjectKey, Problem, reasons as core};
+use portolan_engine::Secrets;
+use portolan_exposure::reasons as exposure;
+use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, SecretRef, reasons};
+use secrecy::ExposeSecret as _;
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// How soon a tunnel that is missing is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// How long a refused credential is not tried again, unless it changes.
+const REFUSED: Duration = Duration::from_secs(290);
+
+/// Reads credentials.
+#[derive(Clone)]
+pub(crate) struct Credentials {
+    clients: Arc<Clients>,
+    secrets: Secrets,
+    /// Credentials that Cloudflare refused, and when.
+    refused: Arc<Mutex<BTreeMap<Identity, (Instant, Problem)>>>,
+    /// Tunnels that were found usable.
+    checked: Arc<Mutex<BTreeSet<(Identity, String, String)>>>,
+}
+
+impl Credentials {
+    pub(crate) fn new(clients: Arc<Clients>, secrets: Secrets) -> Self {
+        Self { clients, secrets, refused: Arc::default(), checked: Arc::default() }
+    }
+
+    /// The reading client of a credential.
+    pub(crate) async fn reader(&self, credential: &SecretRef) -> Result<Reader, Problem> {
+        let (namespace, name, key) = (&credential.namespace, &credential.name, credential.key());
+        let Some(values) = self.secrets.find(namespace, name).await? else {
+            let message =
+                format!("Secret not found: {namespace}/{name}; create it with the API token under the key {key}");
+            return Err(Problem::waiting(reasons::CREDENTIAL_NOT_FOUND, message));
+        };
+        let Some(token) = values.get(key) else {
+            let message =
+                format!("Secret {namespace}/{name} has no value under the key {key}; put the API token there");
+            return Err(Problem::waiting(reasons::CREDENTIAL_KEY_MISSING, message));
+        };
+        Ok(self.clients.client(&Credential::token(token.expose_secret())).reader())
+    }
+
+    /// A problem where Cloudflare refused the credential a moment ago: it is not asked again for every route.
+    pub(crate) fn not_refused(&self, reader: &Reader) -> Result<(), Problem> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        match refused.get(reader.identity()) {
+            Some((since, problem)) if since.elapsed() < REFUSED => Err(problem.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a refused read means; that the credential itself was refused is remembered.
+    pub(crate) fn problem(&self, reader: &Reader, error: &ApiError, doing: &str) -> Problem {
+        let problem = api_problem(error, doing);
+        if error.class == ErrorClass::Auth {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            refused.insert(reader.identity().clone(), (Instant::now(), problem.clone()));
+        }
+        problem
+    }
+
+    /// Whether a tenant's credential and tunnel can be used. Costs one read, once.
+    pub(crate) async fn check(&self, tenant: &Tenant) -> Result<(), Problem> {
+        let reader = self.reader(&tenant.credential()).await?;
+        self.not_refused(&reader)?;
+        let (account, tunnel) = (&tenant.spec.account_id, &tenant.spec.tunnel_id);
+        let key = (reader.identity().clone(), account.clone(), tunnel.clone());
+        if self.checked.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
+            return Ok(());
+        }
+        match reader.get(Lane::Change, &collections::TUNNELS.get(account, tunnel)).await {
+            Ok(found) => usable(tunnel, &found)?,
+            Err(error) if error.class == ErrorClass::NotFound => return Err(no_tunnel(tunnel)),
+            Err(error) => return Err(self.problem(&reader, &error, &format!("reading tunnel {tunnel}"))),
+        }
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        Ok(())
+    }
+
+    /// Tunnels are looked at anew.
+    pub(crate) fn recheck(&self) {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// A Secret changed or went.
+    pub(crate) fn forget(&self, secret: &ObjectKey) {
+        self.secrets.forget(secret);
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+fn usable(tunnel: &str, found: &Value) -> Result<(), Problem> {
+    let says = |field: &str| found.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    if says("deleted_at").is_some() {
+        return Err(no_tunnel(tunnel));
+    }
+    if says("config_src") == Some("local") {
+        let message = format!(
+            "tunnel {tunnel} takes its configuration from a file; migrate it to remote management, or name another tunnel"
+        );
+        return Err(Problem::waiting(exposure::TUNNEL_LOCALLY_MANAGED, message).with_retry_after(LOOK_AGAIN));
+    }
+    Ok(())
+}
+
+fn no_tunnel(tunnel: &str) -> Problem {
+    let message = format!("the account has no tunnel {tunnel}; create it, or correct the tenant's tunnelId");
+    Problem::waiting(exposure::TUNNEL_NOT_FOUND, message).with_retry_after(LOOK_AGAIN)
+}
+
+/// What a refused read means, in this job's words.
+fn api_problem(error: &ApiError, doing: &str) -> Problem {
+    let message = format!("{doing}: {error}");
+    match error.class {
+        ErrorClass::Auth => Problem::denied(reasons::CREDENTIAL_INVALID, message),
+        ErrorClass::RateLimit => {
+            let problem = Problem::transient(core::RATE_LIMITED, format!("Rate limit exceeded: {message}"));
+            match error.retry_after {
+                Some(pause) => problem.with_retry_after(pause),
+                None => problem,
+            }
+        }
+        ErrorClass::NotFound
+        | ErrorClass::Conflict
+        | ErrorClass::Validation
+        | ErrorClass::Quota
+        | ErrorClass::Transient
+        | ErrorClass::Unknown => Problem::transient(reasons::CLOUDFLARE_API_ERROR, message),
+    }
+}

@@ -1,0 +1,287 @@
+//! What is to be done for one route's name: what is wanted, recorded and under way → steps. Pure.
+//!
+//! At most one task of each action is under way for a name. A task that a worker has is never touched: its result is
+//! awaited, recorded, and only then comes the next. So nothing that a worker made is ever forgotten.
+
+use portolan_zerotrust_model::Phase;
+
+#[cfg(test)]
+mod tests;
+
+/// What shall become of a route's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// It is published like this.
+    Published {
+        /// The hash of everything that it is made from.
+        hash: String,
+        /// The route's uid.
+        uid: String,
+        /// The account that it is published in.
+        account: String,
+    },
+    /// Nobody can tell: what stands stays.
+    Unclear,
+    /// It is taken down: the route is gone, is going, or no longer asks.
+    Absent,
+}
+
+/// What is recorded for the name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// The hash that was executed last.
+    pub(crate) hash: String,
+    /// The uid of the route that it was executed for.
+    pub(crate) uid: String,
+    /// The account that it stands in.
+    pub(crate) account: Option<String>,
+    /// Whether nothing stands at Cloudflare.
+    pub(crate) empty: bool,
+    /// Accounts in which something of an earlier tenant still stands.
+    pub(crate) leftovers: Vec<Option<String>>,
+    /// Whether it is being taken down.
+    pub(crate) deleting: bool,
+    /// Whether the user says that it is to be forgotten as it is.
+    pub(crate) forget: bool,
+    /// Whether a Secret of ours holds a token's credentials.
+    pub(crate) has_secret: bool,
+    /// Whether it holds what no state may hold.
+    pub(crate) unclean: bool,
+}
+
+/// A task that is under way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UnderWay {
+    /// Where it stands.
+    pub(crate) phase: Phase,
+    /// Whether its status was ever written.
+    pub(crate) marked: bool,
+    /// Whether its status is about its present spec.
+    pub(crate) current: bool,
+    /// The hash of its spec.
+    pub(crate) hash: String,
+    /// Whether it knows of things at Cloudflare that the state does not.
+    pub(crate) knows_more: bool,
+    /// Whether it may have made things that nobody knows of.
+    pub(crate) intends: bool,
+    /// Whether it still asks for what is wanted of the token's Secret.
+    pub(crate) suits_token: bool,
+    /// Whether it takes down what an earlier tenant left.
+    pub(crate) leftover: bool,
+}
+
+/// The Secret with a token's credentials.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TokenSecret {
+    /// No token is wanted.
+    #[default]
+    Unwanted,
+    /// It is there and whole.
+    Whole,
+    /// It is missing or was edited.
+    Lost,
+}
+
+/// Everything that a decision rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) wish: Wish,
+    pub(crate) recorded: Option<Recorded>,
+    /// The task that makes the name stand.
+    pub(crate) task: Option<UnderWay>,
+    /// The task that takes it down.
+    pub(crate) removal: Option<UnderWay>,
+    pub(crate) secret: TokenSecret,
+    /// Whether something at Cloudflare is not as it was left.
+    pub(crate) drifted: bool,
+    /// Whether the annotations on the route are not what they should be.
+    pub(crate) outputs_differ: bool,
+}
+
+/// One thing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Takes secrets out of a state that an older operator wrote.
+    Scrub,
+    /// Moves what stands in another account aside, to be taken down after the new one stands.
+    SetAside,
+    /// Takes what was moved aside back: the name returns to that account.
+    TakeBack,
+    /// Makes a task that makes the name stand.
+    Queue,
+    /// Gives the task that waits a new spec.
+    Requeue,
+    /// Says that the task waits.
+    MarkPending,
+    /// Records what a task knows, though it is not done.
+    Harvest,
+    /// Records a task's result: Secret, state, annotations; then the task goes.
+    Collect,
+    /// The task is no longer wanted.
+    DropTask,
+    /// The task that takes the name down is no longer wanted.
+    CancelRemoval,
+    /// Asks whether so much may be deleted, and records that it will be.
+    BeginRemoval,
+    /// Makes a task that takes the name down.
+    QueueRemoval,
+    /// Turns the task that makes the name stand into one that takes it down.
+    ConvertTask,
+    /// Makes a task that takes down what an earlier tenant left.
+    QueueLeftover,
+    /// Says that the removal waits.
+    MarkRemovalPending,
+    /// What was to be taken down is gone: records that, and the task goes.
+    FinishRemoval,
+    /// What an earlier tenant left is gone.
+    FinishLeftover,
+    /// Nothing stands any more: Secret and state go.
+    Forget,
+    /// The token is gone: so goes its Secret.
+    DropSecret,
+    /// Writes the annotations on the route.
+    Outputs,
+}
+
+/// What is to be done now. What has to wait for a worker is decided when the worker has said something.
+pub(crate) fn decide(facts: &Facts) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if facts.recorded.as_ref().is_some_and(|recorded| recorded.unclean) {
+        steps.push(Step::Scrub);
+    }
+    steps.extend(match &facts.wish {
+        Wish::Published { hash, uid, account } => publish(facts, hash, uid, account),
+        Wish::Unclear => keep(facts),
+        Wish::Absent => unpublish(facts),
+    });
+    steps
+}
+
+fn publish(facts: &Facts, hash: &str, uid: &str, account: &str) -> Vec<Step> {
+    if let Some(removal) = facts.removal.as_ref().filter(|removal| !removal.leftover) {
+        return revive(removal);
+    }
+    if let Some(task) = &facts.task {
+        return follow(facts, task, Some(hash));
+    }
+    let recorded = facts.recorded.as_ref();
+    let is_as_wanted = recorded.is_some_and(|one| one.hash == hash && one.uid == uid && !one.deleting);
+    if !is_as_wanted || facts.drifted || facts.secret == TokenSecret::Lost {
+        let mut steps = move_accounts(recorded, account);
+        if steps.contains(&Step::TakeBack) && facts.removal.is_some() {
+            // What is about to be taken back is being taken down: that ends first.
+            return follow_leftovers(facts);
+        }
+        steps.push(Step::Queue);
+        return steps;
+    }
+    let mut steps = follow_leftovers(facts);
+    if facts.secret == TokenSecret::Unwanted && recorded.is_some_and(|one| one.has_secret) {
+        steps.push(Step::DropSecret);
+    }
+    if facts.outputs_differ {
+        steps.push(Step::Outputs);
+    }
+    steps
+}
+
+/// What stands in an account that the name leaves is set aside; what was set aside in the one that it comes to is
+/// taken back.
+fn move_accounts(recorded: Option<&Recorded>, account: &str) -> Vec<Step> {
+    let Some(recorded) = recorded else { return Vec::new() };
+    let mut steps = Vec::new();
+    if !recorded.empty && recorded.account.as_deref().is_some_and(|there| there != account) {
+        steps.push(Step::SetAside);
+    }
+    if recorded.leftovers.iter().any(|there| there.as_deref() == Some(account)) {
+        steps.push(Step::TakeBack);
+    }
+    steps
+}
+
+/// The name is wanted again while it is being taken down.
+fn revive(removal: &UnderWay) -> Vec<Step> {
+    match removal.phase {
+        Phase::InProgress => Vec::new(),
+        Phase::Completed if removal.current => vec![Step::FinishRemoval],
+        Phase::Pending | Phase::Failed | Phase::Completed => vec![Step::CancelRemoval],
+    }
+}
+
+/// A task is under way: waits for it, collects it, or gives it what is wanted now.
+fn follow(facts: &Facts, task: &UnderWay, hash: Option<&str>) -> Vec<Step> {
+    let suits = hash.is_none_or(|hash| task.hash == hash) && task.suits_token;
+    match task.phase {
+        Phase::InProgress => Vec::new(),
+        Phase::Completed if task.current => vec![Step::Collect],
+        Phase::Pending if suits && !task.marked => vec![Step::MarkPending],
+        Phase::Failed if suits && facts.drifted => vec![Step::MarkPending],
+        Phase::Pending | Phase::Failed | Phase::Completed if suits => Vec::new(),
+        Phase::Pending | Phase::Failed | Phase::Completed if task.knows_more => vec![Step::Harvest, Step::Requeue],
+        Phase::Pending | Phase::Failed | Phase::Completed => vec![Step::Requeue],
+    }
+}
+
+fn follow_leftovers(facts: &Facts) -> Vec<Step> {
+    match &facts.removal {
+        Some(removal) => match removal.phase {
+            Phase::Completed if removal.current => vec![Step::FinishLeftover],
+            Phase::Pending if !removal.marked => vec![Step::MarkRemovalPending],
+            Phase::Pending | Phase::InProgress | Phase::Completed | Phase::Failed => Vec::new(),
+        },
+        None if facts.recorded.as_ref().is_some_and(|one| !one.leftovers.is_empty()) => vec![Step::QueueLeftover],
+        None => Vec::new(),
+    }
+}
+
+/// Nobody can tell what is wanted: what was done is recorded, and nothing new begins.
+fn keep(facts: &Facts) -> Vec<Step> {
+    match (&facts.task, &facts.removal) {
+        (Some(task), _) => follow(facts, &UnderWay { suits_token: true, ..task.clone() }, None),
+        (None, Some(removal)) if !removal.leftover => revive(removal),
+        (None, _) => {
+            let mut steps = follow_leftovers(facts);
+            if facts.outputs_differ {
+                steps.push(Step::Outputs);
+            }
+            steps
+        }
+    }
+}
+
+/// A task is no longer wanted: what it knows is recorded, and what it may have made besides is looked for.
+fn abandon(facts: &Facts, task: &UnderWay) -> Vec<Step> {
+    if task.phase == Phase::InProgress {
+        return Vec::new();
+    }
+    let mut steps: Vec<Step> = task.knows_more.then_some(Step::Harvest).into_iter().collect();
+    let uncertain = task.intends && task.phase != Phase::Completed && facts.removal.is_none();
+    steps.push(if uncertain { Step::ConvertTask } else { Step::DropTask });
+    steps
+}
+
+fn unpublish(facts: &Facts) -> Vec<Step> {
+    if let Some(task) = &facts.task {
+        return abandon(facts, task);
+    }
+    let forget = facts.recorded.as_ref().is_some_and(|recorded| recorded.forget);
+    if let Some(removal) = &facts.removal {
+        return match removal.phase {
+            Phase::InProgress => Vec::new(),
+            Phase::Pending | Phase::Failed | Phase::Completed if forget => vec![Step::CancelRemoval, Step::Forget],
+            Phase::Completed if removal.current && removal.leftover => vec![Step::FinishLeftover],
+            Phase::Completed if removal.current => vec![Step::FinishRemoval],
+            Phase::Pending if !removal.marked => vec![Step::MarkRemovalPending],
+            Phase::Failed if facts.drifted => vec![Step::MarkRemovalPending],
+            Phase::Pending | Phase::Failed | Phase::Completed => Vec::new(),
+        };
+    }
+    match &facts.recorded {
+        None if facts.outputs_differ => vec![Step::Outputs],
+        None => Vec::new(),
+        Some(recorded) if recorded.forget => vec![Step::Forget],
+        Some(recorded) if !recorded.empty => vec![Step::BeginRemoval, Step::QueueRemoval],
+        Some(recorded) if !recorded.leftovers.is_empty() => vec![Step::QueueLeftover],
+        Some(_) => vec![Step::Forget],
+    }
+}

@@ -1,0 +1,209 @@
+//! A name is taken down: asked for, recorded, queued, and at the end forgotten.
+
+use portolan_core::{ObjectId, Problem, reasons as core};
+use portolan_engine::{Notice, Scope, Surroundings};
+use portolan_exposure::Footprint;
+use portolan_zerotrust_model::state::StatePhase;
+use portolan_zerotrust_model::task::{Action, DeleteIds};
+use portolan_zerotrust_model::{CloudflareTaskSpec, Enabled, SecretRef, State, TenantRef, reasons};
+
+use super::Hand;
+use super::stored::describe;
+
+/// The collection that deletions are counted in.
+const NAMES: &str = "names";
+
+impl Hand<'_> {
+    fn asker(&self) -> ObjectId {
+        ObjectId::new("HTTPRoute", self.subject.key.clone())
+    }
+
+    /// Asks whether so much may be deleted, and records that it will be.
+    pub(super) async fn begin_removal(&mut self) -> Result<(), Problem> {
+        let mut state = self.state();
+        if state.phase == StatePhase::Deleting {
+            return Ok(());
+        }
+        self.ask_for_deletion(&state).await?;
+        state.phase = StatePhase::Deleting;
+        self.store(&state).await
+    }
+
+    async fn ask_for_deletion(&mut self, state: &State) -> Result<(), Problem> {
+        let (Some(tenant), Some(hostname)) = (state.tenant.clone(), state.footprint.hostname.clone()) else {
+            return Ok(());
+        };
+        let scope = Scope { id: tenant.to_string(), collection: NAMES.to_owned(), label: format!("tenant {tenant}") };
+        let ending = self.shared.is_ending(self.subject.key.namespace.as_deref()).await;
+        let ending = ending.then(|| self.subject.key.namespace.clone()).flatten();
+        let surroundings = || {
+            let of_tenant: Vec<_> = self.shared.records.all();
+            let of_tenant = of_tenant.into_iter().filter(|known| known.state.tenant.as_ref() == Some(&tenant));
+            let of_tenant: Vec<_> = of_tenant.filter(|known| known.state.footprint.hostname.is_some()).collect();
+            let going = of_tenant
+                .iter()
+                .filter(|known| self.is_going(&known.state, ending.as_deref()))
+                .filter(|known| known.state.route != self.subject.key);
+            Surroundings {
+                following: going.filter_map(|known| known.state.footprint.hostname.clone()).collect(),
+                total: of_tenant.len(),
+            }
+        };
+        let news = || self.shared.tenant_changed(&tenant);
+        let asked = self.shared.deletions.ask(self.asker(), &scope, &[hostname], surroundings, news).await;
+        if let Err(problem) = &asked
+            && problem.reason == core::DELETION_BUDGET_EXCEEDED
+        {
+            self.shared.tell(&self.subject.key, &Notice::warning(problem.reason, problem.message.clone())).await;
+        }
+        asked
+    }
+
+    /// Whether a route is going too and has not been counted yet.
+    fn is_going(&self, state: &State, ending: Option<&str>) -> bool {
+        if state.phase == StatePhase::Deleting {
+            return false;
+        }
+        let ends = ending.is_some() && state.route.namespace.as_deref() == ending;
+        ends || self
+            .shared
+            .routes
+            .get(&state.route)
+            .is_none_or(|route| route.deleting || route.projection.is_some_and(|input| input.enabled() == Enabled::No))
+    }
+
+    /// Makes the task that takes the name down.
+    pub(super) async fn queue_removal(&mut self) -> Result<(), Problem> {
+        let state = self.state();
+        let spec = self.removal_spec(&state, &state.footprint, state.credential.clone())?;
+        self.make_removal(spec, false).await
+    }
+
+    /// Makes the task that takes down what an earlier tenant left.
+    pub(super) async fn queue_leftover(&mut self) -> Result<(), Problem> {
+        let state = self.state();
+        let Some(leftover) = state.leftovers.first() else { return Ok(()) };
+        let mut spec = self.removal_spec(&state, &leftover.footprint, leftover.credential.clone())?;
+        spec.tenant_ref = leftover.tenant.clone().or(spec.tenant_ref);
+        self.make_removal(spec, true).await
+    }
+
+    async fn make_removal(&mut self, spec: CloudflareTaskSpec, leftover: bool) -> Result<(), Problem> {
+        let task = self.removal_task(spec, leftover);
+        self.removal = Some(self.make_task(task, Action::Delete).await?);
+        self.mark_pending(Action::Delete).await
+    }
+
+    fn removal_spec(
+        &self,
+        state: &State,
+        footprint: &Footprint,
+        credential: Option<SecretRef>,
+    ) -> Result<CloudflareTaskSpec, Problem> {
+        let Some(credential) = credential.or_else(|| self.tenant_credential(state)) else {
+            let message = format!(
+                "{} cannot be taken down: neither its state nor a tenant says with which API token. Make the tenant again, \
+                 or set force-forget on ConfigMap {} to leave everything at Cloudflare",
+                footprint.hostname.as_deref().unwrap_or("the name"),
+                state.name
+            );
+            return Err(Problem::waiting(reasons::TENANT_NOT_FOUND, message));
+        };
+        let mut ids = DeleteIds::from(footprint);
+        ids.service_token_secret_name.clone_from(&state.token_secret_name);
+        Ok(CloudflareTaskSpec {
+            action: Some(Action::Delete),
+            httproute_ref: Some(state.route_ref()),
+            tenant_ref: state.tenant.as_ref().map(TenantRef::to),
+            credential_secret_ref: Some(credential),
+            hostname: footprint.hostname.clone(),
+            account_id: footprint.account_id.clone().or_else(|| self.tenant_account(state)),
+            tunnel_id: footprint.tunnel_id.clone(),
+            zone_id: footprint.zone_id.clone(),
+            delete_ids: Some(ids),
+            ..CloudflareTaskSpec::default()
+        })
+    }
+
+    /// The account of a state's tenant, for states of older operators that recorded none.
+    fn tenant_account(&self, state: &State) -> Option<String> {
+        let credential = self.tenant_credential(state)?;
+        let tenant = self.shared.tenants.iter().find(|tenant| tenant.credential() == credential)?;
+        Some(tenant.spec.account_id.clone())
+    }
+
+    /// A task that may have made things that nobody knows of becomes the one that takes them down: it alone knows since
+    /// when to look for them.
+    pub(super) async fn convert_task(&mut self) -> Result<(), Problem> {
+        let Some(task) = self.task.clone() else { return Ok(()) };
+        let mut state = self.state();
+        if self.known.is_none() {
+            describe(&mut state, &task);
+        }
+        if self.known.is_some()
+            && let Err(problem) = self.begin_removal().await
+        {
+            // Held, but not to be published meanwhile.
+            self.drop_task(Action::Reconcile).await?;
+            return Err(problem);
+        }
+        let footprint = match state.footprint.hostname {
+            Some(_) => state.footprint.clone(),
+            None => Footprint {
+                hostname: task.spec.hostname.clone(),
+                account_id: task.spec.account_id.clone(),
+                tunnel_id: task.spec.tunnel_id.clone(),
+                zone_id: task.spec.zone_id.clone().filter(|zone| !zone.is_empty()),
+                ..state.footprint.clone()
+            },
+        };
+        let spec = self.removal_spec(&state, &footprint, state.credential.clone())?;
+        let changed = self.replace_task(&task, self.removal_task(spec, false)).await?;
+        (self.task, self.removal) = (None, Some(changed));
+        self.mark_pending(Action::Delete).await
+    }
+
+    /// The name is wanted again.
+    pub(super) async fn cancel_removal(&mut self) -> Result<(), Problem> {
+        self.drop_task(Action::Delete).await?;
+        self.activate().await
+    }
+
+    /// What was to be taken down is gone.
+    pub(super) async fn finish_removal(&mut self) -> Result<(), Problem> {
+        let mut state = self.state();
+        let hostname = state.footprint.hostname.clone().unwrap_or_default();
+        if self.known.is_some() && !state.leftovers.is_empty() {
+            state.footprint = Footprint::default();
+            state.hash.clear();
+            self.store(&state).await?;
+        } else {
+            self.forget().await?;
+        }
+        self.drop_task(Action::Delete).await?;
+        self.notices.push(Notice::normal(reasons::DELETED, format!("{hostname} was taken down")));
+        Ok(())
+    }
+
+    /// What an earlier tenant left is gone.
+    pub(super) async fn finish_leftover(&mut self) -> Result<(), Problem> {
+        let mut state = self.state();
+        if self.known.is_some() && !state.leftovers.is_empty() {
+            state.leftovers.remove(0);
+            self.store(&state).await?;
+        }
+        self.drop_task(Action::Delete).await
+    }
+
+    /// Nothing stands any more, or the user says so: Secret and state go.
+    pub(super) async fn forget(&mut self) -> Result<(), Problem> {
+        if self.known.is_some() {
+            self.drop_secret_of_token().await?;
+            self.drop_state().await?;
+        }
+        if let Some(scope) = self.shared.deletions.withdraw(&self.asker()) {
+            self.shared.deletions.flush(&scope).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! The route side as a whole: its controllers, and who runs when what changes.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Secret, Service};
+use kube::ResourceExt as _;
+use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
+use portolan_cloudflare_api::Clients;
+use portolan_core::ObjectKey;
+use portolan_engine::{CancellationToken, Context, Controller, Passed, Seen, Selection, Task, key_of};
+use portolan_zerotrust_model::{
+    CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, DEFAULT_TEMPLATE, Enabled,
+};
+use tokio::sync::watch;
+
+use crate::records::Known;
+use crate::routes::RouteController;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::sweep::Sweep;
+use crate::templates::TemplateController;
+use crate::tenants::TenantController;
+use crate::token;
+
+/// Reading the ledgers of deletions is tried again after this.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// The side that sees routes: turns them into tasks, and results into Secrets, states and annotations. It holds clients
+/// that can only read from Cloudflare.
+pub struct Routes {
+    context: Arc<Context>,
+    clients: Arc<Clients>,
+    settings: Settings,
+    running: Mutex<Option<Arc<Shared>>>,
+}
+
+impl Routes {
+    /// The route side over a cluster and Cloudflare.
+    pub fn new(context: &Context, clients: Arc<Clients>, settings: Settings) -> Self {
+        Self { context: Arc::new(context.clone()), clients, settings, running: Mutex::default() }
+    }
+
+    /// Everything that runs, made anew.
+    pub fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
+        let shared = Arc::new(Shared::new(Arc::clone(&self.context), Arc::clone(&self.clients), self.settings.clone()));
+        follow_caches(&shared);
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&shared));
+        let (loaded, is_loaded) = watch::channel(false);
+        let context = &self.context;
+        let mut tasks = vec![
+            shared.tenants.into_task(context, shutdown.clone()),
+            shared.templates.into_task(context, shutdown.clone()),
+            shared.records.states.into_task(context, shutdown.clone()),
+            shared.records.tasks.into_task(context, shutdown.clone()),
+            load_ledgers(Arc::clone(&shared), loaded, shutdown.clone()),
+        ];
+        tasks.push(tenant_controller(&shared, is_loaded.clone()).into_task(shutdown.clone()));
+        tasks.push(template_controller(&shared).into_task(shutdown.clone()));
+        tasks.push(route_controller(&shared, is_loaded).into_task(shutdown.clone()));
+        if self.context.mode == portolan_engine::Mode::Live {
+            tasks.push(Sweep::task(Arc::clone(&shared), shutdown.clone()));
+            tasks.push(drift_task(shared, shutdown.clone()));
+        }
+        tasks
+    }
+
+    /// Compares what stands at Cloudflare with what was left there, now.
+    pub async fn drift_pass(&self) -> Passed {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match running {
+            Some(shared) => shared.drift_pass().await,
+            None => Passed::default(),
+        }
+    }
+}
+
+fn load_ledgers(shared: Arc<Shared>, loaded: watch::Sender<bool>, shutdown: CancellationToken) -> Task {
+    let is_loaded = loaded.subscribe();
+    let run = async move {
+        while let Err(error) = shared.deletions.load().await {
+            tracing::warn!(%error, "The ledgers of deletions could not be read and will be tried again");
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+        }
+        loaded.send_replace(true);
+        shutdown.cancelled().await;
+    };
+    Task::new("ledgers", move || usize::from(!*is_loaded.borrow()), run)
+}
+
+fn drift_task(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
+    let run = async move {
+        let drift = shared.settings.drift;
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = drift.keep_passing(|| shared.drift_pass()) => {}
+        }
+    };
+    Task::new("drift", || 0, run)
+}
+
+/// Waits until the caches are complete and the ledgers are read.
+fn gate(shared: &Arc<Shared>, mut loaded: watch::Receiver<bool>) -> impl Future<Output = ()> + Send + 'static {
+    let shared = Arc::clone(shared);
+    async move {
+        shared.ready().await;
+        // The sender lives as long as the job.
+        let _ = loaded.wait_for(|loaded| *loaded).await;
+    }
+}
+
+fn route_controller(shared: &Arc<Shared>, loaded: watch::Receiver<bool>) -> Controller<RouteController> {
+    let reconciler = Arc::new(RouteController { shared: Arc::clone(shared) });
+    let board = Arc::clone(shared);
+    Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.routes.clone())
+        .select(shared.settings.selection())
+        .after(gate(shared, loaded))
+        .watch::<Service>(Selection::all(), move |seen, _| {
+            let key = match seen {
+                Seen::Here(service) => key_of(&service.metadata),
+                Seen::Gone(key) => key.clone(),
+            };
+            let users = board.board.routes_where(|one| one.service.as_ref() == Some(&key));
+            users.into_iter().map(|(route, _)| route).collect()
+        })
+        .watch::<Secret>(Selection::labels(token::SELECTOR), |seen, _| match seen {
+            Seen::Here(secret) => token::route_of(secret).into_iter().collect(),
+            // The route that it named before runs by itself.
+            Seen::Gone(_) => Vec::new(),
+        })
+}
+
+fn tenant_controller(shared: &Arc<Shared>, loaded: watch::Receiver<bool>) -> Controller<TenantController> {
+    let reconciler = Arc::new(TenantController { shared: Arc::clone(shared) });
+    let credentials = Arc::clone(shared);
+    let secrets = ApiResource::erase::<Secret>(&());
+    Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.tenant_statuses.clone())
+        .after(gate(shared, loaded))
+        .watch_metadata(&secrets, Selection::all(), move |seen: Seen<'_, PartialObjectMeta<DynamicObject>>, _| {
+            let key = match seen {
+                Seen::Here(secret) => key_of(&secret.metadata),
+                Seen::Gone(key) => key.clone(),
+            };
+            credentials.secret_changed(&key)
+        })
+}
+
+fn template_controller(shared: &Arc<Shared>) -> Controller<TemplateController> {
+    let reconciler = Arc::new(TemplateController { shared: Arc::clone(shared) });
+    Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.template_statuses.clone())
+}
+
+impl Shared {
+    /// A Secret changed or went: who uses it as a credential runs. Answers the tenants among them.
+    fn secret_changed(&self, secret: &ObjectKey) -> Vec<ObjectKey> {
+        let naming = self.tenants.iter().filter(|tenant| tenant.credential().object() == *secret);
+        let tenants: Vec<ObjectKey> = naming.map(|tenant| tenant.key()).collect();
+        let recorded = |known: &Known| known.state.credential.as_ref().is_some_and(|one| one.object() == *secret);
+        let states: Vec<ObjectKey> = self
+            .records
+            .all()
+            .into_iter()
+            .filter(|known| recorded(known))
+            .map(|known| known.state.route.clone())
+            .collect();
+        if tenants.is_empty() && states.is_empty() {
+            return tenants;
+        }
+        self.credentials.forget(secret);
+        let waiting = self.board.routes_where(|one| {
+            one.failure.is_some() && one.tenant.as_ref().is_none_or(|tenant| tenants.contains(tenant))
+        });
+        let waiting: Vec<ObjectKey> = waiting.into_iter().map(|(route, _)| route).collect();
+        self.route_changed(waiting.iter().chain(&states));
+        tenants
+    }
+
+    /// All routes that ask to be published run.
+    fn all_changed(&self) {
+        self.routes.enqueue_where(|_, input| input.enabled() == Enabled::Yes);
+    }
+
+    fn tenant_seen(&self, before: Option<&Tenant>, after: Option<&Tenant>) {
+        let spec = |tenant: &Tenant| tenant.spec.clone();
+        if before.map(spec) != after.map(spec) {
+            self.all_changed();
+        }
+    }
+
+    /// Routes that name the template run, or that would be given it without asking.
+    fn template_seen(&self, before: Option<&Template>, after: Option<&Template>) {
+        let spec = |template: &Template| template.spec.clone();
+        let Some(name) = before.or(after).map(|template| template.name_any()) else { return };
+        if before.map(spec) == after.map(spec) {
+            return;
+        }
+        let base = name.starts_with("base-");
+        self.routes.enqueue_where(|_, input| {
+            input.enabled() == Enabled::Yes && (base || input.input("template").unwrap_or(DEFAULT_TEMPLATE) == name)
+        });
+    }
+
+    fn state_seen(&self, before: Option<&Known>, after: Option<&Known>) {
+        let all = || [before, after].into_iter().flatten();
+        let routes: Vec<ObjectKey> = all().map(|known| known.state.route.clone()).collect();
+        self.route_changed(&routes);
+        for tenant in all().filter_map(|known| known.state.tenant.as_ref()) {
+            self.tenant_changed(tenant);
+        }
+        let name = |known: Option<&Known>| known.and_then(|known| known.state.footprint.hostname.clone());
+        if let Some(left) = name(before).filter(|left| Some(left) != name(after).as_ref()) {
+            self.routes.enqueue_all(&self.claims.of(&left));
+        }
+    }
+}
+
+/// What changes of the mirrored objects make run. The caches must not keep what owns them alive.
+fn follow_caches(shared: &Arc<Shared>) {
+    let weak = || Arc::downgrade(shared);
+    let with = |shared: &Weak<Shared>, act: &dyn Fn(&Shared)| {
+        if let Some(shared) = shared.upgrade() {
+            act(&shared);
+        }
+    };
+    let own = weak();
+    shared.tenants.on_change(move |before, after| with(&own, &|shared| shared.tenant_seen(before, after)));
+    let own = weak();
+    shared.templates.on_change(move |before, after| with(&own, &|shared| shared.template_seen(before, after)));
+    let own = weak();
+    shared.records.states.on_change(move |before, after| {
+        let (before, after) = (before.and_then(Known::read), after.and_then(Known::read));
+        with(&own, &|shared| shared.state_seen(before.as_ref(), after.as_ref()));
+    });
+    let own = weak();
+    shared.records.tasks.on_change(move |before, after| {
+        let routes: Vec<ObjectKey> = [before, after].into_iter().flatten().filter_map(|task| task.route()).collect();
+        with(&own, &|shared| shared.route_changed(&routes));
+    });
+}

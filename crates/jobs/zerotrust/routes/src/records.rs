@@ -1,0 +1,190 @@
+//! State `ConfigMap`s and tasks as the route side sees them: by route, and by the hostname that they hold.
+//!
+//! Both are mirrored from the cluster, and our own writes are seen at once: a pass never decides on what it has changed
+//! itself a moment ago.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt as _;
+use portolan_core::ObjectKey;
+use portolan_engine::{Cache, Selection, key_of};
+use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::{CloudflareTask, State};
+
+/// A state as it is stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// The `ConfigMap`'s name.
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) version: Option<String>,
+    pub(crate) state: State,
+    /// Whether the user says that it is to be forgotten as it is.
+    pub(crate) forget: bool,
+    /// Whether it holds what no state may hold.
+    pub(crate) unclean: bool,
+}
+
+impl Known {
+    /// Reads a `ConfigMap`; none where it is no state.
+    pub(crate) fn read(map: &ConfigMap) -> Option<Self> {
+        State::route_of(map)?;
+        let state = State::read(map)
+            .inspect_err(|error| tracing::warn!(%error, "A state is left alone that cannot be read"))
+            .ok()?;
+        Some(Self {
+            name: map.name_any(),
+            uid: map.uid().unwrap_or_default(),
+            version: map.resource_version(),
+            state,
+            forget: State::is_forced_to_forget(map),
+            unclean: State::needs_scrubbing(map),
+        })
+    }
+}
+
+/// States and tasks.
+#[derive(Clone)]
+pub(crate) struct Records {
+    pub(crate) states: Cache<ConfigMap>,
+    pub(crate) tasks: Cache<CloudflareTask>,
+    /// Where both are.
+    namespace: Arc<str>,
+    index: Arc<Mutex<Index>>,
+}
+
+#[derive(Default)]
+struct Index {
+    /// States by the `ConfigMap`'s name.
+    states: HashMap<String, Arc<Known>>,
+    /// Names of `ConfigMap`s by route.
+    state_of: HashMap<ObjectKey, BTreeSet<String>>,
+    /// Names of tasks by route and action.
+    task_of: HashMap<(ObjectKey, Removal), BTreeSet<String>>,
+    /// Routes that a name is recorded for, or is being made to stand for.
+    holders: HashMap<String, BTreeMap<ObjectKey, u32>>,
+}
+
+/// Whether a task takes a name down.
+type Removal = bool;
+
+impl Index {
+    fn hold(&mut self, hostname: Option<&str>, route: &ObjectKey) {
+        if let Some(hostname) = hostname {
+            *self.holders.entry(hostname.to_owned()).or_default().entry(route.clone()).or_default() += 1;
+        }
+    }
+
+    fn release(&mut self, hostname: Option<&str>, route: &ObjectKey) {
+        let Some(hostname) = hostname else { return };
+        let Some(routes) = self.holders.get_mut(hostname) else { return };
+        if let Some(count) = routes.get_mut(route) {
+            *count -= 1;
+            if *count == 0 {
+                routes.remove(route);
+            }
+        }
+        if routes.is_empty() {
+            self.holders.remove(hostname);
+        }
+    }
+
+    fn state_changed(&mut self, name: &str, after: Option<Known>) {
+        if let Some(known) = self.states.remove(name) {
+            let route = &known.state.route;
+            take(&mut self.state_of, route, name);
+            self.release(known.state.footprint.hostname.as_deref(), route);
+        }
+        if let Some(known) = after {
+            let route = known.state.route.clone();
+            self.state_of.entry(route.clone()).or_default().insert(name.to_owned());
+            self.hold(known.state.footprint.hostname.as_deref(), &route);
+            self.states.insert(name.to_owned(), Arc::new(known));
+        }
+    }
+
+    fn task_changed(&mut self, before: Option<&CloudflareTask>, after: Option<&CloudflareTask>) {
+        for (task, is_there) in [(before, false), (after, true)] {
+            let Some((task, route)) = task.and_then(|task| Some((task, task.route()?))) else { continue };
+            let (removal, name) = (task.spec.action() == Action::Delete, task.name_any());
+            let hostname = task.spec.hostname.as_deref().filter(|_| !removal);
+            if is_there {
+                self.task_of.entry((route.clone(), removal)).or_default().insert(name);
+                self.hold(hostname, &route);
+            } else {
+                take(&mut self.task_of, &(route.clone(), removal), &name);
+                self.release(hostname, &route);
+            }
+        }
+    }
+}
+
+fn take<K: std::hash::Hash + Eq>(map: &mut HashMap<K, BTreeSet<String>>, key: &K, name: &str) {
+    if let Some(names) = map.get_mut(key) {
+        names.remove(name);
+        if names.is_empty() {
+            map.remove(key);
+        }
+    }
+}
+
+impl Records {
+    /// Mirrors of both, in the operator's namespace.
+    pub(crate) fn new(namespace: &str) -> Self {
+        let own = || Selection::all().within(namespace);
+        let (states, tasks) = (Cache::<ConfigMap>::of(own()), Cache::<CloudflareTask>::of(own()));
+        let index: Arc<Mutex<Index>> = Arc::default();
+        let shared = Arc::clone(&index);
+        states.on_change(move |before, after| {
+            let Some(map) = after.or(before) else { return };
+            lock(&shared).state_changed(&map.name_any(), after.and_then(Known::read));
+        });
+        let shared = Arc::clone(&index);
+        tasks.on_change(move |before, after| lock(&shared).task_changed(before, after));
+        Self { states, tasks, namespace: namespace.into(), index }
+    }
+
+    /// The state of a route.
+    pub(crate) fn state(&self, route: &ObjectKey) -> Option<Arc<Known>> {
+        let index = self.index();
+        let name = index.state_of.get(route)?.first()?;
+        index.states.get(name).cloned()
+    }
+
+    /// The task that makes a route's name stand, or takes it down.
+    pub(crate) fn task(&self, route: &ObjectKey, action: Action) -> Option<Arc<CloudflareTask>> {
+        let name = self.index().task_of.get(&(route.clone(), action == Action::Delete))?.first()?.clone();
+        self.tasks.get(&ObjectKey::namespaced(&*self.namespace, name))
+    }
+
+    /// Routes that have a hostname: it is recorded for them, or a task makes it stand for them.
+    pub(crate) fn holders(&self, hostname: &str) -> Vec<ObjectKey> {
+        self.index().holders.get(hostname).map(|routes| routes.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// All states.
+    pub(crate) fn all(&self) -> Vec<Arc<Known>> {
+        self.index().states.values().cloned().collect()
+    }
+
+    /// Routes that something is recorded or under way for.
+    pub(crate) fn routes(&self) -> BTreeSet<ObjectKey> {
+        let index = self.index();
+        index.state_of.keys().cloned().chain(index.task_of.keys().map(|(route, _)| route.clone())).collect()
+    }
+
+    fn index(&self) -> MutexGuard<'_, Index> {
+        lock(&self.index)
+    }
+}
+
+fn lock(index: &Mutex<Index>) -> MutexGuard<'_, Index> {
+    index.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The key of any object.
+pub(crate) fn key<K: kube::Resource<DynamicType = ()>>(object: &K) -> ObjectKey {
+    key_of(object.meta())
+}

@@ -1,0 +1,180 @@
+//! The controller of routes: looks at each, does what is to be done, and says how it stands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use portolan_core::{Class, ObjectKey, Plan, Problem, reasons as core};
+use portolan_engine::{Mode, Notice, Outcome, Reconcile, Report, outcome};
+use portolan_zerotrust_model::{Enabled, FINALIZER, HttpRoute, OLDER_FINALIZER, RouteInput, annotations};
+
+use crate::hand::Hand;
+use crate::shared::{Projection, Shared};
+use crate::subject::Subject;
+
+/// What a worker has said nothing about for so long is looked at again.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Reconciles routes.
+pub(crate) struct RouteController {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What is to be done for a route.
+pub(crate) struct Steps {
+    /// Whether there is any.
+    any: bool,
+    /// What would change at Cloudflare, where nothing may be applied.
+    remote: Plan,
+}
+
+/// What was done for a route.
+pub(crate) struct Done {
+    notices: Vec<Notice>,
+}
+
+impl RouteController {
+    /// Whether a route shall have a finalizer while something stands for it.
+    fn wants_finalizer(&self, subject: &Subject) -> bool {
+        self.shared.settings.finalizers && subject.input.as_ref().is_none_or(RouteInput::allows_finalizer)
+    }
+
+    /// How it stands is noted, and told to its owner where it is news.
+    fn tell(&self, subject: &Subject, mut notices: Vec<Notice>) -> Vec<Notice> {
+        let before = self.shared.board.get(&subject.key).and_then(|one| one.failure);
+        let standing = subject.standing();
+        let failure = standing.as_ref().and_then(|one| one.failure.clone());
+        self.shared.stands(&subject.key, standing);
+        if let Some((reason, message)) = failure.filter(|failure| before.as_ref() != Some(failure)) {
+            if let Some(problem) = &subject.problem {
+                outcome::failed(&format_args!("HTTPRoute {}", subject.key), problem);
+            }
+            notices.push(Notice::warning(reason, message));
+        }
+        notices
+    }
+
+    fn report_on(&self, subject: &Subject, notices: Vec<Notice>) -> Report {
+        let events = self.tell(subject, notices);
+        let deleting = subject.input.as_ref().is_some_and(|input| input.deleting);
+        let problem = match &subject.problem {
+            Some(problem) => Some(problem.clone()),
+            None if deleting && !subject.is_clean() => Some(going(subject)),
+            None => None,
+        };
+        Report { events, problem, ..Report::default() }
+    }
+}
+
+/// What stands for a route that is being deleted has to go first.
+fn going(subject: &Subject) -> Problem {
+    let message = match subject.failure() {
+        Some(failure) => format!("what stands at Cloudflare could not be taken down yet: {failure}"),
+        None => "what stands at Cloudflare is being taken down".to_owned(),
+    };
+    Problem::waiting(core::DELETING, message).with_retry_after(PATIENCE)
+}
+
+impl Reconcile for RouteController {
+    type Object = HttpRoute;
+    type Inputs = Subject;
+    type Plan = Steps;
+    type Applied = Done;
+    type Projection = Projection;
+
+    fn kind(&self) -> &'static str {
+        "HTTPRoute"
+    }
+
+    fn finalizer(&self) -> Option<&'static str> {
+        Some(FINALIZER)
+    }
+
+    fn older_finalizers(&self) -> &'static [&'static str] {
+        &[OLDER_FINALIZER]
+    }
+
+    fn replaces_older_finalizers(&self) -> bool {
+        true
+    }
+
+    fn protects(&self, _: &HttpRoute, subject: &Subject, _: &Steps) -> bool {
+        let asks = subject.input.as_ref().is_some_and(|input| input.enabled() == Enabled::Yes);
+        // A route that asks but cannot be published yet gets no finalizer, and one that has something keeps it.
+        self.wants_finalizer(subject) && ((asks && subject.problem.is_none()) || !subject.is_clean())
+    }
+
+    fn heeds(&self, annotation: &str) -> bool {
+        [annotations::PREFIX, annotations::OLDER_PREFIX, "portolan.dev/"]
+            .iter()
+            .any(|prefix| annotation.starts_with(prefix))
+    }
+
+    fn owns_status(&self) -> bool {
+        false
+    }
+
+    fn project(&self, route: &HttpRoute) -> Projection {
+        let input = RouteInput::read(route);
+        let asks = !input.deleting && input.enabled() == Enabled::Yes;
+        let hostname = input.hostname().ok().filter(|_| asks).map(|name| name.to_string());
+        let released = self.shared.claims.note(&input.key, hostname);
+        self.shared.routes.enqueue_all(&released);
+        Arc::new(input)
+    }
+
+    async fn gather(&self, route: &HttpRoute) -> Result<Subject, Problem> {
+        let mut subject = self.shared.look(&portolan_engine::key_of(&route.metadata), Some(route)).await?;
+        if self.shared.context.mode != Mode::Live {
+            subject.remote = self.shared.preview(&subject).await?;
+        }
+        Ok(subject)
+    }
+
+    fn plan(&self, _: &HttpRoute, subject: &Subject) -> Result<Steps, Problem> {
+        Ok(Steps { any: !subject.steps.is_empty(), remote: subject.remote.clone() })
+    }
+
+    fn changes(&self, plan: &Steps) -> Plan {
+        plan.remote.clone()
+    }
+
+    fn acts(&self, plan: &Steps) -> bool {
+        plan.any
+    }
+
+    async fn apply(&self, _: &HttpRoute, subject: &Subject, _: &Steps) -> Result<Done, Problem> {
+        let mut hand = Hand::new(&self.shared, subject);
+        let carried_out = hand.carry_out(&subject.steps).await;
+        let notices = std::mem::take(&mut hand.notices);
+        match carried_out {
+            Ok(()) => Ok(Done { notices }),
+            Err(problem) => {
+                for notice in &notices {
+                    self.shared.tell(&subject.key, notice).await;
+                }
+                Err(problem)
+            }
+        }
+    }
+
+    fn report(&self, _: &HttpRoute, outcome: Outcome<'_, Self>) -> Report {
+        match outcome {
+            Outcome::Applied { inputs, applied, .. } => self.report_on(inputs, applied.notices.clone()),
+            Outcome::Unchanged { inputs, .. } => self.report_on(inputs, Vec::new()),
+            Outcome::Failed(problem) => {
+                let events = match problem.class {
+                    Class::Transient | Class::Waiting => Vec::new(),
+                    Class::Invalid | Class::Denied => vec![Notice::warning(problem.reason, problem.message.clone())],
+                };
+                Report { events, ..Report::default() }
+            }
+        }
+    }
+
+    fn forgotten(&self, key: &ObjectKey) {
+        let released = self.shared.claims.note(key, None);
+        self.shared.routes.enqueue_all(&released);
+        self.shared.stands(key, None);
+        self.shared.orphaned.notify_one();
+    }
+}

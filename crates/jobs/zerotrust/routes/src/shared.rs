@@ -1,0 +1,253 @@
+//! What all parts of the route side share.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference, Secret, Service};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client, Resource as _};
+use portolan_cloudflare_api::Clients;
+use portolan_core::{ObjectKey, Plan, Problem};
+use portolan_engine::{Cache, Context, Deletions, FIELD_MANAGER, Handle, Notice, Secrets, in_time};
+use portolan_zerotrust_model::{
+    Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, HttpRoute,
+    RouteInput,
+};
+use serde_json::{Value, json};
+
+use crate::board::{Board, Standing};
+use crate::credentials::Credentials;
+use crate::locks::Locks;
+use crate::records::Records;
+use crate::settings::Settings;
+
+/// Where users release deletions that are held.
+const RELEASED_ON: &str = "the CloudflareZeroTrustTenant";
+/// Changes of many routes become one write of their tenant's status.
+const GATHERING: Duration = Duration::from_secs(1);
+
+/// What is kept of a route.
+pub(crate) type Projection = Arc<RouteInput>;
+
+/// What all parts of the route side share.
+pub(crate) struct Shared {
+    pub(crate) context: Arc<Context>,
+    pub(crate) settings: Settings,
+    pub(crate) credentials: Credentials,
+    pub(crate) deletions: Deletions,
+    pub(crate) tenants: Cache<Tenant>,
+    pub(crate) templates: Cache<Template>,
+    pub(crate) records: Records,
+    pub(crate) routes: Handle<Projection>,
+    pub(crate) tenant_statuses: Handle<()>,
+    pub(crate) template_statuses: Handle<()>,
+    pub(crate) locks: Locks,
+    pub(crate) board: Board,
+    pub(crate) claims: Claims,
+    /// Routes that do not stand as they were left.
+    pub(crate) drifted: Mutex<BTreeSet<ObjectKey>>,
+    /// Routes that went, for the sweep.
+    pub(crate) orphaned: tokio::sync::Notify,
+}
+
+impl Shared {
+    pub(crate) fn new(context: Arc<Context>, clients: Arc<Clients>, settings: Settings) -> Self {
+        let secrets = Secrets::new(context.client.clone());
+        Self {
+            credentials: Credentials::new(clients, secrets),
+            deletions: Deletions::new(&context, RELEASED_ON),
+            tenants: Cache::new(),
+            templates: Cache::new(),
+            records: Records::new(&context.operator_namespace),
+            routes: Handle::new(),
+            tenant_statuses: Handle::new(),
+            template_statuses: Handle::new(),
+            locks: Locks::default(),
+            board: Board::default(),
+            claims: Claims::default(),
+            drifted: Mutex::default(),
+            orphaned: tokio::sync::Notify::new(),
+            context,
+            settings,
+        }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.context.client.clone()
+    }
+
+    /// Where states and tasks are.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.context.operator_namespace
+    }
+
+    pub(crate) fn route_api(&self, route: &ObjectKey) -> Api<HttpRoute> {
+        Api::namespaced(self.client(), route.namespace.as_deref().unwrap_or_default())
+    }
+
+    pub(crate) fn secret_api(&self, namespace: Option<&str>) -> Api<Secret> {
+        Api::namespaced(self.client(), namespace.unwrap_or(self.namespace()))
+    }
+
+    pub(crate) fn state_api(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.client(), self.namespace())
+    }
+
+    pub(crate) fn task_api(&self) -> Api<CloudflareTask> {
+        Api::namespaced(self.client(), self.namespace())
+    }
+
+    pub(crate) async fn service(&self, key: &ObjectKey) -> Result<Option<Service>, Problem> {
+        let api: Api<Service> = Api::namespaced(self.client(), key.namespace.as_deref().unwrap_or_default());
+        let found = in_time(api.get_opt(&key.name)).await;
+        found.map_err(|error| portolan_engine::kubernetes_problem(format_args!("reading Service {key}"), &error))
+    }
+
+    /// Notes how a route stands; its tenant and templates say so before long.
+    pub(crate) fn stands(&self, route: &ObjectKey, standing: Option<Standing>) {
+        let touched = self.board.set(route, standing);
+        for tenant in &touched.tenants {
+            self.tenant_changed(tenant);
+        }
+        for template in &touched.templates {
+            self.template_statuses.enqueue_after(template, GATHERING);
+        }
+    }
+
+    /// A tenant's status may say something else now.
+    pub(crate) fn tenant_changed(&self, tenant: &ObjectKey) {
+        if self.tenants.get(tenant).is_some() {
+            self.tenant_statuses.enqueue_after(tenant, GATHERING);
+        }
+    }
+
+    /// Whether a route is known not to stand as it was left.
+    pub(crate) fn is_drifted(&self, route: &ObjectKey) -> bool {
+        self.drifted.lock().unwrap_or_else(PoisonError::into_inner).contains(route)
+    }
+
+    /// A route does not stand as it was left, or a task was made that mends it.
+    pub(crate) fn set_drifted(&self, route: &ObjectKey, drifted: bool) {
+        let mut all = self.drifted.lock().unwrap_or_else(PoisonError::into_inner);
+        if drifted {
+            all.insert(route.clone());
+        } else {
+            all.remove(route);
+        }
+    }
+
+    /// Writes an event on a route.
+    pub(crate) async fn tell(&self, route: &ObjectKey, notice: &Notice) {
+        let uid = self.routes.read(|store| store.get(route).map(|one| one.uid.to_string()));
+        let regarding = ObjectReference {
+            api_version: Some(HttpRoute::api_version(&()).into_owned()),
+            kind: Some(HttpRoute::kind(&()).into_owned()),
+            namespace: route.namespace.clone(),
+            name: Some(route.name.clone()),
+            uid,
+            ..ObjectReference::default()
+        };
+        self.context.events.tell(&regarding, notice).await;
+    }
+
+    /// Takes annotations off a tenant.
+    pub(crate) async fn drop_annotations(&self, tenant: &Tenant, plan: &Plan) -> Result<(), Problem> {
+        let (key, names) = (tenant.key(), plan.changes.iter().map(|change| (change.target.name.clone(), Value::Null)));
+        let patch = json!({"metadata": {"annotations": names.collect::<serde_json::Map<_, _>>()}});
+        let api: Api<Tenant> = Api::namespaced(self.client(), key.namespace.as_deref().unwrap_or_default());
+        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let written = in_time(api.patch(&key.name, &parameters, &Patch::Merge(patch))).await;
+        let doing = format_args!("writing the annotations of tenant {key}");
+        written.map(drop).map_err(|error| portolan_engine::kubernetes_problem(doing, &error))
+    }
+
+    /// Held deletions of a tenant were released: its routes that go run.
+    pub(crate) fn released(&self, tenant: &ObjectKey) {
+        let of_tenant = self.records.all().into_iter().filter(|known| known.state.tenant.as_ref() == Some(tenant));
+        let routes: Vec<ObjectKey> = of_tenant.map(|known| known.state.route.clone()).collect();
+        self.route_changed(&routes);
+    }
+
+    /// Routes run whose surroundings changed; those that are gone are swept.
+    pub(crate) fn route_changed<'a>(&self, routes: impl IntoIterator<Item = &'a ObjectKey>) {
+        let (known, gone): (Vec<_>, Vec<_>) =
+            routes.into_iter().partition(|route| self.routes.read(|store| store.get(route).is_some()));
+        self.routes.enqueue_all(known);
+        if !gone.is_empty() {
+            self.orphaned.notify_one();
+        }
+    }
+
+    /// Whether a namespace is going, with everything in it. Where that cannot be read, it is not.
+    pub(crate) async fn is_ending(&self, namespace: Option<&str>) -> bool {
+        let Some(namespace) = namespace else { return false };
+        let api: Api<Namespace> = Api::all(self.client());
+        let found = in_time(api.get_metadata_opt(namespace)).await;
+        found.ok().flatten().is_some_and(|found| found.metadata.deletion_timestamp.is_some())
+    }
+
+    pub(crate) async fn ready(&self) {
+        self.tenants.ready().await;
+        self.templates.ready().await;
+        self.records.states.ready().await;
+        self.records.tasks.ready().await;
+    }
+}
+
+impl Catalogue for Shared {
+    fn tenants(&self) -> Vec<Arc<Tenant>> {
+        self.tenants.iter().collect()
+    }
+
+    fn tenant(&self, key: &ObjectKey) -> Option<Arc<Tenant>> {
+        self.tenants.get(key)
+    }
+
+    fn template(&self, key: &ObjectKey) -> Option<Arc<Template>> {
+        self.templates.get(key)
+    }
+}
+
+/// Which routes ask for a hostname.
+#[derive(Default)]
+pub(crate) struct Claims {
+    state: Mutex<ClaimState>,
+}
+
+#[derive(Default)]
+struct ClaimState {
+    routes: HashMap<ObjectKey, String>,
+    names: HashMap<String, BTreeSet<ObjectKey>>,
+}
+
+impl Claims {
+    /// Notes what a route asks for; answers who else asks for what it asked for before, if that is another name now.
+    pub(crate) fn note(&self, route: &ObjectKey, hostname: Option<String>) -> Vec<ObjectKey> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.routes.get(route) == hostname.as_ref() {
+            return Vec::new();
+        }
+        let mut released = Vec::new();
+        if let Some(before) = state.routes.remove(route)
+            && let Some(routes) = state.names.get_mut(&before)
+        {
+            routes.remove(route);
+            released = routes.iter().cloned().collect();
+            if routes.is_empty() {
+                state.names.remove(&before);
+            }
+        }
+        if let Some(hostname) = hostname {
+            state.names.entry(hostname.clone()).or_default().insert(route.clone());
+            state.routes.insert(route.clone(), hostname);
+        }
+        released
+    }
+
+    /// The routes that ask for a hostname.
+    pub(crate) fn of(&self, hostname: &str) -> Vec<ObjectKey> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.names.get(hostname).map(|routes| routes.iter().cloned().collect()).unwrap_or_default()
+    }
+}

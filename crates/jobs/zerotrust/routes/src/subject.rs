@@ -1,0 +1,310 @@
+//! One route's name with everything that a decision about it rests on, read from the caches and, where needed, from
+//! Kubernetes and Cloudflare.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use kube::ResourceExt as _;
+use portolan_cloudflare_api::Reader;
+use portolan_core::{Hostname, ObjectKey, Plan, Problem};
+use portolan_engine::{Levels, in_time};
+use portolan_zerotrust_model::state::StatePhase;
+use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::{
+    CloudflareTask, Enabled, HttpRoute, Phase, RouteInput, Selected, Settings, Target, TaskResult, Wanted, annotations,
+    desired, names, reasons, select, settings, target,
+};
+use serde_json::{Map, Value};
+
+use crate::board::Standing;
+use crate::decide::{Facts, Recorded, Step, TokenSecret, UnderWay, Wish, decide};
+use crate::locks::Turn;
+use crate::outputs::{self, Trouble};
+use crate::records::Known;
+use crate::shared::Shared;
+use crate::token::{self, Found};
+use crate::zones;
+
+/// Marks a task that takes down what an earlier tenant left.
+pub(crate) const LEFTOVER: &str = "leftover";
+
+/// A route's name and everything around it.
+pub(crate) struct Subject {
+    pub(crate) key: ObjectKey,
+    /// The route, where there is one.
+    pub(crate) route: Option<HttpRoute>,
+    pub(crate) input: Option<RouteInput>,
+    /// What is to stand, where that can be told.
+    pub(crate) wanted: Option<Wanted>,
+    pub(crate) known: Option<Arc<Known>>,
+    pub(crate) task: Option<Arc<CloudflareTask>>,
+    pub(crate) removal: Option<Arc<CloudflareTask>>,
+    pub(crate) secret: TokenSecret,
+    /// Why it cannot be told what is to stand.
+    pub(crate) problem: Option<Problem>,
+    pub(crate) tenant: Option<ObjectKey>,
+    pub(crate) templates: BTreeSet<ObjectKey>,
+    pub(crate) service: Option<ObjectKey>,
+    pub(crate) steps: Vec<Step>,
+    /// Annotations that have to change.
+    pub(crate) outputs: Option<Map<String, Value>>,
+    /// What would change at Cloudflare, where nothing may be applied.
+    pub(crate) remote: Plan,
+    _turn: Turn,
+}
+
+impl Subject {
+    /// Whether the name is to be taken down.
+    pub(crate) fn is_leaving(&self) -> bool {
+        match &self.input {
+            None => true,
+            Some(input) => input.deleting || input.enabled() == Enabled::No,
+        }
+    }
+
+    /// Whether nothing is recorded or under way.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.known.is_none() && self.task.is_none() && self.removal.is_none()
+    }
+
+    /// The task that failed, as long as it has.
+    pub(crate) fn failed(&self) -> Option<&CloudflareTask> {
+        [&self.task, &self.removal].into_iter().flatten().map(AsRef::as_ref).find(|task| task.phase() == Phase::Failed)
+    }
+
+    /// What the failed task says.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let task = self.failed()?;
+        Some(task.status.as_ref()?.message.clone().unwrap_or_else(|| "the task failed".to_owned()))
+    }
+
+    /// How the route stands, for its tenant and templates.
+    pub(crate) fn standing(&self) -> Option<Standing> {
+        let asks = self.input.as_ref().is_some_and(|input| !input.deleting && input.enabled() != Enabled::No);
+        if !asks && self.is_clean() {
+            return None;
+        }
+        let failure = self.problem.as_ref().map(|problem| (problem.reason, problem.message.clone())).or_else(|| {
+            let message = self.failure()?;
+            Some((crate::reasons::of_message(&message), message))
+        });
+        let tenant = self.tenant.clone().or_else(|| self.known.as_ref().and_then(|known| known.state.tenant.clone()));
+        Some(Standing {
+            tenant,
+            templates: self.templates.clone(),
+            service: self.service.clone(),
+            settled: failure.is_none() && self.steps.is_empty() && self.task.is_none(),
+            failure,
+            without_zone: self
+                .wanted
+                .as_ref()
+                .is_some_and(|wanted| wanted.spec.zone_id.as_deref().is_none_or(str::is_empty)),
+        })
+    }
+}
+
+impl Shared {
+    /// Looks at a route's name; the route is given as it was seen, or is gone.
+    pub(crate) async fn look(&self, key: &ObjectKey, route: Option<&HttpRoute>) -> Result<Subject, Problem> {
+        let turn = self.locks.turn(key).await;
+        let mut subject = Subject {
+            key: key.clone(),
+            input: route.map(RouteInput::read),
+            route: route.cloned(),
+            wanted: None,
+            known: self.records.state(key),
+            task: self.records.task(key, Action::Reconcile),
+            removal: self.records.task(key, Action::Delete),
+            secret: TokenSecret::Unwanted,
+            problem: None,
+            tenant: None,
+            templates: BTreeSet::new(),
+            service: None,
+            steps: Vec::new(),
+            outputs: None,
+            remote: Plan::default(),
+            _turn: turn,
+        };
+        self.find_wish(&mut subject).await;
+        self.settle_on_steps(&mut subject);
+        Ok(subject)
+    }
+
+    /// What the route asks for. A problem leaves it open.
+    async fn find_wish(&self, subject: &mut Subject) {
+        let Some(input) = subject.input.clone().filter(|input| !input.deleting) else { return };
+        match input.enabled() {
+            Enabled::No => {}
+            Enabled::Unclear(text) => {
+                let message = format!(
+                    "annotation {} is {text:?}: write \"true\" to publish the route or \"false\" to take it down",
+                    annotations::name("enabled")
+                );
+                subject.problem = Some(Problem::invalid(reasons::INVALID_ANNOTATION, message));
+            }
+            Enabled::Yes => match self.wanted(&input, subject).await {
+                Ok(wanted) => subject.wanted = Some(wanted),
+                Err(problem) => subject.problem = Some(problem),
+            },
+        }
+    }
+
+    async fn wanted(&self, input: &RouteInput, subject: &mut Subject) -> Result<Wanted, Problem> {
+        let hostname = input.hostname()?;
+        let selected = select(input, self, self.namespace())?;
+        subject.tenant = Some(selected.tenant.key());
+        Levels::mark(&selected.tenant.key());
+        subject.templates = [&selected.template, &selected.base].into_iter().flatten().map(|one| one.key()).collect();
+        let settings = settings(input, &selected)?;
+        tracing::debug!(hostname = %hostname, settings = %settings.lines().join("; "), "Merged the settings");
+        let ip = self.target(&settings, subject).await?;
+        self.refuse_rivals(input, &hostname, &selected)?;
+        let wanted = self.with_zone(input, &hostname, (&selected, &settings, ip), subject).await?;
+        if asks_for_token(&wanted) {
+            subject.secret = self.token_secret(subject).await?;
+        }
+        Ok(wanted)
+    }
+
+    /// The address of a name without a tunnel.
+    async fn target(&self, settings: &Settings, subject: &mut Subject) -> Result<Option<Ipv4Addr>, Problem> {
+        match settings.target()? {
+            Target::None => Ok(None),
+            Target::Static(ip) => Ok(Some(ip)),
+            Target::Service(key) => {
+                subject.service = Some(key.clone());
+                target::of_service(&key, self.service(&key).await?.as_ref()).map(Some)
+            }
+        }
+    }
+
+    /// What is to stand. Where nothing but the zone is open and what is recorded fits, nobody has to be asked.
+    async fn with_zone(
+        &self,
+        input: &RouteInput,
+        hostname: &Hostname,
+        (selected, settings, ip): (&Selected, &Settings, Option<Ipv4Addr>),
+        subject: &Subject,
+    ) -> Result<Wanted, Problem> {
+        let of = |zone: Option<&str>| desired(input, selected, settings, zone, ip);
+        if let Some(known) = subject.known.as_ref().filter(|_| !self.is_drifted(&subject.key)) {
+            let state = &known.state;
+            let wanted = of(state.footprint.zone_id.as_deref()).ok().filter(|wanted| {
+                wanted.hash == state.hash && state.footprint.hostname.as_deref() == Some(hostname.as_str())
+            });
+            if let Some(wanted) = wanted {
+                return Ok(wanted);
+            }
+        }
+        let reader = self.credentials.reader(&selected.tenant.credential()).await?;
+        let zone = self.zone(&reader, hostname, selected).await?;
+        of(zone.as_deref())
+    }
+
+    async fn zone(&self, reader: &Reader, hostname: &Hostname, selected: &Selected) -> Result<Option<String>, Problem> {
+        let spec = &selected.tenant.spec;
+        let only = spec.zone_id.as_deref().filter(|id| !id.is_empty());
+        zones::look_up(&self.credentials, reader, &zones::Question { hostname, account: &spec.account_id, only }).await
+    }
+
+    /// The Secret for the token's credentials; one that is somebody else's is in the way.
+    async fn token_secret(&self, subject: &Subject) -> Result<TokenSecret, Problem> {
+        let state = subject.known.as_ref().map(|known| &known.state);
+        let recorded = state.and_then(|state| state.token_secret_name.as_deref());
+        let name = recorded.map_or_else(|| names::token_secret(&subject.key), str::to_owned);
+        let found = in_time(self.secret_api(subject.key.namespace.as_deref()).get_opt(&name)).await;
+        let found = found
+            .map_err(|error| portolan_engine::kubernetes_problem(format_args!("reading Secret {name}"), &error))?;
+        let client_id = state.and_then(|state| state.footprint.service_token_client_id.as_deref());
+        match token::judge(found.as_ref(), recorded.is_some(), client_id) {
+            Found::Whole => Ok(TokenSecret::Whole),
+            // Before the first token there is nothing to lose.
+            Found::Missing | Found::Edited if state.is_none_or(|state| state.footprint.service_token_id.is_none()) => {
+                Ok(TokenSecret::Unwanted)
+            }
+            Found::Missing | Found::Edited => Ok(TokenSecret::Lost),
+            Found::Foreign => Err(token::conflict(&name)),
+        }
+    }
+
+    fn settle_on_steps(&self, subject: &mut Subject) {
+        let trouble = self.trouble(subject);
+        let state = subject.known.as_ref().map(|known| &known.state);
+        let leaving = subject.is_leaving();
+        subject.outputs = subject.route.as_ref().and_then(|route| {
+            let wanted = outputs::wanted(state.filter(|_| !leaving), trouble.as_ref());
+            outputs::difference(route.annotations(), &wanted)
+        });
+        // An object that is going needs no annotations any more.
+        if subject.input.as_ref().is_some_and(|input| input.deleting) {
+            subject.outputs = None;
+        }
+        subject.steps = decide(&self.facts(subject));
+    }
+
+    fn trouble(&self, subject: &Subject) -> Option<Trouble> {
+        match &subject.problem {
+            Some(problem) => Some(Trouble::of(problem)),
+            None => subject.failure().map(|message| Trouble::failed(&message)),
+        }
+    }
+
+    fn facts(&self, subject: &Subject) -> Facts {
+        let wish = match (&subject.wanted, &subject.input) {
+            (Some(wanted), Some(input)) => Wish::Published {
+                hash: wanted.hash.clone(),
+                uid: input.uid.clone(),
+                account: wanted.spec.account_id.clone().unwrap_or_default(),
+            },
+            _ if subject.is_leaving() => Wish::Absent,
+            _ => Wish::Unclear,
+        };
+        Facts {
+            wish,
+            recorded: subject.known.as_ref().map(|known| recorded(known)),
+            task: subject.task.as_ref().map(|task| under_way(task, subject)),
+            removal: subject.removal.as_ref().map(|task| under_way(task, subject)),
+            secret: subject.secret,
+            drifted: self.is_drifted(&subject.key),
+            outputs_differ: subject.outputs.is_some(),
+        }
+    }
+}
+
+fn asks_for_token(wanted: &Wanted) -> bool {
+    wanted.spec.operations.as_ref().and_then(|all| all.service_token.as_ref()?.enabled).unwrap_or(false)
+}
+
+fn recorded(known: &Known) -> Recorded {
+    let state = &known.state;
+    Recorded {
+        hash: state.hash.clone(),
+        uid: state.uid.clone().unwrap_or_default(),
+        account: state.footprint.account_id.clone(),
+        empty: state.footprint.is_empty(),
+        leftovers: state.leftovers.iter().map(|leftover| leftover.footprint.account_id.clone()).collect(),
+        deleting: state.phase == StatePhase::Deleting,
+        forget: known.forget,
+        has_secret: state.token_secret_name.is_some(),
+        unclean: known.unclean,
+    }
+}
+
+fn under_way(task: &CloudflareTask, subject: &Subject) -> UnderWay {
+    let status = task.status.as_ref();
+    let result = status.and_then(|status| status.result.as_ref()).map(TaskResult::footprint);
+    let recorded = subject.known.as_ref().map(|known| &known.state.footprint);
+    let asked = task.spec.operations.as_ref().and_then(|one| one.service_token.as_ref()?.secret_present);
+    UnderWay {
+        phase: task.phase(),
+        marked: status.is_some_and(|status| status.phase.is_some()),
+        current: task.is_current(),
+        hash: task.hash().unwrap_or_default().to_owned(),
+        knows_more: result.is_some_and(|result| !result.is_empty() && recorded != Some(&result)),
+        intends: status.is_some_and(|status| status.intended_at.is_some()),
+        // A task that asks for nothing new does not bring lost credentials back.
+        suits_token: !(asked == Some(true) && subject.secret == TokenSecret::Lost),
+        leftover: task.annotations().contains_key(&annotations::name(LEFTOVER)),
+    }
+}

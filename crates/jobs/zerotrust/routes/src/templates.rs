@@ -1,0 +1,111 @@
+//! The controller of templates: whether what they say can be used, and who uses it.
+
+use std::sync::Arc;
+
+use portolan_core::{ConditionStatus, NewCondition, Plan, Problem, text};
+use portolan_engine::{Outcome, Reconcile, Report};
+use portolan_zerotrust_model::settings::TARGET_IP;
+use portolan_zerotrust_model::{
+    CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, CloudflareZeroTrustTenantSpec,
+    HttpRoute, RouteInput, Selected, reasons, settings, target,
+};
+use serde_json::json;
+
+use crate::shared::Shared;
+
+/// The condition that says whether a template can be used.
+const VALID: &str = "Valid";
+/// The condition that says whether somebody uses a template.
+const IN_USE: &str = "InUse";
+/// Routes that a message names.
+const NAMES_SHOWN: usize = 5;
+
+/// Reconciles templates.
+pub(crate) struct TemplateController {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// Who uses a template, and what is wrong with it.
+pub(crate) struct Use {
+    routes: Vec<String>,
+    wrong: Result<(), Problem>,
+}
+
+impl Reconcile for TemplateController {
+    type Object = Template;
+    type Inputs = Use;
+    type Plan = ();
+    type Applied = ();
+    type Projection = ();
+
+    fn kind(&self) -> &'static str {
+        "CloudflareZeroTrustTemplate"
+    }
+
+    fn finalizer(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn heeds(&self, _: &str) -> bool {
+        false
+    }
+
+    fn project(&self, _: &Template) {}
+
+    async fn gather(&self, template: &Template) -> Result<Use, Problem> {
+        let key = template.key();
+        let users = self.shared.board.routes_where(|one| one.templates.contains(&key));
+        let routes = users.into_iter().map(|(route, _)| route.to_string()).collect();
+        Ok(Use { routes, wrong: check(template) })
+    }
+
+    fn plan(&self, _: &Template, _: &Use) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn changes(&self, (): &()) -> Plan {
+        Plan::default()
+    }
+
+    async fn apply(&self, _: &Template, _: &Use, (): &()) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn report(&self, _: &Template, outcome: Outcome<'_, Self>) -> Report {
+        let found = match outcome {
+            Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => inputs,
+            Outcome::Failed(problem) => return Report::failed(problem),
+        };
+        let valid = match &found.wrong {
+            Ok(()) => NewCondition::of(VALID, ConditionStatus::True, reasons::VALID, "Everything in it can be used"),
+            Err(problem) => {
+                NewCondition::of(VALID, ConditionStatus::False, reasons::INVALID_SPEC, problem.message.clone())
+            }
+        };
+        Report {
+            status: json!({"usedByHTTPRoutes": found.routes, "usedByCount": found.routes.len()}),
+            conditions: vec![valid, in_use(&found.routes)],
+            ..Report::default()
+        }
+    }
+}
+
+/// Whether what a template says can be used, whoever uses it.
+fn check(template: &Template) -> Result<(), Problem> {
+    let route = RouteInput::read(&HttpRoute::default());
+    let tenant = Tenant::new("", CloudflareZeroTrustTenantSpec::default());
+    let selected = Selected { tenant: Arc::new(tenant), template: Some(Arc::new(template.clone())), base: None };
+    let merged = settings(&route, &selected)?;
+    // An address that comes from the route is checked there.
+    merged.text(&TARGET_IP).map_or(Ok(()), |text| target::address(text).map(drop))
+}
+
+fn in_use(routes: &[String]) -> NewCondition {
+    match routes {
+        [] => NewCondition::of(IN_USE, ConditionStatus::False, "NotUsed", "No route uses it"),
+        some => {
+            let message = format!("Used by {}", text::join_some(some, NAMES_SHOWN));
+            NewCondition::of(IN_USE, ConditionStatus::True, IN_USE, message)
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The controller of tenants: whether their credential and tunnel can be used, and how their routes stand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use portolan_core::{Change, NewCondition, ObjectKey, Plan, Problem, Target, reasons as core, text};
+use portolan_engine::{Levels, Outcome, Reconcile, Report, annotations as steering, level};
+use portolan_zerotrust_model::{
+    CloudflareZeroTrustTenant as Tenant, FINALIZER, OLDER_FINALIZER, TenantSummary, annotations, reasons,
+};
+use serde_json::json;
+
+use crate::shared::Shared;
+
+/// Routes that a message names.
+const NAMES_SHOWN: usize = 5;
+/// How soon a tenant that waits for its routes looks again, should nobody tell.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Reconciles tenants.
+pub(crate) struct TenantController {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// How a tenant stands.
+pub(crate) struct Tally {
+    /// Why its credential or tunnel cannot be used.
+    problem: Option<Problem>,
+    summary: TenantSummary,
+    last_sync: Option<String>,
+    /// Routes that are published with it, or want to be.
+    routes: usize,
+    /// Routes that failed: key, reason, message.
+    failed: Vec<(ObjectKey, &'static str, String)>,
+    /// Deletions that are held.
+    held: Vec<String>,
+    /// States that name it.
+    states: usize,
+    released: bool,
+}
+
+impl TenantController {
+    fn tally(&self, key: &ObjectKey) -> Tally {
+        let states = self.shared.records.all();
+        let of_tenant: Vec<_> = states.iter().filter(|known| known.state.tenant.as_ref() == Some(key)).collect();
+        let standing = self.shared.board.routes_where(|one| one.tenant.as_ref() == Some(key));
+        let count = |holds: &dyn Fn(&portolan_exposure::Footprint) -> usize| {
+            let sum: usize = of_tenant.iter().map(|known| holds(&known.state.footprint)).sum();
+            i64::try_from(sum).unwrap_or(i64::MAX)
+        };
+        Tally {
+            problem: None,
+            summary: TenantSummary {
+                managed_http_routes: count(&|one| usize::from(!one.is_empty())),
+                hostname_routes: count(&|one| usize::from(one.has_rule)),
+                access_applications: count(&|one| usize::from(one.access_app_id.is_some())),
+                access_policies: count(&|one| one.access_policy_ids.len()),
+                service_tokens: count(&|one| usize::from(one.service_token_id.is_some())),
+            },
+            last_sync: of_tenant.iter().filter_map(|known| known.state.last_sync_time.clone()).max(),
+            routes: standing.len(),
+            failed: standing
+                .into_iter()
+                .filter_map(|(key, one)| one.failure.map(|(reason, text)| (key, reason, text)))
+                .collect(),
+            held: self.shared.deletions.held(&key.to_string()),
+            states: of_tenant.len(),
+            released: false,
+        }
+    }
+
+    /// Lets held deletions go that the user released.
+    async fn release(&self, tenant: &Tenant) -> Result<bool, Problem> {
+        let id = tenant.key().to_string();
+        self.shared.deletions.flush(&id).await?;
+        match steering::released_deletions(&tenant.metadata) {
+            Some(digest) => self.shared.deletions.approve(&id, digest).await,
+            None => Ok(false),
+        }
+    }
+
+    fn ready(&self, tally: &Tally) -> NewCondition {
+        if let Some(problem) = &tally.problem {
+            return NewCondition::not_ready(problem.reason, problem.message.clone());
+        }
+        if let Some((_, _, message)) = tally.failed.iter().find(|(_, reason, _)| *reason == reasons::RATE_LIMITED) {
+            return NewCondition::not_ready(reasons::RATE_LIMITED, message.clone());
+        }
+        if tally.failed.is_empty() {
+            let message = match tally.routes {
+                0 => "No route is published with this tenant".to_owned(),
+                routes => format!("{} as asked", text::count(routes, "route")),
+            };
+            return NewCondition::ready(reasons::RECONCILE_SUCCESS, message);
+        }
+        let names = tally.failed.iter().map(|(key, reason, _)| format!("{key} ({reason})"));
+        let (failed, routes) = (tally.failed.len(), tally.routes);
+        let message = format!("{failed} of {routes} routes failed: {}", text::join_some(names, NAMES_SHOWN));
+        NewCondition::not_ready(reasons::PARTIAL_FAILURE, message)
+    }
+}
+
+impl Reconcile for TenantController {
+    type Object = Tenant;
+    type Inputs = Tally;
+    type Plan = Plan;
+    type Applied = ();
+    type Projection = ();
+
+    fn kind(&self) -> &'static str {
+        "CloudflareZeroTrustTenant"
+    }
+
+    fn finalizer(&self) -> Option<&'static str> {
+        Some(FINALIZER)
+    }
+
+    fn older_finalizers(&self) -> &'static [&'static str] {
+        &[OLDER_FINALIZER]
+    }
+
+    fn replaces_older_finalizers(&self) -> bool {
+        true
+    }
+
+    fn protects(&self, _: &Tenant, _: &Tally, _: &Plan) -> bool {
+        self.shared.settings.finalizers
+    }
+
+    fn heeds(&self, annotation: &str) -> bool {
+        annotation.starts_with(annotations::PREFIX) || annotation.starts_with("portolan.dev/")
+    }
+
+    fn heeds_times(&self) -> bool {
+        true
+    }
+
+    fn project(&self, tenant: &Tenant) {
+        let chosen = tenant.spec.log_level.and_then(|chosen| level(chosen.as_str()));
+        Levels::process().set(&tenant.key(), chosen);
+    }
+
+    async fn gather(&self, tenant: &Tenant) -> Result<Tally, Problem> {
+        Levels::mark(&tenant.key());
+        let released = self.release(tenant).await?;
+        let mut tally = self.tally(&tenant.key());
+        tally.released = released;
+        if tenant.metadata.deletion_timestamp.is_none() {
+            tally.problem = self.shared.credentials.check(tenant).await.err();
+        }
+        Ok(tally)
+    }
+
+    fn plan(&self, tenant: &Tenant, _: &Tally) -> Result<Plan, Problem> {
+        let older = tenant.metadata.annotations.iter().flatten();
+        let older = older.filter(|(name, _)| name.starts_with(annotations::OLDER_PREFIX));
+        let drop =
+            |name: &str| Change::delete(Target::new("annotation", "", name), json!({}), "left by an older operator");
+        Ok(Plan { changes: older.map(|(name, _)| drop(name)).collect() })
+    }
+
+    /// Nothing at Cloudflare changes for a tenant.
+    fn changes(&self, _: &Plan) -> Plan {
+        Plan::default()
+    }
+
+    fn acts(&self, plan: &Plan) -> bool {
+        !plan.is_empty()
+    }
+
+    async fn apply(&self, tenant: &Tenant, _: &Tally, plan: &Plan) -> Result<(), Problem> {
+        self.shared.drop_annotations(tenant, plan).await
+    }
+
+    fn report(&self, tenant: &Tenant, outcome: Outcome<'_, Self>) -> Report {
+        let tally = match outcome {
+            Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => inputs,
+            Outcome::Failed(problem) => return Report::failed(problem),
+        };
+        if tally.released {
+            self.shared.released(&tenant.key());
+        }
+        if tenant.metadata.deletion_timestamp.is_some() {
+            return self.report_leaving(tenant, tally);
+        }
+        let stalled = match tally.held.as_slice() {
+            [] => NewCondition::not_stalled(),
+            held => NewCondition::stalled(core::DELETION_BUDGET_EXCEEDED, held.join(" ")),
+        };
+        Report {
+            status: json!({"summary": tally.summary, "lastSyncTime": tally.last_sync}),
+            conditions: vec![self.ready(tally), stalled],
+            problem: tally.problem.clone(),
+            ..Report::default()
+        }
+    }
+
+    fn forgotten(&self, key: &ObjectKey) {
+        Levels::process().set(key, None);
+    }
+}
+
+impl TenantController {
+    /// A tenant that is being deleted stays as long as something is published with it: its credential is needed.
+    fn report_leaving(&self, tenant: &Tenant, tally: &Tally) -> Report {
+        let forced = tenant.metadata.annotations.iter().flatten().any(|(name, value)| {
+            *name == annotations::name("force-forget") && value.trim().eq_ignore_ascii_case("true")
+        });
+        if tally.states == 0 || forced {
+            return Report::default();
+        }
+        let names = self.shared.records.all();
+        let mut names: Vec<String> = names
+            .iter()
+            .filter(|known| known.state.tenant.as_ref() == Some(&tenant.key()))
+            .map(|known| known.state.route.to_string())
+            .collect();
+        names.sort();
+        let message = format!(
+            "{} still published with it: {}. Delete them or give them another tenant; or set the annotation {}: \"true\" \
+             to leave everything at Cloudflare",
+            text::count(names.len(), "route"),
+            text::join_some(names, NAMES_SHOWN),
+            annotations::name("force-forget"),
+        );
+        let problem = Problem::waiting(core::DELETING, message).with_retry_after(PATIENCE);
+        Report { problem: Some(problem), ..Report::default() }
+    }
+}

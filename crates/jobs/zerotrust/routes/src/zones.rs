@@ -1,0 +1,92 @@
+//! Hostname → the zone that it lies in, by a snapshot of the zones that the credential sees.
+//!
+//! The longest name wins, so that delegated zones do. Zones that were found stay known for ten minutes; a name without
+//! a zone is looked for again after one.
+
+use std::time::Duration;
+
+use portolan_cloudflare_api::{Entry, ErrorClass, Freshness, Item, Lane, Reader, Snapshot, collections};
+use portolan_core::{Hostname, Problem, ZoneName};
+use portolan_zerotrust_model::zone;
+use serde::Deserialize;
+
+use crate::credentials::Credentials;
+
+/// How long a zone that was found is taken as still there.
+const FOUND: Duration = Duration::from_secs(600);
+/// How long a name without a zone is taken as still without.
+const MISSED: Duration = Duration::from_secs(60);
+
+/// What is kept of a zone.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct Zone {
+    name: String,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    account: Option<Account>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Account {
+    #[serde(default)]
+    id: String,
+}
+
+impl Item for Zone {
+    fn natural_key(&self) -> String {
+        self.name.to_ascii_lowercase()
+    }
+}
+
+/// Where to look, and what the tenant says about it.
+pub(crate) struct Question<'a> {
+    pub(crate) hostname: &'a Hostname,
+    pub(crate) account: &'a str,
+    /// The only zone that the tenant allows; used as it is where zones cannot be read.
+    pub(crate) only: Option<&'a str>,
+}
+
+/// The zone of a name; none where the account has none that fits.
+pub(crate) async fn look_up(
+    credentials: &Credentials,
+    reader: &Reader,
+    question: &Question<'_>,
+) -> Result<Option<String>, Problem> {
+    if question.only.is_none() {
+        credentials.not_refused(reader)?;
+    }
+    let zones = reader.records::<Zone>(&collections::ZONES, "");
+    for freshness in [FOUND, MISSED] {
+        if let Err(error) = zones.refresh(Lane::Change, Freshness::Within(freshness)).await {
+            return match question.only {
+                Some(only) if error.class == ErrorClass::Auth => Ok(Some(only.to_owned())),
+                _ => {
+                    Err(credentials.problem(reader, &error, &format!("looking for the zone of {}", question.hostname)))
+                }
+            };
+        }
+        if let Some(found) = zones.with(|snapshot| chosen(snapshot, question)) {
+            return zone::agree(question.hostname, Some(&found), question.only);
+        }
+    }
+    zone::agree(question.hostname, None, question.only)
+}
+
+/// The zones whose names the hostname ends with, and of those the one to use.
+fn chosen(zones: &Snapshot<Zone>, question: &Question<'_>) -> Option<String> {
+    let labels: Vec<&str> = question.hostname.labels().collect();
+    let names = (0..labels.len()).map(|from| labels[from..].join("."));
+    let found = names.flat_map(|name| zones.by_key(&name).filter_map(as_zone).collect::<Vec<_>>());
+    let found: Vec<zone::Zone> = found.collect();
+    zone::choose(question.hostname, question.account, &found).map(|zone| zone.id.clone())
+}
+
+fn as_zone(entry: &Entry<Zone>) -> Option<zone::Zone> {
+    Some(zone::Zone {
+        id: entry.id.clone(),
+        name: ZoneName::parse(&entry.item.name).ok()?,
+        account_id: entry.item.account.as_ref().map(|account| account.id.clone()).filter(|id| !id.is_empty()),
+        active: entry.item.status == "active",
+    })
+}

@@ -19,8 +19,6 @@ use crate::names;
 use crate::reference::{RouteRef, SecretRef, TenantRef};
 use crate::task::{Ids, TaskResult};
 
-pub use older::has_secret;
-
 /// Label that states of the one older operator, and ours, have.
 pub const COMPONENT_LABEL: (&str, &str) = ("app.kubernetes.io/component", "state-tracker");
 /// Label that states of the other older operator, and ours, have.
@@ -155,7 +153,7 @@ impl State {
 
     /// Whether a state holds a secret that an older operator left there, and has to be written anew without it.
     pub fn needs_scrubbing(map: &ConfigMap) -> bool {
-        map.data.iter().flatten().any(|(key, value)| has_secret(key) || has_secret(value))
+        map.data.iter().flatten().any(|(key, value)| older::names_secret(key) || older::holds_secret(value))
     }
 
     /// The route that a state is about, without reading the rest of it.

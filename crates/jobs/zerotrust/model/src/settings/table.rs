@@ -68,7 +68,7 @@ macro_rules! settings {
             template: $template,
             tenant: $tenant,
             built_in: $built_in,
-            doc: concat!($($doc),+),
+            doc: concat!($($doc),+).trim_ascii_start(),
         };)+
 
         /// All settings.

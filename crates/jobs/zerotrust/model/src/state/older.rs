@@ -18,9 +18,31 @@ pub(super) struct Record {
     ids: BTreeMap<String, Value>,
 }
 
-/// Whether a text names or holds a token's secret half.
-pub fn has_secret(text: &str) -> bool {
-    folded(text).contains("clientsecret")
+/// Whether a name is that of a token's secret half.
+pub(super) fn names_secret(name: &str) -> bool {
+    folded(name).contains("clientsecret")
+}
+
+/// Whether a text is a structure with a token's secret half in it. Other texts may use the words as they like.
+pub(super) fn holds_secret(text: &str) -> bool {
+    text.trim_start().starts_with('{') && structure(text).map_or_else(|| names_secret(text), |value| has_secret(&value))
+}
+
+fn has_secret(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().any(|(name, value)| names_secret(name) || has_secret(value)),
+        Value::Array(items) => items.iter().any(has_secret),
+        _ => false,
+    }
+}
+
+/// Reads JSON, also where it was written as Python prints it.
+fn structure(text: &str) -> Option<Value> {
+    let python = || {
+        let words = [("'", "\""), ("None", "null"), ("True", "true"), ("False", "false")];
+        words.iter().fold(text.to_owned(), |text, (python, json)| text.replace(python, json))
+    };
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&python())).ok()
 }
 
 /// A name without case, underscores and hyphens: `access_app_id` and `accessAppId` are one.
@@ -32,13 +54,15 @@ impl Record {
     /// Takes a state apart; secrets are left behind.
     pub(super) fn of(map: &ConfigMap) -> Result<Self, String> {
         let data = map.data.as_ref().ok_or("it has no data")?;
-        let ids = match data.get("cloudflare_ids").map(|text| text.trim()).filter(|text| !text.is_empty()) {
-            None => BTreeMap::new(),
-            Some(text) => serde_json::from_str::<BTreeMap<String, Value>>(text)
-                // The error of the parser is not repeated: it may quote what no message should show.
-                .map_err(|_| "cloudflare_ids is no JSON object".to_owned())?,
-        };
-        let open = |key: &String| !has_secret(key);
+        let ids: BTreeMap<String, Value> =
+            match data.get("cloudflare_ids").map(|text| text.trim()).filter(|text| !text.is_empty()) {
+                None => BTreeMap::new(),
+                // What the parser would say is not repeated: it may quote what no message should show.
+                Some(text) => structure(text)
+                    .and_then(|value| serde_json::from_value(value).ok())
+                    .ok_or("cloudflare_ids is no JSON object")?,
+            };
+        let open = |key: &String| !names_secret(key);
         Ok(Self {
             flat: data.iter().filter(|(key, _)| open(key)).map(|(key, value)| (folded(key), value.clone())).collect(),
             ids: ids.into_iter().filter(|(key, _)| open(key)).map(|(key, value)| (folded(&key), value)).collect(),

@@ -186,7 +186,28 @@ fn secrets_are_noticed_under_every_name() {
         let shown = format!("{:?}", State::read(&old));
         assert!(!shown.contains(CANARY), "{shown}");
     }
-    assert!(!State::needs_scrubbing(&full().write("ops")));
+}
+
+#[test]
+fn the_words_alone_are_no_secret() {
+    let mut state = full();
+    state.route.name = "client-secret".to_owned();
+    state.footprint.hostname = text("client-secret.example.com");
+    state.token_secret_name = text("client-secret-cfzt-service-token");
+    state.last_error = text("Secret x lacks the key client_secret");
+
+    assert!(!State::needs_scrubbing(&state.write("ops")));
+}
+
+#[test]
+fn ids_that_were_written_as_python_prints_them_are_read() {
+    let ids = format!(
+        "{{'accessAppId': 'app1', 'cnameRecordId': None, 'serviceTokenCreated': True, 'serviceTokenClientSecret': '{CANARY}'}}"
+    );
+    let old = with(json!({ "cloudflare_ids": ids }));
+
+    assert!(State::needs_scrubbing(&old));
+    assert_eq!(State::read(&old).unwrap().footprint.access_app_id.as_deref(), Some("app1"));
 }
 
 #[test]
@@ -298,6 +319,7 @@ prop_compose! {
 proptest! {
     #[test]
     fn any_state_is_read_back_as_it_was_written(state in states()) {
+        prop_assert!(!State::needs_scrubbing(&state.write("ops")));
         prop_assert_eq!(State::read(&state.write("ops")).unwrap(), state);
     }
 

@@ -60,7 +60,7 @@ impl Process {
             }
             Jobs::ZeroTrust => {
                 let settings = outside.roles.settings(part, outside.next_life(), outside.drift, pace);
-                let job = portolan_zerotrust::Job::new(context.clone(), clients, settings);
+                let job = portolan_zerotrust::Job::new(&context, &clients, settings);
                 (job.handle(), tokio::spawn(job.run(shutdown.clone())))
             }
         };

@@ -56,7 +56,7 @@ impl Roles {
             RetryPolicy { first: pace.scaled(usual.retry.first), most: pace.scaled(usual.retry.most), ..usual.retry };
         let mut worker = worker::Settings::new(identity, format!("life-{life}"));
         worker.alone = self.workers == 0;
-        let routes = routes::Settings { watch_namespaces: self.watched.clone(), ..usual.routes };
-        Settings { role, drift, retry, routes, worker }
+        let routes = routes::Settings { watch_namespaces: self.watched.clone(), drift, ..usual.routes };
+        Settings { role, retry, routes, worker, ..usual }
     }
 }

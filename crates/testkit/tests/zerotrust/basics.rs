@@ -192,7 +192,7 @@ async fn scenario_09_each_field_comes_from_the_highest_layer_that_sets_it() {
         .await;
     assert_eq!(session(&world).await, "3h", "the base template");
     assert_eq!(world.name("app.example.com").app()["logo_url"], "https://example.com/logo.png", "field by field");
-    world.cluster.apply(&template("base-prod", json!({}))).await;
+    world.cluster.apply(&template("base-prod", json!({ "dnsOnly": { "enabled": false } }))).await;
     assert_eq!(session(&world).await, "4h", "the tenant's defaults");
     world.cluster.apply(&tenant("prod")).await;
     assert_eq!(session(&world).await, "24h", "the built-in default");
@@ -245,7 +245,7 @@ async fn scenario_12_the_hostname_is_put_into_the_server_name() {
 async fn scenario_13_without_an_origin_the_backend_is_it_and_its_edits_count() {
     let world = settled([]).await;
     let mut bare = tenant("prod");
-    bare["spec"]["defaults"] = json!({});
+    bare["spec"]["defaults"] = json!({ "sessionDuration": "24h" });
     world.cluster.apply(&bare).await;
 
     publish(

@@ -229,11 +229,11 @@ async fn scenario_57_another_account_gets_everything_and_the_old_one_keeps_nothi
 #[tokio::test(start_paused = true)]
 async fn scenario_58_from_tunnel_to_dns_only_and_back_there_is_one_record() {
     let world = settled([Route::to("app", "app.example.com").with("template", "mode")]).await;
-    world.cluster.apply(&template("mode", json!({}))).await;
+    world.cluster.apply(&template("mode", json!({ "dnsOnly": { "enabled": false } }))).await;
     world.settle().await;
     let direct = json!({ "dnsOnly": { "enabled": true, "staticIp": "192.168.1.1" } });
 
-    for (spec, kind, rules) in [(direct.clone(), "A", 0), (json!({}), "CNAME", 1), (direct, "A", 0)] {
+    for (spec, kind, rules) in [(direct.clone(), "A", 0), (json!({ "dnsOnly": { "enabled": false } }), "CNAME", 1), (direct, "A", 0)] {
         world.cluster.apply(&template("mode", spec)).await;
         world.settle().await;
         assert_eq!(world.name("app.example.com").record()["type"], kind);

@@ -89,7 +89,7 @@ fn tunnel(
     origin: &str,
 ) -> Operations {
     let redirect = settings.field(&HTTP_REDIRECT);
-    let header = settings.text(&HTTP_HOST_HEADER).map(|text| origin::substitute(text, hostname));
+    let header = settings.text(&HTTP_HOST_HEADER).and_then(|text| origin::name_of(text, hostname));
     Operations {
         tunnel_route: Some(TunnelOperation {
             enabled: Some(true),

@@ -54,7 +54,7 @@ fn derive(route: &RouteInput) -> Result<String, Problem> {
 fn is_origin(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once(':') else { return WORDS.contains(&url) };
     let rest = rest.trim_start_matches('/');
-    SCHEMES.contains(&scheme) && !rest.is_empty() && !url.contains(char::is_whitespace)
+    SCHEMES.contains(&scheme) && !rest.is_empty() && !url.contains(|c: char| c.is_whitespace() || c == '*')
 }
 
 /// Puts the hostname where the text says `{{ hostname }}`, with any blanks inside the braces.
@@ -76,6 +76,12 @@ pub fn substitute(text: &str, hostname: &Hostname) -> String {
     }
     result.push_str(rest);
     result
+}
+
+/// A name that may stand for the hostname; none where that is a wildcard, which no machine is called.
+pub(crate) fn name_of(text: &str, hostname: &Hostname) -> Option<String> {
+    let name = substitute(text, hostname);
+    Some(name).filter(|name| !hostname.is_wildcard() || name == text)
 }
 
 /// What a rule's `originRequest` is made from.

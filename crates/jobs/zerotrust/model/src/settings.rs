@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::annotations::{Input, ROUTE_INPUTS};
+use crate::origin;
 use crate::origin_tls::OriginTls;
 use crate::reasons;
 use crate::route::RouteInput;
@@ -232,10 +233,9 @@ impl Settings {
 
     /// How the origin is spoken to.
     pub(crate) fn origin_tls(&self, hostname: &Hostname) -> OriginTls {
-        let substituted = |setting| self.text(setting).map(|text| crate::origin::substitute(text, hostname));
         OriginTls {
             no_tls_verify: Some(self.flag(&NO_TLS_VERIFY)),
-            origin_server_name: substituted(&ORIGIN_SERVER_NAME),
+            origin_server_name: self.text(&ORIGIN_SERVER_NAME).and_then(|text| origin::name_of(text, hostname)),
             ca_pool: self.text(&CA_POOL).map(str::to_owned),
             tls_timeout: self.number(&TLS_TIMEOUT),
             http2_origin: Some(self.flag(&HTTP2_ORIGIN)),

@@ -100,4 +100,7 @@ fn a_wildcard_is_nobodys_host() {
 
     assert_eq!(wildcard.get("httpHostHeader"), None);
     assert_eq!(wildcard.get("originServerName"), None);
+    assert_eq!(name_of("{{ hostname }}", &name("*.example.com")), None);
+    assert_eq!(name_of("internal", &name("*.example.com")).as_deref(), Some("internal"));
+    assert!(!is_origin(&substitute("http://{{ hostname }}:80", &name("*.example.com"))));
 }

@@ -18,7 +18,7 @@ use tracing_subscriber::layer::{Context, Filter};
 use tracing_subscriber::registry::LookupSpan;
 
 /// The field of a span that names its tenant.
-const TENANT: &str = "tenant";
+pub(crate) const TENANT: &str = "tenant";
 /// The field beside it with the tenant's namespace.
 const NAMESPACE: &str = "tenant_namespace";
 /// What the targets of our own code begin with.

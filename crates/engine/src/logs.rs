@@ -85,7 +85,7 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let line = Line::new(event, (self.clock)(), Self::surroundings(event, &context));
+        let line = Line::new(event, (self.clock)(), &Self::surroundings(event, &context));
         let text = match self.form {
             Form::Text(colour) => line.text(colour),
             Form::Json => Value::Object(line.json()).to_string() + "\n",

@@ -4,11 +4,13 @@
 
 mod support;
 
+use std::path::Path;
 use std::process::Command;
 
+use base64::Engine as _;
 use serde_json::Value;
-use support::process::up;
-use support::{Run, example};
+use support::process::{Process, up};
+use support::{Run, example, portolan};
 
 /// The token that the quickstart's Secret holds.
 const TOKEN: &str = "not-a-real-token";
@@ -57,4 +59,92 @@ fn an_unknown_level_is_told_and_the_work_goes_on_at_info() {
 
     assert!(lines.iter().any(|line| line.contains("WARN LOG_LEVEL \"LOUD\" is not known")), "{lines:#?}");
     assert!(lines.iter().any(|line| line.contains("INFO The job starts here")), "{lines:#?}");
+}
+
+/// Two tenants of one account, one of which wants to be told everything, with a route each.
+const TENANTS: &str = r#"
+apiVersion: v1
+kind: Secret
+metadata: {name: cloudflare-api-token, namespace: default}
+stringData: {token: canary-api-token}
+---
+apiVersion: cfzt.cloudflare.com/v1alpha1
+kind: CloudflareZeroTrustTenant
+metadata: {name: loud, namespace: default}
+spec:
+  accountId: 0123456789abcdef0123456789abcdef
+  tunnelId: 11111111-2222-3333-4444-555555555555
+  credentialRef: {name: cloudflare-api-token}
+  logLevel: DEBUG
+---
+apiVersion: cfzt.cloudflare.com/v1alpha1
+kind: CloudflareZeroTrustTenant
+metadata: {name: usual, namespace: default}
+spec:
+  accountId: 0123456789abcdef0123456789abcdef
+  tunnelId: 11111111-2222-3333-4444-555555555555
+  credentialRef: {name: cloudflare-api-token}
+"#;
+
+fn route(tenant: &str) -> String {
+    format!(
+        r#"
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata:
+  name: {tenant}-app
+  namespace: default
+  annotations:
+    cfzt.cloudflare.com/enabled: "true"
+    cfzt.cloudflare.com/tenant: {tenant}
+    cfzt.cloudflare.com/hostname: {tenant}.example.com
+    cfzt.cloudflare.com/accessApp: "true"
+    cfzt.cloudflare.com/allowEmails: "a@example.com"
+    cfzt.cloudflare.com/serviceToken: "true"
+spec: {{rules: [{{backendRefs: [{{name: web, port: 80}}]}}]}}
+"#
+    )
+}
+
+/// The credentials in a route's Secret.
+fn credentials(kubeconfig: &Path, route: &str) -> Vec<String> {
+    let secret = format!("{route}-cfzt-service-token");
+    let mut command = portolan();
+    let run: Run =
+        command.env("KUBECONFIG", kubeconfig).args(["get", "secret", &secret, "-o", "json"]).output().unwrap().into();
+    let secret: Value = serde_json::from_str(&run.succeeded()).unwrap();
+    let decode = |value: &Value| base64::engine::general_purpose::STANDARD.decode(value.as_str().unwrap()).unwrap();
+    let key = |key: &str| String::from_utf8(decode(&secret["data"][key])).unwrap();
+    vec![key("client_secret"), key("CF_ACCESS_CLIENT_SECRET")]
+}
+
+#[test]
+fn scenario_70_a_tenants_level_counts_for_its_own_work_in_both_workers_and_no_line_tells_a_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, files, log) = (folder.path().join("data"), folder.path().join("files"), folder.path().join("log"));
+    std::fs::create_dir(&files).unwrap();
+    std::fs::write(files.join("all.yaml"), [TENANTS, &route("loud"), &route("usual")].concat()).unwrap();
+    let mut command = up(&data);
+    command.arg(&files).env("LOG_LEVEL", "INFO").stderr(std::fs::File::create(&log).unwrap());
+    let mut process = Process::start(&mut command);
+    process.line_with("objects Ready");
+    let mut secrets = vec!["canary-api-token".to_owned()];
+    secrets.extend(["loud-app", "usual-app"].iter().flat_map(|route| credentials(&data.join("kubeconfig"), route)));
+    process.terminate();
+
+    let log = std::fs::read_to_string(&log).unwrap();
+    let lines = |part: &str| log.lines().filter(move |line| line.contains(part)).collect::<Vec<_>>();
+    for kind in ["kind=HTTPRoute", "kind=CloudflareTask"] {
+        assert!(lines(" DEBUG ").iter().any(|line| line.contains(kind)), "no details of {kind}:\n{log}");
+    }
+    assert!(lines(" DEBUG ").iter().all(|line| line.contains(" tenant=loud")), "{log}");
+    for tenant in ["loud", "usual"] {
+        let told = lines(&format!("{tenant}.example.com"));
+        assert!(told.iter().any(|line| line.contains("INFO") && line.contains("outcome=changed")), "{log}");
+        assert!(told.iter().all(|line| line.contains(&format!(" tenant={tenant}"))), "{log}");
+    }
+    for secret in secrets {
+        assert!(!log.contains(&secret), "{secret} is in the log");
+    }
 }

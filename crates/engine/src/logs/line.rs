@@ -29,14 +29,12 @@ pub(super) struct Line {
     pub(super) tone: Tone,
     /// The event's own fields first, then those of the spans around it.
     pub(super) fields: Fields,
-    /// Those of the spans alone.
-    pub(super) surroundings: Fields,
     /// What follows the event's own line.
     pub(super) diff: String,
 }
 
 impl Line {
-    pub(super) fn new(event: &Event<'_>, time: Timestamp, surroundings: Fields) -> Self {
+    pub(super) fn new(event: &Event<'_>, time: Timestamp, surroundings: &Fields) -> Self {
         let mut fields = Fields::default();
         event.record(&mut fields);
         let mut target = event.metadata().target().to_owned();
@@ -59,8 +57,7 @@ impl Line {
             message: text(fields.take("message")).unwrap_or_default(),
             tone,
             diff: text(fields.take("diff")).unwrap_or_default(),
-            fields: joined(fields, &surroundings),
-            surroundings,
+            fields: joined(fields, surroundings),
         }
     }
 

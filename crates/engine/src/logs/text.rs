@@ -9,6 +9,7 @@ use tracing::Level;
 
 use super::fields::Fields;
 use super::line::{Line, Tone};
+use crate::levels::TENANT;
 
 const RED: &str = "31";
 const GREEN: &str = "32";
@@ -17,8 +18,7 @@ const CYAN: &str = "36";
 const DIM: &str = "2";
 
 impl Line {
-    /// `2026-01-01T00:00:00.000Z  INFO Message field=value`, and a line for each of the diff's, which carries what the spans
-    /// say, so that no line is without its tenant.
+    /// `2026-01-01T00:00:00.000Z  INFO Message field=value`, and a line for each of the diff's, none without its tenant.
     pub(super) fn text(&self, colour: Colour) -> String {
         let head = format!("{:.3} {}", self.time, painted(&format!("{:>5}", self.level), level(self.level), colour));
         let mut text = format!("{head} {}", painted(&printable(&self.message), tone(self.tone), colour));
@@ -26,7 +26,9 @@ impl Line {
         text.push('\n');
         for line in self.diff.lines() {
             write!(text, "{head}   {}", painted(&printable(line), sign(line), colour)).expect("a string takes all");
-            append(&mut text, &self.surroundings);
+            if let Some(tenant) = self.fields.get(TENANT) {
+                write!(text, " {TENANT}={}", shown(tenant)).expect("a string takes all");
+            }
             text.push('\n');
         }
         text
@@ -115,11 +117,11 @@ mod tests {
 
         let wanted = "\
 1970-01-01T00:00:07.000Z  INFO HTTPRoute shop/app: 1 created, 1 updated outcome=changed tenant=staging tenant_namespace=default
-1970-01-01T00:00:07.000Z  INFO   ~ update Access application app.example.com: the template changed tenant=staging tenant_namespace=default
-1970-01-01T00:00:07.000Z  INFO     - session: \"8h\" tenant=staging tenant_namespace=default
-1970-01-01T00:00:07.000Z  INFO     + session: \"24h\" tenant=staging tenant_namespace=default
-1970-01-01T00:00:07.000Z  INFO   + create DNS record CNAME app (example.com) tenant=staging tenant_namespace=default
-1970-01-01T00:00:07.000Z  INFO     + ttl: 1 tenant=staging tenant_namespace=default
+1970-01-01T00:00:07.000Z  INFO   ~ update Access application app.example.com: the template changed tenant=staging
+1970-01-01T00:00:07.000Z  INFO     - session: \"8h\" tenant=staging
+1970-01-01T00:00:07.000Z  INFO     + session: \"24h\" tenant=staging
+1970-01-01T00:00:07.000Z  INFO   + create DNS record CNAME app (example.com) tenant=staging
+1970-01-01T00:00:07.000Z  INFO     + ttl: 1 tenant=staging
 1970-01-01T00:00:07.000Z  INFO HTTPRoute shop/web: unchanged outcome=unchanged tenant=staging tenant_namespace=default
 1970-01-01T00:00:07.000Z ERROR HTTPRoute shop/api: no group Enginering outcome=failed reason=GroupNotFound class=invalid tenant=staging tenant_namespace=default
 ";
@@ -143,7 +145,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part:?} is missing in {text:?}");
         }
-        assert!(text.lines().take(8).all(|line| line.contains(" tenant=staging ")), "{text}");
+        assert!(text.lines().take(8).all(|line| line.contains(" tenant=staging")), "{text}");
     }
 
     #[test]

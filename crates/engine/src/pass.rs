@@ -369,10 +369,11 @@ impl<R: Reconcile> Pass<'_, R> {
         let mut report = self.reconciler.report(&self.object, Outcome::Failed(&problem));
         let deleting = self.object.meta().deletion_timestamp.is_some();
         let waits = problem.class == Class::Waiting;
-        let news = match self.reconciler.owns_status() {
-            true => is_news(&status::conditions(&status::current(&self.object)), &report.conditions),
+        let news = if self.reconciler.owns_status() {
+            is_news(&status::conditions(&status::current(&self.object)), &report.conditions)
+        } else {
             // Without a status of ours nobody knows what was said before; what only waits says nothing.
-            false => !waits,
+            !waits
         };
         if deleting {
             report.events.clear();

@@ -173,7 +173,7 @@ impl Carrier {
             notes.elsewhere = self.elsewhere(task).await?;
         }
         notes.intent = intent;
-        let live = work.gather(&client.reader(), &recorded, work::freshness(task)).await?;
+        let live = work.gather(&client.reader(), &recorded, notes.intent.as_ref(), work::freshness(task)).await?;
         Ok(Ready { client, work, recorded, live, notes, handed })
     }
 

@@ -155,6 +155,7 @@ fn into_phase(status: CloudflareTaskStatus, phase: Phase, message: String, now: 
 mod tests {
     use portolan_core::reasons;
     use portolan_zerotrust_model::CloudflareTaskSpec;
+    use serde_json::json;
 
     use super::*;
 
@@ -197,7 +198,9 @@ mod tests {
 
     #[test]
     fn an_intent_of_the_first_attempt_is_kept_by_later_ones() {
-        let intent = |second| Intent { since: at(second), rules: ["r".to_owned()].into(), token: Some("t".to_owned()) };
+        let intent = |second| -> Intent {
+            serde_json::from_value(json!({ "since": at(second), "rules": ["r"], "token": "t" })).unwrap()
+        };
         let first = claimed(&task(1, CloudflareTaskStatus::default()), &settings(), Some(&intent(0)), at(0));
 
         assert_eq!(first.intent(), Some(intent(0)));

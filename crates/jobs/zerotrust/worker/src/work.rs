@@ -95,8 +95,14 @@ impl Work {
         }
     }
 
-    pub(crate) async fn gather(&self, reader: &Reader, recorded: &Footprint, fresh: Fresh) -> Result<Live, Problem> {
-        portolan_exposure::gather(reader, self.mark(), self.desired(), recorded, fresh).await
+    pub(crate) async fn gather(
+        &self,
+        reader: &Reader,
+        recorded: &Footprint,
+        intent: Option<&Intent>,
+        fresh: Fresh,
+    ) -> Result<Live, Problem> {
+        portolan_exposure::gather_with(reader, self.mark(), self.desired(), recorded, intent, fresh).await
     }
 
     fn mark(&self) -> &Mark {
@@ -134,15 +140,10 @@ pub(crate) fn freshness(task: &CloudflareTask) -> Fresh {
     let tried = task.status.as_ref().and_then(|status| status.attempts).is_some_and(|attempts| attempts > 0);
     let drifted = task.annotations().get(&annotations::name("queued-for")).is_some_and(|why| why == "drift");
     match (tried && task.phase() != Phase::Completed, drifted) {
-        (true, _) => again(),
+        (true, _) => Fresh::after_now(),
         (false, true) => Fresh { age: Freshness::Within(RECENT), ..Fresh::any() },
         (false, false) => Fresh::any(),
     }
-}
-
-/// A look after something came out differently than planned.
-pub(crate) fn again() -> Fresh {
-    Fresh::after_now().thoroughly()
 }
 
 /// Whether the credentials of the recorded token are somewhere: on their way, or where they belong.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use portolan_core::{Class, Plan, Problem};
+use portolan_core::{Plan, Problem};
 use portolan_engine::jitter;
-use portolan_exposure::{Applied, Exposure, Failed, Footprint, Journal, NewCredential, Notes};
+use portolan_exposure::{Applied, Exposure, Failed, Footprint, Fresh, Journal, NewCredential, Notes};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus};
 use tokio::time::Instant;
 
@@ -19,8 +19,6 @@ use crate::work::{self, Work};
 
 /// Times that is looked at and planned again what came out differently than planned.
 const ROUNDS: u32 = 3;
-/// Calls were repeated for so long: what fails then has the task's own pauses.
-const LONG: Duration = Duration::from_secs(38);
 /// A task that changed under our hands is looked at again after this.
 const SOON: Duration = Duration::from_millis(50);
 /// So long may what is under way go on when the worker stops.
@@ -73,7 +71,7 @@ impl Carrier {
             Ok(claim) => claim,
             Err(refused) => return unwritten(refused),
         };
-        let notes = Notes { intent, ..ready.notes.clone() };
+        let notes = Notes { intent: intent.or_else(|| ready.notes.intent.clone()), ..ready.notes.clone() };
         let (rotation, handed) = (ready.work.rotation(), ready.handed.clone());
         let diary = Diary::new(claim, &self.handover, &self.shutdown, &ready.recorded, handed, rotation);
         let ended = tokio::select! {
@@ -121,26 +119,25 @@ impl Carrier {
         };
         let mut whole = Applied::default();
         let mut replanned = None;
-        let begun = Instant::now();
-        for round in 0.. {
+        let mut round = 0;
+        loop {
             let exposure = replanned.as_ref().unwrap_or(exposure);
-            let failed = match portolan_exposure::apply(&ready.client, exposure, diary).await {
+            let failed = match portolan_exposure::apply_again(&ready.client, exposure, diary, round).await {
                 Ok(applied) => return Ended::Applied(joined(whole, applied)),
                 Err(failed) => failed,
             };
             diary.note(&failed.footprint);
             whole = joined(whole, so_far(&failed));
-            let long = failed.problem.class == Class::Transient && begun.elapsed() > LONG;
-            if !failed.stale || long || round == ROUNDS || diary.ending().is_some() {
+            if !failed.stale || round == ROUNDS || diary.ending().is_some() {
                 return Ended::Failed(Box::new(wholly(failed, whole)));
             }
+            round += 1;
             tracing::debug!(error = %failed.problem, "Looking and planning again");
             replanned = match self.plan_again(task, ready, notes, diary).await {
                 Ok(exposure) => Some(exposure),
                 Err(problem) => return Ended::Failed(Box::new(wholly(Failed { problem, ..failed }, whole))),
             };
         }
-        Ended::GivenUp
     }
 
     async fn plan_again(
@@ -151,7 +148,8 @@ impl Carrier {
         diary: &Diary<'_>,
     ) -> Result<Exposure, Problem> {
         let recorded = diary.footprint();
-        let live = ready.work.gather(&ready.client.reader(), &recorded, work::again()).await?;
+        let (reader, intent) = (ready.client.reader(), notes.intent.as_ref());
+        let live = ready.work.gather(&reader, &recorded, intent, Fresh::after_now()).await?;
         let mut notes = Notes { now: (self.context.clock)(), ..notes.clone() };
         notes.secret_present = work::has_credentials(task, &recorded, diary.handed().as_ref());
         if ready.work.may_have_lost(&recorded) {

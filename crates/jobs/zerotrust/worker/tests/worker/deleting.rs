@@ -91,3 +91,25 @@ async fn a_refused_delete_is_tried_again_though_nobody_changes_anything() {
     assert_eq!(world.phase(&deletion.name_any()).await, Phase::Completed);
     assert!(is_empty(&world), "{ACCOUNT} is as it was");
 }
+
+#[tokio::test(start_paused = true)]
+async fn scenario_52_a_task_that_becomes_a_deletion_also_finds_what_it_made_and_never_recorded() {
+    let world = World::start().await;
+    let apps = "/accounts/{account_id}/access/apps";
+    world.simulator.fault(Fault::on("POST", apps, Effect::Reset).after_write());
+    world.simulator.fault(Fault::on("GET", apps, Effect::status(500)).count(portolan_cloudflare_sim::Count::Always));
+    world.carry(&with_token(task("web"))).await;
+    world.simulator.clear_faults();
+    world.simulator.fault(Fault::on("POST", apps, Effect::Reset).after_write());
+
+    world.after(30).await;
+    world.simulator.clear_faults();
+    let action = serde_json::json!({ "action": "delete", "deleteIds": { "hostname": "web.example.com" } });
+    world.edit("cfzt-shop-web", action).await;
+    world.patch_status("cfzt-shop-web", serde_json::json!({ "phase": "Pending" })).await;
+    world.after(60).await;
+
+    let status = world.status("cfzt-shop-web").await;
+    assert_eq!(status.phase, Some(Phase::Completed), "{status:?}");
+    assert!(is_empty(&world), "{:?} {:?}", world.apps(), world.service_tokens());
+}

@@ -85,8 +85,9 @@ async fn scenario_46_a_rate_limit_pauses_one_credential_and_the_task_succeeds_la
 
     assert_eq!((status.phase, status.attempts), (Some(Phase::Completed), Some(1)), "{status:?}");
     let requests = world.simulator.take_requests();
-    let pause = requests[1].at_ms - requests[0].at_ms;
-    assert!(pause >= 30_000, "{pause}");
+    let first = requests[0].at_ms;
+    let others = requests.iter().map(|request| request.at_ms - first).filter(|after| *after > 0);
+    assert!(others.min().is_some_and(|pause| pause >= 30_000), "{requests:?}");
     assert!(begun.elapsed() < Duration::from_secs(60));
 }
 

@@ -51,8 +51,7 @@ async fn scenario_41_a_task_of_a_killed_worker_is_taken_over_when_its_lease_expi
     let status = world.status("cfzt-shop-web").await;
     assert_eq!((status.phase, status.worker_pod.as_deref()), (Some(Phase::Completed), Some("w2")), "{status:?}");
     assert_eq!((world.rules().len(), world.records().len()), (1, 1));
-    let leases = world.leases().list(&kube::api::ListParams::default()).await.unwrap().items;
-    assert!(!leases.iter().any(|lease| lease.metadata.name.as_deref() == Some("cfzt-worker-w1")), "swept away");
+    assert_eq!(world.signs().await, ["cfzt-worker-w2"], "the dead worker's is swept away");
 }
 
 #[tokio::test(start_paused = true)]

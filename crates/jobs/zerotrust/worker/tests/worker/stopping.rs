@@ -21,7 +21,7 @@ async fn scenario_49_a_worker_that_stops_ends_its_call_gives_its_task_back_and_i
     assert!(took < Duration::from_secs(25), "{took:?}");
     let status = world.status("cfzt-shop-web").await;
     assert_eq!((status.phase, status.worker_pod.as_deref()), (Some(Phase::Pending), Some("")), "{status:?}");
-    assert!(world.leases().list(&kube::api::ListParams::default()).await.unwrap().items.is_empty());
+    assert_eq!(world.signs().await, Vec::<String>::new());
 
     world.run(Settings::new("w2", "1"));
     world.settle().await;
@@ -35,7 +35,7 @@ async fn scenario_49_a_worker_whose_call_hangs_gives_its_task_back_in_time() {
     let mut world = World::empty().await;
     world.run(Settings::new("w1", "1").alone());
     world.settle().await;
-    world.carry(&task("first")).await;
+    world.carry(&protected(task("first"))).await;
     world.simulator.set_latency(Duration::from_secs(3600));
     world.create(&protected(task("web"))).await;
     world.until(async || world.phase("cfzt-shop-web").await == Phase::InProgress).await;

@@ -1,6 +1,6 @@
 //! Service tokens: their secret is shown once, and must be in one place only.
 
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
 use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_zerotrust_model::{CloudflareTaskStatus, Phase};

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, ResourceExt};
 use portolan_apiserver::{ApiServer, Config};
 use portolan_cloudflare_api::{Clients, RetryPolicy, Settings as ApiSettings, Transport, TransportError};
 use portolan_cloudflare_sim::{Dropped, Grant, Options, Recorded, Simulator};
@@ -199,6 +199,12 @@ impl World {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
 
+    /// Leases by which workers say that they live.
+    pub(crate) async fn signs(&self) -> Vec<String> {
+        let leases = self.leases().list(&ListParams::default()).await.unwrap().items;
+        leases.iter().map(ResourceExt::name_any).filter(|name| name.starts_with("cfzt-worker-")).collect()
+    }
+
     pub(crate) fn secrets(&self) -> Api<Secret> {
         Api::namespaced(self.client.clone(), NAMESPACE)
     }
@@ -288,7 +294,7 @@ pub(crate) fn shown(request: &Recorded) -> String {
         ["accounts" | "zones", _, rest @ ..] if !rest.is_empty() => rest.join("/"),
         all => all.join("/"),
     };
-    let status = if request.status == 200 { String::new() } else { format!(" → {}", request.status) };
+    let status = if (200..300).contains(&request.status) { String::new() } else { format!(" → {}", request.status) };
     format!("{} {}{status}", request.method, rest.replace(TUNNEL, "T"))
 }
 

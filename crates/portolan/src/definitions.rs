@@ -5,18 +5,18 @@ use serde_json::Value;
 
 use crate::applying::{Applier, Conflicts, Options, Storing};
 use crate::failure::{Failure, Outcome};
+use crate::jobs::JobName;
 use crate::kinds::Kinds;
 use crate::manifest::{self, Manifest};
-use crate::seen::GROUP;
 use crate::server::Server;
 
 /// The Gateway API's group.
 pub(crate) const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
 const HTTP_ROUTES: &str = include_str!("../data/httproutes.yaml");
 
-/// All definitions, in the order of the table of kinds.
+/// All definitions, job by job.
 pub(crate) fn all() -> Vec<CustomResourceDefinition> {
-    portolan_cloudflare::kinds::crds()
+    JobName::ALL.into_iter().flat_map(JobName::definitions).collect()
 }
 
 /// All definitions as plain objects, without what only a server writes.
@@ -67,14 +67,18 @@ pub(crate) async fn install_all(server: &Server, manifests: &[Manifest]) -> Outc
     failed.map_or(Ok(()), Err)
 }
 
-/// Fails where a kind that controllers need is not served.
-pub(crate) fn check(kinds: &Kinds, address: &str) -> Outcome {
-    let served: Vec<&str> = kinds.in_group(GROUP).iter().map(|kind| kind.kind.as_str()).collect();
-    let names = all().into_iter().map(|definition| definition.spec.names.kind);
+/// Fails where a kind that a job needs is not served.
+pub(crate) fn check(job: JobName, kinds: &Kinds, address: &str) -> Outcome {
+    let served: Vec<&str> = kinds.in_group(job.group()).iter().map(|kind| kind.kind.as_str()).collect();
+    let names = job.definitions().into_iter().map(|definition| definition.spec.names.kind);
     let missing: Vec<String> = names.filter(|kind| !served.contains(&kind.as_str())).collect();
-    if missing.is_empty() {
+    if !missing.is_empty() {
+        return Err(Failure::new(format!("the cluster at {address} does not know {}", missing.join(", ")))
+            .next("install the definitions: portolan crds | kubectl apply --server-side -f -"));
+    }
+    if job != JobName::Zerotrust || kinds.in_group(GATEWAY_GROUP).iter().any(|kind| kind.kind == "HTTPRoute") {
         return Ok(());
     }
-    Err(Failure::new(format!("the cluster at {address} does not know {}", missing.join(", ")))
-        .next("install the definitions: portolan crds | kubectl apply --server-side -f -"))
+    Err(Failure::new(format!("the cluster at {address} does not know HTTPRoute of the Gateway API"))
+        .next("install the Gateway API's standard definitions, version 1.0 or later"))
 }

@@ -8,6 +8,7 @@ mod definitions;
 mod duration;
 mod endpoints;
 mod failure;
+mod jobs;
 mod kinds;
 mod logs;
 mod manifest;
@@ -26,6 +27,8 @@ mod table;
 mod traces;
 mod up;
 mod urls;
+mod why;
+mod zerotrust;
 
 use std::process::ExitCode;
 

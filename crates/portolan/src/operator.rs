@@ -1,40 +1,49 @@
-//! The controllers of this process: a cluster and Cloudflare in, a running job out.
+//! The controllers of this process: a cluster and Cloudflare in, running jobs out.
 
 use std::sync::Arc;
 
-use portolan_cloudflare::{Drift, Job, JobHandle, LEASE, Settings};
+use portolan_cloudflare as cloudflare;
 use portolan_cloudflare_api::{Clients, HttpTransport, Settings as ApiSettings, Transport};
 use portolan_core::{Clock, OwnerId};
-use portolan_engine::{Context, Manager, Metrics, Mode, PlanSink, Probes};
+use portolan_engine::{Context, Drift, Job, JobHandle, Manager, Metrics, Mode, PlanSink, Probes};
+use portolan_zerotrust as zerotrust;
 
 use crate::failure::{Failure, Outcome};
+use crate::jobs::JobName;
 
-/// Where our own objects are unless the user says otherwise; the older operator's place.
+/// Where the cloudflare job's own objects are unless the user says otherwise; the older operator's place.
 pub(crate) const NAMESPACE: &str = "cloudflare-operator-system";
 
 /// How the controllers run.
 pub(crate) struct Options {
+    /// What they do.
+    pub(crate) jobs: Vec<JobName>,
     pub(crate) mode: Mode,
     pub(crate) owner: OwnerId,
     pub(crate) namespace: String,
     /// This process's name in the election; none runs without one.
     pub(crate) candidate: Option<String>,
     pub(crate) plans: Option<PlanSink>,
+    /// When the cloudflare job looks for drift.
     pub(crate) drift: Drift,
+    /// How the zerotrust job runs.
+    pub(crate) zerotrust: zerotrust::Settings,
     /// How to talk to Cloudflare.
     pub(crate) api: ApiSettings,
 }
 
 impl Options {
-    /// Live controllers without an election.
+    /// Live controllers without an election, and with no others beside them.
     pub(crate) fn new(owner: OwnerId, base_url: impl Into<String>) -> Self {
         Self {
+            jobs: JobName::ALL.to_vec(),
             mode: Mode::Live,
             owner,
             namespace: NAMESPACE.to_owned(),
             candidate: None,
             plans: None,
             drift: Drift::default(),
+            zerotrust: zerotrust::Settings::default(),
             api: ApiSettings { base_url: base_url.into(), ..ApiSettings::default() },
         }
     }
@@ -43,7 +52,7 @@ impl Options {
 /// Running controllers. Dropping them stops everything at once.
 pub(crate) struct Operator {
     manager: Manager,
-    job: JobHandle,
+    handles: Vec<(JobName, JobHandle)>,
     metrics: Arc<Metrics>,
 }
 
@@ -61,14 +70,10 @@ impl Operator {
         let clients = Arc::new(Clients::new(options.api.clone(), transport, clock.clone()));
         let context = Arc::new(context(client, &options, clock));
         context.metrics.register(|registry| clients.metrics().register(registry));
-        let job = Job::new(context.clone(), clients, Settings { drift: options.drift });
-        let handle = job.handle();
-        let managed = match options.candidate {
-            Some(candidate) => job.into_managed().elected(LEASE, candidate),
-            None => job.into_managed(),
-        };
-        let manager = Manager::start(&context, [managed]);
-        Self { manager, job: handle, metrics: context.metrics.clone() }
+        let jobs = options.jobs.iter().map(|name| (*name, job(*name, &context, &clients, &options)));
+        let (managed, handles): (Vec<Job>, Vec<_>) = jobs.map(|(name, (job, handle))| (job, (name, handle))).unzip();
+        let manager = Manager::start(&context, managed);
+        Self { manager, handles, metrics: context.metrics.clone() }
     }
 
     /// How many objects are at work or due; 0 means that nothing happens before something changes.
@@ -76,9 +81,9 @@ impl Operator {
         self.manager.busy()
     }
 
-    /// The job itself.
-    pub(crate) fn job(&self) -> &JobHandle {
-        &self.job
+    /// One of the jobs, if it runs here.
+    pub(crate) fn job(&self, name: JobName) -> Option<&JobHandle> {
+        self.handles.iter().find(|(known, _)| *known == name).map(|(_, handle)| handle)
     }
 
     /// What was measured so far.
@@ -94,6 +99,29 @@ impl Operator {
     /// Lets work that is under way end, and stops.
     pub(crate) async fn stop(self) {
         self.manager.shutdown().await;
+    }
+}
+
+/// A job, to be run while this process leads it, or always where there is no election.
+fn job(name: JobName, context: &Arc<Context>, clients: &Arc<Clients>, options: &Options) -> (Job, JobHandle) {
+    let (job, handle, lease) = match name {
+        JobName::Cloudflare => {
+            let settings = cloudflare::Settings { drift: options.drift };
+            let job = cloudflare::Job::new(context.clone(), clients.clone(), settings);
+            let handle = job.handle();
+            (job.into_managed(), handle, Some(cloudflare::LEASE))
+        }
+        JobName::Zerotrust => {
+            let job = zerotrust::Job::new(context, clients, options.zerotrust.clone());
+            let handle = job.handle();
+            // Workers share their tasks by claims, not by a leader.
+            let lease = options.zerotrust.role.sees_routes().then_some(zerotrust::LEASE);
+            (job.into_managed(), handle, lease)
+        }
+    };
+    match (&options.candidate, lease) {
+        (Some(candidate), Some(lease)) => (job.elected(lease, candidate), handle),
+        _ => (job, handle),
     }
 }
 

@@ -48,7 +48,7 @@ pub use answer::Dropped;
 pub use auth::{Grant, Level};
 pub use edge::{
     COUNTRY_HEADER, DECISION_PATH, EMAIL_HEADER, Edge, EdgeAccess, EdgeAnswer, EdgeApp, EdgeDecision, EdgeOutcome,
-    EdgePolicy, EdgeRecord, EdgeRequest, EdgeRule, IP_HEADER, OriginAddress,
+    EdgePolicy, EdgeRecord, EdgeRequest, EdgeRule, IP_HEADER, OriginAddress, OriginPlace,
 };
 pub use fault::{Count, Effect, Fault, When};
 pub use options::{Clock, Options};

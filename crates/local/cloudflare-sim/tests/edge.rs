@@ -4,7 +4,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use portolan_cloudflare_sim::{Edge, Options, OriginAddress, Running, Simulator};
+use portolan_cloudflare_sim::{Edge, EdgeRequest, Options, OriginAddress, OriginPlace, Running, Simulator};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -88,7 +88,7 @@ async fn get(edge: &Running, path: &str) -> reqwest::Response {
 }
 
 fn at(host: &str, address: SocketAddr) -> OriginAddress {
-    OriginAddress { host: host.to_owned(), address }
+    OriginAddress { host: host.to_owned(), place: OriginPlace::At(address) }
 }
 
 #[tokio::test]
@@ -132,6 +132,19 @@ async fn a_service_that_is_not_there_is_named_in_the_answer() {
     assert_eq!(answer.status(), 502);
     let text = answer.text().await.unwrap();
     assert!(text.contains("http://traefik.traefik.svc:80") && text.contains("--edge-origin"), "{text}");
+}
+
+#[tokio::test]
+async fn the_edge_may_answer_in_the_place_of_all_origins() {
+    let simulator = stage("http://traefik.traefik.svc:80", json!({})).await;
+    let edge = simulator.edge().origin("*=echo".parse().unwrap());
+
+    let answer = edge.ask(EdgeRequest::get("app.example.com", "/a?b=1", &[("X-Own", "1")])).await;
+
+    assert_eq!(answer.status, 200);
+    let text = answer.text();
+    assert!(text.contains("http://traefik.traefik.svc:80") && text.contains("GET /a?b=1\n"), "{text}");
+    assert!(text.contains("host: app.example.com\n") && text.contains("x-own: 1\n"), "{text}");
 }
 
 fn certificate() -> (Arc<rustls::ServerConfig>, String) {

@@ -10,13 +10,14 @@ use kube::Api;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use portolan_apiserver::{ApiServer, Config};
-use portolan_cloudflare::Drift;
 use portolan_cloudflare_api::{Limit, Transport, TransportError};
 use portolan_cloudflare_sim::{Dropped, Options, Recorded, Simulator};
 use portolan_core::OwnerId;
+use portolan_engine::Drift;
 use serde_json::{Value, json};
 
 use crate::definitions;
+use crate::jobs::JobName;
 use crate::operator::{self, Operator};
 use crate::seen::GROUP;
 use crate::server::Server;
@@ -86,6 +87,7 @@ impl Arena {
     /// Starts the controllers.
     pub(super) fn start_controllers(&mut self) {
         let mut options = operator::Options::new(OwnerId::derive("bench"), "http://simulator.invalid/client/v4");
+        options.jobs = vec![JobName::Cloudflare];
         options.drift = Drift::Off;
         if self.pace == Pace::Unlimited {
             options.api.limit = Limit { quota: 1_000_000, window: Pace::WINDOW };

@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::arena::{Arena, Pace, by_call};
 use super::timing::rounded;
+use crate::jobs::JobName;
 
 /// Records that somebody edits before the second pass.
 const EDITED: usize = 10;
@@ -38,7 +40,8 @@ pub(crate) async fn run(zones: usize, records: usize) -> anyhow::Result<Value> {
 
 async fn pass(arena: &Arena, count: usize) -> anyhow::Result<Value> {
     let began = Instant::now();
-    let passed = arena.operator()?.job().drift_pass().await;
+    let job = arena.operator()?.job(JobName::Cloudflare).context("the job does not run")?;
+    let passed = job.drift_pass().await;
     let looked = began.elapsed();
     arena.settled(count, PATIENCE).await?;
     let requests = arena.simulator().take_requests();

@@ -11,6 +11,7 @@ mod run;
 mod sim;
 mod status;
 mod up;
+mod why;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,8 @@ enum Command {
     Plan(plan::Args),
     /// Show accounts, zones, records and networks with their health
     Status(status::Args),
+    /// Tell why a name answers as it does: route, settings, task, rule, record, policies, last error
+    Why(why::Args),
     /// Apply the objects of files or folders (server-side apply)
     Apply(apply::Args),
     /// Show objects
@@ -81,9 +84,13 @@ impl Command {
             // What is not Ready is told with its reason; what is merely waited for need not be.
             Self::Up(_) => "warn,portolan_engine=error,kube_client=off",
             Self::Plan(_) | Self::Bench(_) => "error,kube_client=off",
-            Self::Sim(_) | Self::Status(_) | Self::Apply(_) | Self::Get(_) | Self::Delete(_) | Self::Crds => {
-                "warn,kube_client=off"
-            }
+            Self::Sim(_)
+            | Self::Status(_)
+            | Self::Why(_)
+            | Self::Apply(_)
+            | Self::Get(_)
+            | Self::Delete(_)
+            | Self::Crds => "warn,kube_client=off",
         }
     }
 
@@ -109,6 +116,7 @@ impl Command {
             Self::Up(args) => up::run(args).await,
             Self::Run(args) => run::run(*args, traces).await,
             Self::Status(args) => status::run(args).await,
+            Self::Why(args) => why::run(args).await,
             Self::Apply(args) => apply::run(args).await,
             Self::Get(args) => get::run(args).await,
             Self::Delete(args) => delete::run(args).await,

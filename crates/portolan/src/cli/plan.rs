@@ -17,6 +17,7 @@ use crate::paint::Paint;
 use crate::planning::{self, Answer, Question, Stored};
 use crate::server::{Call, ConnectArgs, Server};
 use crate::urls::{Urls, kubeconfig_path};
+use crate::zerotrust::NamespaceArgs;
 use crate::{operator, output};
 
 /// Exit code where something would change.
@@ -54,6 +55,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = operator::NAMESPACE)]
     cluster_resource_namespace: String,
 
+    #[command(flatten)]
+    zerotrust: NamespaceArgs,
+
     /// How long planning may take
     #[arg(long, value_name = "DURATION", default_value = "120s", value_parser = duration)]
     timeout: Duration,
@@ -72,6 +76,7 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
         cluster: cluster.server(),
         manifests: &manifests,
         namespace: args.cluster_resource_namespace.clone(),
+        zerotrust_namespace: args.zerotrust.operator_namespace.clone(),
         owner: args.owner_id.as_deref().map(|id| OwnerId::parse(id).unwrap_or_else(|_| OwnerId::derive(id))),
         timeout: args.timeout,
     };

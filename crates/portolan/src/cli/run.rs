@@ -1,19 +1,22 @@
 //! `portolan run`: the controllers in or against a cluster, until Ctrl-C or SIGTERM.
 
 mod older;
+mod zerotrust;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use clap::ValueEnum;
 use portolan_cloudflare_api::Settings as ApiSettings;
 use portolan_core::{OwnerId, Plan, Problem};
-use portolan_engine::{CancellationToken, Mode, PlanSink, cluster_owner};
+use portolan_engine::outcome::Startup;
+use portolan_engine::{CancellationToken, Drift, Mode, PlanSink, cluster_owner};
+use portolan_zerotrust::{Role, Settings};
 use tokio::task::JoinSet;
 
 use super::print;
 use crate::endpoints::{Address, Endpoints};
 use crate::failure::{Failure, Outcome};
+use crate::jobs::JobName;
 use crate::operator::{self, Operator};
 use crate::paint::Paint;
 use crate::server::{ConnectArgs, Server, chain};
@@ -65,6 +68,9 @@ pub(crate) struct Args {
     otlp: Option<String>,
 
     #[command(flatten)]
+    zerotrust: zerotrust::ZerotrustArgs,
+
+    #[command(flatten)]
     older: older::OlderArgs,
 }
 
@@ -75,27 +81,24 @@ impl Args {
     }
 }
 
-/// A set of controllers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum JobName {
-    /// The kinds of networking.cloudflare-operator.io
-    Cloudflare,
-}
-
 /// Runs until told to stop.
 pub(crate) async fn run(args: Args, traces: Option<Traces>) -> Outcome {
     let mut stop = Stop::listen()?;
     args.older.tell();
     let server = Server::connect_anywhere(&args.connect).await?;
-    check_definitions(&server, &args.controllers).await?;
-    let options = options(&args, &server).await?;
+    let jobs = jobs(&server, &args.controllers).await?;
+    let options = options(&args, &server, jobs).await?;
     let endpoints = Endpoints::bind(&args.metrics, &args.health).await?;
+    if options.jobs.contains(&JobName::Zerotrust) {
+        startup(&options.zerotrust);
+    }
     tracing::info!(
         cluster = server.address(),
         cloudflare = options.api.base_url,
         owner = %options.owner,
         namespace = options.namespace,
         elected = options.candidate.is_some(),
+        jobs = options.jobs.iter().map(|job| job.as_str()).collect::<Vec<_>>().join(","),
         "Starting the controllers"
     );
     let operator = Operator::start(server.client().clone(), options)?;
@@ -114,27 +117,43 @@ pub(crate) async fn run(args: Args, traces: Option<Traces>) -> Outcome {
     Ok(())
 }
 
-/// Fails without any definition, and warns of single ones that are missing.
-async fn check_definitions(server: &Server, asked: &[JobName]) -> Outcome {
+/// The jobs that were asked for, else those whose definitions the cluster has. Fails where there is none, and warns of
+/// single definitions that are missing.
+async fn jobs(server: &Server, asked: &[JobName]) -> Outcome<Vec<JobName>> {
     let known = kinds::Kinds::discover(server).await?;
-    let Err(failure) = definitions::check(&known, server.address()) else { return Ok(()) };
-    if known.in_group(crate::seen::GROUP).is_empty() || asked.contains(&JobName::Cloudflare) {
-        return Err(failure);
+    if !asked.is_empty() {
+        for job in asked {
+            definitions::check(*job, &known, server.address())?;
+        }
+        return Ok(asked.to_vec());
     }
-    tracing::warn!("{failure}");
-    Ok(())
+    let jobs: Vec<JobName> = JobName::ALL.into_iter().filter(|job| job.is_installed(&known)).collect();
+    if jobs.is_empty() {
+        definitions::check(JobName::Cloudflare, &known, server.address())?;
+    }
+    for job in &jobs {
+        if let Err(failure) = definitions::check(*job, &known, server.address()) {
+            tracing::warn!("{failure}");
+        }
+    }
+    Ok(jobs)
 }
 
-async fn options(args: &Args, server: &Server) -> Outcome<operator::Options> {
+async fn options(args: &Args, server: &Server, jobs: Vec<JobName>) -> Outcome<operator::Options> {
+    let candidate = candidate();
     let api = ApiSettings { read_only: args.dry_run, ..ApiSettings::from_env() };
     let mut options = operator::Options::new(owner(args, server).await?, "");
     options.api = api;
+    options.jobs = jobs;
     options.namespace.clone_from(&args.cluster_resource_namespace);
+    let is_elected = !args.dry_run && args.leader_elect.unwrap_or_else(crate::server::is_in_cluster);
+    let is_alone = is_elected && args.zerotrust.role == Role::All;
+    options.zerotrust = args.zerotrust.settings(&candidate, is_alone);
     if args.dry_run {
         options.mode = Mode::DryRun;
         options.plans = Some(printing());
-    } else if args.leader_elect.unwrap_or_else(crate::server::is_in_cluster) {
-        options.candidate = Some(candidate());
+    } else if is_elected {
+        options.candidate = Some(candidate);
     }
     Ok(options)
 }
@@ -147,6 +166,22 @@ async fn owner(args: &Args, server: &Server) -> Outcome<OwnerId> {
                 .next("let this process read that namespace, or say who owns its objects with --owner-id")
         }),
     }
+}
+
+/// Says how the zerotrust job runs.
+fn startup(settings: &Settings) {
+    let mut intervals = vec![("sweep", settings.routes.sweep), ("lease", settings.worker.lease)];
+    if let Drift::Every(every) = settings.routes.drift {
+        intervals.push(("drift", every));
+    }
+    let startup = Startup {
+        version: env!("CARGO_PKG_VERSION"),
+        role: settings.role.as_str(),
+        operator_namespace: &settings.operator_namespace,
+        watch_namespaces: &settings.routes.watch_namespaces,
+        intervals: &intervals,
+    };
+    startup.log();
 }
 
 /// A name that no other process has: the pod's, or the machine's, with something of this start.

@@ -28,7 +28,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS")]
     edge: Option<SocketAddr>,
 
-    /// Where the edge finds an origin that only a cluster knows by name, as traefik.traefik.svc=127.0.0.1:8000
+    /// Where the edge finds an origin that only a cluster knows by name, as traefik.traefik.svc=127.0.0.1:8000;
+    /// `*=echo` answers in the place of all origins that are not named
     #[arg(long, value_name = "HOST=ADDRESS", requires = "edge")]
     edge_origin: Vec<OriginAddress>,
 

@@ -6,6 +6,7 @@ use crate::output;
 use crate::paint::Paint;
 use crate::server::{ConnectArgs, Server};
 use crate::urls::Urls;
+use crate::zerotrust::NamespaceArgs;
 use crate::{samples, status};
 
 /// Arguments of `portolan status`.
@@ -20,13 +21,16 @@ pub(crate) struct Args {
     metrics: Option<String>,
 
     #[command(flatten)]
+    zerotrust: NamespaceArgs,
+
+    #[command(flatten)]
     connect: ConnectArgs,
 }
 
 /// Prints the tree.
 pub(crate) async fn run(args: Args) -> Outcome {
     let server = Server::connect(&args.connect).await?;
-    let mut tree = status::read(&server).await?;
+    let mut tree = status::read(&server, &args.zerotrust.operator_namespace).await?;
     let metrics = args.metrics.or_else(|| Urls::beside(&args.connect, server.address())?.metrics);
     if let Some(url) = metrics {
         tree.budget = samples::budgets(&url).await;

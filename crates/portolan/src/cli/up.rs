@@ -17,6 +17,7 @@ use crate::seen::{Health, Seen};
 use crate::signals::Stop;
 use crate::simulation::{EdgePlace, read_seed};
 use crate::up::{Files, Settings, Summary, Up, next_steps, unready};
+use crate::zerotrust::NamespaceArgs;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -73,9 +74,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS")]
     edge: Option<SocketAddr>,
 
-    /// Where the edge finds an origin that only a cluster knows by name, as traefik.traefik.svc=127.0.0.1:8000
+    /// Where the edge finds an origin that only a cluster knows by name, as traefik.traefik.svc=127.0.0.1:8000;
+    /// `*=echo` answers in the place of all origins that are not named
     #[arg(long, value_name = "HOST=ADDRESS")]
     edge_origin: Vec<OriginAddress>,
+
+    #[command(flatten)]
+    zerotrust: NamespaceArgs,
 }
 
 /// Runs until told to stop, or with `--once` until everything is Ready.
@@ -91,6 +96,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
         listen: args.listen,
         cloudflare: args.cloudflare.clone(),
         sim_listen: args.sim_listen,
+        zerotrust_namespace: args.zerotrust.operator_namespace.clone(),
         seed: args.seed.as_deref().map(read_seed).transpose()?,
         edge: args.edge.map_or_else(EdgePlace::usual, EdgePlace::Exactly),
         edge_origins: args.edge_origin.clone(),

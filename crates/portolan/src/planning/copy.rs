@@ -2,6 +2,7 @@
 //!
 //! Owners are left out because the copy has few of them, and its garbage collector would take the rest for orphans.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use portolan_apiserver::ApiServer;
@@ -18,6 +19,7 @@ use crate::manifest::Manifest;
 use crate::seen::{self, GROUP};
 use crate::server::{Call, CallError, Server};
 use crate::simulation::secrets_named;
+use crate::zerotrust;
 
 /// Copies everything that planning looks at.
 pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question: &Question<'_>) -> Outcome {
@@ -26,18 +28,36 @@ pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question
     let target = Target { from, to };
     target.collection(&core("namespaces", false)).await?;
     let mut objects = Vec::new();
-    for kind in kinds.in_group(GROUP) {
+    let routes = kinds.in_group(GATEWAY_GROUP).into_iter().filter(|kind| kind.kind == "HTTPRoute");
+    let copied = kinds.in_group(GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP)).chain(routes);
+    for kind in copied {
         objects.extend(target.collection(kind).await?.into_iter().map(|object| named(kind, object)));
     }
     objects.extend(question.manifests.iter().map(|manifest| manifest.object.clone()));
     for (namespace, name) in secrets_named(&objects) {
         target.secret(&namespace, &name).await?;
     }
-    target.ledgers(&question.namespace).await?;
+    target.config_maps(&question.namespace, is_ledger).await?;
+    target.config_maps(&question.zerotrust_namespace, |item| is_ledger(item) || is_state(item)).await?;
+    target.tokens().await?;
+    target.services(&objects).await?;
     for reference in references::sources(&objects) {
         target.source(&reference).await?;
     }
     Ok(())
+}
+
+/// The label of Secrets with service tokens.
+const TOKENS: &str = "app.kubernetes.io/managed-by=cfzt-operator";
+
+/// What is known of deletions that were held.
+fn is_ledger(item: &Value) -> bool {
+    item["metadata"]["name"].as_str().is_some_and(|name| name.starts_with("portolan-held-"))
+}
+
+/// What is known of a published name.
+fn is_state(item: &Value) -> bool {
+    item["data"]["httproute_name"].is_string()
 }
 
 /// Items of a list leave their kind out.
@@ -64,7 +84,8 @@ fn core(plural: &str, namespaced: bool) -> Kind {
 /// Kinds of the same group that other versions installed, and the Gateway API's.
 async fn copy_definitions(from: &Server, local: &Server, kinds: &Kinds) -> Outcome {
     let ours: Vec<String> = definitions::all().into_iter().map(|definition| definition.spec.names.kind).collect();
-    let others = kinds.in_group(GROUP).into_iter().filter(|kind| !ours.contains(&kind.kind));
+    let same = kinds.in_group(GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP));
+    let others = same.filter(|kind| !ours.contains(&kind.kind));
     let gateways =
         kinds.in_group(GATEWAY_GROUP).into_iter().filter(|kind| matches!(kind.kind.as_str(), "Gateway" | "HTTPRoute"));
     let mut manifests = Vec::new();
@@ -107,15 +128,35 @@ impl Target<'_> {
         }
     }
 
-    /// What is known of deletions that were held.
-    async fn ledgers(&self, namespace: &str) -> Outcome {
+    /// Config maps of ours: deletions that were held, what is known of published names.
+    async fn config_maps(&self, namespace: &str, wanted: fn(&Value) -> bool) -> Outcome {
         let path = format!("/api/v1/namespaces/{}/configmaps", segment(namespace));
-        let Some(list) = self.from.find(&path).await? else { return Ok(()) };
-        let items = list["items"].as_array().into_iter().flatten();
-        let is_ledger =
-            |item: &&Value| item["metadata"]["name"].as_str().is_some_and(|name| name.starts_with("portolan-held-"));
-        for item in items.filter(is_ledger) {
-            self.store("configmaps", item.clone()).await?;
+        self.listed(&path, "configmaps", wanted).await
+    }
+
+    /// The Secrets with service tokens: whether they are there decides what is planned.
+    async fn tokens(&self) -> Outcome {
+        let path = format!("/api/v1/secrets?labelSelector={}", segment(TOKENS));
+        self.listed(&path, "secrets", |_| true).await
+    }
+
+    /// The Services whose addresses templates name.
+    async fn services(&self, objects: &[Value]) -> Outcome {
+        let named: BTreeSet<&str> = objects
+            .iter()
+            .filter_map(|object| object["spec"]["dnsOnly"]["ingressServiceRef"]["name"].as_str())
+            .collect();
+        for name in named {
+            let path = format!("/api/v1/services?fieldSelector={}", segment(&format!("metadata.name={name}")));
+            self.listed(&path, "services", |_| true).await?;
+        }
+        Ok(())
+    }
+
+    async fn listed(&self, path: &str, collection: &str, wanted: fn(&Value) -> bool) -> Outcome {
+        let Some(list) = self.from.find(path).await? else { return Ok(()) };
+        for item in list["items"].as_array().into_iter().flatten().filter(|item| wanted(item)) {
+            self.store(collection, item.clone()).await?;
         }
         Ok(())
     }

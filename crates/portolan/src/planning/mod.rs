@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use portolan_apiserver::{ApiServer, Config};
-use portolan_cloudflare::Drift;
 use portolan_core::{Class, ObjectId, OwnerId, Plan, Problem};
-use portolan_engine::{Mode, PlanSink, cluster_owner};
+use portolan_engine::{Drift, Mode, PlanSink, cluster_owner};
 use serde_json::{Value, json};
 
 use crate::cli::apiserver::not_started;
@@ -38,6 +37,8 @@ pub(crate) struct Question<'a> {
     pub(crate) cloudflare: String,
     /// Where the operator's own objects are.
     pub(crate) namespace: String,
+    /// Where the zerotrust job's own objects are.
+    pub(crate) zerotrust_namespace: String,
     /// Whose marks are ours, where not the cluster's.
     pub(crate) owner: Option<OwnerId>,
     /// How long planning may take.
@@ -91,6 +92,7 @@ pub(crate) async fn plan(question: &Question<'_>) -> Outcome<Answer> {
         copy::copy(cluster, &copy, &local, question).await?;
     }
     definitions::install_routes(&local).await?;
+    local.make_namespace(&question.zerotrust_namespace).await?;
     overlay::apply(&local, question).await?;
     let collected = Collected::default();
     let operator = Operator::start(client, options(question, sink(&collected)).await?)?;
@@ -114,6 +116,8 @@ async fn options(question: &Question<'_>, plans: PlanSink) -> Outcome<operator::
     options.mode = Mode::Shadow;
     options.api.read_only = true;
     options.drift = Drift::Off;
+    options.zerotrust.routes.drift = Drift::Off;
+    options.zerotrust.operator_namespace.clone_from(&question.zerotrust_namespace);
     options.plans = Some(plans);
     options.namespace.clone_from(&question.namespace);
     Ok(options)

@@ -2,10 +2,12 @@
 
 use super::Question;
 use crate::applying::{Applier, Conflicts, Options, Storing};
+use crate::definitions::GATEWAY_GROUP;
 use crate::failure::{Failure, Outcome};
 use crate::manifest::Manifest;
 use crate::seen::GROUP;
 use crate::server::Server;
+use crate::zerotrust;
 
 /// Applies those objects of the files that can change anything at Cloudflare.
 pub(super) async fn apply(local: &Server, question: &Question<'_>) -> Outcome {
@@ -45,7 +47,7 @@ pub(super) async fn apply(local: &Server, question: &Question<'_>) -> Outcome {
 fn matters(manifest: &Manifest) -> bool {
     let group = manifest.api_version().split_once('/').map_or("", |(group, _)| group);
     match (group, manifest.kind()) {
-        (GROUP | "gateway.networking.k8s.io", _) => true,
+        (GROUP | zerotrust::GROUP | GATEWAY_GROUP, _) => true,
         ("", kind) => matches!(kind, "Namespace" | "Secret" | "Service" | "Node"),
         ("networking.k8s.io", kind) => kind == "Ingress",
         _ => false,

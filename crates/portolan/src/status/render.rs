@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use super::tenants::{Names, Tenant};
 use super::tree::{Account, Branch, Domain, Leaf, Network, Records, State, Tree};
 use crate::paint::{Paint, Tone};
 use crate::seen::Health;
 
-/// How many records of a zone that are not Ready have a line of their own.
+/// How many records of a zone, or names of a tenant, have a line of their own.
 const RECORDS_SHOWN: usize = 10;
 
 /// A line with lines below it.
@@ -42,6 +43,10 @@ pub(crate) fn render(tree: &Tree, paint: Paint) -> String {
     if !unassigned.is_empty() {
         roots.push(Node { text: "without known credentials".to_owned(), below: unassigned });
     }
+    roots.extend(tree.tenants.iter().map(|tenant| tenant_node(tenant, paint)));
+    if tree.names.total > 0 {
+        roots.push(Node { text: "without a known tenant".to_owned(), below: name_nodes(&tree.names, paint) });
+    }
     for root in &roots {
         text.push('\n');
         line_to(&mut text, &root.text);
@@ -71,6 +76,31 @@ fn account_node(account: &Account, paint: Paint) -> Node {
         paint,
     );
     Node { text, below: branch_nodes(&account.branch, paint) }
+}
+
+fn tenant_node(tenant: &Tenant, paint: Paint) -> Node {
+    let what = format!("tenant {} (account {}, tunnel {})", tenant.state.name, tenant.account_id, tenant.tunnel_id);
+    Node { text: line(&what, &tenant.state, paint), below: name_nodes(&tenant.names, paint) }
+}
+
+/// Few names have a line each; of many, those that are not Ready.
+fn name_nodes(names: &Names, paint: Paint) -> Vec<Node> {
+    if names.total == 0 {
+        return Vec::new();
+    }
+    let healths: Vec<String> = names.by_health.iter().map(|(health, count)| format!("{count} {health}")).collect();
+    let noun = if names.total == 1 { "name" } else { "names" };
+    let counts = format!("{} {noun}, {} protected: {}", names.total, names.protected, healths.join(", "));
+    let mut nodes = vec![Node::leaf(counts)];
+    let shown: Vec<&Leaf> = match names.total {
+        0..=RECORDS_SHOWN => names.routes.iter().collect(),
+        _ => names.unwell().collect(),
+    };
+    nodes.extend(shown.iter().take(RECORDS_SHOWN).map(|route| leaf_node("route", route, paint)));
+    if shown.len() > RECORDS_SHOWN {
+        nodes.push(Node::leaf(format!("{} more that are not Ready (-o json lists all)", shown.len() - RECORDS_SHOWN)));
+    }
+    nodes
 }
 
 fn branch_nodes(branch: &Branch, paint: Paint) -> Vec<Node> {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::tenants::{self, Names, Tenant};
 use crate::seen::{Health, Seen};
+use crate::zerotrust::Facts;
 
 /// Everything there is, and how it is.
 #[derive(Debug, Serialize)]
@@ -20,6 +22,10 @@ pub(crate) struct Tree {
     pub(crate) credentials: Vec<Account>,
     /// What belongs to none of them.
     pub(crate) unassigned: Branch,
+    /// Tenants with the names that are published with them.
+    pub(crate) tenants: Vec<Tenant>,
+    /// Names of routes whose tenant is not known.
+    pub(crate) names: Names,
     /// Requests left in the API's window, by credential, where the metrics could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) budget: Option<BTreeMap<String, i64>>,
@@ -127,7 +133,7 @@ pub(crate) struct Held {
 }
 
 impl State {
-    fn of(seen: &Seen) -> Self {
+    pub(super) fn of(seen: &Seen) -> Self {
         let health = seen.health();
         Self { name: seen.key(), health, why: (health != Health::Ready).then(|| seen.reason()) }
     }
@@ -178,7 +184,18 @@ pub(crate) fn build(server: &str, objects: &[Seen], installed: bool) -> Tree {
         summary: summary(objects),
         credentials: accounts,
         unassigned,
+        tenants: Vec::new(),
+        names: Names::default(),
         budget: None,
+    }
+}
+
+impl Tree {
+    /// Adds what the zerotrust job has.
+    pub(super) fn add_tenants(&mut self, facts: &Facts) {
+        let (tenants, names, seen) = tenants::read(facts);
+        (self.tenants, self.names) = (tenants, names);
+        self.summary.add(&seen);
     }
 }
 
@@ -316,15 +333,25 @@ fn held(seen: &Seen) -> Option<Held> {
     Some(Held { message: message.to_owned(), digest: digest.to_owned(), release })
 }
 
-fn summary(objects: &[Seen]) -> Summary {
-    let count = |health| objects.iter().filter(|seen| seen.health() == health).count();
-    Summary {
-        objects: objects.len(),
-        ready: count(Health::Ready),
-        pending: count(Health::Pending),
-        deleting: count(Health::Deleting),
-        not_ready: count(Health::NotReady),
+impl Summary {
+    fn add(&mut self, objects: &[Seen]) {
+        self.objects += objects.len();
+        for seen in objects {
+            let count = match seen.health() {
+                Health::Ready => &mut self.ready,
+                Health::Pending => &mut self.pending,
+                Health::Deleting => &mut self.deleting,
+                Health::NotReady => &mut self.not_ready,
+            };
+            *count += 1;
+        }
     }
+}
+
+fn summary(objects: &[Seen]) -> Summary {
+    let mut summary = Summary::default();
+    summary.add(objects);
+    summary
 }
 
 #[cfg(test)]

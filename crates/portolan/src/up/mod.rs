@@ -1,5 +1,6 @@
 //! `portolan up`: the embedded API server, the controllers and the simulator in one process.
 
+mod balancers;
 mod files;
 mod published;
 mod summary;
@@ -30,6 +31,7 @@ use crate::seen::{self, GROUP, Health, Seen};
 use crate::server::{Server, chain};
 use crate::simulation::{EdgePlace, Seeder, SeedingTransport, Simulation};
 use crate::urls::Urls;
+use crate::zerotrust::{self, Facts};
 
 pub(crate) use files::Files;
 pub(crate) use summary::{Summary, next_steps, unready};
@@ -43,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) cloudflare: Cloudflare,
     pub(crate) sim_listen: SocketAddr,
+    /// Where the zerotrust job's own objects are.
+    pub(crate) zerotrust_namespace: String,
     /// What an empty simulator begins with.
     pub(crate) seed: Option<Value>,
     pub(crate) edge: EdgePlace,
@@ -52,6 +56,7 @@ pub(crate) struct Settings {
 /// Everything that runs. Dropping it stops it at once; [`stop`](Self::stop) lets work end first.
 pub(crate) struct Up {
     data_dir: PathBuf,
+    zerotrust_namespace: String,
     urls: Urls,
     local: Server,
     operator: Operator,
@@ -85,6 +90,7 @@ impl Up {
         definitions::install(&local).await?;
         definitions::install_routes(&local).await?;
         local.make_namespace(operator::NAMESPACE).await?;
+        local.make_namespace(&settings.zerotrust_namespace).await?;
         let simulation = simulate(&settings, progress).await?;
         let seeder = simulation.as_ref().map(|simulation| seeder(&api, simulation, progress));
         progress.step("Starting the controllers");
@@ -103,12 +109,15 @@ impl Up {
             edge: simulation.as_ref().and_then(Simulation::edge_url),
             metrics: endpoints.metrics_url(),
         };
-        let operator =
-            Operator::start_with(client, operator::Options::new(owner, cloudflare), transport(seeder.clone())?);
+        let mut options = operator::Options::new(owner, cloudflare);
+        options.zerotrust.operator_namespace.clone_from(&settings.zerotrust_namespace);
+        options.zerotrust.worker.epoch = uuid::Uuid::new_v4().to_string();
+        let operator = Operator::start_with(client, options, transport(seeder.clone())?);
         let endpoints = endpoints.serve(&operator);
         urls.write(&settings.data_dir)?;
         Ok(Self {
             data_dir: settings.data_dir,
+            zerotrust_namespace: settings.zerotrust_namespace,
             urls,
             local,
             operator,
@@ -136,6 +145,9 @@ impl Up {
                 Err(failure) => outcome.refused.push(failure.while_doing(&manifest.origin)),
             })
             .await?;
+        if outcome.refused.is_empty() {
+            balancers::write(&self.local, manifests).await?;
+        }
         Ok(outcome)
     }
 
@@ -159,7 +171,10 @@ impl Up {
     /// All objects of the kinds that the controllers see to.
     pub(crate) async fn objects(&self) -> Outcome<Vec<Seen>> {
         let kinds = Kinds::discover(&self.local).await?;
-        seen::all(&self.local, &kinds, GROUP, |_| true).await
+        let mut objects = seen::all(&self.local, &kinds, GROUP, |_| true).await?;
+        let facts = Facts::read(&self.local, &self.zerotrust_namespace).await?;
+        objects.extend(zerotrust::seen(&facts));
+        Ok(objects)
     }
 
     /// Looks whether the simulator lacks something that objects name.

@@ -24,6 +24,12 @@ pub(crate) fn published(objects: &[Seen]) -> Vec<Published> {
 fn one(seen: &Seen) -> Option<Published> {
     match seen.kind.as_str() {
         "DNSRecord" => Some(record(seen)),
+        "HTTPRoute" => Some(Published {
+            sort: if seen.object["spec"]["protected"] == true { "protected" } else { "open" }.to_owned(),
+            name: seen.text("/spec/hostname").to_owned(),
+            content: seen.text("/spec/leadsTo").to_owned(),
+            is_proxied: false,
+        }),
         "VirtualNetwork" => Some(Published {
             sort: "network".to_owned(),
             name: first(seen, &["/spec/name", "/metadata/name"]).to_owned(),

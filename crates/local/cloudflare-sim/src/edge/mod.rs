@@ -30,6 +30,6 @@ mod tests;
 mod view;
 
 pub use decision::{EdgeAccess, EdgeApp, EdgeDecision, EdgeOutcome, EdgePolicy, EdgeRecord, EdgeRule};
-pub use origin::OriginAddress;
+pub use origin::{OriginAddress, OriginPlace};
 pub use request::{COUNTRY_HEADER, EMAIL_HEADER, EdgeRequest, IP_HEADER};
 pub use serve::{DECISION_PATH, Edge, EdgeAnswer};

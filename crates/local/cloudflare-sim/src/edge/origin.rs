@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use serde_json::Value;
 
 use super::{
@@ -38,32 +38,48 @@ const KEPT_BACK: [&str; 14] = [
     COUNTRY_HEADER,
 ];
 
-/// Where an origin's name leads: `HOST=ADDRESS:PORT`, or `HOST:PORT=ADDRESS:PORT` for one port of it.
+/// Where an origin's name leads: `HOST=ADDRESS:PORT`, `HOST:PORT=…` for one port of it, `*=…` for all others;
+/// `…=echo` lets the edge answer in the origin's place, with what the origin would have been sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginAddress {
     /// Name in rules, with a port where only that one is meant.
     pub host: String,
     /// Where it is.
-    pub address: SocketAddr,
+    pub place: OriginPlace,
+}
+
+/// Where an origin is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginPlace {
+    /// At this address.
+    At(SocketAddr),
+    /// Nowhere: the edge answers 200 and says what it would have sent.
+    Echo,
 }
 
 impl FromStr for OriginAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("\"{text}\" is not of the form HOST=ADDRESS:PORT, like traefik.traefik.svc=127.0.0.1:8000");
-        let (host, address) = text.split_once('=').ok_or_else(wrong)?;
-        let address = address.trim().parse().map_err(|_| wrong())?;
+        let wrong = || {
+            format!(
+                "\"{text}\" is not of the form HOST=ADDRESS:PORT, like traefik.traefik.svc=127.0.0.1:8000, or HOST=echo"
+            )
+        };
+        let (host, place) = text.split_once('=').ok_or_else(wrong)?;
+        let place = match place.trim() {
+            "echo" => OriginPlace::Echo,
+            address => OriginPlace::At(address.parse().map_err(|_| wrong())?),
+        };
         let host = host.trim().to_ascii_lowercase();
-        if host.is_empty() { Err(wrong()) } else { Ok(Self { host, address }) }
+        if host.is_empty() { Err(wrong()) } else { Ok(Self { host, place }) }
     }
 }
 
 /// Addresses of origins, and connections to them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Origins {
-    addresses: BTreeMap<String, SocketAddr>,
+    places: BTreeMap<String, OriginPlace>,
     clients: Arc<Mutex<HashMap<Manner, reqwest::Client>>>,
 }
 
@@ -89,7 +105,7 @@ struct Place {
 
 impl Origins {
     pub(super) fn add(&mut self, origin: OriginAddress) {
-        self.addresses.insert(origin.host, origin.address);
+        self.places.insert(origin.host, origin.place);
     }
 
     /// Sends a request to the origin of a rule. An error says why the origin cannot be reached.
@@ -99,20 +115,25 @@ impl Origins {
         request: &EdgeRequest,
         access: &EdgeAccess,
         body: Bytes,
-    ) -> Result<reqwest::Response, String> {
+    ) -> Result<Response<reqwest::Body>, String> {
         let place = Place::parse(&rule.service)?;
-        let address = self.address(&place);
+        let headers = headers(rule, request, access);
+        let address = match self.place(&place) {
+            Some(OriginPlace::Echo) => return Ok(echo(rule, request, &headers)),
+            Some(OriginPlace::At(address)) => Some(address),
+            None => None,
+        };
         let manner = Manner::of(rule, &place, request, address);
         let port = address.map_or(place.port, |address| address.port());
         let url = format!("{}://{}:{port}{}", place.scheme, manner.name, request.target());
-        let client = self.client(&manner)?;
-        let sent = client.request(request.method.clone(), url).headers(headers(rule, request, access)).body(body);
-        sent.send().await.map_err(|error| describe(&rule.service, address.is_some(), &error))
+        let sent = self.client(&manner)?.request(request.method.clone(), url).headers(headers).body(body);
+        let answer = sent.send().await.map_err(|error| describe(&rule.service, address.is_some(), &error))?;
+        Ok(Response::from(answer))
     }
 
-    fn address(&self, place: &Place) -> Option<SocketAddr> {
-        let exact = self.addresses.get(&format!("{}:{}", place.host, place.port));
-        exact.or_else(|| self.addresses.get(&place.host)).copied()
+    fn place(&self, place: &Place) -> Option<OriginPlace> {
+        let names = [format!("{}:{}", place.host, place.port), place.host.clone(), "*".to_owned()];
+        names.iter().find_map(|name| self.places.get(name)).copied()
     }
 
     fn client(&self, manner: &Manner) -> Result<reqwest::Client, String> {
@@ -220,6 +241,18 @@ fn headers(rule: &EdgeRule, request: &EdgeRequest, access: &EdgeAccess) -> Heade
     headers
 }
 
+/// An answer in the origin's place: what it would have been sent.
+fn echo(rule: &EdgeRule, request: &EdgeRequest, headers: &HeaderMap) -> Response<reqwest::Body> {
+    let mut text = format!("{} would have been sent:\n\n{} {}\n", rule.service, request.method, request.target());
+    for (name, value) in headers {
+        text.extend([name.as_str(), ": ", value.to_str().unwrap_or("?"), "\n"]);
+    }
+    let mut response = Response::new(reqwest::Body::from(text));
+    let plain = HeaderValue::from_static("text/plain; charset=UTF-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    response
+}
+
 fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
@@ -262,7 +295,8 @@ mod tests {
         let parsed: OriginAddress = "Traefik.traefik.svc:80=127.0.0.1:9000".parse().unwrap();
 
         assert_eq!(parsed.host, "traefik.traefik.svc:80");
-        assert_eq!(parsed.address.port(), 9000);
+        assert_eq!(parsed.place, OriginPlace::At("127.0.0.1:9000".parse().unwrap()));
+        assert_eq!("*=echo".parse(), Ok(OriginAddress { host: "*".into(), place: OriginPlace::Echo }));
         assert!("traefik".parse::<OriginAddress>().is_err());
         assert!("traefik=somewhere".parse::<OriginAddress>().is_err());
     }

@@ -167,8 +167,7 @@ impl Edge {
     ) -> Result<Response<Body>, String> {
         let EdgeOutcome::Origin { service } = &decision.outcome else { return Err("there is no origin".to_owned()) };
         let rule = decision.rule.as_ref().ok_or_else(|| format!("no rule leads to {service}"))?;
-        let response = self.origins.send(rule, request, &decision.access, body).await?;
-        let mut response = Response::<reqwest::Body>::from(response);
+        let mut response = self.origins.send(rule, request, &decision.access, body).await?;
         for name in [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE] {
             response.headers_mut().remove(name);
         }

@@ -1,0 +1,117 @@
+//! Flags and environment of the zerotrust job: the older operators' names, as their manifests set them.
+
+use std::time::Duration;
+
+use portolan_engine::Drift;
+use portolan_zerotrust::{Role, Settings};
+
+use crate::zerotrust::NamespaceArgs;
+
+/// How the zerotrust job runs.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "The zerotrust job")]
+pub(super) struct ZerotrustArgs {
+    /// Which part of the job this process does
+    #[arg(long, value_name = "all|manager|kube_worker|cloudflare_worker", env = "ROLE", default_value = "all", value_parser = role)]
+    pub(super) role: Role,
+
+    #[command(flatten)]
+    pub(super) namespace: NamespaceArgs,
+
+    /// Namespaces whose routes are looked at, with commas between them; all of them without it
+    #[arg(long, value_name = "NAMES", env = "WATCH_NAMESPACES", value_delimiter = ',')]
+    pub(super) watch_namespaces: Vec<String>,
+
+    /// How often it is looked for what no route asks for any more
+    #[arg(long, value_name = "SECONDS", env = "POLL_INTERVAL_SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    poll_interval_seconds: Option<u64>,
+
+    /// How often names are compared with what stands at Cloudflare; 0 for never
+    #[arg(long, value_name = "SECONDS", env = "DRIFT_RESYNC_SECONDS", default_value_t = 3600)]
+    drift_resync_seconds: u64,
+
+    /// How long a worker counts as living after its last sign
+    #[arg(long, value_name = "SECONDS", env = "TASK_LEASE_SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(5..))]
+    task_lease_seconds: u64,
+
+    /// This process's name in claims, unique among those that run at one time
+    #[arg(long, value_name = "NAME", env = "POD_NAME")]
+    pod_name: Option<String>,
+
+    /// Put no finalizers on routes and tenants; what deleted routes leave is then found by sweeps
+    #[arg(long, env = "CFZT_NO_FINALIZERS")]
+    no_finalizers: bool,
+}
+
+fn role(text: &str) -> Result<Role, String> {
+    Role::parse(text).ok_or_else(|| "write all, manager, kube_worker or cloudflare_worker".to_owned())
+}
+
+impl ZerotrustArgs {
+    /// The job's settings. `candidate` is a name that no other process has; `is_alone` says that no other process works.
+    pub(super) fn settings(&self, candidate: &str, is_alone: bool) -> Settings {
+        let mut settings = Settings::default();
+        settings.role = self.role;
+        settings.operator_namespace.clone_from(&self.namespace.operator_namespace);
+        let named = self.watch_namespaces.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+        settings.routes.watch_namespaces = named.collect();
+        settings.routes.finalizers = !self.no_finalizers;
+        settings.routes.drift = match self.drift_resync_seconds {
+            0 => Drift::Off,
+            seconds => Drift::Every(Duration::from_secs(seconds)),
+        };
+        if let Some(seconds) = self.poll_interval_seconds {
+            settings.routes.sweep = Duration::from_secs(seconds);
+        }
+        let name = self.pod_name.as_deref().filter(|name| !name.is_empty() && *name != "unknown");
+        name.unwrap_or(candidate).clone_into(&mut settings.worker.identity);
+        candidate.clone_into(&mut settings.worker.epoch);
+        settings.worker.alone = is_alone;
+        settings.worker.lease = Duration::from_secs(self.task_lease_seconds);
+        settings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        zerotrust: ZerotrustArgs,
+    }
+
+    fn settings(arguments: &[&str]) -> Settings {
+        let line = Line::parse_from(std::iter::once(&"portolan").chain(arguments));
+        line.zerotrust.settings("host_1", false)
+    }
+
+    #[test]
+    fn namespaces_are_a_list_without_blanks() {
+        let settings = settings(&["--watch-namespaces", "shop, apps,,"]);
+
+        assert_eq!(settings.routes.watch_namespaces, ["shop", "apps"]);
+    }
+
+    #[test]
+    fn a_worker_has_its_pods_name_or_one_that_nobody_has() {
+        assert_eq!(settings(&["--pod-name", "worker-7"]).worker.identity, "worker-7");
+        assert_eq!(settings(&["--pod-name", "unknown"]).worker.identity, "host_1");
+        assert_eq!(settings(&[]).worker.identity, "host_1");
+    }
+
+    #[test]
+    fn roles_are_read_with_hyphens_too() {
+        assert_eq!(settings(&["--role", "cloudflare-worker"]).role, Role::CloudflareWorker);
+        assert!(Line::try_parse_from(["portolan", "--role", "captain"]).is_err());
+    }
+
+    #[test]
+    fn drift_can_be_switched_off() {
+        assert_eq!(settings(&["--drift-resync-seconds", "0"]).routes.drift, Drift::Off);
+        assert_eq!(settings(&[]).routes.drift, Drift::Every(Duration::from_secs(3600)));
+    }
+}

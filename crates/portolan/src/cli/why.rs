@@ -1,0 +1,45 @@
+//! `portolan why`: why a name answers as it does.
+
+use super::{Form, print};
+use crate::failure::Outcome;
+use crate::paint::Paint;
+use crate::server::{ConnectArgs, Server};
+use crate::urls::Urls;
+use crate::zerotrust::{Facts, NamespaceArgs};
+use crate::{output, why};
+
+/// Arguments of `portolan why`.
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Shows the route, its tenant and templates, every setting with the layer that said it, the task, what stands \
+    at\nCloudflare and the last error. Beside `portolan up`, the simulated edge is asked what it would answer."
+)]
+pub(crate) struct Args {
+    /// The name
+    #[arg(value_name = "HOSTNAME")]
+    hostname: String,
+
+    /// How to show it
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Form,
+
+    #[command(flatten)]
+    namespace: NamespaceArgs,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+}
+
+/// Prints the story of a name.
+pub(crate) async fn run(args: Args) -> Outcome {
+    let server = Server::connect(&args.connect).await?;
+    let facts = Facts::read(&server, &args.namespace.operator_namespace).await?;
+    let edge = Urls::beside(&args.connect, server.address()).and_then(|urls| urls.edge);
+    let story = why::tell(&server, &facts, &args.hostname, edge.as_deref()).await?;
+    let text = match args.output {
+        Form::Text => why::render(&story, Paint::for_stdout()),
+        Form::Json => output::json_text(&serde_json::to_value(&story).expect("stories are plain JSON"))?,
+    };
+    print(&text);
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Facts of the zerotrust job → tenants with their names.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::tree::{Leaf, State};
+use crate::seen::{Health, Seen};
+use crate::zerotrust::{self, Facts, RouteView};
+
+/// A tenant and the names that are published with it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Tenant {
+    #[serde(flatten)]
+    pub(crate) state: State,
+    pub(crate) account_id: String,
+    pub(crate) tunnel_id: String,
+    pub(crate) names: Names,
+}
+
+/// Names by their health, and each of them.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Names {
+    pub(crate) total: usize,
+    pub(crate) protected: usize,
+    pub(crate) by_health: BTreeMap<&'static str, usize>,
+    pub(crate) routes: Vec<Leaf>,
+}
+
+impl Names {
+    fn add(&mut self, view: &RouteView<'_>) {
+        let seen = view.seen();
+        self.total += 1;
+        self.protected += usize::from(seen.object["spec"]["protected"] == true);
+        *self.by_health.entry(seen.health().as_str()).or_default() += 1;
+        let protected = if seen.object["spec"]["protected"] == true { ", protected" } else { "" };
+        let leads_to = match seen.text("/spec/leadsTo") {
+            "" => String::new(),
+            origin => format!(" → {origin}"),
+        };
+        let about = format!("{}{leads_to}{protected}", seen.text("/spec/hostname"));
+        self.routes.push(Leaf { state: State::of(&seen), about });
+    }
+
+    /// Those that are not Ready.
+    pub(crate) fn unwell(&self) -> impl Iterator<Item = &Leaf> {
+        self.routes.iter().filter(|route| route.state.health != Health::Ready)
+    }
+}
+
+/// Tenants with their names, names without a tenant, and all of them as objects with a health.
+pub(crate) fn read(facts: &Facts) -> (Vec<Tenant>, Names, Vec<Seen>) {
+    let seen = zerotrust::seen(facts);
+    let tenants = seen.iter().filter(|seen| seen.kind == "CloudflareZeroTrustTenant");
+    let mut tenants: Vec<Tenant> = tenants.map(tenant).collect();
+    let mut others = Names::default();
+    for view in facts.views() {
+        let key = view.selected.as_ref().map(|selected| selected.tenant.key().to_string());
+        let names = match tenants.iter_mut().find(|tenant| key.as_ref().is_ok_and(|key| *key == tenant.state.name)) {
+            Some(tenant) => &mut tenant.names,
+            None => &mut others,
+        };
+        names.add(&view);
+    }
+    (tenants, others, seen)
+}
+
+fn tenant(seen: &Seen) -> Tenant {
+    Tenant {
+        state: State::of(seen),
+        account_id: seen.text("/spec/accountId").to_owned(),
+        tunnel_id: seen.text("/spec/tunnelId").to_owned(),
+        names: Names::default(),
+    }
+}

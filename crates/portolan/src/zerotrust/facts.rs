@@ -1,0 +1,144 @@
+//! A cluster's objects of the zerotrust job, read once.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+use portolan_core::ObjectKey;
+use portolan_zerotrust::model::{
+    Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, Enabled,
+    HttpRoute, RouteInput, State,
+};
+use serde::de::DeserializeOwned;
+
+use super::route::{Incident, RouteView};
+use crate::failure::{Failure, Outcome};
+use crate::server::{Server, chain};
+
+/// Everything that is known of the job in a cluster.
+pub(crate) struct Facts {
+    operator_namespace: String,
+    tenants: BTreeMap<ObjectKey, Arc<Tenant>>,
+    templates: BTreeMap<ObjectKey, Arc<Template>>,
+    routes: Vec<HttpRoute>,
+    tasks: Vec<CloudflareTask>,
+    states: Vec<State>,
+    incidents: BTreeMap<ObjectKey, Incident>,
+}
+
+impl Facts {
+    /// Reads them. A kind that the server does not have counts as one without objects.
+    pub(crate) async fn read(server: &Server, operator_namespace: &str) -> Outcome<Self> {
+        let client = || server.client().clone();
+        let everything = ListParams::default();
+        let tenants: Vec<Tenant> = list(&Api::all(client()), &everything).await?;
+        let templates: Vec<Template> = list(&Api::all(client()), &everything).await?;
+        let maps: Vec<ConfigMap> = list(&Api::namespaced(client(), operator_namespace), &everything).await?;
+        let of_routes = ListParams::default().fields("involvedObject.kind=HTTPRoute");
+        let events: Vec<Event> = list(&Api::all(client()), &of_routes).await?;
+        Ok(Self {
+            operator_namespace: operator_namespace.to_owned(),
+            tenants: tenants.into_iter().map(|tenant| (tenant.key(), Arc::new(tenant))).collect(),
+            templates: templates.into_iter().map(|template| (template.key(), Arc::new(template))).collect(),
+            routes: list(&Api::all(client()), &everything).await?,
+            tasks: list(&Api::namespaced(client(), operator_namespace), &everything).await?,
+            states: maps.iter().filter(|map| State::is_one(map)).filter_map(|map| State::read(map).ok()).collect(),
+            incidents: latest(&events),
+        })
+    }
+
+    /// All tenants.
+    pub(crate) fn tenants(&self) -> impl Iterator<Item = &Tenant> {
+        self.tenants.values().map(AsRef::as_ref)
+    }
+
+    /// Every route that asks to be published or has been, with all that is known of it.
+    pub(crate) fn views(&self) -> Vec<RouteView<'_>> {
+        let inputs = self.routes.iter().map(RouteInput::read);
+        let views = inputs.map(|input| self.view(input));
+        views.filter(|view| view.input.enabled() != Enabled::No || view.state.is_some()).collect()
+    }
+
+    fn view(&self, input: RouteInput) -> RouteView<'_> {
+        let namespace = input.key.namespace.as_deref().unwrap_or_default();
+        let is_its = |task: &&CloudflareTask| {
+            let reference = task.spec.httproute_ref.as_ref();
+            reference.is_some_and(|route| route.namespace == namespace && route.name == input.key.name)
+        };
+        RouteView {
+            tasks: self.tasks.iter().filter(is_its).collect(),
+            state: self.states.iter().find(|state| state.route == input.key),
+            incident: self.incidents.get(&input.key),
+            selected: portolan_zerotrust::model::select(&input, self, &self.operator_namespace),
+            input,
+        }
+    }
+}
+
+impl Catalogue for Facts {
+    fn tenants(&self) -> Vec<Arc<Tenant>> {
+        self.tenants.values().cloned().collect()
+    }
+
+    fn tenant(&self, key: &ObjectKey) -> Option<Arc<Tenant>> {
+        self.tenants.get(key).cloned()
+    }
+
+    fn template(&self, key: &ObjectKey) -> Option<Arc<Template>> {
+        self.templates.get(key).cloned()
+    }
+}
+
+/// The last event of each route.
+fn latest(events: &[Event]) -> BTreeMap<ObjectKey, Incident> {
+    let mut latest: BTreeMap<ObjectKey, Incident> = BTreeMap::new();
+    for event in events {
+        let involved = &event.involved_object;
+        let key = ObjectKey::namespaced(
+            involved.namespace.clone().unwrap_or_default(),
+            involved.name.clone().unwrap_or_default(),
+        );
+        let incident = Incident::of(event);
+        if latest.get(&key).is_none_or(|known| known.at <= incident.at) {
+            latest.insert(key, incident);
+        }
+    }
+    latest
+}
+
+impl Incident {
+    fn of(event: &Event) -> Self {
+        let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref()).map(|time| time.0);
+        let last = event.last_timestamp.as_ref().map(|time| time.0);
+        let first = event.event_time.as_ref().map(|time| time.0);
+        let made = event.creation_timestamp().map(|time| time.0);
+        Self {
+            at: [series, last, first, made].into_iter().flatten().max().unwrap_or(Timestamp::UNIX_EPOCH),
+            is_warning: event.type_.as_deref() == Some("Warning"),
+            reason: event.reason.clone().unwrap_or_default(),
+            message: event.message.clone().unwrap_or_default(),
+        }
+    }
+}
+
+async fn list<K>(api: &Api<K>, parameters: &ListParams) -> Outcome<Vec<K>>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    match api.list(parameters).await {
+        Ok(found) => Ok(found.items),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        Err(error) => Err(Failure::new(format!("reading the cluster: {}", chain(&error)))
+            .next("check that the kubeconfig may list routes, tenants, templates, tasks, config maps and events")),
+    }
+}
+
+/// Whether a Secret is there.
+pub(crate) async fn has_secret(server: &Server, namespace: &str, name: &str) -> bool {
+    let api: Api<Secret> = Api::namespaced(server.client().clone(), namespace);
+    api.get_metadata_opt(name).await.ok().flatten().is_some()
+}

@@ -1,0 +1,34 @@
+//! What a cluster says of the zerotrust job: tenants, templates, routes, tasks, states.
+
+mod facts;
+mod route;
+
+pub(crate) use facts::{Facts, has_secret};
+pub(crate) use route::RouteView;
+
+/// The group of the job's kinds.
+pub(crate) use portolan_zerotrust::model::GROUP;
+
+use crate::seen::Seen;
+
+/// Where the job's own objects are.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct NamespaceArgs {
+    /// Namespace of the zerotrust job's own objects: tasks, states, shared tenants and templates
+    #[arg(
+        long = "operator-namespace",
+        value_name = "NAME",
+        env = "OPERATOR_NAMESPACE",
+        default_value = portolan_zerotrust::model::OPERATOR_NAMESPACE
+    )]
+    pub(crate) operator_namespace: String,
+}
+
+/// Tenants, and routes that ask to be published, with their health.
+pub(crate) fn seen(facts: &Facts) -> Vec<Seen> {
+    let tenants = facts.tenants().map(|tenant| Seen {
+        kind: "CloudflareZeroTrustTenant".to_owned(),
+        object: serde_json::to_value(tenant).expect("objects are plain JSON"),
+    });
+    tenants.chain(facts.views().iter().map(RouteView::seen)).collect()
+}

@@ -1,0 +1,232 @@
+//! One route, with all that the cluster knows of it → how it is. Pure.
+
+use jiff::Timestamp;
+use portolan_core::Problem;
+use portolan_zerotrust::model::{CloudflareTask, Phase, RouteInput, Selected, Settings, State, settings};
+use serde_json::{Value, json};
+
+use crate::seen::{Health, Seen};
+
+/// Reasons of events that tell something beside a success.
+const ASIDE: [&str; 4] = ["DNSSkipped", "NoAccessPolicy", "HTTPRedirectNotManaged", "TunnelConfigRaced"];
+
+/// A route and what is known of it.
+pub(crate) struct RouteView<'a> {
+    pub(crate) input: RouteInput,
+    pub(crate) selected: Result<Selected, Problem>,
+    pub(crate) tasks: Vec<&'a CloudflareTask>,
+    pub(crate) state: Option<&'a State>,
+    pub(crate) incident: Option<&'a Incident>,
+}
+
+/// What an event tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Incident {
+    pub(crate) at: Timestamp,
+    pub(crate) is_warning: bool,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+}
+
+/// How a route is, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) health: Health,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+}
+
+impl Verdict {
+    fn new(health: Health, reason: &str, message: impl Into<String>) -> Self {
+        Self { health, reason: reason.to_owned(), message: message.into() }
+    }
+
+    fn problem(problem: &Problem) -> Self {
+        Self::new(Health::NotReady, problem.reason, problem.message.clone())
+    }
+}
+
+impl RouteView<'_> {
+    /// `namespace/name`.
+    pub(crate) fn key(&self) -> String {
+        self.input.key.to_string()
+    }
+
+    /// The name that it asks for, as written where it is not valid.
+    pub(crate) fn hostname(&self) -> String {
+        match self.input.hostname() {
+            Ok(name) => name.to_string(),
+            Err(_) => self.input.input("hostname").unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// What its layers come to.
+    pub(crate) fn settings(&self) -> Result<Settings, Problem> {
+        settings(&self.input, self.selected.as_ref().map_err(Clone::clone)?)
+    }
+
+    /// How it is.
+    pub(crate) fn verdict(&self) -> Verdict {
+        if self.input.deleting {
+            return Verdict::new(Health::Deleting, "Deleting", "its name is being taken down");
+        }
+        if let Some(problem) = self.problem() {
+            return Verdict::problem(&problem);
+        }
+        if let Some(task) = self.tasks.first() {
+            return task_verdict(task);
+        }
+        if let Some(incident) = self.incident.filter(|incident| self.is_open(incident)) {
+            return Verdict::new(Health::NotReady, &incident.reason, incident.message.clone());
+        }
+        match self.state {
+            Some(state) if state.uid.as_ref().is_none_or(|uid| *uid == self.input.uid) => {
+                Verdict::new(Health::Ready, "Reconciled", format!("{} is published", self.hostname()))
+            }
+            _ => Verdict::new(Health::Pending, "Pending", "no task was made for it yet"),
+        }
+    }
+
+    /// What is wrong with the route itself.
+    fn problem(&self) -> Option<Problem> {
+        self.input.hostname().err().or_else(|| self.settings().err())
+    }
+
+    /// Whether a warning was given after the last success.
+    fn is_open(&self, incident: &Incident) -> bool {
+        let synced = self.state.and_then(|state| state.last_sync_time.as_deref()?.parse::<Timestamp>().ok());
+        incident.is_warning && !ASIDE.contains(&incident.reason.as_str()) && synced.is_none_or(|at| at < incident.at)
+    }
+
+    /// The route as an object with conditions, though it has none of ours.
+    pub(crate) fn seen(&self) -> Seen {
+        let verdict = self.verdict();
+        let status = match verdict.health {
+            Health::Ready => "True",
+            Health::NotReady => "False",
+            Health::Pending | Health::Deleting => "Unknown",
+        };
+        let ready = json!({"type": "Ready", "status": status, "reason": verdict.reason, "message": verdict.message});
+        let deleted = if self.input.deleting { json!("now") } else { Value::Null };
+        let object = json!({
+            "metadata": {
+                "namespace": self.input.key.namespace, "name": self.input.key.name, "deletionTimestamp": deleted,
+            },
+            "spec": {"hostname": self.hostname(), "leadsTo": self.leads_to(), "protected": self.is_protected()},
+            "status": {"conditions": [ready]},
+        });
+        Seen { kind: "HTTPRoute".to_owned(), object }
+    }
+
+    /// What the name leads to.
+    fn leads_to(&self) -> String {
+        let Some(state) = self.state else { return String::new() };
+        match (&state.footprint.dns_record_ip, &state.origin_service) {
+            (Some(address), _) => address.clone(),
+            (None, Some(origin)) => origin.clone(),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn is_protected(&self) -> bool {
+        self.state.is_some_and(|state| state.footprint.access_app_id.is_some())
+    }
+}
+
+fn task_verdict(task: &CloudflareTask) -> Verdict {
+    let status = task.status.clone().unwrap_or_default();
+    let message = status.message.clone().unwrap_or_default();
+    match status.phase.unwrap_or_default() {
+        Phase::Failed => Verdict::new(Health::NotReady, "TaskFailed", message),
+        Phase::Pending if status.next_attempt_time.is_some() => Verdict::new(Health::NotReady, "TaskWaiting", message),
+        Phase::Pending | Phase::InProgress | Phase::Completed => Verdict::new(Health::Pending, "TaskUnderWay", message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portolan_zerotrust::model::{CloudflareTaskSpec, CloudflareTaskStatus};
+
+    use super::*;
+
+    fn input() -> RouteInput {
+        let route = serde_json::from_value(json!({
+            "metadata": {"name": "web", "namespace": "apps", "uid": "u1", "annotations": {
+                "cfzt.cloudflare.com/enabled": "true", "cfzt.cloudflare.com/hostname": "web.example.com"}},
+            "spec": {},
+        }))
+        .unwrap();
+        RouteInput::read(&route)
+    }
+
+    fn selected() -> Result<Selected, Problem> {
+        let tenant = serde_json::from_value(json!({
+            "apiVersion": "cfzt.cloudflare.com/v1alpha1", "kind": "CloudflareZeroTrustTenant",
+            "metadata": {"name": "prod", "namespace": "apps"},
+            "spec": {"accountId": "0123456789abcdef0123456789abcdef", "tunnelId": "11111111-2222-3333-4444-555555555555", "credentialRef": {"name": "token"}},
+        }));
+        Ok(Selected { tenant: std::sync::Arc::new(tenant.unwrap()), template: None, base: None })
+    }
+
+    fn state(synced: &str) -> State {
+        let mut state = State::new("cfzt-apps-web", input().key);
+        state.last_sync_time = Some(synced.to_owned());
+        state
+    }
+
+    fn warning(at: &str, reason: &str) -> Incident {
+        Incident { at: at.parse().unwrap(), is_warning: true, reason: reason.to_owned(), message: "why".to_owned() }
+    }
+
+    fn view<'a>(
+        state: Option<&'a State>,
+        task: Option<&'a CloudflareTask>,
+        incident: Option<&'a Incident>,
+    ) -> RouteView<'a> {
+        RouteView { input: input(), selected: selected(), tasks: task.into_iter().collect(), state, incident }
+    }
+
+    #[test]
+    fn a_route_with_a_state_and_nothing_under_way_is_ready() {
+        assert_eq!(view(Some(&state("2026-01-01T00:00:00Z")), None, None).verdict().health, Health::Ready);
+        assert_eq!(view(None, None, None).verdict().health, Health::Pending);
+    }
+
+    #[test]
+    fn a_warning_counts_until_the_next_success() {
+        let state = state("2026-01-01T00:00:00Z");
+        let (old, new) =
+            (warning("2025-12-31T00:00:00Z", "ZoneNotFound"), warning("2026-01-02T00:00:00Z", "ZoneNotFound"));
+        let aside = warning("2026-01-02T00:00:00Z", "NoAccessPolicy");
+
+        assert_eq!(view(Some(&state), None, Some(&old)).verdict().health, Health::Ready);
+        assert_eq!(view(Some(&state), None, Some(&new)).verdict().reason, "ZoneNotFound");
+        assert_eq!(view(Some(&state), None, Some(&aside)).verdict().health, Health::Ready);
+    }
+
+    #[test]
+    fn a_task_says_how_far_it_came() {
+        let task = |phase| {
+            let mut task = CloudflareTask::new("cfzt-apps-web", CloudflareTaskSpec::default());
+            task.status = Some(CloudflareTaskStatus {
+                phase: Some(phase),
+                message: Some("PolicyNotFound: staff".to_owned()),
+                ..CloudflareTaskStatus::default()
+            });
+            task
+        };
+
+        assert_eq!(view(None, Some(&task(Phase::InProgress)), None).verdict().health, Health::Pending);
+        let failed = task(Phase::Failed);
+        let verdict = view(None, Some(&failed), None).verdict();
+        assert_eq!((verdict.health, verdict.message.as_str()), (Health::NotReady, "PolicyNotFound: staff"));
+    }
+
+    #[test]
+    fn a_route_that_names_no_tenant_says_so_whatever_its_state() {
+        let mut view = view(None, None, None);
+        view.selected = Err(Problem::waiting("TenantNotFound", "there is no tenant"));
+
+        assert_eq!(view.verdict().reason, "TenantNotFound");
+    }
+}

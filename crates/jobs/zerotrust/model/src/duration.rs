@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Reads a duration; none where it is not one.
-pub fn parse(text: &str) -> Option<Duration> {
+pub(crate) fn parse(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     let mut nanoseconds = 0.0f64;
     if rest.is_empty() {

@@ -16,17 +16,17 @@ const SCHEMA: u32 = 1;
 
 /// What is known besides the route, its tenant and its templates.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Resolved<'a> {
+pub(crate) struct Resolved<'a> {
     /// Where requests go; none for a name without a tunnel.
-    pub origin: Option<&'a str>,
+    pub(crate) origin: Option<&'a str>,
     /// The zone.
-    pub zone: Option<&'a str>,
+    pub(crate) zone: Option<&'a str>,
     /// The address of a name without a tunnel.
-    pub target: Option<Ipv4Addr>,
+    pub(crate) target: Option<Ipv4Addr>,
 }
 
 /// The hash of everything that a publication is made from.
-pub fn hash(route: &RouteInput, selected: &Selected, resolved: Resolved<'_>) -> String {
+pub(crate) fn hash(route: &RouteInput, selected: &Selected, resolved: Resolved<'_>) -> String {
     let tenant = &selected.tenant;
     let inputs = json!({
         "schema": SCHEMA,

@@ -10,7 +10,7 @@
 
 pub mod annotations;
 mod desired;
-pub mod duration;
+mod duration;
 #[cfg(test)]
 mod fixture;
 pub mod gateway;
@@ -18,7 +18,7 @@ mod hash;
 pub mod kinds;
 pub mod names;
 mod operator_config;
-pub mod origin;
+mod origin;
 mod origin_tls;
 pub mod reasons;
 mod reference;
@@ -35,7 +35,6 @@ pub mod zone;
 
 pub use desired::{Wanted, desired};
 pub use gateway::HttpRoute;
-pub use hash::{Resolved, hash};
 pub use kinds::{GROUP, crds};
 pub use operator_config::{
     CloudflareZeroTrustOperatorConfig, CloudflareZeroTrustOperatorConfigSpec, OperatorConfigStatus,
@@ -44,7 +43,7 @@ pub use operator_config::{
 pub use origin_tls::OriginTls;
 pub use reference::{RouteRef, SecretRef, TenantRef};
 pub use route::{Enabled, RouteInput, hostname};
-pub use select::{Catalogue, DEFAULT_TEMPLATE, Selected, select, template_keys};
+pub use select::{Catalogue, DEFAULT_TEMPLATE, Selected, select};
 pub use settings::{Layer, Settings, settings};
 pub use state::{Leftover, State};
 pub use target::Target;

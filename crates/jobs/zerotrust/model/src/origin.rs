@@ -20,7 +20,7 @@ const KEPT_CONNECTIONS: u32 = 100;
 const DEFAULT_TLS_TIMEOUT: i64 = 10;
 
 /// Where requests go: what somebody says, else the route's first backend.
-pub fn resolve(route: &RouteInput, settings: &Settings, hostname: &Hostname) -> Result<String, Problem> {
+pub(crate) fn resolve(route: &RouteInput, settings: &Settings, hostname: &Hostname) -> Result<String, Problem> {
     let Some(url) = settings.text(&ORIGIN_URL) else { return derive(route) };
     let url = substitute(url, hostname);
     if is_origin(&url) {
@@ -58,7 +58,7 @@ fn is_origin(url: &str) -> bool {
 }
 
 /// Puts the hostname where the text says `{{ hostname }}`, with any blanks inside the braces.
-pub fn substitute(text: &str, hostname: &Hostname) -> String {
+pub(crate) fn substitute(text: &str, hostname: &Hostname) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("{{") {
@@ -86,19 +86,19 @@ pub(crate) fn name_of(text: &str, hostname: &Hostname) -> Option<String> {
 
 /// What a rule's `originRequest` is made from.
 #[derive(Clone, Debug)]
-pub struct OriginRequest<'a> {
+pub(crate) struct OriginRequest<'a> {
     /// Where requests go.
-    pub service: &'a str,
+    pub(crate) service: &'a str,
     /// The published name.
-    pub hostname: &'a Hostname,
+    pub(crate) hostname: &'a Hostname,
     /// The Host header that somebody asked for.
-    pub host_header: Option<String>,
+    pub(crate) host_header: Option<String>,
     /// How the origin is spoken to.
-    pub tls: &'a OriginTls,
+    pub(crate) tls: &'a OriginTls,
 }
 
 /// A rule's `originRequest` under the API's names; empty where it needs none. The name of a wildcard is nobody's Host.
-pub fn request(origin: &OriginRequest<'_>) -> Map<String, Value> {
+pub(crate) fn request(origin: &OriginRequest<'_>) -> Map<String, Value> {
     let own = Some(origin.hostname.to_string()).filter(|_| is_tls(origin.service) && !origin.hostname.is_wildcard());
     let mut fields = Map::new();
     let mut set = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));

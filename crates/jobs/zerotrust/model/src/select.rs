@@ -43,17 +43,6 @@ pub fn select(route: &RouteInput, catalogue: &impl Catalogue, operator_namespace
     Ok(Selected { tenant, template, base })
 }
 
-/// Keys of the templates that a route would use, were they there: what has to be watched for it.
-pub fn template_keys(route: &RouteInput, tenant: Option<&ObjectKey>, operator_namespace: &str) -> Vec<ObjectKey> {
-    let own = namespace(&route.key);
-    let of_tenant = tenant.map_or(own, namespace);
-    let mut names = vec![route.input("template").unwrap_or(DEFAULT_TEMPLATE).to_owned()];
-    names.extend(tenant.map(|tenant| format!("base-{}", tenant.name)));
-    let places = distinct([own, of_tenant, operator_namespace].map(str::to_owned));
-    let keys = places.iter().flat_map(|place| names.iter().map(move |name| ObjectKey::namespaced(place, name)));
-    keys.collect()
-}
-
 struct Selection<'a, C> {
     route: &'a RouteInput,
     catalogue: &'a C,

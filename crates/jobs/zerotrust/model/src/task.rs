@@ -10,7 +10,6 @@ mod status;
 
 use kube::{CustomResource, ResourceExt};
 use portolan_core::{ObjectKey, schema};
-use portolan_exposure::Footprint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,33 +96,6 @@ impl CloudflareTaskSpec {
     /// What is to be done.
     pub fn action(&self) -> Action {
         self.action.unwrap_or_default()
-    }
-
-    /// The same task, with what is known to stand in its account, and whether the Secret with the token's credentials
-    /// is there.
-    pub fn with_existing(mut self, footprint: &Footprint, secret_present: bool) -> Self {
-        let elsewhere = footprint.account_id.is_some() && footprint.account_id != self.account_id;
-        self.existing_ids = (!footprint.is_empty() && !elsewhere).then(|| ExistingIds::from(footprint));
-        if let Some(token) = self.operations.as_mut().and_then(|operations| operations.service_token.as_mut()) {
-            token.secret_present = token.enabled.unwrap_or(false).then_some(secret_present);
-        }
-        self
-    }
-
-    /// The task that takes down what stands for a route.
-    pub fn deletion(route: RouteRef, tenant: Option<&ObjectKey>, credential: SecretRef, footprint: &Footprint) -> Self {
-        Self {
-            action: Some(Action::Delete),
-            httproute_ref: Some(route),
-            tenant_ref: tenant.map(TenantRef::to),
-            credential_secret_ref: Some(credential),
-            hostname: footprint.hostname.clone(),
-            account_id: footprint.account_id.clone(),
-            tunnel_id: footprint.tunnel_id.clone(),
-            zone_id: footprint.zone_id.clone(),
-            delete_ids: Some(DeleteIds::from(footprint)),
-            ..Self::default()
-        }
     }
 }
 

@@ -1,6 +1,5 @@
 use serde_json::json;
 
-use super::*;
 use crate::fixture::{OPERATOR, Shelf, reason, route};
 
 fn tenant_of(shelf: &Shelf, annotations: &[(&str, &str)]) -> String {
@@ -128,16 +127,4 @@ fn a_blank_annotation_names_nothing() {
     let shelf = Shelf::with_tenant(json!({}));
 
     assert_eq!(tenant_of(&shelf, &[("tenant", " "), ("template", "")]), "default/prod");
-}
-
-#[test]
-fn the_templates_that_a_route_waits_for_are_known() {
-    let tenant = ObjectKey::namespaced("shared", "prod");
-    let keys = template_keys(&route(&[("template", "web")]), Some(&tenant), OPERATOR);
-    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
-
-    assert_eq!(keys.len(), 6);
-    for key in ["default/web", "default/base-prod", "shared/web", "cloudflare-zero-trust/base-prod"] {
-        assert!(keys.contains(&key.to_owned()), "{key}");
-    }
 }

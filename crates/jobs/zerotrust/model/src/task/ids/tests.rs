@@ -150,15 +150,6 @@ fn a_task_that_lacks_something_says_what() {
     assert!(message(json!({ "httprouteRef": { "name": "a", "namespace": "b" } })).contains("hostname"));
 }
 
-#[test]
-fn what_stands_in_another_account_is_not_told_to_this_one() {
-    let task = CloudflareTaskSpec { account_id: Some("a2".to_owned()), ..CloudflareTaskSpec::default() };
-
-    assert_eq!(task.clone().with_existing(&full(), true).existing_ids, None);
-    let same = CloudflareTaskSpec { account_id: Some("a1".to_owned()), ..task };
-    assert_eq!(same.with_existing(&full(), true).existing(), full());
-}
-
 proptest! {
     #[test]
     fn any_footprint_survives(ids in proptest::collection::vec(proptest::option::of("[a-z0-9]{1,12}"), 6), has_rule: bool, policies in proptest::collection::vec("[a-z0-9]{1,8}", 0..4)) {

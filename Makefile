@@ -5,7 +5,7 @@
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: ## examples/quickstart published without a cluster and without an account, in a temporary folder
+demo: ## records and a protected route, published without a cluster and without an account, and proven by HTTP requests
 	@scripts/demo
 
 test: ## all tiers: lint, unit, integration, parity with the real API server; ends with a summary

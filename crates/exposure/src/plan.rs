@@ -10,10 +10,11 @@ mod retire;
 mod rule;
 mod token;
 
+pub(crate) use app::unrecorded_app;
 pub(crate) use records::find_records;
-pub(crate) use redirect::not_managed;
+pub(crate) use redirect::{find_redirects, not_managed};
 pub(crate) use retire::{policy_gone, removal};
-pub(crate) use rule::{Verdict, adopted as rule_adopted, conflict as rule_conflict, decide, is_ours};
+pub(crate) use rule::{Verdict, adopted as rule_adopted, conflict as rule_conflict, decide, find_rules, is_ours};
 pub(crate) use token::{released, token_gone};
 
 use portolan_core::{Hostname, Mark, Problem, reasons as core_reasons};

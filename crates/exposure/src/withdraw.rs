@@ -14,7 +14,9 @@ use crate::holdings::{AppHeld, Holdings, Place, RecordKind, RuleHeld, TokenHeld}
 use crate::live::Live;
 use crate::notes::Notes;
 use crate::notice::Notice;
-use crate::plan::{find_records, policy_gone, released, removal, token_gone};
+use crate::plan::{
+    find_records, find_redirects, find_rules, policy_gone, released, removal, token_gone, unrecorded_app,
+};
 use crate::policy::is_marked;
 use crate::step::{Course, Exposure, RuleClaim, Step, Work};
 
@@ -66,6 +68,7 @@ impl<'a> Withdrawal<'a> {
     }
 
     fn rules(&mut self) -> Vec<Step> {
+        find_rules(&mut self.held, self.live, self.notes);
         self.find_rules();
         let mut steps = Vec::new();
         let intended: Vec<String> = self.notes.intent.iter().flat_map(|intent| intent.rules.iter().cloned()).collect();
@@ -77,13 +80,6 @@ impl<'a> Withdrawal<'a> {
             }
             let claim = RuleClaim { ours: true, intended: intended.clone(), adopt: false };
             steps.extend(rule_gone(&held.hostname, &held.tunnel_id, claim));
-        }
-        if let (Some(tunnel_id), Some(hostname)) = (&self.recorded.tunnel_id, &self.recorded.hostname) {
-            let held = self.held.rules.iter().any(|held| held.tunnel_id == *tunnel_id && held.hostname == *hostname);
-            if !held && !intended.is_empty() && !self.recorded.is_adopted(Part::Rule) {
-                let claim = RuleClaim { ours: false, intended, adopt: false };
-                steps.extend(rule_gone(hostname, tunnel_id, claim));
-            }
         }
         steps
     }
@@ -104,7 +100,8 @@ impl<'a> Withdrawal<'a> {
         self.held.rules.extend(found);
     }
 
-    fn redirects(&self) -> Vec<Step> {
+    fn redirects(&mut self) -> Vec<Step> {
+        find_redirects(&mut self.held, self.live, self.mark);
         let steps = self.held.redirects.iter().map(|held| {
             let target = changes::redirect(&held.zone_id, &held.hostname, Some(&held.rule_id));
             let work = Work::DeleteRedirect {
@@ -149,13 +146,7 @@ impl<'a> Withdrawal<'a> {
             }
             self.held.app = None;
         }
-        let since = self.notes.intent.as_ref()?.since;
-        let unrecorded = |entry: &&Entry<App>| {
-            self.recorded.hostname.as_ref() == Some(&entry.item.domain())
-                && entry.item.is_made_since(since)
-                && !self.notes.elsewhere.app_ids.contains(&entry.id)
-        };
-        let entry = self.live.apps.iter().find(unrecorded)?;
+        let entry = unrecorded_app(self.live, self.notes).next()?;
         let hostname = Some(entry.item.domain());
         self.held.app = Some(AppHeld { id: entry.id.clone(), hostname, policy_ids: Vec::new(), adopted: false });
         Some(entry)

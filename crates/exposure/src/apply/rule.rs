@@ -18,11 +18,19 @@ use crate::reasons;
 use crate::rules::{self, Edit};
 use crate::step::RuleClaim;
 
-/// What an edit found; the last run counts.
+/// What an edit found.
 type Found<T> = Arc<Mutex<Option<T>>>;
 
 fn put<T>(found: &Found<T>, value: T) {
     *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+}
+
+/// The first look tells what our write changed; a later one only matters if somebody else came in between.
+fn note(first: &Found<Verdict>, verdict: Verdict) {
+    let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+    if first.is_none() || matches!(verdict, Verdict::Foreign(_)) {
+        *first = Some(verdict);
+    }
 }
 
 fn get<T>(found: &Found<T>) -> Option<T> {
@@ -42,11 +50,10 @@ impl<J: Journal> Run<'_, J> {
             let mut claim = claim.clone();
             // What we write ourselves is ours when it is merged again.
             claim.intended.push(rules::digest(&hostname, &rule));
-            let asked = claim.clone();
             move |config: &mut Value| {
-                let verdict = decide(config, &hostname, &rule, &asked);
+                let verdict = decide(config, &hostname, &rule, &claim);
                 let writes = !matches!(verdict, Verdict::Foreign(_) | Verdict::Equal { .. });
-                put(&first, verdict);
+                note(&first, verdict);
                 if writes {
                     rules::merge(config, &[Edit::Ensure { hostname: hostname.clone(), rule: rule.clone() }]);
                 }

@@ -10,6 +10,8 @@ use crate::changes;
 use crate::desired::Access;
 use crate::gather::is_everyone;
 use crate::holdings::AppHeld;
+use crate::live::Live;
+use crate::notes::{Intent, Notes};
 use crate::notice::Notice;
 use crate::policy::{Grant, OwnPolicy, Role, is_marked};
 use crate::quota::Counted;
@@ -185,9 +187,20 @@ impl Planner<'_> {
         }
     }
 
-    /// A recorded application that is gone, or that somebody pointed elsewhere, is forgotten.
+    /// A recorded application that is gone, or that somebody pointed elsewhere, is forgotten; one that an earlier attempt
+    /// made for another name is ours.
     fn find_app(&mut self) {
-        let Some(held) = &self.held.app else { return };
+        let Some(held) = &self.held.app else {
+            let here = self.live.apps.iter().any(|entry| entry.item.domain() == self.name());
+            let elsewhere = unrecorded_app(self.live, self.notes).next().filter(|_| !here);
+            self.held.app = elsewhere.map(|entry| AppHeld {
+                id: entry.id.clone(),
+                hostname: Some(entry.item.domain()),
+                policy_ids: Vec::new(),
+                adopted: false,
+            });
+            return;
+        };
         let domain = self.live.app(&held.id).map(|entry| entry.item.domain());
         let known = |domain: &String| {
             held.hostname.as_ref().is_none_or(|name| name == domain)
@@ -213,7 +226,7 @@ impl Planner<'_> {
 
     fn take_app(&mut self, wish: &AppWish, entry: &Entry<App>) -> Result<AppMatch, Problem> {
         let elsewhere = self.notes.elsewhere.app_ids.contains(&entry.id);
-        let intended = self.notes.intent.as_ref().is_some_and(|intent| entry.item.is_made_since(intent.since));
+        let intended = unrecorded_app(self.live, self.notes).any(|unrecorded| unrecorded.id == entry.id);
         let made = Made { token_id: self.held.token.as_ref().map(|token| token.id.as_str()), own_ids: &[] };
         let equal = || wish.difference(&entry.item, made) == Difference::None;
         let adopted = match (elsewhere, intended) {
@@ -317,6 +330,16 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// Applications that an earlier attempt made without recording them.
+pub(crate) fn unrecorded_app<'a>(live: &'a Live, notes: &'a Notes) -> impl Iterator<Item = &'a Entry<App>> {
+    let ours = |entry: &&Entry<App>, intent: &Intent| {
+        intent.hostnames.contains(&entry.item.domain())
+            && entry.item.is_made_since(intent.since)
+            && !notes.elsewhere.app_ids.contains(&entry.id)
+    };
+    live.apps.iter().filter(move |entry| notes.intent.as_ref().is_some_and(|intent| ours(entry, intent)))
 }
 
 fn conflict(entry: &Entry<App>) -> Problem {

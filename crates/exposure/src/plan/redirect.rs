@@ -1,10 +1,11 @@
 //! The redirect to HTTPS: where the credential may edit it; where it may not, the user is told.
 
-use portolan_core::Change;
+use portolan_core::{Change, Mark};
 
 use super::Planner;
 use crate::changes;
-use crate::holdings::RedirectHeld;
+use crate::holdings::{Holdings, RedirectHeld};
+use crate::live::Live;
 use crate::notice::Notice;
 use crate::reasons;
 use crate::redirect::{self, Redirects};
@@ -13,12 +14,7 @@ use crate::step::{Step, Work};
 impl Planner<'_> {
     pub(super) fn redirect(&mut self) -> Vec<Step> {
         let live = self.live;
-        self.held.redirects.retain(|held| match live.redirects.get(&held.zone_id) {
-            Some(Redirects::Ruleset(ruleset)) => ruleset["rules"]
-                .as_array()
-                .is_some_and(|rules| rules.iter().any(|rule| rule["id"] == held.rule_id.as_str())),
-            Some(Redirects::Denied(_)) | None => true,
-        });
+        find_redirects(&mut self.held, live, &self.desired.mark);
         let Some(zone) = self.zone().filter(|_| self.desired.redirect) else { return Vec::new() };
         match live.redirects.get(zone) {
             Some(Redirects::Ruleset(ruleset)) => self.ensure_redirect(zone, ruleset).into_iter().collect(),
@@ -37,6 +33,7 @@ impl Planner<'_> {
         let recorded = held.and_then(|held| redirect::by_id(ruleset, &held.rule_id, &self.desired.mark));
         let found = recorded.or_else(|| redirect::find(ruleset, &self.desired.mark));
         let (Some(found), Some(ruleset_id)) = (found, ruleset_id.clone()) else {
+            self.held.redirects.retain(|held| held.zone_id != zone);
             let target = changes::redirect(zone, self.name(), None);
             let change = Change::create(target, wanted.clone(), "");
             let (zone_id, hostname) = (zone.to_owned(), self.name().to_owned());
@@ -58,6 +55,26 @@ impl Planner<'_> {
         let change = Change::update(target, found.clone(), wanted.clone(), "");
         let work = Work::UpdateRedirect { zone_id: zone.to_owned(), ruleset_id, rule_id, body: wanted };
         Some(Step::new(change, work))
+    }
+}
+
+/// Recorded redirects that are gone are forgotten; unrecorded ones with our mark are ours, for whatever name.
+pub(crate) fn find_redirects(held: &mut Holdings, live: &Live, mark: &Mark) {
+    held.redirects.retain(|held| match live.redirects.get(&held.zone_id) {
+        // A ruleset of ours that lost its last rule still has to go itself.
+        Some(Redirects::Ruleset(ruleset)) => {
+            redirect::by_id(ruleset, &held.rule_id, mark).is_some() || redirect::is_our_empty(ruleset)
+        }
+        Some(Redirects::Denied(_)) | None => true,
+    });
+    for (zone_id, redirects) in &live.redirects {
+        let Redirects::Ruleset(ruleset) = redirects else { continue };
+        let found = redirect::find(ruleset, mark).and_then(redirect::id).zip(redirect::id(ruleset));
+        let Some((rule_id, ruleset_id)) = found else { continue };
+        if !held.redirects.iter().any(|held| held.rule_id == rule_id) {
+            let (zone_id, hostname) = (zone_id.clone(), String::new());
+            held.redirects.push(RedirectHeld { zone_id, hostname, ruleset_id, rule_id, adopted: false });
+        }
     }
 }
 

@@ -5,7 +5,9 @@ use portolan_core::{Action, Change, Claim, Hostname, Problem, reasons as core_re
 use super::Planner;
 use crate::changes;
 use crate::desired::Rule;
-use crate::holdings::{RecordKind, RuleHeld};
+use crate::holdings::{Holdings, RecordKind, RuleHeld};
+use crate::live::Live;
+use crate::notes::Notes;
 use crate::notice::Notice;
 use crate::reasons;
 use crate::rules;
@@ -13,6 +15,7 @@ use crate::step::{RuleClaim, Step, Work};
 
 impl Planner<'_> {
     pub(super) fn rule(&mut self) -> Result<Vec<Step>, Problem> {
+        find_rules(&mut self.held, self.live, self.notes);
         let Some(rule) = &self.desired.rule else { return Ok(Vec::new()) };
         let hostname = self.hostname().clone();
         let claim = RuleClaim { adopt: self.desired.adopt, ..self.rule_claim(&hostname, &rule.tunnel_id) };
@@ -64,6 +67,22 @@ impl Planner<'_> {
         });
         let intended = self.notes.intent.iter().flat_map(|intent| intent.rules.iter().cloned()).collect();
         RuleClaim { ours: recorded || marked, intended, adopt: false }
+    }
+}
+
+/// Rules that an earlier attempt wrote without recording them are ours: just what it was about to write.
+pub(crate) fn find_rules(held: &mut Holdings, live: &Live, notes: &Notes) {
+    let Some(intent) = &notes.intent else { return };
+    for (tunnel_id, content) in &live.configurations {
+        for hostname in intent.hostnames.iter().filter_map(|name| Hostname::parse(name).ok()) {
+            let name = hostname.as_str();
+            let known = held.rules.iter().any(|held| held.tunnel_id == *tunnel_id && held.hostname == name);
+            let found = rules::find(&content.value, &hostname).filter(|_| !known);
+            if found.is_some_and(|found| intent.rules.contains(&rules::digest_found(tunnel_id, &hostname, found))) {
+                let (tunnel_id, hostname) = (tunnel_id.clone(), name.to_owned());
+                held.rules.push(RuleHeld { tunnel_id, hostname, adopted: false });
+            }
+        }
     }
 }
 

@@ -1,0 +1,660 @@
+//! Names come, change and go against the simulator: which requests are sent, in which order, and what is left alone.
+
+#![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
+#![allow(clippy::panic, reason = "a run that ends otherwise is a failed test")]
+
+mod support;
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use portolan_cloudflare_sim::{Effect, Fault};
+use portolan_core::Class;
+use portolan_exposure::{Counted, Desired, Footprint, Fresh, Part, Quotas, Record, Rotate, Token};
+use serde_json::json;
+use support::{ACCOUNT, Ended, Hit, World, ZONE, emails, is_published, token};
+
+fn address(hostname: &str, desired: Desired, ip: [u8; 4]) -> Desired {
+    let record = Record::Address {
+        zone_id: support::zone_of(hostname).to_owned(),
+        ip: Ipv4Addr::from(ip),
+        ttl: 120,
+        proxied: false,
+    };
+    Desired { rule: None, access: None, token: None, record: Some(record), ..desired }
+}
+
+fn protected(world: &World, hostname: &str, addresses: &[&str]) -> Desired {
+    Desired { access: Some(emails(addresses)), ..world.plain(hostname) }
+}
+
+fn of_another(mut desired: Desired) -> Desired {
+    desired.mark.key.name = "another".to_owned();
+    desired
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plain_name_costs_three_calls_when_the_world_is_known() {
+    let mut world = World::new().await;
+    world.run(Some(&of_another(world.plain("b.x.com"))), None).await.applied();
+    world.take_lines();
+    world.diary_reset();
+
+    let applied = world.run(Some(&world.plain("a.x.com")), None).await.applied();
+
+    assert_eq!(
+        world.take_lines(),
+        ["GET /cfd_tunnel/*/configurations", "PUT /cfd_tunnel/*/configurations", "POST /dns_records"]
+    );
+    let footprint = applied.footprint;
+    assert!(footprint.has_rule && footprint.cname_record_id.is_some() && footprint.adopted.is_empty());
+    assert_eq!(applied.changes.changes.len(), 2);
+    let record = world.sim.object("dns_records", &footprint.cname_record_id.unwrap()).unwrap();
+    assert_eq!((&record["proxied"], &record["ttl"], &record["type"]), (&json!(true), &json!(1), &json!("CNAME")));
+    assert!(record["comment"].as_str().unwrap().starts_with("[managed:HTTPRoute/shop/web#"));
+    world.assert_theirs_untouched();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_protected_name_is_protected_first_with_one_call_more() {
+    let mut world = World::new().await;
+    world.run(Some(&of_another(protected(&world, "b.x.com", &["a@x.com"]))), None).await.applied();
+    world.take_lines();
+    world.diary_reset();
+    world.guard(["a.x.com".to_owned()]);
+
+    let applied = world.run(Some(&protected(&world, "a.x.com", &["a@x.com", "b@x.com"])), None).await.applied();
+
+    assert_eq!(
+        world.take_lines(),
+        [
+            "POST /access/apps",
+            "GET /cfd_tunnel/*/configurations",
+            "PUT /cfd_tunnel/*/configurations",
+            "POST /dns_records"
+        ]
+    );
+    assert_eq!(applied.footprint.access_policy_ids.len(), 1);
+    let app = world.sim.object("access_apps", applied.footprint.access_app_id.as_ref().unwrap()).unwrap();
+    assert_eq!(
+        (&app["name"], &app["domain"], &app["session_duration"]),
+        (&json!("web"), &json!("a.x.com"), &json!("24h"))
+    );
+    assert_eq!(
+        app["policies"][0]["include"],
+        json!([{"email": {"email": "a@x.com"}}, {"email": {"email": "b@x.com"}}])
+    );
+    assert!(world.violations().is_empty(), "{:?}", world.violations());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_more_is_one_write_and_keeps_both_ids() {
+    let mut world = World::new().await;
+    let before = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.applied().footprint;
+    world.take_lines();
+
+    let desired = protected(&world, "a.x.com", &["a@x.com", "b@x.com"]);
+    let after = world.run(Some(&desired), None).await.applied().footprint;
+
+    assert_eq!(world.take_writes(), ["PUT /access/apps/*/policies/*"]);
+    assert_eq!(after, before);
+    assert_eq!(world.ours("access_apps")[0]["policies"][0]["include"].as_array().unwrap().len(), 2);
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settled_name_costs_nothing() {
+    let mut world = World::new().await;
+    let desired = Desired { token: Some(token()), redirect: true, ..protected(&world, "a.x.com", &["a@x.com"]) };
+    world.run(Some(&desired), None).await.applied();
+    world.take_lines();
+
+    world.run(Some(&Desired { redirect: false, ..desired.clone() }), None).await.applied();
+    world.take_lines();
+    let again = world.run(Some(&Desired { redirect: false, ..desired }), None).await.applied();
+
+    assert_eq!(world.take_lines(), Vec::<String>::new());
+    assert!(again.changes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_comes_before_the_application_that_lets_it_pass_and_goes_after_it() {
+    let mut world = World::new().await;
+    let mut access = emails(&[]);
+    access.groups = vec!["Engineering".to_owned()];
+    let desired = Desired { access: Some(access), token: Some(token()), ..world.plain("a.x.com") };
+    world.guard(["a.x.com".to_owned()]);
+
+    let applied = world.run(Some(&desired), None).await.applied();
+
+    assert!(applied.token_created);
+    let writes = world.take_writes();
+    assert_eq!(writes[..2], ["POST /access/service_tokens", "POST /access/apps"]);
+    let id = applied.footprint.service_token_id.clone().unwrap();
+    let app = world.ours("access_apps").remove(0);
+    let group = world.all("access_groups")[0]["id"].clone();
+    assert_eq!(app["policies"][0]["include"], json!([{"group": {"id": group}}]));
+    assert_eq!(
+        (&app["policies"][1]["decision"], &app["policies"][1]["name"]),
+        (&json!("non_identity"), &json!("web-service-auth"))
+    );
+    assert_eq!(app["policies"][1]["include"], json!([{"service_token": {"token_id": id}}]));
+    assert!(world.persisted().credentials.contains_key(&id));
+    assert_eq!(world.persisted().operations[0], "createServiceToken");
+
+    world.run(Some(&Desired { token: None, ..desired }), None).await.applied();
+
+    assert_eq!(world.take_writes(), ["PUT /access/apps/*", "DELETE /access/service_tokens/*"]);
+    assert!(world.ours("service_tokens").is_empty());
+    assert!(world.violations().is_empty(), "{:?}", world.violations());
+}
+
+#[tokio::test(start_paused = true)]
+async fn withdrawing_goes_from_what_publishes_to_what_protects_and_leaves_the_world_as_it_was() {
+    let mut world = World::new().await;
+    let mut access = emails(&["a@x.com"]);
+    access.policy_names = vec!["Contractors".to_owned()];
+    let desired = Desired { access: Some(access), token: Some(token()), redirect: true, ..world.plain("a.x.com") };
+    world.run(Some(&desired), None).await.applied();
+    world.take_lines();
+    world.guard(["a.x.com".to_owned()]);
+
+    let applied = world.run(None, None).await.applied();
+
+    assert!(applied.footprint.is_empty());
+    assert_eq!(
+        world.take_writes(),
+        [
+            "DELETE /dns_records/*",
+            "PUT /cfd_tunnel/*/configurations",
+            "DELETE /rulesets/*/rules/*",
+            "DELETE /rulesets/*",
+            "DELETE /access/apps/*",
+            "DELETE /access/policies/*",
+            "DELETE /access/policies/*",
+            "DELETE /access/service_tokens/*"
+        ]
+    );
+    for collection in ["dns_records", "access_apps", "access_policies", "service_tokens", "rulesets"] {
+        assert_eq!(world.state()[collection], world.seeded[collection], "{collection}");
+    }
+    world.assert_theirs_untouched();
+    assert!(world.violations().is_empty(), "{:?}", world.violations());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_protected_name_that_moves_leaves_its_old_place_before_it_takes_the_new_one() {
+    let mut world = World::new().await;
+    let before = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.applied().footprint;
+    world.take_lines();
+    world.guard(["a.x.com".to_owned(), "c.y.org".to_owned()]);
+
+    let after = world.run(Some(&protected(&world, "c.y.org", &["a@x.com"])), None).await.applied().footprint;
+
+    assert_eq!(
+        world.take_writes(),
+        [
+            "DELETE /dns_records/*",
+            "PUT /cfd_tunnel/*/configurations",
+            "PUT /access/apps/*",
+            "PUT /cfd_tunnel/*/configurations",
+            "POST /dns_records"
+        ]
+    );
+    assert_eq!((&after.access_app_id, &after.access_policy_ids), (&before.access_app_id, &before.access_policy_ids));
+    assert_eq!((after.hostname.as_deref(), after.former.len()), (Some("c.y.org"), 0));
+    assert!(!is_published(&world.state(), "a.x.com") && is_published(&world.state(), "c.y.org"));
+    assert!(world.violations().is_empty(), "{:?}", world.violations());
+    world.assert_theirs_untouched();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_name_that_moves_is_there_before_the_old_one_goes() {
+    let mut world = World::new().await;
+    world.run(Some(&world.plain("a.x.com")), None).await.applied();
+    world.take_lines();
+
+    world.run(Some(&world.plain("b.x.com")), None).await.applied();
+
+    assert_eq!(
+        world.take_writes(),
+        [
+            "PUT /cfd_tunnel/*/configurations",
+            "POST /dns_records",
+            "DELETE /dns_records/*",
+            "PUT /cfd_tunnel/*/configurations"
+        ]
+    );
+    assert!(!is_published(&world.state(), "a.x.com") && is_published(&world.state(), "b.x.com"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_tunnel_gets_the_rule_then_the_record_follows_then_the_old_rule_goes() {
+    let mut world = World::new().await;
+    let before = world.run(Some(&world.plain("a.x.com")), None).await.applied().footprint;
+    world.take_lines();
+
+    let after = world.run(Some(&world.through("a.x.com", 1)), None).await.applied().footprint;
+
+    assert_eq!(
+        world.take_writes(),
+        ["PUT /cfd_tunnel/*/configurations", "PATCH /dns_records/*", "PUT /cfd_tunnel/*/configurations"]
+    );
+    assert_eq!(after.cname_record_id, before.cname_record_id);
+    assert_eq!((world.hosts(0).contains(&"a.x.com".to_owned()), world.hosts(1)), (false, vec!["a.x.com".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_tunnel_to_address_and_back_there_is_always_one_record() {
+    let mut world = World::new().await;
+    let plain = world.plain("a.x.com");
+    world.run(Some(&plain), None).await.applied();
+    world.take_lines();
+
+    let there = world.run(Some(&address("a.x.com", plain.clone(), [10, 0, 0, 1])), None).await.applied().footprint;
+
+    assert_eq!(world.take_writes(), ["POST /dns_records/batch", "PUT /cfd_tunnel/*/configurations"]);
+    assert_eq!((there.dns_record_ip.as_deref(), there.cname_record_id), (Some("10.0.0.1"), None));
+    let back = world.run(Some(&plain), None).await.applied().footprint;
+    assert_eq!(world.take_writes(), ["PUT /cfd_tunnel/*/configurations", "POST /dns_records/batch"]);
+    assert_eq!((back.dns_record_id, back.dns_record_ip, world.ours("dns_records").len()), (None, None, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn protection_that_is_switched_off_goes_last() {
+    let mut world = World::new().await;
+    world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.applied();
+    world.take_lines();
+
+    let mut open = world.plain("a.x.com");
+    open.rule = Some(world.rule(0, "http://new.shop.svc:80"));
+    world.run(Some(&open), None).await.applied();
+
+    assert_eq!(world.take_writes(), ["PUT /cfd_tunnel/*/configurations", "DELETE /access/apps/*"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_open_is_closed_before_its_token_is_made() {
+    let mut world = World::new().await;
+    world.run(Some(&world.plain("a.x.com")), None).await.applied();
+    world.take_lines();
+    world.guard(["a.x.com".to_owned()]);
+
+    let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    world.run(Some(&desired), None).await.applied();
+
+    assert_eq!(world.take_writes(), ["POST /access/apps", "POST /access/service_tokens", "PUT /access/apps/*"]);
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+    assert!(world.violations().is_empty(), "{:?}", world.violations());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stands_at_the_name_and_is_not_ours_is_refused() {
+    let mut world = World::new().await;
+    world.put("dns_records", ZONE, json!({"type": "A", "name": "b.x.com", "content": "10.9.9.9", "ttl": 300}));
+    world.put("access_apps", ACCOUNT, json!({"name": "theirs", "domain": "d.x.com", "type": "self_hosted"}));
+    world.seeded = world.state();
+
+    let record = world.run(Some(&world.plain("b.x.com")), None).await.problem();
+    let app = world.run(Some(&protected(&world, "d.x.com", &["a@x.com"])), None).await.problem();
+    let rule = world.run(Some(&world.plain("other.x.com")), None).await.problem();
+
+    assert_eq!((record.reason, record.class), ("DNSRecordConflict", Class::Denied));
+    assert_eq!(app.reason, "AccessAppConflict");
+    assert!(matches!(rule.reason, "DNSRecordConflict" | "TunnelRuleConflict"));
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+    world.assert_theirs_untouched();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_of_somebody_else_is_refused_and_nothing_is_published() {
+    let mut world = World::new().await;
+    let mut config = world.config(0);
+    config["ingress"].as_array_mut().unwrap().insert(0, json!({"hostname": "b.x.com", "service": "http://theirs"}));
+    world.write_config(0, config).await;
+    world.take_lines();
+
+    let problem = world.run(Some(&world.plain("b.x.com")), None).await.problem();
+    let again = world.run(Some(&world.plain("b.x.com")), None).await.problem();
+
+    assert_eq!((problem.reason, again.reason), ("TunnelRuleConflict", "TunnelRuleConflict"));
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_adopted_is_used_and_stays_when_the_name_goes() {
+    let mut world = World::new().await;
+    let record = world.put(
+        "dns_records",
+        ZONE,
+        json!({"type": "A", "name": "b.x.com", "content": "10.9.9.9", "ttl": 300, "comment": "by hand"}),
+    );
+    let app = world.put(
+        "access_apps",
+        ACCOUNT,
+        json!({"name": "theirs", "domain": "b.x.com", "type": "self_hosted", "allowed_idps": []}),
+    );
+    world.adopt = true;
+    let desired = Desired { token: Some(token()), ..protected(&world, "b.x.com", &["a@x.com"]) };
+
+    let footprint = world.run(Some(&desired), None).await.applied().footprint;
+
+    assert_eq!((footprint.cname_record_id.as_ref(), footprint.access_app_id.as_ref()), (Some(&record), Some(&app)));
+    assert_eq!(footprint.adopted, [Part::Record, Part::App].into());
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+    let applied = world.run(None, None).await.applied();
+    assert!(applied.footprint.is_empty());
+    let left = world.sim.object("dns_records", &record).unwrap();
+    assert_eq!((&left["type"], &left["comment"]), (&json!("CNAME"), &json!("by hand")));
+    assert!(world.sim.object("access_apps", &app).is_some());
+    assert!(world.ours("service_tokens").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_leads_to_the_same_place_is_taken_over_silently() {
+    let mut world = World::new().await;
+    let target = format!("{}.cfargotunnel.com", world.tunnels[0]);
+    let id = world.put(
+        "dns_records",
+        ZONE,
+        json!({"type": "CNAME", "name": "b.x.com", "content": target, "ttl": 1, "proxied": true}),
+    );
+    world.take_lines();
+
+    let footprint = world.run(Some(&world.plain("b.x.com")), None).await.applied().footprint;
+
+    assert_eq!(footprint.cname_record_id.as_ref(), Some(&id));
+    assert!(footprint.is_adopted(Part::Record) && !footprint.is_adopted(Part::Rule));
+    assert_eq!(world.take_writes(), ["PUT /cfd_tunnel/*/configurations"]);
+    world.run(None, None).await.applied();
+    assert!(world.sim.object("dns_records", &id).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_group_or_policy_publishes_nothing_and_is_found_as_soon_as_it_is_there() {
+    let mut world = World::new().await;
+    let mut access = emails(&["a@x.com"]);
+    access.groups = vec!["Enginering".to_owned()];
+    access.policy_names = vec!["Contractors".to_owned()];
+    let desired = Desired { access: Some(access), ..world.plain("a.x.com") };
+
+    let problem = world.run(Some(&desired), None).await.problem();
+
+    assert_eq!((problem.reason, problem.class), ("GroupNotFound", Class::Waiting));
+    assert!(problem.message.contains("\"Enginering\""), "{}", problem.message);
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+    world.put("access_groups", ACCOUNT, json!({"name": "Enginering", "include": [{"everyone": {}}]}));
+    tokio::time::advance(Duration::from_secs(5)).await;
+    world.run(Some(&desired), None).await.applied();
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reusable_policy_is_linked_never_changed_and_left_for_addresses_in_the_same_application() {
+    let mut world = World::new().await;
+    let mut access = emails(&[]);
+    access.policy_names = vec!["Contractors".to_owned()];
+    let linked = Desired { access: Some(access.clone()), ..world.plain("a.x.com") };
+    let before = world.run(Some(&linked), None).await.applied().footprint;
+    assert!(before.access_policy_ids.is_empty(), "somebody else's policies are not ours");
+
+    let both = Desired {
+        access: Some(portolan_exposure::Access { emails: vec!["a@x.com".to_owned()], ..access }),
+        ..linked.clone()
+    };
+    let middle = world.run(Some(&both), None).await.applied().footprint;
+    let after = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.applied().footprint;
+
+    assert_eq!((middle.reusable_policy_ids.len(), after.reusable_policy_ids.len()), (1, 0));
+    assert_eq!(before.access_app_id, after.access_app_id);
+    assert_eq!(world.ours("access_policies"), Vec::<serde_json::Value>::new());
+    world.assert_theirs_untouched();
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_protection_publishes_nothing() {
+    let mut world = World::new().await;
+    world.guard(["a.x.com".to_owned()]);
+    let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    world.sim.fault(Fault::on("POST", "access/apps$", Effect::status(403)));
+
+    let ended = world.run(Some(&desired), None).await;
+
+    assert!(matches!(ended, Ended::Failed(_)), "{ended:?}");
+    assert!(!is_published(&world.state(), "a.x.com"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_deleted_in_the_dashboard_is_made_again() {
+    let mut world = World::new().await;
+    let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    let before = world.run(Some(&desired), None).await.applied().footprint;
+    world.sim.remove("access_apps", before.access_app_id.as_ref().unwrap());
+    world.sim.remove("dns_records", before.cname_record_id.as_ref().unwrap());
+    world.sim.remove("service_tokens", before.service_token_id.as_ref().unwrap());
+    tokio::time::advance(Duration::from_secs(3_600)).await;
+
+    let after = world.run_looking(Some(&desired), None, Fresh::within(Duration::from_secs(60))).await.applied();
+
+    assert!(after.token_created);
+    assert_ne!(after.footprint.access_app_id, before.access_app_id);
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_deleted_since_the_last_look_is_noticed_by_the_refusal() {
+    let mut world = World::new().await;
+    let before = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.applied().footprint;
+    world.sim.remove("access_apps", before.access_app_id.as_ref().unwrap());
+
+    let desired = protected(&world, "a.x.com", &["b@x.com"]);
+    let after = world.run(Some(&desired), None).await.applied().footprint;
+
+    assert_ne!(after.access_app_id, before.access_app_id);
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_secret_is_renewed_not_doubled_and_a_request_for_a_new_one_is_carried_out_once() {
+    let mut world = World::new().await;
+    let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    let before = world.run(Some(&desired), None).await.applied().footprint;
+    let id = before.service_token_id.clone().unwrap();
+    let first = world.persisted().credentials.remove(&id).unwrap();
+    world.take_lines();
+
+    world.run(Some(&desired), None).await.applied();
+
+    assert_eq!(world.take_writes(), ["POST /access/service_tokens/*/rotate"]);
+    let second = world.persisted().credentials[&id].clone();
+    assert_eq!((first.0 == second.0, first.1 == second.1), (true, false));
+    let rotate = Rotate { request: "2026-11".to_owned(), overlap: Duration::from_secs(3_600) };
+    let asked = Desired { token: Some(Token { rotate: Some(rotate), ..token() }), ..desired };
+    let applied = world.run(Some(&asked), None).await.applied();
+    assert_eq!(applied.footprint.service_token_rotation.as_deref(), Some("2026-11"));
+    assert_eq!(world.take_writes(), ["POST /access/service_tokens/*/rotate"]);
+    world.run(Some(&asked), None).await.applied();
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_given_another_life_when_it_should_live_longer_or_ends_soon() {
+    let mut world = World::new().await;
+    let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    world.run(Some(&desired), None).await.applied();
+    world.take_lines();
+
+    let longer = Desired { token: Some(Token { duration: "17520h".to_owned(), ..token() }), ..desired };
+    world.run(Some(&longer), None).await.applied();
+
+    assert_eq!(world.take_writes(), ["PUT /access/service_tokens/*"]);
+    let id = world.ours("service_tokens")[0]["id"].as_str().unwrap().to_owned();
+    world.sim.edit("service_tokens", &id, |token| token["expires_at"] = json!("2026-11-20T00:00:00Z"));
+    world.run_looking(Some(&longer), None, Fresh::after_now()).await.applied();
+    assert_eq!(world.take_writes(), ["POST /access/service_tokens/*/refresh"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_account_is_told_before_any_write() {
+    let mut world = World::new().await;
+    world.quotas = Quotas::default().with_default(Counted::Apps, 1);
+
+    let problem = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.problem();
+
+    assert_eq!(problem.reason, "QuotaExceeded");
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_account_that_was_not_known_is_learnt_from_the_refusal() {
+    let mut world = World::new().await;
+    let quotas = portolan_cloudflare_sim::Quotas { applications: 1, ..portolan_cloudflare_sim::Quotas::default() };
+    world.sim.set_quotas(quotas);
+    let desired = protected(&world, "a.x.com", &["a@x.com"]);
+
+    let first = world.run(Some(&desired), None).await.problem();
+    world.take_lines();
+    let second = world.run(Some(&desired), None).await.problem();
+
+    assert_eq!((first.reason, second.reason), ("QuotaExceeded", "QuotaExceeded"));
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+    assert!(!is_published(&world.state(), "a.x.com"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tunnel_that_is_missing_or_managed_elsewhere_is_told() {
+    let mut world = World::new().await;
+    let local = world.put("cfd_tunnel", ACCOUNT, json!({"name": "file", "config_src": "local"}));
+    let with = |world: &World, tunnel_id: &str| {
+        let mut desired = protected(world, "a.x.com", &["a@x.com"]);
+        desired.rule.as_mut().unwrap().tunnel_id = tunnel_id.to_owned();
+        desired
+    };
+
+    let missing = with(&world, "11111111-2222-3333-4444-555555555555");
+    let missing = world.run(Some(&missing), None).await.problem();
+    let managed = with(&world, &local);
+    let managed = world.run(Some(&managed), None).await.problem();
+
+    assert_eq!((missing.reason, managed.reason), ("TunnelNotFound", "TunnelLocallyManaged"));
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_was_made_and_never_heard_of_is_found_again_and_is_ours() {
+    let calls = calls_of(&protected(&World::new().await, "a.x.com", &["a@x.com"])).await;
+
+    for (at, line) in calls.iter().enumerate().filter(|(_, line)| line.starts_with("POST")) {
+        let mut world = World::new().await;
+        let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+        let first = world.run(Some(&desired), Some((at + 1, Hit::CrashAfter))).await;
+        assert!(matches!(first, Ended::Crashed), "{line}: {first:?}");
+
+        world.run(Some(&desired), None).await.applied();
+
+        let counts = ["access_apps", "service_tokens", "dns_records"].map(|name| world.ours(name).len());
+        assert_eq!(counts, [1, 1, 1], "after {line}");
+        assert!(world.footprint().adopted.is_empty(), "after {line}");
+        assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+    }
+}
+
+/// The requests of a run on a new world.
+async fn calls_of(desired: &Desired) -> Vec<String> {
+    let mut world = World::new().await;
+    let rule = Some(world.rule(0, &desired.rule.as_ref().unwrap().service));
+    let desired = Desired { rule, token: Some(token()), ..desired.clone() };
+    world.run(Some(&desired), None).await.applied();
+    world.take_lines()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_somebody_pointed_elsewhere_is_not_deleted() {
+    let mut world = World::new().await;
+    let footprint = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.applied().footprint;
+    let app = footprint.access_app_id.unwrap();
+    world.sim.edit("access_apps", &app, |app| app["domain"] = json!("theirs.x.com"));
+    world.restart();
+
+    let applied = world.run(None, None).await.applied();
+
+    assert!(world.sim.object("access_apps", &app).is_some());
+    assert!(applied.notices.iter().any(|notice| notice.message.contains("theirs.x.com")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn withdrawing_what_is_gone_already_succeeds() {
+    let mut world = World::new().await;
+    let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    let footprint = world.run(Some(&desired), None).await.applied().footprint;
+    world.sim.remove("access_apps", &footprint.access_app_id.unwrap());
+    world.sim.remove("dns_records", &footprint.cname_record_id.unwrap());
+    world.sim.remove("service_tokens", &footprint.service_token_id.unwrap());
+
+    let applied = world.run(None, None).await.applied();
+
+    assert!(applied.footprint.is_empty());
+    assert!(!is_published(&world.state(), "a.x.com"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_cannot_be_deleted_keeps_its_protection() {
+    let mut world = World::new().await;
+    let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    world.run(Some(&desired), None).await.applied();
+    world.guard(["a.x.com".to_owned()]);
+    world.take_lines();
+    world.sim.fault(Fault::on("DELETE", "dns_records/", Effect::status(403)));
+
+    let failed = world.run(None, None).await;
+
+    let Ended::Failed(failed) = failed else { panic!("it should fail: {failed:?}") };
+    assert!(!world.hosts(0).contains(&"a.x.com".to_owned()), "the rule goes all the same");
+    assert!(failed.footprint.cname_record_id.is_some() && failed.footprint.access_app_id.is_some());
+    assert!(failed.footprint.service_token_id.is_some() && !failed.footprint.has_rule);
+    world.sim.clear_faults();
+    world.run(None, None).await.applied();
+    assert_eq!(world.state()["access_apps"], world.seeded["access_apps"]);
+    assert!(world.violations().is_empty(), "{:?}", world.violations());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_whose_zone_is_unknown_is_published_without_a_record_and_an_older_record_stays() {
+    let mut world = World::new().await;
+    let desired = world.plain("a.x.com");
+    let before = world.run(Some(&desired), None).await.applied().footprint;
+
+    let after = world.run(Some(&Desired { record: None, ..desired }), None).await.applied().footprint;
+
+    assert_eq!(after.cname_record_id, before.cname_record_id);
+    assert_eq!(world.ours("dns_records").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redirect_is_one_rule_of_the_zone_and_no_failure_where_it_is_not_allowed() {
+    let mut world = World::new().await;
+    let desired = Desired { redirect: true, ..world.plain("a.x.com") };
+    let footprint = world.run(Some(&desired), None).await.applied().footprint;
+    assert!(footprint.redirect_rule_id.is_some());
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+
+    world.run(None, None).await.applied();
+    world.persisted().footprint = Footprint::default();
+    world.sim.fault(Fault::on("*", "rulesets", Effect::status(403)));
+    let applied = world.run(Some(&desired), None).await.applied();
+
+    assert_eq!(applied.notices[0].reason, "HTTPRedirectNotManaged");
+    assert!(applied.footprint.redirect_rule_id.is_none() && applied.footprint.has_rule);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_says_what_would_change_and_holds_no_secret() {
+    let mut world = World::new().await;
+    let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    let applied = world.run(Some(&desired), None).await.applied();
+
+    let kinds: Vec<&str> = applied.changes.changes.iter().map(|change| change.target.kind.as_str()).collect();
+    assert_eq!(kinds, ["service token", "Access application", "tunnel rule", "DNS record"]);
+    let (_, secret) = world.persisted().credentials.values().next().unwrap().clone();
+    assert!(!format!("{applied:?}").contains(&secret));
+}

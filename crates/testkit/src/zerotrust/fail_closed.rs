@@ -18,6 +18,8 @@ pub enum Moment {
     Asked(Value),
     /// Somebody else changed something: everything as it stands now, as the simulator shows it.
     Changed(Value),
+    /// Somebody else took a name's protection away.
+    Forgiven(String),
     /// The operator has nothing left to do.
     Rested,
 }
@@ -29,10 +31,8 @@ pub fn check(moments: impl IntoIterator<Item = Moment>) -> Vec<Exposed> {
         match moment {
             Moment::Wished(hostname, wish) => duties.wish(&hostname, wish),
             Moment::Rested => duties.rest(|name| standing.sight(name, None)),
-            Moment::Changed(state) => {
-                standing = Standing::of(&state);
-                standing.forgive(&mut duties);
-            }
+            Moment::Changed(state) => standing = Standing::of(&state),
+            Moment::Forgiven(hostname) => duties.forgive(&hostname),
             Moment::Asked(line) => {
                 standing.learn(&line);
                 found.extend(standing.exposed(&mut duties, &line));
@@ -333,15 +333,6 @@ impl Standing {
             }
         }
         found
-    }
-
-    /// What somebody else unprotected is not ours to answer for.
-    fn forgive(&self, duties: &mut Duties) {
-        for hostname in duties.names() {
-            if duties.see(&hostname, self.sight(&hostname, None)).is_some() {
-                duties.forgive(&hostname);
-            }
-        }
     }
 }
 

@@ -47,12 +47,14 @@ impl Guard {
 
     /// Somebody else changed something at Cloudflare.
     pub fn changed(&self, world: &World) {
-        let state = world.cloudflare.simulator.state();
-        self.note(world, Moment::Changed(state));
-        let mut seen = self.seen();
-        let open: Vec<String> =
-            seen.duties.owed().filter(|name| is_open(&world.cloudflare.simulator, name)).map(str::to_owned).collect();
-        open.iter().for_each(|name| seen.duties.forgive(name));
+        self.note(world, Moment::Changed(world.cloudflare.simulator.state()));
+    }
+
+    /// Somebody else took a name's protection away, which the operator cannot know at once.
+    pub fn forgive(&self, world: &World, hostname: &str) {
+        self.changed(world);
+        self.seen().duties.forgive(hostname);
+        self.note(world, Moment::Forgiven(hostname.to_owned()));
     }
 
     /// The operator has nothing left to do.
@@ -137,8 +139,4 @@ fn at_edge(simulator: &Simulator, hostname: &str, call: Option<&Call>) -> Sight 
         |call: &Call| call.is_write() && call.path.contains("/access/apps") && call.body()["domain"] == hostname;
     let just_written = call.is_some_and(writes);
     Sight { published, app: known(decision.app.is_some()), policy: known(policies > 0), just_written }
-}
-
-fn is_open(simulator: &Simulator, hostname: &str) -> bool {
-    simulator.decide(&EdgeRequest::get(hostname, "/", &[])).is_served()
 }

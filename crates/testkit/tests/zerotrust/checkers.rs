@@ -237,7 +237,7 @@ async fn a_name_that_is_published_though_its_application_was_refused_is_found() 
 async fn what_somebody_else_unprotects_is_forgiven_until_we_protected_it_again() {
     let mut careless = Careless::published(Wish::Protected).await;
     careless.world.cloudflare.remove("access_apps", &careless.app);
-    careless.guard.changed(&careless.world);
+    careless.guard.forgive(&careless.world, NAME);
 
     careless.rules(&[NAME]).await;
     assert_eq!(careless.found(), (0, 0), "not ours to answer for");

@@ -1,1 +1,17 @@
-//! The zerotrust job: an annotated HTTPRoute becomes a live, protected name.
+//! The zerotrust job: an annotated `HTTPRoute` becomes a live, protected name.
+//!
+//! ```text
+//! HTTPRoute + tenant + templates ─► routes (kube_worker) ─► CloudflareTask ─► worker (cloudflare_worker) ─► Cloudflare
+//!                                     ▲   Secret, state, annotations  ◄── result ──┘
+//! ```
+//!
+//! The two sides are crates of their own, because each may do what the other must not: `routes` cannot write to
+//! Cloudflare, `worker` does not touch routes. They meet in the tasks alone, in one process or in two.
+
+mod job;
+mod role;
+
+pub use job::{Job, LEASE, NAMESPACE, Settings};
+pub use portolan_engine::JobHandle;
+pub use portolan_zerotrust_model as model;
+pub use role::Role;

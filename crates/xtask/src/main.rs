@@ -40,9 +40,9 @@ fn main() -> Result<()> {
             let wanted = schemas::generate(&openapi)?;
             bring_up_to_date(&root.join("crates/local/builtin/data/schemas.json"), &wanted, check, "make generate")
         }
-        Task::Reference { check } => {
-            bring_up_to_date(&root.join("docs/reference/cloudflare.md"), &reference::page(), check, "make reference")
-        }
+        Task::Reference { check } => reference::pages().into_iter().try_for_each(|(name, page)| {
+            bring_up_to_date(&root.join("docs/reference").join(name), &page, check, "make reference")
+        }),
     }
 }
 

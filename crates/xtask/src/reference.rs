@@ -1,22 +1,95 @@
-//! The kinds' definitions → their reference for users, `docs/reference/cloudflare.md`.
+//! The kinds' definitions and annotations → their reference for users, in `docs/reference`.
 
 use std::fmt::Write as _;
 
 use portolan_cloudflare::kinds;
+use portolan_zerotrust_model::annotations::{self, PREFIX};
+use portolan_zerotrust_model::settings::{BuiltIn, SETTINGS, Setting};
 use serde_json::{Map, Value};
 
-/// The page.
-pub(crate) fn page() -> String {
-    let mut page = String::from(
-        "# Kinds of `networking.cloudflare-operator.io`\n\n\
-         Generated from the types by `make reference`; the definitions themselves are printed by `portolan crds`.\n\
-         Fields marked * are required.\n",
-    );
-    for definition in kinds::crds() {
-        let definition = serde_json::to_value(definition).expect("definitions are plain JSON");
-        kind(&mut page, &definition["spec"]);
-    }
+/// All pages: name of the file, and what is in it.
+pub(crate) fn pages() -> [(&'static str, String); 2] {
+    [("cloudflare.md", cloudflare()), ("zero-trust.md", zero_trust())]
+}
+
+fn cloudflare() -> String {
+    let mut page = String::from("# Kinds of `networking.cloudflare-operator.io`\n\n");
+    page.push_str(PREFACE);
+    kinds_of(&mut page, kinds::crds());
     page
+}
+
+fn zero_trust() -> String {
+    let mut page = format!("# Annotations of routes and kinds of `{}`\n\n", portolan_zerotrust_model::GROUP);
+    page.push_str(PREFACE);
+    inputs(&mut page);
+    settings(&mut page);
+    outputs(&mut page);
+    kinds_of(&mut page, portolan_zerotrust_model::crds());
+    page
+}
+
+const PREFACE: &str = "Generated from the types by `make reference`; the definitions themselves are printed by `portolan crds`.\n\
+                       Fields marked * are required.\n";
+
+fn inputs(page: &mut String) {
+    line(page, "\n## Annotations that you write\n");
+    line(page, &format!("On an `HTTPRoute`, each behind the prefix `{PREFIX}`.\n"));
+    line(page, "| annotation | value | meaning |\n|---|---|---|");
+    for input in annotations::ROUTE_INPUTS {
+        line(page, &format!("| `{}` | {} | {} |", input.suffix, input.shape.as_str(), input.doc));
+    }
+}
+
+fn settings(page: &mut String) {
+    line(page, "\n## Settings\n");
+    line(
+        page,
+        "Each is taken from the first place that says it: the route's annotation, an older name of it, the route's",
+    );
+    line(
+        page,
+        "template, the template `base-{tenant}`, the tenant's defaults, and what holds where nobody says anything.\n",
+    );
+    line(
+        page,
+        "| annotation | value | older names | in templates | in tenants | else | meaning |\n|---|---|---|---|---|---|---|",
+    );
+    for setting in SETTINGS {
+        line(page, &setting_row(setting));
+    }
+}
+
+fn setting_row(setting: &Setting) -> String {
+    // Places in objects are JSON pointers there, and dotted here.
+    let code = |text: &str| match text.trim_start_matches('/') {
+        "" => String::new(),
+        text => format!("`{}`", text.replace('/', ".")),
+    };
+    let older: Vec<String> = setting.aliases.iter().map(|alias| code(alias)).collect();
+    let built_in = match setting.built_in {
+        BuiltIn::Nothing => String::new(),
+        other => code(&other.value().to_string()),
+    };
+    let (value, older, doc) = (setting.shape.as_str(), older.join(", "), setting.doc);
+    let (template, tenant) = (code(setting.template), code(setting.tenant));
+    format!("| {} | {value} | {older} | {template} | {tenant} | {built_in} | {doc} |", code(setting.name))
+}
+
+fn outputs(page: &mut String) {
+    line(page, "\n## Annotations that are written back\n");
+    line(page, "What you write into these has no effect: the true value is restored.\n");
+    line(page, "| annotation | meaning |\n|---|---|");
+    for (suffix, doc) in annotations::OUTPUTS {
+        line(page, &format!("| `{suffix}` | {doc} |"));
+    }
+}
+
+fn kinds_of<D: serde::Serialize>(page: &mut String, definitions: Vec<D>) {
+    for definition in definitions {
+        let definition = serde_json::to_value(definition).expect("definitions are plain JSON");
+        kind(page, &definition["spec"]);
+    }
 }
 
 fn kind(page: &mut String, spec: &Value) {

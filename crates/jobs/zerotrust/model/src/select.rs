@@ -35,12 +35,21 @@ pub struct Selected {
 
 /// Selects a route's tenant and templates.
 pub fn select(route: &RouteInput, catalogue: &impl Catalogue, operator_namespace: &str) -> Result<Selected, Problem> {
-    let selection = Selection { route, catalogue, own: namespace(&route.key), operator: operator_namespace };
+    let selection = Selection::new(route, catalogue, operator_namespace);
     let tenant = selection.tenant()?;
     let places = selection.places(Some(&tenant));
     let template = selection.template(&places)?;
     let base = selection.find(&format!("base-{}", tenant.key().name), &places);
     Ok(Selected { tenant, template, base })
+}
+
+/// Selects a route's tenant alone: it is known where a template or the hostname is wrong, too.
+pub fn select_tenant(
+    route: &RouteInput,
+    catalogue: &impl Catalogue,
+    operator_namespace: &str,
+) -> Result<Arc<Tenant>, Problem> {
+    Selection::new(route, catalogue, operator_namespace).tenant()
 }
 
 struct Selection<'a, C> {
@@ -50,7 +59,11 @@ struct Selection<'a, C> {
     operator: &'a str,
 }
 
-impl<C: Catalogue> Selection<'_, C> {
+impl<'a, C: Catalogue> Selection<'a, C> {
+    fn new(route: &'a RouteInput, catalogue: &'a C, operator: &'a str) -> Self {
+        Self { route, catalogue, own: namespace(&route.key), operator }
+    }
+
     /// Named by the route, else by its template, else the only one of its namespace.
     fn tenant(&self) -> Result<Arc<Tenant>, Problem> {
         if let Some(name) = self.route.input("tenant") {

@@ -89,6 +89,8 @@ fn scenario_17_a_template_that_is_named_must_be_there() {
 
     assert_eq!((problem.class, problem.reason), (portolan_core::Class::Waiting, "TemplateNotFound"));
     assert!(problem.message.contains("secure"));
+    let tenant = crate::select_tenant(&route(&[("template", "secure")]), &shelf, OPERATOR).unwrap();
+    assert_eq!(tenant.key().to_string(), "default/prod");
     assert_eq!(
         reason(shelf.and_template("default/secure", json!({})).select(&route(&[("template", "secure")]))),
         "fine"

@@ -11,7 +11,7 @@ use portolan_cloudflare_api::{Client, Clients};
 use portolan_core::{ObjectKey, Plan, Problem};
 use portolan_engine::{CancellationToken, Context, Handle, Outcome, Reconcile, Report, Secrets};
 use portolan_exposure::{Exposure, Footprint, Live, Notes, Quotas};
-use portolan_zerotrust_model::{CloudflareTask, Phase};
+use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 
 use crate::credential;
 use crate::elsewhere;
@@ -161,7 +161,7 @@ impl Carrier {
         let work = Work::of(task, &self.context.owner)?;
         let client = credential::client(&task.spec, &self.secrets, &self.clients).await?;
         let status = task.status.as_ref();
-        let intent = status.and_then(|status| status.intent());
+        let intent = status.and_then(CloudflareTaskStatus::intent);
         let handed = match intent.as_ref().and_then(|intent| intent.token.as_ref()) {
             Some(_) => self.handover.find(task).await?,
             None => None,
@@ -246,7 +246,7 @@ impl Reconcile for Carrier {
 
     async fn apply(&self, task: &CloudflareTask, inputs: &Inputs, verdict: &Verdict) -> Result<Done, Problem> {
         let done = match (inputs, verdict) {
-            (Inputs::Ready(ready), Verdict::Carry(exposure)) => self.carry(task, ready, exposure).await?,
+            (Inputs::Ready(ready), Verdict::Carry(exposure)) => Box::pin(self.carry(task, ready, exposure)).await?,
             (_, Verdict::Refuse(problem)) => self.refuse(task, problem).await?,
             (Inputs::Rest(_) | Inputs::Refused(_), Verdict::Carry(_)) | (_, Verdict::Rest) => {
                 Done { problem: None, again: None }

@@ -11,6 +11,7 @@
 //! A worker touches tasks, its own Lease and Secrets of the operator's namespace; it has no right to touch routes.
 
 mod carrier;
+mod census;
 mod claim;
 mod credential;
 mod diary;

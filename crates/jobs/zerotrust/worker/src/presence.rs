@@ -195,13 +195,11 @@ impl Others {
         if known.renewed != fresh.renewed {
             *known = fresh;
         }
-        match duration.checked_sub(now - known.since).filter(|left| !left.is_zero()) {
-            Some(left) => Life::Lives(left),
-            None => {
-                seen.remove(worker);
-                Life::Dead
-            }
+        if let Some(left) = duration.checked_sub(now - known.since).filter(|left| !left.is_zero()) {
+            return Life::Lives(left);
         }
+        seen.remove(worker);
+        Life::Dead
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the cache keeps of a task: whom it belongs to, what it needs, what it recorded.
 
 use portolan_core::ObjectKey;
-use portolan_zerotrust_model::{CloudflareTask, Phase};
+use portolan_zerotrust_model::{CloudflareTask, Phase, SecretRef, TaskResult};
 
 use crate::reason;
 
@@ -23,14 +23,14 @@ pub(crate) struct Projection {
 impl Projection {
     pub(crate) fn of(task: &CloudflareTask) -> Self {
         let status = task.status.as_ref();
-        let result = status.and_then(|status| status.result.as_ref()).map(|result| result.footprint());
+        let result = status.and_then(|status| status.result.as_ref()).map(TaskResult::footprint);
         let footprints = [Some(task.spec.existing()), Some(task.spec.to_delete()), result];
         let footprints: Vec<_> = footprints.into_iter().flatten().collect();
         let message = status.and_then(|status| status.message.as_deref()).unwrap_or_default();
         let phase = task.phase();
         Self {
             phase,
-            secret: task.spec.credential_secret_ref.as_ref().map(|reference| reference.object()),
+            secret: task.spec.credential_secret_ref.as_ref().map(SecretRef::object),
             lacks_credential: phase == Phase::Failed && reason::is_of_credential(message),
             token_ids: footprints.iter().filter_map(|footprint| footprint.service_token_id.clone()).collect(),
             app_ids: footprints.iter().filter_map(|footprint| footprint.access_app_id.clone()).collect(),

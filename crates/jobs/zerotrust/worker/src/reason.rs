@@ -1,6 +1,7 @@
 //! The word that a failed task gives for its problem: the ones that users of this job know.
 
 use portolan_core::{Problem, reasons as core};
+use portolan_exposure::reasons as exposure;
 use portolan_zerotrust_model::reasons;
 
 /// The reason of a problem.
@@ -16,7 +17,16 @@ pub(crate) fn of(problem: &Problem) -> &'static str {
 
 /// Whether another content of the credential's Secret may help.
 pub(crate) fn is_of_credential(message: &str) -> bool {
-    let reasons = [reasons::CREDENTIAL_INVALID, reasons::CREDENTIAL_NOT_FOUND, reasons::CREDENTIAL_KEY_MISSING];
+    is_one(message, &[reasons::CREDENTIAL_INVALID, reasons::CREDENTIAL_NOT_FOUND, reasons::CREDENTIAL_KEY_MISSING])
+}
+
+/// Whether nothing but a policy or group at Cloudflare was missing.
+pub(crate) fn is_of_something_missing(message: &str) -> bool {
+    is_one(message, &[exposure::POLICY_NOT_FOUND, exposure::GROUP_NOT_FOUND])
+}
+
+/// Whether the message of a failed task begins with one of these reasons.
+fn is_one(message: &str, reasons: &[&str]) -> bool {
     message.split_once(':').is_some_and(|(reason, _)| reasons.contains(&reason))
 }
 

@@ -42,9 +42,8 @@ pub(crate) fn standing(task: &CloudflareTask, look: Look<'_>) -> Standing {
         Phase::InProgress => claimed(&status, look),
         Phase::Completed if current => Standing::Settled,
         Phase::Failed if current && !look.nudged => retried(&status, look.now),
-        Phase::Completed | Phase::Failed => Standing::Due,
         Phase::Pending if current && !look.nudged => waiting(&status, look.now),
-        Phase::Pending => Standing::Due,
+        Phase::Completed | Phase::Failed | Phase::Pending => Standing::Due,
     }
 }
 

@@ -9,9 +9,10 @@ use portolan_cloudflare_api::{Freshness, Reader};
 use portolan_core::{Mark, OwnerId, Problem, reasons as core};
 use portolan_exposure::{Desired, Exposure, Footprint, Fresh, Intent, Live, Notes};
 use portolan_zerotrust_model::task::Action;
-use portolan_zerotrust_model::{CloudflareTask, Phase, annotations, reasons};
+use portolan_zerotrust_model::{CloudflareTask, Phase, TaskResult, annotations, reasons};
 
 use crate::progress::Handed;
+use crate::reason;
 use crate::retry::Aim;
 
 /// Who queued a task because of a difference looked at Cloudflare just before.
@@ -50,7 +51,7 @@ impl Work {
             Self::Publish(_) => task.spec.existing(),
             Self::Withdraw(_) => task.spec.to_delete(),
         };
-        let mut recorded = result.map_or_else(told, |result| result.footprint());
+        let mut recorded = result.map_or_else(told, TaskResult::footprint);
         if let Some(handed) = handed {
             recorded.service_token_id = Some(handed.token_id.clone());
             recorded.service_token_client_id = Some(handed.client_id.clone());
@@ -134,12 +135,16 @@ fn unreadable(problem: Problem) -> Problem {
     Problem { reason, ..problem }
 }
 
-/// How old what is known of Cloudflare may be. What an earlier attempt left behind, or found missing, is not to be seen in
-/// a snapshot from before it; a difference that somebody else saw may not be in one of ours at all.
+/// How old what is known of Cloudflare may be. What an earlier attempt left behind, or stood in its way, is not to be seen
+/// in a snapshot from before it; a difference that somebody else saw may not be in one of ours at all. A policy or group
+/// that is missing is looked for anew in any case, and nothing else then.
 pub(crate) fn freshness(task: &CloudflareTask) -> Fresh {
-    let tried = task.status.as_ref().and_then(|status| status.attempts).is_some_and(|attempts| attempts > 0);
+    let status = task.status.clone().unwrap_or_default();
+    let tried = status.attempts.is_some_and(|attempts| attempts > 0) && task.phase() != Phase::Completed;
+    let message = status.message.as_deref().unwrap_or_default();
+    let only_missing = status.intent().is_none() && reason::is_of_something_missing(message);
     let drifted = task.annotations().get(&annotations::name("queued-for")).is_some_and(|why| why == "drift");
-    match (tried && task.phase() != Phase::Completed, drifted) {
+    match (tried && !only_missing, drifted) {
         (true, _) => Fresh::after_now(),
         (false, true) => Fresh { age: Freshness::Within(RECENT), ..Fresh::any() },
         (false, false) => Fresh::any(),

@@ -12,6 +12,7 @@ use portolan_engine::{
 use portolan_zerotrust_model::CloudflareZeroTrustTenant;
 
 use crate::carrier::Carrier;
+use crate::census::Census;
 use crate::settings::Settings;
 
 /// The first wait after the cluster itself failed us; problems of tasks say their own.
@@ -23,6 +24,7 @@ pub struct Worker {
     context: Arc<Context>,
     clients: Arc<Clients>,
     settings: Settings,
+    census: Census,
 }
 
 impl Worker {
@@ -30,12 +32,14 @@ impl Worker {
     pub fn new(context: &Context, clients: Arc<Clients>, settings: Settings) -> Self {
         let timing =
             Timing { transient: FIRST, transient_most: MOST, in_flight: settings.in_flight, ..context.timing.clone() };
-        Self { context: Arc::new(Context { timing, ..context.clone() }), clients, settings }
+        let census = Census::registered(&context.metrics);
+        Self { context: Arc::new(Context { timing, ..context.clone() }), clients, settings, census }
     }
 
     /// Everything that runs, made anew.
     pub fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
         let carrier = Carrier::new(&self.context, &self.clients, &self.settings, shutdown);
+        self.census.count(carrier.handle());
         let secrets = ApiResource::erase::<Secret>(&());
         let changed = Arc::clone(&carrier);
         let controller = Controller::with_handle(Arc::clone(&self.context), Arc::clone(&carrier), carrier.handle())

@@ -1,5 +1,7 @@
 //! A worker between an embedded API server and a Cloudflare simulator, on a paused clock.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step is a failed test")]
+
 #[path = "worker/world.rs"]
 mod world;
 

@@ -26,7 +26,7 @@ const LAST_CALL: Duration = Duration::from_secs(12);
 
 /// How carrying out ended.
 enum Ended {
-    Applied(Applied),
+    Applied(Box<Applied>),
     Failed(Box<Failed>),
     /// The worker stops, and the last call did not end in time.
     GivenUp,
@@ -123,7 +123,7 @@ impl Carrier {
         loop {
             let exposure = replanned.as_ref().unwrap_or(exposure);
             let failed = match portolan_exposure::apply_again(&ready.client, exposure, diary, round).await {
-                Ok(applied) => return Ended::Applied(joined(whole, applied)),
+                Ok(applied) => return Ended::Applied(Box::new(joined(whole, applied))),
                 Err(failed) => failed,
             };
             diary.note(&failed.footprint);

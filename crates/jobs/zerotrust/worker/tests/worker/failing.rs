@@ -141,6 +141,11 @@ async fn scenario_27_a_missing_group_publishes_nothing_and_its_coming_is_seen_wi
     assert!(message.starts_with("GroupNotFound: ") && message.contains("Engineering"), "{message}");
     assert_eq!(world.writes(), Vec::<String>::new());
 
+    world.after(4).await;
+    world.requests();
+    world.after(1).await;
+    assert_eq!(world.requests(), ["GET access/groups"], "only what is missing is looked for again");
+
     let group = json!({ "name": "Engineering", "include": [{ "email_domain": { "domain": "example.com" } }] });
     world.simulator.put("access_groups", ACCOUNT, group).unwrap();
     world.after(11).await;

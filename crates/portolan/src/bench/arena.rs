@@ -9,21 +9,27 @@ use futures::future::BoxFuture;
 use kube::Api;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use portolan_apiserver::store::Range;
 use portolan_apiserver::{ApiServer, Config};
 use portolan_cloudflare_api::{Limit, Transport, TransportError};
 use portolan_cloudflare_sim::{Dropped, Options, Recorded, Simulator};
 use portolan_core::OwnerId;
 use portolan_engine::Drift;
+use portolan_zerotrust as zerotrust;
 use serde_json::{Value, json};
 
-use crate::definitions;
+use crate::definitions::{self, GATEWAY_GROUP};
 use crate::jobs::JobName;
 use crate::operator::{self, Operator};
 use crate::seen::GROUP;
 use crate::server::Server;
 
 /// The account that everything belongs to.
-const ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
+pub(super) const ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
+/// The tunnel of names that are published through one.
+pub(super) const TUNNEL: &str = "11111111-2222-3333-4444-555555555555";
+/// Where tasks are stored.
+const TASKS: &str = "cloudflaretasks.cfzt.cloudflare.com";
 /// How often it is looked whether everything is done.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -43,31 +49,59 @@ impl Pace {
 
 /// All three.
 pub(super) struct Arena {
+    job: JobName,
     client: kube::Client,
     simulator: Simulator,
     transport: Arc<Tap>,
     operator: Option<Operator>,
     pace: Pace,
-    _api: ApiServer,
+    api: ApiServer,
 }
 
 impl Arena {
-    /// An API server and a simulator with zones, and objects for them; no controllers yet.
-    pub(super) async fn start(zones: &[String], latency: Duration, pace: Pace) -> anyhow::Result<Self> {
+    /// An API server and a simulator with an account; no objects and no controllers yet.
+    async fn start(job: JobName, latency: Duration, pace: Pace) -> anyhow::Result<Self> {
         let rate_limit = (pace == Pace::Limited).then_some((Pace::COUNT, Pace::WINDOW));
         let simulator = Simulator::new(Options { latency, rate_limit, ..Options::default() });
         simulator.add_account_with_id(ACCOUNT, "Bench");
-        for zone in zones {
-            simulator.add_zone(zone, ACCOUNT, "enterprise").map_err(|error| anyhow!("making zone {zone}: {error}"))?;
-        }
         let api = ApiServer::open(Config::default()).await.context("starting the API server")?;
         let client = kube::Client::new(api.service(), "default");
         let server = Server::of_client(client.clone(), "in process");
         definitions::install(&server).await.map_err(|failure| anyhow!("{failure}"))?;
+        definitions::install_routes(&server).await.map_err(|failure| anyhow!("{failure}"))?;
         let transport = Arc::new(Tap { simulator: simulator.clone(), writes: Mutex::default() });
-        let arena = Self { client, simulator, transport, operator: None, pace, _api: api };
+        Ok(Self { job, client, simulator, transport, operator: None, pace, api })
+    }
+
+    /// One with zones, and objects for them.
+    pub(super) async fn with_zones(zones: &[String], latency: Duration, pace: Pace) -> anyhow::Result<Self> {
+        let arena = Self::start(JobName::Cloudflare, latency, pace).await?;
+        arena.add_zones(zones)?;
         arena.prepare(zones).await?;
         Ok(arena)
+    }
+
+    /// One with a zone and a tunnel, and a tenant for them.
+    pub(super) async fn with_tenant(zone: &str, latency: Duration, pace: Pace) -> anyhow::Result<Self> {
+        let arena = Self::start(JobName::Zerotrust, latency, pace).await?;
+        arena.add_zones(&[zone.to_owned()])?;
+        let tunnel = json!({"id": TUNNEL, "name": "bench", "config_src": "cloudflare"});
+        arena.simulator.put("cfd_tunnel", ACCOUNT, tunnel).map_err(|error| anyhow!("making the tunnel: {error}"))?;
+        let namespace = json!({"metadata": {"name": zerotrust::NAMESPACE}});
+        arena.create("", "v1", "Namespace", None, namespace).await?;
+        let secret = json!({"metadata": {"name": "token"}, "stringData": {"token": "bench"}});
+        arena.create("", "v1", "Secret", Some("default"), secret).await?;
+        let tenant = json!({"metadata": {"name": "bench"}, "spec": tenant_spec()});
+        arena.create(zerotrust::model::GROUP, "v1alpha1", "CloudflareZeroTrustTenant", Some("default"), tenant).await?;
+        Ok(arena)
+    }
+
+    fn add_zones(&self, zones: &[String]) -> anyhow::Result<()> {
+        for zone in zones {
+            let made = self.simulator.add_zone(zone, ACCOUNT, "enterprise");
+            made.map_err(|error| anyhow!("making zone {zone}: {error}"))?;
+        }
+        Ok(())
     }
 
     async fn prepare(&self, zones: &[String]) -> anyhow::Result<()> {
@@ -87,8 +121,9 @@ impl Arena {
     /// Starts the controllers.
     pub(super) fn start_controllers(&mut self) {
         let mut options = operator::Options::new(OwnerId::derive("bench"), "http://simulator.invalid/client/v4");
-        options.jobs = vec![JobName::Cloudflare];
+        options.jobs = vec![self.job];
         options.drift = Drift::Off;
+        options.zerotrust.routes.drift = Drift::Off;
         if self.pace == Pace::Unlimited {
             options.api.limit = Limit { quota: 1_000_000, window: Pace::WINDOW };
         }
@@ -100,26 +135,31 @@ impl Arena {
         self.operator = None;
     }
 
-    /// Creates records by several clients at once; gives back how long each took to be asked for at the simulator,
-    /// where that is known.
+    /// Creates records by several clients at once.
     pub(super) async fn create_records(
         &self,
         zone: &str,
         numbers: std::ops::Range<usize>,
         clients: usize,
     ) -> anyhow::Result<()> {
-        let next = std::sync::atomic::AtomicUsize::new(numbers.start);
-        let work = async || {
-            loop {
-                let number = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                if number >= numbers.end {
-                    return anyhow::Ok(());
-                }
-                self.create_record(zone, number).await?;
-            }
-        };
-        futures::future::try_join_all((0..clients).map(|_| work())).await?;
-        Ok(())
+        each(numbers, clients, async |number| self.create_record(zone, number).await).await
+    }
+
+    /// Creates routes by several clients at once.
+    pub(super) async fn create_routes(
+        &self,
+        zone: &str,
+        numbers: std::ops::Range<usize>,
+        clients: usize,
+        access: Access,
+    ) -> anyhow::Result<()> {
+        each(numbers, clients, async |number| self.create_route(zone, number, access).await).await
+    }
+
+    /// Creates one route.
+    pub(super) async fn create_route(&self, zone: &str, number: usize, access: Access) -> anyhow::Result<()> {
+        let route = route(zone, number, access);
+        self.create(GATEWAY_GROUP, "v1", "HTTPRoute", Some("default"), route).await
     }
 
     /// Creates one record.
@@ -132,13 +172,19 @@ impl Arena {
     pub(super) async fn settled(&self, count: usize, within: Duration) -> anyhow::Result<()> {
         let until = Instant::now() + within;
         while Instant::now() < until {
-            let busy = self.operator.as_ref().map_or(0, Operator::busy);
-            if busy == 0 && self.record_count() == count && self.operator.as_ref().map_or(0, Operator::busy) == 0 {
+            if self.is_at_rest() && self.record_count() == count && self.is_at_rest() {
                 return Ok(());
             }
             tokio::time::sleep(LOOK).await;
         }
         bail!("only {} of {count} records are there after {} s", self.record_count(), within.as_secs())
+    }
+
+    /// Whether nothing is under way: no object at work, no task left.
+    fn is_at_rest(&self) -> bool {
+        let range = Range { collection: TASKS, prefix: "", after: "", at: None };
+        let tasks = self.api.store().list(&range).map_or(0, |listing| listing.objects.len());
+        tasks == 0 && self.operator.as_ref().map_or(0, Operator::busy) == 0
     }
 
     fn record_count(&self) -> usize {
@@ -162,7 +208,13 @@ impl Arena {
     /// When a name was first written at the simulator.
     pub(super) fn written_at(&self, name: &str) -> Option<Instant> {
         let writes = self.transport.writes.lock().expect("nothing panics while it is held");
-        writes.iter().find(|(_, body)| contains(body, name)).map(|(at, _)| *at)
+        writes.iter().find(|write| contains(&write.body, name)).map(|write| write.sent)
+    }
+
+    /// When the last write of a name was answered.
+    pub(super) fn answered_at(&self, name: &str) -> Option<Instant> {
+        let writes = self.transport.writes.lock().expect("nothing panics while it is held");
+        writes.iter().filter(|write| contains(&write.body, name)).filter_map(|write| write.answered).max()
     }
 
     async fn create_ours(
@@ -201,6 +253,56 @@ impl Arena {
     }
 }
 
+/// Does something for each number, so many at once.
+async fn each(
+    numbers: std::ops::Range<usize>,
+    clients: usize,
+    work: impl AsyncFn(usize) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let next = std::sync::atomic::AtomicUsize::new(numbers.start);
+    let client = async || {
+        loop {
+            let number = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if number >= numbers.end {
+                return anyhow::Ok(());
+            }
+            work(number).await?;
+        }
+    };
+    futures::future::try_join_all((0..clients).map(|_| client())).await?;
+    Ok(())
+}
+
+/// Whether names are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// They are open.
+    Open,
+    /// By an application with a list of e-mail addresses.
+    Emails,
+}
+
+/// The spec of the tenant.
+pub(super) fn tenant_spec() -> Value {
+    json!({
+        "accountId": ACCOUNT, "tunnelId": TUNNEL, "credentialRef": {"name": "token"},
+        "defaults": {"originService": "http://traefik.traefik.svc:80"},
+    })
+}
+
+/// A route that asks to be published.
+pub(super) fn route(zone: &str, number: usize, access: Access) -> Value {
+    let mut annotations = json!({
+        "cfzt.cloudflare.com/enabled": "true", "cfzt.cloudflare.com/hostname": record_name(zone, number),
+    });
+    if access == Access::Emails {
+        annotations["cfzt.cloudflare.com/access.enabled"] = json!("true");
+        let addresses = format!("owner{number}@example.com,team{number}@example.com");
+        annotations["cfzt.cloudflare.com/access.allowEmails"] = json!(addresses);
+    }
+    json!({"metadata": {"name": format!("r{number:05}"), "annotations": annotations}, "spec": {}})
+}
+
 /// The name at Cloudflare of a record.
 pub(super) fn record_name(zone: &str, number: usize) -> String {
     format!("r{number:05}.{zone}")
@@ -237,23 +339,39 @@ fn contains(body: &[u8], name: &str) -> bool {
     body.windows(quoted.len()).any(|window| window == quoted.as_bytes())
 }
 
-/// Sends requests into the simulator, and remembers when each write arrived.
+/// Sends requests into the simulator, and remembers when each write was sent and answered.
 struct Tap {
     simulator: Simulator,
-    writes: Mutex<Vec<(Instant, Bytes)>>,
+    writes: Mutex<Vec<Written>>,
+}
+
+struct Written {
+    sent: Instant,
+    answered: Option<Instant>,
+    body: Bytes,
+}
+
+impl Tap {
+    /// Notes a write, and says where.
+    fn note(&self, request: &http::Request<Bytes>) -> Option<usize> {
+        let mut writes = self.writes.lock().expect("nothing panics while it is held");
+        let write = Written { sent: Instant::now(), answered: None, body: request.body().clone() };
+        (request.method() != http::Method::GET).then(|| {
+            writes.push(write);
+            writes.len() - 1
+        })
+    }
 }
 
 impl Transport for Tap {
     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         Box::pin(async move {
-            if request.method() != http::Method::GET {
-                let mut writes = self.writes.lock().expect("nothing panics while it is held");
-                writes.push((Instant::now(), request.body().clone()));
+            let place = self.note(&request);
+            let answer = self.simulator.answer(request).await;
+            if let Some(place) = place {
+                self.writes.lock().expect("nothing panics while it is held")[place].answered = Some(Instant::now());
             }
-            self.simulator
-                .answer(request)
-                .await
-                .map_err(|dropped| TransportError { sent: dropped != Dropped::Refused, message: dropped.to_string() })
+            answer.map_err(|dropped| TransportError { sent: dropped != Dropped::Refused, message: dropped.to_string() })
         })
     }
 }

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::arena::{Arena, Pace, by_call, record_name};
-use super::processes;
+use super::arena::{Arena, Pace, record_name};
+use super::processes::{self, Load};
+use super::report::spent;
 use super::timing::{milliseconds, quantile, rounded};
 
 const ZONE: &str = "example.com";
@@ -56,7 +57,7 @@ pub(crate) async fn run(records: usize, parts: &[Part]) -> anyhow::Result<Value>
                 add("live_rate_limited", live(records, Pace::Limited).await?);
             }
             Part::Idle => add("idle", idle().await?),
-            Part::Memory => add("memory", processes::memory(&[5_000, 10_000]).await?),
+            Part::Memory => add("memory", processes::memory(Load::Records, &[5_000, 10_000]).await?),
         }
     }
     Ok(Value::Object(report))
@@ -64,7 +65,7 @@ pub(crate) async fn run(records: usize, parts: &[Part]) -> anyhow::Result<Value>
 
 /// All objects are there when the controllers start; then the controllers start once more on the settled world.
 async fn cold(records: usize, pace: Pace) -> anyhow::Result<Value> {
-    let mut arena = Arena::start(&[ZONE.to_owned()], LATENCY, pace).await?;
+    let mut arena = Arena::with_zones(&[ZONE.to_owned()], LATENCY, pace).await?;
     arena.create_records(ZONE, 0..records, CLIENTS).await?;
     let began = Instant::now();
     arena.start_controllers();
@@ -80,7 +81,7 @@ async fn cold(records: usize, pace: Pace) -> anyhow::Result<Value> {
 
 /// Objects are created while the controllers run.
 async fn live(records: usize, pace: Pace) -> anyhow::Result<Value> {
-    let mut arena = Arena::start(&[ZONE.to_owned()], LATENCY, pace).await?;
+    let mut arena = Arena::with_zones(&[ZONE.to_owned()], LATENCY, pace).await?;
     arena.start_controllers();
     arena.settled(0, PATIENCE).await?;
     arena.simulator().take_requests();
@@ -95,7 +96,7 @@ async fn live(records: usize, pace: Pace) -> anyhow::Result<Value> {
 
 /// One object at a time, with pauses: how long until its request is at the API.
 async fn idle() -> anyhow::Result<Value> {
-    let mut arena = Arena::start(&[ZONE.to_owned()], IDLE_LATENCY, Pace::Unlimited).await?;
+    let mut arena = Arena::with_zones(&[ZONE.to_owned()], IDLE_LATENCY, Pace::Unlimited).await?;
     arena.start_controllers();
     arena.settled(0, PATIENCE).await?;
     let mut sent = Vec::new();
@@ -114,17 +115,4 @@ async fn idle() -> anyhow::Result<Value> {
         "p99_ms": milliseconds(quantile(&waited, 99)),
         "max_ms": milliseconds(quantile(&waited, 100)),
     }))
-}
-
-/// Calls and time since the last look.
-fn spent(arena: &Arena, began: Instant) -> Value {
-    let requests = arena.simulator().take_requests();
-    json!({
-        "calls": requests.len(),
-        "writes": requests.iter().filter(|request| request.is_write()).count(),
-        "refused": requests.iter().filter(|request| request.status == 429).count(),
-        "by_call": by_call(&requests),
-        "wall_s": rounded(began.elapsed().as_secs_f64()),
-        "rss_mib": super::memory::resident_mib(&[std::process::id()]).map(rounded),
-    })
 }

@@ -1,5 +1,5 @@
 //! Repeatable measurements. This module is `bench apiserver`: the same load on the embedded server and on a peer →
-//! figures of both and their ratio. [`dns`] and [`drift`] measure the controllers.
+//! figures of both and their ratio. [`dns`], [`drift`] and [`publish`] measure the controllers.
 
 mod arena;
 mod connection;
@@ -9,6 +9,7 @@ mod embedded;
 mod fanout;
 mod memory;
 mod processes;
+pub(crate) mod publish;
 mod report;
 mod target;
 mod timing;

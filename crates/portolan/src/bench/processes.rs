@@ -4,15 +4,15 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use kube::Api;
 use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use super::arena::record_spec;
+use super::arena::{ACCOUNT, Access, TUNNEL, record_spec, route, tenant_spec};
 use super::embedded::Embedded;
 use super::memory::resident_mib;
 use super::timing::rounded;
@@ -26,16 +26,42 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// How long after everything is settled memory is looked at.
 const REST: Duration = Duration::from_secs(5);
 
-/// Resident memory of `run` with so many settled records, ascending: created while it runs, found when it starts
+/// What `run` has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Load {
+    /// DNS records of one zone.
+    Records,
+    /// Open names through one tunnel.
+    Routes,
+}
+
+impl Load {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Records => "record",
+            Self::Routes => "route",
+        }
+    }
+
+    /// What the simulator begins with, beside its account and zone.
+    fn tunnels(self) -> Value {
+        match self {
+            Self::Records => json!([]),
+            Self::Routes => json!([{"account": ACCOUNT, "id": TUNNEL, "name": "bench", "config_src": "cloudflare"}]),
+        }
+    }
+}
+
+/// Resident memory of `run` with so many settled objects, ascending: created while it runs, found when it starts
 /// again, and (the first count) created before it starts.
-pub(super) async fn memory(counts: &[usize]) -> anyhow::Result<Value> {
+pub(super) async fn memory(load: Load, counts: &[usize]) -> anyhow::Result<Value> {
     let mut figures = json!({});
     let mut settled: Vec<(usize, f64)> = Vec::new();
-    let stage = Stage::start().await?;
+    let stage = Stage::start(load).await?;
     let run = stage.run()?;
     for count in counts {
         let first = settled.last().map_or(0, |(count, _)| *count);
-        create_records(&stage.client, first..*count).await?;
+        stage.create(first..*count).await?;
         let mib = stage.settled(&run, *count).await?;
         figures[format!("settled_{count}_mib")] = json!(rounded(mib));
         settled.push((*count, mib));
@@ -43,7 +69,7 @@ pub(super) async fn memory(counts: &[usize]) -> anyhow::Result<Value> {
     if let [.., (fewer, before), (more, after)] = settled.as_slice() {
         #[expect(clippy::cast_precision_loss, reason = "counts of a benchmark are far below 2^52")]
         let each = (after - before) * 1024.0 / (more - fewer) as f64;
-        figures["kib_per_record"] = json!(rounded(each));
+        figures[format!("kib_per_{}", load.name())] = json!(rounded(each));
     }
     drop(run);
     if let Some((count, _)) = settled.last() {
@@ -51,8 +77,8 @@ pub(super) async fn memory(counts: &[usize]) -> anyhow::Result<Value> {
         figures[format!("restarted_{count}_mib")] = json!(rounded(mib));
     }
     if let Some(count) = counts.first() {
-        let stage = Stage::start().await?;
-        create_records(&stage.client, 0..*count).await?;
+        let stage = Stage::start(load).await?;
+        stage.create(0..*count).await?;
         let mib = stage.settled(&stage.run()?, *count).await?;
         figures[format!("cold_{count}_mib")] = json!(rounded(mib));
     }
@@ -61,17 +87,32 @@ pub(super) async fn memory(counts: &[usize]) -> anyhow::Result<Value> {
 
 /// An API server and a simulator, each a process of its own.
 struct Stage {
+    load: Load,
     server: Embedded,
     simulator: Simulator,
     client: kube::Client,
 }
 
 impl Stage {
-    async fn start() -> anyhow::Result<Self> {
-        let (server, simulator) = (Embedded::start().await?, Simulator::start().await?);
+    async fn start(load: Load) -> anyhow::Result<Self> {
+        let (server, simulator) = (Embedded::start().await?, Simulator::start(load).await?);
         let client = connect(&server).await?;
-        prepare(&client).await?;
-        Ok(Self { server, simulator, client })
+        install(&client).await?;
+        match load {
+            Load::Records => prepare(&client).await?,
+            Load::Routes => prepare_tenant(&client).await?,
+        }
+        Ok(Self { load, server, simulator, client })
+    }
+
+    async fn create(&self, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
+        let kind = objects(&self.client, self.load);
+        let each = futures::stream::iter(numbers.map(Ok));
+        futures::TryStreamExt::try_for_each_concurrent(each, 16, |number| {
+            let kind = kind.clone();
+            async move { kind.create_whole(object(self.load, number)).await }
+        })
+        .await
     }
 
     fn run(&self) -> anyhow::Result<Child> {
@@ -80,11 +121,11 @@ impl Stage {
 
     /// Memory of `run` some time after that many records are Ready.
     async fn settled(&self, run: &Child, count: usize) -> anyhow::Result<f64> {
-        wait_settled(&self.client, count).await?;
+        wait_settled(&self.client, self.load, count).await?;
         tokio::time::sleep(REST).await;
         let pid = run.id().ok_or_else(|| anyhow!("`portolan run` ended; its messages are above"))?;
         let mib = resident_mib(&[pid]).ok_or_else(|| anyhow!("`portolan run` is gone; its messages are above"))?;
-        eprintln!("dns: {count} settled records, run takes {mib:.1} MiB");
+        eprintln!("{count} settled {}s, run takes {mib:.1} MiB", self.load.name());
         Ok(mib)
     }
 }
@@ -109,9 +150,16 @@ struct Simulator {
 }
 
 impl Simulator {
-    async fn start() -> anyhow::Result<Self> {
+    async fn start(load: Load) -> anyhow::Result<Self> {
+        let seed = tempfile::NamedTempFile::new().context("a file for the seed")?;
+        let zone =
+            json!({"id": "00000000000000000000000000000001", "name": ZONE, "plan": "enterprise", "account": ACCOUNT});
+        let content =
+            json!({"accounts": [{"id": ACCOUNT, "name": "Bench"}], "zones": [zone], "tunnels": load.tunnels()});
+        std::fs::write(seed.path(), content.to_string()).context("writing the seed")?;
         let mut process = Command::new(std::env::current_exe().context("finding this program")?)
-            .args(["sim", "--listen", "127.0.0.1:0", "--rate-limit", "off"])
+            .args(["sim", "--listen", "127.0.0.1:0", "--rate-limit", "off", "--seed"])
+            .arg(seed.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -131,13 +179,28 @@ async fn connect(server: &Embedded) -> anyhow::Result<kube::Client> {
     Ok(kube::Client::try_from(config)?)
 }
 
-async fn prepare(client: &kube::Client) -> anyhow::Result<()> {
+async fn install(client: &kube::Client) -> anyhow::Result<()> {
     let server = Server::of_client(client.clone(), "the embedded server");
     definitions::install(&server).await.map_err(|failure| anyhow!("{failure}"))?;
-    server.make_namespace(operator::NAMESPACE).await.map_err(|failure| anyhow!("{failure}"))?;
+    definitions::install_routes(&server).await.map_err(|failure| anyhow!("{failure}"))?;
+    for namespace in [operator::NAMESPACE, portolan_zerotrust::NAMESPACE] {
+        server.make_namespace(namespace).await.map_err(|failure| anyhow!("{failure}"))?;
+    }
+    Ok(())
+}
+
+async fn prepare_tenant(client: &kube::Client) -> anyhow::Result<()> {
+    let secrets = Kind::new(client, ("", "v1", "Secret", "secrets"), Some("default"));
+    secrets.create("token", json!({"stringData": {"token": "bench"}})).await?;
+    let group = portolan_zerotrust::model::GROUP;
+    let names = (group, "v1alpha1", "CloudflareZeroTrustTenant", "cloudflarezerotrusttenants");
+    Kind::new(client, names, Some("default")).create("bench", json!({"spec": tenant_spec()})).await
+}
+
+async fn prepare(client: &kube::Client) -> anyhow::Result<()> {
     let secrets = Kind::new(client, ("", "v1", "Secret", "secrets"), Some(operator::NAMESPACE));
     secrets.create("token", json!({"stringData": {"CLOUDFLARE_API_TOKEN": "bench"}})).await?;
-    let spec = json!({"accountId": "0123456789abcdef0123456789abcdef", "authType": "apiToken", "isDefault": true,
+    let spec = json!({"accountId": ACCOUNT, "authType": "apiToken", "isDefault": true,
         "secretRef": {"name": "token"}});
     let credentials = Kind::new(client, (GROUP, "v1alpha2", "CloudflareCredentials", "cloudflarecredentials"), None);
     credentials.create("main", json!({"spec": spec})).await?;
@@ -164,47 +227,61 @@ impl Kind {
     }
 
     async fn create(&self, name: &str, data: Value) -> anyhow::Result<()> {
-        let object = DynamicObject::new(name, &self.resource).data(data);
+        self.send(DynamicObject::new(name, &self.resource).data(data)).await
+    }
+
+    /// Creates an object that has its metadata already.
+    async fn create_whole(&self, mut object: Value) -> anyhow::Result<()> {
+        object["apiVersion"] = json!(self.resource.api_version);
+        object["kind"] = json!(self.resource.kind);
+        self.send(serde_json::from_value(object).context("an object")?).await
+    }
+
+    async fn send(&self, object: DynamicObject) -> anyhow::Result<()> {
         let created = self.api.create(&PostParams::default(), &object).await;
-        created.with_context(|| format!("creating {} {name}", self.resource.kind)).map(drop)
+        created.with_context(|| format!("creating {} {}", self.resource.kind, object.name_any())).map(drop)
     }
 }
 
-fn records(client: &kube::Client) -> Kind {
-    Kind::new(client, (GROUP, "v1alpha2", "DNSRecord", "dnsrecords"), Some("default"))
+fn objects(client: &kube::Client, load: Load) -> Kind {
+    let names = match load {
+        Load::Records => (GROUP, "v1alpha2", "DNSRecord", "dnsrecords"),
+        Load::Routes => (definitions::GATEWAY_GROUP, "v1", "HTTPRoute", "httproutes"),
+    };
+    Kind::new(client, names, Some("default"))
 }
 
-async fn create_records(client: &kube::Client, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
-    let records = records(client);
-    let each = futures::stream::iter(numbers.map(Ok));
-    futures::TryStreamExt::try_for_each_concurrent(each, 16, |number| {
-        let records = records.clone();
-        async move {
+fn object(load: Load, number: usize) -> Value {
+    match load {
+        Load::Records => {
             let mut spec = record_spec(ZONE, number);
             spec["cloudflare"] = json!({});
-            records.create(&format!("r{number:05}"), json!({"spec": spec})).await
+            json!({"metadata": {"name": format!("r{number:05}")}, "spec": spec})
         }
-    })
-    .await
+        Load::Routes => route(ZONE, number, Access::Open),
+    }
 }
 
-async fn wait_settled(client: &kube::Client, count: usize) -> anyhow::Result<()> {
+async fn wait_settled(client: &kube::Client, load: Load, count: usize) -> anyhow::Result<()> {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
-        let ready = ready(client).await?;
+        let ready = ready(client, load).await?;
         if ready >= count {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    bail!("not all of {count} records became Ready within {} s", PATIENCE.as_secs())
+    bail!("not all of {count} {}s became Ready within {} s", load.name(), PATIENCE.as_secs())
 }
 
-async fn ready(client: &kube::Client) -> anyhow::Result<usize> {
-    let list = records(client).api.list(&ListParams::default()).await.context("listing the records")?;
-    let is_ready = |object: &&DynamicObject| {
-        let conditions = object.data["status"]["conditions"].as_array().into_iter().flatten();
-        conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+async fn ready(client: &kube::Client, load: Load) -> anyhow::Result<usize> {
+    let list = objects(client, load).api.list(&ListParams::default()).await.context("listing the objects")?;
+    let is_ready = |object: &&DynamicObject| match load {
+        Load::Records => {
+            let conditions = object.data["status"]["conditions"].as_array().into_iter().flatten();
+            conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+        }
+        Load::Routes => object.annotations().contains_key("cfzt.cloudflare.com/lastReconcile"),
     };
     Ok(list.items.iter().filter(is_ready).count())
 }

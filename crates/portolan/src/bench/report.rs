@@ -1,8 +1,24 @@
 //! Figures of one or two servers → one JSON document. A ratio over 1 means that the embedded server did better.
 
+use std::time::Instant;
+
 use serde_json::{Map, Value, json};
 
+use super::arena::{Arena, by_call};
 use super::timing::{Figures, rounded};
+
+/// Calls and time since the last look at an arena.
+pub(super) fn spent(arena: &Arena, began: Instant) -> Value {
+    let requests = arena.simulator().take_requests();
+    json!({
+        "calls": requests.len(),
+        "writes": requests.iter().filter(|request| request.is_write()).count(),
+        "refused": requests.iter().filter(|request| request.status == 429).count(),
+        "by_call": by_call(&requests),
+        "wall_s": rounded(began.elapsed().as_secs_f64()),
+        "rss_mib": super::memory::resident_mib(&[std::process::id()]).map(rounded),
+    })
+}
 
 /// The document: setting, embedded, peer, ratio.
 pub(super) fn render(setting: &Value, embedded: &Figures, peer: Option<&Figures>) -> Value {

@@ -31,6 +31,12 @@ enum Scenario {
     Dns(DnsArgs),
     /// A drift pass over many zones: calls and time
     Drift(DriftArgs),
+    /// Many routes published through one tunnel, open and protected: calls, time, latency and memory
+    #[command(
+        after_help = "API server, simulator and controllers run in this process, with an API latency of 150 ms and, where a part says \
+        so,\nCloudflare's own limit of 1,200 requests in five minutes; for memory, `portolan run` is a process of its own."
+    )]
+    Publish(PublishArgs),
 }
 
 /// Arguments of `portolan bench dns`.
@@ -55,6 +61,22 @@ struct DriftArgs {
     /// Records in each zone
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     records: u32,
+}
+
+/// Arguments of `portolan bench publish`.
+#[derive(clap::Args, Debug)]
+struct PublishArgs {
+    /// Routes without protection
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    routes: u32,
+
+    /// Routes with Access; an account has 500 applications
+    #[arg(long, value_name = "COUNT", default_value_t = 450, value_parser = clap::value_parser!(u32).range(1..=500))]
+    protected: u32,
+
+    /// Measure these parts only
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["cold", "live", "access", "idle", "memory"])]
+    only: Vec<bench::publish::Part>,
 }
 
 /// Arguments of `portolan bench apiserver`.
@@ -86,6 +108,9 @@ pub(crate) async fn run(args: Args) -> Outcome {
     let report = match args.scenario {
         Scenario::Apiserver(args) => apiserver(args).await?,
         Scenario::Dns(args) => bench::dns::run(args.records as usize, &args.only).await?,
+        Scenario::Publish(args) => {
+            bench::publish::run(args.routes as usize, args.protected as usize, &args.only).await?
+        }
         Scenario::Drift(args) => bench::drift::run(args.zones as usize, args.records as usize).await?,
     };
     print(&format!("{report:#}\n"));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::story::{PublishedStory, RouteStory, Story, TaskStory};
+use super::story::{PublishedStory, RouteStory, SettingStory, Story, TaskStory};
 use crate::paint::{Paint, Tone};
 use crate::seen::Health;
 
@@ -85,8 +85,11 @@ impl Text {
     }
 
     fn settings(&mut self, route: &RouteStory) {
-        let width = route.settings.iter().map(|setting| setting.name.len()).max().unwrap_or(0);
-        for (number, setting) in route.settings.iter().enumerate() {
+        // What nobody asked for and is off is only noise here; -o json has it.
+        let told = |setting: &&SettingStory| setting.layer != "built in" || setting.value != false;
+        let settings: Vec<&SettingStory> = route.settings.iter().filter(told).collect();
+        let width = settings.iter().map(|setting| setting.name.len()).max().unwrap_or(0);
+        for (number, setting) in settings.into_iter().enumerate() {
             let name = if number == 0 { "settings" } else { "" };
             self.line(name, &format!("{:width$} = {}  ({})", setting.name, setting.value, setting.layer));
         }

@@ -22,7 +22,19 @@ pub(super) async fn unfinished(world: &World, users: &Users) -> Vec<String> {
             }
         }
     }
-    found.extend(extra(world, |name| claims.contains_key(name)));
+    // A route that lost its new name to another keeps the one it had.
+    let losers: Vec<String> =
+        claims.values().filter(|all| all.len() > 1).flatten().map(|(number, _)| format!("r{number}")).collect();
+    let kept = |name: &str| {
+        losers.iter().any(|loser| name.strip_prefix(loser).is_some_and(|rest| rest.starts_with(['.', '-'])))
+    };
+    found.extend(extra(world, |name| claims.contains_key(name) || kept(name)));
+    for tenant in world.cluster.list("CloudflareZeroTrustTenant").await {
+        let ready = crate::cluster::ready_of(&tenant);
+        if ready != "True/ReconcileSuccess" {
+            found.push(format!("tenant {} is {ready}", tenant["metadata"]["name"]));
+        }
+    }
     found.extend(world.tasks().await.iter().map(|task| format!("a task: {}", task["status"])));
     for route in world.cluster.list("HTTPRoute").await {
         if !route["metadata"]["deletionTimestamp"].is_null() {

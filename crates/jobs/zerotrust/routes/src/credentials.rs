@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use portolan_cloudflare_api::{ApiError, Clients, Credential, ErrorClass, Identity, Lane, Reader, collections};
+use portolan_cloudflare_api::{
+    ApiError, Clients, Credential, Entry, ErrorClass, Freshness, Identity, Lane, Reader, collections,
+};
 use portolan_core::{ObjectKey, Problem, reasons as core};
 use portolan_engine::Secrets;
-use portolan_exposure::reasons as exposure;
+use portolan_exposure::{Tunnel, TunnelState};
 use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, SecretRef, reasons};
 use secrecy::ExposeSecret as _;
-use serde_json::Value;
 use tokio::time::Instant;
 
 /// How soon a tunnel that is missing is looked for again.
@@ -26,7 +27,7 @@ pub(crate) struct Credentials {
     secrets: Secrets,
     /// Credentials that Cloudflare refused, and when.
     refused: Arc<Mutex<BTreeMap<Identity, (Instant, Problem)>>>,
-    /// Tunnels that were found usable.
+    /// Tunnels that were found usable, where they cannot be listed.
     checked: Arc<Mutex<BTreeSet<(Identity, String, String)>>>,
 }
 
@@ -70,27 +71,49 @@ impl Credentials {
         problem
     }
 
-    /// Whether a tenant's credential and tunnel can be used. Costs one read, once.
+    /// Whether a tenant's credential and tunnel can be used. The list of tunnels is the one that publishing uses too: at
+    /// rest nothing is asked.
     pub(crate) async fn check(&self, tenant: &Tenant) -> Result<(), Problem> {
         let reader = self.reader(&tenant.credential()).await?;
         self.not_refused(&reader)?;
-        let (account, tunnel) = (&tenant.spec.account_id, &tenant.spec.tunnel_id);
-        let key = (reader.identity().clone(), account.clone(), tunnel.clone());
-        if self.checked.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
-            return Ok(());
+        let (account, id) = (&tenant.spec.account_id, &tenant.spec.tunnel_id);
+        let tunnels = reader.records::<Tunnel>(&collections::TUNNELS, account);
+        for age in [Freshness::Any, Freshness::Within(LOOK_AGAIN)] {
+            match tunnels.refresh(Lane::Change, age).await {
+                Ok(()) => {}
+                Err(error) if matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) => {
+                    return self.check_one(&reader, account, id).await;
+                }
+                Err(error) => return Err(self.problem(&reader, &error, "listing the account's tunnels")),
+            }
+            let found = tunnels.with(|snapshot| snapshot.get(id).map(|entry| TunnelState::of(&entry.item)));
+            if found == Some(TunnelState::Usable) {
+                return Ok(());
+            }
+            if age != Freshness::Any {
+                let state = found.unwrap_or(TunnelState::Missing);
+                return state.check(id).map_err(|problem| problem.with_retry_after(LOOK_AGAIN));
+            }
         }
-        match reader.get(Lane::Change, &collections::TUNNELS.get(account, tunnel)).await {
-            Ok(found) => usable(tunnel, &found)?,
-            Err(error) if error.class == ErrorClass::NotFound => return Err(no_tunnel(tunnel)),
-            Err(error) => return Err(self.problem(&reader, &error, &format!("reading tunnel {tunnel}"))),
-        }
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
         Ok(())
     }
 
-    /// Tunnels are looked at anew.
-    pub(crate) fn recheck(&self) {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    /// A token may be allowed to see a tunnel and not the list. What was found stays known.
+    async fn check_one(&self, reader: &Reader, account: &str, id: &str) -> Result<(), Problem> {
+        let key = (reader.identity().clone(), account.to_owned(), id.to_owned());
+        if self.checked.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
+            return Ok(());
+        }
+        let state = match reader.get(Lane::Change, &collections::TUNNELS.get(account, id)).await {
+            Ok(found) => {
+                Entry::<Tunnel>::read(found).map_or(TunnelState::Missing, |entry| TunnelState::of(&entry.item))
+            }
+            Err(error) if error.class == ErrorClass::NotFound => TunnelState::Missing,
+            Err(error) => return Err(self.problem(reader, &error, &format!("reading tunnel {id}"))),
+        };
+        state.check(id).map_err(|problem| problem.with_retry_after(LOOK_AGAIN))?;
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        Ok(())
     }
 
     /// A Secret changed or went.
@@ -98,25 +121,6 @@ impl Credentials {
         self.secrets.forget(secret);
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
-}
-
-fn usable(tunnel: &str, found: &Value) -> Result<(), Problem> {
-    let says = |field: &str| found.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-    if says("deleted_at").is_some() {
-        return Err(no_tunnel(tunnel));
-    }
-    if says("config_src") == Some("local") {
-        let message = format!(
-            "tunnel {tunnel} takes its configuration from a file; migrate it to remote management, or name another tunnel"
-        );
-        return Err(Problem::waiting(exposure::TUNNEL_LOCALLY_MANAGED, message).with_retry_after(LOOK_AGAIN));
-    }
-    Ok(())
-}
-
-fn no_tunnel(tunnel: &str) -> Problem {
-    let message = format!("the account has no tunnel {tunnel}; create it, or correct the tenant's tunnelId");
-    Problem::waiting(exposure::TUNNEL_NOT_FOUND, message).with_retry_after(LOOK_AGAIN)
 }
 
 /// What a refused read means, in this job's words.

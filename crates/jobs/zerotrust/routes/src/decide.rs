@@ -28,6 +28,7 @@ pub(crate) enum Wish {
 
 /// What is recorded for the name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Recorded {
     /// The hash that was executed last.
     pub(crate) hash: String,
@@ -51,6 +52,7 @@ pub(crate) struct Recorded {
 
 /// A task that is under way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct UnderWay {
     /// Where it stands.
     pub(crate) phase: Phase,
@@ -267,13 +269,12 @@ fn unpublish(facts: &Facts) -> Vec<Step> {
     let forget = facts.recorded.as_ref().is_some_and(|recorded| recorded.forget);
     if let Some(removal) = &facts.removal {
         return match removal.phase {
-            Phase::InProgress => Vec::new(),
             Phase::Pending | Phase::Failed | Phase::Completed if forget => vec![Step::CancelRemoval, Step::Forget],
             Phase::Completed if removal.current && removal.leftover => vec![Step::FinishLeftover],
             Phase::Completed if removal.current => vec![Step::FinishRemoval],
             Phase::Pending if !removal.marked => vec![Step::MarkRemovalPending],
             Phase::Failed if facts.drifted => vec![Step::MarkRemovalPending],
-            Phase::Pending | Phase::Failed | Phase::Completed => Vec::new(),
+            Phase::Pending | Phase::InProgress | Phase::Failed | Phase::Completed => Vec::new(),
         };
     }
     match &facts.recorded {

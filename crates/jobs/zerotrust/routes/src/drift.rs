@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use portolan_core::{ObjectKey, Problem};
 use portolan_engine::{Levels, Passed};
-use portolan_exposure::{Footprint, Fresh, Notes, gather, plan};
+use portolan_exposure::{Footprint, Fresh, Notes, gather_with, plan};
 use portolan_zerotrust_model::task::Action;
-use portolan_zerotrust_model::{Enabled, Phase, RouteInput, Target, Wanted, desired, select, settings};
+use portolan_zerotrust_model::{Enabled, Phase, RouteInput, Target, TaskResult, Wanted, desired, select, settings};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -49,7 +49,6 @@ impl Shared {
     /// Compares everything once.
     pub(crate) async fn drift_pass(&self) -> Passed {
         let began = Instant::now();
-        self.credentials.recheck();
         let (mut passed, mut read, mut broken) = (Passed::default(), BTreeSet::new(), BTreeSet::new());
         for check in self.checks() {
             let places = check.places();
@@ -71,6 +70,10 @@ impl Shared {
                     broken.extend(places);
                 }
             }
+        }
+        // Their tunnels were read anew.
+        for tenant in self.tenants.iter() {
+            self.tenant_statuses.enqueue(&tenant.key());
         }
         passed.scopes = read.len();
         passed.failed = broken.len();
@@ -95,7 +98,7 @@ impl Shared {
         if task.is_some() && (!failed || retries) {
             return None;
         }
-        let made = status.and_then(|status| status.result.as_ref()).map(|result| result.footprint());
+        let made = status.and_then(|status| status.result.as_ref()).map(TaskResult::footprint);
         let recorded = made.or_else(|| known.as_ref().map(|known| known.state.footprint.clone())).unwrap_or_default();
         let zone = match &task {
             Some(task) => task.spec.zone_id.clone().filter(|zone| !zone.is_empty()),
@@ -141,7 +144,9 @@ impl Shared {
         }
         let wanted = spec.desired(&self.context.owner)?;
         let fresh = Fresh::within(began.elapsed());
-        let live = gather(&reader, &wanted.mark, Some(&wanted), &check.recorded, fresh).await?;
+        let live =
+            gather_with(&reader, &wanted.mark, Some(&wanted), &check.recorded, check.notes.intent.as_ref(), fresh)
+                .await?;
         // What is in the way stays in the way: the route has said so.
         let failed = self.records.task(&check.route, Action::Reconcile).is_some();
         match plan(&wanted, &check.recorded, &live, &check.notes) {

@@ -49,7 +49,7 @@ impl<'a> Hand<'a> {
     pub(crate) async fn carry_out(&mut self, steps: &[Step]) -> Result<(), Problem> {
         for step in steps {
             tracing::debug!(route = %self.subject.key, ?step, "A step");
-            self.step(*step).await?;
+            Box::pin(self.step(*step)).await?;
         }
         Ok(())
     }
@@ -67,9 +67,9 @@ impl<'a> Hand<'a> {
             Step::DropTask => self.drop_task(Action::Reconcile).await,
             Step::CancelRemoval => self.cancel_removal().await,
             Step::BeginRemoval => self.begin_removal().await,
-            Step::QueueRemoval => self.queue_removal().await,
+            Step::QueueRemoval => Box::pin(self.queue_removal()).await,
             Step::ConvertTask => self.convert_task().await,
-            Step::QueueLeftover => self.queue_leftover().await,
+            Step::QueueLeftover => Box::pin(self.queue_leftover()).await,
             Step::MarkRemovalPending => self.mark_pending(Action::Delete).await,
             Step::FinishRemoval => self.finish_removal().await,
             Step::FinishLeftover => self.finish_leftover().await,

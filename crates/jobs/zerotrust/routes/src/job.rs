@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Secret, Service};
-use kube::ResourceExt as _;
 use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use portolan_cloudflare_api::Clients;
 use portolan_core::ObjectKey;
 use portolan_engine::{CancellationToken, Context, Controller, Passed, Seen, Selection, Task, key_of};
 use portolan_zerotrust_model::{
-    CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, DEFAULT_TEMPLATE, Enabled,
+    CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, DEFAULT_TEMPLATE,
+    Enabled,
 };
 use tokio::sync::watch;
 
@@ -158,15 +158,7 @@ impl Shared {
     fn secret_changed(&self, secret: &ObjectKey) -> Vec<ObjectKey> {
         let naming = self.tenants.iter().filter(|tenant| tenant.credential().object() == *secret);
         let tenants: Vec<ObjectKey> = naming.map(|tenant| tenant.key()).collect();
-        let recorded = |known: &Known| known.state.credential.as_ref().is_some_and(|one| one.object() == *secret);
-        let states: Vec<ObjectKey> = self
-            .records
-            .all()
-            .into_iter()
-            .filter(|known| recorded(known))
-            .map(|known| known.state.route.clone())
-            .collect();
-        if tenants.is_empty() && states.is_empty() {
+        if tenants.is_empty() {
             return tenants;
         }
         self.credentials.forget(secret);
@@ -174,7 +166,7 @@ impl Shared {
             one.failure.is_some() && one.tenant.as_ref().is_none_or(|tenant| tenants.contains(tenant))
         });
         let waiting: Vec<ObjectKey> = waiting.into_iter().map(|(route, _)| route).collect();
-        self.route_changed(waiting.iter().chain(&states));
+        self.route_changed(&waiting);
         tenants
     }
 
@@ -193,7 +185,7 @@ impl Shared {
     /// Routes that name the template run, or that would be given it without asking.
     fn template_seen(&self, before: Option<&Template>, after: Option<&Template>) {
         let spec = |template: &Template| template.spec.clone();
-        let Some(name) = before.or(after).map(|template| template.name_any()) else { return };
+        let Some(name) = before.or(after).map(kube::ResourceExt::name_any) else { return };
         if before.map(spec) == after.map(spec) {
             return;
         }
@@ -236,7 +228,7 @@ fn follow_caches(shared: &Arc<Shared>) {
     });
     let own = weak();
     shared.records.tasks.on_change(move |before, after| {
-        let routes: Vec<ObjectKey> = [before, after].into_iter().flatten().filter_map(|task| task.route()).collect();
+        let routes: Vec<ObjectKey> = [before, after].into_iter().flatten().filter_map(CloudflareTask::route).collect();
         with(&own, &|shared| shared.route_changed(&routes));
     });
 }

@@ -4,9 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use portolan_core::{Class, Problem};
+use portolan_core::{Class, Problem, text};
 use portolan_zerotrust_model::{State, annotations};
 use serde_json::{Map, Value, json};
+
+/// Characters of a message in an annotation.
+const LONGEST_MESSAGE: usize = 1024;
 
 /// What is wrong with a route, as its annotations say it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +27,17 @@ impl Trouble {
             Class::Waiting => "Pending",
             Class::Invalid | Class::Transient | Class::Denied => "Error",
         };
-        Self { status, message: format!("{}: {}", problem.reason, problem.message) }
+        Self { status, message: short(&format!("{}: {}", problem.reason, problem.message)) }
     }
 
     /// What a failed task says.
     pub(crate) fn failed(message: &str) -> Self {
-        Self { status: "Error", message: message.to_owned() }
+        Self { status: "Error", message: short(message) }
     }
+}
+
+fn short(message: &str) -> String {
+    text::shorten(message, LONGEST_MESSAGE).into_owned()
 }
 
 /// The outputs that a route should carry, without their prefix.

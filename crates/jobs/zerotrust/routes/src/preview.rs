@@ -16,21 +16,17 @@ impl Shared {
         }
         let recorded = subject.known.as_ref().map(|known| known.state.footprint.clone()).unwrap_or_default();
         let mut all = Plan::default();
-        match &subject.wanted {
-            Some(wanted) => {
-                let account = wanted.spec.account_id.as_deref();
-                let moves = recorded.account_id.as_deref().is_some_and(|there| Some(there) != account);
-                let here = if moves { Footprint::default() } else { recorded.clone() };
-                all.changes.extend(self.preview_wanted(subject, &wanted.spec, &here).await?.changes().changes);
-                if moves {
-                    let credential = subject.known.as_ref().and_then(|known| known.state.credential.clone());
-                    all.changes.extend(self.preview_removal(subject, &recorded, credential).await?.changes);
-                }
+        let credential = subject.known.as_ref().and_then(|known| known.state.credential.clone());
+        if let Some(wanted) = &subject.wanted {
+            let account = wanted.spec.account_id.as_deref();
+            let moves = recorded.account_id.as_deref().is_some_and(|there| Some(there) != account);
+            let here = if moves { Footprint::default() } else { recorded.clone() };
+            all.changes.extend(self.preview_wanted(subject, &wanted.spec, &here).await?.changes().changes);
+            if moves {
+                all.changes.extend(self.preview_removal(subject, &recorded, credential).await?.changes);
             }
-            None => {
-                let credential = subject.known.as_ref().and_then(|known| known.state.credential.clone());
-                all = self.preview_removal(subject, &recorded, credential).await?;
-            }
+        } else {
+            all = self.preview_removal(subject, &recorded, credential).await?;
         }
         for leftover in subject.known.iter().flat_map(|known| &known.state.leftovers) {
             let gone = self.preview_removal(subject, &leftover.footprint, leftover.credential.clone()).await?;

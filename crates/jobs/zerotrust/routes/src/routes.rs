@@ -27,11 +27,6 @@ pub(crate) struct Steps {
     remote: Plan,
 }
 
-/// What was done for a route.
-pub(crate) struct Done {
-    notices: Vec<Notice>,
-}
-
 impl RouteController {
     /// Whether a route shall have a finalizer while something stands for it.
     fn wants_finalizer(&self, subject: &Subject) -> bool {
@@ -39,29 +34,32 @@ impl RouteController {
     }
 
     /// How it stands is noted, and told to its owner where it is news.
-    fn tell(&self, subject: &Subject, mut notices: Vec<Notice>) -> Vec<Notice> {
+    async fn announce(&self, subject: &Subject) {
         let before = self.shared.board.get(&subject.key).and_then(|one| one.failure);
         let standing = subject.standing();
         let failure = standing.as_ref().and_then(|one| one.failure.clone());
         self.shared.stands(&subject.key, standing);
-        if let Some((reason, message)) = failure.filter(|failure| before.as_ref() != Some(failure)) {
-            if let Some(problem) = &subject.problem {
-                outcome::failed(&format_args!("HTTPRoute {}", subject.key), problem);
-            }
-            notices.push(Notice::warning(reason, message));
+        let Some((reason, message)) = failure.filter(|failure| before.as_ref() != Some(failure)) else { return };
+        if let Some(problem) = &subject.problem {
+            outcome::failed(&format_args!("HTTPRoute {}", subject.key), problem);
         }
-        notices
+        self.tell(subject, &[Notice::warning(reason, message)]).await;
     }
 
-    fn report_on(&self, subject: &Subject, notices: Vec<Notice>) -> Report {
-        let events = self.tell(subject, notices);
+    async fn tell(&self, subject: &Subject, notices: &[Notice]) {
+        for notice in notices {
+            self.shared.tell(&subject.key, notice).await;
+        }
+    }
+
+    fn report_on(&self, subject: &Subject) -> Report {
         let deleting = subject.input.as_ref().is_some_and(|input| input.deleting);
         let problem = match &subject.problem {
             Some(problem) => Some(problem.clone()),
             None if deleting && !subject.is_clean() => Some(going(subject)),
             None => None,
         };
-        Report { events, problem, ..Report::default() }
+        Report { problem, ..Report::default() }
     }
 }
 
@@ -78,7 +76,7 @@ impl Reconcile for RouteController {
     type Object = HttpRoute;
     type Inputs = Subject;
     type Plan = Steps;
-    type Applied = Done;
+    type Applied = ();
     type Projection = Projection;
 
     fn kind(&self) -> &'static str {
@@ -124,8 +122,10 @@ impl Reconcile for RouteController {
 
     async fn gather(&self, route: &HttpRoute) -> Result<Subject, Problem> {
         let mut subject = self.shared.look(&portolan_engine::key_of(&route.metadata), Some(route)).await?;
-        if self.shared.context.mode != Mode::Live {
-            subject.remote = self.shared.preview(&subject).await?;
+        if self.shared.context.mode == Mode::Live {
+            self.announce(&subject).await;
+        } else {
+            subject.remote = Box::pin(self.shared.preview(&subject)).await?;
         }
         Ok(subject)
     }
@@ -142,25 +142,17 @@ impl Reconcile for RouteController {
         plan.any
     }
 
-    async fn apply(&self, _: &HttpRoute, subject: &Subject, _: &Steps) -> Result<Done, Problem> {
+    async fn apply(&self, _: &HttpRoute, subject: &Subject, _: &Steps) -> Result<(), Problem> {
         let mut hand = Hand::new(&self.shared, subject);
         let carried_out = hand.carry_out(&subject.steps).await;
-        let notices = std::mem::take(&mut hand.notices);
-        match carried_out {
-            Ok(()) => Ok(Done { notices }),
-            Err(problem) => {
-                for notice in &notices {
-                    self.shared.tell(&subject.key, notice).await;
-                }
-                Err(problem)
-            }
-        }
+        // What was done is told, even if the rest was not.
+        self.tell(subject, &hand.notices).await;
+        carried_out
     }
 
     fn report(&self, _: &HttpRoute, outcome: Outcome<'_, Self>) -> Report {
         match outcome {
-            Outcome::Applied { inputs, applied, .. } => self.report_on(inputs, applied.notices.clone()),
-            Outcome::Unchanged { inputs, .. } => self.report_on(inputs, Vec::new()),
+            Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => self.report_on(inputs),
             Outcome::Failed(problem) => {
                 let events = match problem.class {
                     Class::Transient | Class::Waiting => Vec::new(),

@@ -79,6 +79,18 @@ impl Subject {
         Some(task.status.as_ref()?.message.clone().unwrap_or_else(|| "the task failed".to_owned()))
     }
 
+    /// The zone that was found last, and the hash of what it was found for: by the task that is under way, else by what
+    /// is recorded.
+    fn last_zone(&self) -> Option<(Option<&str>, &str)> {
+        match &self.task {
+            Some(task) => Some((given(task.spec.zone_id.as_ref()), task.hash()?)),
+            None => self
+                .known
+                .as_ref()
+                .map(|known| (given(known.state.footprint.zone_id.as_ref()), known.state.hash.as_str())),
+        }
+    }
+
     /// How the route stands, for its tenant and templates.
     pub(crate) fn standing(&self) -> Option<Standing> {
         let asks = self.input.as_ref().is_some_and(|input| !input.deleting && input.enabled() != Enabled::No);
@@ -143,14 +155,18 @@ impl Shared {
                 );
                 subject.problem = Some(Problem::invalid(reasons::INVALID_ANNOTATION, message));
             }
-            Enabled::Yes => match self.wanted(&input, subject).await {
+            Enabled::Yes => match self.wanted_of(&input, subject).await {
                 Ok(wanted) => subject.wanted = Some(wanted),
                 Err(problem) => subject.problem = Some(problem),
             },
         }
     }
 
-    async fn wanted(&self, input: &RouteInput, subject: &mut Subject) -> Result<Wanted, Problem> {
+    async fn wanted_of(&self, input: &RouteInput, subject: &mut Subject) -> Result<Wanted, Problem> {
+        subject.tenant = self.likely_tenant(input, subject);
+        if let Some(tenant) = &subject.tenant {
+            Levels::mark(tenant);
+        }
         let hostname = input.hostname()?;
         let selected = select(input, self, self.namespace())?;
         subject.tenant = Some(selected.tenant.key());
@@ -165,6 +181,23 @@ impl Shared {
             subject.secret = self.token_secret(subject).await?;
         }
         Ok(wanted)
+    }
+
+    /// The tenant that a route means, should the rest of it not be right.
+    fn likely_tenant(&self, input: &RouteInput, subject: &Subject) -> Option<ObjectKey> {
+        let own = input.key.namespace.as_deref().unwrap_or_default();
+        let found = if let Some(name) = input.input("tenant") {
+            let places = match name.split_once('/') {
+                Some((namespace, name)) => vec![ObjectKey::namespaced(namespace.trim(), name.trim())],
+                None => [own, self.namespace()].iter().map(|place| ObjectKey::namespaced(*place, name)).collect(),
+            };
+            places.iter().find_map(|place| self.tenants.get(place))
+        } else {
+            let mut here = self.tenants.iter().filter(|tenant| tenant.key().namespace.as_deref() == Some(own));
+            here.next().filter(|_| here.next().is_none())
+        };
+        let found = found.map(|tenant| tenant.key());
+        found.or_else(|| subject.known.as_ref().and_then(|known| known.state.tenant.clone()))
     }
 
     /// The address of a name without a tunnel.
@@ -188,14 +221,10 @@ impl Shared {
         subject: &Subject,
     ) -> Result<Wanted, Problem> {
         let of = |zone: Option<&str>| desired(input, selected, settings, zone, ip);
-        if let Some(known) = subject.known.as_ref().filter(|_| !self.is_drifted(&subject.key)) {
-            let state = &known.state;
-            let wanted = of(state.footprint.zone_id.as_deref()).ok().filter(|wanted| {
-                wanted.hash == state.hash && state.footprint.hostname.as_deref() == Some(hostname.as_str())
-            });
-            if let Some(wanted) = wanted {
-                return Ok(wanted);
-            }
+        if let Some((zone, hash)) = subject.last_zone().filter(|_| !self.is_drifted(&subject.key))
+            && let Some(wanted) = of(zone).ok().filter(|wanted| wanted.hash == hash)
+        {
+            return Ok(wanted);
         }
         let reader = self.credentials.reader(&selected.tenant.credential()).await?;
         let zone = self.zone(&reader, hostname, selected).await?;
@@ -270,6 +299,10 @@ impl Shared {
             outputs_differ: subject.outputs.is_some(),
         }
     }
+}
+
+fn given(id: Option<&String>) -> Option<&str> {
+    id.map(String::as_str).filter(|id| !id.is_empty())
 }
 
 fn asks_for_token(wanted: &Wanted) -> bool {

@@ -104,7 +104,7 @@ impl Sweep {
         let passes = believed.into_iter().map(|key| {
             let shared = Arc::clone(&shared);
             async move {
-                let done = take_down(&shared, &key).await;
+                let done = Box::pin(take_down(&shared, &key)).await;
                 (key, done)
             }
         });

@@ -17,6 +17,14 @@ const NAMES_SHOWN: usize = 5;
 /// How soon a tenant that waits for its routes looks again, should nobody tell.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// Reasons of routes that are really their tenant's.
+const OF_TENANT: &[&str] = &[
+    reasons::CREDENTIAL_NOT_FOUND,
+    reasons::CREDENTIAL_KEY_MISSING,
+    reasons::CREDENTIAL_INVALID,
+    reasons::RATE_LIMITED,
+];
+
 /// Reconciles tenants.
 pub(crate) struct TenantController {
     pub(crate) shared: Arc<Shared>,
@@ -83,8 +91,10 @@ impl TenantController {
         if let Some(problem) = &tally.problem {
             return NewCondition::not_ready(problem.reason, problem.message.clone());
         }
-        if let Some((_, _, message)) = tally.failed.iter().find(|(_, reason, _)| *reason == reasons::RATE_LIMITED) {
-            return NewCondition::not_ready(reasons::RATE_LIMITED, message.clone());
+        // What stops one route stops them all.
+        let common = OF_TENANT.iter().find_map(|reason| tally.failed.iter().find(|(_, one, _)| one == reason));
+        if let Some((_, reason, message)) = common {
+            return NewCondition::not_ready(reason, message.clone());
         }
         if tally.failed.is_empty() {
             let message = match tally.routes {

@@ -4,6 +4,7 @@
 //! holds: a Secret that was edited is worth as little as one that is gone.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -44,7 +45,10 @@ impl Credentials {
 
     fn digest(&self) -> String {
         let text = format!("{}\n{}", self.client_id, self.client_secret.expose_secret());
-        Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+        Sha256::digest(text).iter().fold(String::with_capacity(64), |mut hex, byte| {
+            write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+            hex
+        })
     }
 }
 

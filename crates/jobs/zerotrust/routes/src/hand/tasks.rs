@@ -32,9 +32,13 @@ impl Hand<'_> {
         let name = task.metadata.name.as_deref().unwrap_or_default();
         self.notices.push(Notice::normal(reasons::QUEUED, format!("{QUEUED}: CloudflareTask {name}")));
         let wanted = self.subject.wanted.iter().flat_map(|wanted| &wanted.notices);
-        self.notices.extend(wanted.map(|notice| match notice.warning {
-            true => Notice::warning(notice.reason, notice.message.clone()),
-            false => Notice::normal(notice.reason, notice.message.clone()),
+        self.notices.extend(wanted.map(|notice| {
+            let message = notice.message.clone();
+            if notice.warning {
+                Notice::warning(notice.reason, message)
+            } else {
+                Notice::normal(notice.reason, message)
+            }
         }));
     }
 

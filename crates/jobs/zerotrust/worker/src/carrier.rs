@@ -10,11 +10,11 @@ use kube::Api;
 use portolan_cloudflare_api::{Client, Clients};
 use portolan_core::{ObjectKey, Plan, Problem};
 use portolan_engine::{CancellationToken, Context, Handle, Outcome, Reconcile, Report, Secrets};
-use portolan_exposure::{Exposure, Footprint, Live, Notes, Quotas};
+use portolan_exposure::{Elsewhere, Exposure, Footprint, Live, Notes, Quotas};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 
 use crate::credential;
-use crate::elsewhere;
+use crate::elsewhere::{self, States};
 use crate::handover::Handover;
 use crate::locks::Locks;
 use crate::log;
@@ -23,6 +23,7 @@ use crate::progress::Handed;
 use crate::projection::Projection;
 use crate::settings::Settings;
 use crate::standing::{Look, Standing, standing};
+use crate::turns::{Turn, Turns};
 use crate::work::{self, Work};
 
 /// Carries tasks out.
@@ -35,6 +36,8 @@ pub(crate) struct Carrier {
     handover: Handover,
     presence: Arc<Presence>,
     others: Others,
+    turns: Turns,
+    states: States,
     locks: Locks,
     quotas: Quotas,
     handle: Handle<Projection>,
@@ -60,6 +63,8 @@ pub(crate) struct Ready {
     live: Live,
     notes: Notes,
     handed: Option<Handed>,
+    /// Nobody else makes a token of the same name meanwhile.
+    _turn: Option<Turn>,
 }
 
 /// What is to be done with a task.
@@ -96,6 +101,8 @@ impl Carrier {
             handover: Handover::new(context),
             presence: Presence::new(context, settings),
             others: Others::new(context, settings),
+            turns: Turns::default(),
+            states: States::new(context),
             locks: Locks::new(context, settings),
             quotas: Quotas::default(),
             handle: Handle::new(),
@@ -167,19 +174,22 @@ impl Carrier {
             None => None,
         };
         let recorded = work.recorded(task, handed.as_ref());
+        let turn = self.turns.take(work.desired(), &recorded).await;
         let mut notes = Notes { quotas: self.quotas.clone(), ..Notes::at((self.context.clock)()) };
         notes.secret_present = work::has_credentials(task, &recorded, handed.as_ref());
-        if intent.is_some() && work.may_have_lost(&recorded) {
-            notes.elsewhere = self.elsewhere(task).await?;
-        }
         notes.intent = intent;
         let live = work.gather(&client.reader(), &recorded, notes.intent.as_ref(), work::freshness(task)).await?;
-        Ok(Ready { client, work, recorded, live, notes, handed })
+        notes.elsewhere = self.elsewhere(task, &recorded, &live).await?;
+        Ok(Ready { client, work, recorded, live, notes, handed, _turn: turn })
     }
 
-    async fn elsewhere(&self, task: &CloudflareTask) -> Result<portolan_exposure::Elsewhere, Problem> {
-        let Context { client, operator_namespace, .. } = &*self.context;
-        elsewhere::recorded(client, operator_namespace, &self.handle, task).await
+    /// What others have recorded, where that matters.
+    async fn elsewhere(&self, task: &CloudflareTask, recorded: &Footprint, live: &Live) -> Result<Elsewhere, Problem> {
+        if elsewhere::matters(recorded, live) {
+            self.states.elsewhere(task, &self.handle).await
+        } else {
+            Ok(Elsewhere::default())
+        }
     }
 }
 

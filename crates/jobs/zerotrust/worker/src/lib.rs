@@ -26,6 +26,7 @@ mod reason;
 mod retry;
 mod settings;
 mod standing;
+mod turns;
 mod work;
 mod worker;
 

@@ -2,9 +2,10 @@
 
 use portolan_core::{Action as Verb, Counts, ObjectId, Plan, Problem};
 use portolan_engine::{Levels, outcome};
-use portolan_zerotrust_model::CloudflareTask;
 use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::{CloudflareTask, Phase};
 
+use crate::progress;
 use crate::reason;
 
 /// All that is said in this pass says whose task it is about.
@@ -19,9 +20,15 @@ pub(crate) fn completed(task: &CloudflareTask, changes: &Plan) {
     outcome::changed(&subject(task), changes);
 }
 
-/// A task failed.
+/// A task failed. That it fails as before is no news.
 pub(crate) fn failed(task: &CloudflareTask, problem: &Problem) {
-    outcome::failed(&subject(task), &Problem { reason: reason::of(problem), ..problem.clone() });
+    let said = task.status.as_ref().filter(|status| status.phase == Some(Phase::Failed));
+    let said = said.and_then(|status| status.message.as_deref());
+    if said == Some(progress::failure(problem).as_str()) {
+        tracing::debug!(error = %problem, "{}: failed again", subject(task));
+    } else {
+        outcome::failed(&subject(task), &Problem { reason: reason::of(problem), ..problem.clone() });
+    }
 }
 
 /// What was done, in a sentence.

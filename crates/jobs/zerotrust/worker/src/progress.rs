@@ -68,14 +68,19 @@ pub(crate) fn failed(
     next: Option<Timestamp>,
     now: Timestamp,
 ) -> CloudflareTaskStatus {
-    let message = format!("{}: {}", reason::of(problem), problem.message);
     let status = CloudflareTaskStatus {
         result: result.or(status.result),
         next_attempt_time: next.map(rfc3339),
         pending_operation: None,
         ..status
     };
-    into_phase(status, Phase::Failed, text::truncate(&message, LONGEST_MESSAGE).to_owned(), now)
+    into_phase(status, Phase::Failed, failure(problem), now)
+}
+
+/// What a task says that failed: `Reason: what happened`.
+pub(crate) fn failure(problem: &Problem) -> String {
+    let message = format!("{}: {}", reason::of(problem), problem.message);
+    text::truncate(&message, LONGEST_MESSAGE).to_owned()
 }
 
 /// The worker stops, and another may go on.

@@ -79,15 +79,6 @@ impl Work {
         token.rotate.as_ref().map(|rotate| rotate.request.clone())
     }
 
-    /// Whether an earlier attempt may have made something that only its intent leads back to.
-    pub(crate) fn may_have_lost(&self, recorded: &Footprint) -> bool {
-        let (no_token, no_app) = (recorded.service_token_id.is_none(), recorded.access_app_id.is_none());
-        match self {
-            Self::Publish(desired) => (desired.token.is_some() && no_token) || (desired.access.is_some() && no_app),
-            Self::Withdraw(_) => no_token || no_app,
-        }
-    }
-
     /// What trying again is for.
     pub(crate) fn aim(task: &CloudflareTask) -> Aim {
         match task.spec.action() {

@@ -152,9 +152,7 @@ impl Carrier {
         let live = ready.work.gather(&reader, &recorded, intent, Fresh::after_now()).await?;
         let mut notes = Notes { now: (self.context.clock)(), ..notes.clone() };
         notes.secret_present = work::has_credentials(task, &recorded, diary.handed().as_ref());
-        if ready.work.may_have_lost(&recorded) {
-            notes.elsewhere = self.elsewhere(task).await?;
-        }
+        notes.elsewhere = self.elsewhere(task, &recorded, &live).await?;
         ready.work.plan(&recorded, &live, &notes)
     }
 

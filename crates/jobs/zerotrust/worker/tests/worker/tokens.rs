@@ -118,3 +118,28 @@ async fn a_token_of_another_route_with_the_same_name_is_never_taken() {
     assert!(opens(&world, "web.example.com", &handed(&world, &first).await));
     assert!(opens(&world, "web2.example.com", &handed(&world, &second).await));
 }
+
+#[tokio::test(start_paused = true)]
+async fn routes_of_one_name_in_many_namespaces_never_share_a_token_even_when_answers_are_lost() {
+    let world = World::start().await;
+    world.simulator.set_latency(std::time::Duration::from_millis(100));
+    let path = "/accounts/{account_id}/access/service_tokens";
+    world.simulator.fault(Fault::on("POST", path, Effect::Reset).after_write().times(4));
+    let names = ["a", "b", "c", "d", "e", "f"];
+    for name in names {
+        let mut task = json!(with_token(task("web")));
+        task["metadata"]["name"] = json!(format!("cfzt-{name}-web"));
+        task["spec"]["httprouteRef"]["namespace"] = json!(name);
+        task["spec"]["hostname"] = json!(format!("{name}.example.com"));
+        world.create(&serde_json::from_value(task).unwrap()).await;
+    }
+
+    world.settle().await;
+
+    assert_eq!(world.service_tokens().len(), names.len());
+    for name in names {
+        let status = world.status(&format!("cfzt-{name}-web")).await;
+        assert_eq!(status.phase, Some(Phase::Completed), "{status:?}");
+        assert!(opens(&world, &format!("{name}.example.com"), &handed(&world, &status).await), "{name}");
+    }
+}

@@ -75,6 +75,8 @@ struct Run<'a, J> {
     exposure: &'a Exposure,
     journal: &'a J,
     attempt: u32,
+    /// The part that is being written.
+    stage: Option<Stage>,
     held: Holdings,
     /// The application as it was last seen in this run.
     app: Option<App>,
@@ -95,6 +97,7 @@ impl<'a, J: Journal> Run<'a, J> {
             exposure,
             journal,
             attempt,
+            stage: None,
             held: exposure.held.clone(),
             app: None,
             own: BTreeMap::new(),
@@ -146,11 +149,14 @@ impl<'a, J: Journal> Run<'a, J> {
         self.client.records(&collections::ACCESS_POLICIES, self.account())
     }
 
-    /// Security and taking names away come first.
+    /// Taking names away comes first, and so does what protects a name that can be reached.
     fn lane(&self) -> Lane {
-        match self.exposure.course {
-            Course::Publish => Lane::Change,
-            Course::Withdraw => Lane::Protect,
+        match (self.exposure.course, self.stage) {
+            (Course::Withdraw, _) => Lane::Protect,
+            (Course::Publish, Some(Stage::App | Stage::Policy | Stage::Token)) if !self.held.hostnames().is_empty() => {
+                Lane::Protect
+            }
+            (Course::Publish, _) => Lane::Change,
         }
     }
 
@@ -163,6 +169,7 @@ impl<'a, J: Journal> Run<'a, J> {
         if self.faults.iter().any(|(failed, _)| self.blocks(*failed, stage)) {
             return;
         }
+        self.stage = Some(stage);
         let done = match self.perform(step).await {
             Ok(done) => done,
             Err(fault) => return self.faults.push((stage, fault)),
@@ -205,7 +212,7 @@ impl<'a, J: Journal> Run<'a, J> {
             Work::CreateApp { wish } => self.create_app(wish).await,
             Work::UpdateApp { id, found, wish } => self.update_app(id, found.as_ref(), wish).await,
             Work::PutPolicy { app_id, policy_id, body, wish } => self.put_policy(app_id, policy_id, body, wish).await,
-            Work::DetachToken { app_id, body } => self.detach_token(app_id, body).await,
+            Work::DetachToken { app_id, token_id } => self.detach_token(app_id, token_id).await,
             Work::DeleteApp { id } => self.delete_app(id).await,
             Work::EnsureRule { hostname, rule, claim } => self.ensure_rule(hostname, rule, claim).await,
             Work::RemoveRule { hostname, tunnel_id, claim } => self.remove_rule(hostname, tunnel_id, claim).await,
@@ -236,6 +243,7 @@ impl<'a, J: Journal> Run<'a, J> {
         Fault { stale, ..fault }
     }
 
+    #[expect(clippy::result_large_err, reason = "it is handed on once, at the end of a run")]
     fn finish(mut self) -> Result<Applied, Failed> {
         let footprint = self.footprint();
         let changes: Plan = self.changes.into_iter().collect();

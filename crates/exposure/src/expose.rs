@@ -1,7 +1,7 @@
 //! The whole way: gather, plan, apply, and again while the world turns out to be other than it was planned for.
 
 use jiff::Timestamp;
-use portolan_cloudflare_api::{Client, Freshness};
+use portolan_cloudflare_api::Client;
 use portolan_core::{Mark, Problem};
 
 use crate::apply::apply_again;
@@ -56,7 +56,7 @@ impl Wish<'_> {
         client: &Client,
         recorded: &Footprint,
         notes: &Notes,
-        mut fresh: Fresh,
+        fresh: Fresh,
         journal: &impl Journal,
     ) -> Result<Applied, Failed> {
         let (mut notes, mut so_far) = (notes.clone(), Failed::before(recorded));
@@ -79,7 +79,7 @@ impl Wish<'_> {
             if !again {
                 return Err(so_far);
             }
-            self.look_again(&mut notes, &mut fresh, &so_far);
+            self.look_again(&mut notes, &so_far);
         }
     }
 
@@ -90,15 +90,15 @@ impl Wish<'_> {
         }
     }
 
-    /// The next round knows that this one may have made things whose answers were lost, and trusts no snapshot.
-    fn look_again(&self, notes: &mut Notes, fresh: &mut Fresh, so_far: &Failed) {
+    /// The next round knows that this one may have made things whose answers were lost. Snapshots that turned out wrong are
+    /// in doubt already.
+    fn look_again(&self, notes: &mut Notes, so_far: &Failed) {
         let began: Timestamp = notes.now;
         if let Some(desired) = self.desired {
             notes.intent = Some(Intent::before(desired, notes.intent.as_ref(), began));
         }
         // A secret that was handed over in an earlier round is there.
         notes.secret_present |= so_far.changes.changes.iter().any(|change| change.target.kind == SERVICE_TOKEN);
-        fresh.age = Freshness::AfterNow;
     }
 }
 

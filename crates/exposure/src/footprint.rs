@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::desired::Desired;
+
 /// A part of a name's publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,7 +85,7 @@ pub struct Footprint {
     pub former: Vec<Former>,
 }
 
-/// A rule, a record or a redirect of ours at a place that the name has left: another hostname, tunnel or zone.
+/// A rule, a record, a redirect or an application of ours at a place that the name has left: another hostname, tunnel or zone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Former {
@@ -101,6 +103,9 @@ pub struct Former {
     /// The A record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns_record_id: Option<String>,
+    /// The Access application.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_app_id: Option<String>,
     /// The redirect rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_rule_id: Option<String>,
@@ -118,6 +123,19 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Footprint {
+    /// The same, with blanks that older records have filled by where the name is to be.
+    pub(crate) fn completed_by(&self, desired: &Desired) -> Self {
+        let mut whole = self.clone();
+        whole.hostname.get_or_insert_with(|| desired.hostname.as_str().to_owned());
+        if let (None, Some(record)) = (&whole.zone_id, &desired.record) {
+            whole.zone_id = Some(record.zone_id().to_owned());
+        }
+        if let (None, Some(rule)) = (&whole.tunnel_id, &desired.rule) {
+            whole.tunnel_id = Some(rule.tunnel_id.clone());
+        }
+        whole
+    }
+
     /// Whether nothing at Cloudflare is recorded as ours.
     pub fn is_empty(&self) -> bool {
         !self.is_published()

@@ -94,7 +94,11 @@ pub async fn gather_with(
     intent: Option<&Intent>,
     fresh: Fresh,
 ) -> Result<Live, Problem> {
-    let account = desired.map(|desired| desired.account_id.clone()).or_else(|| recorded.account_id.clone());
+    let intended = || intent.and_then(|intent| intent.account_id.clone());
+    let wanted = desired.map(|desired| desired.account_id.clone());
+    let account = wanted.or_else(|| recorded.account_id.clone()).or_else(intended);
+    let completed = desired.map(|desired| recorded.completed_by(desired));
+    let recorded = completed.as_ref().unwrap_or(recorded);
     let look = Look { reader, mark, desired, recorded, intent, held: Holdings::read(recorded), fresh, account };
     let (tunnels, records, redirects) = tokio::try_join!(look.tunnels(), look.records(), look.redirects())?;
     let (apps, tokens, policies, groups) =
@@ -148,6 +152,14 @@ impl Look<'_> {
         Ok((records.with(&pick).0, records.with(Snapshot::len)))
     }
 
+    /// A snapshot of any age is not enough where an earlier attempt of another process may have made something.
+    fn age_if(&self, unsure: bool) -> Freshness {
+        match self.fresh.age {
+            Freshness::Any if unsure => Freshness::Within(RECENT),
+            age => age,
+        }
+    }
+
     fn account(&self) -> &str {
         self.account.as_deref().unwrap_or_default()
     }
@@ -167,7 +179,7 @@ impl Look<'_> {
     }
 
     fn intended(&self, set: impl Fn(&Intent) -> &BTreeSet<String>) -> impl Iterator<Item = &str> {
-        self.intent.into_iter().flat_map(move |intent| set(intent)).map(String::as_str)
+        self.intent.into_iter().flat_map(set).map(String::as_str)
     }
 
     async fn tunnels(&self) -> Result<BTreeMap<String, TunnelState>, Problem> {
@@ -302,25 +314,26 @@ impl Look<'_> {
     }
 
     async fn apps(&self) -> Result<Found<App>, Problem> {
-        let id = self.held.app.as_ref().map(|app| app.id.as_str());
-        if id.is_none() && self.access().is_none() && !self.searches() {
+        let ids: Vec<&str> = self.held.app.iter().chain(&self.held.old_apps).map(|app| app.id.as_str()).collect();
+        if self.account.is_none() || ids.is_empty() && self.access().is_none() && !self.searches() {
             return Ok((Vec::new(), 0));
         }
         let pick = |apps: &Snapshot<App>| {
-            let recorded = id.and_then(|id| apps.get(id));
+            let recorded: Vec<&Entry<App>> = ids.iter().filter_map(|id| apps.get(id)).collect();
+            let complete = recorded.len() == ids.len();
             let named = self.hostnames().into_iter().flat_map(|name| apps.by_key(name));
-            let others = named.filter(|entry| Some(entry.id.as_str()) != id);
-            let found: Vec<_> = recorded.into_iter().chain(others).cloned().collect();
-            (found, id.is_none() || recorded.is_some())
+            let others = named.filter(|entry| !ids.contains(&entry.id.as_str()));
+            (recorded.into_iter().chain(others).cloned().collect(), complete)
         };
-        let found = self.find(&collections::ACCESS_APPS, self.account(), self.fresh.age, pick).await;
+        let unsure = self.intent.is_some() && self.desired.is_none() && ids.is_empty();
+        let found = self.find(&collections::ACCESS_APPS, self.account(), self.age_if(unsure), pick).await;
         found.map_err(|error| error.problem("listing Access applications"))
     }
 
     async fn tokens(&self) -> Result<Found<ServiceToken>, Problem> {
         let id = self.held.token.as_ref().map(|token| token.id.as_str());
         let wanted = self.desired.and_then(|desired| desired.token.as_ref());
-        if id.is_none() && wanted.is_none() && !self.searches() {
+        if self.account.is_none() || id.is_none() && wanted.is_none() && !self.searches() {
             return Ok((Vec::new(), 0));
         }
         let pick = |tokens: &Snapshot<ServiceToken>| {
@@ -334,7 +347,9 @@ impl Look<'_> {
             let found: Vec<_> = recorded.into_iter().chain(others).cloned().collect();
             (found, id.is_none() || recorded.is_some())
         };
-        let found = self.find(&collections::SERVICE_TOKENS, self.account(), self.fresh.age, pick).await;
+        // The API makes a second token of the same name without a word.
+        let unsure = self.intent.is_some_and(|intent| intent.token.is_some()) && id.is_none();
+        let found = self.find(&collections::SERVICE_TOKENS, self.account(), self.age_if(unsure), pick).await;
         found.map_err(|error| error.problem("listing service tokens"))
     }
 
@@ -342,7 +357,8 @@ impl Look<'_> {
         let names = self.access().map(|access| access.policy_names.as_slice()).unwrap_or_default();
         let ids = self.access().map(|access| access.policy_ids.as_slice()).unwrap_or_default();
         let own = self.held.reusable.as_slice();
-        if names.is_empty() && ids.is_empty() && own.is_empty() && !self.searches() {
+        let needed = !names.is_empty() || !ids.is_empty() || !own.is_empty() || self.searches();
+        if self.account.is_none() || !needed {
             return Ok((Vec::new(), 0));
         }
         let pick = |policies: &Snapshot<ReusablePolicy>| {

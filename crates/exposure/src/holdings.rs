@@ -76,6 +76,8 @@ pub(crate) struct Holdings {
     pub(crate) records: Vec<RecordHeld>,
     pub(crate) redirects: Vec<RedirectHeld>,
     pub(crate) app: Option<AppHeld>,
+    /// Applications of names that were left while the new one was already protected by another.
+    pub(crate) old_apps: Vec<AppHeld>,
     pub(crate) reusable: Vec<String>,
     pub(crate) token: Option<TokenHeld>,
 }
@@ -125,6 +127,10 @@ impl Holdings {
 
     fn add(&mut self, place: Former, (rule_adopted, record_adopted): (bool, bool), ip: Option<String>) {
         let hostname = place.hostname;
+        if let Some(id) = place.access_app_id {
+            let (hostname, adopted) = (Some(hostname.clone()), place.adopted);
+            self.old_apps.push(AppHeld { id, hostname, policy_ids: Vec::new(), adopted });
+        }
         if let Some(tunnel_id) = place.tunnel_id {
             self.rules.push(RuleHeld { tunnel_id, hostname: hostname.clone(), adopted: rule_adopted });
         }
@@ -165,6 +171,12 @@ impl Holdings {
             footprint.app_hostname = app.hostname.clone().filter(|name| Some(name) != footprint.hostname.as_ref());
             footprint.take(Part::App, app.adopted);
         }
+        footprint.former.extend(self.old_apps.iter().map(|app| Former {
+            hostname: app.hostname.clone().unwrap_or_default(),
+            access_app_id: Some(app.id.clone()),
+            adopted: app.adopted,
+            ..Former::default()
+        }));
         footprint.access_policy_ids = self.policy_ids();
         if let Some(token) = &self.token {
             footprint.service_token_id = Some(token.id.clone());
@@ -270,6 +282,7 @@ impl Footprint {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "nearly every field is optional")]
     fn some(text: &str) -> Option<String> {
         Some(text.to_owned())
     }

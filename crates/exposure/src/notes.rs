@@ -17,6 +17,9 @@ use crate::rules;
 pub struct Intent {
     /// When the first attempt began.
     pub since: Timestamp,
+    /// Account that everything was to be made in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
     /// Digests of the rules that were about to be written.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub rules: BTreeSet<String>,
@@ -42,6 +45,7 @@ impl Intent {
     pub fn since(now: Timestamp) -> Self {
         Self {
             since: now,
+            account_id: None,
             rules: BTreeSet::new(),
             token: None,
             hostnames: BTreeSet::new(),
@@ -54,6 +58,7 @@ impl Intent {
     /// What has to be persisted before the first call of an attempt: the earlier intent, and what this attempt may add.
     pub fn before(desired: &Desired, earlier: Option<&Self>, now: Timestamp) -> Self {
         let mut intent = earlier.cloned().unwrap_or_else(|| Self::since(now));
+        intent.account_id = Some(desired.account_id.clone());
         if let Some(rule) = &desired.rule {
             intent.rules.insert(rules::digest(&desired.hostname, rule));
             intent.tunnels.insert(rule.tunnel_id.clone());

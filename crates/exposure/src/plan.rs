@@ -13,9 +13,11 @@ mod token;
 pub(crate) use app::unrecorded_app;
 pub(crate) use records::find_records;
 pub(crate) use redirect::{find_redirects, not_managed};
-pub(crate) use retire::{policy_gone, removal};
+pub(crate) use retire::{old_apps_gone, policy_gone, removal, rule_gone};
 pub(crate) use rule::{Verdict, adopted as rule_adopted, conflict as rule_conflict, decide, find_rules, is_ours};
-pub(crate) use token::{released, token_gone};
+pub(crate) use token::{released, token_gone, unrecorded_token};
+
+use std::collections::BTreeSet;
 
 use portolan_core::{Hostname, Mark, Problem, reasons as core_reasons};
 
@@ -61,6 +63,8 @@ struct Planner<'a> {
     notes: &'a Notes,
     held: Holdings,
     place: Place,
+    /// Names that were ours, or were about to be.
+    names: BTreeSet<String>,
     notices: Vec<Notice>,
 }
 
@@ -68,7 +72,7 @@ impl<'a> Planner<'a> {
     fn new(desired: &'a Desired, recorded: &Footprint, live: &'a Live, notes: &'a Notes) -> Self {
         // What is recorded in another account is for whoever holds that account's credential.
         let elsewhere = recorded.account_id.as_ref().is_some_and(|account| *account != desired.account_id);
-        let held = if elsewhere { Holdings::default() } else { Holdings::read(recorded) };
+        let held = if elsewhere { Holdings::default() } else { Holdings::read(&recorded.completed_by(desired)) };
         let recorded_zone = || recorded.zone_id.clone().filter(|_| !elsewhere);
         let place = Place {
             account_id: Some(desired.account_id.clone()),
@@ -76,7 +80,8 @@ impl<'a> Planner<'a> {
             tunnel_id: desired.rule.as_ref().map(|rule| rule.tunnel_id.clone()),
             zone_id: desired.record.as_ref().map(|record| record.zone_id().to_owned()).or_else(recorded_zone),
         };
-        Self { desired, live, notes, held, place, notices: Vec::new() }
+        let names = known_names(recorded, notes);
+        Self { desired, live, notes, held, place, names, notices: Vec::new() }
     }
 
     fn hostname(&self) -> &'a Hostname {
@@ -120,18 +125,27 @@ impl<'a> Planner<'a> {
         let Parts { token, app, rule, records, redirect } = parts;
         let (own, own_ids) = self.own_policies(wish)?;
         let early = self.early_app(&app, wish, !token.is_empty() || !own.is_empty());
-        let protect = self.app_steps(app, wish, early.is_some(), &own_ids)?;
+        let follows = app.follows(self.name());
+        let protect = self.app_steps(app, wish, early.is_some(), &own_ids);
         let publish = rule.into_iter().chain(records).chain(redirect);
         let retire = self.retire();
         let mut steps: Vec<Step> = early.into_iter().chain(token).chain(own).collect();
-        if wish.is_some() && self.leaves_a_name() {
-            steps.extend(retire);
-            steps.extend(protect);
-            steps.extend(publish);
-        } else {
-            steps.extend(protect);
-            steps.extend(publish);
-            steps.extend(retire);
+        match (wish.is_some() && self.leaves_a_name(), follows) {
+            (true, true) => {
+                steps.extend(retire);
+                steps.extend(protect);
+                steps.extend(publish);
+            }
+            (true, false) => {
+                steps.extend(protect);
+                steps.extend(retire);
+                steps.extend(publish);
+            }
+            (false, _) => {
+                steps.extend(protect);
+                steps.extend(publish);
+                steps.extend(retire);
+            }
         }
         steps.extend(self.unprotect(wish));
         Ok(steps)
@@ -149,6 +163,14 @@ impl<'a> Planner<'a> {
             course: Course::Publish,
         }
     }
+}
+
+/// Names that were ours, or were about to be.
+pub(crate) fn known_names(recorded: &Footprint, notes: &Notes) -> BTreeSet<String> {
+    let recorded_names = [&recorded.hostname, &recorded.app_hostname].into_iter().flatten();
+    let former = recorded.former.iter().map(|former| &former.hostname);
+    let intended = notes.intent.iter().flat_map(|intent| &intent.hostnames);
+    recorded_names.chain(former).chain(intended).cloned().collect()
 }
 
 pub(crate) fn quota_exceeded(what: Counted, limit: usize) -> Problem {

@@ -174,7 +174,7 @@ pub(crate) enum Work {
     /// The token's policy is taken out of an application that stays.
     DetachToken {
         app_id: String,
-        body: Value,
+        token_id: String,
     },
     DeleteApp {
         id: String,

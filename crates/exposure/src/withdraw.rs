@@ -4,7 +4,7 @@
 //! else marked, or an application that now stands for another name, is not ours any more.
 
 use portolan_cloudflare_api::Entry;
-use portolan_core::{Change, Hostname, Mark, Problem};
+use portolan_core::{Change, Mark, Problem};
 use serde_json::Value;
 
 use crate::app::App;
@@ -15,7 +15,8 @@ use crate::live::Live;
 use crate::notes::Notes;
 use crate::notice::Notice;
 use crate::plan::{
-    find_records, find_redirects, find_rules, policy_gone, released, removal, token_gone, unrecorded_app,
+    find_records, find_redirects, find_rules, known_names, old_apps_gone, policy_gone, released, removal, rule_gone,
+    token_gone, unrecorded_app, unrecorded_token,
 };
 use crate::policy::is_marked;
 use crate::step::{Course, Exposure, RuleClaim, Step, Work};
@@ -32,6 +33,7 @@ pub fn withdraw(mark: &Mark, recorded: &Footprint, live: &Live, notes: &Notes) -
     steps.extend(withdrawal.rules());
     steps.extend(withdrawal.redirects());
     steps.extend(withdrawal.app());
+    steps.extend(withdrawal.old_apps());
     steps.extend(withdrawal.policies());
     steps.extend(withdrawal.token());
     Ok(withdrawal.finish(steps))
@@ -47,8 +49,13 @@ struct Withdrawal<'a> {
 }
 
 impl<'a> Withdrawal<'a> {
-    fn account(&self) -> &str {
-        self.recorded.account_id.as_deref().unwrap_or_default()
+    fn account_id(&self) -> Option<String> {
+        let intended = || self.notes.intent.as_ref().and_then(|intent| intent.account_id.clone());
+        self.recorded.account_id.clone().or_else(intended)
+    }
+
+    fn account(&self) -> String {
+        self.account_id().unwrap_or_default()
     }
 
     fn records(&mut self) -> Vec<Step> {
@@ -79,7 +86,7 @@ impl<'a> Withdrawal<'a> {
                 continue;
             }
             let claim = RuleClaim { ours: true, intended: intended.clone(), adopt: false };
-            steps.extend(rule_gone(&held.hostname, &held.tunnel_id, claim));
+            steps.extend(rule_gone(self.live, &held, claim, WHY));
         }
         steps
     }
@@ -118,21 +125,28 @@ impl<'a> Withdrawal<'a> {
         let entry = self.find_app()?;
         let held = self.held.app.clone()?;
         if !held.adopted {
-            return Some(Step::new(changes::app_gone(self.account(), entry, WHY), Work::DeleteApp { id: held.id }));
+            return Some(Step::new(changes::app_gone(&self.account(), entry, WHY), Work::DeleteApp { id: held.id }));
         }
         self.notices.push(released(Part::App, &held.id));
         self.held.app = None;
-        let body = entry.item.without_token(&self.held.token.as_ref()?.id)?;
-        let target = changes::app(self.account(), &entry.item.domain(), Some(&entry.id));
-        let change = Change::update(target, entry.item.shown(), body.clone(), "the token goes");
-        Some(Step::new(change, Work::DetachToken { app_id: entry.id.clone(), body }))
+        let token_id = self.held.token.as_ref()?.id.clone();
+        let body = entry.item.without_token(&token_id)?;
+        let target = changes::app(&self.account(), &entry.item.domain(), Some(&entry.id));
+        let change = Change::update(target, entry.item.shown(), body, "the token goes");
+        Some(Step::new(change, Work::DetachToken { app_id: entry.id.clone(), token_id }))
+    }
+
+    fn old_apps(&mut self) -> Vec<Step> {
+        let (account, live) = (self.account(), self.live);
+        self.held
+            .old_apps
+            .retain(|app| live.app(&app.id).is_some_and(|entry| Some(entry.item.domain()) == app.hostname));
+        old_apps_gone(&account, live, &mut self.held, &mut self.notices)
     }
 
     /// The application that is ours: recorded and still standing for the name, or made by an attempt that did not record it.
     fn find_app(&mut self) -> Option<&'a Entry<App>> {
-        let names = [self.recorded.hostname.clone(), self.recorded.app_hostname.clone()];
-        let formers = self.recorded.former.iter().map(|former| former.hostname.clone());
-        let names: Vec<String> = names.into_iter().flatten().chain(formers).collect();
+        let names = known_names(self.recorded, self.notes);
         if let Some(held) = &self.held.app {
             match self.live.app(&held.id) {
                 Some(entry) if names.is_empty() || names.contains(&entry.item.domain()) => {
@@ -165,7 +179,7 @@ impl<'a> Withdrawal<'a> {
             }
         }
         let gone = live.policies.iter().filter(|entry| self.held.reusable.contains(&entry.id));
-        gone.map(|entry| policy_gone(self.account(), entry.item.name(), &entry.id)).collect()
+        gone.map(|entry| policy_gone(&self.account(), entry.item.name(), &entry.id)).collect()
     }
 
     fn token(&mut self) -> Option<Step> {
@@ -175,21 +189,18 @@ impl<'a> Withdrawal<'a> {
                 self.notices.extend(held.adopted.then(|| released(Part::Token, &held.id)));
                 self.held.token = None;
             }
-            return entry.filter(|_| !held.adopted).map(|entry| token_gone(self.account(), entry, WHY));
+            return entry.filter(|_| !held.adopted).map(|entry| token_gone(&self.account(), entry, WHY));
         }
-        let intent = self.notes.intent.as_ref()?;
-        let entry = self.live.tokens.iter().find(|entry| {
-            Some(&entry.item.name) == intent.token.as_ref()
-                && entry.item.is_made_since(intent.since)
-                && !self.notes.elsewhere.token_ids.contains(&entry.id)
-        })?;
+        let name = self.notes.intent.as_ref()?.token.as_deref()?;
+        let entry = unrecorded_token(self.live, self.notes, name)?;
         self.held.token = Some(TokenHeld { id: entry.id.clone(), client_id: None, rotation: None, adopted: false });
-        Some(token_gone(self.account(), entry, WHY))
+        Some(token_gone(&self.account(), entry, WHY))
     }
 
     fn finish(self, steps: Vec<Step>) -> Exposure {
+        let account_id = self.account();
         let place = Place {
-            account_id: self.recorded.account_id.clone(),
+            account_id: self.account_id(),
             hostname: self.recorded.hostname.clone(),
             tunnel_id: self.recorded.tunnel_id.clone(),
             zone_id: self.recorded.zone_id.clone(),
@@ -197,7 +208,7 @@ impl<'a> Withdrawal<'a> {
         Exposure {
             steps,
             notices: self.notices,
-            account_id: self.recorded.account_id.clone().unwrap_or_default(),
+            account_id,
             mark: self.mark.clone(),
             held: self.held,
             place,
@@ -205,10 +216,4 @@ impl<'a> Withdrawal<'a> {
             course: Course::Withdraw,
         }
     }
-}
-
-fn rule_gone(hostname: &str, tunnel_id: &str, claim: RuleClaim) -> Option<Step> {
-    let hostname = Hostname::parse(hostname).ok()?;
-    let change = Change::delete(changes::rule(tunnel_id, &hostname), Value::Null, WHY);
-    Some(Step::new(change, Work::RemoveRule { hostname, tunnel_id: tunnel_id.to_owned(), claim }))
 }

@@ -29,7 +29,7 @@ fn protected(world: &World, hostname: &str, addresses: &[&str]) -> Desired {
 }
 
 fn of_another(mut desired: Desired) -> Desired {
-    desired.mark.key.name = "another".to_owned();
+    "another".clone_into(&mut desired.mark.key.name);
     desired
 }
 
@@ -657,4 +657,105 @@ async fn a_plan_says_what_would_change_and_holds_no_secret() {
     assert_eq!(kinds, ["service token", "Access application", "tunnel rule", "DNS record"]);
     let (_, secret) = world.persisted().credentials.values().next().unwrap().clone();
     assert!(!format!("{applied:?}").contains(&secret));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_vanished_since_it_was_looked_up_is_said_to_be_missing() {
+    let mut world = World::new().await;
+    let mut access = emails(&[]);
+    access.policy_names = vec!["Contractors".to_owned()];
+    let desired = Desired { access: Some(access), ..world.plain("a.x.com") };
+    world
+        .run(Some(&Desired { hostname: "b.x.com".parse().unwrap(), ..of_another(desired.clone()) }), None)
+        .await
+        .applied();
+    world.run(None, None).await.applied();
+    world.diary_reset();
+    let policy = world.all("access_policies")[0]["id"].as_str().unwrap().to_owned();
+    world.sim.remove("access_policies", &policy);
+
+    let problem = world.run(Some(&desired), None).await.problem();
+
+    assert_eq!(problem.reason, "PolicyNotFound");
+    assert!(!is_published(&world.state(), "a.x.com"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_are_published_together_share_their_writes() {
+    let world = World::new().await;
+    let names: Vec<Desired> = (0..100)
+        .map(|n| {
+            let mut desired = world.plain(&format!("n{n}.x.com"));
+            desired.mark.key.name = format!("n{n}");
+            desired
+        })
+        .collect();
+    let recorded = Footprint::default();
+    let notes = world.notes(None);
+    world.sim.set_latency(Duration::from_millis(50));
+
+    let all = names.iter().map(|desired| {
+        portolan_exposure::expose(&world.client, desired, &recorded, &notes, Fresh::any(), &*world.diary)
+    });
+    let done = futures::future::join_all(all).await;
+
+    assert!(done.iter().all(Result::is_ok));
+    let lines = world.take_lines();
+    assert!(lines.len() <= 8, "{lines:?}");
+    assert_eq!(world.hosts(0).len(), 102);
+    world.assert_theirs_untouched();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_protected_wildcard_is_protected_at_every_depth() {
+    let mut world = World::new().await;
+    let desired = protected(&world, "*.y.org", &["a@x.com"]);
+    let before = world.run(Some(&desired), None).await.applied().footprint;
+
+    let app = world.sim.object("access_apps", before.access_app_id.as_ref().unwrap()).unwrap();
+    assert_eq!(app["domain"], "*.y.org");
+    assert!(app["destinations"].to_string().contains("*.*.*.*.y.org"), "{app}");
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+
+    let exact = protected(&world, "c.y.org", &["a@x.com"]);
+    let after = world.run(Some(&exact), None).await.applied().footprint;
+    assert_eq!(after.access_app_id, before.access_app_id);
+    assert!(!world.ours("access_apps")[0].to_string().contains('*'), "{:?}", world.ours("access_apps"));
+    assert_eq!(world.left_to_do(&exact).await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_set_at_our_application_since_survives_our_next_write() {
+    let mut world = World::new().await;
+    let desired = protected(&world, "a.x.com", &["a@x.com"]);
+    let app = world.run(Some(&desired), None).await.applied().footprint.access_app_id.unwrap();
+    world.sim.edit("access_apps", &app, |app| app["options_preflight_bypass"] = json!(true));
+
+    let mut longer = desired;
+    longer.access.as_mut().unwrap().settings.insert("session_duration".to_owned(), json!("8h"));
+    world.run(Some(&longer), None).await.applied();
+
+    let app = world.sim.object("access_apps", &app).unwrap();
+    assert_eq!((&app["options_preflight_bypass"], &app["session_duration"]), (&json!(true), &json!("8h")));
+    assert_eq!(app["policies"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_older_record_without_zone_and_name_is_still_ours() {
+    let mut world = World::new().await;
+    let desired = world.plain("a.x.com");
+    let footprint = world.run(Some(&desired), None).await.applied().footprint;
+    let id = footprint.cname_record_id.clone().unwrap();
+    world.sim.edit("dns_records", &id, |record| record["comment"] = json!(null));
+    world.restart();
+    let older = Footprint { hostname: None, zone_id: None, account_id: None, ..footprint };
+    world.persisted().footprint = older;
+    world.take_lines();
+
+    let after = world.run(Some(&desired), None).await.applied().footprint;
+
+    assert_eq!((after.cname_record_id.as_ref(), after.adopted.len()), (Some(&id), 0));
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+    world.run(None, None).await.applied();
+    assert_eq!(world.sim.object("dns_records", &id), None);
 }

@@ -2,17 +2,21 @@
 //! answer shows the policies.
 
 use http::Method;
-use portolan_cloudflare_api::{Created, Entry, ErrorClass, Op, Request, Snapshot, Written};
+use portolan_cloudflare_api::{ApiError, Created, Entry, ErrorClass, Op, Request, Snapshot, Written, collections};
 use portolan_core::{Problem, reasons as core_reasons};
 use serde_json::{Value, json};
 
 use super::{Done, Fault, Run, count};
-use crate::app::{App, AppWish, Made, Policies};
+use crate::app::{App, AppWish, Difference, Made, Policies};
 use crate::holdings::AppHeld;
 use crate::journal::Journal;
 use crate::plan::quota_exceeded;
+use crate::policy::Group;
 use crate::quota::Counted;
 use crate::reasons;
+
+/// Codes of refusals because of a policy, group or token that is not there, or does not fit.
+const UNKNOWN_REFERENCES: [u64; 4] = [11020, 12002, 12130, 12135];
 
 const POLICIES: &str = "/accounts/{account_id}/access/apps/{app_id}/policies";
 const POLICY: &str = "/accounts/{account_id}/access/apps/{app_id}/policies/{policy_id}";
@@ -42,7 +46,7 @@ impl<J: Journal> Run<'_, J> {
                 if error.class == ErrorClass::Quota {
                     quotas.learn(self.account(), Counted::Apps, count(&apps));
                 }
-                let mut fault = self.fault(&error, &doing);
+                let mut fault = self.app_refused(&error, &doing);
                 if error.class == ErrorClass::Conflict {
                     fault.problem.reason = reasons::ACCESS_APP_CONFLICT;
                 }
@@ -52,17 +56,41 @@ impl<J: Journal> Run<'_, J> {
     }
 
     pub(super) async fn update_app(&mut self, id: &str, found: Option<&App>, wish: &AppWish) -> Result<Done, Fault> {
+        let doing = format!("changing the Access application for {}", wish.hostname);
         let held = self.held.app.as_ref().map(|app| app.id.clone()).unwrap_or_default();
         let id = if id.is_empty() { held } else { id.to_owned() };
-        let Some(found) = found.cloned().or_else(|| self.app.clone()) else {
-            return Err(Problem::transient(core_reasons::API_ERROR, "the Access application was not read").into());
+        let found = match (found, self.app.take()) {
+            (None, Some(made)) => Entry { id: id.clone(), item: made },
+            _ => self.read_app(&id, &doing).await?,
         };
         let (token_id, own_ids) = self.made(wish)?;
         let made = Made { token_id: token_id.as_deref(), own_ids: &own_ids };
-        let body = wish.update(&found, made);
-        let doing = format!("changing the Access application for {}", wish.hostname);
+        if wish.difference(&found.item, made) == Difference::None {
+            self.hold_app(found, wish, &own_ids).await?;
+            return Ok(Done::Nothing);
+        }
+        let body = wish.update(&found.item, made);
         let entry = self.put_app(&id, body, &doing).await?;
         self.hold_app(entry, wish, &own_ids).await
+    }
+
+    /// The application as it stands now: a PUT replaces all of it, also what somebody changed since it was last listed.
+    async fn read_app(&mut self, id: &str, doing: &str) -> Result<Entry<App>, Fault> {
+        let read = self.client.send(self.lane(), &collections::ACCESS_APPS.get(self.account(), id)).await;
+        let entry = match read {
+            Ok(app) => Entry::<App>::read(app),
+            Err(error) => {
+                if error.class == ErrorClass::NotFound {
+                    self.apps().unlearn(id);
+                }
+                return Err(self.fault(&error, doing));
+            }
+        };
+        let Some(entry) = entry else {
+            return Err(Problem::transient(core_reasons::API_ERROR, format!("{doing}: it cannot be read")).into());
+        };
+        self.apps().learn(&entry);
+        Ok(entry)
     }
 
     async fn put_app(&mut self, id: &str, body: Value, doing: &str) -> Result<Entry<App>, Fault> {
@@ -72,8 +100,20 @@ impl<J: Journal> Run<'_, J> {
                 Some(Written::Stored(entry)) => Ok(entry),
                 _ => Err(Problem::transient(core_reasons::API_ERROR, format!("{doing}: no answer")).into()),
             },
-            Err(error) => Err(self.fault(&error, doing)),
+            Err(error) => Err(self.app_refused(&error, doing)),
         }
+    }
+
+    /// A policy, group or token that the application names may be gone since it was looked up.
+    fn app_refused(&self, error: &ApiError, doing: &str) -> Fault {
+        let mut fault = self.fault(error, doing);
+        if UNKNOWN_REFERENCES.iter().any(|code| error.has_code(*code)) {
+            self.policies().invalidate();
+            self.tokens().invalidate();
+            self.client.records::<Group>(&collections::ACCESS_GROUPS, self.account()).invalidate();
+            fault.stale = true;
+        }
+        fault
     }
 
     pub(super) async fn put_policy(
@@ -89,7 +129,7 @@ impl<J: Journal> Run<'_, J> {
             Ok(answer) => answer,
             Err(error) => {
                 self.apps().invalidate();
-                return Err(self.fault(&error, &format!("changing the Access policy of {}", wish.hostname)));
+                return Err(self.app_refused(&error, &format!("changing the Access policy of {}", wish.hostname)));
             }
         };
         let known = self.apps().with(|apps| apps.get(app_id).cloned());
@@ -175,15 +215,20 @@ impl<J: Journal> Run<'_, J> {
         Err(Problem::transient(core_reasons::API_ERROR, format!("{doing}: they do not show what was written")).into())
     }
 
-    pub(super) async fn detach_token(&mut self, app_id: &str, body: &Value) -> Result<Done, Fault> {
-        self.put_app(app_id, body.clone(), "taking the token out of an Access application").await?;
-        Ok(Done::Planned)
+    pub(super) async fn detach_token(&mut self, app_id: &str, token_id: &str) -> Result<Done, Fault> {
+        let doing = "taking the token out of an Access application";
+        let found = self.read_app(app_id, doing).await?;
+        match found.item.without_token(token_id) {
+            Some(body) => self.put_app(app_id, body, doing).await.map(|_| Done::Planned),
+            None => Ok(Done::Nothing),
+        }
     }
 
     pub(super) async fn delete_app(&mut self, id: &str) -> Result<Done, Fault> {
         match self.apps().write(self.lane(), vec![Op::delete(id)]).await {
             Ok(_) => {
-                self.held.app = None;
+                self.held.app = self.held.app.take().filter(|app| app.id != id);
+                self.held.old_apps.retain(|app| app.id != id);
                 Ok(Done::Planned)
             }
             Err(error) => Err(self.fault(&error, &format!("deleting Access application {id}"))),

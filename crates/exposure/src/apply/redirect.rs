@@ -68,7 +68,8 @@ impl<J: Journal> Run<'_, J> {
     async fn send_redirect(&mut self, hostname: &str, request: &Request) -> Result<Option<Value>, Fault> {
         match self.client.send(self.lane(), request).await {
             Ok(answer) => Ok(Some(answer)),
-            Err(error) if error.class == ErrorClass::Auth => {
+            // A name is not held up by a redirect that the zone does not allow.
+            Err(error) if matches!(error.class, ErrorClass::Auth | ErrorClass::Quota | ErrorClass::Validation) => {
                 self.notices.push(not_managed(hostname, &error.message));
                 Ok(None)
             }

@@ -28,6 +28,16 @@ pub(super) enum AppMatch {
     Found { entry: Entry<App>, adopted: bool, taken: bool },
 }
 
+impl AppMatch {
+    /// Whether the application still stands for another name, and follows.
+    pub(super) fn follows(&self, name: &str) -> bool {
+        match self {
+            Self::Found { entry, .. } => entry.item.domain() != name,
+            Self::Unwanted | Self::New => false,
+        }
+    }
+}
+
 impl Planner<'_> {
     /// The wanted application, names of policies and groups resolved.
     pub(super) fn app_wish(&self) -> Result<Option<AppWish>, Problem> {
@@ -166,6 +176,7 @@ impl Planner<'_> {
     pub(super) fn app(&mut self, wish: Option<&AppWish>) -> Result<AppMatch, Problem> {
         self.find_app();
         let Some(wish) = wish else { return Ok(AppMatch::Unwanted) };
+        self.choose_app();
         let here: Vec<&Entry<App>> = self.live.apps.iter().filter(|entry| entry.item.domain() == self.name()).collect();
         if let Some(held) = &self.held.app {
             if let Some(other) = here.iter().find(|entry| entry.id != held.id) {
@@ -190,10 +201,16 @@ impl Planner<'_> {
     /// A recorded application that is gone, or that somebody pointed elsewhere, is forgotten; one that an earlier attempt
     /// made for another name is ours.
     fn find_app(&mut self) {
+        let live = self.live;
+        self.held
+            .old_apps
+            .retain(|app| live.app(&app.id).is_some_and(|entry| Some(entry.item.domain()) == app.hostname));
         let Some(held) = &self.held.app else {
+            // One that stands at the wanted name is judged when it is taken.
             let here = self.live.apps.iter().any(|entry| entry.item.domain() == self.name());
-            let elsewhere = unrecorded_app(self.live, self.notes).next().filter(|_| !here);
-            self.held.app = elsewhere.map(|entry| AppHeld {
+            let judged = here && self.desired.access.is_some();
+            let unrecorded = unrecorded_app(self.live, self.notes).next().filter(|_| !judged);
+            self.held.app = unrecorded.map(|entry| AppHeld {
                 id: entry.id.clone(),
                 hostname: Some(entry.item.domain()),
                 policy_ids: Vec::new(),
@@ -205,7 +222,7 @@ impl Planner<'_> {
         let known = |domain: &String| {
             held.hostname.as_ref().is_none_or(|name| name == domain)
                 || domain == self.name()
-                || self.held.hostnames().contains(domain.as_str())
+                || self.names.contains(domain)
         };
         match domain {
             Some(domain) if known(&domain) => {
@@ -224,16 +241,31 @@ impl Planner<'_> {
         }
     }
 
+    /// An application that stands at the name already is the one. One that stands for another name follows the name, unless
+    /// the new name is open: then it gets an application of its own at once, and the other goes with the name that it
+    /// protects.
+    fn choose_app(&mut self) {
+        let name = self.name();
+        let at = |app: &AppHeld| app.hostname.as_deref() == Some(name);
+        if let Some(index) = self.held.old_apps.iter().position(at) {
+            let here = self.held.old_apps.remove(index);
+            let other = self.held.app.replace(here);
+            self.held.old_apps.extend(other);
+        } else if self.held.publishes(name) && self.held.app.as_ref().is_some_and(|app| !at(app)) {
+            let other = self.held.app.take();
+            self.held.old_apps.extend(other);
+        }
+    }
+
     fn take_app(&mut self, wish: &AppWish, entry: &Entry<App>) -> Result<AppMatch, Problem> {
         let elsewhere = self.notes.elsewhere.app_ids.contains(&entry.id);
         let intended = unrecorded_app(self.live, self.notes).any(|unrecorded| unrecorded.id == entry.id);
         let made = Made { token_id: self.held.token.as_ref().map(|token| token.id.as_str()), own_ids: &[] };
         let equal = || wish.difference(&entry.item, made) == Difference::None;
         let adopted = match (elsewhere, intended) {
-            (true, _) => return Err(conflict(entry)),
             (false, true) => false,
             (false, false) if self.desired.adopt || equal() => true,
-            (false, false) => return Err(conflict(entry)),
+            (true, _) | (false, false) => return Err(conflict(entry)),
         };
         if adopted {
             self.notices.push(Notice::normal(
@@ -271,31 +303,31 @@ impl Planner<'_> {
         wish: Option<&AppWish>,
         early: bool,
         own_ids: &[Option<String>],
-    ) -> Result<Option<Step>, Problem> {
-        let Some(wish) = wish else { return Ok(None) };
+    ) -> Option<Step> {
+        let wish = wish?;
         let token_id = self.held.token.as_ref().map(|token| token.id.clone());
         let known: Vec<String> = own_ids.iter().map(|id| id.clone().unwrap_or_else(|| "(new)".to_owned())).collect();
         let made = Made { token_id: token_id.as_deref(), own_ids: &known };
         let target = |id: Option<&str>| changes::app(self.account(), self.name(), id);
         match app {
-            AppMatch::Unwanted => Ok(None),
+            AppMatch::Unwanted => None,
             AppMatch::New if early => {
                 let change = Change::update(target(None), json!({"policies": "(closed)"}), wish.create(made), "");
                 let work = Work::UpdateApp { id: String::new(), found: None, wish: wish.clone() };
-                Ok(Some(Step::new(change, work)))
+                Some(Step::new(change, work))
             }
             AppMatch::New => {
                 let change = Change::create(target(None), wish.create(made), "");
-                Ok(Some(Step::new(change, Work::CreateApp { wish: wish.clone() })))
+                Some(Step::new(change, Work::CreateApp { wish: wish.clone() }))
             }
             AppMatch::Found { entry, adopted, taken } => {
                 let wish = AppWish { adopted, ..wish.clone() };
                 let difference = wish.difference(&entry.item, made);
                 let target = target(Some(&entry.id));
                 let action = if taken { Action::Adopt } else { Action::Update };
-                Ok(self.app_update(entry, wish, difference, made).map(|(before, after, work)| {
+                self.app_update(entry, wish, difference, made).map(|(before, after, work)| {
                     Step::new(Change::update(target, before, after, "").as_action(action), work)
-                }))
+                })
             }
         }
     }

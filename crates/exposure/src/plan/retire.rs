@@ -9,9 +9,12 @@ use super::Planner;
 use crate::app::AppWish;
 use crate::changes;
 use crate::footprint::Part;
-use crate::holdings::{RecordHeld, RecordKind};
+use crate::holdings::{AppHeld, Holdings, RecordHeld, RecordKind, RuleHeld};
+use crate::live::Live;
+use crate::notice::Notice;
 use crate::policy::is_marked;
-use crate::step::{RecordWork, Step, Work};
+use crate::rules;
+use crate::step::{RecordWork, RuleClaim, Step, Work};
 
 const WHY: &str = "no longer wanted";
 
@@ -71,8 +74,7 @@ impl Planner<'_> {
             }
             let Ok(hostname) = Hostname::parse(&held.hostname) else { continue };
             let claim = self.rule_claim(&hostname, &held.tunnel_id);
-            let change = Change::delete(changes::rule(&held.tunnel_id, &hostname), Value::Null, WHY);
-            steps.push(Step::new(change, Work::RemoveRule { hostname, tunnel_id: held.tunnel_id, claim }));
+            steps.extend(rule_gone(self.live, &held, claim, WHY));
         }
         steps
     }
@@ -100,6 +102,8 @@ impl Planner<'_> {
         if wish.is_none() {
             steps.extend(self.remove_app());
         }
+        let (account, live) = (self.account(), self.live);
+        steps.extend(old_apps_gone(account, live, &mut self.held, &mut self.notices));
         let wanted: Vec<String> = wish
             .filter(|wish| matches!(wish.policies, crate::app::Policies::Linked { .. }))
             .map(|wish| wish.policies.own().iter().map(|own| own.marked_name(&self.desired.mark)).collect())
@@ -122,12 +126,38 @@ impl Planner<'_> {
         }
         self.notices.push(super::released(Part::App, &held.id));
         self.held.app = None;
-        let token = self.held.token.as_ref().filter(|_| self.desired.token.is_none())?;
-        let body = entry.item.without_token(&token.id)?;
+        let token_id = self.held.token.as_ref().filter(|_| self.desired.token.is_none())?.id.clone();
+        let body = entry.item.without_token(&token_id)?;
         let target = changes::app(self.account(), &entry.item.domain(), Some(&entry.id));
-        let change = Change::update(target, entry.item.shown(), body.clone(), "the token goes");
-        Some(Step::new(change, Work::DetachToken { app_id: entry.id.clone(), body }))
+        let change = Change::update(target, entry.item.shown(), body, "the token goes");
+        Some(Step::new(change, Work::DetachToken { app_id: entry.id.clone(), token_id }))
     }
+}
+
+/// Applications of names that were left.
+pub(crate) fn old_apps_gone(
+    account_id: &str,
+    live: &Live,
+    held: &mut Holdings,
+    notices: &mut Vec<Notice>,
+) -> Vec<Step> {
+    let released: Vec<AppHeld> = held.old_apps.iter().filter(|app| app.adopted).cloned().collect();
+    notices.extend(released.iter().map(|app| super::released(Part::App, &app.id)));
+    held.old_apps.retain(|app| !app.adopted);
+    let entries = held.old_apps.iter().filter_map(|app| live.app(&app.id));
+    entries
+        .map(|entry| Step::new(changes::app_gone(account_id, entry, WHY), Work::DeleteApp { id: entry.id.clone() }))
+        .collect()
+}
+
+/// A rule of ours that goes.
+pub(crate) fn rule_gone(live: &Live, held: &RuleHeld, claim: RuleClaim, why: &str) -> Option<Step> {
+    let hostname = Hostname::parse(&held.hostname).ok()?;
+    let tunnel_id = held.tunnel_id.clone();
+    let known = live.configurations.get(&tunnel_id).and_then(|content| rules::find(&content.value, &hostname));
+    let before = known.cloned().unwrap_or_default();
+    let change = Change::delete(changes::rule(&tunnel_id, &hostname), before, why);
+    Some(Step::new(change, Work::RemoveRule { hostname, tunnel_id, claim }))
 }
 
 /// A reusable policy of ours that goes.

@@ -9,33 +9,39 @@ use crate::changes;
 use crate::desired::{Rotate, Token};
 use crate::footprint::Part;
 use crate::holdings::TokenHeld;
+use crate::live::Live;
+use crate::notes::Notes;
 use crate::notice::Notice;
 use crate::quota::Counted;
 use crate::step::{Step, Work};
 use crate::token::ServiceToken;
 
-impl<'a> Planner<'a> {
+impl Planner<'_> {
     pub(super) fn token(&mut self) -> Result<Vec<Step>, Problem> {
         if self.held.token.as_ref().is_some_and(|held| self.live.token(&held.id).is_none()) {
             self.held.token = None;
         }
-        let Some(wanted) = &self.desired.token else { return Ok(Vec::new()) };
+        let Some(wanted) = &self.desired.token else {
+            self.find_unwanted_token();
+            return Ok(Vec::new());
+        };
         let recorded = self.held.token.clone().and_then(|held| self.live.token(&held.id).map(|entry| (held, entry)));
-        match (recorded, self.unrecorded_token(wanted)) {
+        match (recorded, unrecorded_token(self.live, self.notes, &wanted.name)) {
             (Some((held, entry)), _) => Ok(self.keep_token(wanted, &held, entry)),
             (None, Some(entry)) => Ok(self.take_token(wanted, entry)),
             (None, None) => self.create_token(wanted),
         }
     }
 
-    /// A token that an earlier attempt made without recording it.
-    fn unrecorded_token(&self, wanted: &Token) -> Option<&'a Entry<ServiceToken>> {
-        let intent = self.notes.intent.as_ref()?;
-        self.live.tokens.iter().find(|entry| {
-            entry.item.name == wanted.name
-                && entry.item.is_made_since(intent.since)
-                && !self.notes.elsewhere.token_ids.contains(&entry.id)
-        })
+    /// A token that an earlier attempt made has to go, where none is wanted any more.
+    fn find_unwanted_token(&mut self) {
+        let name = self.notes.intent.as_ref().and_then(|intent| intent.token.as_deref());
+        let found =
+            name.filter(|_| self.held.token.is_none()).and_then(|name| unrecorded_token(self.live, self.notes, name));
+        if let Some(entry) = found {
+            let client_id = entry.item.client_id.clone();
+            self.held.token = Some(TokenHeld { id: entry.id.clone(), client_id, rotation: None, adopted: false });
+        }
     }
 
     fn create_token(&self, wanted: &Token) -> Result<Vec<Step>, Problem> {
@@ -126,6 +132,16 @@ impl<'a> Planner<'a> {
         let entry = self.live.token(&held.id)?;
         Some(token_gone(self.account(), entry, "no longer wanted"))
     }
+}
+
+/// A token that an earlier attempt made without recording it.
+pub(crate) fn unrecorded_token<'a>(live: &'a Live, notes: &Notes, name: &str) -> Option<&'a Entry<ServiceToken>> {
+    let intent = notes.intent.as_ref()?;
+    live.tokens.iter().find(|entry| {
+        entry.item.name == name
+            && entry.item.is_made_since(intent.since)
+            && !notes.elsewhere.token_ids.contains(&entry.id)
+    })
 }
 
 fn request(wanted: &Token) -> Option<String> {

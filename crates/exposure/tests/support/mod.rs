@@ -244,7 +244,7 @@ impl World {
             let body = json!({"name": format!("tunnel-{index}"), "config_src": "cloudflare"});
             let request = Request::new(Method::POST, "/accounts/{a}/cfd_tunnel", &[ACCOUNT]).with_body(body);
             let made = self.client.send(Lane::Change, &request).await.unwrap();
-            self.tunnels[index] = made["id"].as_str().unwrap().to_owned();
+            made["id"].as_str().unwrap().clone_into(&mut self.tunnels[index]);
         }
         let config = json!({
             "ingress": [

@@ -13,6 +13,7 @@ use portolan_engine::{CancellationToken, Context, Handle, Outcome, Reconcile, Re
 use portolan_exposure::{Elsewhere, Exposure, Footprint, Live, Notes, Quotas};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 
+use crate::announced::Announced;
 use crate::credential;
 use crate::elsewhere::{self, States};
 use crate::handover::Handover;
@@ -63,6 +64,7 @@ pub(crate) struct Ready {
     live: Live,
     notes: Notes,
     handed: Option<Handed>,
+    announced: Announced,
     /// Nobody else makes a token of the same name meanwhile.
     _turn: Option<Turn>,
 }
@@ -174,13 +176,14 @@ impl Carrier {
             None => None,
         };
         let recorded = work.recorded(task, handed.as_ref());
+        let announced = Announced::new(&client, &work, &recorded);
         let turn = self.turns.take(work.desired(), &recorded).await;
         let mut notes = Notes { quotas: self.quotas.clone(), ..Notes::at((self.context.clock)()) };
         notes.secret_present = work::has_credentials(task, &recorded, handed.as_ref());
         notes.intent = intent;
         let live = work.gather(&client.reader(), &recorded, notes.intent.as_ref(), work::freshness(task)).await?;
         notes.elsewhere = self.elsewhere(task, &recorded, &live).await?;
-        Ok(Ready { client, work, recorded, live, notes, handed, _turn: turn })
+        Ok(Ready { client, work, recorded, live, notes, handed, announced, _turn: turn })
     }
 
     /// What others have recorded, where that matters.
@@ -190,6 +193,16 @@ impl Carrier {
         } else {
             Ok(Elsewhere::default())
         }
+    }
+}
+
+impl Ready {
+    fn verdict(&self) -> Verdict {
+        let planned = self.work.plan(&self.recorded, &self.live, &self.notes);
+        if planned.as_ref().map_or(true, Exposure::is_empty) {
+            self.announced.no_longer();
+        }
+        planned.map_or_else(Verdict::Refuse, |exposure| Verdict::Carry(Box::new(exposure)))
     }
 }
 
@@ -236,10 +249,7 @@ impl Reconcile for Carrier {
         Ok(match inputs {
             Inputs::Rest(_) => Verdict::Rest,
             Inputs::Refused(problem) => Verdict::Refuse(problem.clone()),
-            Inputs::Ready(ready) => ready
-                .work
-                .plan(&ready.recorded, &ready.live, &ready.notes)
-                .map_or_else(Verdict::Refuse, |exposure| Verdict::Carry(Box::new(exposure))),
+            Inputs::Ready(ready) => ready.verdict(),
         })
     }
 

@@ -10,6 +10,7 @@
 //! All tasks of a tunnel or zone run side by side, and the writers of `cloudflare-api` send what they have in common once.
 //! A worker touches tasks, its own Lease and Secrets of the operator's namespace; it has no right to touch routes.
 
+mod announced;
 mod carrier;
 mod census;
 mod claim;

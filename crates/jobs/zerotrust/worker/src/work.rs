@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use portolan_cloudflare_api::{Freshness, Reader};
 use portolan_core::{Mark, OwnerId, Problem, reasons as core};
-use portolan_exposure::{Desired, Exposure, Footprint, Fresh, Intent, Live, Notes};
+use portolan_exposure::{Desired, Exposure, Footprint, Fresh, Intent, Live, Notes, Record};
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{CloudflareTask, Phase, TaskResult, annotations, reasons};
 
@@ -101,6 +101,21 @@ impl Work {
         match self {
             Self::Publish(desired) => &desired.mark,
             Self::Withdraw(mark) => mark,
+        }
+    }
+
+    /// Account, tunnel and zone that it is about, as far as it writes there.
+    pub(crate) fn place<'a>(&'a self, recorded: &'a Footprint) -> (&'a str, Option<&'a str>, Option<&'a str>) {
+        match self {
+            Self::Publish(desired) => {
+                let tunnel = desired.rule.as_ref().map(|rule| rule.tunnel_id.as_str());
+                (&desired.account_id, tunnel, desired.record.as_ref().map(Record::zone_id))
+            }
+            Self::Withdraw(_) => {
+                let account = recorded.account_id.as_deref().unwrap_or_default();
+                let zone = recorded.zone_id.as_deref().filter(|_| recorded.record_ids().next().is_some());
+                (account, recorded.tunnel_id.as_deref().filter(|_| recorded.has_rule), zone)
+            }
         }
     }
 

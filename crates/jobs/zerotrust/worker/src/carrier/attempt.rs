@@ -122,6 +122,7 @@ impl Carrier {
         let mut round = 0;
         loop {
             let exposure = replanned.as_ref().unwrap_or(exposure);
+            ready.announced.no_longer();
             let failed = match portolan_exposure::apply_again(&ready.client, exposure, diary, round).await {
                 Ok(applied) => return Ended::Applied(Box::new(joined(whole, applied))),
                 Err(failed) => failed,

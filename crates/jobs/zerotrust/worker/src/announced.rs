@@ -1,0 +1,33 @@
+//! Says as early as possible that a tunnel's configuration and a zone's records are about to be written, so that tasks that
+//! come together go out together.
+
+use std::sync::{Mutex, PoisonError};
+
+use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
+use portolan_cloudflare_api::{Client, Expected, collections};
+use portolan_exposure::{DnsRecord, Footprint};
+
+use crate::work::Work;
+
+/// What a task is about to write, until it does or turns out not to.
+#[derive(Default)]
+pub(crate) struct Announced(Mutex<Option<Writes>>);
+
+struct Writes {
+    _rule: Option<Expected>,
+    _record: Option<Expected<DnsRecord>>,
+}
+
+impl Announced {
+    pub(crate) fn new(client: &Client, work: &Work, recorded: &Footprint) -> Self {
+        let (account, tunnel, zone) = work.place(recorded);
+        let rule = tunnel.map(|tunnel| client.document(&TUNNEL_CONFIGURATION, account, tunnel).expect());
+        let record = zone.map(|zone| client.records::<DnsRecord>(&collections::DNS_RECORDS, zone).expect());
+        Self(Mutex::new(Some(Writes { _rule: rule, _record: record })))
+    }
+
+    /// The writes begin now, or do not come.
+    pub(crate) fn no_longer(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}

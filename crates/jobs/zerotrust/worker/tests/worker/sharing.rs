@@ -88,3 +88,26 @@ async fn a_worker_that_works_for_long_keeps_its_lease_fresh_and_one_at_rest_writ
     world.after(3600).await;
     assert_eq!(version().await.resource_version, before, "nothing was written at rest");
 }
+
+#[tokio::test(start_paused = true)]
+async fn two_workers_that_write_one_tunnel_at_a_time_lose_no_rule_of_each_other() {
+    let mut world = World::empty().await;
+    world.simulator.set_latency(Duration::from_millis(100));
+    for number in 0..40 {
+        world.create(&task(&format!("web-{number}"))).await;
+    }
+
+    for name in ["w1", "w2"] {
+        world.run(Settings { in_flight: 4, ..worker(name) });
+    }
+    world.settle().await;
+
+    let mut workers = std::collections::BTreeSet::new();
+    for number in 0..40 {
+        let status = world.status(&format!("cfzt-shop-web-{number}")).await;
+        assert_eq!(status.phase, Some(Phase::Completed), "{status:?}");
+        workers.extend(status.worker_pod);
+    }
+    assert_eq!(workers.len(), 2, "both had a share");
+    assert_eq!((world.rules().len(), world.records().len()), (40, 40));
+}

@@ -46,6 +46,11 @@ impl App {
         domain.trim_end_matches(['/', '.']).to_ascii_lowercase()
     }
 
+    /// Its name; not unique.
+    pub fn name(&self) -> &str {
+        self.0.get("name").and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// Its policies in order, as objects; ones that are only named by id become `{"id": …}`.
     pub(crate) fn policies(&self) -> Vec<Value> {
         let mut policies: Vec<Value> = self.0.get("policies").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -263,7 +268,7 @@ impl AppWish {
         let unwanted = |field: &&str| !self.adopted && !self.settings.contains_key(*field);
         found.domain() == self.hostname.as_str()
             && self.covers_depths(found)
-            && found.0.get("name").and_then(Value::as_str) == Some(&self.name)
+            && found.name() == self.name
             && wanted.into_iter().all(|(field, value)| is_same(found.0.get(field), value))
             && OPTIONAL.iter().filter(|field| unwanted(field)).all(|field| is_empty(found.0.get(*field)))
     }

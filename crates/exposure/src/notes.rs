@@ -10,8 +10,8 @@ use crate::quota::Quotas;
 use crate::rules;
 
 /// What was noted before the first call of an earlier attempt, so that things without a mark are recognised as ours after
-/// a crash: an application for our name or a token of our name that was made since then and that nobody recorded, and a
-/// rule with just the content that we were about to write.
+/// a crash: an application or a token, named as ours, that was made since then and that nobody recorded, and a rule with
+/// just the content that we were about to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Intent {
@@ -26,6 +26,9 @@ pub struct Intent {
     /// The token's name, where one was about to be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// Names of the applications that were about to be made.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub apps: BTreeSet<String>,
     /// Names that were about to be published.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub hostnames: BTreeSet<String>,
@@ -48,6 +51,7 @@ impl Intent {
             account_id: None,
             rules: BTreeSet::new(),
             token: None,
+            apps: BTreeSet::new(),
             hostnames: BTreeSet::new(),
             tunnels: BTreeSet::new(),
             zones: BTreeSet::new(),
@@ -66,6 +70,7 @@ impl Intent {
         let zone = desired.record.as_ref().map(|record| record.zone_id().to_owned());
         intent.redirects.extend(zone.clone().filter(|_| desired.redirect));
         intent.zones.extend(zone);
+        intent.apps.extend(desired.access.as_ref().map(|access| access.name.clone()));
         intent.hostnames.insert(desired.hostname.as_str().to_owned());
         intent.token = desired.token.as_ref().map(|token| token.name.clone()).or(intent.token);
         intent

@@ -119,17 +119,13 @@ fn event() -> impl Strategy<Value = Event> {
 /// From the first write for a wish that asks for protection until a wish that does not, the name is guarded; so is the one
 /// it leaves, if that was protected.
 fn guard(world: &World, wish: Option<&Desired>) {
-    let mut names = BTreeSet::new();
-    if let Some(desired) = wish.filter(|desired| desired.access.is_some()) {
-        let state = world.state();
-        names = world
-            .guarded()
-            .into_iter()
-            .filter(|name| is_protected(&state, name) || !is_published(&state, name))
-            .collect();
-        names.insert(desired.hostname.as_str().to_owned());
-    } else if wish.is_none() {
-        names = world.guarded();
+    let state = world.state();
+    let closed = |name: &String| is_protected(&state, name) || !is_published(&state, name);
+    let mut names: BTreeSet<String> = world.guarded().into_iter().filter(closed).collect();
+    match wish {
+        Some(desired) if desired.access.is_some() => drop(names.insert(desired.hostname.as_str().to_owned())),
+        Some(_) => names.clear(),
+        None => {}
     }
     world.guard(names);
 }
@@ -211,8 +207,14 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
 }
 
+/// As many histories as `PORTOLAN_HISTORIES` says.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("PORTOLAN_HISTORIES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300);
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 400, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, max_shrink_iters: 400, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn no_name_ever_stands_open_and_every_history_ends_as_wished(events in prop::collection::vec(event(), 1..8)) {

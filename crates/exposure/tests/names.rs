@@ -759,3 +759,35 @@ async fn an_older_record_without_zone_and_name_is_still_ours() {
     world.run(None, None).await.applied();
     assert_eq!(world.sim.object("dns_records", &id), None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_somebody_makes_while_we_do_is_theirs() {
+    let mut world = World::new().await;
+    world.run(Some(&of_another(protected(&world, "b.x.com", &["a@x.com"]))), None).await.applied();
+    world.diary_reset();
+    let theirs = json!({"name": "theirs", "domain": "a.x.com", "type": "self_hosted", "policies": []});
+    world.put("access_apps", ACCOUNT, theirs);
+
+    let problem = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.problem();
+    let again = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.problem();
+
+    assert_eq!((problem.reason, again.reason), ("AccessAppConflict", "AccessAppConflict"));
+    assert!(!is_published(&world.state(), "a.x.com"));
+    let app = world.ours("access_apps").into_iter().find(|app| app["domain"] == "a.x.com").unwrap();
+    assert_eq!((&app["name"], &app["policies"]), (&json!("theirs"), &json!([])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_somebody_makes_while_we_do_is_theirs() {
+    let mut world = World::new().await;
+    world.run(Some(&of_another(world.plain("b.x.com"))), None).await.applied();
+    world.diary_reset();
+    let theirs = json!({"type": "CNAME", "name": "a.x.com", "content": "z.y.org", "ttl": 1});
+    world.sim.remove("dns_records", world.all("dns_records")[1]["id"].as_str().unwrap());
+    let id = world.put("dns_records", ZONE, theirs);
+
+    let problem = world.run(Some(&world.plain("a.x.com")), None).await.problem();
+
+    assert_eq!(problem.reason, "DNSRecordConflict");
+    assert_eq!(world.sim.object("dns_records", &id).unwrap()["content"], "z.y.org");
+}

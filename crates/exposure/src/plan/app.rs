@@ -368,6 +368,7 @@ impl Planner<'_> {
 pub(crate) fn unrecorded_app<'a>(live: &'a Live, notes: &'a Notes) -> impl Iterator<Item = &'a Entry<App>> {
     let ours = |entry: &&Entry<App>, intent: &Intent| {
         intent.hostnames.contains(&entry.item.domain())
+            && intent.apps.contains(entry.item.name())
             && entry.item.is_made_since(intent.since)
             && !notes.elsewhere.app_ids.contains(&entry.id)
     };
@@ -375,7 +376,7 @@ pub(crate) fn unrecorded_app<'a>(live: &'a Live, notes: &'a Notes) -> impl Itera
 }
 
 fn conflict(entry: &Entry<App>) -> Problem {
-    let name = entry.item.0.get("name").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let name = entry.item.name();
     Problem::denied(
         reasons::ACCESS_APP_CONFLICT,
         format!(

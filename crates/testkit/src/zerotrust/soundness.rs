@@ -79,7 +79,12 @@ impl fmt::Display for Violation {
 impl Evidence {
     /// All there is, after one more pass over everything.
     pub async fn of(world: &World) -> Self {
-        let late_writes = world.late_writes().await;
+        let before = tenants(world).await;
+        let mut late_writes = world.late_writes().await;
+        let after = tenants(world).await;
+        if !late_writes.is_empty() && before != after {
+            late_writes.push(format!("tenants were {before:?} and are {after:?}"));
+        }
         let mut texts = Vec::new();
         for kind in ["Event", "ConfigMap", "Lease"].into_iter().chain(world.jobs().kinds()) {
             texts.extend(
@@ -117,6 +122,12 @@ impl Evidence {
             late_writes,
         }
     }
+}
+
+/// What tenants say of themselves.
+async fn tenants(world: &World) -> Vec<String> {
+    let all = world.cluster.list("CloudflareZeroTrustTenant").await;
+    all.iter().map(|one| one["status"].to_string()).collect()
 }
 
 /// What does not hold in a world that is at rest; one more pass over everything must write nothing.

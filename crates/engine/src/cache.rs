@@ -21,6 +21,15 @@ use crate::watch::{Following, Selection, Sighting, follow};
 
 type Listener<K> = Box<dyn Fn(Option<&K>, Option<&K>) + Send + Sync>;
 
+/// Which changes a listener hears of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hears {
+    /// All.
+    Everything,
+    /// Those that the watch brought.
+    Watch,
+}
+
 /// A mirror of a collection. Clones share it.
 pub struct Cache<K> {
     inner: Arc<Inner<K>>,
@@ -33,7 +42,7 @@ struct Inner<K> {
     listing: Mutex<Option<BTreeSet<ObjectKey>>>,
     /// Uids of objects that we deleted and that the watch may still bring.
     deleted: Mutex<BTreeMap<ObjectKey, String>>,
-    listeners: Mutex<Vec<Listener<K>>>,
+    listeners: Mutex<Vec<(Listener<K>, Hears)>>,
     ready: watch::Sender<bool>,
 }
 
@@ -94,7 +103,17 @@ impl<K: Object> Cache<K> {
 
     /// Calls back with every object before and after its change. The callback may read the cache and must not wait.
     pub fn on_change(&self, listener: impl Fn(Option<&K>, Option<&K>) + Send + Sync + 'static) {
-        self.inner.listeners.lock().expect("no listener panics").push(Box::new(listener));
+        self.listen(Box::new(listener), Hears::Everything);
+    }
+
+    /// As [`on_change`](Self::on_change), without what [`wrote`](Self::wrote) and [`deleted`](Self::deleted) told: who
+    /// wrote it knows.
+    pub fn on_seen(&self, listener: impl Fn(Option<&K>, Option<&K>) + Send + Sync + 'static) {
+        self.listen(Box::new(listener), Hears::Watch);
+    }
+
+    fn listen(&self, listener: Listener<K>, hears: Hears) {
+        self.inner.listeners.lock().expect("no listener panics").push((listener, hears));
     }
 
     /// Takes in an object as our own write left it.
@@ -105,14 +124,14 @@ impl<K: Object> Cache<K> {
             listing.insert(key.clone());
         }
         if !self.is_old(object.meta()) {
-            self.put(key, Some(Arc::new(object)));
+            self.put(key, Some(Arc::new(object)), Hears::Everything);
         }
     }
 
     /// Takes out an object that we deleted; one of the same name that is newer stays.
     pub fn deleted(&self, key: &ObjectKey, uid: &str) {
         self.inner.deleted.lock().expect("nothing panics while it is held").insert(key.clone(), uid.to_owned());
-        self.take_out(key, Some(uid));
+        self.take_out(key, Some(uid), Hears::Everything);
     }
 
     /// The task that fills the cache and keeps it true.
@@ -173,7 +192,7 @@ impl<K: Object> Cache<K> {
         let listed = self.listing().take().unwrap_or_default();
         let gone: Vec<_> = self.objects().keys().filter(|key| !listed.contains(*key)).cloned().collect();
         for key in gone {
-            self.put(key, None);
+            self.put(key, None, Hears::Watch);
         }
         self.inner.deleted.lock().expect("nothing panics while it is held").retain(|key, _| listed.contains(key));
         self.inner.ready.send_replace(true);
@@ -185,9 +204,9 @@ impl<K: Object> Cache<K> {
             return;
         }
         match raw.body {
-            Body::Typed(object) => self.put(key, Some(Arc::new(*object))),
+            Body::Typed(object) => self.put(key, Some(Arc::new(*object)), Hears::Watch),
             // Its own controller says so; here it is as good as absent.
-            Body::Malformed(_) => self.put(key, None),
+            Body::Malformed(_) => self.put(key, None, Hears::Watch),
         }
     }
 
@@ -208,16 +227,17 @@ impl<K: Object> Cache<K> {
             deleted.remove(&key);
         }
         drop(deleted);
-        self.take_out(&key, meta.uid.as_deref());
+        self.take_out(&key, meta.uid.as_deref(), Hears::Watch);
     }
 
-    fn take_out(&self, key: &ObjectKey, uid: Option<&str>) {
+    fn take_out(&self, key: &ObjectKey, uid: Option<&str>, who: Hears) {
         if self.get(key).is_some_and(|known| known.meta().uid.as_deref() == uid) {
-            self.put(key.clone(), None);
+            self.put(key.clone(), None, who);
         }
     }
 
-    fn put(&self, key: ObjectKey, object: Option<Arc<K>>) {
+    /// Takes a change in and tells those who hear of everything, or of what the watch brings.
+    fn put(&self, key: ObjectKey, object: Option<Arc<K>>, who: Hears) {
         let before = {
             let mut objects = self.inner.objects.write().expect("nothing panics while it is held");
             match object.clone() {
@@ -228,8 +248,10 @@ impl<K: Object> Cache<K> {
         if before.is_none() && object.is_none() {
             return;
         }
-        for listener in self.inner.listeners.lock().expect("no listener panics").iter() {
-            listener(before.as_deref(), object.as_deref());
+        for (listener, hears) in self.inner.listeners.lock().expect("no listener panics").iter() {
+            if *hears == Hears::Everything || who == Hears::Watch {
+                listener(before.as_deref(), object.as_deref());
+            }
         }
     }
 }
@@ -282,6 +304,21 @@ mod tests {
         cache.see(Sighting::Gone(seen("u", 7)));
 
         assert_eq!(version(&cache), Some(8), "the object that went was another one");
+    }
+
+    #[test]
+    fn who_hears_of_the_watch_alone_is_not_told_of_own_writes() {
+        let (cache, all, watched) = (Cache::new(), Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+        let (count, other) = (Arc::clone(&all), Arc::clone(&watched));
+        cache.on_change(move |_, _| *count.lock().unwrap() += 1);
+        cache.on_seen(move |_, _| *other.lock().unwrap() += 1);
+
+        cache.wrote(map("u", 5));
+        cache.see(Sighting::Changed(seen("u", 5)));
+        cache.see(Sighting::Changed(seen("u", 6)));
+        cache.deleted(&ObjectKey::cluster("a"), "u");
+
+        assert_eq!((*all.lock().unwrap(), *watched.lock().unwrap()), (3, 1));
     }
 
     #[test]

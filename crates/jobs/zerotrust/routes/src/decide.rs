@@ -145,6 +145,34 @@ pub(crate) enum Step {
     Outputs,
 }
 
+impl Step {
+    /// Whether there may be more to do at once. What a task was made for waits for a worker.
+    pub(crate) fn leads_on(self) -> bool {
+        match self {
+            Self::Queue
+            | Self::Requeue
+            | Self::MarkPending
+            | Self::QueueRemoval
+            | Self::ConvertTask
+            | Self::QueueLeftover
+            | Self::MarkRemovalPending
+            | Self::BeginRemoval
+            | Self::SetAside
+            | Self::TakeBack
+            | Self::Outputs => false,
+            Self::Scrub
+            | Self::Harvest
+            | Self::Collect
+            | Self::DropTask
+            | Self::CancelRemoval
+            | Self::FinishRemoval
+            | Self::FinishLeftover
+            | Self::Forget
+            | Self::DropSecret => true,
+        }
+    }
+}
+
 /// What is to be done now. What has to wait for a worker is decided when the worker has said something.
 pub(crate) fn decide(facts: &Facts) -> Vec<Step> {
     let mut steps = Vec::new();

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use portolan_core::{ObjectKey, Problem};
+use portolan_core::{ObjectKey, Problem, reasons as core};
 use portolan_engine::{Levels, Passed};
 use portolan_exposure::{Footprint, Fresh, Notes, gather_with, plan};
 use portolan_zerotrust_model::task::Action;
@@ -66,6 +66,11 @@ impl Shared {
                 }
                 Ok(false) => {}
                 Err(problem) => {
+                    if problem.reason == core::NOT_FOUND {
+                        // Its zone may be another one by now.
+                        self.set_drifted(&check.route, true);
+                        self.routes.enqueue(&check.route);
+                    }
                     tracing::warn!(route = %check.route, error = %problem, "A name could not be checked for drift");
                     broken.extend(places);
                 }
@@ -146,7 +151,12 @@ impl Shared {
         let fresh = Fresh::within(began.elapsed());
         let live =
             gather_with(&reader, &wanted.mark, Some(&wanted), &check.recorded, check.notes.intent.as_ref(), fresh)
-                .await?;
+                .await
+                .inspect_err(|problem| {
+                    if problem.reason == core::NOT_FOUND {
+                        zones::doubt(&reader);
+                    }
+                })?;
         // What is in the way stays in the way: the route has said so.
         let failed = self.records.task(&check.route, Action::Reconcile).is_some();
         match plan(&wanted, &check.recorded, &live, &check.notes) {

@@ -51,6 +51,9 @@ impl<'a> Hand<'a> {
             tracing::debug!(route = %self.subject.key, ?step, "A step");
             Box::pin(self.step(*step)).await?;
         }
+        if steps.iter().any(|step| step.leads_on()) {
+            self.shared.route_changed([&self.subject.key]);
+        }
         Ok(())
     }
 

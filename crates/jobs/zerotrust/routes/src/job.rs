@@ -10,7 +10,7 @@ use portolan_core::ObjectKey;
 use portolan_engine::{CancellationToken, Context, Controller, Passed, Seen, Selection, Task, key_of};
 use portolan_zerotrust_model::{
     CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, DEFAULT_TEMPLATE,
-    Enabled,
+    Enabled, Phase,
 };
 use tokio::sync::watch;
 
@@ -195,10 +195,16 @@ impl Shared {
         });
     }
 
+    /// Somebody else wrote a state.
     fn state_seen(&self, before: Option<&Known>, after: Option<&Known>) {
-        let all = || [before, after].into_iter().flatten();
-        let routes: Vec<ObjectKey> = all().map(|known| known.state.route.clone()).collect();
+        let routes: Vec<ObjectKey> =
+            [before, after].into_iter().flatten().map(|known| known.state.route.clone()).collect();
         self.route_changed(&routes);
+    }
+
+    /// Whoever wrote a state: its tenant counts anew, and who waits for its name has a look.
+    fn state_changed(&self, before: Option<&Known>, after: Option<&Known>) {
+        let all = || [before, after].into_iter().flatten();
         for tenant in all().filter_map(|known| known.state.tenant.as_ref()) {
             self.tenant_changed(tenant);
         }
@@ -222,12 +228,21 @@ fn follow_caches(shared: &Arc<Shared>) {
     let own = weak();
     shared.templates.on_change(move |before, after| with(&own, &|shared| shared.template_seen(before, after)));
     let own = weak();
-    shared.records.states.on_change(move |before, after| {
+    shared.records.states.on_seen(move |before, after| {
         let (before, after) = (before.and_then(Known::read), after.and_then(Known::read));
         with(&own, &|shared| shared.state_seen(before.as_ref(), after.as_ref()));
     });
     let own = weak();
-    shared.records.tasks.on_change(move |before, after| {
+    shared.records.states.on_change(move |before, after| {
+        let (before, after) = (before.and_then(Known::read), after.and_then(Known::read));
+        with(&own, &|shared| shared.state_changed(before.as_ref(), after.as_ref()));
+    });
+    let own = weak();
+    shared.records.tasks.on_seen(move |before, after| {
+        if after.is_some_and(|task| task.phase() == Phase::InProgress) {
+            // A worker has it: what comes of it is worth a look.
+            return;
+        }
         let routes: Vec<ObjectKey> = [before, after].into_iter().flatten().filter_map(CloudflareTask::route).collect();
         with(&own, &|shared| shared.route_changed(&routes));
     });

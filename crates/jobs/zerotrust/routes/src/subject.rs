@@ -13,7 +13,7 @@ use portolan_zerotrust_model::state::StatePhase;
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{
     CloudflareTask, Enabled, HttpRoute, Phase, RouteInput, Selected, Settings, Target, TaskResult, Wanted, annotations,
-    desired, names, reasons, select, settings, target,
+    desired, names, reasons, select, select_tenant, settings, target,
 };
 use serde_json::{Map, Value};
 
@@ -163,7 +163,9 @@ impl Shared {
     }
 
     async fn wanted_of(&self, input: &RouteInput, subject: &mut Subject) -> Result<Wanted, Problem> {
-        subject.tenant = self.likely_tenant(input, subject);
+        // Whatever else is wrong: what is said about it is about the tenant's work.
+        let recorded = || subject.known.as_ref().and_then(|known| known.state.tenant.clone());
+        subject.tenant = select_tenant(input, self, self.namespace()).ok().map(|tenant| tenant.key()).or_else(recorded);
         if let Some(tenant) = &subject.tenant {
             Levels::mark(tenant);
         }
@@ -181,23 +183,6 @@ impl Shared {
             subject.secret = self.token_secret(subject).await?;
         }
         Ok(wanted)
-    }
-
-    /// The tenant that a route means, should the rest of it not be right.
-    fn likely_tenant(&self, input: &RouteInput, subject: &Subject) -> Option<ObjectKey> {
-        let own = input.key.namespace.as_deref().unwrap_or_default();
-        let found = if let Some(name) = input.input("tenant") {
-            let places = match name.split_once('/') {
-                Some((namespace, name)) => vec![ObjectKey::namespaced(namespace.trim(), name.trim())],
-                None => [own, self.namespace()].iter().map(|place| ObjectKey::namespaced(*place, name)).collect(),
-            };
-            places.iter().find_map(|place| self.tenants.get(place))
-        } else {
-            let mut here = self.tenants.iter().filter(|tenant| tenant.key().namespace.as_deref() == Some(own));
-            here.next().filter(|_| here.next().is_none())
-        };
-        let found = found.map(|tenant| tenant.key());
-        found.or_else(|| subject.known.as_ref().and_then(|known| known.state.tenant.clone()))
     }
 
     /// The address of a name without a tunnel.

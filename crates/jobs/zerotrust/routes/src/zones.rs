@@ -1,7 +1,7 @@
 //! Hostname → the zone that it lies in, by a snapshot of the zones that the credential sees.
 //!
-//! The longest name wins, so that delegated zones do. Zones that were found stay known for ten minutes; a name without
-//! a zone is looked for again after one.
+//! The longest name wins, so that delegated zones do. A zone that was found stays known for ten minutes, and for good where
+//! no delegated zone can lie between it and the name; a name without a zone is looked for again after one minute.
 
 use std::time::Duration;
 
@@ -57,8 +57,10 @@ pub(crate) async fn look_up(
         credentials.not_refused(reader)?;
     }
     let zones = reader.records::<Zone>(&collections::ZONES, "");
-    for freshness in [FOUND, MISSED] {
-        if let Err(error) = zones.refresh(Lane::Change, Freshness::Within(freshness)).await {
+    for (freshness, any) in
+        [(Freshness::Any, false), (Freshness::Within(FOUND), true), (Freshness::Within(MISSED), true)]
+    {
+        if let Err(error) = zones.refresh(Lane::Change, freshness).await {
             return match question.only {
                 Some(only) if error.class == ErrorClass::Auth => Ok(Some(only.to_owned())),
                 _ => {
@@ -66,20 +68,40 @@ pub(crate) async fn look_up(
                 }
             };
         }
-        if let Some(found) = zones.with(|snapshot| chosen(snapshot, question)) {
-            return zone::agree(question.hostname, Some(&found), question.only);
+        let found = zones.with(|snapshot| chosen(snapshot, question));
+        if let Some(found) = found.filter(|found| any || found.is_parent_of(question.hostname)) {
+            return zone::agree(question.hostname, Some(&found.id), question.only);
         }
     }
     zone::agree(question.hostname, None, question.only)
 }
 
+/// What is known of zones is no longer trusted.
+pub(crate) fn doubt(reader: &Reader) {
+    reader.records::<Zone>(&collections::ZONES, "").invalidate();
+}
+
 /// The zones whose names the hostname ends with, and of those the one to use.
-fn chosen(zones: &Snapshot<Zone>, question: &Question<'_>) -> Option<String> {
+fn chosen(zones: &Snapshot<Zone>, question: &Question<'_>) -> Option<Chosen> {
     let labels: Vec<&str> = question.hostname.labels().collect();
     let names = (0..labels.len()).map(|from| labels[from..].join("."));
     let found = names.flat_map(|name| zones.by_key(&name).filter_map(as_zone).collect::<Vec<_>>());
     let found: Vec<zone::Zone> = found.collect();
-    zone::choose(question.hostname, question.account, &found).map(|zone| zone.id.clone())
+    let zone = zone::choose(question.hostname, question.account, &found)?;
+    Some(Chosen { id: zone.id.clone(), labels: zone.name.labels().count() })
+}
+
+/// A zone that holds the name.
+struct Chosen {
+    id: String,
+    labels: usize,
+}
+
+impl Chosen {
+    /// Whether the name lies directly below the zone, so that no other zone can lie between them.
+    fn is_parent_of(&self, hostname: &Hostname) -> bool {
+        hostname.labels().count() <= self.labels + 1
+    }
 }
 
 fn as_zone(entry: &Entry<Zone>) -> Option<zone::Zone> {

@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Resource as _};
-use portolan_core::{Clock, Problem, text};
+use portolan_core::{Clock, OwnerId, Problem, text};
 use portolan_engine::{CancellationToken, Context, FIELD_MANAGER, in_time, kubernetes_problem};
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
@@ -20,9 +20,16 @@ use crate::settings::Settings;
 /// Longest name of an object.
 const LONGEST_NAME: usize = 253;
 
-/// The lease of a worker.
+/// The lease of a worker. Where the worker's name is no name for an object, its hash keeps it apart from others.
 pub(crate) fn lease_name(worker: &str) -> String {
-    text::truncate(&format!("cfzt-worker-{}", worker.to_ascii_lowercase()), LONGEST_NAME).to_owned()
+    let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = worker.chars().map(fits).collect();
+    let name = format!("cfzt-worker-{}", name.trim_matches('-'));
+    if name.len() <= LONGEST_NAME && name["cfzt-worker-".len()..] == *worker {
+        return name;
+    }
+    let room = LONGEST_NAME - "-12345678".len();
+    format!("{}-{}", text::truncate(&name, room).trim_end_matches('-'), OwnerId::derive(worker))
 }
 
 /// Tells others that this worker lives, while it must.
@@ -255,7 +262,18 @@ mod tests {
 
     #[test]
     fn a_lease_is_named_after_its_worker() {
-        assert_eq!(lease_name("Worker-1"), "cfzt-worker-worker-1");
+        assert_eq!(lease_name("worker-1"), "cfzt-worker-worker-1");
         assert_eq!(lease_name(&"x".repeat(300)).len(), 253);
+    }
+
+    #[test]
+    fn a_worker_whose_name_is_no_object_name_has_a_lease_of_its_own() {
+        let names = ["host_1", "host.1", "HOST-1", "host-1", "-host-1-", "höst"].map(lease_name);
+
+        for name in &names {
+            let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            assert!(name.chars().all(valid) && !name.ends_with('-'), "{name}");
+        }
+        assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len());
     }
 }

@@ -3,6 +3,7 @@
 use portolan_core::ObjectKey;
 use portolan_zerotrust_model::{CloudflareTask, Phase, SecretRef, TaskResult};
 
+use crate::elsewhere;
 use crate::reason;
 
 /// What the cache keeps of a task.
@@ -33,7 +34,7 @@ impl Projection {
             secret: task.spec.credential_secret_ref.as_ref().map(SecretRef::object),
             lacks_credential: phase == Phase::Failed && reason::is_of_credential(message),
             token_ids: footprints.iter().filter_map(|footprint| footprint.service_token_id.clone()).collect(),
-            app_ids: footprints.iter().filter_map(|footprint| footprint.access_app_id.clone()).collect(),
+            app_ids: footprints.iter().flat_map(elsewhere::app_ids).cloned().collect(),
         }
     }
 

@@ -167,3 +167,93 @@ pub(crate) fn has_credentials(task: &CloudflareTask, recorded: &Footprint, hande
     let present = operation.and_then(|operation| operation.secret_present).unwrap_or(true);
     present && task.spec.existing().service_token_id.as_ref() == Some(token)
 }
+
+#[cfg(test)]
+mod tests {
+    use portolan_zerotrust_model::task::{ExistingIds, Operations, TokenOperation};
+    use portolan_zerotrust_model::{CloudflareTaskSpec, CloudflareTaskStatus};
+
+    use super::*;
+
+    fn task(existing: Option<&str>, secret_present: Option<bool>) -> CloudflareTask {
+        let operation = TokenOperation { secret_present, ..TokenOperation::default() };
+        let spec = CloudflareTaskSpec {
+            operations: Some(Operations { service_token: Some(operation), ..Operations::default() }),
+            existing_ids: existing.map(|token| ExistingIds::from(&footprint(Some(token)))),
+            ..CloudflareTaskSpec::default()
+        };
+        CloudflareTask::new("cfzt-shop-web", spec)
+    }
+
+    fn footprint(token: Option<&str>) -> Footprint {
+        Footprint { service_token_id: token.map(str::to_owned), ..Footprint::default() }
+    }
+
+    fn handed(token: &str) -> Handed {
+        Handed { name: "s".into(), token_id: token.into(), client_id: "c".into(), rotation: Some("r1".into()) }
+    }
+
+    fn after(status: CloudflareTaskStatus) -> Fresh {
+        let mut task = task(None, None);
+        task.status = Some(status);
+        freshness(&task)
+    }
+
+    #[test]
+    fn credentials_are_there_while_they_are_on_their_way() {
+        assert!(has_credentials(&task(None, None), &footprint(Some("t1")), Some(&handed("t1"))));
+        assert!(!has_credentials(&task(None, None), &footprint(Some("t2")), Some(&handed("t1"))));
+        assert!(!has_credentials(&task(None, None), &footprint(None), None));
+    }
+
+    #[test]
+    fn credentials_of_a_known_token_are_where_they_belong_unless_the_task_says_otherwise() {
+        let known = footprint(Some("t1"));
+
+        assert!(has_credentials(&task(Some("t1"), None), &known, None));
+        assert!(!has_credentials(&task(Some("t1"), Some(false)), &known, None));
+        assert!(
+            !has_credentials(&task(Some("t1"), None), &footprint(Some("t2")), None),
+            "made since, and not handed over"
+        );
+    }
+
+    #[test]
+    fn what_lies_ready_is_recorded_though_the_status_does_not_know_it() {
+        let work = Work::Withdraw(Mark {
+            kind: "HTTPRoute".to_owned(),
+            key: portolan_core::ObjectKey::namespaced("shop", "web"),
+            owner: OwnerId::derive("test"),
+            adopted: false,
+        });
+
+        let recorded = work.recorded(&task(None, None), Some(&handed("t1")));
+
+        assert_eq!(recorded.service_token_id.as_deref(), Some("t1"));
+        assert_eq!(recorded.service_token_rotation.as_deref(), Some("r1"));
+    }
+
+    #[test]
+    fn after_a_failure_everything_is_looked_at_anew_unless_only_a_group_is_missing() {
+        let failed = |message: &str| CloudflareTaskStatus {
+            phase: Some(Phase::Failed),
+            attempts: Some(1),
+            message: Some(message.to_owned()),
+            ..CloudflareTaskStatus::default()
+        };
+
+        assert_eq!(after(CloudflareTaskStatus::default()), Fresh::any());
+        assert_eq!(after(failed("CloudflareAPIError: 503")), Fresh::after_now());
+        assert_eq!(after(failed("GroupNotFound: no group Staff")), Fresh::any());
+        let completed = CloudflareTaskStatus { phase: Some(Phase::Completed), ..failed("") };
+        assert_eq!(after(completed), Fresh::any());
+    }
+
+    #[test]
+    fn a_task_that_was_queued_for_drift_trusts_only_a_recent_look() {
+        let mut task = task(None, None);
+        task.metadata.annotations = Some([(annotations::name("queued-for"), "drift".to_owned())].into());
+
+        assert_eq!(freshness(&task).age, Freshness::Within(RECENT));
+    }
+}

@@ -1,12 +1,12 @@
 //! Service tokens: their secret is shown once, and must be in one place only.
 
 use kube::ResourceExt;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_zerotrust_model::{CloudflareTaskStatus, Phase};
 use serde_json::json;
 
-use crate::world::{World, task, with, with_token};
+use crate::world::{ACCOUNT, World, task, with, with_token};
 
 /// Client id and secret that lie ready for a task.
 pub(crate) async fn handed(world: &World, status: &CloudflareTaskStatus) -> (String, String) {
@@ -142,4 +142,37 @@ async fn routes_of_one_name_in_many_namespaces_never_share_a_token_even_when_ans
         assert_eq!(status.phase, Some(Phase::Completed), "{status:?}");
         assert!(opens(&world, &format!("{name}.example.com"), &handed(&world, &status).await), "{name}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_the_state_of_another_route_records_is_never_taken_for_a_lost_one() {
+    let world = World::start().await;
+    let path = "/accounts/{account_id}/access/service_tokens";
+    world.simulator.fault(Fault::on("POST", path, Effect::status(400)));
+    let status = world.carry(&with_token(task("web"))).await;
+    assert_eq!(status.phase, Some(Phase::Failed), "{status:?}");
+    world.after(2).await;
+    let planted = world.simulator.put("service_tokens", ACCOUNT, json!({ "name": "web-service-token" })).unwrap();
+    let state = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "cfzt-other-web",
+            "labels": { "app.kubernetes.io/component": "state-tracker" },
+        },
+        "data": {
+            "annotation_hash": "x", "httproute_namespace": "other", "httproute_name": "web",
+            "cloudflare_ids": json!({ "serviceTokenId": planted }).to_string(),
+        },
+    });
+    world.config_maps().create(&PostParams::default(), &serde_json::from_value(state).unwrap()).await.unwrap();
+    let before = world.simulator.object("service_tokens", &planted);
+
+    world.simulator.clear_faults();
+    world.patch_status("cfzt-shop-web", json!({ "phase": "Pending" })).await;
+    world.settle().await;
+
+    let status = world.status("cfzt-shop-web").await;
+    assert_eq!(status.phase, Some(Phase::Completed), "{status:?}");
+    assert_eq!(world.service_tokens().len(), 2);
+    assert_eq!(world.simulator.object("service_tokens", &planted), before, "it is as it was");
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::document::{Content, TUNNEL_CONFIGURATION};
 use portolan_cloudflare_api::{
-    ApiError, Collection, Entry, ErrorClass, Freshness, Item, Lane, Reader, Snapshot, collections,
+    ApiError, Collection, Entry, ErrorClass, Freshness, Item, Lane, Reader, Request, Snapshot, collections,
 };
 use portolan_core::{Mark, Problem};
 
@@ -22,7 +22,7 @@ use crate::notes::Intent;
 use crate::plan::is_id;
 use crate::policy::{Group, ReusablePolicy, is_marked};
 use crate::record::DnsRecord;
-use crate::redirect::{self, Redirects};
+use crate::redirect::{self, Redirects, may_pass};
 use crate::rules;
 use crate::token::ServiceToken;
 use crate::tunnel::{Tunnel, TunnelState};
@@ -196,7 +196,7 @@ impl Look<'_> {
                 None => self.one_tunnel(id).await?,
             },
             // The credential may write configurations and still not see the list.
-            Err(error) if matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) => self.one_tunnel(id).await?,
+            Err(error) if matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) => None,
             Err(error) => return Err(error.problem("listing tunnels")),
         };
         Ok(state.into_iter().map(|state| (id.to_owned(), state)).collect())
@@ -208,10 +208,9 @@ impl Look<'_> {
         match self.reader.get(self.fresh.lane, &request).await {
             Ok(tunnel) => Ok(Entry::<Tunnel>::read(tunnel).map(|entry| TunnelState::of(&entry.item))),
             Err(error) if error.class == ErrorClass::NotFound => {
-                let document = self.reader.document(&TUNNEL_CONFIGURATION, self.account(), id);
-                let known = document.refresh(self.fresh.lane, Freshness::Within(RECENT)).await;
-                let written = known.is_ok_and(|content| content.version.is_some_and(|version| version > 0));
-                Ok(if written { None } else { Some(TunnelState::Missing) })
+                let request = Request::get(TUNNEL_CONFIGURATION.template, &[self.account(), id]);
+                let known = self.reader.get(self.fresh.lane, &request).await.is_ok();
+                Ok(if known { None } else { Some(TunnelState::Missing) })
             }
             Err(error) if error.class == ErrorClass::Auth => Ok(None),
             Err(error) => Err(error.problem(&format!("reading tunnel {id}"))),
@@ -394,18 +393,29 @@ impl Look<'_> {
         found.map_err(|error| error.problem("listing Access groups"))
     }
 
+    /// A recorded redirect is looked at only where freshness is asked for.
+    fn trusts_redirect(&self, zone: &str) -> bool {
+        let recorded =
+            self.held.redirects.iter().any(|held| held.zone_id == zone && self.hostnames().contains(&*held.hostname));
+        recorded && self.fresh.age == Freshness::Any
+    }
+
     async fn redirects(&self) -> Result<BTreeMap<String, Redirects>, Problem> {
         let mut redirects = BTreeMap::new();
         let wanted = self.desired.filter(|desired| desired.redirect).and_then(|desired| desired.record.as_ref());
+        let wanted = wanted.map(Record::zone_id).filter(|zone| !self.trusts_redirect(zone));
         let held = self.held.redirects.iter().map(|redirect| redirect.zone_id.as_str());
+        let held = held.filter(|zone| !self.trusts_redirect(zone));
         let intended = self.intended(|intent| &intent.redirects);
-        let zones: BTreeSet<&str> = held.chain(intended).chain(wanted.map(Record::zone_id)).collect();
+        let zones: BTreeSet<&str> = held.chain(intended).chain(wanted).collect();
         for zone in zones {
             let found = match self.reader.get(self.fresh.lane, &redirect::read(zone)).await {
                 Ok(ruleset) => Redirects::Ruleset(ruleset),
                 Err(error) if error.class == ErrorClass::NotFound => Redirects::Ruleset(serde_json::Value::Null),
-                Err(error) if error.class == ErrorClass::Auth => Redirects::Denied(error.message),
-                Err(error) => return Err(error.problem(&format!("reading the redirects of zone {zone}"))),
+                Err(error) if may_pass(&error) => {
+                    return Err(error.problem(&format!("reading the redirects of zone {zone}")));
+                }
+                Err(error) => Redirects::Denied(error.message),
             };
             redirects.insert(zone.to_owned(), found);
         }

@@ -1,7 +1,7 @@
 //! A redirect from HTTP to HTTPS for one name: a rule of the zone's ruleset for redirects, edited rule by rule.
 
 use http::Method;
-use portolan_cloudflare_api::Request;
+use portolan_cloudflare_api::{ApiError, ErrorClass, Request};
 use portolan_core::{Claim, Hostname, Mark};
 use serde_json::{Value, json};
 
@@ -27,6 +27,11 @@ pub enum Redirects {
     Denied(String),
 }
 
+/// Whether a refusal says nothing about whether redirects can be had at all.
+pub(crate) fn may_pass(error: &ApiError) -> bool {
+    matches!(error.class, ErrorClass::Transient | ErrorClass::RateLimit)
+}
+
 /// Reads a zone's ruleset.
 pub(crate) fn read(zone_id: &str) -> Request {
     Request::get(ENTRY_POINT, &[zone_id, PHASE])
@@ -36,6 +41,11 @@ pub(crate) fn read(zone_id: &str) -> Request {
 pub(crate) fn create_ruleset(zone_id: &str, rule: &Value) -> Request {
     let body = json!({"name": "default", "kind": "zone", "phase": PHASE, "description": OUR_RULESET, "rules": [rule]});
     Request::new(Method::POST, RULESETS, &[zone_id]).with_body(body)
+}
+
+/// Whether a request makes a ruleset.
+pub(crate) fn makes_ruleset(request: &Request) -> bool {
+    request.template == RULESETS
 }
 
 /// Deletes a ruleset.

@@ -791,3 +791,78 @@ async fn a_record_that_somebody_makes_while_we_do_is_theirs() {
     assert_eq!(problem.reason, "DNSRecordConflict");
     assert_eq!(world.sim.object("dns_records", &id).unwrap()["content"], "z.y.org");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_api_that_knows_no_redirects_does_not_hold_a_name_up() {
+    for status in [404, 405, 400] {
+        let mut world = World::new().await;
+        world.sim.fault(Fault::on("*", "rulesets", Effect::status(status)));
+
+        let applied = world.run(Some(&Desired { redirect: true, ..world.plain("a.x.com") }), None).await.applied();
+
+        assert!(applied.footprint.cname_record_id.is_some(), "{status}");
+        assert_eq!(applied.notices[0].reason, "HTTPRedirectNotManaged");
+        world.run(None, None).await.applied();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_of_one_zone_share_its_ruleset_and_the_last_takes_it_away() {
+    let mut world = World::new().await;
+    let names = ["n0.x.com", "n1.x.com", "n2.x.com"].map(|name| {
+        let mut desired = Desired { redirect: true, ..world.plain(name) };
+        desired.mark.key.name = name.to_owned();
+        desired
+    });
+    let (recorded, notes) = (Footprint::default(), world.notes(None));
+    world.sim.set_latency(Duration::from_millis(20));
+
+    let all = names.iter().map(|desired| {
+        portolan_exposure::expose(&world.client, desired, &recorded, &notes, Fresh::any(), &*world.diary)
+    });
+    let done = futures::future::join_all(all).await;
+
+    let footprints: Vec<Footprint> = done.into_iter().map(|done| done.unwrap().footprint).collect();
+    assert!(footprints.iter().all(|footprint| footprint.redirect_rule_id.is_some()), "{footprints:?}");
+    assert_eq!(world.all("rulesets")[0]["rules"].as_array().unwrap().len(), 3);
+    world.take_lines();
+    let again = Desired { redirect: true, ..names[0].clone() };
+    portolan_exposure::expose(&world.client, &again, &footprints[0], &notes, Fresh::any(), &*world.diary)
+        .await
+        .unwrap();
+    assert_eq!(world.take_lines(), Vec::<String>::new(), "a recorded redirect costs nothing");
+    for (desired, footprint) in names.iter().zip(&footprints) {
+        let client = &world.client;
+        portolan_exposure::unexpose(client, &desired.mark, footprint, &notes, Fresh::any(), &*world.diary)
+            .await
+            .unwrap();
+    }
+    assert_eq!(world.state()["rulesets"], world.seeded["rulesets"]);
+    world.restart();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_that_shows_applications_without_policies_is_asked_for_them() {
+    let mut world = World::new().await;
+    world.hide_policies();
+    let before = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.applied().footprint;
+    assert_eq!(before.access_policy_ids.len(), 1);
+    world.take_lines();
+
+    let desired = protected(&world, "a.x.com", &["a@x.com", "b@x.com"]);
+    let after = world.run(Some(&desired), None).await.applied().footprint;
+
+    assert_eq!(world.take_writes(), ["PUT /access/apps/*/policies/*"]);
+    assert_eq!(after, before);
+    assert!(world.run(Some(&desired), None).await.applied().changes.is_empty());
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tunnel_that_only_its_configuration_shows_is_used() {
+    let mut world = World::new().await;
+    world.sim.fault(Fault::on("GET", "cfd_tunnel$", Effect::status(404)));
+    world.run(Some(&world.plain("a.x.com")), None).await.applied();
+
+    assert!(world.hosts(0).contains(&"a.x.com".to_owned()));
+}

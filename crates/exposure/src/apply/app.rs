@@ -65,11 +65,14 @@ impl<J: Journal> Run<'_, J> {
         };
         let (token_id, own_ids) = self.made(wish)?;
         let made = Made { token_id: token_id.as_deref(), own_ids: &own_ids };
-        if wish.difference(&found.item, made) == Difference::None {
-            self.hold_app(found, wish, &own_ids).await?;
-            return Ok(Done::Nothing);
-        }
-        let body = wish.update(&found.item, made);
+        let body = match wish.difference(&found.item, made) {
+            Difference::None => {
+                self.hold_app(found, wish, &own_ids).await?;
+                return Ok(Done::Nothing);
+            }
+            Difference::Policy { id: policy_id, body } => return self.put_policy(&id, &policy_id, &body, wish).await,
+            Difference::App => wish.update(&found.item, made),
+        };
         let entry = self.put_app(&id, body, &doing).await?;
         self.hold_app(entry, wish, &own_ids).await
     }
@@ -86,11 +89,23 @@ impl<J: Journal> Run<'_, J> {
                 return Err(self.fault(&error, doing));
             }
         };
-        let Some(entry) = entry else {
+        let Some(mut entry) = entry else {
             return Err(Problem::transient(core_reasons::API_ERROR, format!("{doing}: it cannot be read")).into());
         };
+        if entry.item.0.get("policies").is_none() {
+            entry.item.0["policies"] = Value::Array(self.read_policies(id, doing).await?);
+        }
         self.apps().learn(&entry);
         Ok(entry)
+    }
+
+    /// The policies of an application by a request of their own.
+    async fn read_policies(&self, app_id: &str, doing: &str) -> Result<Vec<Value>, Fault> {
+        let request = Request::get(POLICIES, &[self.account(), app_id]);
+        match self.client.send(self.lane(), &request).await {
+            Ok(answer) => Ok(answer.as_array().cloned().unwrap_or_default()),
+            Err(error) => Err(self.fault(&error, doing)),
+        }
     }
 
     async fn put_app(&mut self, id: &str, body: Value, doing: &str) -> Result<Entry<App>, Fault> {
@@ -187,11 +202,7 @@ impl<J: Journal> Run<'_, J> {
     /// An answer that does not show our policies: they are asked for, and made one by one where they are not there.
     async fn complete_policies(&mut self, entry: &mut Entry<App>, wish: &AppWish) -> Result<(), Fault> {
         let doing = format!("reading the Access policies of {}", wish.hostname);
-        let request = Request::get(POLICIES, &[self.account(), &entry.id]);
-        let mut policies = match self.client.send(self.lane(), &request).await {
-            Ok(answer) => answer.as_array().cloned().unwrap_or_default(),
-            Err(error) => return Err(self.fault(&error, &doing)),
-        };
+        let mut policies = self.read_policies(&entry.id, &doing).await?;
         let token_id = self.held.token.as_ref().map(|token| token.id.clone());
         for (index, own) in wish.policies.own().iter().enumerate() {
             if policies.iter().any(|policy| policy["name"] == own.name.as_str()) {

@@ -7,7 +7,7 @@ use super::{Done, Fault, Run};
 use crate::holdings::RedirectHeld;
 use crate::journal::Journal;
 use crate::plan::not_managed;
-use crate::redirect;
+use crate::redirect::{self, may_pass};
 
 impl<J: Journal> Run<'_, J> {
     pub(super) async fn create_redirect(
@@ -21,7 +21,7 @@ impl<J: Journal> Run<'_, J> {
             Some(ruleset_id) => redirect::create(zone_id, ruleset_id, body),
             None => redirect::create_ruleset(zone_id, body),
         };
-        let Some(ruleset) = self.send_redirect(hostname, &request).await? else { return Ok(Done::Nothing) };
+        let Some(ruleset) = self.send_redirect(zone_id, hostname, &request).await? else { return Ok(Done::Nothing) };
         let rule = redirect::find(&ruleset, &self.exposure.mark).and_then(redirect::id);
         let ruleset_id = redirect::id(&ruleset).or_else(|| ruleset_id.map(str::to_owned));
         if let (Some(rule_id), Some(ruleset_id)) = (rule, ruleset_id) {
@@ -39,7 +39,7 @@ impl<J: Journal> Run<'_, J> {
         body: &Value,
     ) -> Result<Done, Fault> {
         let request = redirect::update(zone_id, ruleset_id, rule_id, body);
-        let written = self.send_redirect(zone_id, &request).await?;
+        let written = self.send_redirect(zone_id, zone_id, &request).await?;
         Ok(if written.is_some() { Done::Planned } else { Done::Nothing })
     }
 
@@ -64,16 +64,35 @@ impl<J: Journal> Run<'_, J> {
         Ok(Done::Planned)
     }
 
-    /// The answer; none where the credential may not.
-    async fn send_redirect(&mut self, hostname: &str, request: &Request) -> Result<Option<Value>, Fault> {
-        match self.client.send(self.lane(), request).await {
-            Ok(answer) => Ok(Some(answer)),
-            // A name is not held up by a redirect that the zone does not allow.
-            Err(error) if matches!(error.class, ErrorClass::Auth | ErrorClass::Quota | ErrorClass::Validation) => {
-                self.notices.push(not_managed(hostname, &error.message));
-                Ok(None)
-            }
-            Err(error) => Err(self.fault_of_post(&error, &format!("redirecting http://{hostname}")).await),
+    /// The answer; none where redirects cannot be had. A name is never held up by one that the zone does not allow.
+    async fn send_redirect(
+        &mut self,
+        zone_id: &str,
+        hostname: &str,
+        request: &Request,
+    ) -> Result<Option<Value>, Fault> {
+        let error = match self.client.send(self.lane(), request).await {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(error) => error,
+        };
+        let doing = format!("redirecting http://{hostname}");
+        if may_pass(&error) {
+            return Err(self.fault_of_post(&error, &doing).await);
+        }
+        if error.class != ErrorClass::Auth && self.attempt == 0 && self.has_changed(zone_id, request).await {
+            return Err(Fault { problem: error.problem(&doing), stale: true });
+        }
+        self.notices.push(not_managed(hostname, &error.message));
+        Ok(None)
+    }
+
+    /// Whether the zone's ruleset came or went since the plan was made.
+    async fn has_changed(&self, zone_id: &str, request: &Request) -> bool {
+        let now = self.client.send(self.lane(), &redirect::read(zone_id)).await;
+        let now = now.ok().as_ref().and_then(redirect::id);
+        match now {
+            Some(id) => !request.path.contains(&id),
+            None => !redirect::makes_ruleset(request),
         }
     }
 }

@@ -41,7 +41,8 @@ struct Watch {
     hit: Option<(usize, Hit)>,
     /// Names that must not stand open, from the first write on.
     guarded: BTreeSet<String>,
-    armed: bool,
+    /// Applications are shown without their policies, as lesser APIs do.
+    hides_policies: bool,
     violations: Vec<String>,
     lines: Vec<String>,
 }
@@ -80,7 +81,11 @@ impl Line {
         match hit {
             Some(Hit::CrashAfter) => self.crash().await,
             Some(Hit::FailAfter) => failed(),
-            _ => answer.map_err(|_| TransportError { sent: true, message: "dropped".to_owned() }),
+            _ => {
+                let answer = answer.map_err(|_| TransportError { sent: true, message: "dropped".to_owned() })?;
+                let hides = self.watch().hides_policies && path.contains("/access/apps") && !path.contains("policies");
+                Ok(if hides { without_policies(answer) } else { answer })
+            }
         }
     }
 
@@ -93,13 +98,23 @@ impl Line {
     fn look(&self, path: &str) {
         let state = self.sim.state();
         let mut watch = self.watch();
-        watch.armed = true;
         let open: Vec<String> = watch.guarded.iter().filter(|name| is_open(&state, name)).cloned().collect();
         for name in open {
             let line = format!("{name} stands open after {path}");
             watch.violations.push(line);
         }
     }
+}
+
+fn without_policies(answer: http::Response<Bytes>) -> http::Response<Bytes> {
+    let (parts, body) = answer.into_parts();
+    let mut body: Value = serde_json::from_slice(&body).unwrap();
+    let hide = |app: &mut Value| drop(app.as_object_mut().and_then(|app| app.remove("policies")));
+    match &mut body["result"] {
+        Value::Array(apps) => apps.iter_mut().for_each(hide),
+        app => hide(app),
+    }
+    http::Response::from_parts(parts, Bytes::from(body.to_string()))
 }
 
 /// Whether requests for a name arrive though no application with a policy stands before it.
@@ -317,6 +332,11 @@ impl World {
             secret_present: token.is_none_or(|token| page.credentials.contains_key(token)),
             quotas: self.quotas.clone(),
         }
+    }
+
+    /// Applications are shown without their policies from now on.
+    pub(crate) fn hide_policies(&self) {
+        self.line.watch().hides_policies = true;
     }
 
     /// Names that must not stand open during the next runs, from their first write on.

@@ -68,8 +68,11 @@ impl Startup<'_> {
     }
 }
 
-/// `1 created, 2 updated`.
-fn summary(plan: &Plan) -> String {
+/// What carrying out a plan did: `1 created, 2 updated`, or `unchanged`.
+pub fn summary(plan: &Plan) -> String {
+    if plan.is_empty() {
+        return "unchanged".to_owned();
+    }
     let counts = plan.counts();
     let parts = Action::ALL.into_iter().filter(|action| counts.of(*action) > 0);
     let parts: Vec<String> = parts.map(|action| format!("{} {}", counts.of(action), done(action))).collect();

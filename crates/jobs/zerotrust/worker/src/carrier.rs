@@ -2,8 +2,8 @@
 
 mod attempt;
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kube::Api;
@@ -11,7 +11,8 @@ use portolan_cloudflare_api::{Client, Clients};
 use portolan_core::{ObjectKey, Plan, Problem};
 use portolan_engine::{CancellationToken, Context, Handle, Outcome, Reconcile, Report, Secrets};
 use portolan_exposure::{Elsewhere, Exposure, Footprint, Live, Notes, Quotas};
-use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
+use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, SecretRef};
+use tokio::time::Instant;
 
 use crate::announced::Announced;
 use crate::credential;
@@ -19,13 +20,18 @@ use crate::elsewhere::{self, States};
 use crate::handover::Handover;
 use crate::locks::Locks;
 use crate::log;
-use crate::presence::{Life, Others, Presence};
-use crate::progress::Handed;
+use crate::others::{Life, Others};
+use crate::presence::Presence;
+use crate::progress::{self, Handed};
 use crate::projection::Projection;
+use crate::reason;
 use crate::settings::Settings;
 use crate::standing::{Look, Standing, standing};
 use crate::turns::{Turn, Turns};
 use crate::work::{self, Work};
+
+/// A task that changed under our hands, or for whose sake something changed, is looked at again after this.
+const SOON: Duration = Duration::from_millis(50);
 
 /// Carries tasks out.
 pub(crate) struct Carrier {
@@ -44,6 +50,8 @@ pub(crate) struct Carrier {
     handle: Handle<Projection>,
     /// Tasks for whose sake something changed.
     nudged: Mutex<BTreeSet<ObjectKey>>,
+    /// When Secrets that tasks name changed.
+    changed: Mutex<BTreeMap<ObjectKey, Instant>>,
 }
 
 /// What was found for a task.
@@ -51,7 +59,7 @@ pub(crate) enum Inputs {
     /// Nothing is to be done now; worth another look after a while.
     Rest(Option<Duration>),
     /// It cannot be planned.
-    Refused(Problem),
+    Refused { problem: Problem, since: Instant },
     /// Everything that planning needs.
     Ready(Box<Ready>),
 }
@@ -109,6 +117,7 @@ impl Carrier {
             quotas: Quotas::default(),
             handle: Handle::new(),
             nudged: Mutex::default(),
+            changed: Mutex::default(),
         })
     }
 
@@ -125,14 +134,37 @@ impl Carrier {
     /// A Secret changed or went; answers the tasks that waited for that.
     pub(crate) fn secret_changed(&self, key: &ObjectKey) -> Vec<ObjectKey> {
         self.secrets.forget(key);
-        let waiting: Vec<ObjectKey> = self.handle.read(|store| {
-            store.projections().filter(|(_, task)| task.waits_for(key)).map(|(key, _)| key.clone()).collect()
+        let (used, waiting) = self.handle.read(|store| {
+            let users = store.projections().filter(|(_, task)| task.secret.as_ref() == Some(key));
+            let (waiting, others): (Vec<_>, Vec<_>) = users.partition(|(_, task)| task.lacks_credential);
+            let keys: Vec<ObjectKey> = waiting.into_iter().map(|(key, _)| key.clone()).collect();
+            (!keys.is_empty() || !others.is_empty(), keys)
         });
+        if used {
+            self.changed().insert(key.clone(), Instant::now());
+        }
         self.nudged().extend(waiting.iter().cloned());
         waiting
     }
 
-    fn nudged(&self) -> std::sync::MutexGuard<'_, BTreeSet<ObjectKey>> {
+    /// A task that failed for a Secret that changed meanwhile is tried again at once.
+    fn unless_changed(&self, task: &CloudflareTask, since: Instant, done: Done) -> Done {
+        let secret = task.spec.credential_secret_ref.as_ref().map(SecretRef::object);
+        let changed = secret.and_then(|secret| self.changed().get(&secret).copied());
+        let credential =
+            done.problem.as_ref().is_some_and(|problem| reason::is_of_credential(&progress::failure(problem)));
+        if !credential || changed.is_none_or(|changed| changed < since) {
+            return done;
+        }
+        self.nudged().insert(task.key());
+        Done { problem: None, again: Some(SOON) }
+    }
+
+    fn changed(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Instant>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn nudged(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
         self.nudged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -241,14 +273,15 @@ impl Reconcile for Carrier {
         if let Some(again) = self.rest(task).await? {
             return Ok(Inputs::Rest(again));
         }
-        let ready = self.ready(task).await;
-        Ok(ready.map_or_else(Inputs::Refused, |ready| Inputs::Ready(Box::new(ready))))
+        let since = Instant::now();
+        let refused = |problem| Inputs::Refused { problem, since };
+        Ok(self.ready(task).await.map_or_else(refused, |ready| Inputs::Ready(Box::new(ready))))
     }
 
     fn plan(&self, _: &CloudflareTask, inputs: &Inputs) -> Result<Verdict, Problem> {
         Ok(match inputs {
             Inputs::Rest(_) => Verdict::Rest,
-            Inputs::Refused(problem) => Verdict::Refuse(problem.clone()),
+            Inputs::Refused { problem, .. } => Verdict::Refuse(problem.clone()),
             Inputs::Ready(ready) => ready.verdict(),
         })
     }
@@ -267,10 +300,12 @@ impl Reconcile for Carrier {
     async fn apply(&self, task: &CloudflareTask, inputs: &Inputs, verdict: &Verdict) -> Result<Done, Problem> {
         let done = match (inputs, verdict) {
             (Inputs::Ready(ready), Verdict::Carry(exposure)) => Box::pin(self.carry(task, ready, exposure)).await?,
-            (_, Verdict::Refuse(problem)) => self.refuse(task, problem).await?,
-            (Inputs::Rest(_) | Inputs::Refused(_), Verdict::Carry(_)) | (_, Verdict::Rest) => {
-                Done { problem: None, again: None }
+            (Inputs::Refused { problem, since }, _) => {
+                let done = self.refuse(task, problem).await?;
+                self.unless_changed(task, *since, done)
             }
+            (_, Verdict::Refuse(problem)) => self.refuse(task, problem).await?,
+            (Inputs::Rest(_), Verdict::Carry(_)) | (_, Verdict::Rest) => Done { problem: None, again: None },
         };
         Ok(done)
     }

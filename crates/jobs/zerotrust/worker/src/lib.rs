@@ -20,6 +20,7 @@ mod elsewhere;
 mod handover;
 mod locks;
 mod log;
+mod others;
 mod presence;
 mod progress;
 mod projection;

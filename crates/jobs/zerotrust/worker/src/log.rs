@@ -1,6 +1,6 @@
 //! What is said about a task that ended: one line in the log, and one sentence in its status.
 
-use portolan_core::{Action as Verb, Counts, ObjectId, Plan, Problem};
+use portolan_core::{ObjectId, Plan, Problem};
 use portolan_engine::{Levels, outcome};
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{CloudflareTask, Phase};
@@ -37,24 +37,7 @@ pub(crate) fn sentence(task: &CloudflareTask, changes: &Plan) -> String {
         Action::Reconcile => "Reconciled",
         Action::Delete => "Withdrew",
     };
-    format!("{done} {}: {}", hostname(task), summary(&changes.counts()))
-}
-
-fn summary(counts: &Counts) -> String {
-    let past = |verb: Verb| match verb {
-        Verb::Create => "created",
-        Verb::Adopt => "adopted",
-        Verb::Update => "updated",
-        Verb::Replace => "replaced",
-        Verb::Delete => "deleted",
-        Verb::Release => "released",
-    };
-    let parts: Vec<String> = Verb::ALL
-        .into_iter()
-        .filter(|verb| counts.of(*verb) > 0)
-        .map(|verb| format!("{} {}", counts.of(verb), past(verb)))
-        .collect();
-    if parts.is_empty() { "unchanged".to_owned() } else { parts.join(", ") }
+    format!("{done} {}: {}", hostname(task), outcome::summary(changes))
 }
 
 /// `HTTPRoute shop/web (web.example.com)`.

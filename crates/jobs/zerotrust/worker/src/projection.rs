@@ -37,9 +37,4 @@ impl Projection {
             app_ids: footprints.iter().flat_map(elsewhere::app_ids).cloned().collect(),
         }
     }
-
-    /// Whether another content of this Secret lets it run.
-    pub(crate) fn waits_for(&self, secret: &ObjectKey) -> bool {
-        self.lacks_credential && self.secret.as_ref() == Some(secret)
-    }
 }

@@ -8,7 +8,7 @@ use portolan_exposure::{Applied, Exposure, Failed, Footprint, Fresh, Journal, Ne
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus};
 use tokio::time::Instant;
 
-use super::{Carrier, Done, Ready};
+use super::{Carrier, Done, Ready, SOON};
 use crate::claim::{Claim, Refused};
 use crate::diary::{Diary, Ending};
 use crate::log;
@@ -19,8 +19,6 @@ use crate::work::{self, Work};
 
 /// Times that is looked at and planned again what came out differently than planned.
 const ROUNDS: u32 = 3;
-/// A task that changed under our hands is looked at again after this.
-const SOON: Duration = Duration::from_millis(50);
 /// So long may what is under way go on when the worker stops.
 const LAST_CALL: Duration = Duration::from_secs(12);
 

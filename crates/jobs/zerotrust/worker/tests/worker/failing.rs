@@ -181,3 +181,18 @@ async fn a_corrected_spec_runs_at_once_and_counts_its_attempts_anew() {
     let status = world.status("cfzt-shop-web").await;
     assert_eq!((status.phase, status.attempts), (Some(Phase::Completed), Some(1)), "{status:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_corrected_while_the_wrong_one_is_refused_is_tried_at_once() {
+    let world = World::start().await;
+    world.put_secret("cloudflare-api-token", json!({ "token": "revoked" })).await;
+    world.settle().await;
+    world.simulator.set_latency(Duration::from_secs(2));
+    world.create(&task("web")).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    world.put_secret("cloudflare-api-token", json!({ "token": TOKEN })).await;
+    world.after(30).await;
+
+    assert_eq!(world.phase("cfzt-shop-web").await, Phase::Completed);
+}

@@ -20,6 +20,7 @@ bench: ## the controllers, and the embedded API server against the real one; JSO
 	@cargo build --release -q -p portolan
 	@target/release/portolan bench dns --records 1000
 	@target/release/portolan bench dns --records 10000 --only cold,live
+	@target/release/portolan bench publish
 	@target/release/portolan bench drift
 	@scripts/bench-apiserver
 

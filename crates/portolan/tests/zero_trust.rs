@@ -7,7 +7,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use support::process::{Process, ask_edge, eventually, up};
+use support::process::{Process, ask_edge, eventually, simulator, up};
 use support::{Run, example, portolan};
 use tempfile::TempDir;
 
@@ -291,4 +291,31 @@ fn a_deleted_route_takes_its_name_with_it() {
     process.terminate();
     let kept = stage.kept();
     assert!(kept.apps(ACCOUNT).is_empty() && kept.records().is_empty());
+}
+
+#[test]
+fn a_plan_shows_what_a_route_would_change_and_after_that_nothing() {
+    let stage = Stage::new();
+    let files = ["tenant.yaml", "emails"].map(|path| example(&format!("zero-trust/{path}")));
+    let (_sim, url) = simulator(&["--seed", &example("zero-trust/seed.yaml")]);
+    let nowhere = stage.folder.path().join("nowhere");
+    let mut alone = portolan();
+    alone.env("KUBECONFIG", &nowhere).args(["plan", "--cloudflare", &url, "-f"]).args(&files);
+    stage.once(&["tenant.yaml", "emails"]).succeeded();
+
+    let first: Run = alone.output().unwrap().into();
+    let second = stage.run(&["plan"]);
+    let changed = stage.run(&["plan", "-f", &example("zero-trust/plain")]);
+
+    assert_eq!(first.code, Some(2), "{first}");
+    for part in ["Access application", "tunnel rule", "DNS record", "admin.example.com"] {
+        assert!(first.stdout.contains(part), "{part}: {first}");
+    }
+    assert!(!first.stdout.contains("not-a-real-token"), "{first}");
+    assert_eq!(second.code, Some(0), "{second}");
+    assert_eq!(changed.code, Some(2), "{changed}");
+    assert!(
+        changed.stdout.contains("simple.example.com") && !changed.stdout.contains("admin.example.com"),
+        "{changed}"
+    );
 }

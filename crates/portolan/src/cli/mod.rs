@@ -23,15 +23,16 @@ use crate::traces::{self, Traces};
 
 /// Kubernetes objects and a Git repository, turned into live, protected names.
 ///
-/// Today Portolan publishes DNS records, networks and routes at Cloudflare, in a cluster or without one: it brings an
-/// embedded Kubernetes API server that answers like kube-apiserver, and a strict simulator of the Cloudflare API.
+/// Today Portolan publishes annotated routes, protected by Access, and DNS records, networks and network routes at
+/// Cloudflare, in a cluster or without one: it brings an embedded Kubernetes API server that answers like kube-apiserver,
+/// and a strict simulator of the Cloudflare API with its edge.
 #[derive(Parser, Debug)]
 #[command(name = "portolan", version, propagate_version = true, max_term_width = 110)]
 #[command(after_help = "Try: `portolan up examples/quickstart`, then `portolan status` in another terminal.\n\
     Environment: LOG_LEVEL (DEBUG, INFO, WARNING, ERROR), LOG_FORMAT (text, json), NO_COLOR, KUBECONFIG,\n\
     CLOUDFLARE_API_BASE_URL.")]
 pub(crate) struct Cli {
-    /// How log lines on standard error look; by default as LOG_FORMAT says, else text
+    /// How log lines on standard error look; by default as `LOG_FORMAT` says, else text
     #[arg(long, value_enum, global = true, display_order = 900)]
     log: Option<LogFormat>,
 
@@ -47,7 +48,7 @@ enum Command {
     Run(Box<run::Args>),
     /// Show what would be changed, without changing it; exit code 0: nothing, 2: something, 1: an error
     Plan(plan::Args),
-    /// Show accounts, zones, records and networks with their health
+    /// Show accounts, zones, records, networks, tenants and names with their health
     Status(status::Args),
     /// Tell why a name answers as it does: route, settings, task, rule, record, policies, last error
     Why(why::Args),

@@ -133,7 +133,7 @@ async fn jobs(server: &Server, asked: &[JobName]) -> Outcome<Vec<JobName>> {
     }
     for job in &jobs {
         if let Err(failure) = definitions::check(*job, &known, server.address()) {
-            tracing::warn!("{failure}");
+            tracing::warn!("{}", failure.what());
         }
     }
     Ok(jobs)

@@ -47,6 +47,8 @@ pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question
     Ok(())
 }
 
+/// The annotation without which definitions of protected groups are refused.
+const APPROVED: &str = "api-approved.kubernetes.io";
 /// The label of Secrets with service tokens.
 const TOKENS: &str = "app.kubernetes.io/managed-by=cfzt-operator";
 
@@ -93,7 +95,8 @@ async fn copy_definitions(from: &Server, local: &Server, kinds: &Kinds) -> Outco
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}", segment(&kind.resource()));
         if let Some(mut definition) = from.find(&path).await? {
             let name = definition["metadata"]["name"].take();
-            definition["metadata"] = serde_json::json!({"name": name});
+            let approved = definition["metadata"]["annotations"][APPROVED].take();
+            definition["metadata"] = serde_json::json!({"name": name, "annotations": {APPROVED: approved}});
             if let Some(fields) = definition.as_object_mut() {
                 fields.remove("status");
             }

@@ -48,15 +48,13 @@ impl Simulation {
 
     /// Fills an empty simulator.
     pub(crate) fn begin(&self, seed: Option<Value>) -> Outcome {
-        match seed {
-            Some(seed) => self.simulator.seed(seed).map_err(|error| {
-                Failure::new(format!("the seed was refused: {error}")).next("correct the file given with --seed")
-            }),
-            None => {
-                self.simulator.seed_example();
-                Ok(())
-            }
-        }
+        let Some(seed) = seed else {
+            self.simulator.seed_example();
+            return Ok(());
+        };
+        self.simulator.seed(seed).map_err(|error| {
+            Failure::new(format!("the seed was refused: {error}")).next("correct the file given with --seed")
+        })
     }
 }
 

@@ -159,13 +159,13 @@ mod tests {
         RouteInput::read(&route)
     }
 
-    fn selected() -> Result<Selected, Problem> {
+    fn selected() -> Selected {
         let tenant = serde_json::from_value(json!({
             "apiVersion": "cfzt.cloudflare.com/v1alpha1", "kind": "CloudflareZeroTrustTenant",
             "metadata": {"name": "prod", "namespace": "apps"},
             "spec": {"accountId": "0123456789abcdef0123456789abcdef", "tunnelId": "11111111-2222-3333-4444-555555555555", "credentialRef": {"name": "token"}},
         }));
-        Ok(Selected { tenant: std::sync::Arc::new(tenant.unwrap()), template: None, base: None })
+        Selected { tenant: std::sync::Arc::new(tenant.unwrap()), template: None, base: None }
     }
 
     fn state(synced: &str) -> State {
@@ -183,7 +183,7 @@ mod tests {
         task: Option<&'a CloudflareTask>,
         incident: Option<&'a Incident>,
     ) -> RouteView<'a> {
-        RouteView { input: input(), selected: selected(), tasks: task.into_iter().collect(), state, incident }
+        RouteView { input: input(), selected: Ok(selected()), tasks: task.into_iter().collect(), state, incident }
     }
 
     #[test]

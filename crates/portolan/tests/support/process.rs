@@ -95,8 +95,11 @@ pub fn up(data: &Path) -> Command {
 /// The whole answer of an edge to `GET /` for a name.
 pub fn ask_edge(edge: &str, name: &str, headers: &[(&str, &str)]) -> String {
     let mut stream = TcpStream::connect(edge.strip_prefix("http://").expect("a plain address")).expect("it listens");
-    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    write!(stream, "GET / HTTP/1.0\r\nhost: {name}\r\n{headers}\r\n").expect("it reads");
+    let mut request = format!("GET / HTTP/1.0\r\nhost: {name}\r\n");
+    for (name, value) in headers {
+        request.extend([name, ": ", value, "\r\n"]);
+    }
+    write!(stream, "{request}\r\n").expect("it reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers");
     answer

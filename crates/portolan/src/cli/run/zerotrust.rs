@@ -50,9 +50,11 @@ fn role(text: &str) -> Result<Role, String> {
 impl ZerotrustArgs {
     /// The job's settings. `candidate` is a name that no other process has; `is_alone` says that no other process works.
     pub(super) fn settings(&self, candidate: &str, is_alone: bool) -> Settings {
-        let mut settings = Settings::default();
-        settings.role = self.role;
-        settings.operator_namespace.clone_from(&self.namespace.operator_namespace);
+        let mut settings = Settings {
+            role: self.role,
+            operator_namespace: self.namespace.operator_namespace.clone(),
+            ..Settings::default()
+        };
         let named = self.watch_namespaces.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
         settings.routes.watch_namespaces = named.collect();
         settings.routes.finalizers = !self.no_finalizers;

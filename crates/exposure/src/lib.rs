@@ -38,7 +38,7 @@ pub use apply::{apply, apply_again};
 pub use desired::{Access, Desired, Record, Rotate, Rule, Token};
 pub use expose::{expose, unexpose};
 pub use footprint::{Footprint, Former, Part};
-pub use gather::{Fresh, Search, gather, gather_with};
+pub use gather::{Fresh, gather, gather_with};
 pub use journal::{Applied, Failed, Journal, NewCredential};
 pub use live::Live;
 pub use notes::{Elsewhere, Intent, Notes};

@@ -4,6 +4,7 @@
 //! application follows, and only then is the new place taken: at no instant does either name stand open.
 
 mod app;
+mod policies;
 mod records;
 mod redirect;
 mod retire;

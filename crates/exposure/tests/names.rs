@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_core::Class;
-use portolan_exposure::{Counted, Desired, Footprint, Fresh, Part, Quotas, Record, Rotate, Token};
+use portolan_exposure::{Counted, Desired, Footprint, Fresh, Part, Quotas, Record, Rotate, Token, gather, plan};
 use serde_json::json;
-use support::{ACCOUNT, Ended, Hit, World, ZONE, emails, is_published, token};
+use support::{ACCOUNT, Ended, Hit, World, ZONE, emails, is_published, mark, token};
 
 fn address(hostname: &str, desired: Desired, ip: [u8; 4]) -> Desired {
     let record = Record::Address {
@@ -865,4 +865,35 @@ async fn a_tunnel_that_only_its_configuration_shows_is_used() {
     world.run(Some(&world.plain("a.x.com")), None).await.applied();
 
     assert!(world.hosts(0).contains(&"a.x.com".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_order_of_what_is_listed_and_of_addresses_changes_no_plan() {
+    let mut world = World::new().await;
+    let mut access = emails(&["a@x.com", "b@x.com"]);
+    access.groups = vec!["Engineering".to_owned()];
+    let desired = Desired { access: Some(access.clone()), token: Some(token()), ..world.plain("a.x.com") };
+    world.put(
+        "dns_records",
+        ZONE,
+        json!({"type": "MX", "name": "a.x.com", "content": "mx.x.com", "ttl": 300, "priority": 1}),
+    );
+    let recorded = world.footprint();
+    let live = gather(&world.client.reader(), &mark(), Some(&desired), &recorded, Fresh::any()).await.unwrap();
+    let mut turned = live.clone();
+    turned.records.values_mut().for_each(|records| records.reverse());
+    turned.tokens.reverse();
+    turned.apps.reverse();
+    turned.policies.reverse();
+
+    let notes = world.notes(None);
+    let one = plan(&desired, &recorded, &live, &notes).unwrap().changes();
+    let other = plan(&desired, &recorded, &turned, &notes).unwrap().changes();
+
+    assert_eq!(one, other);
+    world.run(Some(&desired), None).await.applied();
+    world.take_lines();
+    access.emails.reverse();
+    world.run(Some(&Desired { access: Some(access), ..desired }), None).await.applied();
+    assert_eq!(world.take_writes(), Vec::<String>::new());
 }

@@ -1,0 +1,98 @@
+//! What protects names: applications, service tokens, reusable policies, groups.
+
+use portolan_cloudflare_api::{Entry, Snapshot, collections};
+use portolan_core::Problem;
+
+use super::{Found, Look};
+use crate::app::App;
+use crate::plan::is_id;
+use crate::policy::{Group, ReusablePolicy, is_marked};
+use crate::token::ServiceToken;
+
+impl Look<'_> {
+    pub(super) async fn apps(&self) -> Result<Found<App>, Problem> {
+        let ids: Vec<&str> = self.held.app.iter().chain(&self.held.old_apps).map(|app| app.id.as_str()).collect();
+        if self.account.is_none() || ids.is_empty() && self.access().is_none() && !self.searches() {
+            return Ok((Vec::new(), 0));
+        }
+        let pick = |apps: &Snapshot<App>| {
+            let recorded: Vec<&Entry<App>> = ids.iter().filter_map(|id| apps.get(id)).collect();
+            let complete = recorded.len() == ids.len();
+            let named = self.hostnames().into_iter().flat_map(|name| apps.by_key(name));
+            let others = named.filter(|entry| !ids.contains(&entry.id.as_str()));
+            (recorded.into_iter().chain(others).cloned().collect(), complete)
+        };
+        let unsure = self.intent.is_some() && self.desired.is_none() && ids.is_empty();
+        let found = self.find(&collections::ACCESS_APPS, self.account(), self.age_if(unsure), pick).await;
+        found.map_err(|error| error.problem("listing Access applications"))
+    }
+
+    pub(super) async fn tokens(&self) -> Result<Found<ServiceToken>, Problem> {
+        let id = self.held.token.as_ref().map(|token| token.id.as_str());
+        let wanted = self.desired.and_then(|desired| desired.token.as_ref());
+        if self.account.is_none() || id.is_none() && wanted.is_none() && !self.searches() {
+            return Ok((Vec::new(), 0));
+        }
+        let pick = |tokens: &Snapshot<ServiceToken>| {
+            let recorded = id.and_then(|id| tokens.get(id));
+            // What an earlier attempt may have made has a name that only its intent knows.
+            let named = |entry: &&Entry<ServiceToken>| match wanted {
+                Some(wanted) => entry.item.name == wanted.name,
+                None => self.searches(),
+            };
+            let others = tokens.iter().filter(|entry| Some(entry.id.as_str()) != id).filter(named);
+            let found: Vec<_> = recorded.into_iter().chain(others).cloned().collect();
+            (found, id.is_none() || recorded.is_some())
+        };
+        // The API makes a second token of the same name without a word.
+        let unsure = self.intent.is_some_and(|intent| intent.token.is_some()) && id.is_none();
+        let found = self.find(&collections::SERVICE_TOKENS, self.account(), self.age_if(unsure), pick).await;
+        found.map_err(|error| error.problem("listing service tokens"))
+    }
+
+    pub(super) async fn policies(&self) -> Result<Found<ReusablePolicy>, Problem> {
+        let names = self.access().map(|access| access.policy_names.as_slice()).unwrap_or_default();
+        let ids = self.access().map(|access| access.policy_ids.as_slice()).unwrap_or_default();
+        let own = self.held.reusable.as_slice();
+        let needed = !names.is_empty() || !ids.is_empty() || !own.is_empty() || self.searches();
+        if self.account.is_none() || !needed {
+            return Ok((Vec::new(), 0));
+        }
+        let pick = |policies: &Snapshot<ReusablePolicy>| {
+            let matters = |entry: &&Entry<ReusablePolicy>| {
+                let name = entry.item.name();
+                names.iter().any(|wanted| wanted == name)
+                    || ids.contains(&entry.id)
+                    || own.contains(&entry.id)
+                    || is_marked(name, self.mark)
+            };
+            let found: Vec<_> = policies.iter().filter(matters).cloned().collect();
+            let has_id = |id: &String| found.iter().any(|entry| entry.id == *id);
+            let has_name = |name: &String| found.iter().any(|entry| entry.item.name() == name);
+            let complete = names.iter().all(has_name) && own.iter().all(has_id) && ids.iter().all(has_id);
+            (found, complete)
+        };
+        let found = self.find(&collections::ACCESS_POLICIES, self.account(), self.fresh.age, pick).await;
+        found.map_err(|error| error.problem("listing reusable Access policies"))
+    }
+
+    pub(super) async fn groups(&self) -> Result<Found<Group>, Problem> {
+        let groups = self.access().map(|access| access.groups.as_slice()).unwrap_or_default();
+        let names: Vec<&String> = groups.iter().filter(|group| !is_id(group) && !is_everyone(group)).collect();
+        if names.is_empty() {
+            return Ok((Vec::new(), 0));
+        }
+        let pick = |groups: &Snapshot<Group>| {
+            let found: Vec<_> = names.iter().flat_map(|name| groups.by_key(name)).cloned().collect();
+            let complete = names.iter().all(|name| found.iter().any(|entry| entry.item.name == **name));
+            (found, complete)
+        };
+        let found = self.find(&collections::ACCESS_GROUPS, self.account(), self.fresh.age, pick).await;
+        found.map_err(|error| error.problem("listing Access groups"))
+    }
+}
+
+/// The group that stands for all.
+pub(crate) fn is_everyone(group: &str) -> bool {
+    group.eq_ignore_ascii_case("everyone")
+}

@@ -97,7 +97,12 @@ pub(crate) fn generation_of(meta: &ObjectMeta) -> i64 {
 
 /// A failed call to the cluster is worth another try.
 pub fn kubernetes_problem(doing: std::fmt::Arguments<'_>, error: &kube::Error) -> Problem {
-    Problem::transient(reasons::API_ERROR, format!("{doing} failed: {error}"))
+    // The server's sentence says it all; the error as a whole repeats it three times.
+    let said = match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    };
+    Problem::transient(reasons::API_ERROR, format!("{doing} failed: {said}"))
 }
 
 pub(crate) fn finalizers<R: Reconcile>(reconciler: &R) -> Finalizers {

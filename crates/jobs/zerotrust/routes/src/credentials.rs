@@ -14,6 +14,8 @@ use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, SecretRef, r
 use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
 
+/// How old a list may be that a tunnel is said to be missing from.
+const RECENT: Duration = Duration::from_secs(2);
 /// How soon a tunnel that is missing is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
@@ -78,7 +80,7 @@ impl Credentials {
         self.not_refused(&reader)?;
         let (account, id) = (&tenant.spec.account_id, &tenant.spec.tunnel_id);
         let tunnels = reader.records::<Tunnel>(&collections::TUNNELS, account);
-        for age in [Freshness::Any, Freshness::Within(LOOK_AGAIN)] {
+        for age in [Freshness::Any, Freshness::Within(RECENT)] {
             match tunnels.refresh(Lane::Change, age).await {
                 Ok(()) => {}
                 Err(error) if matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) => {

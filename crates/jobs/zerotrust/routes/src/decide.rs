@@ -96,6 +96,8 @@ pub(crate) struct Facts {
     pub(crate) secret: TokenSecret,
     /// Whether something at Cloudflare is not as it was left.
     pub(crate) drifted: bool,
+    /// Whether another route has the name that the task tries to get.
+    pub(crate) lost: bool,
     /// Whether the annotations on the route are not what they should be.
     pub(crate) outputs_differ: bool,
 }
@@ -267,6 +269,7 @@ fn follow_leftovers(facts: &Facts) -> Vec<Step> {
 /// Nobody can tell what is wanted: what was done is recorded, and nothing new begins.
 fn keep(facts: &Facts) -> Vec<Step> {
     match (&facts.task, &facts.removal) {
+        (Some(task), _) if facts.lost && !(task.phase == Phase::Completed && task.current) => give_up(task),
         (Some(task), _) => follow(facts, &UnderWay { suits_token: true, ..task.clone() }, None),
         (None, Some(removal)) if !removal.leftover => revive(removal),
         (None, _) => {
@@ -288,6 +291,15 @@ fn abandon(facts: &Facts, task: &UnderWay) -> Vec<Step> {
     let uncertain = task.intends && task.phase != Phase::Completed && facts.removal.is_none();
     steps.push(if uncertain { Step::ConvertTask } else { Step::DropTask });
     steps
+}
+
+/// Another route has the name: the task goes, and what it made stays recorded for the next name.
+fn give_up(task: &UnderWay) -> Vec<Step> {
+    match task.phase {
+        Phase::InProgress => Vec::new(),
+        Phase::Pending | Phase::Failed | Phase::Completed if task.knows_more => vec![Step::Harvest, Step::DropTask],
+        Phase::Pending | Phase::Failed | Phase::Completed => vec![Step::DropTask],
+    }
 }
 
 fn unpublish(facts: &Facts) -> Vec<Step> {

@@ -44,6 +44,14 @@ pub(crate) fn of_message(message: &str) -> &'static str {
     named(message.split_once(':').map_or(message, |(reason, _)| reason).trim())
 }
 
+/// A task's message without the reason that it begins with.
+pub(crate) fn without_reason(message: &str) -> &str {
+    match message.split_once(": ") {
+        Some((reason, rest)) if KNOWN.contains(&reason) => rest,
+        _ => message,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +61,7 @@ mod tests {
         assert_eq!(of_message("GroupNotFound: there is no group Engineering"), "GroupNotFound");
         assert_eq!(of_message("500: something broke"), "CloudflareAPIError");
         assert_eq!(of_message(""), "CloudflareAPIError");
+        assert_eq!(without_reason("GroupNotFound: there is no group"), "there is no group");
+        assert_eq!(without_reason("500: something broke"), "500: something broke");
     }
 }

@@ -1,29 +1,52 @@
 //! Who has a hostname: the route that it is recorded for, else the oldest that asks for it in the same account.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use portolan_core::{Hostname, ObjectKey, Problem};
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{Enabled, RouteInput, Selected, reasons, select};
 
 use crate::shared::Shared;
 
+/// Names that passes are about to take: two passes at once never both get one.
+#[derive(Clone, Default)]
+pub(crate) struct Reservations {
+    names: Arc<Mutex<HashMap<(String, String), ObjectKey>>>,
+}
+
+/// A name that nobody else gets as long as this lives.
+pub(crate) struct Reserved {
+    reservations: Reservations,
+    name: (String, String),
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.reservations.names.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+    }
+}
+
 impl Shared {
-    /// A problem where another route has the hostname.
-    pub(crate) fn refuse_rivals(
+    /// Takes a hostname for a route; a problem where another route has it.
+    pub(crate) fn take_name(
         &self,
         input: &RouteInput,
         hostname: &Hostname,
         selected: &Selected,
-    ) -> Result<(), Problem> {
-        let account = &selected.tenant.spec.account_id;
-        match self.holder(input, hostname.as_str(), account) {
-            None => Ok(()),
-            Some(rival) => Err(Problem::waiting(
-                reasons::HOSTNAME_CONFLICT,
-                format!(
-                    "HTTPRoute {rival} has {hostname} already; this route takes over when that one goes or takes another name"
-                ),
-            )),
+    ) -> Result<Reserved, Problem> {
+        let name = (selected.tenant.spec.account_id.clone(), hostname.to_string());
+        let mut names = self.reservations.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = names.get(&name).cloned().filter(|other| *other != input.key);
+        if let Some(rival) = taken.or_else(|| self.holder(input, hostname.as_str(), &name.0)) {
+            let message = format!(
+                "HTTPRoute {rival} has {hostname} already; this route takes over when that one goes or takes another name"
+            );
+            return Err(Problem::waiting(reasons::HOSTNAME_CONFLICT, message));
         }
+        names.insert(name.clone(), input.key.clone());
+        drop(names);
+        Ok(Reserved { reservations: self.reservations.clone(), name })
     }
 
     /// The route that has a hostname before the given one.
@@ -31,18 +54,25 @@ impl Shared {
         if self.records(&input.key, hostname, account) {
             return None;
         }
-        let others = self.records.holders(hostname).into_iter().filter(|other| *other != input.key);
-        let holder = others
-            .into_iter()
-            .find(|other| self.records(other, hostname, account) || self.queues(other, hostname, account));
+        // Where both have a task, the older one goes first.
+        let own = self.queues(&input.key, hostname, account).then_some((input.created, &input.key));
+        let goes_first = |other: &ObjectKey| {
+            let created = self.routes.get(other).and_then(|other| other.projection).map(|other| other.created);
+            own.is_none_or(|own| created.is_some_and(|created| (created, other) < own))
+        };
+        let mut others = self.records.holders(hostname).into_iter().filter(|other| *other != input.key);
+        let holder = others.find(|other| {
+            self.records(other, hostname, account) || (self.queues(other, hostname, account) && goes_first(other))
+        });
         holder.or_else(|| self.elder(input, hostname, account))
     }
 
-    /// Whether a name is recorded for a route.
+    /// Whether a name stands for a route.
     fn records(&self, route: &ObjectKey, hostname: &str, account: &str) -> bool {
         self.records.state(route).is_some_and(|known| {
             let footprint = &known.state.footprint;
             footprint.hostname.as_deref() == Some(hostname)
+                && (footprint.is_published() || footprint.access_app_id.is_some())
                 && footprint.account_id.as_deref().is_none_or(|there| there == account)
         })
     }

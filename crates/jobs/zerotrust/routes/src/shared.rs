@@ -20,6 +20,7 @@ use crate::board::{Board, Standing};
 use crate::credentials::Credentials;
 use crate::locks::Locks;
 use crate::records::Records;
+use crate::rivals::Reservations;
 use crate::settings::Settings;
 
 /// Where users release deletions that are held.
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) locks: Locks,
     pub(crate) board: Board,
     pub(crate) claims: Claims,
+    pub(crate) reservations: Reservations,
     /// Routes that do not stand as they were left.
     pub(crate) drifted: Mutex<BTreeSet<ObjectKey>>,
     /// Routes that went, for the sweep.
@@ -66,6 +68,7 @@ impl Shared {
             locks: Locks::default(),
             board: Board::default(),
             claims: Claims::default(),
+            reservations: Reservations::default(),
             drifted: Mutex::default(),
             orphaned: tokio::sync::Notify::new(),
             context,

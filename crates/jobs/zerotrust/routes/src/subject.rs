@@ -22,6 +22,7 @@ use crate::decide::{Facts, Recorded, Step, TokenSecret, UnderWay, Wish, decide};
 use crate::locks::Turn;
 use crate::outputs::{self, Trouble};
 use crate::records::Known;
+use crate::rivals::Reserved;
 use crate::shared::Shared;
 use crate::token::{self, Found};
 use crate::zones;
@@ -46,6 +47,8 @@ pub(crate) struct Subject {
     pub(crate) tenant: Option<ObjectKey>,
     pub(crate) templates: BTreeSet<ObjectKey>,
     pub(crate) service: Option<ObjectKey>,
+    /// Keeps others from the hostname until this pass has ended.
+    pub(crate) reserved: Option<Reserved>,
     pub(crate) steps: Vec<Step>,
     /// Annotations that have to change.
     pub(crate) outputs: Option<Map<String, Value>>,
@@ -71,6 +74,13 @@ impl Subject {
     /// The task that failed, as long as it has.
     pub(crate) fn failed(&self) -> Option<&CloudflareTask> {
         [&self.task, &self.removal].into_iter().flatten().map(AsRef::as_ref).find(|task| task.phase() == Phase::Failed)
+    }
+
+    /// Whether another route has the name that a task of this one tries to get.
+    fn lost(&self) -> bool {
+        let lost = self.problem.as_ref().is_some_and(|problem| problem.reason == reasons::HOSTNAME_CONFLICT);
+        let wanted = self.input.as_ref().and_then(|input| input.hostname().ok()).map(|name| name.to_string());
+        lost && self.task.as_ref().is_some_and(|task| task.spec.hostname == wanted)
     }
 
     /// What the failed task says.
@@ -99,7 +109,7 @@ impl Subject {
         }
         let failure = self.problem.as_ref().map(|problem| (problem.reason, problem.message.clone())).or_else(|| {
             let message = self.failure()?;
-            Some((crate::reasons::of_message(&message), message))
+            Some((crate::reasons::of_message(&message), crate::reasons::without_reason(&message).to_owned()))
         });
         let tenant = self.tenant.clone().or_else(|| self.known.as_ref().and_then(|known| known.state.tenant.clone()));
         Some(Standing {
@@ -133,6 +143,7 @@ impl Shared {
             tenant: None,
             templates: BTreeSet::new(),
             service: None,
+            reserved: None,
             steps: Vec::new(),
             outputs: None,
             remote: Plan::default(),
@@ -177,7 +188,7 @@ impl Shared {
         let settings = settings(input, &selected)?;
         tracing::debug!(hostname = %hostname, settings = %settings.lines().join("; "), "Merged the settings");
         let ip = self.target(&settings, subject).await?;
-        self.refuse_rivals(input, &hostname, &selected)?;
+        subject.reserved = Some(self.take_name(input, &hostname, &selected)?);
         let wanted = self.with_zone(input, &hostname, (&selected, &settings, ip), subject).await?;
         if asks_for_token(&wanted) {
             subject.secret = self.token_secret(subject).await?;
@@ -281,6 +292,7 @@ impl Shared {
             removal: subject.removal.as_ref().map(|task| under_way(task, subject)),
             secret: subject.secret,
             drifted: self.is_drifted(&subject.key),
+            lost: subject.lost(),
             outputs_differ: subject.outputs.is_some(),
         }
     }

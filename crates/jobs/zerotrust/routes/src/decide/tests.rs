@@ -20,6 +20,7 @@ fn facts(wish: Wish, recorded: Option<Recorded>) -> Facts {
         removal: None,
         secret: TokenSecret::Unwanted,
         drifted: false,
+        lost: false,
         outputs_differ: false,
     }
 }
@@ -122,6 +123,17 @@ fn a_template_that_is_missing_leaves_everything_as_it_is() {
     assert_eq!(decide(&facts(Wish::Unclear, None)), []);
     let waiting = Facts { task: Some(task(Phase::Pending)), ..facts(Wish::Unclear, None) };
     assert_eq!(decide(&waiting), []);
+}
+
+#[test]
+fn scenario_30_a_task_for_a_name_that_another_route_has_is_given_up() {
+    let lost = |task| Facts { task: Some(task), lost: true, ..facts(Wish::Unclear, Some(standing())) };
+    let wise = UnderWay { knows_more: true, ..task(Phase::Failed) };
+
+    assert_eq!(decide(&lost(task(Phase::Failed))), [Step::DropTask]);
+    assert_eq!(decide(&lost(wise)), [Step::Harvest, Step::DropTask]);
+    assert_eq!(decide(&lost(task(Phase::InProgress))), []);
+    assert_eq!(decide(&lost(task(Phase::Completed))), [Step::Collect]);
 }
 
 #[test]

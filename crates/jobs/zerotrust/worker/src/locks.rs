@@ -43,8 +43,8 @@ pub(crate) struct Term {
 
 impl Locks {
     pub(crate) fn new(context: &Arc<Context>, settings: &Settings) -> Self {
-        let identity = format!("{}-{}", settings.identity, settings.epoch);
-        let lock = (!settings.alone).then(|| DocumentLock::new(identity));
+        // A worker that was killed finds its own lease when it comes back, and need not wait for it.
+        let lock = (!settings.alone).then(|| DocumentLock::new(settings.identity.clone()));
         Self { context: Arc::clone(context), lock, documents: Mutex::default() }
     }
 

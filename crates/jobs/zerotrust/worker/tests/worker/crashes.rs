@@ -75,3 +75,22 @@ async fn a_worker_killed_at_any_moment_of_a_removal_leaves_nothing_in_the_end() 
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_among_others_that_is_killed_again_and_again_waits_for_nobody_when_it_comes_back() {
+    let mut world = World::empty().await;
+    world.simulator.set_latency(LATENCY);
+    world.create(&with_token(task("web"))).await;
+    let begun = tokio::time::Instant::now();
+
+    let mut lives = 0;
+    while world.phase("cfzt-shop-web").await != Phase::Completed {
+        lives += 1;
+        world.run(Settings::new("w1", lives.to_string()));
+        tokio::time::sleep(LATENCY * 12).await;
+        world.kill("w1").await;
+    }
+
+    assert!(lives < 12 && begun.elapsed() < Duration::from_secs(15), "{lives} lives, {:?}", begun.elapsed());
+    assert_eq!((world.apps().len(), world.service_tokens().len()), (1, 1));
+}

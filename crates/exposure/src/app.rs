@@ -74,6 +74,7 @@ impl App {
         let mut shown = writable(&self.0);
         shown.remove("destinations");
         shown.remove("self_hosted_domains");
+        shown.insert("policies".to_owned(), self.policies().iter().map(policy_shown).collect());
         Value::Object(shown)
     }
 
@@ -107,6 +108,15 @@ fn sendable(policy: &Value) -> Value {
         &["id", "name", "decision", "include", "exclude", "require", "precedence"][..]
     };
     fields.iter().filter_map(|field| Some(((*field).to_owned(), policy.get(*field)?.clone()))).collect()
+}
+
+/// A found policy for a change's text: what we would write of it.
+pub(crate) fn policy_shown(policy: &Value) -> Value {
+    let mut shown = sendable(policy);
+    if let Some(fields) = shown.as_object_mut() {
+        fields.retain(|field, value| !(matches!(field.as_str(), "exclude" | "require") && is_empty(Some(value))));
+    }
+    shown
 }
 
 /// What may be sent back of a found application.

@@ -75,10 +75,11 @@ pub async fn gather_with(
     let completed = desired.map(|desired| recorded.completed_by(desired));
     let recorded = completed.as_ref().unwrap_or(recorded);
     let look = Look { reader, mark, desired, recorded, intent, held: Holdings::read(recorded), fresh, account };
-    let (tunnels, records, redirects) = tokio::try_join!(look.tunnels(), look.records(), look.redirects())?;
+    let (tunnels, records) = tokio::try_join!(look.tunnels(), look.records())?;
     let (apps, tokens, policies, groups) =
         tokio::try_join!(look.apps(), look.tokens(), look.policies(), look.groups())?;
     let configurations = look.configurations(&tunnels).await?;
+    let redirects = look.redirects(&records).await?;
     Ok(Live {
         tunnels,
         configurations,

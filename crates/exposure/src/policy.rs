@@ -30,6 +30,14 @@ impl ReusablePolicy {
     }
 }
 
+impl ReusablePolicy {
+    /// The policy for a change's text.
+    pub(crate) fn shown(&self) -> Value {
+        let fields = ["name", "decision", "include"];
+        fields.iter().filter_map(|field| Some(((*field).to_owned(), self.0.get(*field)?.clone()))).collect()
+    }
+}
+
 impl Item for ReusablePolicy {
     fn natural_key(&self) -> String {
         self.name().to_owned()

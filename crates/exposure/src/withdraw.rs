@@ -5,7 +5,7 @@
 
 use portolan_cloudflare_api::Entry;
 use portolan_core::{Change, Mark, Problem};
-use serde_json::Value;
+use serde_json::json;
 
 use crate::app::App;
 use crate::changes;
@@ -116,7 +116,7 @@ impl<'a> Withdrawal<'a> {
                 ruleset_id: held.ruleset_id.clone(),
                 rule_id: held.rule_id.clone(),
             };
-            Step::new(Change::delete(target, Value::Null, WHY), work)
+            Step::new(Change::delete(target, json!({"hostname": held.hostname}), WHY), work)
         });
         steps.collect()
     }
@@ -179,7 +179,7 @@ impl<'a> Withdrawal<'a> {
             }
         }
         let gone = live.policies.iter().filter(|entry| self.held.reusable.contains(&entry.id));
-        gone.map(|entry| policy_gone(&self.account(), entry.item.name(), &entry.id)).collect()
+        gone.map(|entry| policy_gone(&self.account(), entry)).collect()
     }
 
     fn token(&mut self) -> Option<Step> {

@@ -897,3 +897,17 @@ async fn the_order_of_what_is_listed_and_of_addresses_changes_no_plan() {
     world.run(Some(&Desired { access: Some(access), ..desired }), None).await.applied();
     assert_eq!(world.take_writes(), Vec::<String>::new());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_told_by_what_really_differs() {
+    let mut world = World::new().await;
+    world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.applied();
+
+    let applied = world.run(Some(&protected(&world, "a.x.com", &["a@x.com", "b@x.com"])), None).await.applied();
+
+    let text = applied.changes.render(portolan_core::Colour::Off);
+    let told: Vec<&str> = text.lines().take(2).map(str::trim).collect();
+    assert!(told[0].starts_with("~ update Access application a.x.com"), "{text}");
+    assert_eq!(told[1], r#"include[1]: {"email":{"email":"b@x.com"}}"#, "{text}");
+    assert_eq!(applied.changes.changes.len(), 1);
+}

@@ -18,6 +18,9 @@ use crate::tunnel::{Tunnel, TunnelState};
 /// How old a zone's snapshot may be before a record is made that the API would make twice.
 const BEFORE_CREATE: Duration = Duration::from_secs(30);
 
+/// Records by zone.
+type ZoneRecords = BTreeMap<String, Vec<Entry<DnsRecord>>>;
+
 impl Look<'_> {
     pub(super) async fn tunnels(&self) -> Result<BTreeMap<String, TunnelState>, Problem> {
         let Some(rule) = self.desired.and_then(|desired| desired.rule.as_ref()) else { return Ok(BTreeMap::new()) };
@@ -101,7 +104,7 @@ impl Look<'_> {
         moves || found.is_some_and(|found| !held && !rules::matches(found, rule))
     }
 
-    pub(super) async fn records(&self) -> Result<BTreeMap<String, Vec<Entry<DnsRecord>>>, Problem> {
+    pub(super) async fn records(&self) -> Result<ZoneRecords, Problem> {
         let mut records = BTreeMap::new();
         let wanted = self.desired.and_then(|desired| desired.record.as_ref());
         let held = self.held.records.iter().map(|record| record.zone_id.as_str());
@@ -149,19 +152,23 @@ impl Look<'_> {
         Ok(self.find(&collections::DNS_RECORDS, zone, age, pick).await?.0)
     }
 
-    /// A recorded redirect is looked at only where freshness is asked for.
-    fn trusts_redirect(&self, zone: &str) -> bool {
+    /// A recorded redirect is looked at only where freshness is asked for, or where the record that it belongs to is not
+    /// there any more.
+    fn trusts_redirect(&self, zone: &str, records: &ZoneRecords) -> bool {
+        let names = self.hostnames();
         let recorded =
-            self.held.redirects.iter().any(|held| held.zone_id == zone && self.hostnames().contains(&*held.hostname));
-        recorded && self.fresh.age == Freshness::Any
+            self.held.redirects.iter().any(|held| held.zone_id == zone && names.contains(held.hostname.as_str()));
+        let stands = |id: &String| records.get(zone).is_some_and(|found| found.iter().any(|entry| entry.id == *id));
+        let mut held = self.held.records.iter().filter(|held| held.zone_id == zone);
+        recorded && self.fresh.age == Freshness::Any && held.all(|held| stands(&held.id))
     }
 
-    pub(super) async fn redirects(&self) -> Result<BTreeMap<String, Redirects>, Problem> {
+    pub(super) async fn redirects(&self, records: &ZoneRecords) -> Result<BTreeMap<String, Redirects>, Problem> {
         let mut redirects = BTreeMap::new();
         let wanted = self.desired.filter(|desired| desired.redirect).and_then(|desired| desired.record.as_ref());
-        let wanted = wanted.map(Record::zone_id).filter(|zone| !self.trusts_redirect(zone));
+        let wanted = wanted.map(Record::zone_id).filter(|zone| !self.trusts_redirect(zone, records));
         let held = self.held.redirects.iter().map(|redirect| redirect.zone_id.as_str());
-        let held = held.filter(|zone| !self.trusts_redirect(zone));
+        let held = held.filter(|zone| !self.trusts_redirect(zone, records));
         let intended = self.intended(|intent| &intent.redirects);
         let zones: BTreeSet<&str> = held.chain(intended).chain(wanted).collect();
         for zone in zones {

@@ -5,7 +5,7 @@ use portolan_core::{Action, Change, Problem, reasons as core_reasons};
 use serde_json::json;
 
 use super::Planner;
-use crate::app::{App, AppWish, Difference, Made, Policies};
+use crate::app::{App, AppWish, Difference, Made, Policies, policy_shown};
 use crate::changes;
 use crate::holdings::AppHeld;
 use crate::live::Live;
@@ -230,9 +230,11 @@ impl Planner<'_> {
                 None
             }
             Difference::Policy { id, body } => {
-                let before = entry.item.policies().into_iter().find(|policy| policy["id"] == id.as_str());
-                let work = Work::PutPolicy { app_id: entry.id, policy_id: id, body: body.clone(), wish };
-                Some((before.unwrap_or_default(), body, work))
+                let before = entry.item.policies().iter().find(|policy| policy["id"] == id.as_str()).map(policy_shown);
+                let mut after = body.clone();
+                after["id"] = json!(id);
+                let work = Work::PutPolicy { app_id: entry.id, policy_id: id, body, wish };
+                Some((before.unwrap_or_default(), after, work))
             }
             Difference::App => {
                 let after = wish.update(&entry.item, made);

@@ -108,7 +108,7 @@ impl Planner<'_> {
                 Some(entry) => {
                     ids.push(Some(entry.id.clone()));
                     let target = changes::policy(self.account(), &own.name, Some(&entry.id));
-                    let change = Change::update(target, entry.item.0.clone(), after, "");
+                    let change = Change::update(target, entry.item.shown(), after, "");
                     steps.push(Step::new(change, Work::UpdatePolicy { id: entry.id.clone(), own: own.clone() }));
                 }
                 None => {

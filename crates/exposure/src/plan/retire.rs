@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use portolan_core::{Change, Hostname};
-use serde_json::Value;
+use portolan_cloudflare_api::Entry;
+use portolan_core::{Action, Change, Claim, Hostname, Mark, user_text};
+use serde_json::json;
 
 use super::Planner;
-use crate::app::AppWish;
+use crate::app::{AppWish, Policies};
 use crate::changes;
 use crate::footprint::Part;
 use crate::holdings::{AppHeld, Holdings, RecordHeld, RecordKind, RuleHeld};
 use crate::live::Live;
 use crate::notice::Notice;
-use crate::policy::is_marked;
+use crate::policy::{ReusablePolicy, is_marked};
+use crate::record::{DnsRecord, label};
 use crate::rules;
 use crate::step::{RecordWork, RuleClaim, Step, Work};
 
@@ -91,7 +93,7 @@ impl Planner<'_> {
                 ruleset_id: held.ruleset_id.clone(),
                 rule_id: held.rule_id.clone(),
             };
-            Step::new(Change::delete(target, Value::Null, WHY), work)
+            Step::new(Change::delete(target, json!({"hostname": held.hostname}), WHY), work)
         });
         steps.collect()
     }
@@ -105,7 +107,7 @@ impl Planner<'_> {
         let (account, live) = (self.account(), self.live);
         steps.extend(old_apps_gone(account, live, &mut self.held, &mut self.notices));
         let wanted: Vec<String> = wish
-            .filter(|wish| matches!(wish.policies, crate::app::Policies::Linked { .. }))
+            .filter(|wish| matches!(wish.policies, Policies::Linked { .. }))
             .map(|wish| wish.policies.own().iter().map(|own| own.marked_name(&self.desired.mark)).collect())
             .unwrap_or_default();
         let unused = self.live.policies.iter().filter(|entry| {
@@ -113,7 +115,7 @@ impl Planner<'_> {
                 && is_marked(entry.item.name(), &self.desired.mark)
                 && !wanted.iter().any(|name| name == entry.item.name())
         });
-        steps.extend(unused.map(|entry| policy_gone(self.account(), entry.item.name(), &entry.id)));
+        steps.extend(unused.map(|entry| policy_gone(self.account(), entry)));
         steps.extend(self.remove_token());
         steps
     }
@@ -155,31 +157,26 @@ pub(crate) fn rule_gone(live: &Live, held: &RuleHeld, claim: RuleClaim, why: &st
     let hostname = Hostname::parse(&held.hostname).ok()?;
     let tunnel_id = held.tunnel_id.clone();
     let known = live.configurations.get(&tunnel_id).and_then(|content| rules::find(&content.value, &hostname));
-    let before = known.cloned().unwrap_or_default();
+    let before = known.cloned().unwrap_or_else(|| json!({"hostname": held.hostname}));
     let change = Change::delete(changes::rule(&tunnel_id, &hostname), before, why);
     Some(Step::new(change, Work::RemoveRule { hostname, tunnel_id, claim }))
 }
 
 /// A reusable policy of ours that goes.
-pub(crate) fn policy_gone(account_id: &str, name: &str, id: &str) -> Step {
-    let target = changes::policy(account_id, name, Some(id));
-    Step::new(Change::delete(target, Value::Null, WHY), Work::DeletePolicy { id: id.to_owned() })
+pub(crate) fn policy_gone(account_id: &str, entry: &Entry<ReusablePolicy>) -> Step {
+    let target = changes::policy(account_id, user_text(entry.item.name()), Some(&entry.id));
+    Step::new(Change::delete(target, entry.item.shown(), WHY), Work::DeletePolicy { id: entry.id.clone() })
 }
 
 /// What is done to a record that is no longer wanted: deleted, or, if it existed before us, left without our mark.
-pub(crate) fn removal(
-    mark: &portolan_core::Mark,
-    held: &RecordHeld,
-    entry: &portolan_cloudflare_api::Entry<crate::record::DnsRecord>,
-) -> (Option<Change>, RecordWork) {
+pub(crate) fn removal(mark: &Mark, held: &RecordHeld, entry: &Entry<DnsRecord>) -> (Option<Change>, RecordWork) {
     if !held.adopted {
         let change = changes::record_gone(&held.zone_id, entry, WHY);
         return (Some(change), RecordWork::Delete { id: held.id.clone() });
     }
-    let marked = matches!(entry.item.claim(mark), portolan_core::Claim::Ours { .. });
-    let body = marked.then(|| serde_json::json!({"comment": entry.item.users_comment()}));
-    let target = changes::record(&held.zone_id, crate::record::label(entry), Some(&held.id));
-    let change =
-        Change::delete(target, entry.item.shown(), "it existed before").as_action(portolan_core::Action::Release);
+    let marked = matches!(entry.item.claim(mark), Claim::Ours { .. });
+    let body = marked.then(|| json!({"comment": entry.item.users_comment()}));
+    let target = changes::record(&held.zone_id, label(entry), Some(&held.id));
+    let change = Change::delete(target, entry.item.shown(), "it existed before").as_action(Action::Release);
     (marked.then_some(change), RecordWork::Release { id: held.id.clone(), body })
 }

@@ -1,6 +1,7 @@
 //! The tunnel's rule. Its step reads the configuration itself: a plan made without knowing it is decided there.
 
 use portolan_core::{Action, Change, Claim, Hostname, Problem, reasons as core_reasons};
+use serde_json::{Value, json};
 
 use super::Planner;
 use crate::changes;
@@ -35,7 +36,7 @@ impl Planner<'_> {
             Some(Verdict::Update(before)) => Change::update(target, before, after, ""),
             Some(Verdict::Create) => Change::create(target, after, ""),
             None if claim.ours => {
-                Change::update(target, serde_json::Value::Null, after, "the tunnel's configuration was not read yet")
+                Change::update(target, json!({}), after, "the tunnel's configuration was not read yet")
             }
             None => Change::create(target, after, "the tunnel's configuration was not read yet"),
         };
@@ -97,15 +98,15 @@ pub(crate) enum Verdict {
         adopted: bool,
     },
     /// It is ours and has to change.
-    Update(serde_json::Value),
+    Update(Value),
     /// It is somebody's, and may be taken over.
-    Adopt(serde_json::Value),
+    Adopt(Value),
     /// It is somebody's.
-    Foreign(serde_json::Value),
+    Foreign(Value),
 }
 
 /// Looks at a configuration.
-pub(crate) fn decide(config: &serde_json::Value, hostname: &Hostname, rule: &Rule, claim: &RuleClaim) -> Verdict {
+pub(crate) fn decide(config: &Value, hostname: &Hostname, rule: &Rule, claim: &RuleClaim) -> Verdict {
     let Some(found) = rules::find(config, hostname) else { return Verdict::Create };
     let ours = is_ours(found, hostname, &rule.tunnel_id, claim);
     match (rules::matches(found, rule), ours, claim.adopt) {
@@ -117,12 +118,12 @@ pub(crate) fn decide(config: &serde_json::Value, hostname: &Hostname, rule: &Rul
 }
 
 /// Whether the rule that stands at our hostname is ours.
-pub(crate) fn is_ours(found: &serde_json::Value, hostname: &Hostname, tunnel_id: &str, claim: &RuleClaim) -> bool {
+pub(crate) fn is_ours(found: &Value, hostname: &Hostname, tunnel_id: &str, claim: &RuleClaim) -> bool {
     claim.ours || claim.intended.contains(&rules::digest_found(tunnel_id, hostname, found))
 }
 
-pub(crate) fn conflict(hostname: &Hostname, tunnel_id: &str, found: &serde_json::Value) -> Problem {
-    let service = found.get("service").and_then(serde_json::Value::as_str).unwrap_or_default();
+pub(crate) fn conflict(hostname: &Hostname, tunnel_id: &str, found: &Value) -> Problem {
+    let service = found.get("service").and_then(Value::as_str).unwrap_or_default();
     Problem::denied(
         reasons::TUNNEL_RULE_CONFLICT,
         format!(

@@ -45,6 +45,8 @@ pub(crate) struct Desk<R: Reconcile> {
 struct Failures {
     count: u32,
     generation: i64,
+    /// What failed last.
+    problem: Problem,
 }
 
 struct AtWork {
@@ -196,7 +198,8 @@ impl<R: Reconcile> Desk<R> {
         let span = tracing::info_span!("reconcile", kind, object = %key, tenant, tenant_namespace = tenant);
         let work = {
             let key = key.clone();
-            async move { pass(&context, reconciler.as_ref(), &key, seen, &reads).await }.instrument(span)
+            let failed = self.failures.get(&key).map(|failures| failures.problem.clone());
+            async move { pass(&context, reconciler.as_ref(), &key, (seen, failed), &reads).await }.instrument(span)
         };
         let id = self.passes.spawn(work).id();
         self.at_work.insert(id, AtWork { key, since: now });
@@ -268,12 +271,10 @@ impl<R: Reconcile> Desk<R> {
     }
 
     fn back_off(&mut self, key: &ObjectKey, problem: &Problem, generation: i64) -> Option<Duration> {
-        let failures = self.failures.entry(key.clone()).or_insert(Failures { count: 0, generation });
-        if failures.generation != generation {
-            *failures = Failures { count: 0, generation };
-        }
-        let count = failures.count;
-        failures.count = count.saturating_add(1);
+        let before = self.failures.remove(key).filter(|failures| failures.generation == generation);
+        let count = before.map_or(0, |failures| failures.count);
+        let failures = Failures { count: count.saturating_add(1), generation, problem: problem.clone() };
+        self.failures.insert(key.clone(), failures);
         let jitter = backoff::jitter(self.context.seed, self.reconciler.kind(), key, count);
         backoff::delay(&self.context.timing, problem, count, jitter)
     }

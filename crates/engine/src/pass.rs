@@ -47,12 +47,12 @@ pub(crate) enum Next {
     Failed(Problem),
 }
 
-/// Passes over an object that was seen, or is read first.
+/// Passes over an object that was seen, or is read first; what failed last time is known.
 pub(crate) async fn pass<R: Reconcile>(
     context: &Context,
     reconciler: &R,
     key: &ObjectKey,
-    seen: Option<Raw<R::Object>>,
+    (seen, failed): (Option<Raw<R::Object>>, Option<Problem>),
     reads: &Semaphore,
 ) -> Ended<R::Object> {
     let raw = match seen {
@@ -69,7 +69,7 @@ pub(crate) async fn pass<R: Reconcile>(
     let mut ended = Ended { passed: Some(passed), generation, latest: None, next: Next::Rest };
     match raw.body {
         Body::Typed(object) => {
-            let mut pass = Pass { context, reconciler, object: *object, passed, latest: None };
+            let mut pass = Pass { context, reconciler, object: *object, passed, failed, latest: None };
             ended.next = pass.run().await;
             ended.passed = Some(pass.passed);
             ended.latest = pass.latest;
@@ -116,6 +116,8 @@ struct Pass<'a, R: Reconcile> {
     reconciler: &'a R,
     object: R::Object,
     passed: u64,
+    /// What failed last time.
+    failed: Option<Problem>,
     latest: Option<Raw<R::Object>>,
 }
 
@@ -377,8 +379,8 @@ impl<R: Reconcile> Pass<'_, R> {
         let news = if self.reconciler.owns_status() {
             is_news(&status::conditions(&status::current(&self.object)), &report.conditions)
         } else {
-            // Without a status of ours nobody knows what was said before; what only waits says nothing.
-            !waits
+            // Without a status of ours, what only waits says nothing.
+            !waits && self.failed.as_ref().is_none_or(|before| before.message != problem.message)
         };
         if deleting {
             report.events.clear();

@@ -76,6 +76,22 @@ async fn finalizers_of_earlier_operators_go_with_ours_and_foreign_ones_stay() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_living_object_that_needs_no_finalizer_loses_it_and_gets_it_back_when_it_does() {
+    let world = World::start().await;
+    world.create(gadget("a", "1")).await;
+
+    world.merge("a", json!({"metadata": {"annotations": {"test.portolan.dev/free": "true"}}})).await;
+    assert!(world.get("a").await.unwrap().finalizers().is_empty());
+    let rests = world.version();
+    world.after(600).await;
+    assert_eq!(world.version(), rests, "taking it away once is enough");
+    world.merge("a", json!({"metadata": {"annotations": {"test.portolan.dev/free": null}}})).await;
+
+    assert_eq!(world.get("a").await.unwrap().finalizers(), [FINALIZER]);
+    assert_eq!(world.remote.value("a").as_deref(), Some("1"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_object_that_was_deleted_while_nobody_looked_is_cleaned_up() {
     let mut world = World::start().await;
     world.create(gadget("a", "1")).await;

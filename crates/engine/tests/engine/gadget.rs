@@ -161,6 +161,10 @@ impl Reconcile for Gadgets {
         &[OLDER]
     }
 
+    fn protects(&self, gadget: &Gadget, _: &Option<String>, _: &(String, Step)) -> bool {
+        !gadget.annotations().contains_key("test.portolan.dev/free")
+    }
+
     fn heeds(&self, annotation: &str) -> bool {
         annotation != "test.portolan.dev/noise"
     }

@@ -18,13 +18,17 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn start() -> Self {
-        let (simulator, cloudflare) = simulator(&[]);
+    fn start(simulated: &[&str]) -> Self {
+        let (simulator, cloudflare) = simulator(simulated);
         Self { server: Server::start(), _simulator: simulator, cloudflare }
     }
 
     fn with_definitions() -> Self {
-        let cluster = Self::start();
+        Self::with_definitions_and(&[])
+    }
+
+    fn with_definitions_and(simulated: &[&str]) -> Self {
+        let cluster = Self::start(simulated);
         let crds = Run::from(portolan().arg("crds").output().unwrap()).succeeded();
         cluster.server.run_with_input(&["apply", "-f", "-"], &crds).succeeded();
         cluster
@@ -45,7 +49,11 @@ impl Cluster {
     }
 
     fn settle(&self) {
-        eventually("everything is Ready", || (self.status()["summary"]["ready"] == 8).then_some(()));
+        self.settle_with(8);
+    }
+
+    fn settle_with(&self, ready: usize) {
+        eventually("everything is Ready", || (self.status()["summary"]["ready"] == ready).then_some(()));
     }
 
     fn writes(&self) -> usize {
@@ -56,7 +64,7 @@ impl Cluster {
 
 #[test]
 fn a_cluster_without_the_definitions_is_refused_with_the_command_that_installs_them() {
-    let cluster = Cluster::start();
+    let cluster = Cluster::start(&[]);
 
     let error = Run::from(cluster.command(&[]).output().unwrap()).failed();
 
@@ -209,4 +217,28 @@ fn spans_of_passes_are_sent_to_a_collector() {
 
     let text = received.join().unwrap();
     assert!(text.starts_with("POST /v1/traces"), "{text}");
+}
+
+#[test]
+fn two_roles_in_two_processes_publish_a_protected_route() {
+    let cluster = Cluster::with_definitions_and(&["--seed", &example("zero-trust/seed.yaml")]);
+    let gateway = format!("{}/data/httproutes.yaml", env!("CARGO_MANIFEST_DIR"));
+    cluster.server.run(&["apply", "-f", &gateway]).succeeded();
+    let role = |role: &str| {
+        let mut command = cluster.command(&["--controllers", "zerotrust"]);
+        Process::start(command.env("ROLE", role).env("POD_NAME", role).env("DRIFT_RESYNC_SECONDS", "0"))
+    };
+    let (mut routes, mut worker) = (role("kube_worker"), role("cloudflare-worker"));
+    for file in ["tenant.yaml", "group-and-token"] {
+        cluster.server.run(&["apply", "-f", &example(&format!("zero-trust/{file}"))]).succeeded();
+    }
+
+    cluster.settle_with(2);
+
+    let status = cluster.status();
+    let tenant = &status["tenants"][0];
+    assert_eq!((&tenant["name"], &tenant["names"]["protected"]), (&"default/prod".into(), &1.into()), "{status}");
+    let secret = cluster.server.run(&["get", "secret", "api-service-cfzt-service-token", "-o", "json"]).succeeded();
+    assert!(secret.contains("client_secret"), "{secret}");
+    assert_eq!((routes.terminate(), worker.terminate()), (Some(0), Some(0)));
 }

@@ -91,6 +91,7 @@ pub(crate) async fn run(args: Args, traces: Option<Traces>) -> Outcome {
     let endpoints = Endpoints::bind(&args.metrics, &args.health).await?;
     if options.jobs.contains(&JobName::Zerotrust) {
         startup(&options.zerotrust);
+        look_for_namespace(&server, &options).await;
     }
     tracing::info!(
         cluster = server.address(),
@@ -168,6 +169,19 @@ async fn owner(args: &Args, server: &Server) -> Outcome<OwnerId> {
     }
 }
 
+/// Makes the zerotrust job's namespace where it is missing and this process may; says so where it may not.
+async fn look_for_namespace(server: &Server, options: &operator::Options) {
+    let name = &options.zerotrust.operator_namespace;
+    if options.mode == Mode::Live
+        && let Err(failure) = server.make_namespace(name).await
+    {
+        tracing::warn!(
+            "namespace {name}, where tasks and states are kept, cannot be looked at or made: {}",
+            failure.what()
+        );
+    }
+}
+
 /// Says how the zerotrust job runs.
 fn startup(settings: &Settings) {
     let mut intervals = vec![("sweep", settings.routes.sweep), ("lease", settings.worker.lease)];
@@ -182,6 +196,9 @@ fn startup(settings: &Settings) {
         intervals: &intervals,
     };
     startup.log();
+    if settings.role == Role::Manager {
+        tracing::warn!("the role manager has nothing to do yet: run kube_worker and cloudflare_worker, or all");
+    }
 }
 
 /// A name that no other process has: the pod's, or the machine's, with something of this start.

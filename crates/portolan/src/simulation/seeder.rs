@@ -47,6 +47,8 @@ struct State {
     version: u64,
     /// Objects of large collections that name something.
     naming: BTreeMap<String, Value>,
+    /// What was told already; what the simulator refuses would be told again and again.
+    told: BTreeSet<String>,
     /// Fingerprints of credentials that are registered.
     registered: BTreeSet<u64>,
 }
@@ -73,7 +75,8 @@ impl Seeder {
         let mut wanted = Wanted::by(&objects);
         wanted.tokens.retain(|token| state.registered.insert(fingerprint("", token)));
         wanted.keys.retain(|(email, key)| state.registered.insert(fingerprint(email, key)));
-        let made = seed(&self.simulator, &wanted);
+        let mut made = seed(&self.simulator, &wanted);
+        made.retain(|phrase| state.told.insert(phrase.clone()));
         if !made.is_empty() {
             (self.tell)(&made);
         }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use portolan_zerotrust::model;
 use serde_json::Value;
 
 use super::wanted::{SecretUse, Tunnel, Wanted, Zone, kind, name, namespace, text};
@@ -52,20 +53,19 @@ pub(super) fn add(wanted: &mut Wanted, objects: &[Value]) {
         wanted.accounts.entry(account.to_owned()).or_default();
         add_tunnel(wanted, account, text(&tenant["spec"], "tunnelId"));
     }
-    let mut named: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut named: BTreeMap<&str, String> = BTreeMap::new();
     for route in objects.iter().filter(|object| is_published_route(object)) {
         let Some(tenant) = tenant_of(route, &tenants) else { continue };
         let account = text(&tenant["spec"], "accountId");
         add_tunnel(wanted, account, annotation(route, "tunnelId"));
-        let zone = zone_name(annotation(route, "hostname"));
-        if zone.is_empty() {
-            continue;
-        }
+        // A name that is not valid is told on the route; there is nothing to make for it.
+        let Ok(hostname) = model::hostname(annotation(route, "hostname")) else { continue };
+        let zone = zone_name(hostname.as_str());
         // A tenant's zone id is that of the first zone its routes are in.
         let id = text(&tenant["spec"], "zoneId");
-        let is_first = !id.is_empty() && *named.entry(id).or_insert(zone) == zone;
+        let is_first = !id.is_empty() && *named.entry(id).or_insert_with(|| zone.clone()) == zone;
         let id = is_first.then(|| id.to_owned());
-        let entry = wanted.zones.entry(zone.to_lowercase()).or_insert(Zone { id: None, account: account.to_owned() });
+        let entry = wanted.zones.entry(zone).or_insert(Zone { id: None, account: account.to_owned() });
         entry.id = entry.id.take().or(id);
     }
 }
@@ -89,10 +89,9 @@ fn tenant_of<'a>(route: &Value, tenants: &[&'a Value]) -> Option<&'a Value> {
 }
 
 /// The last two labels of a name: the zone it is most likely in.
-fn zone_name(hostname: &str) -> &str {
-    let name = hostname.trim_end_matches('.').trim_start_matches("*.");
-    let start = name.rmatch_indices('.').nth(1).map_or(0, |(at, _)| at + 1);
-    if name.contains('.') { &name[start..] } else { "" }
+fn zone_name(hostname: &str) -> String {
+    let start = hostname.rmatch_indices('.').nth(1).map_or(0, |(at, _)| at + 1);
+    hostname[start..].to_owned()
 }
 
 #[cfg(test)]
@@ -153,6 +152,13 @@ mod tests {
         let quiet = route("a.example.com", "").replace("cfzt.cloudflare.com/enabled: \"true\", ", "");
 
         assert!(wanted(&format!("{TENANT}{quiet}")).zones.is_empty());
+    }
+
+    #[test]
+    fn names_that_are_not_valid_bring_no_zone() {
+        for hostname in ["https://x.y/", "a..b", "localhost", "10.0.0.1"] {
+            assert!(wanted(&format!("{TENANT}{}", route(hostname, ""))).zones.is_empty(), "{hostname}");
+        }
     }
 
     #[test]

@@ -15,6 +15,12 @@ pub trait Journal: Sync {
     /// the API shows the secret only once.
     fn credential(&self, new: NewCredential) -> impl Future<Output = Result<(), Problem>> + Send;
 
+    /// Right before a step that edits a tunnel's configuration: whoever shares the tunnel with other processes takes their
+    /// turn here. The turn ends at the next [`reached`](Self::reached), or with the run.
+    fn begins(&self, _operation: &'static str) -> impl Future<Output = Result<(), Problem>> + Send {
+        std::future::ready(Ok(()))
+    }
+
     /// Notes how far the work has come; `operation` names the step that is done.
     fn reached(
         &self,

@@ -152,15 +152,16 @@ impl Look<'_> {
         Ok(self.find(&collections::DNS_RECORDS, zone, age, pick).await?.0)
     }
 
-    /// A recorded redirect is looked at only where freshness is asked for, or where the record that it belongs to is not
-    /// there any more.
+    /// A recorded redirect is looked at only where freshness is asked for, after an attempt that did not end, or where the
+    /// record that it belongs to is not there any more.
     fn trusts_redirect(&self, zone: &str, records: &ZoneRecords) -> bool {
         let names = self.hostnames();
         let recorded =
             self.held.redirects.iter().any(|held| held.zone_id == zone && names.contains(held.hostname.as_str()));
         let stands = |id: &String| records.get(zone).is_some_and(|found| found.iter().any(|entry| entry.id == *id));
         let mut held = self.held.records.iter().filter(|held| held.zone_id == zone);
-        recorded && self.fresh.age == Freshness::Any && held.all(|held| stands(&held.id))
+        let quiet = self.fresh.age == Freshness::Any && self.intent.is_none();
+        recorded && quiet && held.all(|held| stands(&held.id))
     }
 
     pub(super) async fn redirects(&self, records: &ZoneRecords) -> Result<BTreeMap<String, Redirects>, Problem> {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use portolan_exposure::{Desired, Footprint, Record};
+use portolan_exposure::{Desired, Footprint, Fresh, Record};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
@@ -80,6 +80,8 @@ enum Event {
     Restart,
     /// The Secret with the credentials is lost.
     LoseSecret,
+    /// Somebody deletes what is ours in a collection.
+    Rob(&'static str),
 }
 
 fn wish() -> impl Strategy<Value = Wish> {
@@ -113,6 +115,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => hit().prop_map(Event::Withdraw),
         1 => Just(Event::Restart),
         1 => Just(Event::LoseSecret),
+        1 => prop::sample::select(vec!["dns_records", "access_apps", "service_tokens"]).prop_map(Event::Rob),
     ]
 }
 
@@ -133,6 +136,7 @@ fn guard(world: &World, wish: Option<&Desired>) {
 async fn live(events: Vec<Event>) -> Result<(), TestCaseError> {
     let mut world = World::new().await;
     let mut last: Option<Wish> = None;
+    let mut fresh = Fresh::any();
     for event in &events {
         tokio::time::advance(Duration::from_secs(20)).await;
         match *event {
@@ -140,33 +144,37 @@ async fn live(events: Vec<Event>) -> Result<(), TestCaseError> {
                 let desired = wish.desired(&world);
                 guard(&world, Some(&desired));
                 last = Some(wish);
-                world.run(Some(&desired), hit).await;
+                world.run_looking(Some(&desired), hit, fresh).await;
             }
             Event::Withdraw(hit) => {
                 guard(&world, None);
                 last = None;
-                world.run(None, hit).await;
+                world.run_looking(None, hit, fresh).await;
             }
             Event::Restart => world.restart(),
             Event::LoseSecret => world.persisted().credentials.clear(),
+            Event::Rob(collection) => {
+                rob(&world, collection);
+                fresh = Fresh::after_now();
+            }
         }
         prop_assert_eq!(world.violations(), Vec::<String>::new(), "{:?}", event);
         world.assert_theirs_untouched();
     }
     tokio::time::advance(Duration::from_secs(20)).await;
-    converge(&mut world, last).await
+    converge(&mut world, last, fresh).await
 }
 
-async fn converge(world: &mut World, last: Option<Wish>) -> Result<(), TestCaseError> {
+async fn converge(world: &mut World, last: Option<Wish>, fresh: Fresh) -> Result<(), TestCaseError> {
     if let Some(wish) = last {
         let desired = wish.desired(world);
         guard(world, Some(&desired));
-        let footprint = quiet(world, Some(&desired)).await?;
+        let footprint = quiet(world, Some(&desired), fresh).await?;
         prop_assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
         check(world, &desired, &footprint)?;
     }
     guard(world, None);
-    let footprint = quiet(world, None).await?;
+    let footprint = quiet(world, None, fresh).await?;
     prop_assert!(footprint.is_empty(), "{:?}", footprint);
     for collection in ["dns_records", "access_apps", "access_policies", "service_tokens", "rulesets"] {
         prop_assert_eq!(&world.state()[collection], &world.seeded[collection], "{}", collection);
@@ -177,8 +185,8 @@ async fn converge(world: &mut World, last: Option<Wish>) -> Result<(), TestCaseE
     Ok(())
 }
 
-async fn quiet(world: &mut World, desired: Option<&Desired>) -> Result<Footprint, TestCaseError> {
-    match world.run(desired, None).await {
+async fn quiet(world: &mut World, desired: Option<&Desired>, fresh: Fresh) -> Result<Footprint, TestCaseError> {
+    match world.run_looking(desired, None, fresh).await {
         Ended::Done(applied) => Ok(applied.footprint),
         other => Err(TestCaseError::fail(format!("a quiet run did not end well: {other:#?}"))),
     }
@@ -201,6 +209,13 @@ fn check(world: &World, desired: &Desired, footprint: &Footprint) -> Result<(), 
     let expected: Vec<&str> = desired.rule.iter().map(|_| name).collect();
     prop_assert_eq!(rules, expected);
     Ok(())
+}
+
+/// Somebody deletes what is ours, also what the rest needs.
+fn rob(world: &World, collection: &str) {
+    for ours in world.ours(collection) {
+        world.sim.remove(collection, ours["id"].as_str().unwrap());
+    }
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -263,7 +278,7 @@ async fn a_change_that_is_stopped_at_any_request_ends_as_wished() {
                 let ended = world.run(desired.as_ref(), Some((at, hit))).await;
                 reached |= matches!(ended, Ended::Crashed);
                 stops += usize::from(reached);
-                let converged = converge(&mut world, to).await;
+                let converged = converge(&mut world, to, Fresh::any()).await;
                 assert!(converged.is_ok(), "{life}: {hit:?} at {at}: {converged:?}");
             }
             if !reached {

@@ -911,3 +911,26 @@ async fn a_change_is_told_by_what_really_differs() {
     assert_eq!(told[1], r#"include[1]: {"email":{"email":"b@x.com"}}"#, "{text}");
     assert_eq!(applied.changes.changes.len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn policies_that_did_not_come_with_the_application_are_made_before_anything_is_published() {
+    let mut world = World::new().await;
+    world.ignore_policies();
+    let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    world.guard(["a.x.com".to_owned()]);
+
+    let footprint = world.run(Some(&desired), None).await.applied().footprint;
+
+    assert_eq!(
+        world.take_writes()[..4],
+        [
+            "POST /access/service_tokens",
+            "POST /access/apps",
+            "POST /access/apps/*/policies",
+            "POST /access/apps/*/policies"
+        ]
+    );
+    assert_eq!(footprint.access_policy_ids.len(), 2);
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+    assert!(world.violations().is_empty(), "{:?}", world.violations());
+}

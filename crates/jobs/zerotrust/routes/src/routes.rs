@@ -39,6 +39,10 @@ impl RouteController {
         let standing = subject.standing();
         let failure = standing.as_ref().and_then(|one| one.failure.clone());
         self.shared.stands(&subject.key, standing);
+        if self.shared.routes.read(|store| store.get(&subject.key).is_none()) {
+            // It went while we looked: whoever noticed that came too early.
+            self.shared.stands(&subject.key, None);
+        }
         let Some((reason, message)) = failure.filter(|failure| before.as_ref() != Some(failure)) else { return };
         if let Some(problem) = &subject.problem {
             outcome::failed(&format_args!("HTTPRoute {}", subject.key), problem);

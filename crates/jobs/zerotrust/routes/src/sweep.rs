@@ -95,6 +95,11 @@ impl Sweep {
 
     async fn sweep(&mut self) -> Result<(), Problem> {
         let candidates = self.candidates();
+        for key in self.failures.keys().filter(|key| !candidates.contains(*key)) {
+            if self.shared.routes.read(|store| store.get(key).is_none()) {
+                self.shared.stands(key, None);
+            }
+        }
         self.failures.retain(|key, _| candidates.contains(key));
         let now = Instant::now();
         let due = candidates.into_iter().filter(|key| self.failures.get(key).is_none_or(|(at, _)| *at <= now));

@@ -62,7 +62,7 @@ fn an_unknown_level_is_told_and_the_work_goes_on_at_info() {
 }
 
 /// Two tenants of one account, one of which wants to be told everything, with a route each.
-const TENANTS: &str = r#"
+const TENANTS: &str = r"
 apiVersion: v1
 kind: Secret
 metadata: {name: cloudflare-api-token, namespace: default}
@@ -84,7 +84,7 @@ spec:
   accountId: 0123456789abcdef0123456789abcdef
   tunnelId: 11111111-2222-3333-4444-555555555555
   credentialRef: {name: cloudflare-api-token}
-"#;
+";
 
 fn route(tenant: &str) -> String {
     format!(

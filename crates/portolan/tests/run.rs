@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use support::process::{Process, eventually, http_get, simulator};
+use support::zerotrust::Life;
 use support::{Run, Server, example, portolan};
 
 /// An API server with the definitions, a simulator, and what is needed to run against them.
@@ -241,4 +242,12 @@ fn two_roles_in_two_processes_publish_a_protected_route() {
     let secret = cluster.server.run(&["get", "secret", "api-service-cfzt-service-token", "-o", "json"]).succeeded();
     assert!(secret.contains("client_secret"), "{secret}");
     assert_eq!((routes.terminate(), worker.terminate()), (Some(0), Some(0)));
+}
+
+#[test]
+fn a_route_lives_from_its_first_request_to_its_last() {
+    let server = Server::start();
+    let gateway = format!("{}/data/httproutes.yaml", env!("CARGO_MANIFEST_DIR"));
+
+    Life::prepare(&server.kubeconfig(), gateway.as_ref()).live();
 }

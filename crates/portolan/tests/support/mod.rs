@@ -5,6 +5,7 @@
 #![allow(missing_docs, unreachable_pub, reason = "a module shared by tests")]
 
 pub mod process;
+pub mod zerotrust;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

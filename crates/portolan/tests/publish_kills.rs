@@ -10,7 +10,7 @@ mod support;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ use support::process::{Process, ask_edge, eventually, http_get};
 use support::{Run, Server, portolan};
 
 const ROUTES: usize = 40;
+/// An operator that has little to do is not waited for.
+const LONGEST_LIFE: Duration = Duration::from_secs(4);
 const ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
 const TUNNEL: &str = "11111111-2222-3333-4444-555555555555";
 
@@ -160,12 +162,24 @@ fn route(number: usize, emails: &str) -> Value {
     })
 }
 
+/// A route as it is after a round: other addresses, and now and then another secret.
+fn edited(number: usize, emails: &str, round: usize) -> Value {
+    let mut route = route(number, emails);
+    if number % 3 == 0 {
+        route["metadata"]["annotations"]["cfzt.cloudflare.com/serviceToken.rotate"] = json!(format!("round {round}"));
+    }
+    route
+}
+
 /// Starts the operator, lets it come a little further, and kills it.
 fn come_further_and_die(ground: &Ground, round: usize) {
     let before = ground.requests();
     let operator = Process::start(&mut ground.operator());
-    let further = 1 + round * 7 % 11;
-    eventually("the operator comes further", || (ground.requests() >= before + further).then_some(()));
+    let further = before + 1 + round * 7 % 11;
+    let until = Instant::now() + LONGEST_LIFE;
+    while ground.requests() < further && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     std::thread::sleep(Duration::from_millis((round * 37 % 60) as u64));
     // Dropped, it is killed by SIGKILL.
     drop(operator);
@@ -209,7 +223,7 @@ fn killed_fifty_times_there_is_one_of_everything_and_the_secrets_open_their_name
     for round in 0..kills {
         // Users go on working, so that there is always something to do.
         let emails = format!("user{round}@example.com");
-        ground.apply(&(0..3).map(|n| route((round * 3 + n) % ROUTES, &emails)).collect::<Vec<_>>());
+        ground.apply(&(0..6).map(|n| edited((round * 6 + n) % ROUTES, &emails, round)).collect::<Vec<_>>());
         come_further_and_die(&ground, round);
     }
     let mut last = Process::start(&mut ground.operator());

@@ -9,6 +9,7 @@ mod conversion;
 mod defaults;
 mod definition;
 mod internal;
+mod judge;
 mod layout;
 mod openapi;
 mod resource_names;
@@ -19,6 +20,7 @@ mod subresources;
 mod versions;
 
 pub use definition::{Column, Definition, Names, Scale, Scope, Subresources, Version};
+pub use judge::Judge;
 
 use serde_json::{Map, Value, json};
 

@@ -1,66 +1,31 @@
-use portolan_schema::crd::{Definition, default_definition, definition_warnings, validate_definition};
-use portolan_schema::prune::Root;
-use portolan_schema::{blocks_rules, check_rules, default, prune, validate};
+use portolan_schema::crd::{Judge, Scope};
 use serde_json::{Value, json};
 
 use super::*;
 
 const GROUP: &str = "networking.cloudflare-operator.io";
 
-fn definition(row: &Row) -> Value {
-    let mut definition = serde_json::to_value(row.crd()).unwrap();
-    default_definition(&mut definition);
-    definition
+fn judge() -> Judge {
+    Judge::new(table().iter().map(|row| serde_json::to_value(row.crd()).unwrap()))
 }
 
-/// What an API server says of a manifest: what it stores, or the sentences that it refuses it with.
 fn applied(manifest: &Value) -> Result<Value, Vec<String>> {
-    let kind = manifest["kind"].as_str().unwrap();
-    let version = manifest["apiVersion"].as_str().unwrap().strip_prefix(&format!("{GROUP}/")).unwrap();
-    let row = table().into_iter().find(|row| row.kind == kind).unwrap();
-    let definition = Definition::parse(&definition(&row)).unwrap();
-    let schema = &definition.versions.iter().find(|one| one.name == version).unwrap().schema;
-    let mut object = manifest.clone();
-    let unknown = prune(&mut object, schema.root(), Root::Resource);
-    if !unknown.is_empty() {
-        return Err(unknown.into_iter().map(|field| format!("unknown field {field}")).collect());
-    }
-    default(&mut object, schema.root());
-    let mut errors = validate(&object, schema.root());
-    if blocks_rules(&errors).is_none() {
-        errors.extend(check_rules(&object, None, schema.root()));
-    }
-    if errors.is_empty() { Ok(object) } else { Err(errors.iter().map(ToString::to_string).collect()) }
+    judge().applied(manifest)
 }
 
 fn manifest(kind: &str, spec: &Value) -> Value {
     json!({ "apiVersion": format!("{GROUP}/v1alpha2"), "kind": kind, "metadata": { "name": "x" }, "spec": spec })
 }
 
-/// The sentences that a spec is refused with, without fields and values.
-fn refusals(kind: &str, spec: &Value) -> String {
-    match applied(&manifest(kind, spec)) {
-        Ok(_) => "accepted".to_owned(),
-        Err(errors) => errors.join("\n"),
-    }
-}
-
 #[test]
 fn an_api_server_takes_every_definition_without_a_warning() {
-    for row in table() {
-        let definition = definition(&row);
-
-        let errors: Vec<String> = validate_definition(&definition, None).iter().map(ToString::to_string).collect();
-
-        assert_eq!(errors, Vec::<String>::new(), "{}", row.kind);
-        assert_eq!(definition_warnings(&definition), Vec::<String>::new(), "{}", row.kind);
-    }
+    assert_eq!(judge().complaints(), Vec::<String>::new());
 }
 
 #[test]
 fn every_rule_comes_with_a_sentence() {
     for row in table() {
-        let definition = Definition::parse(&definition(&row)).unwrap();
+        let definition = judge().parsed(row.kind).unwrap();
         for version in &definition.versions {
             let text = version.schema_json.to_string();
             let rules = text.matches("\"rule\"").count();
@@ -73,24 +38,17 @@ fn every_rule_comes_with_a_sentence() {
 #[test]
 fn the_table_says_what_the_definitions_say() {
     for row in table() {
-        let definition = Definition::parse(&definition(&row)).unwrap();
+        let definition = judge().parsed(row.kind).unwrap();
 
         assert_eq!((definition.names.kind.as_str(), definition.names.plural.as_str()), (row.kind, row.plural));
-        assert_eq!(definition.scope == portolan_schema::crd::Scope::Namespaced, row.namespaced, "{}", row.kind);
+        assert_eq!(definition.scope == Scope::Namespaced, row.namespaced, "{}", row.kind);
         assert!(definition.versions.iter().all(|version| version.subresources.status), "{}", row.kind);
     }
 }
 
 #[test]
 fn short_names_and_columns_are_those_that_users_know() {
-    let shown: Vec<String> = table()
-        .iter()
-        .map(|row| {
-            let definition = Definition::parse(&definition(row)).unwrap();
-            let columns: Vec<&str> = definition.versions[0].columns.iter().map(|column| column.name.as_str()).collect();
-            format!("{} [{}]: {}", row.kind, definition.names.short_names.join(","), columns.join(", "))
-        })
-        .collect();
+    let shown: Vec<String> = table().iter().map(|row| judge().columns(row.kind).unwrap()).collect();
 
     assert_eq!(
         shown,
@@ -106,28 +64,10 @@ fn short_names_and_columns_are_those_that_users_know() {
     );
 }
 
-/// Schemas of all properties, with their paths.
-fn properties(schema: &Value, path: &str, all: &mut Vec<(String, Value)>) {
-    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        let path = format!("{path}.{name}");
-        all.push((path.clone(), property.clone()));
-        properties(property, &path, all);
-    }
-    if let Some(items) = schema.get("items") {
-        properties(items, &format!("{path}[]"), all);
-    }
-}
-
 #[test]
 fn every_field_is_described_and_none_takes_null() {
     for row in table() {
-        let definition = definition(&row);
-        let mut all = Vec::new();
-        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        properties(&schema["properties"]["spec"], "spec", &mut all);
-        properties(&schema["properties"]["status"], "status", &mut all);
-
-        for (path, property) in all {
+        for (path, property) in judge().fields(row.kind) {
             let known = path.starts_with("status.conditions[]");
             assert!(known || property.get("description").is_some(), "{} {path} has no description", row.kind);
             let either = property.get("x-kubernetes-int-or-string").is_some();
@@ -140,8 +80,10 @@ fn every_field_is_described_and_none_takes_null() {
 #[test]
 fn conditions_are_owned_one_by_one() {
     for row in table() {
-        let conditions = definition(&row);
-        let conditions = conditions
+        let judge = judge();
+        let conditions = judge
+            .definition(row.kind)
+            .unwrap()
             .pointer("/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/conditions")
             .unwrap();
 
@@ -384,7 +326,7 @@ fn bad_input_is_refused_at_apply_time_with_what_to_change() {
             "spec.protocol: Unsupported value",
         ),
     ] {
-        let said = refusals(kind, &spec);
+        let said = judge().refusals(&manifest(kind, &spec));
         assert!(said.contains(sentence), "{kind} {spec}\nexpected: {sentence}\nsaid: {said}");
     }
 }
@@ -420,7 +362,7 @@ fn good_input_of_unusual_form_is_accepted() {
         ("CloudflareDomain", json!({ "domain": "bücher.example" })),
         ("CloudflareDomain", json!({ "domain": "xn--p1ai.xn--p1ai" })),
     ] {
-        assert_eq!(refusals(kind, &spec), "accepted", "{kind} {spec}");
+        assert_eq!(judge().refusals(&manifest(kind, &spec)), "accepted", "{kind} {spec}");
     }
 }
 

@@ -1,65 +1,30 @@
-use portolan_schema::crd::{Definition, default_definition, definition_warnings, validate_definition};
-use portolan_schema::prune::Root;
-use portolan_schema::{blocks_rules, check_rules, default, prune, validate};
+use portolan_schema::crd::{Judge, Scope};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::task::{CloudflareTaskStatus, DeleteIds, ExistingIds, Phase, TaskNotice, TaskResult};
 
-fn definition(row: &Row) -> Value {
-    let mut definition = serde_json::to_value(row.crd()).unwrap();
-    default_definition(&mut definition);
-    definition
-}
-
-/// What an API server says of a manifest: what it stores, or the sentences that it refuses it with.
-fn applied(manifest: &Value) -> Result<Value, Vec<String>> {
-    let kind = manifest["kind"].as_str().unwrap();
-    let row = table().into_iter().find(|row| row.kind == kind).unwrap();
-    let definition = Definition::parse(&definition(&row)).unwrap();
-    let schema = &definition.versions[0].schema;
-    let mut object = manifest.clone();
-    let unknown = prune(&mut object, schema.root(), Root::Resource);
-    if !unknown.is_empty() {
-        return Err(unknown.into_iter().map(|field| format!("unknown field {field}")).collect());
-    }
-    default(&mut object, schema.root());
-    let mut errors = validate(&object, schema.root());
-    if blocks_rules(&errors).is_none() {
-        errors.extend(check_rules(&object, None, schema.root()));
-    }
-    if errors.is_empty() { Ok(object) } else { Err(errors.iter().map(ToString::to_string).collect()) }
+fn judge() -> Judge {
+    Judge::new(table().iter().map(|row| serde_json::to_value(row.crd()).unwrap()))
 }
 
 fn manifest(kind: &str, spec: &Value) -> Value {
     json!({ "apiVersion": format!("{GROUP}/v1alpha1"), "kind": kind, "metadata": { "name": "x", "namespace": "y" }, "spec": spec })
 }
 
-/// The sentences that a spec is refused with.
-fn refusals(kind: &str, spec: &Value) -> String {
-    applied(&manifest(kind, spec)).map_or_else(|errors| errors.join("\n"), |_| "accepted".to_owned())
-}
-
 #[test]
 fn an_api_server_takes_every_definition_without_a_warning() {
-    for row in table() {
-        let definition = definition(&row);
-
-        let errors: Vec<String> = validate_definition(&definition, None).iter().map(ToString::to_string).collect();
-
-        assert_eq!(errors, Vec::<String>::new(), "{}", row.kind);
-        assert_eq!(definition_warnings(&definition), Vec::<String>::new(), "{}", row.kind);
-    }
+    assert_eq!(judge().complaints(), Vec::<String>::new());
 }
 
 #[test]
 fn the_table_says_what_the_definitions_say() {
     for row in table() {
-        let definition = Definition::parse(&definition(&row)).unwrap();
+        let definition = judge().parsed(row.kind).unwrap();
 
         assert_eq!((definition.names.kind.as_str(), definition.names.plural.as_str()), (row.kind, row.plural));
         assert_eq!(definition.names.singular, row.kind.to_lowercase());
-        assert_eq!(definition.scope, portolan_schema::crd::Scope::Namespaced, "{}", row.kind);
+        assert_eq!(definition.scope, Scope::Namespaced, "{}", row.kind);
         assert_eq!(definition.versions.len(), 1);
         assert!(definition.versions.iter().all(|version| version.subresources.status), "{}", row.kind);
     }
@@ -67,14 +32,7 @@ fn the_table_says_what_the_definitions_say() {
 
 #[test]
 fn short_names_and_columns_are_those_that_users_know() {
-    let shown: Vec<String> = table()
-        .iter()
-        .map(|row| {
-            let definition = Definition::parse(&definition(row)).unwrap();
-            let columns: Vec<&str> = definition.versions[0].columns.iter().map(|column| column.name.as_str()).collect();
-            format!("{} [{}]: {}", row.kind, definition.names.short_names.join(","), columns.join(", "))
-        })
-        .collect();
+    let shown: Vec<String> = table().iter().map(|row| judge().columns(row.kind).unwrap()).collect();
 
     assert_eq!(
         shown,
@@ -88,28 +46,10 @@ fn short_names_and_columns_are_those_that_users_know() {
     );
 }
 
-/// Schemas of all properties, with their paths.
-fn properties(schema: &Value, path: &str, all: &mut Vec<(String, Value)>) {
-    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        let path = format!("{path}.{name}");
-        all.push((path.clone(), property.clone()));
-        properties(property, &path, all);
-    }
-    if let Some(items) = schema.get("items") {
-        properties(items, &format!("{path}[]"), all);
-    }
-}
-
 #[test]
 fn bug_4_every_field_is_described_none_takes_null_and_none_has_a_default() {
     for row in table() {
-        let definition = definition(&row);
-        let mut all = Vec::new();
-        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        properties(&schema["properties"]["spec"], "spec", &mut all);
-        properties(&schema["properties"]["status"], "status", &mut all);
-
-        for (path, property) in all {
+        for (path, property) in judge().fields(row.kind) {
             let known = path.starts_with("status.conditions[]");
             assert!(known || property.get("description").is_some(), "{} {path} has no description", row.kind);
             assert!(property.get("nullable").is_none(), "{} {path}", row.kind);
@@ -131,7 +71,7 @@ fn bug_4_an_api_server_adds_nothing_to_a_template() {
         ("CloudflareZeroTrustTenant", tenant),
         ("CloudflareZeroTrustOperatorConfig", config),
     ] {
-        assert_eq!(applied(&manifest(kind, &spec)).unwrap()["spec"], spec, "{kind}");
+        assert_eq!(judge().applied(&manifest(kind, &spec)).unwrap()["spec"], spec, "{kind}");
     }
 }
 
@@ -178,7 +118,7 @@ fn bad_input_is_refused_with_what_to_write() {
         (("CloudflareZeroTrustOperatorConfig", json!({ "imagePullPolicy": "Sometimes" })), "Unsupported value"),
         (("CloudflareTask", json!({ "action": "update" })), "spec.action: Unsupported value"),
     ] {
-        let said = refusals(kind, &spec);
+        let said = judge().refusals(&manifest(kind, &spec));
         assert!(said.contains(sentence), "{kind} {spec}\nexpected: {sentence}\nsaid: {said}");
     }
 }
@@ -252,7 +192,7 @@ fn manifests_of_older_operators_are_accepted_as_they_are() {
                     "dnsRecordId": "", "tunnelId": "t", "zoneId": "z" } }),
         ),
     ] {
-        assert_eq!(refusals(kind, &spec), "accepted", "{kind} {spec}");
+        assert_eq!(judge().refusals(&manifest(kind, &spec)), "accepted", "{kind} {spec}");
     }
 }
 
@@ -261,7 +201,7 @@ fn bug_6_a_task_has_no_place_for_a_secret() {
     let mut task = manifest("CloudflareTask", &json!({}));
     task["status"] = json!({ "phase": "Completed", "result": { "serviceTokenClientSecret": "s" } });
 
-    assert_eq!(applied(&task).unwrap_err(), ["unknown field status.result.serviceTokenClientSecret"]);
+    assert_eq!(judge().applied(&task).unwrap_err(), ["unknown field status.result.serviceTokenClientSecret"]);
 }
 
 #[test]
@@ -302,7 +242,7 @@ fn bug_3_what_tasks_are_made_of_fits_their_definition() {
     let mut task = manifest("CloudflareTask", &json!(spec));
     task["status"] = json!(status);
 
-    let stored = applied(&task).unwrap();
+    let stored = judge().applied(&task).unwrap();
 
     assert_eq!((&stored["spec"], &stored["status"]), (&task["spec"], &task["status"]));
 }

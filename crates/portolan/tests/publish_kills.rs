@@ -165,7 +165,7 @@ fn route(number: usize, emails: &str) -> Value {
 /// A route as it is after a round: other addresses, and now and then another secret.
 fn edited(number: usize, emails: &str, round: usize) -> Value {
     let mut route = route(number, emails);
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         route["metadata"]["annotations"]["cfzt.cloudflare.com/serviceToken.rotate"] = json!(format!("round {round}"));
     }
     route

@@ -236,8 +236,9 @@ impl Session<'_> {
         let sort = if self.up.simulation().is_some() { "Simulated Cloudflare API" } else { "Cloudflare API" };
         format!(
             "Kubernetes API at {}\n{sort} at {}\n{edge}Try, in another terminal:\n  \
-             kubectl --kubeconfig {kubeconfig} get dnsrecords -A\n  \
-             portolan status --kubeconfig {kubeconfig}\n  portolan plan --kubeconfig {kubeconfig} -f FILE.yaml\n\
+             kubectl --kubeconfig {kubeconfig} get dnsrecords,httproutes -A\n  \
+             portolan status --kubeconfig {kubeconfig}\n  \
+             portolan why HOSTNAME --kubeconfig {kubeconfig}\n  portolan plan --kubeconfig {kubeconfig} -f FILE.yaml\n\
              Stop with Ctrl-C; the data stays.\n",
             urls.api, urls.cloudflare
         )

@@ -57,8 +57,8 @@ pub(crate) fn read(facts: &Facts) -> (Vec<Tenant>, Names, Vec<Seen>) {
     let mut tenants: Vec<Tenant> = tenants.map(tenant).collect();
     let mut others = Names::default();
     for view in facts.views() {
-        let key = view.selected.as_ref().map(|selected| selected.tenant.key().to_string());
-        let names = match tenants.iter_mut().find(|tenant| key.as_ref().is_ok_and(|key| *key == tenant.state.name)) {
+        let key = view.tenant.as_ref().map(|tenant| tenant.key().to_string());
+        let names = match tenants.iter_mut().find(|tenant| key.as_ref() == Some(&tenant.state.name)) {
             Some(tenant) => &mut tenant.names,
             None => &mut others,
         };

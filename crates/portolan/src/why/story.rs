@@ -142,6 +142,7 @@ impl Story {
 impl RouteStory {
     fn of(view: &RouteView<'_>) -> Self {
         let verdict = view.verdict();
+        let failure = (verdict.health == Health::NotReady).then(|| format!("{}: {}", verdict.reason, verdict.message));
         let selected = view.selected.as_ref().ok();
         Self {
             route: view.key(),
@@ -149,7 +150,7 @@ impl RouteStory {
             health: verdict.health,
             reason: verdict.reason,
             message: verdict.message,
-            tenant: selected.map(|selected| TenantStory::of(&selected.tenant)),
+            tenant: view.tenant.as_deref().map(TenantStory::of),
             template: selected.and_then(|selected| Some(selected.template.as_ref()?.key().to_string())),
             base_template: selected.and_then(|selected| Some(selected.base.as_ref()?.key().to_string())),
             settings: said(view),
@@ -161,7 +162,7 @@ impl RouteStory {
                 reason: incident.reason.clone(),
                 message: incident.message.clone(),
             }),
-            last_error: view.state.and_then(|state| state.last_error.clone()),
+            last_error: failure.or_else(|| view.state.and_then(|state| state.last_error.clone())),
         }
     }
 

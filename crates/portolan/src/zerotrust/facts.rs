@@ -10,8 +10,8 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 use portolan_core::ObjectKey;
 use portolan_zerotrust::model::{
-    Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, Enabled,
-    HttpRoute, RouteInput, State,
+    self, Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant,
+    Enabled, HttpRoute, RouteInput, State,
 };
 use serde::de::DeserializeOwned;
 
@@ -73,7 +73,8 @@ impl Facts {
             tasks: self.tasks.iter().filter(is_its).collect(),
             state: self.states.iter().find(|state| state.route == input.key),
             incident: self.incidents.get(&input.key),
-            selected: portolan_zerotrust::model::select(&input, self, &self.operator_namespace),
+            tenant: model::select_tenant(&input, self, &self.operator_namespace).ok(),
+            selected: model::select(&input, self, &self.operator_namespace),
             input,
         }
     }

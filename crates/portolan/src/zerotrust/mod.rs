@@ -19,9 +19,19 @@ pub(crate) struct NamespaceArgs {
         long = "operator-namespace",
         value_name = "NAME",
         env = "OPERATOR_NAMESPACE",
-        default_value = portolan_zerotrust::model::OPERATOR_NAMESPACE
+        default_value = portolan_zerotrust::model::OPERATOR_NAMESPACE,
+        value_parser = namespace
     )]
     pub(crate) operator_namespace: String,
+}
+
+/// Manifests set variables that they have no value for.
+#[expect(clippy::unnecessary_wraps, reason = "the shape of a parser")]
+fn namespace(text: &str) -> Result<String, std::convert::Infallible> {
+    Ok(match text.trim() {
+        "" => portolan_zerotrust::model::OPERATOR_NAMESPACE.to_owned(),
+        name => name.to_owned(),
+    })
 }
 
 /// Tenants, and routes that ask to be published, with their health.

@@ -1,8 +1,12 @@
 //! One route, with all that the cluster knows of it → how it is. Pure.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use portolan_core::Problem;
-use portolan_zerotrust::model::{CloudflareTask, Phase, RouteInput, Selected, Settings, State, settings};
+use portolan_zerotrust::model::{
+    CloudflareTask, CloudflareZeroTrustTenant as Tenant, Phase, RouteInput, Selected, Settings, State, settings,
+};
 use serde_json::{Value, json};
 
 use crate::seen::{Health, Seen};
@@ -13,6 +17,8 @@ const ASIDE: [&str; 4] = ["DNSSkipped", "NoAccessPolicy", "HTTPRedirectNotManage
 /// A route and what is known of it.
 pub(crate) struct RouteView<'a> {
     pub(crate) input: RouteInput,
+    /// The tenant it is published with, though its template may be missing.
+    pub(crate) tenant: Option<Arc<Tenant>>,
     pub(crate) selected: Result<Selected, Problem>,
     pub(crate) tasks: Vec<&'a CloudflareTask>,
     pub(crate) state: Option<&'a State>,
@@ -136,10 +142,23 @@ impl RouteView<'_> {
 fn task_verdict(task: &CloudflareTask) -> Verdict {
     let status = task.status.clone().unwrap_or_default();
     let message = status.message.clone().unwrap_or_default();
+    let (reason, why) = reason_of(&message);
     match status.phase.unwrap_or_default() {
-        Phase::Failed => Verdict::new(Health::NotReady, "TaskFailed", message),
-        Phase::Pending if status.next_attempt_time.is_some() => Verdict::new(Health::NotReady, "TaskWaiting", message),
+        Phase::Failed => Verdict::new(Health::NotReady, reason.unwrap_or("TaskFailed"), why),
+        Phase::Pending if status.next_attempt_time.is_some() => {
+            Verdict::new(Health::NotReady, reason.unwrap_or("TaskWaiting"), why)
+        }
         Phase::Pending | Phase::InProgress | Phase::Completed => Verdict::new(Health::Pending, "TaskUnderWay", message),
+    }
+}
+
+/// `GroupNotFound: the account has …` → the reason and the rest.
+fn reason_of(message: &str) -> (Option<&str>, &str) {
+    match message.split_once(": ") {
+        Some((reason, rest)) if !reason.is_empty() && reason.chars().all(|letter| letter.is_ascii_alphanumeric()) => {
+            (Some(reason), rest)
+        }
+        _ => (None, message),
     }
 }
 
@@ -183,7 +202,14 @@ mod tests {
         task: Option<&'a CloudflareTask>,
         incident: Option<&'a Incident>,
     ) -> RouteView<'a> {
-        RouteView { input: input(), selected: Ok(selected()), tasks: task.into_iter().collect(), state, incident }
+        RouteView {
+            input: input(),
+            tenant: Some(selected().tenant),
+            selected: Ok(selected()),
+            tasks: task.into_iter().collect(),
+            state,
+            incident,
+        }
     }
 
     #[test]
@@ -219,7 +245,8 @@ mod tests {
         assert_eq!(view(None, Some(&task(Phase::InProgress)), None).verdict().health, Health::Pending);
         let failed = task(Phase::Failed);
         let verdict = view(None, Some(&failed), None).verdict();
-        assert_eq!((verdict.health, verdict.message.as_str()), (Health::NotReady, "PolicyNotFound: staff"));
+        assert_eq!((verdict.health, verdict.reason.as_str()), (Health::NotReady, "PolicyNotFound"));
+        assert_eq!(verdict.message, "staff");
     }
 
     #[test]

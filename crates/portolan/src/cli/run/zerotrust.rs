@@ -44,6 +44,9 @@ pub(super) struct ZerotrustArgs {
 }
 
 fn role(text: &str) -> Result<Role, String> {
+    if text.trim().is_empty() {
+        return Ok(Role::All);
+    }
     Role::parse(text).ok_or_else(|| "write all, manager, kube_worker or cloudflare_worker".to_owned())
 }
 
@@ -108,6 +111,7 @@ mod tests {
     #[test]
     fn roles_are_read_with_hyphens_too() {
         assert_eq!(settings(&["--role", "cloudflare-worker"]).role, Role::CloudflareWorker);
+        assert_eq!(settings(&["--role", "", "--operator-namespace", ""]).operator_namespace, "cloudflare-zero-trust");
         assert!(Line::try_parse_from(["portolan", "--role", "captain"]).is_err());
     }
 

@@ -186,6 +186,10 @@ pub(crate) fn decide(facts: &Facts) -> Vec<Step> {
         Wish::Unclear => keep(facts),
         Wish::Absent => unpublish(facts),
     });
+    // While nothing else happens, the route says how it stands.
+    if steps.is_empty() && facts.outputs_differ && facts.wish != Wish::Absent {
+        steps.push(Step::Outputs);
+    }
     steps
 }
 
@@ -210,9 +214,6 @@ fn publish(facts: &Facts, hash: &str, uid: &str, account: &str) -> Vec<Step> {
     let mut steps = follow_leftovers(facts);
     if facts.secret == TokenSecret::Unwanted && recorded.is_some_and(|one| one.has_secret) {
         steps.push(Step::DropSecret);
-    }
-    if facts.outputs_differ {
-        steps.push(Step::Outputs);
     }
     steps
 }
@@ -272,13 +273,7 @@ fn keep(facts: &Facts) -> Vec<Step> {
         (Some(task), _) if facts.lost && !(task.phase == Phase::Completed && task.current) => give_up(task),
         (Some(task), _) => follow(facts, &UnderWay { suits_token: true, ..task.clone() }, None),
         (None, Some(removal)) if !removal.leftover => revive(removal),
-        (None, _) => {
-            let mut steps = follow_leftovers(facts);
-            if facts.outputs_differ {
-                steps.push(Step::Outputs);
-            }
-            steps
-        }
+        (None, _) => follow_leftovers(facts),
     }
 }
 

@@ -1,18 +1,16 @@
 //! The route side as a whole: its controllers, and who runs when what changes.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Secret, Service};
 use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use portolan_cloudflare_api::Clients;
 use portolan_core::ObjectKey;
-use portolan_engine::{CancellationToken, Context, Controller, Passed, Seen, Selection, Task, key_of};
+use portolan_engine::{CancellationToken, Context, Controller, Loaded, Passed, Seen, Selection, Task, key_of};
 use portolan_zerotrust_model::{
     CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, DEFAULT_TEMPLATE,
     Enabled, Phase,
 };
-use tokio::sync::watch;
 
 use crate::records::Known;
 use crate::routes::RouteController;
@@ -22,9 +20,6 @@ use crate::sweep::Sweep;
 use crate::templates::TemplateController;
 use crate::tenants::TenantController;
 use crate::token;
-
-/// Reading the ledgers of deletions is tried again after this.
-const PAUSE: Duration = Duration::from_secs(2);
 
 /// The side that sees routes: turns them into tasks, and results into Secrets, states and annotations. It holds clients
 /// that can only read from Cloudflare.
@@ -46,18 +41,18 @@ impl Routes {
         let shared = Arc::new(Shared::new(Arc::clone(&self.context), Arc::clone(&self.clients), self.settings.clone()));
         follow_caches(&shared);
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&shared));
-        let (loaded, is_loaded) = watch::channel(false);
+        let (ledgers, loaded) = shared.deletions.loading(shutdown.clone());
         let context = &self.context;
         let mut tasks = vec![
             shared.tenants.into_task(context, shutdown.clone()),
             shared.templates.into_task(context, shutdown.clone()),
             shared.records.states.into_task(context, shutdown.clone()),
             shared.records.tasks.into_task(context, shutdown.clone()),
-            load_ledgers(Arc::clone(&shared), loaded, shutdown.clone()),
+            ledgers,
         ];
-        tasks.push(tenant_controller(&shared, is_loaded.clone()).into_task(shutdown.clone()));
+        tasks.push(tenant_controller(&shared, loaded.clone()).into_task(shutdown.clone()));
         tasks.push(template_controller(&shared).into_task(shutdown.clone()));
-        tasks.push(route_controller(&shared, is_loaded).into_task(shutdown.clone()));
+        tasks.push(route_controller(&shared, loaded).into_task(shutdown.clone()));
         if self.context.mode == portolan_engine::Mode::Live {
             tasks.push(Sweep::task(Arc::clone(&shared), shutdown.clone()));
             tasks.push(drift_task(shared, shutdown.clone()));
@@ -75,22 +70,6 @@ impl Routes {
     }
 }
 
-fn load_ledgers(shared: Arc<Shared>, loaded: watch::Sender<bool>, shutdown: CancellationToken) -> Task {
-    let is_loaded = loaded.subscribe();
-    let run = async move {
-        while let Err(error) = shared.deletions.load().await {
-            tracing::warn!(%error, "The ledgers of deletions could not be read and will be tried again");
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                () = tokio::time::sleep(PAUSE) => {}
-            }
-        }
-        loaded.send_replace(true);
-        shutdown.cancelled().await;
-    };
-    Task::new("ledgers", move || usize::from(!*is_loaded.borrow()), run)
-}
-
 fn drift_task(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
     let run = async move {
         let drift = shared.settings.drift;
@@ -103,16 +82,15 @@ fn drift_task(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
 }
 
 /// Waits until the caches are complete and the ledgers are read.
-fn gate(shared: &Arc<Shared>, mut loaded: watch::Receiver<bool>) -> impl Future<Output = ()> + Send + 'static {
+fn gate(shared: &Arc<Shared>, loaded: Loaded) -> impl Future<Output = ()> + Send + 'static {
     let shared = Arc::clone(shared);
     async move {
         shared.ready().await;
-        // The sender lives as long as the job.
-        let _ = loaded.wait_for(|loaded| *loaded).await;
+        loaded.ready().await;
     }
 }
 
-fn route_controller(shared: &Arc<Shared>, loaded: watch::Receiver<bool>) -> Controller<RouteController> {
+fn route_controller(shared: &Arc<Shared>, loaded: Loaded) -> Controller<RouteController> {
     let reconciler = Arc::new(RouteController { shared: Arc::clone(shared) });
     let board = Arc::clone(shared);
     Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.routes.clone())
@@ -133,7 +111,7 @@ fn route_controller(shared: &Arc<Shared>, loaded: watch::Receiver<bool>) -> Cont
         })
 }
 
-fn tenant_controller(shared: &Arc<Shared>, loaded: watch::Receiver<bool>) -> Controller<TenantController> {
+fn tenant_controller(shared: &Arc<Shared>, loaded: Loaded) -> Controller<TenantController> {
     let reconciler = Arc::new(TenantController { shared: Arc::clone(shared) });
     let credentials = Arc::clone(shared);
     let secrets = ApiResource::erase::<Secret>(&());

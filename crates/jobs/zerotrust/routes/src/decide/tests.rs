@@ -43,6 +43,13 @@ fn scenario_08_stripped_outputs_are_restored_without_a_task() {
 }
 
 #[test]
+fn a_route_says_that_its_task_failed_while_the_task_waits() {
+    let failed = Facts { task: Some(task(Phase::Failed)), outputs_differ: true, ..facts(published(), None) };
+
+    assert_eq!(decide(&failed), [Step::Outputs]);
+}
+
+#[test]
 fn whatever_was_asked_for_anew_is_queued() {
     let edited = Recorded { hash: "h0".to_owned(), ..standing() };
     let recreated = Recorded { uid: "u0".to_owned(), ..standing() };

@@ -233,7 +233,7 @@ impl World {
     }
 
     pub(crate) async fn task_names(&self) -> Vec<String> {
-        self.tasks().list(&ListParams::default()).await.unwrap().iter().map(|task| task.name_any()).collect()
+        self.tasks().list(&ListParams::default()).await.unwrap().iter().map(kube::ResourceExt::name_any).collect()
     }
 
     pub(crate) fn states(&self) -> Api<ConfigMap> {

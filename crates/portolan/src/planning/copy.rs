@@ -38,9 +38,11 @@ pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question
         target.secret(&namespace, &name).await?;
     }
     target.config_maps(&question.namespace, is_ledger).await?;
-    target.config_maps(&question.zerotrust_namespace, |item| is_ledger(item) || is_state(item)).await?;
-    target.tokens().await?;
-    target.services(&objects).await?;
+    if objects.iter().any(is_tenant) {
+        target.config_maps(&question.zerotrust_namespace, |item| is_ledger(item) || is_state(item)).await?;
+        target.tokens().await?;
+        target.services(&objects).await?;
+    }
     for reference in references::sources(&objects) {
         target.source(&reference).await?;
     }
@@ -51,6 +53,11 @@ pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question
 const APPROVED: &str = "api-approved.kubernetes.io";
 /// The label of Secrets with service tokens.
 const TOKENS: &str = "app.kubernetes.io/managed-by=cfzt-operator";
+
+/// Without tenants the zerotrust job has nothing to plan.
+fn is_tenant(object: &Value) -> bool {
+    object["kind"] == "CloudflareZeroTrustTenant"
+}
 
 /// What is known of deletions that were held.
 fn is_ledger(item: &Value) -> bool {

@@ -51,7 +51,8 @@ pub(super) fn ask(view: View<'_>, zone: &Value, request: &EdgeRequest) -> Asked 
 
 /// The application whose domain fits the request best.
 fn covering<'a>(view: View<'a>, account: &str, request: &EdgeRequest) -> Option<(&'a Value, &'a str)> {
-    let fitting = view.apps(account).filter_map(|app| {
+    let stands_before_hosts = |app: &&Value| matches!(text(app, "type"), "self_hosted" | "ssh" | "vnc" | "rdp");
+    let fitting = view.apps(account).filter(stands_before_hosts).filter_map(|app| {
         let (closeness, domain) = domain::best(app, &request.host, &request.path)?;
         Some((closeness, app, domain))
     });

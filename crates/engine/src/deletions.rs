@@ -14,8 +14,11 @@ use kube::Api;
 use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use portolan_core::{Clock, Ledger, ObjectId, Problem, Verdict, reasons, text};
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, FIELD_MANAGER};
+use crate::task::Task;
 
 /// How many held names a condition lists; the `ConfigMap` lists all.
 const NAMES_SHOWN: usize = 20;
@@ -23,6 +26,8 @@ const NAMES_SHOWN: usize = 20;
 const RELEASE_ANNOTATION: &str = "portolan.dev/release-deletions";
 /// What is held is asked for again when the window has moved on; a release asks at once.
 const RETRY: Duration = Duration::from_secs(600);
+/// Reading the ledgers is tried again after this.
+const PAUSE: Duration = Duration::from_secs(2);
 /// Tells the `ConfigMap`s of ledgers from others.
 const LABEL: &str = "portolan.dev/deletion-ledger";
 
@@ -57,6 +62,19 @@ pub struct Surroundings {
     pub following: Vec<String>,
     /// Objects of ours in the scope.
     pub total: usize,
+}
+
+/// Tells when the ledgers are read.
+#[derive(Clone)]
+pub struct Loaded(watch::Receiver<bool>);
+
+impl Loaded {
+    /// Waits until they are; or for good, if the task that reads them has ended.
+    pub async fn ready(mut self) {
+        if self.0.wait_for(|loaded| *loaded).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
 }
 
 /// Ledgers by id and collection.
@@ -107,7 +125,7 @@ impl Deletions {
     }
 
     /// Reads what an earlier process left. Comes before anything is deleted.
-    pub async fn load(&self) -> Result<(), kube::Error> {
+    async fn load(&self) -> Result<(), kube::Error> {
         let found = self.api.list(&ListParams::default().labels(LABEL)).await?;
         for map in found.items {
             if let Some((scope, ledger)) = map.data.as_ref().and_then(read) {
@@ -118,6 +136,24 @@ impl Deletions {
             }
         }
         Ok(())
+    }
+
+    /// The task that reads them, again and again until it succeeds; and what to wait for before anything is deleted.
+    pub fn loading(&self, shutdown: CancellationToken) -> (Task, Loaded) {
+        let (loaded, is_loaded) = watch::channel(false);
+        let (ledgers, busy) = (self.clone(), is_loaded.clone());
+        let run = async move {
+            while let Err(error) = ledgers.load().await {
+                tracing::warn!(%error, "The ledgers of deletions could not be read and will be tried again");
+                tokio::select! {
+                    () = shutdown.cancelled() => return,
+                    () = tokio::time::sleep(PAUSE) => {}
+                }
+            }
+            loaded.send_replace(true);
+            shutdown.cancelled().await;
+        };
+        (Task::new("ledgers", move || usize::from(!*busy.borrow()), run), Loaded(is_loaded))
     }
 
     /// Asks to delete `names` in a scope. Once this returns `Ok` they are counted; `news` is called where the list of what

@@ -46,7 +46,7 @@ pub use backoff::jitter;
 pub use cache::Cache;
 pub use context::{Context, FIELD_MANAGER, Mode, PlanSink, Timing, cluster_owner};
 pub use controller::Controller;
-pub use deletions::{Deletions, Scope, Surroundings};
+pub use deletions::{Deletions, Loaded, Scope, Surroundings};
 pub use drift::{Drift, Passed};
 pub use events::Events;
 pub use handle::Handle;

@@ -8,9 +8,9 @@ use kube::api::{ApiResource, DeleteParams, Preconditions};
 use portolan_cloudflare_api::Clients;
 use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
 use portolan_engine::{
-    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Secrets, Seen, Selection, Task,
+    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Loaded, Secrets, Seen,
+    Selection, Task,
 };
-use tokio::sync::watch;
 
 use crate::drift::{self, Drifts};
 use crate::kind::{Kind, Life};
@@ -23,9 +23,6 @@ use crate::triggers::{self, Triggers};
 
 /// The lease that the older operator leads by: the two never lead together.
 pub const LEASE: &str = "9f193cf8.cloudflare-operator.io";
-/// Reading the ledgers of deletions is tried again after this.
-const PAUSE: Duration = Duration::from_secs(2);
-
 /// Where users release deletions that are held.
 const RELEASED_ON: &str = "the CloudflareDomain (zones) or CloudflareCredentials (accounts)";
 
@@ -226,17 +223,17 @@ impl Job {
     fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
         let shared = Arc::new(Shared::new(&self.context, Arc::clone(&self.clients)));
         shared.follow_caches();
-        let (loaded, is_loaded) = watch::channel(false);
+        let (ledgers, loaded) = shared.deletions.loading(shutdown.clone());
         let mut starter = Starter {
             context: Arc::clone(&self.context),
             shared: Arc::clone(&shared),
-            loaded: is_loaded,
+            loaded,
             shutdown: shutdown.clone(),
             tasks: shared.cache_tasks(&self.context, shutdown),
             observed: Vec::new(),
             drifts: Vec::new(),
         };
-        starter.tasks.push(load_ledgers(Arc::clone(&shared), loaded, shutdown.clone()));
+        starter.tasks.push(ledgers);
         kinds::each(&mut starter);
         let drifts: Arc<[Arc<dyn Drifts>]> = starter.drifts.into();
         starter.tasks.push(drift_task(self.settings.drift, Arc::clone(&drifts), shutdown.clone()));
@@ -246,22 +243,6 @@ impl Job {
         });
         starter.tasks
     }
-}
-
-fn load_ledgers(shared: Arc<Shared>, loaded: watch::Sender<bool>, shutdown: CancellationToken) -> Task {
-    let is_loaded = loaded.subscribe();
-    let run = async move {
-        while let Err(error) = shared.deletions.load().await {
-            tracing::warn!(%error, "The ledgers of deletions could not be read and will be tried again");
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                () = tokio::time::sleep(PAUSE) => {}
-            }
-        }
-        loaded.send_replace(true);
-        shutdown.cancelled().await;
-    };
-    Task::new("ledgers", move || usize::from(!*is_loaded.borrow()), run)
 }
 
 fn drift_task(drift: Drift, drifts: Arc<[Arc<dyn Drifts>]>, shutdown: CancellationToken) -> Task {
@@ -278,7 +259,7 @@ fn drift_task(drift: Drift, drifts: Arc<[Arc<dyn Drifts>]>, shutdown: Cancellati
 struct Starter {
     context: Arc<Context>,
     shared: Arc<Shared>,
-    loaded: watch::Receiver<bool>,
+    loaded: Loaded,
     shutdown: CancellationToken,
     tasks: Vec<Task>,
     /// Controllers of kinds that are only looked at, and that others refer to.
@@ -293,12 +274,11 @@ impl kinds::Visitor for Starter {
         self.shared.triggers.add(K::KIND, handle.clone());
         // Set once, right here.
         let _ = living.handle.set(handle.clone());
-        let (shared, mut loaded) = (Arc::clone(&self.shared), self.loaded.clone());
+        let (shared, loaded) = (Arc::clone(&self.shared), self.loaded.clone());
         let mut controller =
             Controller::with_handle(Arc::clone(&self.context), Arc::clone(&living), handle).after(async move {
                 shared.caches_ready().await;
-                // The sender lives as long as the job.
-                let _ = loaded.wait_for(|loaded| *loaded).await;
+                loaded.ready().await;
             });
         match K::LIFE {
             Life::Observed => self.observed.push(controller.handle()),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use portolan_core::{ObjectKey, Problem};
+use portolan_exposure::{Footprint, Part};
 use serde_json::{Value, from_value, json};
 
 use crate::gateway::HttpRoute;
@@ -123,4 +124,32 @@ impl Catalogue for Shelf {
 /// The reason of a failure, or `fine`.
 pub(crate) fn reason<T>(result: Result<T, Problem>) -> &'static str {
     result.map_or_else(|problem| problem.reason, |_| "fine")
+}
+
+/// A footprint in which every field says something. A new field has to be added here, and must then survive.
+pub(crate) fn footprint() -> Footprint {
+    let text = |text: &str| Some(text.to_owned());
+    from_value(json!({ "former": [{ "hostname": "old.example.com", "tunnelId": "t0", "adopted": true }] }))
+        .map(|former: Footprint| Footprint {
+            account_id: text("a1"),
+            hostname: text("app.example.com"),
+            tunnel_id: text("t1"),
+            zone_id: text("z1"),
+            has_rule: true,
+            cname_record_id: text("r1"),
+            dns_record_id: text("r2"),
+            dns_record_ip: text("10.0.0.7"),
+            access_app_id: text("app1"),
+            access_policy_ids: vec!["p1".to_owned(), "p2".to_owned()],
+            reusable_policy_ids: vec!["p2".to_owned()],
+            service_token_id: text("s1"),
+            service_token_client_id: text("c1.access"),
+            service_token_rotation: text("2026"),
+            redirect_rule_id: text("rr1"),
+            redirect_ruleset_id: text("rs1"),
+            app_hostname: text("older.example.com"),
+            adopted: [Part::Record, Part::App].into(),
+            former: former.former,
+        })
+        .unwrap()
 }

@@ -26,31 +26,10 @@ fn text(text: &str) -> Option<String> {
 }
 
 fn full() -> State {
-    let former: Footprint = from_value(json!({ "former": [{ "hostname": "old.example.com" }] })).unwrap();
     State {
         uid: text("u1"),
         hash: "h1".to_owned(),
-        footprint: Footprint {
-            account_id: text("a1"),
-            hostname: text("app.example.com"),
-            tunnel_id: text("t1"),
-            zone_id: text("z1"),
-            has_rule: true,
-            cname_record_id: text("r1"),
-            dns_record_id: text("r2"),
-            dns_record_ip: text("10.0.0.7"),
-            access_app_id: text("app1"),
-            access_policy_ids: vec!["p1".to_owned(), "p2".to_owned()],
-            reusable_policy_ids: vec!["p2".to_owned()],
-            service_token_id: text("s1"),
-            service_token_client_id: text("c1.access"),
-            service_token_rotation: text("2026"),
-            redirect_rule_id: text("rr1"),
-            redirect_ruleset_id: text("rs1"),
-            app_hostname: text("older.example.com"),
-            adopted: [Part::Record].into(),
-            former: former.former,
-        },
+        footprint: crate::fixture::footprint(),
         tenant: Some(ObjectKey::namespaced("default", "prod")),
         credential: SecretRef::parse("default/token/key"),
         mode: Mode::Tunnel,

@@ -3,35 +3,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::fixture::footprint as full;
 use crate::task::CloudflareTaskSpec;
-
-/// A footprint in which every field says something. A new field has to be added here, and must then survive.
-fn full() -> Footprint {
-    let text = |text: &str| Some(text.to_owned());
-    serde_json::from_value(json!({ "former": [{ "hostname": "old.example.com", "tunnelId": "t0", "adopted": true }] }))
-        .map(|former: Footprint| Footprint {
-            account_id: text("a1"),
-            hostname: text("app.example.com"),
-            tunnel_id: text("t1"),
-            zone_id: text("z1"),
-            has_rule: true,
-            cname_record_id: text("r1"),
-            dns_record_id: text("r2"),
-            dns_record_ip: text("10.0.0.7"),
-            access_app_id: text("app1"),
-            access_policy_ids: vec!["p1".to_owned(), "p2".to_owned()],
-            reusable_policy_ids: vec!["p2".to_owned()],
-            service_token_id: text("s1"),
-            service_token_client_id: text("c1.access"),
-            service_token_rotation: text("2026"),
-            redirect_rule_id: text("rr1"),
-            redirect_ruleset_id: text("rs1"),
-            app_hostname: text("older.example.com"),
-            adopted: [Part::Record, Part::App].into(),
-            former: former.former,
-        })
-        .unwrap()
-}
 
 #[test]
 fn nothing_that_is_recorded_is_lost_in_a_task() {

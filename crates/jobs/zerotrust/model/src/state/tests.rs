@@ -84,7 +84,7 @@ fn the_keys_and_labels_are_those_that_were_specified() {
     assert_eq!(ids["serviceTokenSecretName"], json!("app-cfzt-service-token"));
     assert_eq!(ids.get("serviceTokenClientId"), None);
     let owned: Value = serde_json::from_str(&data["owned"]).unwrap();
-    assert_eq!(owned, json!({ "created": ["rule", "app", "token", "redirect"], "adopted": ["record"] }));
+    assert_eq!(owned, json!({ "created": ["rule", "token", "redirect"], "adopted": ["record", "app"] }));
     for (label, value) in [
         ("app.kubernetes.io/name", "cloudflare-zero-trust-operator"),
         ("app.kubernetes.io/component", "state-tracker"),

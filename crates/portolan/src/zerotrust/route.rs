@@ -5,7 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use portolan_core::Problem;
 use portolan_zerotrust::model::{
-    CloudflareTask, CloudflareZeroTrustTenant as Tenant, Phase, RouteInput, Selected, Settings, State, settings,
+    CloudflareTask, CloudflareZeroTrustTenant as Tenant, Phase, RouteInput, Selected, Settings, State, desired,
+    settings,
 };
 use serde_json::{Value, json};
 
@@ -86,11 +87,22 @@ impl RouteView<'_> {
             return Verdict::new(Health::NotReady, &incident.reason, incident.message.clone());
         }
         match self.state {
-            Some(state) if state.uid.as_ref().is_none_or(|uid| *uid == self.input.uid) => {
+            Some(state) if self.executed(state) => {
                 Verdict::new(Health::Ready, "Reconciled", format!("{} is published", self.hostname()))
             }
-            _ => Verdict::new(Health::Pending, "Pending", "no task was made for it yet"),
+            Some(_) => {
+                Verdict::new(Health::Pending, "Pending", "what it asks for changed, and no task was made for that yet")
+            }
+            None => Verdict::new(Health::Pending, "Pending", "no task was made for it yet"),
         }
+    }
+
+    /// Whether what was carried out last is what it asks for now. The zone and the address are taken as they were found.
+    fn executed(&self, state: &State) -> bool {
+        let (Ok(selected), Ok(settings)) = (&self.selected, self.settings()) else { return false };
+        let zone = state.footprint.zone_id.as_deref().filter(|zone| !zone.is_empty());
+        let address = state.footprint.dns_record_ip.as_deref().and_then(|address| address.parse().ok());
+        desired(&self.input, selected, &settings, zone, address).is_ok_and(|wanted| wanted.hash == state.hash)
     }
 
     /// What is wrong with the route itself.
@@ -182,13 +194,17 @@ mod tests {
         let tenant = serde_json::from_value(json!({
             "apiVersion": "cfzt.cloudflare.com/v1alpha1", "kind": "CloudflareZeroTrustTenant",
             "metadata": {"name": "prod", "namespace": "apps"},
-            "spec": {"accountId": "0123456789abcdef0123456789abcdef", "tunnelId": "11111111-2222-3333-4444-555555555555", "credentialRef": {"name": "token"}},
+            "spec": {"accountId": "0123456789abcdef0123456789abcdef", "tunnelId": "11111111-2222-3333-4444-555555555555", "credentialRef": {"name": "token"},
+                "defaults": {"originService": "http://traefik.traefik.svc:80"}},
         }));
         Selected { tenant: std::sync::Arc::new(tenant.unwrap()), template: None, base: None }
     }
 
     fn state(synced: &str) -> State {
         let mut state = State::new("cfzt-apps-web", input().key);
+        let settings = settings(&input(), &selected()).unwrap();
+        state.hash = desired(&input(), &selected(), &settings, Some("z1"), None).unwrap().hash;
+        state.footprint.zone_id = Some("z1".to_owned());
         state.last_sync_time = Some(synced.to_owned());
         state
     }
@@ -216,6 +232,15 @@ mod tests {
     fn a_route_with_a_state_and_nothing_under_way_is_ready() {
         assert_eq!(view(Some(&state("2026-01-01T00:00:00Z")), None, None).verdict().health, Health::Ready);
         assert_eq!(view(None, None, None).verdict().health, Health::Pending);
+    }
+
+    #[test]
+    fn a_route_that_asks_for_something_else_by_now_is_not_ready_yet() {
+        let state = state("2026-01-01T00:00:00Z");
+        let mut view = view(Some(&state), None, None);
+        view.input.inputs.insert("access.enabled".to_owned(), "true".to_owned());
+
+        assert_eq!(view.verdict().health, Health::Pending);
     }
 
     #[test]

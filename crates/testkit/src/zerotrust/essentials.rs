@@ -116,7 +116,7 @@ async fn in_cluster(world: &World) -> Value {
     Value::Object(all)
 }
 
-/// Whether a ConfigMap is a route's state.
+/// Whether a `ConfigMap` is a route's state.
 pub fn is_state(object: &Value) -> bool {
     object["data"]["httproute_name"].is_string()
 }

@@ -113,7 +113,7 @@ fn positions(world: &World, wanted: &[(&str, &str)]) -> Vec<usize> {
     let log = world.cloudflare.simulator.requests();
     let place =
         |(method, part): &(&str, &str)| log.iter().position(|one| one.method == *method && one.path.contains(part));
-    wanted.iter().map(|one| place(one).unwrap_or_else(|| panic!("{one:?} was asked"))).collect()
+    wanted.iter().map(|one| place(one).expect("it was asked")).collect()
 }
 
 async fn group_and_service_token(builder: &Builder) {

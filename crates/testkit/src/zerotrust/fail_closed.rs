@@ -217,7 +217,9 @@ impl Standing {
             Outcome::Done => {
                 named("deletes").for_each(|id| drop(self.records.remove(&id)));
                 for verb in ["patches", "puts", "posts"] {
-                    list(&line["response"]["result"][verb]).iter().for_each(|record| self.see_record(record));
+                    for record in list(&line["response"]["result"][verb]) {
+                        self.see_record(&record);
+                    }
                 }
             }
         }
@@ -227,7 +229,9 @@ impl Standing {
         let result = &line["response"]["result"];
         match (method, outcome(line), id) {
             ("GET", Outcome::Done, None) => {
-                list(result).iter().for_each(|app| self.see_app(app));
+                for app in list(result) {
+                    self.see_app(&app);
+                }
                 if is_complete(line) {
                     self.lost.retain(|(place, _)| place != account);
                 }

@@ -235,7 +235,7 @@ impl History {
         assert!(rest.is_empty(), "not as wanted after an hour of calm: {rest:#?}\n{}", self.whole_story().await);
         self.told.questions = self.guard.questions();
         let closed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            self.guard.assert_closed(world, "in the history")
+            self.guard.assert_closed(world, "in the history");
         }));
         assert!(closed.is_ok(), "{}", self.whole_story().await);
         let found = super::soundness::found(world).await;

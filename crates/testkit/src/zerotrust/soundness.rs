@@ -24,7 +24,7 @@ pub struct Evidence {
     pub foreign: Vec<(String, Value)>,
     /// All routes.
     pub routes: Vec<Value>,
-    /// All ConfigMaps of the operator.
+    /// All `ConfigMap`s of the operator.
     pub config_maps: Vec<Value>,
     /// All tasks.
     pub tasks: Vec<Value>,

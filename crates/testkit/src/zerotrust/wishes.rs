@@ -147,7 +147,7 @@ fn owed_for(wish: Wish) -> Duty {
 }
 
 impl Sight {
-    fn protects(&self, wish: Wish) -> bool {
+    fn protects(self, wish: Wish) -> bool {
         self.app == Known::Yes && (self.policy == Known::Yes || wish == Wish::Closed)
     }
 }
@@ -162,7 +162,9 @@ mod tests {
 
     fn wished(wishes: &[Wish]) -> Duties {
         let mut duties = Duties::default();
-        wishes.iter().for_each(|wish| duties.wish("a", *wish));
+        for wish in wishes {
+            duties.wish("a", *wish);
+        }
         duties
     }
 

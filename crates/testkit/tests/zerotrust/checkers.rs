@@ -42,13 +42,13 @@ impl Careless {
     async fn record(&mut self, name: &str) {
         let body = json!({ "type": "CNAME", "name": name, "content": format!("{TUNNEL}.cfargotunnel.com"), "ttl": 1, "proxied": true });
         let made = self.ask("POST", &format!("zones/{ZONE_ID}/dns_records"), body).await;
-        self.record = made["id"].as_str().unwrap_or_default().to_owned();
+        made["id"].as_str().unwrap_or_default().clone_into(&mut self.record);
     }
 
     async fn record_by_batch(&mut self, name: &str) {
         let post = json!({ "type": "CNAME", "name": name, "content": format!("{TUNNEL}.cfargotunnel.com"), "ttl": 1, "proxied": true });
         let made = self.ask("POST", &format!("zones/{ZONE_ID}/dns_records/batch"), json!({ "posts": [post] })).await;
-        self.record = made["posts"][0]["id"].as_str().unwrap_or_default().to_owned();
+        made["posts"][0]["id"].as_str().unwrap_or_default().clone_into(&mut self.record);
     }
 
     async fn unrecord(&self) {
@@ -63,7 +63,7 @@ impl Careless {
 
     async fn app(&mut self, domain: &str, policies: bool) {
         let made = self.ask("POST", &format!("accounts/{ACCOUNT}/access/apps"), Self::body(domain, policies)).await;
-        self.app = made["id"].as_str().unwrap_or_default().to_owned();
+        made["id"].as_str().unwrap_or_default().clone_into(&mut self.app);
     }
 
     async fn change_app(&self, domain: &str, policies: bool) {

@@ -278,7 +278,9 @@ async fn scenario_50_two_minutes_without_the_cluster_are_survived() {
 /// From now on somebody looks on that these names are as wished.
 fn watched(world: &World, wishes: &[(&str, Wish)]) {
     let guard = Guard::post(world);
-    wishes.iter().for_each(|(hostname, wish)| guard.wish(world, hostname, *wish));
+    for (hostname, wish) in wishes {
+        guard.wish(world, hostname, *wish);
+    }
 }
 
 /// Kills the operator before and after each step of an act; says how often.

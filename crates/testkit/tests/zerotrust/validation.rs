@@ -39,8 +39,8 @@ async fn scenario_15_a_bad_hostname_is_said_and_others_go_on() {
     }
     publish(&world, Route::to("good", "Good.Example.com.")).await;
 
-    for number in 0..bad.len() {
-        assert_eq!(told(&world, &format!("bad-{number}")).await, ["InvalidHostname"], "{}", bad[number]);
+    for (number, hostname) in bad.iter().enumerate() {
+        assert_eq!(told(&world, &format!("bad-{number}")).await, ["InvalidHostname"], "{hostname}");
     }
     assert!(world.name("good.example.com").is_public());
     assert_eq!(tasks_made(&world), 1);

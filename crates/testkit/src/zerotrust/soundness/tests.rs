@@ -129,7 +129,7 @@ fn a_secret_is_found_wherever_it_may_not_stand() {
         |evidence| {
             evidence
                 .secrets
-                .push(json!({ "metadata": { "name": "cfzt-hand-over" }, "data": { "x": "Y2FuYXJ5LW9uY2U=" } }))
+                .push(json!({ "metadata": { "name": "cfzt-hand-over" }, "data": { "x": "Y2FuYXJ5LW9uY2U=" } }));
         },
     ];
     for plant in places {

@@ -52,6 +52,8 @@ pub(crate) struct Carrier {
     nudged: Mutex<BTreeSet<ObjectKey>>,
     /// When Secrets that tasks name changed.
     changed: Mutex<BTreeMap<ObjectKey, Instant>>,
+    /// Accounts whose Access applications were listed ahead of their use.
+    accounts: Mutex<BTreeSet<String>>,
 }
 
 /// What was found for a task.
@@ -118,6 +120,7 @@ impl Carrier {
             handle: Handle::new(),
             nudged: Mutex::default(),
             changed: Mutex::default(),
+            accounts: Mutex::default(),
         })
     }
 

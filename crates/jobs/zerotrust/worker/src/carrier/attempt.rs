@@ -1,10 +1,12 @@
 //! One attempt at a task: claim → apply, again where the world was not as planned → completed, failed or given back.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
+use portolan_cloudflare_api::{Freshness, Lane, collections};
 use portolan_core::{Plan, Problem};
 use portolan_engine::jitter;
-use portolan_exposure::{Applied, Exposure, Failed, Footprint, Fresh, Journal, NewCredential, Notes};
+use portolan_exposure::{App, Applied, Exposure, Failed, Footprint, Fresh, Journal, NewCredential, Notes};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus};
 use tokio::time::Instant;
 
@@ -77,7 +79,29 @@ impl Carrier {
             ended = self.carry_out(task, ready, exposure, &notes, &diary) => ended,
             () = self.last_call() => Ended::GivenUp,
         };
-        self.conclude(task, &diary, ended, begun).await
+        let done = self.conclude(task, &diary, ended, begun).await;
+        self.learn_of_protection(ready).await;
+        done
+    }
+
+    /// After the first name of an account its Access applications are listed, once: then the first name that asks for
+    /// protection costs no more than the next ones, and what is left of the quota is known.
+    async fn learn_of_protection(&self, ready: &Ready) {
+        let account = ready.work.desired().map(|desired| desired.account_id.as_str());
+        let Some(account) = account.filter(|account| self.is_news(account)) else { return };
+        let apps = ready.client.reader().records::<App>(&collections::ACCESS_APPS, account);
+        let listed = tokio::select! {
+            biased;
+            listed = apps.refresh(Lane::Drift, Freshness::Any) => listed,
+            () = self.shutdown.cancelled() => return,
+        };
+        if let Err(error) = listed {
+            tracing::debug!(%error, "Access applications could not be listed ahead of their first use");
+        }
+    }
+
+    fn is_news(&self, account: &str) -> bool {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner).insert(account.to_owned())
     }
 
     /// Everything stands already: the task is completed without having been claimed.

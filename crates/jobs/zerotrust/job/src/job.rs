@@ -12,7 +12,7 @@ use crate::role::Role;
 /// The lease by which one process leads; the older operators had none.
 pub const LEASE: &str = "cloudflare-zero-trust-operator";
 /// Where tasks and states are unless the user says otherwise; the older operators' place.
-pub const NAMESPACE: &str = "cloudflare-zero-trust";
+pub const NAMESPACE: &str = portolan_zerotrust_model::OPERATOR_NAMESPACE;
 
 /// How the job runs.
 #[derive(Clone, Debug)]

@@ -109,6 +109,13 @@ impl DnsRecord {
         json!({"type": self.kind, "name": self.name, "content": self.content, "ttl": self.ttl, "proxied": self.proxied})
     }
 
+    /// The whole record without our mark: the API wants name and type also where only the comment changes.
+    pub(crate) fn unmarked(&self) -> Value {
+        let mut body = self.shown();
+        body["comment"] = json!(self.users_comment());
+        body
+    }
+
     /// The user's own text in the comment.
     pub(crate) fn users_comment(&self) -> &str {
         if older_owner(&self.comment).is_some() { "" } else { user_text(&self.comment) }

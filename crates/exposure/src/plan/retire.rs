@@ -175,7 +175,7 @@ pub(crate) fn removal(mark: &Mark, held: &RecordHeld, entry: &Entry<DnsRecord>) 
         return (Some(change), RecordWork::Delete { id: held.id.clone() });
     }
     let marked = matches!(entry.item.claim(mark), Claim::Ours { .. });
-    let body = marked.then(|| json!({"comment": entry.item.users_comment()}));
+    let body = marked.then(|| entry.item.unmarked());
     let target = changes::record(&held.zone_id, label(entry), Some(&held.id));
     let change = Change::delete(target, entry.item.shown(), "it existed before").as_action(Action::Release);
     (marked.then_some(change), RecordWork::Release { id: held.id.clone(), body })

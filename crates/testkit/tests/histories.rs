@@ -1,54 +1,21 @@
 //! Seeded histories: `PORTOLAN_HISTORIES` of them (500), from `PORTOLAN_SEED` (1) on.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
 use portolan_testkit::histories::live;
+use portolan_testkit::seeds::live_through;
 use portolan_testkit::{paused, tell};
-
-fn setting(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
-}
 
 #[test]
 fn whatever_happened_everything_ends_as_the_users_last_said() {
-    let (first, count) = (setting("PORTOLAN_SEED", 1), setting("PORTOLAN_HISTORIES", 500));
-    let next = AtomicU64::new(first);
-    let (requests, failed, crashes) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-    let failing = Mutex::new(Vec::new());
+    let lived = live_through(500, |seed| paused(live(seed)));
 
-    std::thread::scope(|threads| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
-            threads.spawn(|| {
-                while let seed @ 0.. = next.fetch_add(1, Ordering::Relaxed)
-                    && seed < first + count
-                {
-                    match catch_unwind(AssertUnwindSafe(|| paused(live(seed)))) {
-                        Ok(told) => {
-                            requests.fetch_add(told.requests, Ordering::Relaxed);
-                            failed.fetch_add(told.failed, Ordering::Relaxed);
-                            crashes.fetch_add(told.crashes, Ordering::Relaxed);
-                        }
-                        Err(_) => failing.lock().expect("nothing panics while it is held").push(seed),
-                    }
-                }
-            });
-        }
-    });
-
-    let (requests, failed) = (requests.into_inner(), failed.into_inner());
-    let crashes = crashes.into_inner();
-    tell(&format!("histories: {count} lived, {requests} requests, {failed} of them failed, {crashes} crashes"));
-    let mut failing = failing.into_inner().expect("nothing panicked while it was held");
-    failing.sort_unstable();
-    for seed in failing.iter().take(5) {
-        println!("failing seed: {seed}");
-        println!(
-            "  PORTOLAN_SEED={seed} PORTOLAN_HISTORIES=1 cargo test -p portolan-testkit --test histories -- --nocapture"
-        );
-    }
-    assert!(failing.is_empty(), "{} of {count} histories failed; failing seed: {}", failing.len(), failing[0]);
+    tell(&format!(
+        "histories: {} lived, {} requests, {} of them failed, {} crashes",
+        lived.count,
+        lived.sum(|told| told.requests),
+        lived.sum(|told| told.failed),
+        lived.sum(|told| told.crashes)
+    ));
+    lived.assert_all("histories");
 }
 
 #[test]

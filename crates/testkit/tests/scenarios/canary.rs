@@ -1,33 +1,9 @@
 //! A token that is planted in every Secret appears nowhere else: not in logs, events, objects, plans, metrics, recordings.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::manifests::{self as m, CANARY, NAMESPACE, OPERATOR_NAMESPACE};
-use portolan_testkit::{World, paused};
+use portolan_testkit::{Logged, World, paused};
 use serde_json::json;
-
-/// Everything that was logged.
-#[derive(Clone, Default)]
-struct Logged(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Logged {
-    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Logged {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
-    }
-}
 
 /// Everything that users do with tokens, and everything that goes wrong with them.
 async fn live_with_canaries(world: &World) {

@@ -1,38 +1,15 @@
 //! Scenarios 71 and 72: secrets stand where they belong and nowhere else; annotations are no keys to other people's things.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::manifests::CANARY;
 use portolan_testkit::zerotrust::manifests::PREFIX;
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, Route, token_secret};
-use portolan_testkit::{World, manifests as m, paused};
+use portolan_testkit::{Logged, World, manifests as m, paused};
 use serde_json::json;
 
 use crate::{publish, settled};
-
-/// Everything that was logged.
-#[derive(Clone, Default)]
-struct Logged(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Logged {
-    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Logged {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
-    }
-}
 
 fn with_token() -> Route {
     Route::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")

@@ -92,7 +92,7 @@ pub struct NewCondition {
     pub r#type: &'static str,
     /// Whether it holds.
     pub status: ConditionStatus,
-    /// One of [`crate::reasons`].
+    /// One of [`mod@crate::reasons`].
     pub reason: &'static str,
     /// A sentence for people, free of secrets.
     pub message: String,

@@ -42,7 +42,7 @@ impl fmt::Display for Class {
 pub struct Problem {
     /// When another try makes sense.
     pub class: Class,
-    /// One of [`crate::reasons`].
+    /// One of [`mod@crate::reasons`].
     pub reason: &'static str,
     /// A sentence for the user, free of secrets.
     pub message: String,

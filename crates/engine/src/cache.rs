@@ -157,7 +157,9 @@ impl<K: Object> Cache<K> {
                 () = fill => {}
             }
         };
-        Task::new("cache", move || usize::from(!ready.is_ready()), run)
+        let listed = self.clone();
+        Task::new(K::plural(&()).into_owned(), move || usize::from(!ready.is_ready()), run)
+            .lacking(move || (!listed.is_ready()).then_some("its first list is not complete"))
     }
 
     fn objects(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<ObjectKey, Arc<K>>> {

@@ -4,6 +4,7 @@
 //! while they wait for their pass, and only a bounded number of them: the others are read when their turn comes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
@@ -33,6 +34,8 @@ pub struct Controller<R: Reconcile> {
     selection: Selection,
     triggers: Vec<BoxFuture<'static, ()>>,
     gates: Vec<BoxFuture<'static, ()>>,
+    /// Whether all gates are open.
+    open: Arc<AtomicBool>,
 }
 
 impl<R: Reconcile> Controller<R> {
@@ -44,7 +47,7 @@ impl<R: Reconcile> Controller<R> {
     /// A controller behind a handle that others have already.
     pub fn with_handle(context: Arc<Context>, reconciler: Arc<R>, handle: Handle<R::Projection>) -> Self {
         let (selection, triggers, gates) = (Selection::all(), Vec::new(), Vec::new());
-        Self { context, reconciler, handle, selection, triggers, gates }
+        Self { context, reconciler, handle, selection, triggers, gates, open: Arc::default() }
     }
 
     /// Only these objects.
@@ -127,7 +130,7 @@ impl<R: Reconcile> Controller<R> {
     /// Runs until it is told to stop; passes at work then have the grace time to end. Dropping the future stops
     /// everything at once.
     pub async fn run(self, shutdown: CancellationToken) {
-        let Self { context, reconciler, handle, selection, triggers, gates } = self;
+        let Self { context, reconciler, handle, selection, triggers, gates, open: is_open } = self;
         handle.set_running(true);
         let mut background = JoinSet::new();
         for trigger in triggers {
@@ -152,7 +155,10 @@ impl<R: Reconcile> Controller<R> {
                 () = shutdown.cancelled() => break,
                 () = desk.ended() => {}
                 Some(sighting) = sightings.next() => desk.see(sighting),
-                _ = &mut gates, if !open => open = true,
+                _ = &mut gates, if !open => {
+                    open = true;
+                    is_open.store(true, Ordering::Relaxed);
+                }
                 () = handle.woken() => {}
                 () = sleep_until(next) => {}
             }
@@ -164,9 +170,18 @@ impl<R: Reconcile> Controller<R> {
 
     /// This controller as a task of a job.
     pub fn into_task(self, shutdown: CancellationToken) -> Task {
-        let (name, handle) = (self.reconciler.kind(), self.handle.clone());
+        let (name, handle, open) = (self.reconciler.kind(), self.handle.clone(), Arc::clone(&self.open));
         handle.set_running(true);
-        Task::new(name, move || handle.busy(), self.run(shutdown))
+        let listed = handle.clone();
+        Task::new(name, move || handle.busy(), self.run(shutdown)).lacking(move || {
+            if !listed.is_listed() {
+                Some("its first list is not complete")
+            } else if !open.load(Ordering::Relaxed) {
+                Some("the first lists of what it needs are not complete")
+            } else {
+                None
+            }
+        })
     }
 }
 

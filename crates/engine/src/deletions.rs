@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, FIELD_MANAGER};
+use crate::counted::{Counted, Counts};
 use crate::task::Task;
 
 /// How many held names a condition lists; the `ConfigMap` lists all.
@@ -93,6 +94,8 @@ pub struct Deletions {
     scopes: Arc<Mutex<Scopes>>,
     /// What is held, by who asked for it.
     waiting: Arc<Mutex<Waiting>>,
+    /// The metric of what is held.
+    counted: Counted,
 }
 
 /// One scope's ledger and how much of it is stored.
@@ -121,6 +124,7 @@ impl Deletions {
             release_on,
             scopes: Arc::default(),
             waiting: Arc::default(),
+            counted: context.metrics.held().clone(),
         }
     }
 
@@ -141,8 +145,10 @@ impl Deletions {
     /// The task that reads them, again and again until it succeeds; and what to wait for before anything is deleted.
     pub fn loading(&self, shutdown: CancellationToken) -> (Task, Loaded) {
         let (loaded, is_loaded) = watch::channel(false);
-        let (ledgers, busy) = (self.clone(), is_loaded.clone());
+        let (ledgers, busy, scopes) = (self.clone(), is_loaded.clone(), Arc::clone(&self.scopes));
+        let counting = self.counted.source(move || held_by_collection(&scopes));
         let run = async move {
+            let _counting = counting;
             while let Err(error) = ledgers.load().await {
                 tracing::warn!(%error, "The ledgers of deletions could not be read and will be tried again");
                 tokio::select! {
@@ -153,7 +159,10 @@ impl Deletions {
             loaded.send_replace(true);
             shutdown.cancelled().await;
         };
-        (Task::new("ledgers", move || usize::from(!*busy.borrow()), run), Loaded(is_loaded))
+        let unread = is_loaded.clone();
+        let task = Task::new("ledgers", move || usize::from(!*busy.borrow()), run)
+            .lacking(move || (!*unread.borrow()).then_some("the ledgers of deletions are not read"));
+        (task, Loaded(is_loaded))
     }
 
     /// Asks to delete `names` in a scope. Once this returns `Ok` they are counted; `news` is called where the list of what
@@ -362,6 +371,16 @@ impl Kept {
         let metadata = json!({ "name": self.scope.config_map(), "labels": { LABEL: "true", "app.kubernetes.io/managed-by": "portolan" } });
         (json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data }), state.version)
     }
+}
+
+/// How many deletions are held, by collection.
+fn held_by_collection(scopes: &Mutex<Scopes>) -> Counts {
+    let mut counts = Counts::new();
+    for kept in scopes.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        let held = held_in(&kept.state().ledger).map_or(0, |(_, count)| count);
+        *counts.entry(vec![kept.scope.collection.clone()]).or_default() += i64::try_from(held).unwrap_or(i64::MAX);
+    }
+    counts
 }
 
 /// Digest and length of what a ledger holds.

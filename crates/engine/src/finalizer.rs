@@ -3,7 +3,7 @@
 //! The patches test what they replace instead of naming a resource version, so that someone who writes annotations
 //! all the time never gets in the way.
 
-use json_patch::{AddOperation, Patch, PatchOperation, ReplaceOperation, TestOperation};
+use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation, TestOperation};
 use kube::api::ObjectMeta;
 use serde_json::{Value, json};
 
@@ -27,6 +27,8 @@ pub(crate) struct Finalizers {
     pub(crate) ours: Option<&'static str>,
     /// What earlier operators added.
     pub(crate) older: &'static [&'static str],
+    /// Annotations of theirs that go with them.
+    pub(crate) annotations: &'static [&'static str],
     /// Whether ours takes the place of the older ones.
     pub(crate) replaces: bool,
 }
@@ -65,14 +67,28 @@ impl Finalizers {
             let all: Vec<&str> = held.iter().map(String::as_str).filter(|name| !leaves(name)).chain([ours]).collect();
             PatchOperation::Replace(ReplaceOperation { path: pointer(), value: json!(all) })
         };
-        Some(Patch(vec![same_object(meta), same_finalizers(meta), change]))
+        let gone = self.annotations_gone(meta).filter(|_| self.replaces);
+        Some(Patch([same_object(meta), same_finalizers(meta), change].into_iter().chain(gone).collect()))
+    }
+
+    /// What takes the older operators' annotations off an object that loses their finalizers.
+    fn annotations_gone(&self, meta: &ObjectMeta) -> impl Iterator<Item = PatchOperation> {
+        let outdated = present(meta).iter().any(|name| self.older.contains(&name.as_str()));
+        let there =
+            move |name: &&&str| meta.annotations.as_ref().is_some_and(|all| outdated && all.contains_key(**name));
+        self.annotations.iter().filter(there).map(|name| {
+            let path = json_patch::jsonptr::PointerBuf::from_tokens(["metadata", "annotations", *name]);
+            PatchOperation::Remove(RemoveOperation { path })
+        })
     }
 
     /// The patch that takes away ours and the older ones together.
     pub(crate) fn removing(&self, meta: &ObjectMeta) -> Patch {
         let rest: Vec<&String> = present(meta).iter().filter(|name| !self.includes(name)).collect();
         let change = PatchOperation::Replace(ReplaceOperation { path: pointer(), value: json!(rest) });
-        Patch(vec![same_object(meta), same_finalizers(meta), change])
+        Patch(
+            [same_object(meta), same_finalizers(meta), change].into_iter().chain(self.annotations_gone(meta)).collect(),
+        )
     }
 }
 
@@ -102,9 +118,10 @@ mod tests {
 
     use super::*;
 
-    const BOTH: Finalizers = Finalizers { ours: Some("ours"), older: &["older"], replaces: false };
+    const BOTH: Finalizers =
+        Finalizers { ours: Some("ours"), older: &["older"], annotations: &["older/memory"], replaces: false };
     const HEIR: Finalizers = Finalizers { replaces: true, ..BOTH };
-    const NONE: Finalizers = Finalizers { ours: None, older: &[], replaces: false };
+    const NONE: Finalizers = Finalizers { ours: None, older: &[], annotations: &[], replaces: false };
 
     fn meta(finalizers: &[&str], deleting: bool) -> ObjectMeta {
         ObjectMeta {
@@ -164,6 +181,21 @@ mod tests {
         let patch = serde_json::to_value(BOTH.removing(&meta(&["older", "foreign", "ours"], true))).unwrap();
 
         assert_eq!(patch[2]["value"], json!(["foreign"]));
+    }
+
+    #[test]
+    fn older_annotations_go_with_the_older_finalizer_and_never_alone() {
+        let with_memory = |finalizers: &[&str]| ObjectMeta {
+            annotations: Some([("older/memory".to_owned(), "{}".to_owned())].into()),
+            ..meta(finalizers, false)
+        };
+        let removed = json!({"op": "remove", "path": "/metadata/annotations/older~1memory"});
+        let patched = |patch: Option<Patch>| serde_json::to_value(patch).unwrap();
+
+        assert_eq!(patched(HEIR.adding(&with_memory(&["older"])))[3], removed);
+        assert_eq!(patched(Some(HEIR.removing(&with_memory(&["older", "ours"]))))[3], removed);
+        assert_eq!(patched(HEIR.adding(&with_memory(&["foreign"])))[3], Value::Null);
+        assert_eq!(patched(BOTH.adding(&with_memory(&["older"])))[3], Value::Null);
     }
 
     #[test]

@@ -27,6 +27,17 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// A candidate that lost a race tries again after this, if nothing is seen before.
 const RETRY: Duration = Duration::from_secs(2);
 
+/// Which lease a process stands for, and as whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidacy {
+    /// Where the lease is: nothing is asked of other namespaces.
+    pub namespace: String,
+    /// The lease.
+    pub lease: String,
+    /// This process, by a name that no other one has.
+    pub identity: String,
+}
+
 /// A candidate for one lease.
 #[derive(Clone)]
 pub struct Election {
@@ -55,10 +66,17 @@ enum Known {
 impl Election {
     /// A candidate in the operator's namespace. Every process needs an identity of its own.
     pub fn new(context: &Context, name: impl Into<String>, identity: impl Into<String>) -> Self {
+        let namespace = context.operator_namespace.clone();
+        Self::of(context, Candidacy { namespace, lease: name.into(), identity: identity.into() })
+    }
+
+    /// A candidate where a job says.
+    pub(crate) fn of(context: &Context, candidacy: Candidacy) -> Self {
+        let Candidacy { namespace, lease, identity } = candidacy;
         Self {
-            leases: Api::namespaced(context.client.clone(), &context.operator_namespace),
-            name: name.into(),
-            identity: identity.into(),
+            leases: Api::namespaced(context.client.clone(), &namespace),
+            name: lease,
+            identity,
             clock: context.clock.clone(),
             seed: context.seed,
             metrics: context.metrics.clone(),
@@ -84,7 +102,13 @@ impl Election {
             };
             tokio::select! {
                 biased;
-                Some(sighting) = sightings.next() => known = self.seen(sighting, known),
+                Some(sighting) = sightings.next() => {
+                    known = self.seen(sighting, known);
+                    if let Known::Free(_) = known {
+                        // It was lost to somebody who has given it back.
+                        not_before = Instant::now();
+                    }
+                }
                 () = until(try_at) => {
                     let old = match &known {
                         Known::Nothing => None,

@@ -17,6 +17,10 @@ use tracing::{Level, Metadata, Span, Subscriber};
 use tracing_subscriber::layer::{Context, Filter};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::cache::Cache;
+use crate::identity::key_of;
+use crate::reconcile::Object;
+
 /// The field of a span that names its tenant.
 pub(crate) const TENANT: &str = "tenant";
 /// The field beside it with the tenant's namespace.
@@ -46,6 +50,16 @@ impl Levels {
     pub fn set(&self, tenant: &ObjectKey, level: Option<Level>) {
         let place = level.and_then(|level| LEVELS.iter().position(|one| *one == level));
         self.of(tenant).store(place.map_or(0, |place| place + 1), Ordering::Relaxed);
+    }
+
+    /// From now on each tenant of a cache says how much is logged of its work.
+    pub fn follow<K: Object>(&self, tenants: &Cache<K>, chosen: impl Fn(&K) -> Option<Level> + Send + Sync + 'static) {
+        let levels = self.clone();
+        tenants.on_change(move |before, after| {
+            if let Some(tenant) = after.or(before) {
+                levels.set(&key_of(tenant.meta()), after.and_then(&chosen));
+            }
+        });
     }
 
     /// The span of a tenant's work.

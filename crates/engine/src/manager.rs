@@ -4,36 +4,52 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, Mode};
-use crate::lease::{Election, Term};
-use crate::serve::Probes;
-use crate::task::{Busy, Task};
+use crate::health::{Check, Probes};
+use crate::lease::{Candidacy, Election, Term};
+use crate::pulse::Pulse;
+use crate::task::{Busy, Lack, Task};
 
 /// A job that failed to start or broke is started again after this.
 const PAUSE: Duration = Duration::from_secs(1);
+/// What a job lacks is looked for again after this.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 type Start = Box<dyn Fn(&CancellationToken) -> Vec<Task> + Send + Sync>;
 
 /// A set of tasks that run together, anew for every term of leadership.
 pub struct Job {
     name: &'static str,
-    lease: Option<(String, String)>,
+    needs: Option<Needs>,
+    candidacy: Option<Candidacy>,
     start: Start,
 }
+
+/// Looks whether a job may start; says in a sentence what it lacks.
+type Needs = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 impl Job {
     /// A job that makes its tasks anew each time it starts. The tasks end when the token says so.
     pub fn new(name: &'static str, start: impl Fn(&CancellationToken) -> Vec<Task> + Send + Sync + 'static) -> Self {
-        Self { name, lease: None, start: Box::new(start) }
+        Self { name, needs: None, candidacy: None, start: Box::new(start) }
     }
 
-    /// Runs only while this process holds the lease; the identity is this process's own.
-    pub fn elected(mut self, lease: impl Into<String>, identity: impl Into<String>) -> Self {
-        self.lease = Some((lease.into(), identity.into()));
-        self
+    /// Runs only while this process holds the lease.
+    pub fn elected(self, candidacy: Candidacy) -> Self {
+        Self { candidacy: Some(candidacy), ..self }
+    }
+
+    /// Waits, without being ready, until nothing is lacking; `look` says what is.
+    pub fn needing<F>(self, look: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        Self { needs: Some(Box::new(move || look().boxed())), ..self }
     }
 }
 
@@ -44,17 +60,50 @@ type Board = Arc<Mutex<BTreeMap<&'static str, Standing>>>;
 enum Standing {
     /// It has not begun.
     Starting,
+    /// Something is lacking, as the sentence says.
+    Waiting(String),
     /// Another process leads.
     Standby,
     /// Its tasks run.
-    Running(Vec<Busy>),
+    Running(Vec<Piece>),
     /// It ended.
     Stopped,
+}
+
+/// A task that runs, as it is seen from outside.
+struct Piece {
+    name: String,
+    busy: Busy,
+    lack: Lack,
+}
+
+impl Piece {
+    fn of(task: &Task) -> Self {
+        Self { name: task.name.clone().into_owned(), busy: task.busy(), lack: task.lack() }
+    }
+}
+
+impl Standing {
+    /// What has to be well for the job to be ready.
+    fn checks(&self, job: &str) -> Vec<Check> {
+        match self {
+            Self::Starting => vec![Check::failed(job, "it has not begun")],
+            Self::Waiting(lack) => vec![Check::failed(job, lack.as_str())],
+            Self::Stopped => vec![Check::failed(job, "it has ended")],
+            Self::Standby => vec![Check::passed(format!("{job} (another process leads)"))],
+            Self::Running(pieces) => {
+                let check = |one: &Piece| Check::of(format!("{job}/{}", one.name), (one.lack)().map(str::to_owned));
+                pieces.iter().map(check).collect()
+            }
+        }
+    }
 }
 
 /// Runs jobs side by side. Dropping it stops everything at once, as a crash would.
 pub struct Manager {
     jobs: JoinSet<()>,
+    seats: Vec<(&'static str, AbortHandle)>,
+    pulse: Pulse,
     board: Board,
     shutdown: CancellationToken,
 }
@@ -63,12 +112,13 @@ impl Manager {
     /// Starts the jobs. Must be called inside a tokio runtime.
     pub fn start(context: &Arc<Context>, jobs: impl IntoIterator<Item = Job>) -> Self {
         let (mut running, board, shutdown) = (JoinSet::new(), Board::default(), CancellationToken::new());
+        let mut seats = Vec::new();
         for job in jobs {
             let seat = Seat { name: job.name, board: board.clone(), context: context.clone() };
             seat.stands(Standing::Starting);
-            running.spawn(seat.run(job, shutdown.clone()));
+            seats.push((job.name, running.spawn(seat.run(job, shutdown.clone()))));
         }
-        Self { jobs: running, board, shutdown }
+        Self { jobs: running, seats, pulse: Pulse::start(), board, shutdown }
     }
 
     /// How many things are under way in all jobs; 0 means that nothing happens before something changes.
@@ -82,13 +132,31 @@ impl Manager {
         board.iter().filter(|(_, standing)| matches!(standing, Standing::Running(_))).map(|(name, _)| *name).collect()
     }
 
-    /// What the health endpoints answer: ready when every job runs or stands by.
+    /// Which jobs wait, and what they lack.
+    pub fn waiting(&self) -> Vec<(&'static str, String)> {
+        let board = self.board.lock().expect("nothing panics while it is held");
+        let lack = |(name, standing): (&&'static str, &Standing)| match standing {
+            Standing::Waiting(lack) => Some((*name, lack.clone())),
+            _ => None,
+        };
+        board.iter().filter_map(lack).collect()
+    }
+
+    /// What the health endpoints answer: alive while no job has ended by itself, ready when every job stands by or runs with
+    /// all it needs.
     pub fn probes(&self) -> Probes {
-        let board = self.board.clone();
-        Probes::new(move || {
+        let (board, seats) = (self.board.clone(), self.seats.clone());
+        let (pulse, shutdown) = (self.pulse.check(), self.shutdown.clone());
+        let alive = move || {
+            let ended = |seat: &AbortHandle| seat.is_finished() && !shutdown.is_cancelled();
+            let jobs = seats.iter().map(|(name, seat)| Check::of(*name, ended(seat).then(|| "it died".to_owned())));
+            std::iter::once(pulse()).chain(jobs).collect()
+        };
+        let ready = move || {
             let board = board.lock().expect("nothing panics while it is held");
-            board.values().all(|standing| matches!(standing, Standing::Running(_) | Standing::Standby))
-        })
+            board.iter().flat_map(|(name, standing)| standing.checks(name)).collect()
+        };
+        Probes::new(alive, ready)
     }
 
     /// The token that stops all jobs gracefully.
@@ -107,8 +175,8 @@ fn busy(board: &Board) -> usize {
     let board = board.lock().expect("nothing panics while it is held");
     let of = |standing: &Standing| match standing {
         Standing::Starting => 1,
-        Standing::Standby | Standing::Stopped => 0,
-        Standing::Running(tasks) => tasks.iter().map(|busy| busy()).sum(),
+        Standing::Waiting(_) | Standing::Standby | Standing::Stopped => 0,
+        Standing::Running(tasks) => tasks.iter().map(|task| (task.busy)()).sum(),
     };
     board.values().map(of).sum()
 }
@@ -135,30 +203,52 @@ impl Seat {
 
     async fn run(self, job: Job, shutdown: CancellationToken) {
         loop {
+            let begin = async {
+                self.lack_nothing(&job).await;
+                self.lead(&job).await
+            };
             let term = tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
-                term = self.lead(&job) => term,
+                term = begin => term,
             };
             match self.serve(&job, term, &shutdown).await {
                 Stopped::Asked => break,
                 Stopped::LostLease => tracing::warn!(job = self.name, "The lease is lost: the job stops here"),
-                Stopped::Broke => tokio::time::sleep(PAUSE).await,
+                Stopped::Broke => {
+                    self.context.metrics.broke(self.name);
+                    tokio::time::sleep(PAUSE).await;
+                }
             }
         }
         self.stands(Standing::Stopped);
     }
 
+    /// Waits for what the job needs. Each lack is told once.
+    async fn lack_nothing(&self, job: &Job) {
+        let Some(needs) = &job.needs else { return };
+        let mut told = None;
+        while let Err(lack) = needs().await {
+            if told.as_ref() != Some(&lack) {
+                tracing::warn!(job = self.name, "The job waits: {lack}");
+                self.stands(Standing::Waiting(lack.clone()));
+                told = Some(lack);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
     /// Waits for the lease, where the job has one.
     async fn lead(&self, job: &Job) -> Option<Term> {
         // A lease is a write too.
-        let (lease, identity) = job.lease.as_ref().filter(|_| self.context.mode != Mode::DryRun)?;
-        let election = Election::new(&self.context, lease.as_str(), identity.as_str());
+        let candidacy = job.candidacy.as_ref().filter(|_| self.context.mode != Mode::DryRun)?;
+        let election = Election::of(&self.context, candidacy.clone());
         let first_look = tokio::time::timeout(PAUSE, election.acquire()).await;
         if let Ok(term) = first_look {
             return Some(term);
         }
         self.stands(Standing::Standby);
+        tracing::info!(job = self.name, "Another process leads the job: this one stands by");
         Some(election.acquire().await)
     }
 
@@ -167,7 +257,7 @@ impl Seat {
         let token = shutdown.child_token();
         let tasks = (job.start)(&token);
         tracing::info!(job = self.name, "The job starts here");
-        self.stands(Standing::Running(tasks.iter().map(Task::busy).collect()));
+        self.stands(Standing::Running(tasks.iter().map(Piece::of).collect()));
         let mut running = JoinSet::new();
         for task in tasks {
             running.spawn(task.run());

@@ -107,7 +107,8 @@ pub fn kubernetes_problem(doing: std::fmt::Arguments<'_>, error: &kube::Error) -
 
 pub(crate) fn finalizers<R: Reconcile>(reconciler: &R) -> Finalizers {
     let (ours, older) = (reconciler.finalizer(), reconciler.older_finalizers());
-    Finalizers { ours, older, replaces: reconciler.replaces_older_finalizers() }
+    let annotations = reconciler.older_annotations();
+    Finalizers { ours, older, annotations, replaces: reconciler.replaces_older_finalizers() }
 }
 
 /// A pass at work.
@@ -154,6 +155,9 @@ impl From<Problem> for Stop {
 
 impl<R: Reconcile> Pass<'_, R> {
     async fn run(&mut self) -> Next {
+        if !self.reconciler.concerns(&self.object) {
+            return Next::Rest;
+        }
         if annotations::is_paused(self.object.meta()) {
             return self.pause().await;
         }

@@ -56,10 +56,20 @@ pub trait Reconcile: Send + Sync + 'static {
         &[]
     }
 
+    /// Annotations of earlier operators that go together with their finalizers, in the same write.
+    fn older_annotations(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Whether ours takes the place of the older finalizers on objects that live. Where an earlier operator is gone
     /// for good, its finalizer would hold them for ever.
     fn replaces_older_finalizers(&self) -> bool {
         false
+    }
+
+    /// Whether an object is any business of ours. One that is not is passed over, with whatever finalizers it has.
+    fn concerns(&self, _object: &Self::Object) -> bool {
+        true
     }
 
     /// Whether a living object needs its finalizer. Where nothing is left behind by one that has it, it is taken away.

@@ -8,7 +8,8 @@ use serde_json::Value;
 /// What the user gets to see after a pass.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The kind's own status fields, without `conditions` and `observedGeneration`. Null writes no status at all.
+    /// The kind's own status fields, without `conditions`. Null writes no status at all. `observedGeneration` is the
+    /// object's own unless it is said here.
     pub status: Value,
     /// Conditions to set; others stay as they are.
     pub conditions: Vec<NewCondition>,

@@ -1,36 +1,66 @@
-//! Secrets that objects name: read when needed, kept until a watch says that one changed.
+//! Secrets that objects name: read when needed, kept until a watch says that one changed, or for a while.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
+use kube::api::ObjectMeta;
 use kube::{Api, Client};
 use portolan_core::{ObjectKey, Problem, reasons};
 use secrecy::{ExposeSecret as _, SecretString};
+use tokio::time::Instant;
 
 use crate::status::in_time;
 
 /// One Secret's values, where they are text.
 pub type SecretValues = Arc<BTreeMap<String, SecretString>>;
 
+/// Which content a Secret had: nobody can tell two contents of one version apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretVersion(Option<(String, String)>);
+
+/// A Secret as it was found, or that there is none.
+#[derive(Clone)]
+pub struct FoundSecret {
+    /// Its values, if it exists.
+    pub values: Option<SecretValues>,
+    /// Which content that is.
+    pub version: SecretVersion,
+}
+
 /// Reads Secrets by need. Clones share what is kept.
 #[derive(Clone)]
 pub struct Secrets {
     client: Client,
+    /// How long a Secret is kept; none keeps it until it is forgotten.
+    longest: Option<Duration>,
     kept: Arc<Mutex<Kept>>,
 }
 
 #[derive(Default)]
 struct Kept {
-    values: HashMap<ObjectKey, SecretValues>,
+    secrets: HashMap<ObjectKey, KeptSecret>,
+    /// Who wants to read a Secret waits for who reads it already.
+    lines: HashMap<ObjectKey, Arc<tokio::sync::Mutex<()>>>,
     /// Counts what was forgotten: what was read before that may be old.
     forgotten: u64,
 }
 
+struct KeptSecret {
+    found: FoundSecret,
+    read: Instant,
+}
+
 impl Secrets {
-    /// Nothing is kept yet.
+    /// Nothing is kept yet; what is read is kept until it is forgotten, for which somebody has to watch.
     pub fn new(client: Client) -> Self {
-        Self { client, kept: Arc::default() }
+        Self { client, longest: None, kept: Arc::default() }
+    }
+
+    /// Nothing is kept yet; what is read is kept for a while. Nobody has to watch, and nobody needs to be allowed to.
+    pub fn kept_for(client: Client, longest: Duration) -> Self {
+        Self { longest: Some(longest), ..Self::new(client) }
     }
 
     /// The Secret's values; waits (as a problem) where it does not exist.
@@ -45,34 +75,71 @@ impl Secrets {
 
     /// The Secret's values, if it exists.
     pub async fn find(&self, namespace: &str, name: &str) -> Result<Option<SecretValues>, Problem> {
-        let key = ObjectKey { namespace: Some(namespace.to_owned()), name: name.to_owned() };
-        let forgotten = {
-            let kept = self.kept();
-            if let Some(values) = kept.values.get(&key) {
-                return Ok(Some(Arc::clone(values)));
-            }
-            kept.forgotten
-        };
-        let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
-        let found = in_time(api.get_opt(name)).await.map_err(|error| unreadable(&key, &error))?;
-        let Some(secret) = found else { return Ok(None) };
-        let values: SecretValues = Arc::new(texts(secret));
-        let mut kept = self.kept();
-        if kept.forgotten == forgotten {
-            kept.values.insert(key, Arc::clone(&values));
+        Ok(self.found(&ObjectKey::namespaced(namespace, name)).await?.values)
+    }
+
+    /// What there is of a Secret, and which content of it.
+    pub async fn found(&self, key: &ObjectKey) -> Result<FoundSecret, Problem> {
+        if let Some(found) = self.known(key) {
+            return Ok(found);
         }
-        Ok(Some(values))
+        let line = Arc::clone(self.kept().lines.entry(key.clone()).or_default());
+        let _turn = line.lock().await;
+        if let Some(found) = self.known(key) {
+            return Ok(found);
+        }
+        let forgotten = self.kept().forgotten;
+        let secret = in_time(self.api(key).get_opt(&key.name)).await.map_err(|error| unreadable(key, &error))?;
+        let version = SecretVersion::of(secret.as_ref().map(|secret| &secret.metadata));
+        let found = FoundSecret { values: secret.map(|secret| Arc::new(texts(secret))), version };
+        let mut kept = self.kept();
+        // One that is missing may come any moment.
+        if kept.forgotten == forgotten && found.values.is_some() {
+            kept.secrets.insert(key.clone(), KeptSecret { found: found.clone(), read: Instant::now() });
+        }
+        Ok(found)
+    }
+
+    /// Looks which content a Secret has now, without reading it. One that is kept and has another is forgotten.
+    pub async fn look(&self, key: &ObjectKey) -> Result<SecretVersion, Problem> {
+        let found = in_time(self.api(key).get_metadata_opt(&key.name)).await;
+        let found = found.map_err(|error| unreadable(key, &error))?;
+        let version = SecretVersion::of(found.as_ref().map(|secret| &secret.metadata));
+        if self.known(key).is_some_and(|kept| kept.version != version) {
+            self.forget(key);
+        }
+        Ok(version)
     }
 
     /// Forgets a Secret that changed or went.
     pub fn forget(&self, key: &ObjectKey) {
         let mut kept = self.kept();
-        kept.values.remove(key);
+        kept.secrets.remove(key);
         kept.forgotten += 1;
+    }
+
+    fn known(&self, key: &ObjectKey) -> Option<FoundSecret> {
+        let kept = self.kept();
+        let secret = kept.secrets.get(key)?;
+        let is_fresh = self.longest.is_none_or(|longest| secret.read.elapsed() < longest);
+        is_fresh.then(|| secret.found.clone())
+    }
+
+    fn api(&self, key: &ObjectKey) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), key.namespace.as_deref().unwrap_or_default())
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SecretVersion {
+    fn of(metadata: Option<&ObjectMeta>) -> Self {
+        let version = |metadata: &ObjectMeta| {
+            (metadata.uid.clone().unwrap_or_default(), metadata.resource_version.clone().unwrap_or_default())
+        };
+        Self(metadata.map(version))
     }
 }
 

@@ -72,7 +72,9 @@ pub(crate) fn wanted(
     overlay(&mut status, &report.status);
     let merged = merge(&conditions(now), &report.conditions, generation, time);
     status.insert("conditions".to_owned(), json!(merged));
-    status.insert("observedGeneration".to_owned(), json!(generation));
+    if report.status.get("observedGeneration").is_none() {
+        status.insert("observedGeneration".to_owned(), json!(generation));
+    }
     let mut status = Value::Object(status);
     drop_nulls(&mut status);
     Some(status)
@@ -215,6 +217,16 @@ mod tests {
 
         assert_eq!((&success["id"], success.get("state")), (&json!("2"), None));
         assert_eq!((&failure["id"], &failure["state"], failure.get("old")), (&json!("1"), &json!("error"), None));
+    }
+
+    #[test]
+    fn a_report_may_say_itself_which_generation_was_observed() {
+        let now = json!({"observedGeneration": 2});
+
+        let kept = wanted(&now, &synced(json!({"observedGeneration": 2})), Keep::Rest, 3, at(0)).unwrap();
+        let none = wanted(&now, &synced(json!({"observedGeneration": null})), Keep::Rest, 3, at(0)).unwrap();
+
+        assert_eq!((&kept["observedGeneration"], none.get("observedGeneration")), (&json!(2), None));
     }
 
     #[test]

@@ -239,6 +239,7 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
+    use crate::logs::testing::heard_by;
 
     fn clock() -> Clock {
         Arc::new(|| jiff::Timestamp::from_second(7).unwrap())
@@ -247,7 +248,7 @@ mod tests {
     /// What the exporter sends of what happens in `act`.
     fn sent(act: impl FnOnce()) -> Vec<Value> {
         let (layer, mut exporter) = spans(clock(), 1);
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), act);
+        heard_by(tracing_subscriber::registry().with(layer), act);
         let body = exporter.batch().unwrap_or_default();
         body.pointer("/resourceSpans/0/scopeSpans/0/spans").and_then(Value::as_array).cloned().unwrap_or_default()
     }
@@ -296,7 +297,7 @@ mod tests {
     fn more_spans_than_are_sent_are_dropped_and_counted() {
         let (layer, exporter) = spans(clock(), 1);
 
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+        heard_by(tracing_subscriber::registry().with(layer), || {
             for _ in 0..BUFFER + 3 {
                 drop(tracing::info_span!("busy"));
             }
@@ -309,7 +310,7 @@ mod tests {
     async fn what_is_left_is_sent_before_the_end() {
         let (layer, exporter) = spans(clock(), 1);
         let (shutdown, posted) = (CancellationToken::new(), Mutex::new(0));
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+        heard_by(tracing_subscriber::registry().with(layer), || {
             for _ in 0..=BATCH {
                 drop(tracing::info_span!("busy"));
             }

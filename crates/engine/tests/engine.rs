@@ -8,6 +8,8 @@ mod caches;
 mod deletion;
 #[path = "engine/gadget.rs"]
 mod gadget;
+#[path = "engine/health.rs"]
+mod health;
 #[path = "engine/leading.rs"]
 mod leading;
 #[path = "engine/memory.rs"]
@@ -18,6 +20,8 @@ mod modes;
 mod passes;
 #[path = "engine/retries.rs"]
 mod retries;
+#[path = "engine/secrets.rs"]
+mod secrets;
 #[path = "engine/stopping.rs"]
 mod stopping;
 #[path = "engine/watching.rs"]

@@ -16,7 +16,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt as _};
 use portolan_core::{OwnerId, Problem, reasons};
-use portolan_engine::{Context, Controller, Handle, Job, Manager};
+use portolan_engine::{Candidacy, Context, Controller, Handle, Job, Manager};
 use portolan_parity::{ControlPlane, Durability};
 use serde_json::json;
 
@@ -68,7 +68,9 @@ impl World {
             *slot.lock().unwrap() = controller.handle();
             vec![controller.into_task(shutdown.clone())]
         });
-        Manager::start(&self.context, [job.elected(LEASE, identity)])
+        let candidacy =
+            Candidacy { namespace: "default".to_owned(), lease: LEASE.to_owned(), identity: identity.to_owned() };
+        Manager::start(&self.context, [job.elected(candidacy)])
     }
 
     async fn create(&self, gadget: Gadget) {

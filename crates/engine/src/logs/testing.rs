@@ -17,6 +17,15 @@ pub(crate) struct Captured<F> {
     filter: F,
 }
 
+/// Runs `act` with this subscriber on its thread.
+pub(crate) fn heard_by(subscriber: impl tracing::Subscriber + Send + Sync, act: impl FnOnce()) {
+    // With a single subscriber in the process, tracing asks the thread that reaches a line first whether anybody wants
+    // it, and that may be another test's. A second one makes it ask all.
+    static SECOND: OnceLock<Dispatch> = OnceLock::new();
+    SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
+    tracing::subscriber::with_default(subscriber, act);
+}
+
 impl<F: Filter<Registry> + Send + Sync + 'static> Captured<F> {
     pub(crate) fn text(filter: F) -> Self {
         Self { form: Form::Text(Colour::Off), filter }
@@ -32,15 +41,11 @@ impl<F: Filter<Registry> + Send + Sync + 'static> Captured<F> {
 
     /// What is logged while `act` runs, seven seconds after the epoch.
     pub(crate) fn of(self, act: impl FnOnce()) -> String {
-        // With a single subscriber in the process, tracing asks the thread that reaches a line first whether anybody wants
-        // it, and that may be another test's. A second one makes it ask all.
-        static SECOND: OnceLock<Dispatch> = OnceLock::new();
-        SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
         let written = Written::default();
         let clock = Arc::new(|| jiff::Timestamp::from_second(7).unwrap());
         let writer = written.clone();
         let layer = LogLayer::new(self.form, clock, move || writer.clone()).with_filter(self.filter);
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), act);
+        heard_by(tracing_subscriber::registry().with(layer), act);
         let text = written.0.lock().unwrap().clone();
         String::from_utf8(text).unwrap()
     }

@@ -120,10 +120,10 @@ async fn an_object_deleted_before_its_first_pass_leaves_nothing_behind() {
 async fn force_lets_an_object_go_whose_remote_part_cannot_be_reached() {
     let world = World::start().await;
     world.create(gadget("a", "1")).await;
-    world.remote.problems("a", &Problem::waiting(reasons::CREDENTIALS_MISSING, "no credentials"), 100);
+    world.remote.problems("a", &Problem::waiting(reasons::DEPENDENCY_ERROR, "no credentials"), 100);
     world.delete("a").await;
     world.after(120).await;
-    assert_eq!(world.ready("a").await, "False/CredentialsMissing");
+    assert_eq!(world.ready("a").await, "False/DependencyError");
     assert_eq!(world.events().await, ["Created a"], "waiting is no failure");
 
     world.annotate("a", "cloudflare-operator.io/force-delete", "true").await;

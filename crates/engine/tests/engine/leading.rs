@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use portolan_engine::{CancellationToken, DocumentLock, Job, Manager, Mode, Task};
+use portolan_engine::{CancellationToken, Candidacy, DocumentLock, Job, Manager, Mode, Task};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -16,8 +16,13 @@ use crate::world::World;
 
 const LEASE: &str = "gadgets.example.com";
 
+fn standing(world: &World, identity: &str) -> Candidacy {
+    let namespace = world.context.operator_namespace.clone();
+    Candidacy { namespace, lease: LEASE.to_owned(), identity: identity.to_owned() }
+}
+
 fn candidate(world: &World, identity: &str) -> Manager {
-    Manager::start(&world.context, [world.job().elected(LEASE, identity)])
+    Manager::start(&world.context, [world.job().elected(standing(world, identity))])
 }
 
 async fn seconds(count: u64) {
@@ -84,7 +89,7 @@ async fn a_lost_lease_stops_its_job_alone() {
         let shutdown = shutdown.clone();
         vec![Task::new("idle", || 0, async move { shutdown.cancelled().await })]
     });
-    let manager = Manager::start(&world.context, [world.job().elected(LEASE, "us"), idle]);
+    let manager = Manager::start(&world.context, [world.job().elected(standing(&world, "us")), idle]);
     seconds(5).await;
     assert_eq!(manager.leading(), ["gadgets", "other"]);
 
@@ -157,4 +162,61 @@ async fn a_dry_run_takes_no_lease() {
 
     assert_eq!(manager.leading(), ["gadgets"]);
     assert_eq!(world.version(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_of_one_process_have_their_leases_in_namespaces_of_their_own() {
+    let world = World::empty().await;
+    let elsewhere = Candidacy { namespace: "kube-system".to_owned(), ..standing(&world, "us") };
+
+    let manager = Manager::start(&world.context, [world.job().elected(elsewhere)]);
+    seconds(5).await;
+
+    assert_eq!(manager.leading(), ["gadgets"]);
+    let lease = Api::<Lease>::namespaced(world.client.clone(), "kube-system").get(LEASE).await.unwrap();
+    assert_eq!(lease.spec.unwrap().holder_identity.as_deref(), Some("us"));
+    let here = Api::<Lease>::default_namespaced(world.client.clone()).get_opt(LEASE).await.unwrap();
+    assert!(here.is_none(), "nothing is asked of the other namespace");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_lacks_something_waits_without_being_ready_or_leading() {
+    let world = World::empty().await;
+    let there = Arc::new(AtomicUsize::new(0));
+    let seen = there.clone();
+    let job = world.job().elected(standing(&world, "us")).needing(move || {
+        let there = seen.load(Ordering::Relaxed) > 0;
+        async move { if there { Ok(()) } else { Err("there are no gadgets".to_owned()) } }
+    });
+
+    let manager = Manager::start(&world.context, [job]);
+    seconds(60).await;
+    assert!(manager.leading().is_empty() && !manager.probes().is_ready());
+    assert_eq!(manager.waiting(), [("gadgets", "there are no gadgets".to_owned())]);
+    let leases = Api::<Lease>::default_namespaced(world.client.clone());
+    assert!(leases.get_opt(LEASE).await.unwrap().is_none(), "another process may have what it takes");
+
+    there.store(1, Ordering::Relaxed);
+    seconds(6).await;
+    assert!(manager.probes().is_ready());
+    assert_eq!(manager.leading(), ["gadgets"]);
+    manager.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_waits_or_stands_by_stops_at_once() {
+    let world = World::empty().await;
+    let _leader = candidate(&world, "first");
+    seconds(5).await;
+    let standby = candidate(&world, "second");
+    let lacking = world.job().needing(|| async { Err("everything".to_owned()) });
+    let waiting = Manager::start(&world.context, [lacking]);
+    seconds(30).await;
+    let begun = Instant::now();
+
+    standby.shutdown().await;
+    waiting.shutdown().await;
+
+    assert!(begun.elapsed() < Duration::from_millis(10), "{:?}", begun.elapsed());
+    assert_eq!(holder(&world).await, "first");
 }

@@ -75,6 +75,10 @@ pub static IDENTITY_PROVIDERS: Collection = Collection {
     ..collection!(Account, "identity_providers", "access/identity_providers")
 };
 
+/// A zone's certificates at the edge, active or not.
+pub static CERTIFICATE_PACKS: Collection =
+    Collection { list_query: &[("status", "all")], ..collection!(Zone, "certificate_packs", "ssl/certificate_packs") };
+
 #[cfg(test)]
 mod tests {
     use super::*;

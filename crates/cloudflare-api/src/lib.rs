@@ -53,7 +53,7 @@ pub use gathering::Expected;
 pub use governor::{Budget, Lane, Limit};
 pub use headers::Told;
 pub use item::{Entry, Item, Op, Written};
-pub use metrics::Metrics;
+pub use metrics::{METRICS, Metrics};
 pub use reader::{ReadDocument, ReadRecords, Reader};
 pub use remote::{Created, Remote};
 pub use request::Request;

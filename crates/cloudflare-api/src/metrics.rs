@@ -1,5 +1,9 @@
 //! What the client counts, with bounded labels: path templates, methods, statuses, lanes, collections and credentials.
 
+use std::time::Duration;
+
+use portolan_core::Metric;
+use portolan_core::metric::Alert;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -10,11 +14,69 @@ use prometheus_client::registry::Registry;
 use crate::governor::Lane;
 use crate::request::Request;
 
+/// What the client measures.
+pub const METRICS: &[Metric] = &[REQUESTS, DURATIONS, RETRIES, WAITS, BUDGET, COMMITS];
+
+const REQUESTS: Metric = Metric::counter(
+    "portolan_cloudflare_requests",
+    &["template", "method", "status"],
+    "Requests to Cloudflare by path template, method and status; `none` where no answer came",
+)
+.panel("Requests by status", "reqps", "sum by (status) (rate(portolan_cloudflare_requests_total[5m]))")
+.alert(Alert {
+    name: "PortolanCloudflareRefuses",
+    lasts: "10m",
+    when: "sum by (template, status) (rate(portolan_cloudflare_requests_total{status=~\"401|403|429|5..|none\"}[10m])) > 0.02",
+    says: "Cloudflare answers {{ $labels.status }} to {{ $labels.template }}: 401 and 403 mean a token without a permission \
+           (`portolan doctor` names it), 429 that the limit is used up, 5xx and none that the API is in trouble",
+});
+const DURATIONS: Metric = Metric::histogram(
+    "portolan_cloudflare_request_duration_seconds",
+    &["template", "method"],
+    "How long Cloudflare took to answer a request",
+)
+.panel(
+    "Duration of requests (95 %)",
+    "s",
+    "histogram_quantile(0.95, sum by (template, le) (rate(portolan_cloudflare_request_duration_seconds_bucket[5m])))",
+);
+const RETRIES: Metric =
+    Metric::counter("portolan_cloudflare_retries", &["template", "method"], "Requests that were sent again");
+const WAITS: Metric = Metric::histogram(
+    "portolan_cloudflare_limiter_wait_seconds",
+    &["lane"],
+    "How long requests were held back to keep within the API's limit",
+)
+.panel(
+    "Wait for the limit (95 %)",
+    "s",
+    "histogram_quantile(0.95, sum by (lane, le) (rate(portolan_cloudflare_limiter_wait_seconds_bucket[5m])))",
+);
+const BUDGET: Metric = Metric::gauge(
+    "portolan_cloudflare_budget_left",
+    &["credential"],
+    "Requests that a credential has left in the API's window; credentials are told apart by a hash",
+)
+.panel("Requests left in the window", "short", "min by (credential) (portolan_cloudflare_budget_left)")
+.alert(Alert {
+    name: "PortolanBudgetLow",
+    lasts: "10m",
+    when: "min by (credential) (portolan_cloudflare_budget_left) < 100",
+    says: "A credential has {{ $value }} requests left in its window of five minutes: others use the same token or account, or \
+           more changes than usual are under way; work goes on more slowly",
+});
+const COMMITS: Metric = Metric::histogram(
+    "portolan_cloudflare_group_commit_operations",
+    &["collection"],
+    "Operations that went out in one write",
+);
+
 /// The client's metrics; clones count together.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
-    retries: Family<RetryLabels, Counter>,
+    durations: Family<CallLabels, Histogram, fn() -> Histogram>,
+    retries: Family<CallLabels, Counter>,
     waits: Family<LaneLabels, Histogram, fn() -> Histogram>,
     budget: Family<CredentialLabels, Gauge>,
     commits: Family<CollectionLabels, Histogram, fn() -> Histogram>,
@@ -28,7 +90,7 @@ struct RequestLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RetryLabels {
+struct CallLabels {
     template: &'static str,
     method: String,
 }
@@ -52,6 +114,7 @@ impl Default for Metrics {
     fn default() -> Self {
         Self {
             requests: Family::default(),
+            durations: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.01, 2.0, 12))),
             retries: Family::default(),
             waits: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 4.0, 10))),
             budget: Family::default(),
@@ -63,12 +126,12 @@ impl Default for Metrics {
 impl Metrics {
     /// Shows them in a registry.
     pub fn register(&self, registry: &mut Registry) {
-        let registry = registry.sub_registry_with_prefix("cloudflare");
-        registry.register("requests", "Requests by path template, method and status", self.requests.clone());
-        registry.register("retries", "Requests sent again", self.retries.clone());
-        registry.register("limiter_wait_seconds", "Time that requests waited for the governor", self.waits.clone());
-        registry.register("budget_left", "Requests left in the API's window", self.budget.clone());
-        registry.register("group_commit_operations", "Operations sent in one write", self.commits.clone());
+        REQUESTS.register(registry, self.requests.clone());
+        DURATIONS.register(registry, self.durations.clone());
+        RETRIES.register(registry, self.retries.clone());
+        WAITS.register(registry, self.waits.clone());
+        BUDGET.register(registry, self.budget.clone());
+        COMMITS.register(registry, self.commits.clone());
     }
 
     /// Requests sent so far, all labels together.
@@ -77,14 +140,16 @@ impl Metrics {
         self.requests.get_or_create(&labels).get()
     }
 
-    pub(crate) fn answered(&self, request: &Request, status: Option<u16>) {
+    pub(crate) fn answered(&self, request: &Request, status: Option<u16>, took: Duration) {
+        let call = CallLabels { template: request.template, method: request.method.to_string() };
+        self.durations.get_or_create(&call).observe(took.as_secs_f64());
         let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
         let labels = RequestLabels { template: request.template, method: request.method.to_string(), status };
         self.requests.get_or_create(&labels).inc();
     }
 
     pub(crate) fn retried(&self, request: &Request) {
-        let labels = RetryLabels { template: request.template, method: request.method.to_string() };
+        let labels = CallLabels { template: request.template, method: request.method.to_string() };
         self.retries.get_or_create(&labels).inc();
     }
 

@@ -144,7 +144,7 @@ impl Sender {
         let start = Instant::now();
         let answer = self.exchange(request, http).await;
         let status = answer.as_ref().ok().map(|response| response.status().as_u16());
-        self.metrics.answered(request, status);
+        self.metrics.answered(request, status, start.elapsed());
         let answer = match answer {
             Ok(response) => self.read(permit, request, &response),
             Err(error) => {

@@ -118,11 +118,38 @@ impl Look<'_> {
         age: Freshness,
         pick: impl Fn(&Snapshot<T>) -> (Vec<Entry<T>>, bool),
     ) -> Result<Found<T>, ApiError> {
+        self.find_again(collection, scope, age, Freshness::Within(RECENT), pick).await
+    }
+
+    /// The same for what is recorded: another process may have made it a moment ago, so that the second look of a change
+    /// counts only if it begins now. Looks for drift share theirs.
+    async fn find_recorded<T: Item>(
+        &self,
+        collection: &'static Collection,
+        scope: &str,
+        age: Freshness,
+        pick: impl Fn(&Snapshot<T>) -> (Vec<Entry<T>>, bool),
+    ) -> Result<Found<T>, ApiError> {
+        let again = match self.fresh.age {
+            Freshness::Any => Freshness::AfterNow,
+            Freshness::Within(_) | Freshness::AfterNow => Freshness::Within(RECENT),
+        };
+        self.find_again(collection, scope, age, again, pick).await
+    }
+
+    async fn find_again<T: Item>(
+        &self,
+        collection: &'static Collection,
+        scope: &str,
+        age: Freshness,
+        again: Freshness,
+        pick: impl Fn(&Snapshot<T>) -> (Vec<Entry<T>>, bool),
+    ) -> Result<Found<T>, ApiError> {
         let records = self.reader.records::<T>(collection, scope);
         records.refresh(self.fresh.lane, age).await?;
         let (mut found, complete) = records.with(&pick);
         if !complete {
-            records.refresh(self.fresh.lane, Freshness::Within(RECENT)).await?;
+            records.refresh(self.fresh.lane, again).await?;
             found = records.with(&pick).0;
         }
         // Whatever order the API lists in, a plan is the same.

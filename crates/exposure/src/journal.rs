@@ -17,7 +17,7 @@ pub trait Journal: Sync {
 
     /// Right before a step that edits a tunnel's configuration: whoever shares the tunnel with other processes takes their
     /// turn here. The turn ends at the next [`reached`](Self::reached), or with the run.
-    fn begins(&self, _operation: &'static str) -> impl Future<Output = Result<(), Problem>> + Send {
+    fn begins(&self, _tunnel_id: &str) -> impl Future<Output = Result<(), Problem>> + Send {
         std::future::ready(Ok(()))
     }
 

@@ -59,7 +59,7 @@ impl<'a> Withdrawal<'a> {
     }
 
     fn records(&mut self) -> Vec<Step> {
-        find_records(&mut self.held, self.live, self.mark);
+        find_records(&mut self.held, self.live, self.mark, None);
         let mut steps: Vec<Step> = Vec::new();
         for held in &self.held.records {
             let Some(entry) = self.live.record(&held.zone_id, &held.id) else { continue };

@@ -238,6 +238,10 @@ async fn metrics_name_templates_and_lanes_and_no_ids_or_secrets() {
     assert!(text.contains(&format!("cloudflare_requests_total{{{template},status=\"500\"}} 1")), "{text}");
     assert!(text.contains(&format!("cloudflare_retries_total{{{template}}} 1")), "{text}");
     assert!(text.contains("cloudflare_limiter_wait_seconds_count{lane=\"drift\"} 2"), "{text}");
+    assert!(text.contains(&format!("cloudflare_request_duration_seconds_count{{{template}}} 2")), "{text}");
+    for metric in crate::METRICS {
+        assert!(text.contains(&format!("# TYPE {} {}\n", metric.name, metric.shape.as_str())), "{text}");
+    }
     for hidden in ["zone-id", "record-id", "t0ken-canary"] {
         assert!(!text.contains(hidden), "{text}");
     }

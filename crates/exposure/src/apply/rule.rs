@@ -59,7 +59,7 @@ impl<J: Journal> Run<'_, J> {
                 }
             }
         };
-        let committed = self.edit(&rule.tunnel_id, hostname, "tunnelRoute", edit).await?;
+        let committed = self.edit(&rule.tunnel_id, hostname, edit).await?;
         let written = rules::find(&committed.content.value, hostname).is_some_and(|found| rules::matches(found, rule));
         self.settle_rule(hostname, rule, claim, get(&first), written)
     }
@@ -122,7 +122,7 @@ impl<J: Journal> Run<'_, J> {
                 put(&found, ours);
             }
         };
-        self.edit(tunnel_id, hostname, "removeTunnelRoute", edit).await?;
+        self.edit(tunnel_id, hostname, edit).await?;
         self.held.rules.retain(|held| held.tunnel_id != tunnel_id || held.hostname != hostname.as_str());
         Ok(match get(&found).flatten() {
             Some(before) => {
@@ -136,13 +136,13 @@ impl<J: Journal> Run<'_, J> {
         &mut self,
         tunnel_id: &str,
         hostname: &Hostname,
-        operation: &'static str,
         edit: impl Fn(&mut Value) + Send + Sync + 'static,
     ) -> Result<Committed, Fault> {
         let document = self.client.document(&TUNNEL_CONFIGURATION, self.account(), tunnel_id);
-        self.journal.begins(operation).await?;
-        let source = format!("{} {hostname}", self.exposure.mark.key);
+        // Nobody waits for an edit that waits for others itself.
         drop(self.expected_edits.remove(tunnel_id));
+        self.journal.begins(tunnel_id).await?;
+        let source = format!("{} {hostname}", self.exposure.mark.key);
         let committed = document.edit(self.lane(), &source, edit).await;
         match committed {
             Ok(committed) => {

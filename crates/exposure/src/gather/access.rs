@@ -23,7 +23,7 @@ impl Look<'_> {
             (recorded.into_iter().chain(others).cloned().collect(), complete)
         };
         let unsure = self.intent.is_some() && self.desired.is_none() && ids.is_empty();
-        let found = self.find(&collections::ACCESS_APPS, self.account(), self.age_if(unsure), pick).await;
+        let found = self.find_recorded(&collections::ACCESS_APPS, self.account(), self.age_if(unsure), pick).await;
         found.map_err(|error| error.problem("listing Access applications"))
     }
 
@@ -46,7 +46,7 @@ impl Look<'_> {
         };
         // The API makes a second token of the same name without a word.
         let unsure = self.intent.is_some_and(|intent| intent.token.is_some()) && id.is_none();
-        let found = self.find(&collections::SERVICE_TOKENS, self.account(), self.age_if(unsure), pick).await;
+        let found = self.find_recorded(&collections::SERVICE_TOKENS, self.account(), self.age_if(unsure), pick).await;
         found.map_err(|error| error.problem("listing service tokens"))
     }
 

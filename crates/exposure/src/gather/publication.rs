@@ -149,7 +149,7 @@ impl Look<'_> {
             let complete = ids.iter().all(|id| found.contains_key(*id));
             (found.into_values().collect(), complete)
         };
-        Ok(self.find(&collections::DNS_RECORDS, zone, age, pick).await?.0)
+        Ok(self.find_recorded(&collections::DNS_RECORDS, zone, age, pick).await?.0)
     }
 
     /// A recorded redirect is looked at only where freshness is asked for, after an attempt that did not end, or where the

@@ -22,7 +22,7 @@ struct Keeper<'a> {
 impl<'a> Planner<'a> {
     /// Brings what is held in line with what stands, and plans the zone of the wish.
     pub(super) fn records(&mut self) -> Result<Vec<Step>, Problem> {
-        find_records(&mut self.held, self.live, &self.desired.mark);
+        find_records(&mut self.held, self.live, &self.desired.mark, Some(self.desired.hostname.as_str()));
         let Some(record) = &self.desired.record else { return Ok(Vec::new()) };
         let zone = record.zone_id();
         let wanted = Wanted::new(self.hostname(), record);
@@ -136,14 +136,18 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Recorded records that are gone or somebody else's are forgotten; unrecorded ones with our mark are ours.
-pub(crate) fn find_records(held: &mut Holdings, live: &Live, mark: &Mark) {
+/// Recorded records that are gone or somebody else's are forgotten; unrecorded ones with our mark are ours. One that stands
+/// at the wanted name by now was renamed by an older operator that did not get to record it.
+pub(crate) fn find_records(held: &mut Holdings, live: &Live, mark: &Mark, wanted: Option<&str>) {
     held.records.retain_mut(|held| {
         let Some(entry) = live.record(&held.zone_id, &held.id) else { return false };
         let claim = entry.item.claim(mark);
         held.adopted |= claim == Claim::Ours { adopted: true };
         if let Some(kind) = entry.item.held_kind() {
             held.kind = kind;
+        }
+        if wanted == Some(&*entry.item.name) {
+            held.hostname = entry.item.name.to_string();
         }
         *entry.item.name == *held.hostname && !matches!(claim, Claim::Foreign(_))
     });

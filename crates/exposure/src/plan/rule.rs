@@ -54,8 +54,8 @@ impl Planner<'_> {
         }
     }
 
-    /// What makes a rule for a name ours: it is recorded, the name's CNAME to this tunnel carries our mark, or it is just
-    /// what an earlier attempt was about to write.
+    /// What makes a rule for a name ours: it is recorded, the name's CNAME to this tunnel is recorded or carries our mark, or
+    /// it is just what an earlier attempt was about to write.
     pub(super) fn rule_claim(&self, hostname: &Hostname, tunnel_id: &str) -> RuleClaim {
         let name = hostname.as_str();
         let recorded = self.held.rules.iter().any(|held| held.tunnel_id == tunnel_id && held.hostname == name);
@@ -64,10 +64,17 @@ impl Planner<'_> {
             *entry.item.name == *name
                 && entry.item.held_kind() == Some(RecordKind::Cname)
                 && entry.item.content.starts_with(tunnel_id)
-                && entry.item.claim(mark) == Claim::Ours { adopted: false }
+                && (entry.item.claim(mark) == Claim::Ours { adopted: false } || self.made(&entry.id))
         });
         let intended = self.notes.intent.iter().flat_map(|intent| intent.rules.iter().cloned()).collect();
         RuleClaim { ours: recorded || marked, intended, adopt: false }
+    }
+}
+
+impl Planner<'_> {
+    /// Whether a record is recorded as one that we made.
+    fn made(&self, id: &str) -> bool {
+        self.held.records.iter().any(|held| held.id == id && !held.adopted)
     }
 }
 

@@ -191,6 +191,13 @@ def zones(drive, api):
     drive.refused(lambda: api.zones.get(zone_id=made.id), cloudflare.NotFoundError, 404, [1001], "deleted zone")
 
 
+def certificates(drive, api):
+    packs = api.ssl.certificate_packs.list(zone_id=ZONE, status="all").result
+    found = [(pack.type, pack.status, pack.hosts) for pack in packs]
+    drive.equal(found, [("universal", "active", ["example.com", "*.example.com"])], "certificate packs")
+    drive.model(packs[0], "certificate pack")
+
+
 def record_fields(drive, body, record, what):
     for name, wanted in body.items():
         found = getattr(record, name, None)
@@ -435,6 +442,7 @@ def credentials(drive):
     other = drive.client(None, api_email="other@example.com", api_key="global")
     drive.refused(lambda: other.zones.list(), denied, 403, [9103], "a key of somebody else")
     reader = drive.client("reader")
+    drive.refused(lambda: reader.zones.list(), denied, 403, [0], "a reader of records lists zones")
     drive.check(len(reader.dns.records.list(zone_id=ZONE).result) > 0, "a reader lists records")
     drive.refused(lambda: reader.dns.records.create(zone_id=ZONE, type="A", name="r", content="192.0.2.1", ttl=1), denied,
                   403, [10000], "a reader writes")
@@ -460,6 +468,7 @@ def main():
     api = drive.client()
     accounts(drive, api)
     zones(drive, api)
+    certificates(drive, api)
     records(drive, api)
     batch(drive, api)
     tunnels(drive, api)

@@ -24,7 +24,7 @@ from datetime import date, datetime
 import typing_extensions
 from cloudflare._types import SequenceNotStr
 from cloudflare._utils import PropertyInfo
-from cloudflare.types import accounts, audit_logs, dns, rulesets, zones, zero_trust
+from cloudflare.types import accounts, audit_logs, dns, rulesets, ssl, zones, zero_trust
 from cloudflare.types.zero_trust import access, networks, tunnels
 from cloudflare.types.zero_trust.access import application_create_params, application_update_params, applications
 from cloudflare.types.zero_trust.networks import routes as network_routes
@@ -129,6 +129,7 @@ OPERATIONS = [
     ("POST", RULESET + r"/rules", rulesets.RuleCreateParams),
     ("PATCH", RULESET + r"/rules/(?P<rule_id>[^/]+)", rulesets.RuleEditParams),
     ("DELETE", RULESET + r"/rules/(?P<rule_id>[^/]+)", None),
+    ("GET", ZONE + r"/ssl/certificate_packs", ssl.CertificatePackListParams),
 ]
 OPERATIONS = [(method, re.compile(path), params) for method, path, params in OPERATIONS]
 

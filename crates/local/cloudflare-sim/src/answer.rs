@@ -99,7 +99,7 @@ fn handle(state: &mut State, parts: &http::request::Parts, asked: &Asked<'_>) ->
     if let Some(left) = left.filter(|left| left.exceeded) {
         return (refused(&too_many(state, left)), Some(left));
     }
-    let actor = match state.credentials.admit(presented, path) {
+    let actor = match state.credentials.admit(presented, path, (state.options.clock)()) {
         Ok(actor) => actor,
         Err(refusal) => return (refused(&refusal), left),
     };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::HeaderMap;
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::reply::Refusal;
@@ -16,14 +17,33 @@ pub enum Level {
     Edit,
 }
 
+/// The groups that permissions are given for: `access_apps` with policies, `access_groups` with identity providers,
+/// `rulesets` with redirects, `ssl` for certificates.
+pub(crate) const GROUPS: [&str; 11] = [
+    "access_apps",
+    "access_groups",
+    "access_service_tokens",
+    "account_settings",
+    "audit_logs",
+    "dns",
+    "networks",
+    "rulesets",
+    "ssl",
+    "tunnel",
+    "zone",
+];
+
 /// What a credential may see and do. Groups are `access_apps` (with policies), `access_groups` (with identity providers),
-/// `access_service_tokens`, `account_settings`, `audit_logs`, `dns`, `networks`, `rulesets`, `tunnel`, `zone`.
+/// `access_service_tokens`, `account_settings`, `audit_logs`, `dns`, `networks`, `rulesets`, `ssl`, `tunnel`, `zone`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     accounts: Option<BTreeSet<String>>,
     zones: Option<BTreeSet<String>>,
     groups: Option<BTreeMap<String, Level>>,
     email: Option<String>,
+    expires_on: Option<Timestamp>,
+    disabled: bool,
+    of_account: bool,
 }
 
 impl Grant {
@@ -54,6 +74,38 @@ impl Grant {
     pub fn email(mut self, email: &str) -> Self {
         self.email = Some(email.to_owned());
         self
+    }
+
+    /// Good until then.
+    pub fn expires_on(mut self, time: Timestamp) -> Self {
+        self.expires_on = Some(time);
+        self
+    }
+
+    /// Switched off: it is known, and good for nothing.
+    pub fn disabled(mut self) -> Self {
+        self.disabled = true;
+        self
+    }
+
+    /// Belongs to an account, not to a user, and is verified there.
+    pub fn of_account(mut self) -> Self {
+        self.of_account = true;
+        self
+    }
+
+    /// When it ends, if ever.
+    pub(crate) fn expiry(&self) -> Option<Timestamp> {
+        self.expires_on
+    }
+
+    /// `active`, `disabled` or `expired`, as the API says it.
+    pub(crate) fn status(&self, now: Timestamp) -> &'static str {
+        match self.expires_on {
+            _ if self.disabled => "disabled",
+            Some(time) if time <= now => "expired",
+            _ => "active",
+        }
     }
 
     pub(crate) fn sees_account(&self, id: &str) -> bool {
@@ -116,14 +168,17 @@ impl Credentials {
     }
 
     /// `verify` asks about the token itself and gets another answer than other requests.
-    pub(crate) fn admit(&self, presented: Presented, path: &str) -> Result<Actor, Refusal> {
-        let grant = match self.known.get(&presented.id) {
+    pub(crate) fn admit(&self, presented: Presented, path: &str, now: Timestamp) -> Result<Actor, Refusal> {
+        let of_user = path.starts_with("/user/tokens/");
+        let counts = |grant: &&Grant| {
+            let verified = path.ends_with("/tokens/verify");
+            !(of_user && grant.of_account) && (verified || grant.status(now) == "active")
+        };
+        let grant = match self.known.get(&presented.id).filter(counts) {
             Some(grant) => grant.clone(),
             None if !self.closed => Grant::all(),
             None if presented.key => return Err(Refusal::new(403, 9103, "Unknown X-Auth-Key or X-Auth-Email")),
-            None if path.starts_with("/user/tokens/") => {
-                return Err(Refusal::new(401, 1000, "Invalid API Token"));
-            }
+            None if of_user => return Err(Refusal::new(401, 1000, "Invalid API Token")),
             None if path.starts_with("/accounts/") => return Err(Refusal::new(401, 10000, "Authentication error")),
             None => return Err(Refusal::new(403, 9109, "Invalid access token")),
         };
@@ -163,8 +218,37 @@ mod tests {
     }
 
     fn codes(credentials: &Credentials, pairs: &[(&'static str, &str)], path: &str) -> Option<(u16, u64)> {
-        let actor = Credentials::identify(&headers(pairs)).and_then(|sent| credentials.admit(sent, path));
+        let actor = Credentials::identify(&headers(pairs)).and_then(|sent| credentials.admit(sent, path, now()));
         actor.err().map(|refusal| (refusal.status, refusal.failures[0].code))
+    }
+
+    fn now() -> Timestamp {
+        "2026-11-16T12:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn a_token_that_ended_or_was_switched_off_is_only_good_for_asking_about_itself() {
+        let mut credentials = Credentials::default();
+        credentials.add_token("old", Grant::all().expires_on("2026-11-16T11:59:59Z".parse().unwrap()));
+        credentials.add_token("off", Grant::all().disabled());
+        credentials.add_token("new", Grant::all().expires_on("2026-11-16T12:00:01Z".parse().unwrap()));
+
+        for token in ["Bearer old", "Bearer off"] {
+            assert_eq!(codes(&credentials, &[("authorization", token)], "/zones"), Some((403, 9109)), "{token}");
+            assert_eq!(codes(&credentials, &[("authorization", token)], "/user/tokens/verify"), None, "{token}");
+        }
+        assert_eq!(codes(&credentials, &[("authorization", "Bearer new")], "/zones"), None);
+    }
+
+    #[test]
+    fn an_accounts_token_is_verified_at_the_account_alone() {
+        let mut credentials = Credentials::default();
+        credentials.add_token("t", Grant::all().of_account());
+        let sent = [("authorization", "Bearer t")];
+
+        assert_eq!(codes(&credentials, &sent, "/user/tokens/verify"), Some((401, 1000)));
+        assert_eq!(codes(&credentials, &sent, "/accounts/a/tokens/verify"), None);
+        assert_eq!(codes(&credentials, &sent, "/zones"), None);
     }
 
     #[test]

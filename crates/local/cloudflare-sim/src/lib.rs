@@ -14,6 +14,7 @@ mod answer;
 mod audit;
 mod auth;
 mod call;
+mod certificate_pack;
 mod crud;
 mod dns;
 mod edge;

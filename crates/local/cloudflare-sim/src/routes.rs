@@ -91,11 +91,24 @@ pub(crate) fn run(state: &mut State, route: &Route, call: &Call) -> Reply {
     if let Some((group, level)) = route.needs
         && !call.actor.grant.allows(group, level)
     {
-        return Err(Refusal::new(403, 10000, "Authentication error"));
+        return Err(not_permitted(route, call));
     }
     match route.run {
         Run::Row(row, action) => crud::run(state, row, action, call),
         Run::Special(special) => special(state, call),
+    }
+}
+
+/// The answer to a credential that lacks the route's permission. The list of zones has words of its own.
+fn not_permitted(route: &Route, call: &Call) -> Refusal {
+    match route.run {
+        Run::Row(row, Action::List) if row.name == zone::ZONES.name => {
+            let (actor, permission) = (&call.actor.id, "com.cloudflare.api.account.zone.list");
+            let message =
+                format!("Actor 'com.cloudflare.api.token.{actor}' requires permission '{permission}' to list zones");
+            Refusal::new(403, 0, message)
+        }
+        Run::Row(..) | Run::Special(_) => Refusal::new(403, 10000, "Authentication error"),
     }
 }
 

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::{
     Grant, Level, Simulator,
-    simulator::{add_account, add_zone},
+    auth::GROUPS,
+    simulator::{add_account, add_zone, describe},
 };
 
 #[derive(Debug, Deserialize)]
@@ -20,7 +21,7 @@ struct Seed {
     #[serde(default)]
     keys: Vec<Key>,
     #[serde(default)]
-    tunnels: Vec<Scoped>,
+    tunnels: Vec<Tunnel>,
     #[serde(default)]
     virtual_networks: Vec<Scoped>,
     #[serde(default)]
@@ -28,7 +29,7 @@ struct Seed {
     #[serde(default)]
     identity_providers: Vec<Scoped>,
     #[serde(default)]
-    service_tokens: Vec<Scoped>,
+    service_tokens: Vec<ServiceToken>,
     #[serde(default)]
     access_groups: Vec<Scoped>,
     #[serde(default)]
@@ -54,6 +55,9 @@ struct Zone {
     plan: String,
     #[serde(default)]
     records: Vec<Value>,
+    /// Certificates beside the universal one.
+    #[serde(default)]
+    certificate_packs: Vec<Value>,
 }
 
 fn free() -> String {
@@ -74,6 +78,21 @@ struct Token {
     /// Group to `read` or `edit`; all of them when empty.
     #[serde(default)]
     permissions: std::collections::BTreeMap<String, Permission>,
+    #[serde(default)]
+    expires_on: Option<jiff::Timestamp>,
+    #[serde(default)]
+    disabled: bool,
+    /// `user` or `account`.
+    #[serde(default)]
+    owner: Owner,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Owner {
+    #[default]
+    User,
+    Account,
 }
 
 /// A global key.
@@ -112,7 +131,46 @@ struct Scoped {
     object: Value,
 }
 
+/// A tunnel with its configuration.
+#[derive(Debug, Deserialize)]
+struct Tunnel {
+    account: String,
+    #[serde(default)]
+    config: Option<Value>,
+    #[serde(flatten)]
+    object: Value,
+}
+
+/// A service token with the credentials that somebody has.
+#[derive(Deserialize)]
+struct ServiceToken {
+    account: String,
+    #[serde(default)]
+    client_id: Option<String>,
+    #[serde(default)]
+    client_secret: Option<String>,
+    #[serde(flatten)]
+    object: Value,
+}
+
+impl std::fmt::Debug for ServiceToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServiceToken").field("client_id", &self.client_id).finish_non_exhaustive()
+    }
+}
+
 impl Token {
+    /// A permission that nothing asks for is a slip of the pen, and would quietly leave another one out.
+    fn check(&self) -> Result<(), String> {
+        match self.permissions.keys().find(|group| !GROUPS.contains(&group.as_str())) {
+            None => Ok(()),
+            Some(group) => {
+                let all = GROUPS.join(", ");
+                Err(format!("a token has a permission for {group}, which is no group; there are {all}"))
+            }
+        }
+    }
+
     fn grant(&self) -> Grant {
         let grant = self.accounts.iter().fold(Grant::all(), |grant, id| grant.account(id));
         let grant = self.zones.iter().fold(grant, |grant, id| grant.zone(id));
@@ -120,6 +178,12 @@ impl Token {
             Permission::Read => grant.only(group, Level::Read),
             Permission::Edit => grant.only(group, Level::Edit),
         });
+        let grant = if self.disabled { grant.disabled() } else { grant };
+        let grant = if self.owner == Owner::Account { grant.of_account() } else { grant };
+        let grant = match self.expires_on {
+            Some(time) => grant.expires_on(time),
+            None => grant,
+        };
         match &self.email {
             Some(email) => grant.email(email),
             None => grant,
@@ -128,8 +192,9 @@ impl Token {
 }
 
 impl Simulator {
-    /// Adds what a document lists: `accounts`, `zones` with `records`, `tokens`, `keys`, `tunnels`, `virtual_networks`, `routes`,
-    /// `identity_providers`, `service_tokens`, `access_groups`, `access_policies`, `access_apps`.
+    /// Adds what a document lists: `accounts`, `zones` with `records` and `certificate_packs`, `tokens`, `keys`, `tunnels` with
+    /// their `config`, `virtual_networks`, `routes`, `identity_providers`, `service_tokens` with their `client_id` and
+    /// `client_secret`, `access_groups`, `access_policies`, `access_apps`.
     pub fn seed(&self, seed: Value) -> Result<(), String> {
         let seed: Seed = serde_json::from_value(seed).map_err(|error| format!("the seed is not valid: {error}"))?;
         for account in &seed.accounts {
@@ -142,29 +207,73 @@ impl Simulator {
                 self.put("dns_records", &zone.id, record)
                     .map_err(|error| format!("a record of {}: {error}", zone.name))?;
             }
+            for pack in zone.certificate_packs {
+                self.put("certificate_packs", &zone.id, pack)
+                    .map_err(|error| format!("a certificate pack of {}: {error}", zone.name))?;
+            }
         }
         for token in &seed.tokens {
+            token.check()?;
             self.add_token(&token.secret, token.grant());
         }
         for key in &seed.keys {
             self.add_key(&key.email, &key.secret, Grant::all());
         }
         // What others refer to comes first.
+        for tunnel in seed.tunnels {
+            self.seed_tunnel(tunnel)?;
+        }
+        for token in seed.service_tokens {
+            self.seed_service_token(token)?;
+        }
         let scoped = [
-            ("cfd_tunnel", seed.tunnels),
             ("virtual_networks", seed.virtual_networks),
             ("routes", seed.routes),
             ("identity_providers", seed.identity_providers),
-            ("service_tokens", seed.service_tokens),
             ("access_groups", seed.access_groups),
             ("access_policies", seed.access_policies),
-            ("access_apps", seed.access_apps),
         ];
         for (collection, objects) in scoped {
             for Scoped { account, object } in objects {
                 self.put(collection, &account, object).map_err(|error| format!("{collection}: {error}"))?;
             }
         }
+        seed.access_apps.into_iter().try_for_each(|app| self.seed_app(app))
+    }
+
+    fn seed_tunnel(&self, tunnel: Tunnel) -> Result<(), String> {
+        let id =
+            self.put("cfd_tunnel", &tunnel.account, tunnel.object).map_err(|error| format!("cfd_tunnel: {error}"))?;
+        let Some(config) = tunnel.config else { return Ok(()) };
+        let written = crate::tunnel::write_configuration(&mut self.lock(), &id, config);
+        written.map(drop).map_err(|refusal| format!("the configuration of tunnel {id}: {}", describe(&refusal)))
+    }
+
+    fn seed_service_token(&self, token: ServiceToken) -> Result<(), String> {
+        let made = self.put("service_tokens", &token.account, token.object);
+        let id = made.map_err(|error| format!("service_tokens: {error}"))?;
+        if let Some(client_id) = token.client_id {
+            self.edit("service_tokens", &id, |token| token["client_id"] = Value::from(client_id));
+        }
+        if let Some(secret) = token.client_secret {
+            crate::access::secret::know_secret(&mut self.lock(), &id, &secret);
+        }
+        Ok(())
+    }
+
+    /// Policies of the application's own keep the ids that the seed gives them.
+    fn seed_app(&self, Scoped { account, mut object }: Scoped) -> Result<(), String> {
+        let policies = object["policies"].as_array_mut().into_iter().flatten();
+        let own = policies.filter(|policy| policy.get("decision").is_some());
+        let ids: Vec<Option<Value>> =
+            own.map(|policy| policy.as_object_mut().and_then(|members| members.remove("id"))).collect();
+        let made = self.put("access_apps", &account, object).map_err(|error| format!("access_apps: {error}"))?;
+        self.edit("access_apps", &made, |app| {
+            let policies = app["policies"].as_array_mut().into_iter().flatten();
+            for (policy, id) in policies.zip(ids).filter_map(|(policy, id)| Some((policy, id?))) {
+                policy["id"] = id;
+            }
+        });
         Ok(())
     }
 
@@ -181,5 +290,57 @@ impl Simulator {
         });
         let seeded = self.seed(seed);
         debug_assert!(seeded.is_ok(), "{seeded:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{EdgeRequest, Options};
+
+    const ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
+    const TUNNEL: &str = "11111111-2222-3333-4444-555555555555";
+
+    fn seed() -> Value {
+        json!({
+            "accounts": [{"id": ACCOUNT, "name": "Example"}],
+            "zones": [{"id": "00000000000000000000000000000001", "name": "example.com", "account": ACCOUNT, "plan": "pro", "records": [
+                {"type": "CNAME", "name": "api.example.com", "content": format!("{TUNNEL}.cfargotunnel.com"), "ttl": 1, "proxied": true},
+            ]}],
+            "tunnels": [{"account": ACCOUNT, "id": TUNNEL, "name": "edge", "config_src": "cloudflare", "config": {"ingress": [
+                {"hostname": "api.example.com", "service": "http://api:80"}, {"service": "http_status:404"},
+            ]}}],
+            "service_tokens": [{"account": ACCOUNT, "id": "70000000-0000-4000-8000-000000000001", "name": "api",
+                "client_id": "known.access", "client_secret": "known-secret"}],
+            "access_apps": [{"account": ACCOUNT, "name": "api", "domain": "api.example.com", "type": "self_hosted", "policies": [
+                {"id": "50000000-0000-4000-8000-000000000001", "name": "token", "decision": "non_identity", "precedence": 1,
+                 "include": [{"service_token": {"token_id": "70000000-0000-4000-8000-000000000001"}}]},
+            ]}],
+        })
+    }
+
+    #[test]
+    fn what_a_seed_says_of_tunnels_tokens_and_policies_stands() {
+        let simulator = Simulator::new(Options::default());
+        simulator.seed(seed()).unwrap();
+
+        let headers = [("CF-Access-Client-Id", "known.access"), ("CF-Access-Client-Secret", "known-secret")];
+        assert!(simulator.decide(&EdgeRequest::get("api.example.com", "/", &headers)).is_served());
+        let wrong = [("CF-Access-Client-Id", "known.access"), ("CF-Access-Client-Secret", "another")];
+        assert!(!simulator.decide(&EdgeRequest::get("api.example.com", "/", &wrong)).is_served());
+        let apps = simulator.objects("access_apps", ACCOUNT);
+        assert_eq!(apps[0]["policies"][0]["id"], "50000000-0000-4000-8000-000000000001");
+    }
+
+    #[test]
+    fn a_configuration_that_could_not_run_is_refused() {
+        let mut bad = seed();
+        bad["tunnels"][0]["config"]["ingress"][1] = Value::Null;
+
+        let refused = Simulator::new(Options::default()).seed(bad).unwrap_err();
+
+        assert!(refused.contains(TUNNEL), "{refused}");
     }
 }

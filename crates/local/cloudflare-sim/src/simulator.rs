@@ -212,7 +212,7 @@ fn find(collection: &str) -> Result<&'static Collection, String> {
     Collection::find(collection).ok_or_else(|| format!("there is no collection {collection}"))
 }
 
-fn describe(refusal: &crate::reply::Refusal) -> String {
+pub(crate) fn describe(refusal: &crate::reply::Refusal) -> String {
     let failures = refusal.failures.iter().map(|failure| format!("{} ({})", failure.message, failure.code));
     failures.collect::<Vec<_>>().join("; ")
 }

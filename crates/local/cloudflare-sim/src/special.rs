@@ -133,6 +133,11 @@ pub(crate) const SPECIAL: &[Special] = &[
 
 /// `GET /user/tokens/verify`
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a handler")]
-fn verify(_: &mut State, call: &Call) -> Reply {
-    Ok(Success::of(&serde_json::json!({"id": call.actor.id, "status": "active"})))
+fn verify(state: &mut State, call: &Call) -> Reply {
+    let grant = &call.actor.grant;
+    let mut token = serde_json::json!({"id": call.actor.id, "status": grant.status((state.options.clock)())});
+    if let Some(time) = grant.expiry() {
+        token["expires_on"] = serde_json::Value::from(format!("{time:.0}"));
+    }
+    Ok(Success::of(&token))
 }

@@ -9,7 +9,7 @@ use crate::{
     account,
     auth::{Grant, Level},
     call::Call,
-    dns,
+    certificate_pack, dns,
     field::{Field, Verb},
     filter::Filter,
     ids::IdForm,
@@ -116,7 +116,7 @@ pub(crate) struct Collection {
 }
 
 /// Everything that is served.
-pub(crate) static COLLECTIONS: [&Collection; 12] = [
+pub(crate) static COLLECTIONS: [&Collection; 13] = [
     &account::ACCOUNTS,
     &zone::ZONES,
     &dns::RECORDS,
@@ -129,6 +129,7 @@ pub(crate) static COLLECTIONS: [&Collection; 12] = [
     &service_token::SERVICE_TOKENS,
     &identity_provider::IDENTITY_PROVIDERS,
     &rulesets::RULESETS,
+    &certificate_pack::CERTIFICATE_PACKS,
 ];
 
 impl Collection {

@@ -223,17 +223,22 @@ pub(crate) fn configuration(state: &mut State, call: &Call) -> Reply {
 pub(crate) fn configure(state: &mut State, call: &Call) -> Reply {
     let (account, id) = live(state, call)?;
     let sent = crate::field::check(call.json()?, &[required("config", Kind::Object)], Verb::Create, 1001)?;
-    ingress::check(&sent["config"])?;
-    let now = state.now();
-    let Some(inside) = state.tunnels.get_mut(&id) else { return Err(TUNNELS.not_found.refusal()) };
-    let document = &mut inside.configuration;
-    document["version"] = Value::from(document["version"].as_u64().unwrap_or_default() + 1);
-    document["config"] = sent["config"].clone();
-    document["source"] = json!("cloudflare");
-    document["created_at"] = Value::from(now);
-    let shown = document.clone();
+    let shown = write_configuration(state, &id, sent["config"].clone())?;
     state.note(call.who(), &TUNNELS, &account, &[(Action::Patch, &json!({"id": id}))]);
     Ok(Success::of(&shown))
+}
+
+/// Gives a tunnel another configuration, with the next version.
+pub(crate) fn write_configuration(state: &mut State, id: &str, config: Value) -> Result<Value, Refusal> {
+    ingress::check(&config)?;
+    let now = state.now();
+    let Some(inside) = state.tunnels.get_mut(id) else { return Err(TUNNELS.not_found.refusal()) };
+    let document = &mut inside.configuration;
+    document["version"] = Value::from(document["version"].as_u64().unwrap_or_default() + 1);
+    document["config"] = config;
+    document["source"] = json!("cloudflare");
+    document["created_at"] = Value::from(now);
+    Ok(document.clone())
 }
 
 /// Connects a client to a tunnel, as `cloudflared` would.

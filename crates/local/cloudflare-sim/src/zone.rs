@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     account::ACCOUNTS,
+    certificate_pack,
     field::{Field, Kind, Role, Verb},
     filter::{Filter, Test, filter},
     ids::IdForm,
@@ -35,10 +36,10 @@ pub(crate) static ZONES: Collection = Collection {
     rules: Rules {
         visible: |grant, value| grant.sees_zone(text(value, "id"), text(&value["account"], "id")),
         prepare,
-        changed: |state, _, action, value| {
-            if action == Action::Delete {
-                state.drop_scope(text(value, "id"));
-            }
+        changed: |state, _, action, value| match action {
+            Action::Create => certificate_pack::make_universal(state, value),
+            Action::Delete => state.drop_scope(text(value, "id")),
+            Action::List | Action::Get | Action::Replace | Action::Patch => {}
         },
         ..PLAIN
     },

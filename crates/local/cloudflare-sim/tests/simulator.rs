@@ -97,6 +97,56 @@ async fn a_body_that_is_no_json_is_refused() {
 }
 
 #[tokio::test]
+async fn a_deletion_of_nothing_tells_whether_a_token_may_delete() {
+    let lab = lab();
+    let nothing = [
+        (TUNNELS, "00000000-0000-0000-0000-000000000000"),
+        ("/accounts/{account}/access/apps", "00000000-0000-0000-0000-000000000000"),
+        ("/accounts/{account}/access/service_tokens", "00000000-0000-0000-0000-000000000000"),
+        (RECORDS, "00000000000000000000000000000000"),
+        ("/zones/{zone}/rulesets/00000000000000000000000000000000/rules", "00000000000000000000000000000000"),
+    ];
+    lab.simulator.add_token("token", Grant::all());
+    for (path, id) in nothing {
+        assert_eq!(lab.refused("DELETE", &format!("{path}/{id}"), json!(null)).await.0, 404, "{path}");
+    }
+
+    lab.simulator.add_token("token", Grant::all().only("zone", Level::Read));
+    for (path, id) in nothing {
+        assert_eq!(lab.refused("DELETE", &format!("{path}/{id}"), json!(null)).await, (403, 10000), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_zone_has_a_universal_certificate_and_those_that_were_ordered() {
+    let lab = lab();
+    let path = "/zones/{zone}/ssl/certificate_packs?status=all";
+    lab.simulator.put("certificate_packs", &lab.zone, json!({"hosts": ["*.dev.example.com"]})).unwrap();
+
+    let packs = lab.ok("GET", path, json!(null)).await;
+
+    let shown = packs.as_array().unwrap().iter().map(|pack| json!([pack["type"], pack["status"], pack["hosts"]]));
+    let universal = json!(["universal", "active", ["example.com", "*.example.com"]]);
+    assert_eq!(shown.collect::<Value>(), json!([universal, ["advanced", "active", ["*.dev.example.com"]]]));
+    lab.simulator.add_token("token", Grant::all().only("zone", Level::Edit));
+    assert_eq!(lab.refused("GET", path, json!(null)).await, (403, 10000));
+}
+
+#[tokio::test]
+async fn a_token_tells_its_status_and_its_end_and_seeds_name_only_groups_that_exist() {
+    let lab = lab();
+    let token = json!({"token": "token", "expires_on": "2999-01-01T00:00:00Z", "permissions": {"dns": "read"}});
+    lab.simulator.seed(json!({"tokens": [token]})).unwrap();
+
+    let told = lab.ok("GET", "/user/tokens/verify", json!(null)).await;
+    assert_eq!((&told["status"], &told["expires_on"]), (&json!("active"), &json!("2999-01-01T00:00:00Z")));
+    assert_eq!(lab.refused("GET", "/zones", json!(null)).await, (403, 0));
+
+    let wrong = lab.simulator.seed(json!({"tokens": [{"token": "x", "permissions": {"DNS": "read"}}]}));
+    assert!(wrong.unwrap_err().contains("DNS, which is no group"));
+}
+
+#[tokio::test]
 async fn a_token_sees_and_does_what_it_was_granted() {
     let lab = lab();
     let other = lab.simulator.add_account("Other");

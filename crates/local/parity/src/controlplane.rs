@@ -1,7 +1,7 @@
 //! The real control plane: etcd, kube-apiserver and kube-controller-manager on loopback.
 //!
-//! Only the garbage collector and the namespace controller run: what the others write (default service
-//! accounts, pods of a Deployment) is no answer of the API server. Requests without a token are refused by
+//! Unless asked for, only the garbage collector and the namespace controller run: what the others write (default
+//! service accounts, pods of a Deployment) is no answer of the API server. Requests without a token are refused by
 //! authentication, as the embedded server does it, not by RBAC as an anonymous user.
 
 use std::fs::File;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::audit::{self, Audited};
 use crate::client::Client;
 use crate::server::Server;
 
@@ -50,6 +51,28 @@ pub enum Durability {
     None,
 }
 
+/// Which controllers of Kubernetes run beside the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Controllers {
+    /// Those that finish what a deletion began: the garbage collector and the one of namespaces.
+    Few,
+    /// Also those that make a Deployment roll and give it accounts and endpoints. Nothing runs the pods.
+    Workloads,
+}
+
+impl Controllers {
+    /// The controllers as the flag wants them.
+    fn names(self) -> &'static str {
+        match self {
+            Self::Few => "garbage-collector-controller,namespace-controller",
+            Self::Workloads => {
+                "garbage-collector-controller,namespace-controller,deployment-controller,replicaset-controller,\
+                 serviceaccount-controller,serviceaccount-token-controller,endpointslice-controller"
+            }
+        }
+    }
+}
+
 /// A running control plane; its processes end when it is dropped.
 #[derive(Debug)]
 pub struct ControlPlane {
@@ -60,8 +83,13 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts the control plane and waits until it is ready.
+    /// Starts the control plane with few controllers and waits until it is ready.
     pub async fn start(durability: Durability) -> Result<Self, NotAvailable> {
+        Self::start_with(durability, Controllers::Few).await
+    }
+
+    /// Starts the control plane and waits until its API server is ready.
+    pub async fn start_with(durability: Durability, controllers: Controllers) -> Result<Self, NotAvailable> {
         let binaries = binaries()?;
         let folder = TempDir::new().map_err(at("making a folder"))?;
         let token = format!("{:032x}", rand::random::<u128>());
@@ -75,7 +103,7 @@ impl ControlPlane {
         plane.spawn(&binaries, "kube-apiserver", &apiserver_flags(plane.folder(), &ports))?;
         plane.wait_until_ready().await?;
         std::fs::write(&plane.kubeconfig, plane.server.kubeconfig()).map_err(at("writing the kubeconfig"))?;
-        plane.spawn(&binaries, "kube-controller-manager", &manager_flags(plane.folder(), &ports))?;
+        plane.spawn(&binaries, "kube-controller-manager", &manager_flags(plane.folder(), &ports, controllers))?;
         Ok(plane)
     }
 
@@ -87,6 +115,11 @@ impl ControlPlane {
     /// The kubeconfig file for kubectl.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
+    }
+
+    /// What service accounts asked for so far, and were answered.
+    pub fn audited(&self) -> std::io::Result<Vec<Audited>> {
+        audit::read(&self.folder().join("audit.log"))
     }
 
     /// The process ids of etcd, kube-apiserver and kube-controller-manager, in this order.
@@ -184,6 +217,7 @@ fn write_keys(folder: &Path, token: &str) -> Result<(), NotAvailable> {
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).map_err(at("writing the keys"));
     write("accounts.key", key.serialize_pem())?;
     write("accounts.pub", key.public_key_pem())?;
+    write("audit.json", audit::POLICY.to_owned())?;
     write("tokens.csv", format!("{token},parity,parity,\"system:masters\"\n"))
 }
 
@@ -217,20 +251,22 @@ fn apiserver_flags(folder: &Path, ports: &Ports) -> Vec<String> {
         "--service-account-issuer=https://parity.invalid".to_owned(),
         format!("--token-auth-file={}", file("tokens.csv")),
         "--authorization-mode=RBAC".to_owned(),
+        format!("--audit-policy-file={}", file("audit.json")),
+        format!("--audit-log-path={}", file("audit.log")),
         "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
         "--anonymous-auth=false".to_owned(),
         "--v=0".to_owned(),
     ]
 }
 
-fn manager_flags(folder: &Path, ports: &Ports) -> Vec<String> {
+fn manager_flags(folder: &Path, ports: &Ports, controllers: Controllers) -> Vec<String> {
     vec![
         format!("--kubeconfig={}", folder.join("kubeconfig").display()),
         format!("--service-account-private-key-file={}", folder.join("accounts.key").display()),
         "--leader-elect=false".to_owned(),
         format!("--secure-port={}", ports.manager),
         "--bind-address=127.0.0.1".to_owned(),
-        "--controllers=garbage-collector-controller,namespace-controller".to_owned(),
+        format!("--controllers={}", controllers.names()),
         "--concurrent-namespace-syncs=20".to_owned(),
         "--kube-api-qps=500".to_owned(),
         "--kube-api-burst=1000".to_owned(),

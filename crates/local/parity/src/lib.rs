@@ -4,6 +4,7 @@
 //! `tools/controlplane` and started by [`ControlPlane`]; the other is the embedded one, [`Embedded`].
 
 mod answer;
+mod audit;
 mod bundle;
 mod case;
 mod client;
@@ -25,8 +26,9 @@ mod script;
 mod server;
 mod suite;
 
+pub use audit::Audited;
 pub use bundle::{BundleError, gateway_api};
-pub use controlplane::{ControlPlane, Durability, NotAvailable, binaries};
+pub use controlplane::{ControlPlane, Controllers, Durability, NotAvailable, binaries};
 pub use embedded::{Embedded, EmbeddedError};
 pub use kubectl::run as run_kubectl;
 pub use options::Options;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use portolan_cloudflare_api::{Freshness, Lane};
-use portolan_engine::Passed;
+use portolan_engine::{Metrics, Passed};
 
 use crate::kind::{Kind, Life};
 use crate::life::Living;
@@ -45,10 +45,11 @@ impl<K: Kind> Drifts for Living<K> {
 }
 
 /// One pass over all kinds.
-pub(crate) async fn pass(kinds: &[Arc<dyn Drifts>]) -> Passed {
+pub(crate) async fn pass(kinds: &[Arc<dyn Drifts>], metrics: &Metrics) -> Passed {
     let mut all = Passed::default();
     for kind in kinds {
         all += kind.pass().await;
     }
+    metrics.passed_for_drift(crate::job::NAME, all);
     all
 }

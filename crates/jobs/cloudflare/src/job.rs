@@ -8,7 +8,7 @@ use kube::api::{ApiResource, DeleteParams, Preconditions};
 use portolan_cloudflare_api::Clients;
 use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
 use portolan_engine::{
-    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Loaded, Secrets, Seen,
+    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Loaded, Passed, Secrets, Seen,
     Selection, Task,
 };
 
@@ -23,6 +23,8 @@ use crate::triggers::{self, Triggers};
 
 /// The lease that the older operator leads by: the two never lead together.
 pub const LEASE: &str = "9f193cf8.cloudflare-operator.io";
+/// What the job is called.
+pub(crate) const NAME: &str = "cloudflare";
 /// Where users release deletions that are held.
 const RELEASED_ON: &str = "the CloudflareDomain (zones) or CloudflareCredentials (accounts)";
 
@@ -211,7 +213,7 @@ impl Job {
 
     /// The job for a manager, which runs it while it leads.
     pub fn into_managed(self) -> portolan_engine::Job {
-        portolan_engine::Job::new("cloudflare", move |shutdown| self.tasks(shutdown))
+        portolan_engine::Job::new(NAME, move |shutdown| self.tasks(shutdown))
     }
 
     /// Runs the job alone. Dropping the future stops everything at once.
@@ -236,20 +238,26 @@ impl Job {
         starter.tasks.push(ledgers);
         kinds::each(&mut starter);
         let drifts: Arc<[Arc<dyn Drifts>]> = starter.drifts.into();
-        starter.tasks.push(drift_task(self.settings.drift, Arc::clone(&drifts), shutdown.clone()));
-        self.handle.started(&starter.tasks, move || {
-            let drifts = Arc::clone(&drifts);
-            Box::pin(async move { drift::pass(&drifts).await })
-        });
+        let metrics = Arc::clone(&self.context.metrics);
+        let pass = move || {
+            let (drifts, metrics) = (Arc::clone(&drifts), Arc::clone(&metrics));
+            async move { drift::pass(&drifts, &metrics).await }
+        };
+        starter.tasks.push(drift_task(self.settings.drift, pass.clone(), shutdown.clone()));
+        self.handle.started(&starter.tasks, move || Box::pin(pass()));
         starter.tasks
     }
 }
 
-fn drift_task(drift: Drift, drifts: Arc<[Arc<dyn Drifts>]>, shutdown: CancellationToken) -> Task {
+fn drift_task<F: Future<Output = Passed> + Send + 'static>(
+    drift: Drift,
+    pass: impl Fn() -> F + Send + 'static,
+    shutdown: CancellationToken,
+) -> Task {
     let run = async move {
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = drift.keep_passing(|| drift::pass(&drifts)) => {}
+            () = drift.keep_passing(pass) => {}
         }
     };
     Task::new("drift", || 0, run)

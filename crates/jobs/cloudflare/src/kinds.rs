@@ -40,6 +40,10 @@ pub struct Row {
     pub life: Life,
     /// Whether what stands for it carries a mark that says whose it is.
     pub marked: bool,
+    /// The finalizer of its objects.
+    pub finalizer: &'static str,
+    /// Finalizers that older operators left on them.
+    pub older_finalizers: &'static [&'static str],
     definition: fn() -> CustomResourceDefinition,
 }
 
@@ -66,6 +70,8 @@ macro_rules! kinds {
                 namespaced: $namespaced,
                 life: <$kind as Kind>::LIFE,
                 marked: is_marked::<$kind>(),
+                finalizer: <$kind as Kind>::FINALIZER,
+                older_finalizers: <$kind as Kind>::OLDER_FINALIZERS,
                 definition: $definition,
             },)+]
         }

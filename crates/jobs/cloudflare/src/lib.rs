@@ -13,6 +13,7 @@ pub mod kinds;
 mod life;
 mod matching;
 mod projection;
+pub mod reasons;
 mod resolve;
 mod settled;
 pub mod sources;

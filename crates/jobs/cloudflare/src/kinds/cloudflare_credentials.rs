@@ -13,9 +13,7 @@ use serde_json::Value;
 
 use crate::blocks::{AuthType, SecretReference};
 use crate::kind::{Body, CredentialsFrom, Kind, Life, Needs, Recorded, Resolved, View};
-
-/// `Ready=False`: the credential was not accepted.
-pub const VALIDATION_FAILED: &str = "ValidationFailed";
+use crate::reasons::VALIDATION_FAILED;
 
 /// A credential for a Cloudflare account, which other objects refer to.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -17,11 +17,9 @@ use serde_json::Value;
 
 use crate::blocks::{CredentialsReference, given};
 use crate::kind::{CredentialsFrom, Kind, Life, Needs, Recorded, Resolved, View, Zone, ZoneHint};
+use crate::reasons::VERIFIED;
 use settings::{CacheSettings, PerformanceSettings, SecuritySettings, SslSettings};
 pub use zone::{Plan, ZoneBody};
-
-/// `Ready=True`: the zone is there.
-pub const VERIFIED: &str = "Verified";
 
 /// A domain whose zone is at Cloudflare.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -16,9 +16,7 @@ use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, given};
 use crate::kind::{Body, Kind, Life, Needs, Recorded, Resolved, View};
-
-/// `Ready=False`: this release cannot do it yet.
-pub const UNSUPPORTED: &str = "Unsupported";
+use crate::reasons::UNSUPPORTED;
 
 /// A tunnel of one namespace.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,12 +6,14 @@
 //! ```
 //!
 //! The two sides are crates of their own, because each may do what the other must not: `routes` cannot write to
-//! Cloudflare, `worker` does not touch routes. They meet in the tasks alone, in one process or in two.
+//! Cloudflare, `worker` does not touch routes. They meet in the tasks alone, in one process or in two. A third side,
+//! `manager`, knows neither: it keeps the Deployments in shape that the operator itself runs in.
 
 mod job;
 mod role;
 
-pub use job::{Job, LEASE, NAMESPACE, Settings};
+pub use job::{Job, METRICS, NAMESPACE, Settings};
 pub use portolan_engine::JobHandle;
+pub use portolan_zerotrust_manager as manager;
 pub use portolan_zerotrust_model as model;
-pub use role::Role;
+pub use role::{LEASE, MANAGER_LEASE, Role};

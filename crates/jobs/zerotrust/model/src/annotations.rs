@@ -9,6 +9,9 @@ use crate::settings::SETTINGS;
 pub const PREFIX: &str = "cfzt.cloudflare.com/";
 /// What annotations of an older operator's framework begin with; they are dropped.
 pub const OLDER_PREFIX: &str = "kopf.cfzt.cloudflare.com/";
+/// The annotation in which that framework keeps what it saw last, where it was not told another name. Other programs with
+/// the same framework use it too: it goes together with the framework's finalizer, never alone.
+pub const OLDER_MEMORY: &str = "kopf.zalando.org/last-handled-configuration";
 
 /// The whole name of an annotation or label.
 pub fn name(suffix: &str) -> String {

@@ -103,7 +103,7 @@ fn tunnel(
         access_app: Some(settings.access()),
         service_token: Some(token(route, settings)),
         dns_record: Some(DnsRecordOperation { enabled: Some(false), ..DnsRecordOperation::default() }),
-        http_redirect: (settings.flag(&HTTP_REDIRECT) && redirect.layer.is_user())
+        http_redirect: (settings.flag(&HTTP_REDIRECT) && redirect.layer.is_deliberate())
             .then_some(RedirectOperation { enabled: Some(true) }),
     }
 }

@@ -57,9 +57,13 @@ pub use tenant::{
     TenantStatus, TenantSummary,
 };
 
+/// What the job is called.
+pub const JOB: &str = "zerotrust";
 /// The finalizer on published routes and on tenants.
 pub const FINALIZER: &str = "cfzt.cloudflare.com/cleanup";
 /// The finalizer that an older operator left on routes and tenants, and that nobody else will take away.
 pub const OLDER_FINALIZER: &str = "kopf.zalando.org/KopfFinalizerMarker";
 /// Where the operator lives, where nothing else is said.
 pub const OPERATOR_NAMESPACE: &str = "cloudflare-zero-trust";
+/// The lease of the one process that sees routes.
+pub const OPERATOR_LEASE: &str = "cloudflare-zero-trust-operator";

@@ -46,6 +46,11 @@ impl Layer {
         *self != Self::BuiltIn
     }
 
+    /// Whether a user meant it for certain. The definitions of older operators wrote their defaults into every template.
+    pub fn is_deliberate(&self) -> bool {
+        matches!(self, Self::Annotation | Self::Alias(_) | Self::Tenant(_))
+    }
+
     /// Whether the route itself says it.
     pub fn is_route(&self) -> bool {
         matches!(self, Self::Annotation | Self::Alias(_))

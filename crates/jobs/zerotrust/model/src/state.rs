@@ -60,6 +60,17 @@ pub struct State {
     pub last_error: Option<String>,
 }
 
+/// Who wrote a state, by its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// We did.
+    Ours,
+    /// An older operator, with all ids in one JSON text.
+    Ids,
+    /// An older operator, with every id under a key of its own.
+    Flat,
+}
+
 /// How a name is published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -153,7 +164,23 @@ impl State {
 
     /// Whether a state holds a secret that an older operator left there, and has to be written anew without it.
     pub fn needs_scrubbing(map: &ConfigMap) -> bool {
-        map.data.iter().flatten().any(|(key, value)| older::names_secret(key) || older::holds_secret(value))
+        // What was applied last is kept in an annotation, too.
+        let notes = map.metadata.annotations.iter().flatten();
+        map.data
+            .iter()
+            .flatten()
+            .chain(notes)
+            .any(|(key, value)| older::names_secret(key) || older::holds_secret(value))
+    }
+
+    /// Which form a state is written in.
+    pub fn form(map: &ConfigMap) -> Form {
+        let has = |key: &str| map.data.as_ref().is_some_and(|data| data.contains_key(key));
+        match (has("schema_version"), has("cloudflare_ids")) {
+            (true, _) => Form::Ours,
+            (false, true) => Form::Ids,
+            (false, false) => Form::Flat,
+        }
     }
 
     /// The route that a state is about, without reading the rest of it.

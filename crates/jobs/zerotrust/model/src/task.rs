@@ -5,6 +5,7 @@
 
 mod convert;
 mod ids;
+mod older;
 mod operations;
 mod status;
 
@@ -107,7 +108,7 @@ impl CloudflareTask {
 
     /// The route that it is about.
     pub fn route(&self) -> Option<ObjectKey> {
-        self.spec.httproute_ref.as_ref().map(RouteRef::key)
+        self.spec.httproute_ref.as_ref().map(RouteRef::key).or_else(|| self.labelled_route())
     }
 
     /// Where it stands; one that nobody has looked at is pending.

@@ -69,6 +69,11 @@ impl Board {
         routes.iter().filter(|(_, one)| holds(one)).map(|(key, one)| (key.clone(), one.clone())).collect()
     }
 
+    /// Looks at all routes.
+    pub(crate) fn each(&self, look: impl FnMut(&Standing)) {
+        self.routes().values().for_each(look);
+    }
+
     fn routes(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Standing>> {
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -70,6 +70,8 @@ pub(crate) struct UnderWay {
     pub(crate) suits_token: bool,
     /// Whether it takes down what an earlier tenant left.
     pub(crate) leftover: bool,
+    /// Whether an older operator made it: its worker is gone, and nobody else carries it out.
+    pub(crate) older: bool,
 }
 
 /// The Secret with a token's credentials.
@@ -107,6 +109,10 @@ pub(crate) struct Facts {
 pub(crate) enum Step {
     /// Takes secrets out of a state that an older operator wrote.
     Scrub,
+    /// Records what a task of an older operator knows, and notes what it may have made besides.
+    TakeOver,
+    /// Records what an older operator was about to take down, and its task goes.
+    TakeOverRemoval,
     /// Moves what stands in another account aside, to be taken down after the new one stands.
     SetAside,
     /// Takes what was moved aside back: the name returns to that account.
@@ -163,6 +169,8 @@ impl Step {
             | Self::TakeBack
             | Self::Outputs => false,
             Self::Scrub
+            | Self::TakeOver
+            | Self::TakeOverRemoval
             | Self::Harvest
             | Self::Collect
             | Self::DropTask
@@ -182,6 +190,8 @@ pub(crate) fn decide(facts: &Facts) -> Vec<Step> {
         steps.push(Step::Scrub);
     }
     steps.extend(match &facts.wish {
+        _ if facts.removal.as_ref().is_some_and(|removal| removal.older) => vec![Step::TakeOverRemoval],
+        wish if facts.task.as_ref().is_some_and(|task| task.older) => take_over(facts, wish),
         Wish::Published { hash, uid, account } => publish(facts, hash, uid, account),
         Wish::Unclear => keep(facts),
         Wish::Absent => unpublish(facts),
@@ -191,6 +201,19 @@ pub(crate) fn decide(facts: &Facts) -> Vec<Step> {
         steps.push(Step::Outputs);
     }
     steps
+}
+
+/// A task that an older operator left: what it knows is recorded, and it becomes one of ours or goes.
+fn take_over(facts: &Facts, wish: &Wish) -> Vec<Step> {
+    let Some(task) = &facts.task else { return Vec::new() };
+    match (wish, task.phase, task.intends) {
+        (Wish::Published { .. }, _, _) => vec![Step::TakeOver, Step::Requeue],
+        // It was never begun, or is taken over and waits until it is clear what is wanted.
+        (Wish::Unclear, Phase::Pending, _) => Vec::new(),
+        (Wish::Unclear, _, true) => vec![Step::TakeOver],
+        (Wish::Absent, _, true) if facts.removal.is_none() => vec![Step::TakeOver, Step::ConvertTask],
+        (Wish::Unclear | Wish::Absent, _, _) => vec![Step::TakeOver, Step::DropTask],
+    }
 }
 
 fn publish(facts: &Facts, hash: &str, uid: &str, account: &str) -> Vec<Step> {

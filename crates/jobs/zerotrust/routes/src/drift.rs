@@ -82,6 +82,8 @@ impl Shared {
         }
         passed.scopes = read.len();
         passed.failed = broken.len();
+        self.ends.retain(|route| self.records.state(route).is_some());
+        self.context.metrics.passed_for_drift(portolan_zerotrust_model::JOB, passed);
         passed
     }
 
@@ -157,6 +159,7 @@ impl Shared {
                         zones::doubt(&reader);
                     }
                 })?;
+        self.ends.note(&check.route, &check.recorded, &live);
         // What is in the way stays in the way: the route has said so.
         let failed = self.records.task(&check.route, Action::Reconcile).is_some();
         match plan(&wanted, &check.recorded, &live, &check.notes) {

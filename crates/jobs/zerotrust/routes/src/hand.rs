@@ -1,6 +1,7 @@
 //! Carries the steps of one name out. Every write is safe to repeat, and is told to the caches at once.
 
 mod collect;
+mod older;
 mod removal;
 mod stored;
 mod tasks;
@@ -60,6 +61,8 @@ impl<'a> Hand<'a> {
     async fn step(&mut self, step: Step) -> Result<(), Problem> {
         match step {
             Step::Scrub => self.scrub().await,
+            Step::TakeOver => self.take_over().await,
+            Step::TakeOverRemoval => self.take_over_removal().await,
             Step::SetAside => self.set_aside().await,
             Step::TakeBack => self.take_back().await,
             Step::Queue => self.queue().await,

@@ -6,12 +6,16 @@ use k8s_openapi::api::core::v1::{Secret, Service};
 use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use portolan_cloudflare_api::Clients;
 use portolan_core::ObjectKey;
-use portolan_engine::{CancellationToken, Context, Controller, Loaded, Passed, Seen, Selection, Task, key_of};
+use portolan_engine::{
+    CancellationToken, Context, Controller, Loaded, Passed, Seen, Selection, Task, counting, key_of, level,
+};
+use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{
     CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, DEFAULT_TEMPLATE,
     Enabled, Phase,
 };
 
+use crate::metrics::Metrics;
 use crate::records::Known;
 use crate::routes::RouteController;
 use crate::settings::Settings;
@@ -27,13 +31,15 @@ pub struct Routes {
     context: Arc<Context>,
     clients: Arc<Clients>,
     settings: Settings,
+    metrics: Metrics,
     running: Mutex<Option<Arc<Shared>>>,
 }
 
 impl Routes {
     /// The route side over a cluster and Cloudflare.
     pub fn new(context: &Context, clients: Arc<Clients>, settings: Settings) -> Self {
-        Self { context: Arc::new(context.clone()), clients, settings, running: Mutex::default() }
+        let metrics = Metrics::registered(&context.metrics);
+        Self { context: Arc::new(context.clone()), clients, settings, metrics, running: Mutex::default() }
     }
 
     /// Everything that runs, made anew.
@@ -49,6 +55,7 @@ impl Routes {
             shared.records.states.into_task(context, shutdown.clone()),
             shared.records.tasks.into_task(context, shutdown.clone()),
             ledgers,
+            counting(self.metrics.count(&shared), shutdown.clone()),
         ];
         tasks.push(tenant_controller(&shared, loaded.clone()).into_task(shutdown.clone()));
         tasks.push(template_controller(&shared).into_task(shutdown.clone()));
@@ -56,6 +63,8 @@ impl Routes {
         if self.context.mode == portolan_engine::Mode::Live {
             tasks.push(Sweep::task(Arc::clone(&shared), shutdown.clone()));
             tasks.push(drift_task(shared, shutdown.clone()));
+        } else {
+            tasks.push(Sweep::preview(shared, shutdown.clone()));
         }
         tasks
     }
@@ -104,8 +113,9 @@ fn route_controller(shared: &Arc<Shared>, loaded: Loaded) -> Controller<RouteCon
             let users = board.board.routes_where(|one| one.service.as_ref() == Some(&key));
             users.into_iter().map(|(route, _)| route).collect()
         })
-        .watch::<Secret>(Selection::labels(token::SELECTOR), |seen, _| match seen {
-            Seen::Here(secret) => token::route_of(secret).into_iter().collect(),
+        // What they hold is read when a route looks at its own.
+        .watch_metadata(&ApiResource::erase::<Secret>(&()), Selection::labels(token::SELECTOR), |seen, _| match seen {
+            Seen::Here(secret) => token::route_of(&secret.metadata).into_iter().collect(),
             // The route that it named before runs by itself.
             Seen::Gone(_) => Vec::new(),
         })
@@ -183,10 +193,20 @@ impl Shared {
     /// Whoever wrote a state: its tenant counts anew, and who waits for its name has a look.
     fn state_changed(&self, before: Option<&Known>, after: Option<&Known>) {
         let all = || [before, after].into_iter().flatten();
-        for tenant in all().filter_map(|known| known.state.tenant.as_ref()) {
-            self.tenant_changed(tenant);
+        for tenant in all().filter_map(|known| self.tenant_key(&known.state)) {
+            self.tenant_changed(&tenant);
         }
         let name = |known: Option<&Known>| known.and_then(|known| known.state.footprint.hostname.clone());
+        if let Some(left) = name(before).filter(|left| Some(left) != name(after).as_ref()) {
+            self.routes.enqueue_all(&self.claims.of(&left));
+        }
+    }
+
+    /// Whoever wrote a task: who waits for the name that it no longer makes has a look.
+    fn task_changed(&self, before: Option<&CloudflareTask>, after: Option<&CloudflareTask>) {
+        let name = |task: Option<&CloudflareTask>| {
+            task.filter(|task| task.spec.action() == Action::Reconcile)?.spec.hostname.clone()
+        };
         if let Some(left) = name(before).filter(|left| Some(left) != name(after).as_ref()) {
             self.routes.enqueue_all(&self.claims.of(&left));
         }
@@ -195,6 +215,7 @@ impl Shared {
 
 /// What changes of the mirrored objects make run. The caches must not keep what owns them alive.
 fn follow_caches(shared: &Arc<Shared>) {
+    shared.context.levels.follow(&shared.tenants, |tenant| level(tenant.spec.log_level?.as_str()));
     let weak = || Arc::downgrade(shared);
     let with = |shared: &Weak<Shared>, act: &dyn Fn(&Shared)| {
         if let Some(shared) = shared.upgrade() {
@@ -215,6 +236,8 @@ fn follow_caches(shared: &Arc<Shared>) {
         let (before, after) = (before.and_then(Known::read), after.and_then(Known::read));
         with(&own, &|shared| shared.state_changed(before.as_ref(), after.as_ref()));
     });
+    let own = weak();
+    shared.records.tasks.on_change(move |before, after| with(&own, &|shared| shared.task_changed(before, after)));
     let own = weak();
     shared.records.tasks.on_seen(move |before, after| {
         if after.is_some_and(|task| task.phase() == Phase::InProgress) {

@@ -14,6 +14,7 @@ mod drift;
 mod hand;
 mod job;
 mod locks;
+mod metrics;
 mod outputs;
 mod preview;
 mod reasons;
@@ -30,4 +31,5 @@ mod token;
 mod zones;
 
 pub use job::Routes;
+pub use metrics::METRICS;
 pub use settings::Settings;

@@ -1,12 +1,21 @@
 //! What would change at Cloudflare, where nothing may be applied: `portolan plan` and `--dry-run` show it.
 
 use portolan_core::{Plan, Problem};
-use portolan_exposure::{Exposure, Footprint, Fresh, Notes, gather, plan, withdraw};
+use portolan_exposure::{Exposure, Footprint, Fresh, Notes, gather_with, plan, withdraw};
 use portolan_zerotrust_model::{CloudflareTaskSpec, RouteRef, SecretRef};
 
 use crate::decide::TokenSecret;
 use crate::shared::Shared;
 use crate::subject::Subject;
+
+impl Subject {
+    /// What is recorded, also by tasks that an older operator left.
+    fn stands(&self) -> Footprint {
+        let recorded = self.known.as_ref().map(|known| known.state.footprint.clone()).unwrap_or_default();
+        let older = [&self.task, &self.removal].into_iter().flatten().filter(|task| task.is_older());
+        older.fold(recorded, |recorded, task| task.taken_over(&recorded))
+    }
+}
 
 impl Shared {
     /// The changes that the steps of a name would lead to, in their order.
@@ -14,9 +23,10 @@ impl Shared {
         if let Some(problem) = &subject.problem {
             return Err(problem.clone());
         }
-        let recorded = subject.known.as_ref().map(|known| known.state.footprint.clone()).unwrap_or_default();
+        let recorded = subject.stands();
         let mut all = Plan::default();
-        let credential = subject.known.as_ref().and_then(|known| known.state.credential.clone());
+        let told = || subject.removal.as_ref().and_then(|task| task.spec.credential_secret_ref.clone());
+        let credential = subject.known.as_ref().and_then(|known| self.credential_of(&known.state)).or_else(told);
         if let Some(wanted) = &subject.wanted {
             let account = wanted.spec.account_id.as_deref();
             let moves = recorded.account_id.as_deref().is_some_and(|there| Some(there) != account);
@@ -36,7 +46,14 @@ impl Shared {
     }
 
     fn notes(&self, subject: &Subject) -> Notes {
-        Notes { secret_present: subject.secret != TokenSecret::Lost, ..Notes::at((self.context.clock)()) }
+        let older = subject.task.as_ref().filter(|task| task.is_older());
+        Notes {
+            // What an older operator has not collected is lost.
+            secret_present: subject.secret == TokenSecret::Whole
+                || (subject.secret == TokenSecret::Unwanted && older.is_none()),
+            intent: older.and_then(|task| task.unreported()),
+            ..Notes::at((self.context.clock)())
+        }
     }
 
     async fn preview_wanted(
@@ -47,8 +64,10 @@ impl Shared {
     ) -> Result<Exposure, Problem> {
         let wanted = spec.desired(&self.context.owner)?;
         let reader = self.credentials.reader(&spec.credential_secret_ref.clone().unwrap_or_default()).await?;
-        let live = gather(&reader, &wanted.mark, Some(&wanted), recorded, Fresh::after_now()).await?;
-        plan(&wanted, recorded, &live, &self.notes(subject))
+        let notes = self.notes(subject);
+        let (mark, intent) = (&wanted.mark, notes.intent.as_ref());
+        let live = gather_with(&reader, mark, Some(&wanted), recorded, intent, Fresh::after_now()).await?;
+        plan(&wanted, recorded, &live, &notes)
     }
 
     async fn preview_removal(
@@ -64,7 +83,8 @@ impl Shared {
         let mark =
             CloudflareTaskSpec { httproute_ref: route, ..CloudflareTaskSpec::default() }.mark(&self.context.owner)?;
         let reader = self.credentials.reader(&credential).await?;
-        let live = gather(&reader, &mark, None, recorded, Fresh::after_now()).await?;
-        Ok(withdraw(&mark, recorded, &live, &self.notes(subject))?.changes())
+        let notes = self.notes(subject);
+        let live = gather_with(&reader, &mark, None, recorded, notes.intent.as_ref(), Fresh::after_now()).await?;
+        Ok(withdraw(&mark, recorded, &live, &notes)?.changes())
     }
 }

@@ -164,6 +164,13 @@ impl Records {
         self.index().holders.get(hostname).map(|routes| routes.keys().cloned().collect()).unwrap_or_default()
     }
 
+    /// Whether something is recorded or under way for a route.
+    pub(crate) fn knows(&self, route: &ObjectKey) -> bool {
+        let index = self.index();
+        let under_way = |removal: Removal| index.task_of.contains_key(&(route.clone(), removal));
+        index.state_of.contains_key(route) || under_way(false) || under_way(true)
+    }
+
     /// All states.
     pub(crate) fn all(&self) -> Vec<Arc<Known>> {
         self.index().states.values().cloned().collect()

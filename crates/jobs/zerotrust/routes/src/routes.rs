@@ -95,8 +95,22 @@ impl Reconcile for RouteController {
         &[OLDER_FINALIZER]
     }
 
+    fn older_annotations(&self) -> &'static [&'static str] {
+        &[annotations::OLDER_MEMORY]
+    }
+
     fn replaces_older_finalizers(&self) -> bool {
         true
+    }
+
+    /// Other programs with the same framework use the same finalizer: on a route that never asked for anything it is theirs.
+    fn concerns(&self, route: &HttpRoute) -> bool {
+        let asks = |name: &String| name.starts_with(annotations::PREFIX) || name.starts_with(annotations::OLDER_PREFIX);
+        let key = portolan_engine::key_of(&route.metadata);
+        let held = route.metadata.finalizers.iter().flatten().any(|name| name == FINALIZER);
+        held || route.metadata.annotations.iter().flatten().any(|(name, _)| asks(name))
+            || self.shared.records.knows(&key)
+            || self.shared.board.get(&key).is_some()
     }
 
     fn protects(&self, _: &HttpRoute, subject: &Subject, _: &Steps) -> bool {

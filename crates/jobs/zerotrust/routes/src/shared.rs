@@ -12,13 +12,14 @@ use portolan_core::{ObjectKey, Plan, Problem};
 use portolan_engine::{Cache, Context, Deletions, FIELD_MANAGER, Handle, Notice, Secrets, in_time};
 use portolan_zerotrust_model::{
     Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, HttpRoute,
-    RouteInput,
+    RouteInput, SecretRef, State,
 };
 use serde_json::{Value, json};
 
 use crate::board::{Board, Standing};
 use crate::credentials::Credentials;
 use crate::locks::Locks;
+use crate::metrics::Ends;
 use crate::records::Records;
 use crate::rivals::Reservations;
 use crate::settings::Settings;
@@ -49,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) reservations: Reservations,
     /// Routes that do not stand as they were left.
     pub(crate) drifted: Mutex<BTreeSet<ObjectKey>>,
+    /// When the service tokens of routes end.
+    pub(crate) ends: Ends,
     /// Routes that went, for the sweep.
     pub(crate) orphaned: tokio::sync::Notify,
 }
@@ -70,6 +73,7 @@ impl Shared {
             claims: Claims::default(),
             reservations: Reservations::default(),
             drifted: Mutex::default(),
+            ends: Ends::default(),
             orphaned: tokio::sync::Notify::new(),
             context,
             settings,
@@ -125,6 +129,33 @@ impl Shared {
         }
     }
 
+    /// The tenant of a state. Older operators did not record its namespace: it is looked for where they looked.
+    pub(crate) fn tenant_of(&self, state: &State) -> Option<Arc<Tenant>> {
+        let tenant = state.tenant.as_ref()?;
+        let own = state.route.namespace.as_deref().unwrap_or_default();
+        let places = [tenant.namespace.as_deref().unwrap_or(own), own, self.namespace()];
+        places.iter().find_map(|place| self.tenants.get(&ObjectKey::namespaced(*place, tenant.name.clone())))
+    }
+
+    /// Its key, also where it is gone.
+    pub(crate) fn tenant_key(&self, state: &State) -> Option<ObjectKey> {
+        let recorded = state.tenant.clone()?;
+        if recorded.namespace.is_some() {
+            return Some(recorded);
+        }
+        self.tenant_of(state).map(|tenant| tenant.key()).or(Some(recorded))
+    }
+
+    /// Whether a state is a tenant's.
+    pub(crate) fn is_of(&self, state: &State, tenant: &ObjectKey) -> bool {
+        self.tenant_key(state).as_ref() == Some(tenant)
+    }
+
+    /// The credential that what is recorded can be taken down with.
+    pub(crate) fn credential_of(&self, state: &State) -> Option<SecretRef> {
+        state.credential.clone().or_else(|| self.tenant_of(state).map(|tenant| tenant.credential()))
+    }
+
     /// Whether a route is known not to stand as it was left.
     pub(crate) fn is_drifted(&self, route: &ObjectKey) -> bool {
         self.drifted.lock().unwrap_or_else(PoisonError::into_inner).contains(route)
@@ -167,7 +198,7 @@ impl Shared {
 
     /// Held deletions of a tenant were released: its routes that go run.
     pub(crate) fn released(&self, tenant: &ObjectKey) {
-        let of_tenant = self.records.all().into_iter().filter(|known| known.state.tenant.as_ref() == Some(tenant));
+        let of_tenant = self.records.all().into_iter().filter(|known| self.is_of(&known.state, tenant));
         let routes: Vec<ObjectKey> = of_tenant.map(|known| known.state.route.clone()).collect();
         self.route_changed(&routes);
     }

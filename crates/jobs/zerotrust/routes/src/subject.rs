@@ -332,9 +332,11 @@ fn under_way(task: &CloudflareTask, subject: &Subject) -> UnderWay {
         current: task.is_current(),
         hash: task.hash().unwrap_or_default().to_owned(),
         knows_more: result.is_some_and(|result| !result.is_empty() && recorded != Some(&result)),
-        intends: status.is_some_and(|status| status.intended_at.is_some()),
+        intends: status.is_some_and(|status| status.intended_at.is_some())
+            || (task.is_older() && task.unreported().is_some()),
         // A task that asks for nothing new does not bring lost credentials back.
         suits_token: !(asked == Some(true) && subject.secret == TokenSecret::Lost),
         leftover: task.annotations().contains_key(&annotations::name(LEFTOVER)),
+        older: task.is_older(),
     }
 }

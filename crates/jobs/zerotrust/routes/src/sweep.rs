@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use portolan_core::{ObjectKey, Problem};
+use portolan_core::{ObjectId, ObjectKey, Problem};
 use portolan_engine::{CancellationToken, Levels, Selection, Task, in_time, outcome};
 use portolan_zerotrust_model::state::StatePhase;
 use tokio::time::Instant;
@@ -60,6 +60,21 @@ impl Sweep {
                 () = shutdown.cancelled() => {}
                 () = sweep.run() => {}
             }
+        };
+        Task::new("sweep", move || busy.load(Ordering::Relaxed), run)
+    }
+
+    /// The task that only tells what a sweep would take down, once: what has no route in the lists counts as gone.
+    pub(crate) fn preview(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
+        let busy = Arc::new(AtomicUsize::new(1));
+        let left = Arc::clone(&busy);
+        let run = async move {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = preview(&shared) => {}
+            }
+            left.store(0, Ordering::Relaxed);
+            shutdown.cancelled().await;
         };
         Task::new("sweep", move || busy.load(Ordering::Relaxed), run)
     }
@@ -123,11 +138,8 @@ impl Sweep {
         Ok(())
     }
 
-    /// Names that something is recorded or under way for, in our scope and without a route that is known.
     fn candidates(&self) -> BTreeSet<ObjectKey> {
-        let all = self.shared.records.routes().into_iter();
-        let ours = all.filter(|route| self.scope.covers(route.namespace.as_deref()));
-        ours.filter(|route| self.shared.routes.read(|store| store.get(route).is_none())).collect()
+        self.shared.without_route(&self.scope)
     }
 
     /// Those whose route is really gone, while routes are served at all.
@@ -208,6 +220,26 @@ impl Sweep {
         let failure = Some((problem.reason, problem.message.clone()));
         self.shared.stands(&key, Some(Standing { tenant, failure, ..Standing::default() }));
         self.failures.insert(key, (Instant::now() + pause, count.saturating_add(1)));
+    }
+}
+
+impl Shared {
+    /// Names that something is recorded or under way for, in our scope and without a route that is known.
+    fn without_route(&self, scope: &Selection) -> BTreeSet<ObjectKey> {
+        let all = self.records.routes().into_iter();
+        let ours = all.filter(|route| scope.covers(route.namespace.as_deref()));
+        ours.filter(|route| self.routes.read(|store| store.get(route).is_none())).collect()
+    }
+}
+
+/// Plans the removal of what has no route any more.
+async fn preview(shared: &Shared) {
+    shared.ready().await;
+    shared.routes.listed().await;
+    let Some(plans) = &shared.context.plans else { return };
+    for key in shared.without_route(&shared.settings.selection()) {
+        let planned = async { shared.preview(&shared.look(&key, None).await?).await };
+        plans(ObjectId::new("HTTPRoute", key.clone()), Box::pin(planned).await);
     }
 }
 

@@ -102,10 +102,10 @@ fn check(template: &Template) -> Result<(), Problem> {
 
 fn in_use(routes: &[String]) -> NewCondition {
     match routes {
-        [] => NewCondition::of(IN_USE, ConditionStatus::False, "NotUsed", "No route uses it"),
+        [] => NewCondition::of(IN_USE, ConditionStatus::False, reasons::NOT_USED, "No route uses it"),
         some => {
             let message = format!("Used by {}", text::join_some(some, NAMES_SHOWN));
-            NewCondition::of(IN_USE, ConditionStatus::True, IN_USE, message)
+            NewCondition::of(IN_USE, ConditionStatus::True, reasons::IN_USE, message)
         }
     }
 }

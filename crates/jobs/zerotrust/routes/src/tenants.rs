@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portolan_core::{Change, NewCondition, ObjectKey, Plan, Problem, Target, reasons as core, text};
-use portolan_engine::{Levels, Outcome, Reconcile, Report, annotations as steering, level};
+use portolan_engine::{Levels, Outcome, Reconcile, Report, annotations as steering};
 use portolan_zerotrust_model::{
     CloudflareZeroTrustTenant as Tenant, FINALIZER, OLDER_FINALIZER, TenantSummary, annotations, reasons,
 };
@@ -50,7 +50,7 @@ pub(crate) struct Tally {
 impl TenantController {
     fn tally(&self, key: &ObjectKey) -> Tally {
         let states = self.shared.records.all();
-        let of_tenant: Vec<_> = states.iter().filter(|known| known.state.tenant.as_ref() == Some(key)).collect();
+        let of_tenant: Vec<_> = states.iter().filter(|known| self.shared.is_of(&known.state, key)).collect();
         let standing = self.shared.board.routes_where(|one| one.tenant.as_ref() == Some(key));
         let count = |holds: &dyn Fn(&portolan_exposure::Footprint) -> usize| {
             let sum: usize = of_tenant.iter().map(|known| holds(&known.state.footprint)).sum();
@@ -129,6 +129,10 @@ impl Reconcile for TenantController {
         &[OLDER_FINALIZER]
     }
 
+    fn older_annotations(&self) -> &'static [&'static str] {
+        &[annotations::OLDER_MEMORY]
+    }
+
     fn replaces_older_finalizers(&self) -> bool {
         true
     }
@@ -145,10 +149,7 @@ impl Reconcile for TenantController {
         true
     }
 
-    fn project(&self, tenant: &Tenant) {
-        let chosen = tenant.spec.log_level.and_then(|chosen| level(chosen.as_str()));
-        Levels::process().set(&tenant.key(), chosen);
-    }
+    fn project(&self, _: &Tenant) {}
 
     async fn gather(&self, tenant: &Tenant) -> Result<Tally, Problem> {
         Levels::mark(&tenant.key());
@@ -204,10 +205,6 @@ impl Reconcile for TenantController {
             ..Report::default()
         }
     }
-
-    fn forgotten(&self, key: &ObjectKey) {
-        Levels::process().set(key, None);
-    }
 }
 
 impl TenantController {
@@ -222,7 +219,7 @@ impl TenantController {
         let names = self.shared.records.all();
         let mut names: Vec<String> = names
             .iter()
-            .filter(|known| known.state.tenant.as_ref() == Some(&tenant.key()))
+            .filter(|known| self.shared.is_of(&known.state, &tenant.key()))
             .map(|known| known.state.route.to_string())
             .collect();
         names.sort();

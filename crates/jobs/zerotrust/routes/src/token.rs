@@ -144,9 +144,9 @@ fn owner(route: &HttpRoute) -> OwnerReference {
 }
 
 /// The route that a Secret of ours belongs to.
-pub(crate) fn route_of(secret: &Secret) -> Option<ObjectKey> {
-    let name = secret.annotations().get(&annotations::name("httproute-name"))?;
-    Some(ObjectKey::namespaced(secret.namespace()?, name.clone()))
+pub(crate) fn route_of(secret: &ObjectMeta) -> Option<ObjectKey> {
+    let name = secret.annotations.as_ref()?.get(&annotations::name("httproute-name"))?;
+    Some(ObjectKey::namespaced(secret.namespace.clone()?, name.clone()))
 }
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
         let keys: Vec<_> = made.data.as_ref().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ["CF_ACCESS_CLIENT_ID", "CF_ACCESS_CLIENT_SECRET", "client_id", "client_secret"]);
         assert_eq!(made.owner_references()[0].uid, "u1");
-        assert_eq!(route_of(&made), Some(ObjectKey::namespaced("shop", "api")));
+        assert_eq!(route_of(&made.metadata), Some(ObjectKey::namespaced("shop", "api")));
         assert_eq!(judge(Some(&made), false, Some("id.access")), Found::Whole);
     }
 

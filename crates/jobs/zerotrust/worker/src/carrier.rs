@@ -2,7 +2,7 @@
 
 mod attempt;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use portolan_cloudflare_api::{Client, Clients};
 use portolan_core::{ObjectKey, Plan, Problem};
 use portolan_engine::{CancellationToken, Context, Handle, Outcome, Reconcile, Report, Secrets};
 use portolan_exposure::{Elsewhere, Exposure, Footprint, Live, Notes, Quotas};
-use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, SecretRef};
+use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 use tokio::time::Instant;
 
 use crate::announced::Announced;
@@ -20,11 +20,12 @@ use crate::elsewhere::{self, States};
 use crate::handover::Handover;
 use crate::locks::Locks;
 use crate::log;
+use crate::lookout::Lookout;
+use crate::metrics::Metrics;
 use crate::others::{Life, Others};
 use crate::presence::Presence;
-use crate::progress::{self, Handed};
+use crate::progress::Handed;
 use crate::projection::Projection;
-use crate::reason;
 use crate::settings::Settings;
 use crate::standing::{Look, Standing, standing};
 use crate::turns::{Turn, Turns};
@@ -33,13 +34,18 @@ use crate::work::{self, Work};
 /// A task that changed under our hands, or for whose sake something changed, is looked at again after this.
 const SOON: Duration = Duration::from_millis(50);
 
+/// So long a credential is used without another look at its Secret.
+const CREDENTIAL_KEPT: Duration = Duration::from_secs(5);
+
 /// Carries tasks out.
 pub(crate) struct Carrier {
     context: Arc<Context>,
     clients: Arc<Clients>,
     settings: Settings,
+    metrics: Metrics,
     shutdown: CancellationToken,
     secrets: Secrets,
+    lookout: Lookout,
     handover: Handover,
     presence: Arc<Presence>,
     others: Others,
@@ -50,8 +56,6 @@ pub(crate) struct Carrier {
     handle: Handle<Projection>,
     /// Tasks for whose sake something changed.
     nudged: Mutex<BTreeSet<ObjectKey>>,
-    /// When Secrets that tasks name changed.
-    changed: Mutex<BTreeMap<ObjectKey, Instant>>,
     /// Accounts whose Access applications were listed ahead of their use.
     accounts: Mutex<BTreeSet<String>>,
 }
@@ -61,13 +65,15 @@ pub(crate) enum Inputs {
     /// Nothing is to be done now; worth another look after a while.
     Rest(Option<Duration>),
     /// It cannot be planned.
-    Refused { problem: Problem, since: Instant },
+    Refused(Problem),
     /// Everything that planning needs.
     Ready(Box<Ready>),
 }
 
 /// Everything that planning and carrying out need.
 pub(crate) struct Ready {
+    /// When the first look was taken.
+    begun: Instant,
     client: Client,
     work: Work,
     recorded: Footprint,
@@ -102,14 +108,17 @@ impl Carrier {
         context: &Arc<Context>,
         clients: &Arc<Clients>,
         settings: &Settings,
+        metrics: &Metrics,
         shutdown: &CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
             context: Arc::clone(context),
             clients: Arc::clone(clients),
             settings: settings.clone(),
+            metrics: metrics.clone(),
             shutdown: shutdown.clone(),
-            secrets: Secrets::new(context.client.clone()),
+            secrets: Secrets::kept_for(context.client.clone(), CREDENTIAL_KEPT),
+            lookout: Lookout::default(),
             handover: Handover::new(context),
             presence: Presence::new(context, settings),
             others: Others::new(context, settings),
@@ -119,7 +128,6 @@ impl Carrier {
             quotas: Quotas::default(),
             handle: Handle::new(),
             nudged: Mutex::default(),
-            changed: Mutex::default(),
             accounts: Mutex::default(),
         })
     }
@@ -134,37 +142,16 @@ impl Carrier {
         Arc::clone(&self.presence)
     }
 
-    /// A Secret changed or went; answers the tasks that waited for that.
-    pub(crate) fn secret_changed(&self, key: &ObjectKey) -> Vec<ObjectKey> {
-        self.secrets.forget(key);
-        let (used, waiting) = self.handle.read(|store| {
-            let users = store.projections().filter(|(_, task)| task.secret.as_ref() == Some(key));
-            let (waiting, others): (Vec<_>, Vec<_>) = users.partition(|(_, task)| task.lacks_credential);
-            let keys: Vec<ObjectKey> = waiting.into_iter().map(|(key, _)| key.clone()).collect();
-            (!keys.is_empty() || !others.is_empty(), keys)
-        });
-        if used {
-            self.changed().insert(key.clone(), Instant::now());
+    /// Looks after tasks that failed for their credential, until told to stop.
+    pub(crate) async fn keep_lookout(self: Arc<Self>) {
+        let news = |tasks: Vec<ObjectKey>| {
+            self.nudged().extend(tasks.iter().cloned());
+            self.handle.enqueue_all(&tasks);
+        };
+        tokio::select! {
+            () = self.shutdown.cancelled() => {}
+            () = self.lookout.keep(self.handle(), self.secrets.clone(), news) => {}
         }
-        self.nudged().extend(waiting.iter().cloned());
-        waiting
-    }
-
-    /// A task that failed for a Secret that changed meanwhile is tried again at once.
-    fn unless_changed(&self, task: &CloudflareTask, since: Instant, done: Done) -> Done {
-        let secret = task.spec.credential_secret_ref.as_ref().map(SecretRef::object);
-        let changed = secret.and_then(|secret| self.changed().get(&secret).copied());
-        let credential =
-            done.problem.as_ref().is_some_and(|problem| reason::is_of_credential(&progress::failure(problem)));
-        if !credential || changed.is_none_or(|changed| changed < since) {
-            return done;
-        }
-        self.nudged().insert(task.key());
-        Done { problem: None, again: Some(SOON) }
-    }
-
-    fn changed(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Instant>> {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn nudged(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
@@ -172,21 +159,16 @@ impl Carrier {
     }
 
     fn look(&self, nudged: bool) -> Look<'_> {
-        let Settings { identity, alone, .. } = &self.settings;
-        Look { worker: identity, alone: *alone, nudged, now: (self.context.clock)() }
+        Look { worker: &self.settings.identity, nudged, now: (self.context.clock)() }
     }
 
     fn tasks(&self) -> Api<CloudflareTask> {
         Api::namespaced(self.context.client.clone(), &self.context.operator_namespace)
     }
 
-    fn is_ours(&self, task: &CloudflareTask) -> bool {
-        task.metadata.namespace.as_deref() == Some(self.context.operator_namespace.as_str())
-    }
-
     /// How long to leave a task alone; none where it is due.
     async fn rest(&self, task: &CloudflareTask) -> Result<Option<Option<Duration>>, Problem> {
-        if !self.is_ours(task) || self.shutdown.is_cancelled() {
+        if self.shutdown.is_cancelled() {
             return Ok(Some(None));
         }
         let nudged = self.nudged().remove(&task.key());
@@ -194,7 +176,7 @@ impl Carrier {
             Standing::Due => None,
             Standing::Later(wait) => Some(Some(wait)),
             Standing::Settled => Some(None),
-            Standing::Held(worker) => match self.others.look(&worker).await? {
+            Standing::Held(holder) => match self.others.look(&holder).await? {
                 Life::Lives(wait) => Some(Some(wait)),
                 Life::Dead => None,
             },
@@ -202,8 +184,9 @@ impl Carrier {
     }
 
     async fn ready(&self, task: &CloudflareTask) -> Result<Ready, Problem> {
+        let begun = Instant::now();
         let work = Work::of(task, &self.context.owner)?;
-        let client = credential::client(&task.spec, &self.secrets, &self.clients).await?;
+        let client = self.client(task).await?;
         let status = task.status.as_ref();
         let intent = status.and_then(CloudflareTaskStatus::intent);
         let handed = match intent.as_ref().and_then(|intent| intent.token.as_ref()) {
@@ -211,14 +194,22 @@ impl Carrier {
             None => None,
         };
         let recorded = work.recorded(task, handed.as_ref());
+        let turn = self.turns.take(work.desired(), &recorded, &self.locks).await?;
         let announced = Announced::new(&client, &work, &recorded);
-        let turn = self.turns.take(work.desired(), &recorded).await;
         let mut notes = Notes { quotas: self.quotas.clone(), ..Notes::at((self.context.clock)()) };
         notes.secret_present = work::has_credentials(task, &recorded, handed.as_ref());
         notes.intent = intent;
         let live = work.gather(&client.reader(), &recorded, notes.intent.as_ref(), work::freshness(task)).await?;
         notes.elsewhere = self.elsewhere(task, &recorded, &live).await?;
-        Ok(Ready { client, work, recorded, live, notes, handed, announced, _turn: turn })
+        Ok(Ready { begun, client, work, recorded, live, notes, handed, announced, _turn: turn })
+    }
+
+    /// The client of a task's credential.
+    async fn client(&self, task: &CloudflareTask) -> Result<Client, Problem> {
+        let reference = credential::reference(&task.spec)?;
+        let found = self.secrets.found(&reference.object()).await?;
+        self.lookout.tries(&task.key(), &found);
+        credential::client(reference, &found, &self.clients)
     }
 
     /// What others have recorded, where that matters.
@@ -268,6 +259,9 @@ impl Reconcile for Carrier {
         if projection.phase == Phase::Pending && before.is_some_and(|before| before != Phase::Pending) {
             self.handle.enqueue(&key);
         }
+        if projection.lacks_credential {
+            self.lookout.has_failed();
+        }
         projection
     }
 
@@ -276,15 +270,13 @@ impl Reconcile for Carrier {
         if let Some(again) = self.rest(task).await? {
             return Ok(Inputs::Rest(again));
         }
-        let since = Instant::now();
-        let refused = |problem| Inputs::Refused { problem, since };
-        Ok(self.ready(task).await.map_or_else(refused, |ready| Inputs::Ready(Box::new(ready))))
+        Ok(self.ready(task).await.map_or_else(Inputs::Refused, |ready| Inputs::Ready(Box::new(ready))))
     }
 
     fn plan(&self, _: &CloudflareTask, inputs: &Inputs) -> Result<Verdict, Problem> {
         Ok(match inputs {
             Inputs::Rest(_) => Verdict::Rest,
-            Inputs::Refused { problem, .. } => Verdict::Refuse(problem.clone()),
+            Inputs::Refused(problem) => Verdict::Refuse(problem.clone()),
             Inputs::Ready(ready) => ready.verdict(),
         })
     }
@@ -303,12 +295,10 @@ impl Reconcile for Carrier {
     async fn apply(&self, task: &CloudflareTask, inputs: &Inputs, verdict: &Verdict) -> Result<Done, Problem> {
         let done = match (inputs, verdict) {
             (Inputs::Ready(ready), Verdict::Carry(exposure)) => Box::pin(self.carry(task, ready, exposure)).await?,
-            (Inputs::Refused { problem, since }, _) => {
-                let done = self.refuse(task, problem).await?;
-                self.unless_changed(task, *since, done)
-            }
             (_, Verdict::Refuse(problem)) => self.refuse(task, problem).await?,
-            (Inputs::Rest(_), Verdict::Carry(_)) | (_, Verdict::Rest) => Done { problem: None, again: None },
+            (Inputs::Rest(_) | Inputs::Refused(_), Verdict::Carry(_)) | (_, Verdict::Rest) => {
+                Done { problem: None, again: None }
+            }
         };
         Ok(done)
     }
@@ -325,5 +315,6 @@ impl Reconcile for Carrier {
 
     fn forgotten(&self, key: &ObjectKey) {
         self.nudged().remove(key);
+        self.lookout.forget(key);
     }
 }

@@ -2,17 +2,20 @@
 
 use portolan_cloudflare_api::{Client, Clients, Credential};
 use portolan_core::Problem;
-use portolan_engine::Secrets;
-use portolan_zerotrust_model::{CloudflareTaskSpec, reasons};
+use portolan_engine::FoundSecret;
+use portolan_zerotrust_model::{CloudflareTaskSpec, SecretRef, reasons};
 
-/// The client of a task's credential.
-pub(crate) async fn client(spec: &CloudflareTaskSpec, secrets: &Secrets, clients: &Clients) -> Result<Client, Problem> {
-    let reference = spec
-        .credential_secret_ref
+/// The Secret with a task's API token.
+pub(crate) fn reference(spec: &CloudflareTaskSpec) -> Result<&SecretRef, Problem> {
+    spec.credential_secret_ref
         .as_ref()
-        .ok_or_else(|| Problem::invalid(reasons::CREDENTIAL_NOT_FOUND, "the task names no Secret with an API token"))?;
+        .ok_or_else(|| Problem::invalid(reasons::CREDENTIAL_NOT_FOUND, "the task names no Secret with an API token"))
+}
+
+/// The client of a credential, out of what was found of its Secret.
+pub(crate) fn client(reference: &SecretRef, found: &FoundSecret, clients: &Clients) -> Result<Client, Problem> {
     let place = reference.object();
-    let values = secrets.find(&reference.namespace, &reference.name).await?.ok_or_else(|| {
+    let values = found.values.as_ref().ok_or_else(|| {
         Problem::waiting(
             reasons::CREDENTIAL_NOT_FOUND,
             format!("Secret {place} not found; create it, or correct the tenant's credentialRef"),

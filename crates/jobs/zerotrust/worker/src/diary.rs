@@ -1,7 +1,7 @@
 //! What a worker keeps while it carries a task out: credentials at once, ids that nothing else would lead back to, and
 //! the place where it stopped.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portolan_core::{Problem, reasons};
 use portolan_engine::CancellationToken;
@@ -10,13 +10,26 @@ use portolan_zerotrust_model::CloudflareTaskStatus;
 
 use crate::claim::{Claim, Refused};
 use crate::handover::Handover;
+use crate::locks::{Locks, Term};
 use crate::progress::{self, Handed};
+
+/// What all diaries of a worker share.
+#[derive(Clone, Copy)]
+pub(crate) struct Desk<'a> {
+    /// Where new credentials go.
+    pub(crate) handover: &'a Handover,
+    /// Who may write a tunnel's configuration.
+    pub(crate) locks: &'a Locks,
+    /// Says that the worker stops.
+    pub(crate) shutdown: &'a CancellationToken,
+}
 
 /// The diary of one attempt.
 pub(crate) struct Diary<'a> {
     claim: tokio::sync::Mutex<Claim>,
-    handover: &'a Handover,
-    shutdown: &'a CancellationToken,
+    desk: Desk<'a>,
+    /// The turn to write a tunnel's configuration, while it is written.
+    turn: Mutex<Vec<Arc<Term>>>,
     /// The request for new credentials that is carried out.
     rotation: Option<String>,
     pages: Mutex<Pages>,
@@ -74,8 +87,7 @@ impl Unmarked {
 impl<'a> Diary<'a> {
     pub(crate) fn new(
         claim: Claim,
-        handover: &'a Handover,
-        shutdown: &'a CancellationToken,
+        desk: Desk<'a>,
         recorded: &Footprint,
         handed: Option<Handed>,
         rotation: Option<String>,
@@ -83,7 +95,8 @@ impl<'a> Diary<'a> {
         let stored = claim.task().status.as_ref().and_then(|status| status.result.as_ref());
         let stored = stored.map(|result| Unmarked::of(&result.footprint())).unwrap_or_default();
         let pages = Pages { footprint: recorded.clone(), handed, stored, ending: None };
-        Self { claim: tokio::sync::Mutex::new(claim), handover, shutdown, rotation, pages: Mutex::new(pages) }
+        let (claim, turn) = (tokio::sync::Mutex::new(claim), Mutex::default());
+        Self { claim, desk, turn, rotation, pages: Mutex::new(pages) }
     }
 
     /// What is ours, as far as the work came.
@@ -137,6 +150,10 @@ impl<'a> Diary<'a> {
         Problem::transient(reasons::PENDING, message)
     }
 
+    fn turn(&self) -> MutexGuard<'_, Vec<Arc<Term>>> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn pages(&self) -> MutexGuard<'_, Pages> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,18 +162,27 @@ impl<'a> Diary<'a> {
 impl Journal for Diary<'_> {
     async fn credential(&self, new: NewCredential) -> Result<(), Problem> {
         let task = self.claim.lock().await.task().clone();
-        let handed = self.handover.put(&task, &new, self.rotation.as_deref()).await?;
+        let handed = self.desk.handover.put(&task, &new, self.rotation.as_deref()).await?;
         self.pages().handed = Some(handed);
+        Ok(())
+    }
+
+    /// The lease is held around the write alone, so that another worker protects its names meanwhile.
+    async fn begins(&self, tunnel_id: &str) -> Result<(), Problem> {
+        self.turn().clear();
+        let turn = self.desk.locks.enter([format!("tunnels/{tunnel_id}/configuration")].into()).await?;
+        *self.turn() = turn;
         Ok(())
     }
 
     async fn reached(&self, footprint: &Footprint, operation: &'static str) -> Result<(), Problem> {
         tracing::debug!(operation, "Reached");
+        self.turn().clear();
         self.note(footprint);
         let news = Unmarked::of(footprint).adds_to(&self.pages().stored);
         if news {
             self.keep(footprint, operation).await?;
         }
-        if self.shutdown.is_cancelled() { Err(self.end(Ending::Stopping)) } else { Ok(()) }
+        if self.desk.shutdown.is_cancelled() { Err(self.end(Ending::Stopping)) } else { Ok(()) }
     }
 }

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! All tasks of a tunnel or zone run side by side, and the writers of `cloudflare-api` send what they have in common once.
-//! A worker touches tasks, its own Lease and Secrets of the operator's namespace; it has no right to touch routes.
+//! A worker touches tasks, Leases and Secrets of the operator's namespace, and reads the Secrets that tasks name, by their
+//! names; it has no right to list Secrets, or to touch routes.
 
 mod announced;
 mod carrier;
-mod census;
 mod claim;
 mod credential;
 mod diary;
@@ -20,6 +20,8 @@ mod elsewhere;
 mod handover;
 mod locks;
 mod log;
+mod lookout;
+mod metrics;
 mod others;
 mod presence;
 mod progress;
@@ -32,5 +34,6 @@ mod turns;
 mod work;
 mod worker;
 
+pub use metrics::METRICS;
 pub use settings::Settings;
 pub use worker::Worker;

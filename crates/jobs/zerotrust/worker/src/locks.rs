@@ -1,4 +1,5 @@
-//! One worker at a time writes a tunnel's configuration: a Lease per document, shared by all tasks of this worker.
+//! One worker at a time writes a tunnel's configuration, or makes tokens of some names: a Lease per document, shared by all
+//! tasks of this worker.
 //!
 //! Tasks that come while the lease is young join those at work; later ones wait for the next term, so that other workers
 //! get their turn. A worker that is alone takes none.
@@ -15,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::settings::Settings;
 
-/// So long may tasks join a term.
+/// So long may tasks join a term. Shorter terms change hands more often, and were slower when measured.
 const JOINING: Duration = Duration::from_secs(2);
 /// So long is another worker waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -100,7 +101,7 @@ async fn keep(mut held: Held, over: CancellationToken) {
         () = held.hold() => true,
     };
     if lost {
-        tracing::warn!("The lock of a tunnel's configuration was lost: another worker may write it too");
+        tracing::warn!("The lock of a document was lost: another worker may write it too");
         over.cancelled().await;
     } else {
         held.release().await;

@@ -1,7 +1,9 @@
 //! Other workers, by what is seen of their leases: one whose lease stands still for as long as it said itself is dead.
+//!
+//! A worker says that it lives by a lease of its own; a process that does everything by the one under which it leads.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -9,10 +11,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 use portolan_core::Problem;
 use portolan_engine::{Context, in_time, kubernetes_problem};
+use portolan_zerotrust_model::OPERATOR_LEASE;
 use tokio::time::Instant;
 
-use crate::presence::{lease_name, remove};
+use crate::presence::{SIGNS, lease_name, remove};
 use crate::settings::Settings;
+use crate::standing::Holder;
 
 /// Whether another worker lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,53 +31,89 @@ pub(crate) enum Life {
 pub(crate) struct Others {
     leases: Api<Lease>,
     usual: Duration,
-    seen: Mutex<BTreeMap<String, Seen>>,
+    /// One look at a time, which all tasks of a worker share.
+    looking: tokio::sync::Mutex<()>,
+    seen: Mutex<BTreeMap<Holder, Seen>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     renewed: Option<MicroTime>,
     since: Instant,
+    /// When it was looked at last, and what that said.
+    looked: Instant,
+    life: Life,
 }
 
 impl Others {
     pub(crate) fn new(context: &Context, settings: &Settings) -> Self {
         let leases = Api::namespaced(context.client.clone(), &context.operator_namespace);
-        Self { leases, usual: settings.lease, seen: Mutex::default() }
+        Self { leases, usual: settings.lease, looking: tokio::sync::Mutex::default(), seen: Mutex::default() }
     }
 
     /// Looks for a sign of a worker.
-    pub(crate) async fn look(&self, worker: &str) -> Result<Life, Problem> {
-        let name = lease_name(worker);
-        let found = in_time(self.leases.get_opt(&name)).await;
-        let found = found.map_err(|error| kubernetes_problem(format_args!("reading the lease {name}"), &error))?;
-        let life = self.judge(worker, found.as_ref(), Instant::now());
-        if life == Life::Dead && found.is_some() {
-            remove(&self.leases, worker).await;
+    pub(crate) async fn look(&self, holder: &Holder) -> Result<Life, Problem> {
+        let _one_at_a_time = self.looking.lock().await;
+        if let Some(life) = self.just_seen(holder, Instant::now()) {
+            return Ok(life);
+        }
+        let sign = self.sign(holder).await?;
+        let is_own = sign.is_some();
+        let found = if is_own { sign } else { self.leadership(holder).await? };
+        let life = self.judge(holder, found.as_ref(), Instant::now());
+        if life == Life::Dead && is_own {
+            remove(&self.leases, &holder.worker).await;
         }
         Ok(life)
     }
 
-    fn judge(&self, worker: &str, lease: Option<&Lease>, now: Instant) -> Life {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let spec = lease.and_then(|lease| lease.spec.as_ref());
-        let Some(spec) = spec.filter(|spec| spec.holder_identity.as_deref() == Some(worker)) else {
-            seen.remove(worker);
-            return Life::Dead;
-        };
-        let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        let duration = seconds.map_or(self.usual, Duration::from_secs);
-        let fresh = Seen { renewed: spec.renew_time.clone(), since: now };
-        let known = seen.entry(worker.to_owned()).or_insert_with(|| fresh.clone());
-        if known.renewed != fresh.renewed {
-            *known = fresh;
-        }
-        if let Some(left) = duration.checked_sub(now - known.since).filter(|left| !left.is_zero()) {
-            return Life::Lives(left);
-        }
-        seen.remove(worker);
-        Life::Dead
+    /// What a look a moment ago said. Who is taken for dead is looked for once more each time.
+    fn just_seen(&self, holder: &Holder, now: Instant) -> Option<Life> {
+        let seen = self.seen();
+        let seen = seen.get(holder).filter(|seen| now - seen.looked < self.usual / (2 * SIGNS))?;
+        Some(seen.life).filter(|life| *life != Life::Dead)
     }
+
+    /// The worker's own lease.
+    async fn sign(&self, holder: &Holder) -> Result<Option<Lease>, Problem> {
+        let lease = self.lease(&lease_name(&holder.worker)).await?;
+        Ok(lease.filter(|lease| holder_of(lease) == Some(holder.worker.as_str())))
+    }
+
+    /// The lease by which it leads, where it does everything.
+    async fn leadership(&self, holder: &Holder) -> Result<Option<Lease>, Problem> {
+        let lease = self.lease(OPERATOR_LEASE).await?;
+        Ok(lease.filter(|lease| !holder.epoch.is_empty() && holder_of(lease) == Some(holder.epoch.as_str())))
+    }
+
+    async fn lease(&self, name: &str) -> Result<Option<Lease>, Problem> {
+        let found = in_time(self.leases.get_opt(name)).await;
+        found.map_err(|error| kubernetes_problem(format_args!("reading the lease {name}"), &error))
+    }
+
+    fn judge(&self, holder: &Holder, lease: Option<&Lease>, now: Instant) -> Life {
+        let mut all = self.seen();
+        // Of claims that nobody asks for any more nothing has to be known.
+        all.retain(|_, seen| now - seen.looked < self.usual * 2);
+        let spec = lease.and_then(|lease| lease.spec.as_ref());
+        let renewed = spec.and_then(|spec| spec.renew_time.clone());
+        let known = all.get(holder).filter(|seen| spec.is_some() && seen.renewed == renewed);
+        let since = known.map_or(now, |seen| seen.since);
+        let seconds = spec.and_then(|spec| spec.lease_duration_seconds).and_then(|seconds| u64::try_from(seconds).ok());
+        let duration = seconds.map_or(self.usual, Duration::from_secs);
+        let left = duration.saturating_sub(now - since);
+        let life = if spec.is_none() || left.is_zero() { Life::Dead } else { Life::Lives(left.min(duration / SIGNS)) };
+        all.insert(holder.clone(), Seen { renewed, since, looked: now, life });
+        life
+    }
+
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<Holder, Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn holder_of(lease: &Lease) -> Option<&str> {
+    lease.spec.as_ref()?.holder_identity.as_deref()
 }
 
 #[cfg(test)]
@@ -83,16 +123,21 @@ mod tests {
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);
+    const SOON: Duration = Duration::from_secs(10);
 
     fn others() -> Others {
         let service = tower::service_fn(|_| async { Err::<http::Response<kube::client::Body>, _>("no server") });
         let leases = Api::namespaced(kube::Client::new(service, "default"), "default");
-        Others { leases, usual: MINUTE, seen: Mutex::default() }
+        Others { leases, usual: MINUTE, looking: tokio::sync::Mutex::default(), seen: Mutex::default() }
     }
 
-    fn lease(worker: &str, renewed: i64) -> Lease {
+    fn holder() -> Holder {
+        Holder { worker: "w1".to_owned(), epoch: "e1".to_owned() }
+    }
+
+    fn lease(renewed: i64) -> Lease {
         let spec = LeaseSpec {
-            holder_identity: Some(worker.to_owned()),
+            holder_identity: Some("w1".to_owned()),
             lease_duration_seconds: Some(60),
             renew_time: Some(MicroTime(jiff::Timestamp::from_second(renewed).unwrap())),
             ..LeaseSpec::default()
@@ -102,27 +147,39 @@ mod tests {
 
     #[tokio::test]
     async fn a_worker_without_a_lease_is_dead() {
-        let (others, now) = (others(), Instant::now());
-
-        assert_eq!(others.judge("w1", None, now), Life::Dead);
-        assert_eq!(others.judge("w1", Some(&lease("w2", 1)), now), Life::Dead);
+        assert_eq!(others().judge(&holder(), None, Instant::now()), Life::Dead);
     }
 
     #[tokio::test]
     async fn a_worker_is_dead_when_its_lease_stood_still_for_as_long_as_we_looked() {
         let (others, now) = (others(), Instant::now());
 
-        assert_eq!(others.judge("w1", Some(&lease("w1", 1)), now), Life::Lives(MINUTE));
-        assert_eq!(others.judge("w1", Some(&lease("w1", 1)), now + MINUTE / 2), Life::Lives(MINUTE / 2));
-        assert_eq!(others.judge("w1", Some(&lease("w1", 1)), now + MINUTE), Life::Dead);
+        assert_eq!(others.judge(&holder(), Some(&lease(1)), now), Life::Lives(SOON));
+        assert_eq!(others.judge(&holder(), Some(&lease(1)), now + MINUTE / 2), Life::Lives(SOON));
+        assert_eq!(others.judge(&holder(), Some(&lease(1)), now + MINUTE - SOON / 2), Life::Lives(SOON / 2));
+        assert_eq!(others.judge(&holder(), Some(&lease(1)), now + MINUTE), Life::Dead);
     }
 
     #[tokio::test]
     async fn a_renewed_lease_counts_from_the_renewal_whatever_its_clock_says() {
         let (others, now) = (others(), Instant::now());
 
-        others.judge("w1", Some(&lease("w1", 9_000)), now);
+        others.judge(&holder(), Some(&lease(9_000)), now);
 
-        assert_eq!(others.judge("w1", Some(&lease("w1", 1)), now + MINUTE), Life::Lives(MINUTE));
+        assert_eq!(others.judge(&holder(), Some(&lease(1)), now + MINUTE), Life::Lives(SOON));
+        assert_eq!(others.judge(&holder(), Some(&lease(1)), now + MINUTE + SOON), Life::Lives(SOON));
+    }
+
+    #[tokio::test]
+    async fn many_tasks_of_one_worker_are_one_look() {
+        let (others, now) = (others(), Instant::now());
+        let life = others.judge(&holder(), Some(&lease(1)), now);
+
+        assert_eq!(others.just_seen(&holder(), now + SOON / 4), Some(life));
+        assert_eq!(others.just_seen(&holder(), now + SOON), None);
+        let another_life = Holder { epoch: "e2".to_owned(), ..holder() };
+        assert_eq!(others.just_seen(&another_life, now), None);
+        others.judge(&holder(), None, now);
+        assert_eq!(others.just_seen(&holder(), now), None, "nobody is dead by hearsay");
     }
 }

@@ -17,6 +17,8 @@ use tokio::time::Instant;
 
 use crate::settings::Settings;
 
+/// How often a sign is renewed while it holds: after three that failed it is still good.
+pub(crate) const SIGNS: u32 = 6;
 /// Longest name of an object.
 const LONGEST_NAME: usize = 253;
 
@@ -95,9 +97,9 @@ impl Presence {
         }
     }
 
-    /// How old the sign may get: after three that failed it is still good.
+    /// How old the sign may get.
     fn renewal(&self) -> Duration {
-        self.settings.lease / 6
+        self.settings.lease / SIGNS
     }
 
     async fn freshen(&self) -> Result<(), Problem> {

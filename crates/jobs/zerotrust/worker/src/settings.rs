@@ -9,7 +9,9 @@ pub struct Settings {
     pub identity: String,
     /// Tells this life of the worker from an earlier one under the same name.
     pub epoch: String,
-    /// No other worker exists: claims of others are of the past, and nobody needs to be told that this one lives.
+    /// No other worker is meant to exist: nobody is told that this one lives, and no turns are taken. Where others are seen
+    /// all the same, as while an installation is divided into roles, their claims are respected; the lease by which this
+    /// process leads tells them that it lives.
     pub alone: bool,
     /// How long a worker counts as living after its last sign.
     pub lease: Duration,

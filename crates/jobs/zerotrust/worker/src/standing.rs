@@ -10,12 +10,19 @@ use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 pub(crate) struct Look<'a> {
     /// The worker that looks.
     pub(crate) worker: &'a str,
-    /// Whether no other worker exists.
-    pub(crate) alone: bool,
     /// Whether something changed that the task failed for.
     pub(crate) nudged: bool,
     /// The time.
     pub(crate) now: Timestamp,
+}
+
+/// Who claimed a task.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Holder {
+    /// The worker.
+    pub(crate) worker: String,
+    /// Which of its lives; empty where it does not say.
+    pub(crate) epoch: String,
 }
 
 /// What is to happen to a task.
@@ -26,14 +33,15 @@ pub(crate) enum Standing {
     /// It failed, and is tried again after this.
     Later(Duration),
     /// Another worker has it, or had it when it died.
-    Held(String),
+    Held(Holder),
     /// There is nothing to do until it changes.
     Settled,
 }
 
 /// What is to happen to a task.
 pub(crate) fn standing(task: &CloudflareTask, look: Look<'_>) -> Standing {
-    if task.metadata.deletion_timestamp.is_some() {
+    // What an older operator queued is queued anew by the route side, in a form that lost nothing.
+    if task.metadata.deletion_timestamp.is_some() || task.is_older() {
         return Standing::Settled;
     }
     let status = task.status.clone().unwrap_or_default();
@@ -50,7 +58,9 @@ pub(crate) fn standing(task: &CloudflareTask, look: Look<'_>) -> Standing {
 /// A claim of our own, also from an earlier life, is resumed: one task has one pass at a time, so nobody is at it here.
 fn claimed(status: &CloudflareTaskStatus, look: Look<'_>) -> Standing {
     match status.worker_pod.as_deref().filter(|worker| !worker.is_empty()) {
-        Some(other) if other != look.worker && !look.alone => Standing::Held(other.to_owned()),
+        Some(other) if other != look.worker => {
+            Standing::Held(Holder { worker: other.to_owned(), epoch: status.epoch.clone().unwrap_or_default() })
+        }
         Some(_) | None => Standing::Due,
     }
 }
@@ -73,7 +83,7 @@ fn waiting(status: &CloudflareTaskStatus, now: Timestamp) -> Standing {
 
 #[cfg(test)]
 mod tests {
-    use portolan_zerotrust_model::CloudflareTaskSpec;
+    use portolan_zerotrust_model::{CloudflareTaskSpec, RouteRef};
 
     use super::*;
 
@@ -92,7 +102,7 @@ mod tests {
     }
 
     fn look() -> Look<'static> {
-        Look { worker: "w1", alone: false, nudged: false, now: NOW.parse().unwrap() }
+        Look { worker: "w1", nudged: false, now: NOW.parse().unwrap() }
     }
 
     fn seen(status: CloudflareTaskStatus) -> Standing {
@@ -126,11 +136,10 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_of_another_worker_stands_unless_there_can_be_no_other() {
-        let alone = Look { alone: true, ..look() };
+    fn a_claim_of_another_worker_stands_as_long_as_that_life_does() {
+        let claimed = CloudflareTaskStatus { epoch: Some("e1".to_owned()), ..held_by("w2") };
 
-        assert_eq!(seen(held_by("w2")), Standing::Held("w2".to_owned()));
-        assert_eq!(standing(&task(held_by("w2")), alone), Standing::Due);
+        assert_eq!(seen(claimed), Standing::Held(Holder { worker: "w2".to_owned(), epoch: "e1".to_owned() }));
     }
 
     #[test]
@@ -155,6 +164,18 @@ mod tests {
 
         assert_eq!(standing(&task(failed(None)), nudged), Standing::Due);
         assert_eq!(standing(&task(failed(Some("2026-11-16T07:00:00Z"))), nudged), Standing::Due);
+    }
+
+    #[test]
+    fn a_task_of_an_older_operator_is_left_to_the_route_side_unless_it_names_no_route() {
+        let mut older = task(phase(Phase::Pending));
+        assert_eq!(standing(&older, look()), Standing::Due);
+
+        older.spec.httproute_ref = Some(RouteRef { name: "web".to_owned(), ..RouteRef::default() });
+        assert_eq!(standing(&older, look()), Standing::Settled);
+
+        older.set_form();
+        assert_eq!(standing(&older, look()), Standing::Due);
     }
 
     #[test]

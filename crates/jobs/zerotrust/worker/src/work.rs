@@ -1,6 +1,5 @@
 //! What a task asks for, as `exposure` understands it: a name to publish, or one to withdraw.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -117,14 +116,6 @@ impl Work {
                 (account, recorded.tunnel_id.as_deref().filter(|_| recorded.has_rule), zone)
             }
         }
-    }
-
-    /// The tunnel configurations that it may write.
-    pub(crate) fn documents(&self, recorded: &Footprint) -> BTreeSet<String> {
-        let wanted = self.desired().and_then(|desired| desired.rule.as_ref()).map(|rule| rule.tunnel_id.as_str());
-        let former = recorded.former.iter().filter_map(|former| former.tunnel_id.as_deref());
-        let held = recorded.tunnel_id.as_deref().filter(|_| recorded.has_rule);
-        wanted.into_iter().chain(held).chain(former).map(|tunnel| format!("tunnels/{tunnel}/configuration")).collect()
     }
 
     pub(crate) fn plan(&self, recorded: &Footprint, live: &Live, notes: &Notes) -> Result<Exposure, Problem> {

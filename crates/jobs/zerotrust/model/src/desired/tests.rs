@@ -190,6 +190,8 @@ fn a_redirect_is_only_asked_for_where_a_user_asks_for_it() {
     assert!(!asked(&examples(), &[]).redirect);
     assert!(asked(&examples(), &[("origin.httpRedirect", "true")]).redirect);
     assert!(asked(&explicit, &[]).redirect);
+    let materialised = examples().and_template("default/web", json!({ "originService": { "httpRedirect": true } }));
+    assert!(!asked(&materialised, &[("template", "web")]).redirect, "older definitions wrote it into every template");
     assert!(!asked(&explicit, &[("origin.httpRedirect", "false")]).redirect);
     let spec = examples().wanted(&route(&[])).unwrap().spec;
     assert_eq!(spec.operations.unwrap().tunnel_route.unwrap().http_redirect, Some(true));

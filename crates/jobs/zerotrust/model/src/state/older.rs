@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Leftover, Mode, State, StatePhase};
 use crate::annotations;
+use crate::names;
 use crate::reference::SecretRef;
 use crate::task::comma_separated;
 
@@ -32,7 +33,9 @@ fn has_secret(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.iter().any(|(name, value)| names_secret(name) || has_secret(value)),
         Value::Array(items) => items.iter().any(has_secret),
-        _ => false,
+        // A text within a text, as what was applied last is kept.
+        Value::String(text) => holds_secret(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -100,16 +103,17 @@ impl Record {
         let (Some(namespace), Some(name)) = (self.flat("httproutenamespace"), self.flat("httproutename")) else {
             return Err("httproute_namespace or httproute_name is missing".to_owned());
         };
+        let route = ObjectKey::namespaced(namespace, name);
         let uid = meta.annotations.as_ref().and_then(|all| all.get(&annotations::name("httproute-uid")).cloned());
         let footprint = self.footprint();
         let dns_only = footprint.dns_record_id.is_some() && !footprint.has_rule;
         let leftovers = self.json("leftovers").map(serde_json::from_value::<Vec<Leftover>>).transpose();
         Ok(State {
             name: meta.name.clone().unwrap_or_default(),
-            route: ObjectKey::namespaced(namespace, name),
+            route: route.clone(),
             uid: uid.or_else(|| self.text(&["httprouteuid"])),
             hash: self.flat("annotationhash").unwrap_or_default(),
-            tenant: self.tenant(),
+            tenant: self.tenant(map),
             credential: self.flat("credentialsecret").and_then(|text| SecretRef::parse(&text)),
             mode: match self.flat("mode").as_deref() {
                 Some("dns-only") => Mode::DnsOnly,
@@ -123,31 +127,43 @@ impl Record {
                 StatePhase::Active
             },
             leftovers: leftovers.map_err(|error| format!("leftovers: {error}"))?.unwrap_or_default(),
-            token_secret_name: self.text(&["servicetokensecretname"]),
+            token_secret_name: self.text(&["servicetokensecretname"]).or_else(|| self.usual_secret(&route, &footprint)),
             last_sync_time: self.text(&["lastsynctime", "lastreconcile"]),
             last_error: self.flat("lasterror"),
             footprint,
         })
     }
 
-    fn tenant(&self) -> Option<ObjectKey> {
-        Some(ObjectKey { namespace: self.flat("tenantnamespace"), name: self.text(&["tenantname", "tenant"])? })
+    /// The tenant; the first operators named it in a label alone.
+    fn tenant(&self, map: &ConfigMap) -> Option<ObjectKey> {
+        let label = || map.metadata.labels.as_ref()?.get(&annotations::name("tenant")).filter(|name| !name.is_empty());
+        let name = self.text(&["tenantname", "tenant"]).or_else(|| label().cloned())?;
+        Some(ObjectKey { namespace: self.flat("tenantnamespace"), name })
     }
 
-    /// Older operators did not record whether there is a rule: a name with a tunnel and without a record of its own has one.
+    /// Where an older operator kept a token's credentials without saying so.
+    fn usual_secret(&self, route: &ObjectKey, footprint: &Footprint) -> Option<String> {
+        let older = !self.flat.contains_key("schemaversion") && footprint.service_token_id.is_some();
+        older.then(|| names::token_secret(route))
+    }
+
+    /// Older operators did not record whether there is a rule: a name with a tunnel, with something that they called the
+    /// rule's id, or with a CNAME has one. Which tunnel that is in the first of them did not record either.
     fn footprint(&self) -> Footprint {
-        let route_id = self.text(&["hostnamerouteid", "tunnelrouteid"]).filter(|id| annotations::is_uuid(id));
-        let tunnel_id = self.flat("tunnelid").or(route_id);
+        let route_id = self.text(&["hostnamerouteid", "tunnelrouteid"]);
+        let tunnel_id = self.flat("tunnelid").or_else(|| route_id.clone().filter(|id| annotations::is_uuid(id)));
         let dns_record_id = self.text(&["dnsrecordid"]);
         let recorded = self.ids.get("hasrule").and_then(Value::as_bool);
-        let published = tunnel_id.is_some() && dns_record_id.is_none();
+        let cname_record_id = self.text(&["cnamerecordid"]);
+        let tunnelled = tunnel_id.is_some() || route_id.is_some() || cname_record_id.is_some();
+        let published = tunnelled && dns_record_id.is_none();
         Footprint {
             account_id: self.flat("accountid"),
             hostname: self.flat("hostname"),
             zone_id: self.flat("zoneid").or_else(|| self.text(&["resolvedzoneid"])),
-            has_rule: recorded.unwrap_or(published) && tunnel_id.is_some(),
+            has_rule: recorded.unwrap_or(published),
             tunnel_id,
-            cname_record_id: self.text(&["cnamerecordid"]),
+            cname_record_id,
             dns_record_ip: self.text(&["dnsrecordip"]).filter(|_| dns_record_id.is_some()),
             dns_record_id,
             access_app_id: self.text(&["accessappid", "appid"]),

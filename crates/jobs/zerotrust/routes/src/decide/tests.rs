@@ -111,6 +111,37 @@ fn a_task_that_waits_or_failed_gets_what_is_wanted_now_and_what_it_made_is_recor
 }
 
 #[test]
+fn scenario_63_a_task_of_an_older_operator_is_taken_over_whatever_its_phase() {
+    for phase in [Phase::Pending, Phase::InProgress, Phase::Failed, Phase::Completed] {
+        let older = UnderWay { older: true, ..task(phase) };
+        let steps = |wish: Wish| decide(&Facts { task: Some(older.clone()), ..facts(wish, None) });
+
+        assert_eq!(steps(published()), [Step::TakeOver, Step::Requeue], "{phase:?}");
+        assert_eq!(steps(Wish::Absent), [Step::TakeOver, Step::DropTask], "{phase:?}");
+    }
+}
+
+#[test]
+fn what_an_older_operators_worker_may_have_made_is_looked_for() {
+    let open = UnderWay { older: true, intends: true, ..task(Phase::InProgress) };
+    let noted = UnderWay { phase: Phase::Pending, ..open.clone() };
+    let steps = |task: UnderWay, wish: Wish| decide(&Facts { task: Some(task), ..facts(wish, None) });
+
+    assert_eq!(steps(open.clone(), Wish::Absent), [Step::TakeOver, Step::ConvertTask]);
+    assert_eq!(steps(open, Wish::Unclear), [Step::TakeOver]);
+    assert_eq!(steps(noted, Wish::Unclear), [], "once is enough");
+}
+
+#[test]
+fn what_an_older_operator_was_to_delete_is_recorded_before_anything_else() {
+    for wish in [published(), Wish::Unclear, Wish::Absent] {
+        let older = UnderWay { older: true, ..task(Phase::InProgress) };
+
+        assert_eq!(decide(&Facts { removal: Some(older), ..facts(wish, None) }), [Step::TakeOverRemoval]);
+    }
+}
+
+#[test]
 fn a_task_whose_status_was_never_written_is_marked() {
     let unmarked = UnderWay { marked: false, current: false, ..task(Phase::Pending) };
 

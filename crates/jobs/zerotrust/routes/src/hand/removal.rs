@@ -9,6 +9,7 @@ use portolan_zerotrust_model::{CloudflareTaskSpec, Enabled, SecretRef, State, Te
 
 use super::Hand;
 use super::stored::describe;
+use crate::zones;
 
 /// The collection that deletions are counted in.
 const NAMES: &str = "names";
@@ -30,7 +31,7 @@ impl Hand<'_> {
     }
 
     async fn ask_for_deletion(&mut self, state: &State) -> Result<(), Problem> {
-        let (Some(tenant), Some(hostname)) = (state.tenant.clone(), state.footprint.hostname.clone()) else {
+        let (Some(tenant), Some(hostname)) = (self.shared.tenant_key(state), state.footprint.hostname.clone()) else {
             return Ok(());
         };
         let scope = Scope { id: tenant.to_string(), collection: NAMES.to_owned(), label: format!("tenant {tenant}") };
@@ -38,7 +39,7 @@ impl Hand<'_> {
         let ending = ending.then(|| self.subject.key.namespace.clone()).flatten();
         let surroundings = || {
             let of_tenant: Vec<_> = self.shared.records.all();
-            let of_tenant = of_tenant.into_iter().filter(|known| known.state.tenant.as_ref() == Some(&tenant));
+            let of_tenant = of_tenant.into_iter().filter(|known| self.shared.is_of(&known.state, &tenant));
             let of_tenant: Vec<_> = of_tenant.filter(|known| known.state.footprint.hostname.is_some()).collect();
             let going = of_tenant
                 .iter()
@@ -75,7 +76,8 @@ impl Hand<'_> {
     /// Makes the task that takes the name down.
     pub(super) async fn queue_removal(&mut self) -> Result<(), Problem> {
         let state = self.state();
-        let spec = self.removal_spec(&state, &state.footprint, state.credential.clone())?;
+        let footprint = self.located(&state).await?;
+        let spec = self.removal_spec(&state, &footprint, state.credential.clone())?;
         self.make_removal(spec, false).await
     }
 
@@ -100,7 +102,7 @@ impl Hand<'_> {
         footprint: &Footprint,
         credential: Option<SecretRef>,
     ) -> Result<CloudflareTaskSpec, Problem> {
-        let Some(credential) = credential.or_else(|| self.tenant_credential(state)) else {
+        let Some(credential) = credential.or_else(|| self.shared.credential_of(state)) else {
             let message = format!(
                 "{} cannot be taken down: neither its state nor a tenant says with which API token. Make the tenant again, \
                  or set force-forget on ConfigMap {} to leave everything at Cloudflare",
@@ -114,7 +116,7 @@ impl Hand<'_> {
         Ok(CloudflareTaskSpec {
             action: Some(Action::Delete),
             httproute_ref: Some(state.route_ref()),
-            tenant_ref: state.tenant.as_ref().map(TenantRef::to),
+            tenant_ref: self.shared.tenant_key(state).as_ref().map(TenantRef::to),
             credential_secret_ref: Some(credential),
             hostname: footprint.hostname.clone(),
             account_id: footprint.account_id.clone().or_else(|| self.tenant_account(state)),
@@ -125,11 +127,28 @@ impl Hand<'_> {
         })
     }
 
+    /// What stands, with the name, the tunnel and the zone that the first operators did not record: without them a rule
+    /// or a record would stay.
+    async fn located(&self, state: &State) -> Result<Footprint, Problem> {
+        let mut footprint = state.footprint.clone();
+        let asked = self.subject.input.as_ref().and_then(|input| input.hostname().ok());
+        footprint.hostname = footprint.hostname.or_else(|| asked.map(|name| name.to_string()));
+        let Some(tenant) = self.shared.tenant_of(state) else { return Ok(footprint) };
+        if footprint.has_rule {
+            footprint.tunnel_id.get_or_insert_with(|| tenant.spec.tunnel_id.clone());
+        }
+        let hostname = footprint.hostname.as_deref().and_then(|name| portolan_core::Hostname::parse(name).ok());
+        let lacks_zone = footprint.zone_id.is_none() && footprint.record_ids().next().is_some();
+        let Some(hostname) = hostname.filter(|_| lacks_zone) else { return Ok(footprint) };
+        let reader = self.shared.credentials.reader(&tenant.credential()).await?;
+        let question = zones::Question { hostname: &hostname, account: &tenant.spec.account_id, only: None };
+        footprint.zone_id = zones::look_up(&self.shared.credentials, &reader, &question).await?;
+        Ok(footprint)
+    }
+
     /// The account of a state's tenant, for states of older operators that recorded none.
     fn tenant_account(&self, state: &State) -> Option<String> {
-        let credential = self.tenant_credential(state)?;
-        let tenant = self.shared.tenants.iter().find(|tenant| tenant.credential() == credential)?;
-        Some(tenant.spec.account_id.clone())
+        Some(self.shared.tenant_of(state)?.spec.account_id.clone())
     }
 
     /// A task that may have made things that nobody knows of becomes the one that takes them down: it alone knows since

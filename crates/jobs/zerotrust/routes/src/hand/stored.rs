@@ -88,7 +88,7 @@ impl Hand<'_> {
         let mut state = self.state();
         let footprint = std::mem::take(&mut state.footprint);
         let tenant = state.tenant.as_ref().map(TenantRef::to);
-        let credential = state.credential.clone().or_else(|| self.tenant_credential(&state));
+        let credential = self.shared.credential_of(&state);
         state.leftovers.push(Leftover { footprint, credential, tenant });
         state.hash.clear();
         self.store(&state).await
@@ -171,17 +171,6 @@ impl Hand<'_> {
             Err(error) if is_missing(&error) => Ok(()),
             Err(error) => Err(refused(&format!("writing the annotations of HTTPRoute {route}"), &error)),
         }
-    }
-
-    /// The credential of a state's tenant, for states of older operators that recorded none.
-    pub(super) fn tenant_credential(&self, state: &State) -> Option<portolan_zerotrust_model::SecretRef> {
-        let tenant = state.tenant.as_ref()?;
-        let own = self.subject.key.namespace.as_deref().unwrap_or_default();
-        let places = [tenant.namespace.as_deref().unwrap_or(own), own, self.shared.namespace()];
-        let found = places
-            .iter()
-            .find_map(|place| self.shared.tenants.get(&ObjectKey::namespaced(*place, tenant.name.clone())));
-        found.map(|tenant| tenant.credential())
     }
 
     /// A state that was marked as going stays after all.

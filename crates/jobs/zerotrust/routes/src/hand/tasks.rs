@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::api::{DeleteParams, ObjectMeta, PostParams, Preconditions};
 use portolan_core::{ObjectKey, Problem};
 use portolan_engine::{Notice, in_time};
+use portolan_exposure::Footprint;
 use portolan_zerotrust_model::names::{self, Names, User};
 use portolan_zerotrust_model::task::{Action, ExistingIds, QUEUED};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskSpec, Phase, annotations, reasons};
@@ -16,6 +17,18 @@ use crate::subject::LEFTOVER;
 
 /// Says why a task was made though nothing was asked for anew.
 const QUEUED_FOR: &str = "queued-for";
+
+/// What is recorded, with the place that older operators did not record: it is the one that the name is wanted at.
+fn placed(recorded: Footprint, spec: &CloudflareTaskSpec) -> Footprint {
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    Footprint {
+        account_id: recorded.account_id.or_else(|| given(&spec.account_id)),
+        hostname: recorded.hostname.or_else(|| given(&spec.hostname)),
+        tunnel_id: recorded.tunnel_id.or_else(|| given(&spec.tunnel_id)),
+        zone_id: recorded.zone_id.or_else(|| given(&spec.zone_id)),
+        ..recorded
+    }
+}
 
 impl Hand<'_> {
     /// Makes the task that makes the name stand.
@@ -46,9 +59,9 @@ impl Hand<'_> {
     fn wanted_task(&self) -> Option<CloudflareTask> {
         let wanted = self.subject.wanted.as_ref()?;
         let mut spec = wanted.spec.clone();
-        let state = self.state();
-        let stands = !state.footprint.is_empty() || state.footprint.hostname.is_some();
-        spec.existing_ids = stands.then(|| ExistingIds::from(&state.footprint));
+        let footprint = self.state().footprint;
+        let stands = !footprint.is_empty() || footprint.hostname.is_some();
+        spec.existing_ids = stands.then(|| ExistingIds::from(&placed(footprint, &spec)));
         if let Some(token) = spec.operations.as_mut().and_then(|all| all.service_token.as_mut()) {
             token.secret_present = token.enabled.filter(|on| *on).map(|_| self.subject.secret == TokenSecret::Whole);
         }
@@ -74,6 +87,7 @@ impl Hand<'_> {
         }
         let labels = labels.into_iter().map(|(name, value)| (annotations::name(name), names::label(&value)));
         task.metadata.labels = Some(labels.collect());
+        task.set_form();
     }
 
     fn task_name(&self, action: Action) -> String {
@@ -188,7 +202,7 @@ impl Hand<'_> {
         let mut task = CloudflareTask::new("", spec);
         self.label(&mut task);
         if leftover {
-            task.metadata.annotations = Some([(annotations::name(LEFTOVER), "true".to_owned())].into());
+            task.metadata.annotations.get_or_insert_default().insert(annotations::name(LEFTOVER), "true".to_owned());
         }
         task
     }

@@ -12,9 +12,11 @@ use tokio::time::Instant;
 
 use super::{Carrier, Done, Ready, SOON};
 use crate::claim::{Claim, Refused};
-use crate::diary::{Diary, Ending};
+use crate::diary::{Desk, Diary, Ending};
 use crate::log;
+use crate::metrics::Came;
 use crate::progress;
+use crate::reason;
 use crate::retry;
 use crate::standing::{Standing, standing};
 use crate::work::{self, Work};
@@ -43,6 +45,8 @@ impl Carrier {
             Ok(claim) => claim,
             Err(refused) => return unwritten(refused),
         };
+        self.metrics.claimed(task, &self.settings.identity);
+        self.metrics.ended(task, Came::Failed(reason::of(problem)), None);
         log::failed(task, problem);
         let pause = self.pause(task, &claim.status(), problem);
         Ok(Done { problem: Some(paused(problem, pause)), again: None })
@@ -55,7 +59,6 @@ impl Carrier {
         ready: &Ready,
         exposure: &Exposure,
     ) -> Result<Done, Problem> {
-        let begun = Instant::now();
         if exposure.is_empty() {
             return self.confirm(task, ready, exposure).await;
         }
@@ -71,15 +74,17 @@ impl Carrier {
             Ok(claim) => claim,
             Err(refused) => return unwritten(refused),
         };
+        self.metrics.claimed(task, &self.settings.identity);
         let notes = Notes { intent: intent.or_else(|| ready.notes.intent.clone()), ..ready.notes.clone() };
         let (rotation, handed) = (ready.work.rotation(), ready.handed.clone());
-        let diary = Diary::new(claim, &self.handover, &self.shutdown, &ready.recorded, handed, rotation);
+        let desk = Desk { handover: &self.handover, locks: &self.locks, shutdown: &self.shutdown };
+        let diary = Diary::new(claim, desk, &ready.recorded, handed, rotation);
         let ended = tokio::select! {
             biased;
             ended = self.carry_out(task, ready, exposure, &notes, &diary) => ended,
             () = self.last_call() => Ended::GivenUp,
         };
-        let done = self.conclude(task, &diary, ended, begun).await;
+        let done = self.conclude(task, &diary, ended, ready.begun).await;
         self.learn_of_protection(ready).await;
         done
     }
@@ -119,6 +124,8 @@ impl Carrier {
         };
         match Claim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
             Ok(_) => {
+                self.metrics.claimed(task, &self.settings.identity);
+                self.metrics.ended(task, Came::Completed, Some(ready.begun.elapsed()));
                 log::completed(task, &Plan::default());
                 Ok(Done { problem: None, again: None })
             }
@@ -135,10 +142,6 @@ impl Carrier {
         notes: &Notes,
         diary: &Diary<'_>,
     ) -> Ended {
-        let _turn = match self.locks.enter(ready.work.documents(&ready.recorded)).await {
-            Ok(terms) => terms,
-            Err(problem) => return Ended::Failed(Box::new(begun_nothing(problem, ready))),
-        };
         let mut whole = Applied::default();
         let mut replanned = None;
         let mut round = 0;
@@ -193,10 +196,15 @@ impl Carrier {
         begun: Instant,
     ) -> Result<Done, Problem> {
         match (ended, diary.ending()) {
-            (_, Some(Ending::Lost)) => Ok(Done { problem: None, again: Some(SOON) }),
+            (_, Some(Ending::Lost)) => {
+                self.metrics.ended(task, Came::Lost, Some(begun.elapsed()));
+                Ok(Done { problem: None, again: Some(SOON) })
+            }
             (Ended::Applied(applied), _) => self.complete(task, diary, &applied, begun).await,
-            (Ended::GivenUp, _) | (Ended::Failed(_), Some(Ending::Stopping)) => self.give_back(diary).await,
-            (Ended::Failed(failed), None) => self.fail(task, diary, &failed).await,
+            (Ended::GivenUp, _) | (Ended::Failed(_), Some(Ending::Stopping)) => {
+                self.give_back(task, diary, begun).await
+            }
+            (Ended::Failed(failed), None) => self.fail(task, diary, &failed, begun).await,
         }
     }
 
@@ -214,12 +222,19 @@ impl Carrier {
         if let Err(refused) = stored {
             return unwritten(refused);
         }
+        self.metrics.ended(task, Came::Completed, Some(begun.elapsed()));
         log::completed(task, &applied.changes);
         tracing::debug!(task = %task.key(), duration_ms = begun.elapsed().as_millis(), "Carried out");
         Ok(Done { problem: None, again: None })
     }
 
-    async fn fail(&self, task: &CloudflareTask, diary: &Diary<'_>, failed: &Failed) -> Result<Done, Problem> {
+    async fn fail(
+        &self,
+        task: &CloudflareTask,
+        diary: &Diary<'_>,
+        failed: &Failed,
+        begun: Instant,
+    ) -> Result<Done, Problem> {
         let result = progress::result(&failed.footprint, &failed.notices, diary.handed().as_ref());
         let mut pause = None;
         let stored = diary
@@ -233,12 +248,14 @@ impl Carrier {
         if let Err(refused) = stored {
             return unwritten(refused);
         }
+        self.metrics.ended(task, Came::Failed(reason::of(&failed.problem)), Some(begun.elapsed()));
         log::failed(task, &failed.problem);
         Ok(Done { problem: Some(paused(&failed.problem, pause)), again: None })
     }
 
     /// The worker stops: whoever comes next goes on from here.
-    async fn give_back(&self, diary: &Diary<'_>) -> Result<Done, Problem> {
+    async fn give_back(&self, task: &CloudflareTask, diary: &Diary<'_>, begun: Instant) -> Result<Done, Problem> {
+        self.metrics.ended(task, Came::GivenBack, Some(begun.elapsed()));
         let result = progress::result(&diary.footprint(), &[], diary.handed().as_ref());
         let now = (self.context.clock)();
         match diary.store(|status| progress::released(status, Some(result), now)).await {
@@ -267,18 +284,6 @@ impl Carrier {
 
     fn is_due(&self, task: &CloudflareTask) -> bool {
         standing(task, self.look(true)) == Standing::Due
-    }
-}
-
-/// A failure before the first call.
-fn begun_nothing(problem: Problem, ready: &Ready) -> Failed {
-    Failed {
-        footprint: ready.recorded.clone(),
-        problem,
-        stale: false,
-        notices: Vec::new(),
-        token_created: false,
-        changes: Plan::default(),
     }
 }
 

@@ -70,6 +70,8 @@ async fn a_worker_that_comes_back_under_its_name_resumes_at_once() {
 
     assert_eq!(world.phase("cfzt-shop-web").await, Phase::Completed);
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    let taken_over = r#"portolan_zerotrust_claims_taken_over_total{from="this"} 1"#;
+    assert!(world.measured("w1").contains(taken_over), "{}", world.measured("w1"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,4 +112,24 @@ async fn two_workers_that_write_one_tunnel_at_a_time_lose_no_rule_of_each_other(
     }
     assert_eq!(workers.len(), 2, "both had a share");
     assert_eq!((world.rules().len(), world.records().len()), (40, 40));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_workers_that_protect_names_side_by_side_lose_none_of_them_and_overtake_nobody() {
+    let mut world = World::empty().await;
+    world.simulator.set_latency(Duration::from_millis(100));
+    for number in 0..40 {
+        world.create(&protected(task(&format!("web-{number}")))).await;
+    }
+
+    for name in ["w1", "w2"] {
+        world.run(Settings { in_flight: 4, ..worker(name) });
+    }
+    world.settle().await;
+
+    assert_eq!((world.apps().len(), world.rules().len(), world.records().len()), (40, 40, 40));
+    let everything = world.everything_but_secrets().await;
+    assert!(!everything.contains("TunnelConfigRaced"), "the tunnel was written by one at a time");
+    let posts = world.writes().iter().filter(|write| *write == "POST access/apps").count();
+    assert_eq!(posts, 40);
 }

@@ -22,6 +22,9 @@ async fn scenario_49_a_worker_that_stops_ends_its_call_gives_its_task_back_and_i
     let status = world.status("cfzt-shop-web").await;
     assert_eq!((status.phase, status.worker_pod.as_deref()), (Some(Phase::Pending), Some("")), "{status:?}");
     assert_eq!(world.signs().await, Vec::<String>::new());
+    let given_back = r#"portolan_zerotrust_attempts_total{action="reconcile",result="given_back",reason=""} 1"#;
+    assert!(world.measured("w1").contains(given_back), "{}", world.measured("w1"));
+    assert!(!world.measured("w1").contains("zerotrust_tasks{"), "what has stopped counts no tasks");
 
     world.run(Settings::new("w2", "1"));
     world.settle().await;

@@ -1,9 +1,12 @@
 //! Service tokens: their secret is shown once, and must be in one place only.
 
+use std::time::Duration;
+
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_zerotrust_model::{CloudflareTaskStatus, Phase};
+use portolan_zerotrust_worker::Settings;
 use serde_json::json;
 
 use crate::world::{ACCOUNT, World, task, with, with_token};
@@ -175,4 +178,36 @@ async fn a_token_that_the_state_of_another_route_records_is_never_taken_for_a_lo
     assert_eq!(status.phase, Some(Phase::Completed), "{status:?}");
     assert_eq!(world.service_tokens().len(), 2);
     assert_eq!(world.simulator.object("service_tokens", &planted), before, "it is as it was");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_workers_never_take_a_token_of_the_same_name_for_a_lost_one_of_their_own() {
+    let mut world = World::empty().await;
+    // The answer to a request is on its way for so long: the token is there, and nobody has recorded it.
+    world.simulator.set_latency(Duration::from_secs(3));
+    let tokens = "/accounts/{account_id}/access/service_tokens";
+    world.simulator.fault(Fault::on("POST", tokens, Effect::status(503)).times(1));
+    for worker in ["w1", "w2"] {
+        world.run(Settings::new(worker, "1"));
+    }
+    world.settle().await;
+
+    for namespace in ["shop", "store"] {
+        let mut task = with_token(task("web"));
+        task.metadata.name = Some(format!("cfzt-{namespace}-web"));
+        task.spec.hostname = Some(format!("{namespace}.example.com"));
+        if let Some(route) = &mut task.spec.httproute_ref {
+            namespace.clone_into(&mut route.namespace);
+        }
+        world.create(&task).await;
+    }
+    world.after(120).await;
+
+    assert_eq!(world.service_tokens().len(), 2);
+    for namespace in ["shop", "store"] {
+        let status = world.status(&format!("cfzt-{namespace}-web")).await;
+        assert_eq!(status.phase, Some(Phase::Completed), "{status:?}");
+        let credentials = handed(&world, &status).await;
+        assert!(opens(&world, &format!("{namespace}.example.com"), &credentials), "{namespace}");
+    }
 }

@@ -1,6 +1,7 @@
 //! An API server, a simulator and workers in one process.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,13 +14,14 @@ use portolan_apiserver::{ApiServer, Config};
 use portolan_cloudflare_api::{Clients, RetryPolicy, Settings as ApiSettings, Transport, TransportError};
 use portolan_cloudflare_sim::{Dropped, Grant, Options, Recorded, Simulator};
 use portolan_core::{Clock, OwnerId};
-use portolan_engine::{CancellationToken, Context, Task};
+use portolan_engine::{CancellationToken, Context, Metrics, Task};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, crds};
 use portolan_zerotrust_worker::{Settings, Worker};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
 
 pub(crate) const NAMESPACE: &str = "cloudflare-zero-trust";
 pub(crate) const ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
@@ -33,7 +35,11 @@ pub(crate) struct World {
     clock: Clock,
     sent: TaskTracker,
     workers: Vec<Running>,
-    _server: ApiServer,
+    /// Paths of workers' requests for Secrets, with their queries.
+    secret_requests: Arc<Mutex<Vec<String>>>,
+    /// What workers measured, also those that are gone.
+    measured: BTreeMap<String, Arc<Metrics>>,
+    server: ApiServer,
 }
 
 struct Running {
@@ -83,7 +89,8 @@ impl World {
         simulator
             .put("cfd_tunnel", ACCOUNT, json!({ "id": TUNNEL, "name": "edge", "config_src": "cloudflare" }))
             .unwrap();
-        let world = Self { client, simulator, clock, sent: TaskTracker::new(), workers: Vec::new(), _server: server };
+        let (sent, secret_requests, measured) = (TaskTracker::new(), Arc::default(), BTreeMap::new());
+        let world = Self { client, simulator, clock, sent, workers: Vec::new(), secret_requests, measured, server };
         world.furnish().await;
         world
     }
@@ -122,18 +129,41 @@ impl World {
 
     /// Starts a worker.
     pub(crate) fn run(&mut self, settings: Settings) {
-        let mut context = Context::new(self.client.clone(), self.clock.clone(), OwnerId::derive("test"));
+        let mut context = Context::new(self.watched_client(), self.clock.clone(), OwnerId::derive("test"));
         NAMESPACE.clone_into(&mut context.operator_namespace);
         let transport = Arc::new(InProcess { simulator: self.simulator.clone(), sent: self.sent.clone() });
         let clients = Clients::new(ApiSettings::default(), transport, self.clock.clone());
         let clients = Arc::new(clients.with_retry(RetryPolicy::PATIENT));
         let name = settings.identity.clone();
+        self.measured.insert(name.clone(), context.metrics.clone());
         let worker = Worker::new(&context, clients, settings);
         let shutdown = CancellationToken::new();
         let tasks = worker.tasks(&shutdown);
         let busy = tasks.iter().map(Task::busy).collect();
         let tasks = tasks.into_iter().map(Task::run).collect();
         self.workers.push(Running { name, tasks, busy, shutdown });
+    }
+
+    /// A client whose requests for Secrets are noted.
+    fn watched_client(&self) -> Client {
+        let noted = Arc::clone(&self.secret_requests);
+        let note = move |request: http::Request<_>| {
+            if request.uri().path().contains("/secrets") {
+                noted.lock().unwrap().push(request.uri().to_string());
+            }
+            request
+        };
+        Client::new(self.server.service().map_request(note), "default")
+    }
+
+    /// What workers asked for of Secrets so far.
+    pub(crate) fn secret_requests(&self) -> Vec<String> {
+        self.secret_requests.lock().unwrap().clone()
+    }
+
+    /// What a worker measured, as Prometheus reads it.
+    pub(crate) fn measured(&self, worker: &str) -> String {
+        self.measured[worker].render()
     }
 
     /// Kills a worker in the middle of whatever it does.
@@ -305,7 +335,9 @@ pub(crate) fn task(name: &str) -> CloudflareTask {
         "apiVersion": "cfzt.cloudflare.com/v1alpha1", "kind": "CloudflareTask",
         "metadata": {
             "name": format!("cfzt-shop-{name}"), "namespace": NAMESPACE,
-            "annotations": { "cfzt.cloudflare.com/annotation-hash": "hash-1" },
+            "annotations": {
+                "cfzt.cloudflare.com/annotation-hash": "hash-1", "cfzt.cloudflare.com/schema-version": "1",
+            },
         },
         "spec": {
             "httprouteRef": { "name": name, "namespace": "shop", "uid": "uid-1" },

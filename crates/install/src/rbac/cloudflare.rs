@@ -1,0 +1,46 @@
+//! What the job `cloudflare` may do: its kinds come from their definitions, the rest stands here.
+
+use serde_json::{Value, json};
+
+use super::Reach;
+use crate::values::Controller;
+
+/// The lease by which one process leads, under the older operator's name.
+const LEASE: &str = "9f193cf8.cloudflare-operator.io";
+
+/// Its rules within a reach, as those of a `Role` or `ClusterRole`.
+pub fn written(definitions: &[Value], reach: Reach) -> Vec<Value> {
+    match reach {
+        Reach::Cluster => of_cluster(definitions),
+        Reach::OperatorNamespace => vec![
+            rule("", &["configmaps"], &["list", "create", "patch"]),
+            rule("coordination.k8s.io", &["leases"], &["create"]),
+            json!({
+                "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [LEASE],
+                "verbs": ["get", "list", "watch", "update"],
+            }),
+        ],
+    }
+}
+
+fn of_cluster(definitions: &[Value]) -> Vec<Value> {
+    let group = Controller::Cloudflare.group();
+    let ours = definitions.iter().map(|one| &one["spec"]).filter(|spec| spec["group"] == group);
+    let plurals: Vec<&str> = ours.filter_map(|spec| spec["names"]["plural"].as_str()).collect();
+    let statuses: Vec<String> = plurals.iter().map(|plural| format!("{plural}/status")).collect();
+    let statuses: Vec<&str> = statuses.iter().map(String::as_str).collect();
+    vec![
+        rule(group, &plurals, &["get", "list", "watch", "patch"]),
+        rule(group, &statuses, &["patch"]),
+        rule("", &["secrets"], &["get", "list", "watch"]),
+        rule("", &["namespaces"], &["get"]),
+        rule("", &["services", "nodes"], &["get", "list", "watch"]),
+        rule("networking.k8s.io", &["ingresses"], &["get", "list", "watch"]),
+        rule("gateway.networking.k8s.io", &["httproutes", "gateways"], &["get", "list", "watch"]),
+        rule("events.k8s.io", &["events"], &["create"]),
+    ]
+}
+
+fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
+    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
+}

@@ -2,6 +2,8 @@
 
 use portolan_cloudflare_api::{DEFAULT_BASE_URL, base_url};
 
+use crate::failure::{Failure, Outcome};
+
 /// Which Cloudflare API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cloudflare {
@@ -20,6 +22,17 @@ impl Cloudflare {
     /// The environment's address, if it names one.
     pub(crate) fn from_environment() -> Option<String> {
         Some(base_url(|name| std::env::var(name).ok())).filter(|url| url != DEFAULT_BASE_URL)
+    }
+
+    /// The API's address for a command that starts none: what was asked for, the environment's, that of the cluster (`own`),
+    /// Cloudflare's.
+    pub(crate) fn address(asked: Option<&Self>, own: impl FnOnce() -> Option<String>) -> Outcome<String> {
+        match asked {
+            Some(Self::At(url)) => Ok(url.clone()),
+            Some(Self::Simulated) => Err(Failure::new("there is no simulator here to ask")
+                .next("start one with `portolan sim` and give its address with --cloudflare")),
+            None => Ok(Self::from_environment().or_else(own).unwrap_or_else(|| DEFAULT_BASE_URL.to_owned())),
+        }
     }
 
     /// Reads the flag's value.

@@ -29,6 +29,14 @@ impl Failure {
         &self.what
     }
 
+    /// What happened and what to do next, without a line break.
+    pub(crate) fn in_a_line(&self) -> String {
+        match &self.next {
+            Some(next) => format!("{}; {next}", self.what),
+            None => self.what.clone(),
+        }
+    }
+
     /// Puts the step or the object that failed in front.
     pub(crate) fn while_doing(mut self, step: impl fmt::Display) -> Self {
         self.what = format!("{step}: {}", self.what);

@@ -5,9 +5,11 @@ mod bench;
 mod cli;
 mod cloudflare;
 mod definitions;
+mod doctor;
 mod duration;
 mod endpoints;
 mod failure;
+mod holds;
 mod jobs;
 mod kinds;
 mod logs;
@@ -32,10 +34,8 @@ mod zerotrust;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let cli = match cli::Cli::try_parse() {
+    let cli = match cli::Cli::read() {
         Ok(cli) => cli,
         Err(error) => return misused(&error),
     };

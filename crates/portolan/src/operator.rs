@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use portolan_cloudflare as cloudflare;
 use portolan_cloudflare_api::{Clients, HttpTransport, Settings as ApiSettings, Transport};
 use portolan_core::{Clock, OwnerId};
-use portolan_engine::{Context, Drift, Job, JobHandle, Manager, Metrics, Mode, PlanSink, Probes};
+use portolan_engine::{Candidacy, Context, Drift, Job, JobHandle, Manager, Metrics, Mode, PlanSink, Probes};
 use portolan_zerotrust as zerotrust;
 
 use crate::failure::{Failure, Outcome};
@@ -13,6 +14,9 @@ use crate::jobs::JobName;
 
 /// Where the cloudflare job's own objects are unless the user says otherwise; the older operator's place.
 pub(crate) const NAMESPACE: &str = "cloudflare-operator-system";
+
+/// Looks whether a job may start; says in a sentence what it lacks.
+pub(crate) type Needs = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 /// How the controllers run.
 pub(crate) struct Options {
@@ -28,6 +32,8 @@ pub(crate) struct Options {
     pub(crate) drift: Drift,
     /// How the zerotrust job runs.
     pub(crate) zerotrust: zerotrust::Settings,
+    /// What the zerotrust job waits for.
+    pub(crate) needs: Option<Needs>,
     /// How to talk to Cloudflare.
     pub(crate) api: ApiSettings,
 }
@@ -44,8 +50,21 @@ impl Options {
             plans: None,
             drift: Drift::default(),
             zerotrust: zerotrust::Settings::default(),
+            needs: None,
             api: ApiSettings { base_url: base_url.into(), ..ApiSettings::default() },
         }
+    }
+}
+
+impl Options {
+    /// The lease of a job, which is in the job's own namespace.
+    fn candidacy(&self, job: JobName) -> Option<Candidacy> {
+        let (namespace, lease) = match job {
+            JobName::Cloudflare => (&self.namespace, Some(cloudflare::LEASE)),
+            JobName::Zerotrust => (&self.zerotrust.operator_namespace, self.zerotrust.role.lease()),
+        };
+        let (lease, identity) = (lease?.to_owned(), self.candidate.clone()?);
+        Some(Candidacy { namespace: namespace.clone(), lease, identity })
     }
 }
 
@@ -70,6 +89,7 @@ impl Operator {
         let clients = Arc::new(Clients::new(options.api.clone(), transport, clock.clone()));
         let context = Arc::new(context(client, &options, clock));
         context.metrics.register(|registry| clients.metrics().register(registry));
+        context.metrics.built(env!("CARGO_PKG_VERSION"), options.zerotrust.role.as_str());
         let jobs = options.jobs.iter().map(|name| (*name, job(*name, &context, &clients, &options)));
         let (managed, handles): (Vec<Job>, Vec<_>) = jobs.map(|(name, (job, handle))| (job, (name, handle))).unzip();
         let manager = Manager::start(&context, managed);
@@ -104,24 +124,25 @@ impl Operator {
 
 /// A job, to be run while this process leads it, or always where there is no election.
 fn job(name: JobName, context: &Arc<Context>, clients: &Arc<Clients>, options: &Options) -> (Job, JobHandle) {
-    let (job, handle, lease) = match name {
+    let (job, handle) = match name {
         JobName::Cloudflare => {
             let settings = cloudflare::Settings { drift: options.drift };
             let job = cloudflare::Job::new(context.clone(), clients.clone(), settings);
             let handle = job.handle();
-            (job.into_managed(), handle, Some(cloudflare::LEASE))
+            (job.into_managed(), handle)
         }
         JobName::Zerotrust => {
             let job = zerotrust::Job::new(context, clients, options.zerotrust.clone());
-            let handle = job.handle();
-            // Workers share their tasks by claims, not by a leader.
-            let lease = options.zerotrust.role.sees_routes().then_some(zerotrust::LEASE);
-            (job.into_managed(), handle, lease)
+            let (handle, job) = (job.handle(), job.into_managed());
+            match options.needs.clone() {
+                Some(needs) => (job.needing(move || needs()), handle),
+                None => (job, handle),
+            }
         }
     };
-    match (&options.candidate, lease) {
-        (Some(candidate), Some(lease)) => (job.elected(lease, candidate), handle),
-        _ => (job, handle),
+    match options.candidacy(name) {
+        Some(candidacy) => (job.elected(candidacy), handle),
+        None => (job, handle),
     }
 }
 
@@ -139,4 +160,37 @@ fn seed() -> u64 {
     let nanoseconds =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
     u64::from(nanoseconds) ^ (u64::from(std::process::id()) << 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use zerotrust::Role;
+
+    use super::*;
+
+    fn lease(job: JobName, role: Role) -> Option<String> {
+        let mut options = Options::new(OwnerId::derive("test"), "");
+        options.candidate = Some("me".to_owned());
+        options.zerotrust.role = role;
+        options.candidacy(job).map(|candidacy| format!("{}/{}", candidacy.namespace, candidacy.lease))
+    }
+
+    #[test]
+    fn every_job_is_led_in_its_own_namespace_and_under_a_name_of_its_role() {
+        let zerotrust = |role| lease(JobName::Zerotrust, role).unwrap_or_default();
+
+        assert_eq!(zerotrust(Role::All), "cloudflare-zero-trust/cloudflare-zero-trust-operator");
+        assert_eq!(zerotrust(Role::KubeWorker), zerotrust(Role::All));
+        assert_eq!(zerotrust(Role::Manager), "cloudflare-zero-trust/cloudflare-zero-trust-manager");
+        assert_eq!(zerotrust(Role::CloudflareWorker), "");
+        let cloudflare = lease(JobName::Cloudflare, Role::KubeWorker);
+        assert!(cloudflare.is_some_and(|lease| lease.starts_with("cloudflare-operator-system/")));
+    }
+
+    #[test]
+    fn nobody_stands_for_election_unless_asked() {
+        let options = Options::new(OwnerId::derive("test"), "");
+
+        assert_eq!(options.candidacy(JobName::Zerotrust), None);
+    }
 }

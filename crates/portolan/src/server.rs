@@ -34,6 +34,7 @@ pub(crate) struct ConnectArgs {
 }
 
 /// A server that answers Kubernetes requests.
+#[derive(Clone)]
 pub(crate) struct Server {
     client: kube::Client,
     address: String,
@@ -90,8 +91,9 @@ impl From<CallError> for Failure {
         match error {
             CallError::Failed(failure) => failure,
             CallError::Refused { code, reason, message } => {
+                let next = advice(code, &reason, &message);
                 let failure = Self::new(message);
-                match advice(code, &reason) {
+                match next {
                     Some(next) => failure.next(next),
                     None => failure,
                 }
@@ -101,10 +103,13 @@ impl From<CallError> for Failure {
 }
 
 /// What to do about a refusal, where its code says so.
-fn advice(code: u16, reason: &str) -> Option<&'static str> {
+fn advice(code: u16, reason: &str, message: &str) -> Option<&'static str> {
     match (code, reason) {
         (401, _) => Some("the token is not this server's; use the kubeconfig in its data directory"),
         (404, _) => Some("check the name and the namespace (-n NAMESPACE, or -A for all with `get`)"),
+        (409, "Conflict") if message.contains("has been modified") => Some(
+            "take metadata.resourceVersion out of the file, which is that of an older state, or fetch the object anew",
+        ),
         (409, "Conflict") => Some("another manager owns these fields; --force-conflicts takes them over with `apply`"),
         (422, _) => Some("correct the fields named above and apply again"),
         (429, _) => Some("the server is busy; try again shortly"),
@@ -163,6 +168,11 @@ impl Server {
     /// The server's URL.
     pub(crate) fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Where its address was found.
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
     }
 
     /// The namespace of the kubeconfig's context, `default` where it names none.
@@ -333,6 +343,15 @@ mod tests {
         let failure: Failure = refusal(StatusCode::BAD_GATEWAY, b"<html>").into();
 
         assert!(failure.to_string().contains("502"), "{failure}");
+    }
+
+    #[test]
+    fn an_older_state_in_a_file_is_told_apart_from_a_conflict_of_fields() {
+        let body = br#"{"kind":"Status","reason":"Conflict","message":"Operation cannot be fulfilled on httproutes \"a\": the object has been modified; please apply your changes to the latest version and try again"}"#;
+        let failure: Failure = refusal(StatusCode::CONFLICT, body).into();
+
+        let told = failure.to_string();
+        assert!(told.contains("resourceVersion") && !told.contains("--force-conflicts"), "{told}");
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Generated files: published `OpenAPI` documents → the data that crates embed; types → their reference.
 
+mod chart;
+mod dashboard;
+mod metrics;
 mod reference;
+mod rights;
 mod schemas;
 
 use std::path::{Path, PathBuf};
@@ -25,7 +29,13 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Write the reference of the kinds from their definitions.
+    /// Write the generated parts of the Helm chart, and the table of its values.
+    Chart {
+        /// Change nothing; fail where a committed file differs.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write the reference of kinds and metrics, the dashboard, the alerts, and the rights into the security page.
     Reference {
         /// Change nothing; fail where the committed page differs.
         #[arg(long)]
@@ -40,10 +50,24 @@ fn main() -> Result<()> {
             let wanted = schemas::generate(&openapi)?;
             bring_up_to_date(&root.join("crates/local/builtin/data/schemas.json"), &wanted, check, "make generate")
         }
-        Task::Reference { check } => reference::pages().into_iter().try_for_each(|(name, page)| {
-            bring_up_to_date(&root.join("docs/reference").join(name), &page, check, "make reference")
-        }),
+        Task::Chart { check } => chart::bring_up_to_date(root, check),
+        Task::Reference { check } => {
+            for (name, text) in reference() {
+                bring_up_to_date(&root.join(name), &text, check, "make reference")?;
+            }
+            let security = root.join("docs/security.md");
+            let page = rights::page(&std::fs::read_to_string(&security)?)?;
+            bring_up_to_date(&security, &page, check, "make reference")
+        }
     }
+}
+
+/// What is generated from types and tables: the file, and what is in it.
+fn reference() -> Vec<(String, String)> {
+    let pages = reference::pages().map(|(name, page)| (format!("docs/reference/{name}"), page));
+    let charts = [("dashboards/portolan.json", dashboard::dashboard()), ("alerts/portolan.json", metrics::rules())];
+    let charts = charts.map(|(name, text)| (format!("charts/portolan/{name}"), text));
+    pages.into_iter().chain(charts).collect()
 }
 
 /// Writes a file that differs, or only says so.

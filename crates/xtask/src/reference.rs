@@ -7,9 +7,11 @@ use portolan_zerotrust_model::annotations::{self, PREFIX};
 use portolan_zerotrust_model::settings::{BuiltIn, SETTINGS, Setting};
 use serde_json::{Map, Value};
 
+use crate::metrics;
+
 /// All pages: name of the file, and what is in it.
-pub(crate) fn pages() -> [(&'static str, String); 2] {
-    [("cloudflare.md", cloudflare()), ("zero-trust.md", zero_trust())]
+pub(crate) fn pages() -> [(&'static str, String); 3] {
+    [("cloudflare.md", cloudflare()), ("zero-trust.md", zero_trust()), ("metrics.md", metrics::page())]
 }
 
 fn cloudflare() -> String {

@@ -1,17 +1,31 @@
-//! `portolan crds`: the definitions of Portolan's own kinds.
+//! `portolan crds`: the definitions of Portolan's own kinds, printed or installed.
 
 use super::print;
 use crate::definitions;
 use crate::failure::Outcome;
 use crate::output;
+use crate::server::{ConnectArgs, Server};
 
-/// Prints them as one YAML stream, and nothing else.
-pub(crate) fn run() -> Outcome {
-    let mut text = String::new();
-    for object in definitions::objects() {
-        text.push_str("---\n");
-        text.push_str(&output::yaml_text(&object)?);
+/// Arguments of `portolan crds`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Install them, in the place of older ones; nothing is printed
+    #[arg(long)]
+    apply: bool,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+}
+
+/// Prints them, or installs them.
+pub(crate) async fn run(args: Args) -> Outcome {
+    if args.apply {
+        let server = Server::connect_anywhere(&args.connect).await?;
+        definitions::install(&server).await?;
+        return definitions::replace(&server, &definitions::objects()).await;
     }
-    print(&text);
+    for definition in definitions::objects() {
+        print(&format!("---\n{}", output::yaml_text(&definition)?));
+    }
     Ok(())
 }

@@ -5,17 +5,23 @@ mod apply;
 mod bench;
 mod crds;
 mod delete;
+mod doctor;
+#[cfg(test)]
+mod environment;
 mod get;
+mod install;
 mod plan;
 mod run;
 mod sim;
 mod status;
+mod uninstall;
 mod up;
 mod why;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::builder::Resettable;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Outcome};
 use crate::logs::{self, LogFormat};
@@ -52,14 +58,20 @@ enum Command {
     Status(status::Args),
     /// Tell why a name answers as it does: route, settings, task, rule, record, policies, last error
     Why(why::Args),
+    /// Check cluster, rights, tokens, tunnels and names, and say what to do; exit code 0: nothing failed, 1: something did
+    Doctor(Box<doctor::Args>),
     /// Apply the objects of files or folders (server-side apply)
     Apply(apply::Args),
     /// Show objects
     Get(get::Args),
     /// Delete objects by name, by selector or by file
     Delete(delete::Args),
-    /// Print the definitions (CRDs) of Portolan's own kinds as YAML
-    Crds,
+    /// Print the definitions (CRDs) of Portolan's own kinds as YAML, or install them
+    Crds(crds::Args),
+    /// Print the whole installation as YAML, or apply it to a cluster
+    Install(install::Args),
+    /// Take our finalizers off all objects, so that they can be deleted without an operator; Cloudflare is left as it is
+    Uninstall(uninstall::Args),
     /// Run the Cloudflare simulator alone
     Sim(sim::Args),
     /// Run the embedded Kubernetes API server alone
@@ -88,10 +100,13 @@ impl Command {
             Self::Sim(_)
             | Self::Status(_)
             | Self::Why(_)
+            | Self::Doctor(_)
             | Self::Apply(_)
             | Self::Get(_)
             | Self::Delete(_)
-            | Self::Crds => "warn,kube_client=off",
+            | Self::Install(_)
+            | Self::Uninstall(_)
+            | Self::Crds(_) => "warn,kube_client=off",
         }
     }
 
@@ -114,6 +129,7 @@ impl Command {
     async fn run(self, traces: Option<Traces>) -> Outcome<ExitCode> {
         let done = match self {
             Self::Plan(args) => return plan::run(args).await,
+            Self::Doctor(args) => return doctor::run(*args).await,
             Self::Up(args) => up::run(args).await,
             Self::Run(args) => run::run(*args, traces).await,
             Self::Status(args) => status::run(args).await,
@@ -121,7 +137,9 @@ impl Command {
             Self::Apply(args) => apply::run(args).await,
             Self::Get(args) => get::run(args).await,
             Self::Delete(args) => delete::run(args).await,
-            Self::Crds => crds::run(),
+            Self::Crds(args) => crds::run(args).await,
+            Self::Install(args) => install::run(args).await,
+            Self::Uninstall(args) => uninstall::run(args).await,
             Self::Sim(args) => sim::run(args).await,
             Self::Apiserver(args) => apiserver::run(args).await,
             Self::Bench(args) => bench::run(args).await,
@@ -131,6 +149,11 @@ impl Command {
 }
 
 impl Cli {
+    /// The command line as it was given.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        Self::from_arg_matches(&heedless(Self::command()).try_get_matches()?)
+    }
+
     /// Does what was asked for.
     pub(crate) fn run(self) -> Outcome<ExitCode> {
         let (spans, traces) = self.command.collector().map(traces::prepare).unzip();
@@ -147,6 +170,16 @@ impl Cli {
         runtime.shutdown_background();
         outcome
     }
+}
+
+/// Variables without a value count as unset: manifests set such ones.
+fn heedless(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let command = command.mut_args(|argument| match argument.get_env() {
+        Some(name) if is_empty(name) => argument.env(Resettable::Reset),
+        _ => argument,
+    });
+    command.mut_subcommands(heedless)
 }
 
 /// Prints to standard output; a reader that went away (`| head`) ends the process quietly.
@@ -168,8 +201,6 @@ struct NamespaceArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

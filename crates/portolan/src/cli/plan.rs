@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use portolan_cloudflare_api::DEFAULT_BASE_URL;
 use portolan_core::OwnerId;
 
 use super::{Form, print};
@@ -142,12 +141,7 @@ fn cloudflare(args: &Args, cluster: &Cluster) -> Outcome<String> {
         Cluster::Stopped(stored) => stored.cloudflare(),
         Cluster::None => None,
     };
-    match &args.cloudflare {
-        Some(Cloudflare::At(url)) => Ok(url.clone()),
-        Some(Cloudflare::Simulated) => Err(Failure::new("there is no simulator here to plan against")
-            .next("start one with `portolan sim` and give its address with --cloudflare")),
-        None => Ok(Cloudflare::from_environment().or_else(own).unwrap_or_else(|| DEFAULT_BASE_URL.to_owned())),
-    }
+    Cloudflare::address(args.cloudflare.as_ref(), own)
 }
 
 fn shown(answer: &Answer, form: Form) -> Outcome<String> {
@@ -155,6 +149,9 @@ fn shown(answer: &Answer, form: Form) -> Outcome<String> {
         return output::json_text(&answer.to_json());
     }
     let mut text = answer.plan.render(Paint::for_stdout().colour());
+    if !answer.take_over.is_empty() {
+        write!(text, "\n{}", answer.take_over.text()).expect("writing to a string cannot fail");
+    }
     if !answer.unplanned.is_empty() {
         text.push_str("\nNot planned:\n");
         for (object, problem) in &answer.unplanned {

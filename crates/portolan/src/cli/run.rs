@@ -1,10 +1,12 @@
 //! `portolan run`: the controllers in or against a cluster, until Ctrl-C or SIGTERM.
 
+mod jobs;
 mod older;
 mod zerotrust;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use portolan_cloudflare_api::Settings as ApiSettings;
 use portolan_core::{OwnerId, Plan, Problem};
@@ -19,10 +21,14 @@ use crate::failure::{Failure, Outcome};
 use crate::jobs::JobName;
 use crate::operator::{self, Operator};
 use crate::paint::Paint;
-use crate::server::{ConnectArgs, Server, chain};
+use crate::server::{Call, CallError, ConnectArgs, Server, chain, is_in_cluster};
 use crate::signals::Stop;
 use crate::traces::Traces;
-use crate::{definitions, kinds};
+
+/// So long may a stop take: kubelet kills after 30 s.
+const LONGEST_STOP: Duration = Duration::from_secs(24);
+/// A server that is away is asked again after this.
+const ASK_AGAIN: Duration = Duration::from_secs(3);
 
 /// Arguments of `portolan run`.
 #[derive(clap::Args, Debug)]
@@ -40,11 +46,23 @@ pub(crate) struct Args {
     controllers: Vec<JobName>,
 
     /// Address of /metrics, as `:8080`; `0` for none
-    #[arg(long, visible_alias = "metrics-bind-address", value_name = "ADDRESS", default_value = ":8080")]
+    #[arg(
+        long,
+        visible_alias = "metrics-bind-address",
+        value_name = "ADDRESS",
+        env = "METRICS_ADDR",
+        default_value = ":8080"
+    )]
     metrics: Address,
 
     /// Address of /healthz, /livez and /readyz; `0` for none
-    #[arg(long, visible_alias = "health-probe-bind-address", value_name = "ADDRESS", default_value = ":8081")]
+    #[arg(
+        long,
+        visible_alias = "health-probe-bind-address",
+        value_name = "ADDRESS",
+        env = "HEALTH_ADDR",
+        default_value = ":8081"
+    )]
     health: Address,
 
     /// Run only while no other process leads; by default in a cluster
@@ -52,7 +70,7 @@ pub(crate) struct Args {
     leader_elect: Option<bool>,
 
     /// Whose marks are ours, so that a rebuilt cluster takes its own objects back; by default derived from the cluster
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", env = "OWNER_ID")]
     owner_id: Option<String>,
 
     /// Print what would be changed, and change nothing anywhere
@@ -84,10 +102,33 @@ impl Args {
 /// Runs until told to stop.
 pub(crate) async fn run(args: Args, traces: Option<Traces>) -> Outcome {
     let mut stop = Stop::listen()?;
+    let started = tokio::select! {
+        started = start(&args) => started?,
+        () = stop.asked() => return Ok(()),
+    };
+    let (operator, serving) = started;
+    let stopping = CancellationToken::new();
+    let mut sending = JoinSet::new();
+    if let Some(traces) = traces {
+        sending.spawn(traces.send(stopping.clone()));
+    }
+    stop.asked().await;
+    tracing::info!("Stopping: work that is under way may end");
+    let ended = end(operator, &mut stop).await;
+    drop(serving);
+    stopping.cancel();
+    sending.join_all().await;
+    ended
+}
+
+/// The controllers and what is told of them.
+async fn start(args: &Args) -> Outcome<(Operator, JoinSet<()>)> {
     args.older.tell();
+    args.zerotrust.tell();
     let server = Server::connect_anywhere(&args.connect).await?;
-    let jobs = jobs(&server, &args.controllers).await?;
-    let options = options(&args, &server, jobs).await?;
+    reach(&server).await;
+    let jobs = jobs::choose(&server, &args.controllers, args.zerotrust.role()).await?;
+    let options = options(args, &server, jobs).await?;
     let endpoints = Endpoints::bind(&args.metrics, &args.health).await?;
     if options.jobs.contains(&JobName::Zerotrust) {
         startup(&options.zerotrust);
@@ -104,52 +145,44 @@ pub(crate) async fn run(args: Args, traces: Option<Traces>) -> Outcome {
     );
     let operator = Operator::start(server.client().clone(), options)?;
     let serving = endpoints.serve(&operator);
-    let stopping = CancellationToken::new();
-    let mut sending = JoinSet::new();
-    if let Some(traces) = traces {
-        sending.spawn(traces.send(stopping.clone()));
-    }
-    stop.asked().await;
-    tracing::info!("Stopping: work that is under way may end");
-    operator.stop().await;
-    drop(serving);
-    stopping.cancel();
-    sending.join_all().await;
-    Ok(())
+    Ok((operator, serving))
 }
 
-/// The jobs that were asked for, else those whose definitions the cluster has. Fails where there is none, and warns of
-/// single definitions that are missing.
-async fn jobs(server: &Server, asked: &[JobName]) -> Outcome<Vec<JobName>> {
-    let known = kinds::Kinds::discover(server).await?;
-    if !asked.is_empty() {
-        for job in asked {
-            definitions::check(*job, &known, server.address())?;
-        }
-        return Ok(asked.to_vec());
+/// Lets work that is under way end, unless somebody is in a hurry.
+async fn end(operator: Operator, stop: &mut Stop) -> Outcome {
+    tokio::select! {
+        () = operator.stop() => Ok(()),
+        () = stop.asked() => Err(Failure::new("stopped by a second signal: what was under way is left as it was")
+            .next("nothing: whoever runs next goes on when the leases of this process have expired")),
+        () = tokio::time::sleep(LONGEST_STOP) => Err(Failure::new(format!(
+            "work that was under way did not end in {} s and is left as it was",
+            LONGEST_STOP.as_secs()
+        ))
+        .next("look at the last lines of the log; whoever runs next goes on")),
     }
-    let jobs: Vec<JobName> = JobName::ALL.into_iter().filter(|job| job.is_installed(&known)).collect();
-    if jobs.is_empty() {
-        definitions::check(JobName::Cloudflare, &known, server.address())?;
+}
+
+/// In a cluster a server that is away is waited for: a process that exits instead comes back ever more slowly.
+async fn reach(server: &Server) {
+    while is_in_cluster()
+        && let Err(CallError::Failed(failure)) = server.call(Call::get("/version")).await
+    {
+        tracing::warn!("{}: it is asked again", failure.what());
+        tokio::time::sleep(ASK_AGAIN).await;
     }
-    for job in &jobs {
-        if let Err(failure) = definitions::check(*job, &known, server.address()) {
-            tracing::warn!("{}", failure.what());
-        }
-    }
-    Ok(jobs)
 }
 
 async fn options(args: &Args, server: &Server, jobs: Vec<JobName>) -> Outcome<operator::Options> {
     let candidate = candidate();
     let api = ApiSettings { read_only: args.dry_run, ..ApiSettings::from_env() };
-    let mut options = operator::Options::new(owner(args, server).await?, "");
+    let mut options = operator::Options::new(owner(args, server, &jobs).await?, "");
     options.api = api;
     options.jobs = jobs;
     options.namespace.clone_from(&args.cluster_resource_namespace);
-    let is_elected = !args.dry_run && args.leader_elect.unwrap_or_else(crate::server::is_in_cluster);
-    let is_alone = is_elected && args.zerotrust.role == Role::All;
+    let is_elected = !args.dry_run && args.leader_elect.unwrap_or_else(is_in_cluster);
+    let is_alone = is_elected && args.zerotrust.role() == Role::All;
     options.zerotrust = args.zerotrust.settings(&candidate, is_alone);
+    options.needs = Some(jobs::needs(server, args.zerotrust.role()));
     if args.dry_run {
         options.mode = Mode::DryRun;
         options.plans = Some(printing());
@@ -159,9 +192,13 @@ async fn options(args: &Args, server: &Server, jobs: Vec<JobName>) -> Outcome<op
     Ok(options)
 }
 
-async fn owner(args: &Args, server: &Server) -> Outcome<OwnerId> {
-    match &args.owner_id {
+async fn owner(args: &Args, server: &Server, jobs: &[JobName]) -> Outcome<OwnerId> {
+    match args.owner_id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Ok(OwnerId::parse(id).unwrap_or_else(|_| OwnerId::derive(id))),
+        // It marks nothing, and need not be let near the namespace that tells.
+        None if args.zerotrust.role() == Role::Manager && jobs == [JobName::Zerotrust] => {
+            Ok(OwnerId::derive(Role::Manager.as_str()))
+        }
         None => cluster_owner(server.client()).await.map_err(|error| {
             Failure::new(format!("reading namespace kube-system of {}: {}", server.address(), chain(&error)))
                 .next("let this process read that namespace, or say who owns its objects with --owner-id")
@@ -169,10 +206,13 @@ async fn owner(args: &Args, server: &Server) -> Outcome<OwnerId> {
     }
 }
 
-/// Makes the zerotrust job's namespace where it is missing and this process may; says so where it may not.
+/// Makes the zerotrust job's namespace for a user who tries it out, where it is missing. An installed process is in it, and
+/// has no right to look.
 async fn look_for_namespace(server: &Server, options: &operator::Options) {
     let name = &options.zerotrust.operator_namespace;
+    let is_tried_out = options.zerotrust.role == Role::All && options.candidate.is_none() && !is_in_cluster();
     if options.mode == Mode::Live
+        && is_tried_out
         && let Err(failure) = server.make_namespace(name).await
     {
         tracing::warn!(
@@ -196,9 +236,6 @@ fn startup(settings: &Settings) {
         intervals: &intervals,
     };
     startup.log();
-    if settings.role == Role::Manager {
-        tracing::warn!("the role manager has nothing to do yet: run kube_worker and cloudflare_worker, or all");
-    }
 }
 
 /// A name that no other process has: the pod's, or the machine's, with something of this start.

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use portolan_apiserver::ApiServer;
 use portolan_apiserver::encode::body_of;
 use portolan_apiserver::store::{Change, Expect, Key, Write, WriteError};
+use portolan_zerotrust::model::State;
 use serde_json::Value;
 
 use super::Question;
 use super::references::{self, Reference, SourceKind};
 use crate::definitions::{self, GATEWAY_GROUP};
 use crate::failure::{Failure, Outcome};
+use crate::holds::config_maps;
 use crate::kinds::{Kind, Kinds, segment};
 use crate::manifest::Manifest;
 use crate::seen::{self, GROUP};
@@ -41,6 +43,7 @@ pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question
     if objects.iter().any(is_tenant) {
         target.config_maps(&question.zerotrust_namespace, |item| is_ledger(item) || is_state(item)).await?;
         target.tokens().await?;
+        target.recorded_tokens(&question.zerotrust_namespace).await?;
         target.services(&objects).await?;
     }
     for reference in references::sources(&objects) {
@@ -148,6 +151,17 @@ impl Target<'_> {
     async fn tokens(&self) -> Outcome {
         let path = format!("/api/v1/secrets?labelSelector={}", segment(TOKENS));
         self.listed(&path, "secrets", |_| true).await
+    }
+
+    /// The same of older operators, which are known by the states alone.
+    async fn recorded_tokens(&self, namespace: &str) -> Outcome {
+        for map in config_maps(self.from, namespace).await? {
+            let Some(state) = State::read(&map).ok() else { continue };
+            if let (Some(namespace), Some(name)) = (&state.route.namespace, &state.token_secret_name) {
+                self.secret(namespace, name).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The Services whose addresses templates name.

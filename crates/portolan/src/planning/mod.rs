@@ -4,6 +4,7 @@ mod copy;
 mod overlay;
 mod references;
 mod stored;
+mod takeover;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,6 +23,7 @@ use crate::operator::{self, Operator};
 use crate::server::{Server, chain};
 
 pub(crate) use stored::Stored;
+use takeover::TakeOver;
 
 /// How often it is looked whether everything is planned.
 const LOOK: Duration = Duration::from_millis(40);
@@ -49,14 +51,16 @@ pub(crate) struct Question<'a> {
 pub(crate) struct Answer {
     pub(crate) plan: Plan,
     pub(crate) unplanned: BTreeMap<ObjectId, Problem>,
+    /// What older operators left, and what becomes of it.
+    pub(crate) take_over: TakeOver,
 }
 
 /// What each object's last pass planned.
 type Collected = Arc<Mutex<BTreeMap<ObjectId, Result<Plan, Problem>>>>;
 
 impl Answer {
-    fn of(collected: &Collected) -> Self {
-        let mut answer = Self { plan: Plan::default(), unplanned: BTreeMap::new() };
+    fn of(collected: &Collected, take_over: TakeOver) -> Self {
+        let mut answer = Self { plan: Plan::default(), unplanned: BTreeMap::new(), take_over };
         for (object, outcome) in collected.lock().expect("nothing panics while it is held").iter() {
             match outcome {
                 Ok(plan) => answer.plan.changes.extend(plan.changes.iter().cloned()),
@@ -78,6 +82,9 @@ impl Answer {
         });
         let mut document = self.plan.to_json();
         document["unplanned"] = unplanned.collect();
+        if !self.take_over.is_empty() {
+            document["takeOver"] = self.take_over.to_json();
+        }
         document
     }
 }
@@ -94,13 +101,14 @@ pub(crate) async fn plan(question: &Question<'_>) -> Outcome<Answer> {
     definitions::install_routes(&local).await?;
     local.make_namespace(&question.zerotrust_namespace).await?;
     overlay::apply(&local, question).await?;
+    let take_over = TakeOver::read(&local, &question.zerotrust_namespace).await?;
     let collected = Collected::default();
     let operator = Operator::start(client, options(question, sink(&collected)).await?)?;
     tokio::time::timeout(question.timeout, quiet(&operator, &copy)).await.map_err(|_| {
         Failure::new(format!("planning took longer than {} s", question.timeout.as_secs()))
             .next("try again with a longer --timeout; LOG_LEVEL=info shows what it waits for")
     })?;
-    Ok(Answer::of(&collected))
+    Ok(Answer::of(&collected, take_over))
 }
 
 async fn options(question: &Question<'_>, plans: PlanSink) -> Outcome<operator::Options> {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::tenants::{Names, Tenant};
-use super::tree::{Account, Branch, Domain, Leaf, Network, Records, State, Tree};
+use super::tree::{Account, Branch, Domain, Held, Leaf, Network, Records, State, Tree};
 use crate::paint::{Paint, Tone};
 use crate::seen::Health;
 
@@ -75,12 +75,16 @@ fn account_node(account: &Account, paint: Paint) -> Node {
         &account.state,
         paint,
     );
-    Node { text, below: branch_nodes(&account.branch, paint) }
+    let mut below = branch_nodes(&account.branch, paint);
+    below.extend(account.held.as_ref().map(|held| held_node(held, paint)));
+    Node { text, below }
 }
 
 fn tenant_node(tenant: &Tenant, paint: Paint) -> Node {
     let what = format!("tenant {} (account {}, tunnel {})", tenant.state.name, tenant.account_id, tenant.tunnel_id);
-    Node { text: line(&what, &tenant.state, paint), below: name_nodes(&tenant.names, paint) }
+    let mut below = name_nodes(&tenant.names, paint);
+    below.extend(tenant.held.as_ref().map(|held| held_node(held, paint)));
+    Node { text: line(&what, &tenant.state, paint), below }
 }
 
 /// Few names have a line each; of many, those that are not Ready.
@@ -117,11 +121,14 @@ fn branch_nodes(branch: &Branch, paint: Paint) -> Vec<Node> {
 fn domain_node(domain: &Domain, paint: Paint) -> Node {
     let zone = if domain.zone_id.is_empty() { "no zone yet".to_owned() } else { format!("zone {}", domain.zone_id) };
     let mut below = record_nodes(&domain.records, paint);
-    if let Some(held) = &domain.held {
-        let text = format!("{} {}", paint.tone(Tone::Bad, "held"), held.message);
-        below.push(Node { text, below: vec![Node::leaf(format!("release them: {}", held.release))] });
-    }
+    below.extend(domain.held.as_ref().map(|held| held_node(held, paint)));
     Node { text: line(&format!("{} ({zone})", domain.domain), &domain.state, paint), below }
+}
+
+/// Deletions that wait, with the command that lets them go.
+fn held_node(held: &Held, paint: Paint) -> Node {
+    let text = format!("{} {}", paint.tone(Tone::Bad, "held"), held.message);
+    Node { text, below: vec![Node::leaf(format!("release them: {}", held.release))] }
 }
 
 fn record_nodes(records: &Records, paint: Paint) -> Vec<Node> {

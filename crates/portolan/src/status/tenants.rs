@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::tree::{Leaf, State};
+use super::tree::{Held, Leaf, State, held};
 use crate::seen::{Health, Seen};
 use crate::zerotrust::{self, Facts, RouteView};
 
@@ -17,6 +17,9 @@ pub(crate) struct Tenant {
     pub(crate) account_id: String,
     pub(crate) tunnel_id: String,
     pub(crate) names: Names,
+    /// Deletions that wait for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held: Option<Held>,
 }
 
 /// Names by their health, and each of them.
@@ -73,5 +76,6 @@ fn tenant(seen: &Seen) -> Tenant {
         account_id: seen.text("/spec/accountId").to_owned(),
         tunnel_id: seen.text("/spec/tunnelId").to_owned(),
         names: Names::default(),
+        held: held(seen),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use portolan_core::reasons::DELETION_BUDGET_EXCEEDED;
 use serde::Serialize;
 
 use super::tenants::{self, Names, Tenant};
@@ -52,6 +53,9 @@ pub(crate) struct Account {
     pub(crate) account_id: String,
     pub(crate) is_default: bool,
     #[serde(flatten)]
+    /// Deletions that wait for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held: Option<Held>,
     pub(crate) branch: Branch,
 }
 
@@ -221,6 +225,7 @@ fn account(seen: &Seen) -> Account {
         state: State::of(seen),
         account_id: seen.text("/spec/accountId").to_owned(),
         is_default: seen.object["spec"]["isDefault"] == true,
+        held: held(seen),
         branch: Branch::default(),
     }
 }
@@ -318,15 +323,19 @@ fn record_label(seen: &Seen) -> String {
 }
 
 /// Held deletions, from the condition that tells of them.
-fn held(seen: &Seen) -> Option<Held> {
+pub(super) fn held(seen: &Seen) -> Option<Held> {
     let conditions = seen.object["status"]["conditions"].as_array()?;
     let held = conditions
         .iter()
-        .find(|condition| condition["reason"] == "DeletionBudgetExceeded" && condition["message"].is_string())?;
+        .find(|condition| condition["reason"] == DELETION_BUDGET_EXCEEDED && condition["message"].is_string())?;
     let message = held["message"].as_str()?;
     let digest = message.split("release-deletions: \"").nth(1)?.split('"').next()?;
+    let namespace = match seen.text("/metadata/namespace") {
+        "" => String::new(),
+        namespace => format!(" -n {namespace}"),
+    };
     let release = format!(
-        "kubectl annotate {} {} portolan.dev/release-deletions={digest} --overwrite",
+        "kubectl annotate {} {}{namespace} portolan.dev/release-deletions={digest} --overwrite",
         seen.kind.to_lowercase(),
         seen.name()
     );

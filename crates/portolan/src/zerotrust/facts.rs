@@ -133,9 +133,14 @@ where
     match api.list(parameters).await {
         Ok(found) => Ok(found.items),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
-        Err(error) => Err(Failure::new(format!("reading the cluster: {}", chain(&error)))
-            .next("check that the kubeconfig may list routes, tenants, templates, tasks, config maps and events")),
+        Err(kube::Error::Api(status)) => Err(unread(&status.message)),
+        Err(error) => Err(unread(&chain(&error))),
     }
+}
+
+fn unread(why: &str) -> Failure {
+    Failure::new(format!("reading the cluster: {why}"))
+        .next("check that the kubeconfig may list routes, tenants, templates, tasks, config maps and events")
 }
 
 /// Whether a Secret is there.

@@ -3,17 +3,23 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use portolan_core::Problem;
+use portolan_core::{Problem, reasons as core};
+use portolan_exposure::reasons as exposure;
 use portolan_zerotrust::model::{
     CloudflareTask, CloudflareZeroTrustTenant as Tenant, Phase, RouteInput, Selected, Settings, State, desired,
-    settings,
+    reasons, settings,
 };
 use serde_json::{Value, json};
 
 use crate::seen::{Health, Seen};
 
 /// Reasons of events that tell something beside a success.
-const ASIDE: [&str; 4] = ["DNSSkipped", "NoAccessPolicy", "HTTPRedirectNotManaged", "TunnelConfigRaced"];
+const ASIDE: [&str; 4] = [
+    reasons::DNS_SKIPPED,
+    reasons::NO_ACCESS_POLICY,
+    exposure::HTTP_REDIRECT_NOT_MANAGED,
+    exposure::TUNNEL_CONFIG_RACED,
+];
 
 /// A route and what is known of it.
 pub(crate) struct RouteView<'a> {
@@ -75,7 +81,7 @@ impl RouteView<'_> {
     /// How it is.
     pub(crate) fn verdict(&self) -> Verdict {
         if self.input.deleting {
-            return Verdict::new(Health::Deleting, "Deleting", "its name is being taken down");
+            return Verdict::new(Health::Deleting, core::DELETING, "its name is being taken down");
         }
         if let Some(problem) = self.problem() {
             return Verdict::problem(&problem);
@@ -88,12 +94,14 @@ impl RouteView<'_> {
         }
         match self.state {
             Some(state) if self.executed(state) => {
-                Verdict::new(Health::Ready, "Reconciled", format!("{} is published", self.hostname()))
+                Verdict::new(Health::Ready, reasons::RECONCILED, format!("{} is published", self.hostname()))
             }
-            Some(_) => {
-                Verdict::new(Health::Pending, "Pending", "what it asks for changed, and no task was made for that yet")
-            }
-            None => Verdict::new(Health::Pending, "Pending", "no task was made for it yet"),
+            Some(_) => Verdict::new(
+                Health::Pending,
+                core::PENDING,
+                "what it asks for changed, and no task was made for that yet",
+            ),
+            None => Verdict::new(Health::Pending, core::PENDING, "no task was made for it yet"),
         }
     }
 
@@ -156,11 +164,13 @@ fn task_verdict(task: &CloudflareTask) -> Verdict {
     let message = status.message.clone().unwrap_or_default();
     let (reason, why) = reason_of(&message);
     match status.phase.unwrap_or_default() {
-        Phase::Failed => Verdict::new(Health::NotReady, reason.unwrap_or("TaskFailed"), why),
+        Phase::Failed => Verdict::new(Health::NotReady, reason.unwrap_or(reasons::TASK_FAILED), why),
         Phase::Pending if status.next_attempt_time.is_some() => {
-            Verdict::new(Health::NotReady, reason.unwrap_or("TaskWaiting"), why)
+            Verdict::new(Health::NotReady, reason.unwrap_or(reasons::TASK_WAITING), why)
         }
-        Phase::Pending | Phase::InProgress | Phase::Completed => Verdict::new(Health::Pending, "TaskUnderWay", message),
+        Phase::Pending | Phase::InProgress | Phase::Completed => {
+            Verdict::new(Health::Pending, reasons::TASK_UNDER_WAY, message)
+        }
     }
 }
 

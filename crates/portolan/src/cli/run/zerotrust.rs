@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portolan_engine::Drift;
-use portolan_zerotrust::{Role, Settings};
+use portolan_zerotrust::{Role, Settings, manager};
 
 use crate::zerotrust::NamespaceArgs;
 
@@ -11,9 +11,9 @@ use crate::zerotrust::NamespaceArgs;
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "The zerotrust job")]
 pub(super) struct ZerotrustArgs {
-    /// Which part of the job this process does
-    #[arg(long, value_name = "all|manager|kube_worker|cloudflare_worker", env = "ROLE", default_value = "all", value_parser = role)]
-    pub(super) role: Role,
+    /// Which part of the job this process does; one that is not known counts as manager, as it did before
+    #[arg(long, value_name = "all|manager|kube_worker|cloudflare_worker", env = "ROLE", default_value = "all", value_parser = chosen)]
+    role: Chosen,
 
     #[command(flatten)]
     pub(super) namespace: NamespaceArgs,
@@ -23,38 +23,67 @@ pub(super) struct ZerotrustArgs {
     pub(super) watch_namespaces: Vec<String>,
 
     /// How often it is looked for what no route asks for any more
-    #[arg(long, value_name = "SECONDS", env = "POLL_INTERVAL_SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    poll_interval_seconds: Option<u64>,
+    #[arg(long, value_name = "SECONDS", env = "POLL_INTERVAL_SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    poll_interval_seconds: u64,
 
     /// How often names are compared with what stands at Cloudflare; 0 for never
     #[arg(long, value_name = "SECONDS", env = "DRIFT_RESYNC_SECONDS", default_value_t = 3600)]
     drift_resync_seconds: u64,
 
     /// How long a worker counts as living after its last sign
-    #[arg(long, value_name = "SECONDS", env = "TASK_LEASE_SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(5..))]
+    #[arg(long, value_name = "SECONDS", env = "TASK_LEASE_SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(5..))]
     task_lease_seconds: u64,
 
     /// This process's name in claims, unique among those that run at one time
     #[arg(long, value_name = "NAME", env = "POD_NAME")]
     pod_name: Option<String>,
 
+    /// Account of the workers in the cluster that the manager makes; its own without it
+    #[arg(long, value_name = "NAME", env = "KUBE_WORKER_SERVICE_ACCOUNT")]
+    kube_worker_service_account: Option<String>,
+
+    /// Account of the workers at Cloudflare that the manager makes; its own without it
+    #[arg(long, value_name = "NAME", env = "CLOUDFLARE_WORKER_SERVICE_ACCOUNT")]
+    cloudflare_worker_service_account: Option<String>,
+
     /// Put no finalizers on routes and tenants; what deleted routes leave is then found by sweeps
     #[arg(long, env = "CFZT_NO_FINALIZERS")]
     no_finalizers: bool,
 }
 
-fn role(text: &str) -> Result<Role, String> {
-    if text.trim().is_empty() {
-        return Ok(Role::All);
-    }
-    Role::parse(text).ok_or_else(|| "write all, manager, kube_worker or cloudflare_worker".to_owned())
+/// A role, and what was written where nobody knows it.
+#[derive(Clone, Debug)]
+struct Chosen {
+    role: Role,
+    unknown: Option<String>,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of a parser")]
+fn chosen(text: &str) -> Result<Chosen, std::convert::Infallible> {
+    let role = if text.trim().is_empty() { Some(Role::All) } else { Role::parse(text) };
+    let unknown = role.is_none().then(|| text.to_owned());
+    Ok(Chosen { role: role.unwrap_or(Role::Manager), unknown })
 }
 
 impl ZerotrustArgs {
+    /// Which part of the job this process does.
+    pub(super) fn role(&self) -> Role {
+        self.role.role
+    }
+
+    /// Says where a role is not known.
+    pub(super) fn tell(&self) {
+        if let Some(unknown) = &self.role.unknown {
+            tracing::warn!(
+                "The role {unknown:?} is not known, and counts as manager: write all, manager, kube_worker or cloudflare_worker"
+            );
+        }
+    }
+
     /// The job's settings. `candidate` is a name that no other process has; `is_alone` says that no other process works.
     pub(super) fn settings(&self, candidate: &str, is_alone: bool) -> Settings {
         let mut settings = Settings {
-            role: self.role,
+            role: self.role(),
             operator_namespace: self.namespace.operator_namespace.clone(),
             ..Settings::default()
         };
@@ -65,15 +94,29 @@ impl ZerotrustArgs {
             0 => Drift::Off,
             seconds => Drift::Every(Duration::from_secs(seconds)),
         };
-        if let Some(seconds) = self.poll_interval_seconds {
-            settings.routes.sweep = Duration::from_secs(seconds);
-        }
-        let name = self.pod_name.as_deref().filter(|name| !name.is_empty() && *name != "unknown");
-        name.unwrap_or(candidate).clone_into(&mut settings.worker.identity);
+        settings.routes.sweep = Duration::from_secs(self.poll_interval_seconds);
+        settings.manager = self.manager();
+        self.pod().unwrap_or(candidate).clone_into(&mut settings.worker.identity);
         candidate.clone_into(&mut settings.worker.epoch);
         settings.worker.alone = is_alone;
         settings.worker.lease = Duration::from_secs(self.task_lease_seconds);
         settings
+    }
+
+    /// The pod that this process runs in, where it says.
+    fn pod(&self) -> Option<&str> {
+        self.pod_name.as_deref().filter(|name| !name.is_empty() && *name != "unknown")
+    }
+
+    fn manager(&self) -> manager::Settings {
+        let workers = if self.role() == Role::Manager { manager::Workers::Kept } else { manager::Workers::None };
+        let account = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+        manager::Settings {
+            pod: self.pod().map(str::to_owned),
+            workers,
+            kube_worker_account: account(&self.kube_worker_service_account),
+            cloudflare_worker_account: account(&self.cloudflare_worker_service_account),
+        }
     }
 }
 
@@ -112,7 +155,31 @@ mod tests {
     fn roles_are_read_with_hyphens_too() {
         assert_eq!(settings(&["--role", "cloudflare-worker"]).role, Role::CloudflareWorker);
         assert_eq!(settings(&["--role", "", "--operator-namespace", ""]).operator_namespace, "cloudflare-zero-trust");
-        assert!(Line::try_parse_from(["portolan", "--role", "captain"]).is_err());
+    }
+
+    #[test]
+    fn without_a_role_a_process_does_everything_and_an_unknown_one_is_the_managers() {
+        assert_eq!((settings(&[]).role, settings(&["--role", " "]).role), (Role::All, Role::All));
+        assert_eq!(settings(&["--role", "captain"]).role, Role::Manager);
+    }
+
+    #[test]
+    fn workers_are_made_by_a_manager_alone_and_under_the_accounts_that_are_named() {
+        let accounts = ["--kube-worker-service-account", "k", "--cloudflare-worker-service-account", "c"];
+        let manager = settings(&[&["--role", "manager", "--pod-name", "p-1"], &accounts[..]].concat()).manager;
+
+        assert_eq!((manager.pod.as_deref(), manager.workers), (Some("p-1"), manager::Workers::Kept));
+        assert_eq!(
+            (manager.kube_worker_account, manager.cloudflare_worker_account),
+            (Some("k".into()), Some("c".into()))
+        );
+        assert_eq!(settings(&["--role", "all"]).manager.workers, manager::Workers::None);
+    }
+
+    #[test]
+    fn a_dead_worker_is_known_to_be_dead_as_soon_as_a_dead_leader() {
+        assert_eq!(settings(&[]).worker.lease, Duration::from_secs(15));
+        assert_eq!(settings(&["--task-lease-seconds", "60"]).worker.lease, Duration::from_secs(60));
     }
 
     #[test]

@@ -110,3 +110,17 @@ fn held_deletions_come_with_the_command_that_releases_them() {
         "kubectl annotate cloudflaredomain example portolan.dev/release-deletions=ab12 --overwrite"
     );
 }
+
+#[test]
+fn a_tenant_shows_its_held_deletions_in_its_namespace() {
+    let message = "12 deletions are held: … set the annotation portolan.dev/release-deletions: \"cd34\"";
+    let conditions =
+        json!([{"type": "Stalled", "status": "True", "reason": "DeletionBudgetExceeded", "message": message}]);
+    let mut tenant = seen("CloudflareZeroTrustTenant", "prod", json!({}), json!({"conditions": conditions}));
+    tenant.object["metadata"]["namespace"] = json!("shop");
+
+    assert_eq!(
+        held(&tenant).unwrap().release,
+        "kubectl annotate cloudflarezerotrusttenant prod -n shop portolan.dev/release-deletions=cd34 --overwrite"
+    );
+}

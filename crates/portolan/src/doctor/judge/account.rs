@@ -1,0 +1,163 @@
+//! What was seen of an account by one token → findings. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+use portolan_cloudflare_api::Budget;
+
+use super::count;
+use crate::doctor::check::{BUDGET, CLOCK, CLOUDFLARE, CONNECTIONS, SECRET, TOKEN, TUNNEL};
+use crate::doctor::facts::{Account, Api, Asked, Edits, Needs, Probed, Secret, Seen, Token, Tunnel, is_spent};
+use crate::doctor::finding::{Finding, Verdict};
+use crate::doctor::permission::{Answer, Need, Scope};
+
+/// A token that ends sooner is warned of.
+const SOON: SignedDuration = SignedDuration::from_hours(14 * 24);
+/// Clocks that differ by more are warned of.
+const SKEW: SignedDuration = SignedDuration::from_secs(30);
+/// A budget of which less than one part in this many is left is warned of.
+const LITTLE: u32 = 4;
+
+pub(super) fn judge(account: &Account) -> Vec<Finding> {
+    let mut findings = vec![secret(account)];
+    let Some(api) = &account.api else { return findings };
+    findings.push(reachable(account, api));
+    if matches!(api.token, Token::Unreached(_)) {
+        return findings;
+    }
+    findings.push(token(account, api));
+    if api.token.is_active() {
+        findings.extend(api.probes.iter().map(|probed| permission(account, probed)));
+        findings.extend(api.tunnels.iter().flat_map(|(id, tunnel)| self::tunnel(account, id, tunnel)));
+    }
+    findings.push(budget(account, api.budget));
+    findings.push(clock(account, api.ahead));
+    findings
+}
+
+fn secret(account: &Account) -> Finding {
+    let (verdict, message) = match &account.secret {
+        Secret::Found(place) => (Verdict::Ok, place),
+        Secret::Missing(why) => (Verdict::Failed, why),
+        Secret::Unreadable(why) => (Verdict::NotKnown, why),
+    };
+    Finding::new(&SECRET, &account.subject, verdict, message.clone())
+}
+
+fn reachable(account: &Account, api: &Api) -> Finding {
+    match &api.token {
+        Token::Unreached(why) => Finding::new(&CLOUDFLARE, &account.subject, Verdict::Failed, why.clone()),
+        Token::Known { .. } | Token::Refused(_) => {
+            let message = format!("answers in {} ms", api.latency.as_millis());
+            Finding::new(&CLOUDFLARE, &account.subject, Verdict::Ok, message)
+        }
+    }
+}
+
+fn token(account: &Account, api: &Api) -> Finding {
+    let found = |verdict, message: String| Finding::new(&TOKEN, &account.subject, verdict, message);
+    match &api.token {
+        Token::Refused(why) | Token::Unreached(why) => {
+            found(Verdict::Failed, format!("Cloudflare does not know the token: {why}"))
+        }
+        Token::Known { status, .. } if status != "active" => found(Verdict::Failed, format!("the token is {status}")),
+        Token::Known { expires: None, .. } => found(Verdict::Ok, "active, and does not end".to_owned()),
+        Token::Known { expires: Some(end), .. } => found(until(*end, api.now), format!("active, and ends {end:.0}")),
+    }
+}
+
+fn until(end: Timestamp, now: Timestamp) -> Verdict {
+    if end.duration_since(now) < SOON { Verdict::Warning } else { Verdict::Ok }
+}
+
+fn permission(account: &Account, probed: &Probed) -> Finding {
+    let check = &probed.permission.check;
+    let (verdict, message) = match (&probed.read, &probed.write) {
+        (None, _) => (Verdict::NotKnown, "there is no zone to try it on".to_owned()),
+        (Some(Answer::Refused(why)), _) => missing(account, probed, &format!("may not look: {why}")),
+        (Some(Answer::Unknown(why)), _) | (_, Some(Answer::Unknown(why))) => (Verdict::NotKnown, why.clone()),
+        (_, Some(Answer::Refused(why))) => missing(account, probed, &format!("may look, and not change: {why}")),
+        (Some(Answer::Granted), None) if probed.edits == Edits::Yes => {
+            (Verdict::NotKnown, format!("may look{}; whether it may change was not tried", on(probed)))
+        }
+        (Some(Answer::Granted), _) => (Verdict::Ok, format!("granted{}", on(probed))),
+    };
+    Finding::new(check, &account.subject, verdict, message)
+}
+
+fn on(probed: &Probed) -> String {
+    probed.zone.as_ref().map_or_else(String::new, |zone| format!(" on zone {zone}"))
+}
+
+/// The verdict on a permission that is not there, by whether anybody needs it.
+fn missing(account: &Account, probed: &Probed, how: &str) -> (Verdict, String) {
+    let (name, on) = (probed.permission.name, on(probed));
+    let all = match probed.permission.scope {
+        Scope::Account => format!("; check too that account {} is among the token's resources", account.id),
+        Scope::Zone => "; check too that the zone is among the token's resources".to_owned(),
+    };
+    let message = format!("the token lacks {name}{on}: it {how}{all}");
+    match unneeded(probed.permission.need, account.needs, account.zone_id.as_deref(), probed) {
+        Some(why) => (Verdict::Warning, format!("{message}; {why}")),
+        None => (Verdict::Failed, message),
+    }
+}
+
+/// Why a permission can be done without here.
+fn unneeded(need: Need, needs: Needs, zone_id: Option<&str>, probed: &Probed) -> Option<&'static str> {
+    let lists_zones = probed.permission.check.id == "permission-zone";
+    match need {
+        Need::Groups if needs.groups == Asked::No => Some("no route lets a group pass by its name"),
+        Need::Redirects if needs.redirects == Asked::No => Some("no route asks for a redirect"),
+        Need::Always if lists_zones && zone_id.is_some() => Some("the tenant's zoneId stands in"),
+        Need::Always | Need::Groups | Need::Redirects => None,
+    }
+}
+
+fn tunnel(account: &Account, id: &str, tunnel: &Seen<Option<Tunnel>>) -> Vec<Finding> {
+    let found = |verdict, message: String| Finding::new(&TUNNEL, &account.subject, verdict, message);
+    let tunnel = match tunnel {
+        Err(why) => return vec![found(Verdict::NotKnown, format!("tunnel {id}: {why}"))],
+        Ok(Some(tunnel)) if !tunnel.deleted => tunnel,
+        Ok(_) => {
+            let message = format!("tunnel {id} does not exist in account {}", account.id);
+            return vec![found(Verdict::Failed, message)];
+        }
+    };
+    let Tunnel { name, config_src, .. } = tunnel;
+    if config_src.as_deref() == Some("local") {
+        let message = format!("tunnel {name} ({id}) takes its configuration from a file beside cloudflared");
+        return vec![found(Verdict::Failed, message)];
+    }
+    vec![found(Verdict::Ok, format!("tunnel {name} ({id}) is managed at Cloudflare")), connected(account, tunnel)]
+}
+
+fn connected(account: &Account, tunnel: &Tunnel) -> Finding {
+    let Tunnel { name, status, connections, .. } = tunnel;
+    let verdict = if status == "healthy" { Verdict::Ok } else { Verdict::Warning };
+    let message = format!("tunnel {name} is {status}, with {}", count(*connections, "connection"));
+    Finding::new(&CONNECTIONS, &account.subject, verdict, message)
+}
+
+fn budget(account: &Account, budget: Budget) -> Finding {
+    let Budget { limit, left, resets_in } = budget;
+    let verdict = match left {
+        _ if is_spent(budget) => Verdict::Failed,
+        left if left < limit / LITTLE => Verdict::Warning,
+        _ => Verdict::Ok,
+    };
+    let message = format!("{left} of {limit} requests are left for the next {} s", resets_in.as_secs());
+    Finding::new(&BUDGET, &account.subject, verdict, message)
+}
+
+fn clock(account: &Account, ahead: Option<SignedDuration>) -> Finding {
+    let found = |verdict, message: String| Finding::new(&CLOCK, &account.subject, verdict, message);
+    match ahead {
+        None => found(Verdict::NotKnown, "the API does not tell the time".to_owned()),
+        Some(ahead) if ahead.abs() <= SKEW => {
+            found(Verdict::Ok, format!("within {} s of Cloudflare's", ahead.abs().as_secs() + 1))
+        }
+        Some(ahead) => {
+            let side = if ahead.is_positive() { "behind" } else { "ahead of" };
+            found(Verdict::Warning, format!("{} s {side} Cloudflare's", ahead.abs().as_secs()))
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Facts → findings. Pure: what was seen decides, and nothing is asked.
+
+mod account;
+mod cluster;
+mod name;
+#[cfg(test)]
+mod tests;
+
+use super::facts::Facts;
+use super::finding::Report;
+
+/// Judges everything that was seen.
+pub(crate) fn judge(facts: &Facts) -> Report {
+    let cluster = facts.cluster.iter().flat_map(cluster::judge);
+    let accounts = facts.accounts.iter().flat_map(account::judge);
+    let names = facts.accounts.iter().flat_map(name::judge);
+    Report(cluster.chain(accounts).chain(names).collect())
+}
+
+/// `a, b, c and 4 more`.
+fn some_of<T: AsRef<str>>(all: &[T], most: usize) -> String {
+    let shown: Vec<&str> = all.iter().take(most).map(AsRef::as_ref).collect();
+    let more = all.len().saturating_sub(most);
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
+
+/// `n things`, `1 thing`.
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}

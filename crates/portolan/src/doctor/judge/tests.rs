@@ -1,0 +1,277 @@
+//! Each check made to fail alone, from facts in which everything is in order.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use portolan_cloudflare_api::Budget;
+use portolan_core::{Hostname, ZoneName};
+use portolan_zerotrust::model::zone::Zone;
+
+use super::judge;
+use crate::doctor::check;
+use crate::doctor::definition::{Definition, State};
+use crate::doctor::facts::{
+    Account, Api, Asked, Certificate, Cluster, Deployment, Edits, Facts, Inside, Lease, Name, Needs, Probed, Rights,
+    Secret, Token, Tunnel, Whose,
+};
+use crate::doctor::finding::Verdict;
+use crate::doctor::permission::{Answer, PERMISSIONS};
+
+const NOW: &str = "2026-11-16T12:00:00Z";
+
+fn healthy() -> Facts {
+    Facts { cluster: Some(cluster()), accounts: vec![account()] }
+}
+
+fn cluster() -> Cluster {
+    let lease = Lease {
+        name: "cloudflare-zero-trust-operator".into(),
+        holder: Some("pod-1".into()),
+        since: "2026-11-16T11:00:00Z".parse().ok(),
+        renewed: "2026-11-16T11:59:58Z".parse().ok(),
+        duration: Duration::from_secs(15),
+    };
+    let deployment =
+        Deployment { name: "ops/op".into(), whose: Whose::Ours, wanted: 1, ready: 1, image: "portolan:1".into() };
+    Cluster {
+        place: "https://127.0.0.1:6443".into(),
+        now: NOW.parse().unwrap(),
+        version: Ok(("v1.36.3".into(), Duration::from_millis(3))),
+        inside: Some(Inside {
+            definitions: vec![Definition { name: "cloudflaretasks".into(), state: State::Current }],
+            routes_served: Ok(true),
+            rights: Rights { role: "all", whose: "whoever asks".into(), asked: 9, missing: Ok(Vec::new()) },
+            operator_namespace: "ops".into(),
+            leases: Ok(vec![lease]),
+            deployments: Ok(vec![deployment]),
+            tenants: Ok(1),
+            stray_routes: Vec::new(),
+            enabled_routes: 1,
+        }),
+    }
+}
+
+fn account() -> Account {
+    let zone = Zone {
+        id: "z1".into(),
+        name: ZoneName::parse("example.com").unwrap(),
+        account_id: Some("a1".into()),
+        active: true,
+    };
+    let granted = |permission| Probed {
+        permission,
+        zone: Some("example.com".into()),
+        read: Some(Answer::Granted),
+        write: Some(Answer::Granted),
+        edits: Edits::Yes,
+    };
+    let universal = Certificate {
+        kind: "universal".into(),
+        status: "active".into(),
+        hosts: vec!["example.com".into(), "*.example.com".into()],
+    };
+    let tunnel = Tunnel {
+        name: "prod".into(),
+        config_src: Some("cloudflare".into()),
+        status: "healthy".into(),
+        connections: 4,
+        deleted: false,
+    };
+    let api = Api {
+        token: Token::Known { status: "active".into(), expires: None },
+        latency: Duration::from_millis(80),
+        probes: PERMISSIONS.iter().map(granted).collect(),
+        zones: Ok(vec![zone]),
+        tunnels: vec![("t1".into(), Ok(Some(tunnel)))],
+        names: vec![Name { hostname: Hostname::parse("app.example.com").unwrap(), at_the_edge: true }],
+        certificates: BTreeMap::from([("z1".to_owned(), Ok(vec![universal]))]),
+        budget: Budget { limit: 1200, left: 1100, resets_in: Duration::from_secs(200) },
+        ahead: Some(SignedDuration::ZERO),
+        now: NOW.parse().unwrap(),
+    };
+    Account {
+        subject: "tenant default/prod".into(),
+        id: "a1".into(),
+        zone_id: None,
+        needs: Needs { groups: Asked::Yes, redirects: Asked::Yes },
+        secret: Secret::Found("Secret default/t, key token".into()),
+        api: Some(api),
+    }
+}
+
+fn inside(facts: &mut Facts) -> &mut Inside {
+    facts.cluster.as_mut().unwrap().inside.as_mut().unwrap()
+}
+
+fn api(facts: &mut Facts) -> &mut Api {
+    facts.accounts[0].api.as_mut().unwrap()
+}
+
+fn lease(facts: &mut Facts) -> &mut Lease {
+    &mut inside(facts).leases.as_mut().unwrap()[0]
+}
+
+fn older(wanted: i64) -> Deployment {
+    let image = "cloudflare-zero-trust-operator:0.1.40".to_owned();
+    Deployment { name: "old/op".into(), whose: Whose::Older, wanted, ready: wanted, image }
+}
+
+/// What happens, which check it is for, and how that ends.
+type Case = (&'static str, Verdict, fn(&mut Facts));
+
+const CASES: &[Case] = &[
+    ("cluster", Verdict::Warning, |facts| {
+        facts.cluster.as_mut().unwrap().version = Ok(("v1".into(), Duration::from_secs(3)));
+    }),
+    ("definitions", Verdict::Failed, |facts| inside(facts).definitions[0].state = State::Missing),
+    ("definitions", Verdict::Failed, |facts| {
+        inside(facts).definitions[0].state = State::Differs("spec.versions".into());
+    }),
+    ("definitions", Verdict::Failed, |facts| {
+        inside(facts).definitions[0].state = State::NotEstablished("names are taken".into());
+    }),
+    ("definitions", Verdict::NotKnown, |facts| {
+        inside(facts).definitions[0].state = State::NotKnown("forbidden".into());
+    }),
+    ("gateway-api", Verdict::Failed, |facts| inside(facts).routes_served = Ok(false)),
+    ("rbac", Verdict::Failed, |facts| inside(facts).rights.missing = Ok(vec!["patch httproutes everywhere".into()])),
+    ("rbac", Verdict::NotKnown, |facts| inside(facts).rights.missing = Err("no reviews".into())),
+    ("leader", Verdict::Warning, |facts| lease(facts).holder = None),
+    ("leader", Verdict::Warning, |facts| lease(facts).renewed = "2026-11-16T11:59:40Z".parse().ok()),
+    ("leader", Verdict::NotKnown, |facts| inside(facts).leases = Ok(Vec::new())),
+    ("deployments", Verdict::Failed, |facts| inside(facts).deployments.as_mut().unwrap()[0].ready = 0),
+    ("deployments", Verdict::Warning, |facts| inside(facts).deployments.as_mut().unwrap()[0].wanted = 0),
+    ("deployments", Verdict::NotKnown, |facts| inside(facts).deployments = Ok(Vec::new())),
+    ("older-operator", Verdict::Failed, |facts| inside(facts).deployments.as_mut().unwrap().push(older(1))),
+    ("tenants", Verdict::Warning, |facts| inside(facts).tenants = Ok(0)),
+    ("tenants", Verdict::NotKnown, |facts| inside(facts).tenants = Err("forbidden".into())),
+    ("routes", Verdict::Failed, |facts| inside(facts).stray_routes = vec![("a/b".into(), "TenantNotFound: x".into())]),
+    ("secret", Verdict::Failed, |facts| {
+        facts.accounts[0].secret = Secret::Missing("no Secret default/t".into());
+        facts.accounts[0].api = None;
+    }),
+    ("secret", Verdict::NotKnown, |facts| {
+        facts.accounts[0].secret = Secret::Unreadable("forbidden".into());
+        facts.accounts[0].api = None;
+    }),
+    ("cloudflare", Verdict::Failed, |facts| api(facts).token = Token::Unreached("connection refused".into())),
+    ("token", Verdict::Failed, |facts| api(facts).token = Token::Refused("Invalid API Token".into())),
+    ("token", Verdict::Failed, |facts| {
+        api(facts).token = Token::Known { status: "disabled".into(), expires: None };
+    }),
+    ("token", Verdict::Warning, |facts| {
+        api(facts).token = Token::Known { status: "active".into(), expires: "2026-11-29T12:00:00Z".parse().ok() };
+    }),
+    ("tunnel", Verdict::Failed, |facts| api(facts).tunnels[0].1 = Ok(None)),
+    ("tunnel", Verdict::Failed, |facts| {
+        api(facts).tunnels[0].1.as_mut().unwrap().as_mut().unwrap().config_src = Some("local".into());
+    }),
+    ("tunnel", Verdict::NotKnown, |facts| api(facts).tunnels[0].1 = Err("503".into())),
+    ("connections", Verdict::Warning, |facts| {
+        api(facts).tunnels[0].1.as_mut().unwrap().as_mut().unwrap().status = "down".into();
+    }),
+    ("budget", Verdict::Warning, |facts| api(facts).budget.left = 299),
+    ("budget", Verdict::Failed, |facts| api(facts).budget.left = 120),
+    ("clock", Verdict::Warning, |facts| api(facts).ahead = Some(SignedDuration::from_secs(-31))),
+    ("clock", Verdict::NotKnown, |facts| api(facts).ahead = None),
+    ("name-zone", Verdict::Failed, |facts| {
+        api(facts).names[0].hostname = Hostname::parse("app.example.net").unwrap();
+    }),
+    ("name-zone", Verdict::Failed, |facts| facts.accounts[0].zone_id = Some("z2".into())),
+    ("name-zone", Verdict::Warning, |facts| api(facts).zones.as_mut().unwrap()[0].active = false),
+    ("name-zone", Verdict::NotKnown, |facts| api(facts).zones = Err("503".into())),
+    ("certificate", Verdict::Warning, |facts| {
+        api(facts).names[0].hostname = Hostname::parse("a.b.example.com").unwrap();
+    }),
+    ("certificate", Verdict::Warning, |facts| {
+        api(facts).certificates.get_mut("z1").unwrap().as_mut().unwrap()[0].status = "pending_validation".into();
+    }),
+    ("certificate", Verdict::Warning, |facts| {
+        api(facts).certificates.insert("z1".into(), Ok(Vec::new()));
+    }),
+    ("permission-dns", Verdict::Failed, |facts| {
+        api(facts).probes[5].write = Some(Answer::Refused("Authentication error".into()));
+    }),
+    ("permission-dns", Verdict::NotKnown, |facts| api(facts).probes[5].read = None),
+    ("permission-dns", Verdict::NotKnown, |facts| api(facts).probes[5].write = None),
+    ("permission-access-groups", Verdict::Warning, |facts| {
+        facts.accounts[0].needs.groups = Asked::No;
+        api(facts).probes[3].read = Some(Answer::Refused("Authentication error".into()));
+    }),
+    ("permission-redirects", Verdict::Warning, |facts| {
+        facts.accounts[0].needs.redirects = Asked::No;
+        api(facts).probes[6].read = Some(Answer::Refused("Authentication error".into()));
+    }),
+];
+
+#[test]
+fn nothing_is_amiss_where_everything_is_in_order() {
+    let report = judge(&healthy());
+
+    let seen: Vec<&str> = report.0.iter().map(|finding| finding.check.id).collect();
+    assert!(report.0.iter().all(|finding| finding.verdict == Verdict::Ok), "{report:#?}");
+    for check in check::all() {
+        assert!(seen.contains(&check.id), "{} was not judged", check.id);
+    }
+}
+
+#[test]
+fn each_check_fails_alone() {
+    for (index, (check, verdict, happens)) in CASES.iter().enumerate() {
+        let mut facts = healthy();
+        happens(&mut facts);
+
+        let report = judge(&facts);
+
+        let amiss: Vec<_> = report.0.iter().filter(|finding| finding.verdict != Verdict::Ok).collect();
+        assert_eq!(amiss.len(), 1, "case {index}: {amiss:#?}");
+        assert_eq!((amiss[0].check.id, amiss[0].verdict), (*check, *verdict), "case {index}");
+        let says_what_to_do = amiss[0].next.is_some();
+        assert_eq!(says_what_to_do, *verdict != Verdict::NotKnown, "case {index}");
+        assert_eq!(report.has_failed(), *verdict == Verdict::Failed, "case {index}");
+    }
+}
+
+#[test]
+fn every_check_has_a_case_in_which_it_fails_or_is_not_known() {
+    let tried: Vec<&str> = CASES.iter().map(|(check, ..)| *check).collect();
+
+    let untried: Vec<&str> = check::all().iter().map(|check| check.id).filter(|id| !tried.contains(id)).collect();
+    // The permissions are alike; the simulator tries each of them.
+    assert!(untried.iter().all(|id| id.starts_with("permission-")), "{untried:?}");
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_is_all_that_is_told_of_it() {
+    let mut facts = healthy();
+    let cluster = facts.cluster.as_mut().unwrap();
+    (cluster.version, cluster.inside) = (Err("connection refused".into()), None);
+    facts.accounts.clear();
+
+    let report = judge(&facts);
+
+    assert_eq!(report.0.len(), 1);
+    assert!(report.has_failed());
+}
+
+#[test]
+fn an_older_operator_that_is_scaled_down_is_no_danger_and_a_running_one_names_the_command() {
+    let mut facts = healthy();
+    inside(&mut facts).deployments.as_mut().unwrap().push(older(0));
+    assert!(!judge(&facts).has_failed());
+
+    inside(&mut facts).deployments.as_mut().unwrap().push(older(1));
+    let report = judge(&facts);
+
+    let danger = report.0.iter().find(|finding| finding.check.id == "older-operator").unwrap();
+    assert_eq!(danger.next.as_deref(), Some("kubectl scale deployment op -n old --replicas=0"));
+}
+
+#[test]
+fn a_record_that_is_not_proxied_needs_no_certificate_at_the_edge() {
+    let mut facts = healthy();
+    api(&mut facts).names = vec![Name { hostname: Hostname::parse("a.b.example.com").unwrap(), at_the_edge: false }];
+
+    assert!(judge(&facts).0.iter().all(|finding| finding.verdict == Verdict::Ok));
+}

@@ -50,7 +50,8 @@ impl Named {
 
 fn kind_of(kind: &str) -> GroupVersionKind {
     let (group, version) = match kind {
-        "Namespace" | "Secret" | "ConfigMap" | "Service" | "Node" => ("", "v1"),
+        "Namespace" | "Secret" | "ConfigMap" | "Service" | "Node" | "Pod" => ("", "v1"),
+        "Deployment" | "ReplicaSet" => ("apps", "v1"),
         "Event" => ("events.k8s.io", "v1"),
         "Lease" => ("coordination.k8s.io", "v1"),
         "CloudflareTask" => ("cfzt.cloudflare.com", "v1alpha1"),
@@ -109,6 +110,21 @@ impl Cluster {
         }
     }
 
+    /// Puts a definition in the place of the one there is, whole, as `kubectl replace` does; makes it where there is none.
+    pub async fn replace_definition(&self, definition: &Value) {
+        let named = Named::of(definition);
+        let api = self.api(&named);
+        let found = api.get_opt(&named.key.name).await.expect("the cluster answers");
+        let Some(found) = found else {
+            self.try_create(definition).await.expect("the definition is accepted");
+            return;
+        };
+        let mut wanted = definition.clone();
+        wanted["metadata"]["resourceVersion"] = json!(found.metadata.resource_version);
+        let wanted: DynamicObject = serde_json::from_value(wanted).expect("a definition is an object");
+        api.replace(&named.key.name, &PostParams::default(), &wanted).await.expect("the definition is accepted");
+    }
+
     /// Removes what an earlier world left on a shared server, by force.
     pub(crate) async fn clear(&self) {
         let unheld = json!({ "metadata": { "finalizers": null } });
@@ -124,6 +140,7 @@ impl Cluster {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             }
         }
+        self.clear_deployments().await;
         let spaces = || self.jobs.namespaces().into_iter().chain(["default"]);
         for (kind, namespace) in
             ["Event", "ConfigMap", "Secret"].iter().flat_map(|kind| spaces().map(|space| (*kind, space)))
@@ -132,6 +149,19 @@ impl Cluster {
                 Api::namespaced_with(self.client.clone(), namespace, &resource_of(&kind_of(kind)));
             let cleared = api.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
             cleared.expect("the cluster lets go");
+        }
+    }
+
+    /// Removes Deployments and, by the cluster's own controllers, what belongs to them.
+    async fn clear_deployments(&self) {
+        for kind in ["Deployment", "ReplicaSet", "Pod"] {
+            for object in self.list(kind).await {
+                let named = Named::of(&object);
+                let _ = self.api(&named).delete(&named.key.name, &DeleteParams::background()).await;
+            }
+            while !self.list(kind).await.is_empty() {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
         }
     }
 

@@ -55,6 +55,35 @@ pub async fn at_every_step(
     tried
 }
 
+/// Starts the operator of a world that `prepare` made ready while it slept, and crashes it before and after each of its steps.
+pub async fn at_every_step_of_the_start(name: &str, builder: &Builder, prepare: impl AsyncFn(&World)) -> Tried {
+    let asleep = async || {
+        let world = builder.clone().asleep().start().await;
+        prepare(&world).await;
+        world.forget();
+        world.restart().await;
+        world
+    };
+    let world = asleep().await;
+    world.settle().await;
+    let (end, steps) = (world.essentials().await, world.gate.steps());
+    world.crash().await;
+    assert!(!steps.is_empty(), "{name}: the start makes the operator do something");
+    let mut tried = Tried { steps: steps.len(), crashes: 0 };
+    for step in 1..=steps.len() {
+        for side in [Side::Before, Side::After] {
+            let place = format!("{name}, crashed {side:?} step {step} ({})", steps[step - 1].text);
+            let world = asleep().await;
+            world.gate.stop_at(Stop { step, side });
+            halt(&world, &place).await;
+            ends_alike(&world, &end, &place).await;
+            world.crash().await;
+            tried.crashes += 1;
+        }
+    }
+    tried
+}
+
 async fn undisturbed(world: &World, prepare: impl AsyncFn(&World), act: impl AsyncFn(&World)) -> Value {
     prepare(world).await;
     world.settle().await;
@@ -69,6 +98,11 @@ async fn crashed(world: &World, prepare: impl AsyncFn(&World), act: impl AsyncFn
     world.settle().await;
     world.gate.stop_at(stop);
     act(world).await;
+    halt(world, place).await;
+}
+
+/// Waits until the operator comes to its step, and starts another.
+async fn halt(world: &World, place: &str) {
     let halted = tokio::time::timeout(world.pace.scaled(CONVERGES_WITHIN), world.gate.halted()).await;
     assert!(halted.is_ok(), "{place}: the operator comes there; it did {:#?}", world.gate.steps());
     world.crash().await;

@@ -27,9 +27,9 @@ mod world;
 pub mod zerotrust;
 
 pub use jobs::Jobs;
-pub use logged::Logged;
+pub use logged::logged;
 pub use pace::Pace;
-pub use real::RealServer;
+pub use real::{Controllers, RealServer};
 pub use world::{Backend, Builder, World};
 
 /// Runs a future to its end in one thread under a paused clock.

@@ -34,7 +34,7 @@ impl Pace {
                 faster: 100,
                 quiet: Duration::from_millis(250),
                 tick: Duration::from_millis(20),
-                patience: Duration::from_secs(30),
+                patience: Duration::from_secs(90),
             },
         }
     }

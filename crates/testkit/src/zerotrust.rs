@@ -3,9 +3,11 @@
 pub mod essentials;
 pub mod examples;
 pub mod fail_closed;
+pub mod fleet;
 pub mod guard;
 pub mod histories;
 pub mod manifests;
+pub mod migration;
 pub mod names;
 mod roles;
 pub mod soundness;

@@ -37,8 +37,19 @@ impl World {
 
     /// The Secret with a route's service token, as text.
     pub async fn token_secret(&self, route: &str) -> Option<(String, String)> {
-        let secret = self.cluster.get(&format!("Secret/{}-cfzt-service-token", in_default(route))).await?;
-        Some((decoded(&secret["data"]["client_id"]), decoded(&secret["data"]["client_secret"])))
+        let place = in_default(route);
+        let (namespace, _) = place.split_once('/').unwrap_or_default();
+        // Secrets of older operators keep the name and the keys that they have.
+        let secret = match self.output(route, "serviceTokenSecretName").await {
+            Some(name) => self.cluster.get(&format!("Secret/{namespace}/{name}")).await?,
+            None => self.cluster.get(&format!("Secret/{place}-cfzt-service-token")).await?,
+        };
+        let value =
+            |keys: [&str; 2]| keys.iter().map(|key| decoded(&secret["data"][*key])).find(|text| !text.is_empty());
+        Some((
+            value(["client_id", "CF_ACCESS_CLIENT_ID"]).unwrap_or_default(),
+            value(["client_secret", "CF_ACCESS_CLIENT_SECRET"]).unwrap_or_default(),
+        ))
     }
 }
 

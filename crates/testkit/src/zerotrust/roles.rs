@@ -2,7 +2,7 @@
 
 use portolan_cloudflare_api::RetryPolicy;
 use portolan_engine::Drift;
-use portolan_zerotrust::{Role, Settings};
+use portolan_zerotrust::{Role, Settings, manager};
 use portolan_zerotrust_routes as routes;
 use portolan_zerotrust_worker as worker;
 
@@ -13,6 +13,8 @@ use crate::pace::Pace;
 pub enum Part {
     /// Everything in one.
     All,
+    /// What keeps the Deployments in shape: `manager`.
+    Manager,
     /// The side of the cluster: `kube_worker`.
     Routes,
     /// The n-th that talks to Cloudflare: `cloudflare_worker`.
@@ -24,12 +26,26 @@ pub enum Part {
 pub struct Roles {
     workers: usize,
     watched: Vec<String>,
+    /// The pod that the process with the manager believes to run in.
+    pod: Option<String>,
+    /// Whether that process does nothing else.
+    manages: bool,
 }
 
 impl Roles {
     /// One process for the routes and so many for Cloudflare, which know of each other by their leases.
     pub fn apart(workers: usize) -> Self {
         Self { workers, ..Self::default() }
+    }
+
+    /// One process that keeps the Deployments in shape and does nothing else, in this pod.
+    pub fn manager(pod: &str) -> Self {
+        Self { pod: Some(pod.to_owned()), manages: true, ..Self::default() }
+    }
+
+    /// One process that does everything, in this pod.
+    pub fn single(pod: &str) -> Self {
+        Self { pod: Some(pod.to_owned()), ..Self::default() }
     }
 
     /// Routes of these namespaces alone.
@@ -39,6 +55,7 @@ impl Roles {
 
     pub(crate) fn parts(&self) -> Vec<Part> {
         match self.workers {
+            _ if self.manages => vec![Part::Manager],
             0 => vec![Part::All],
             workers => [Part::Routes].into_iter().chain((1..=workers).map(Part::Worker)).collect(),
         }
@@ -48,6 +65,7 @@ impl Roles {
     pub(crate) fn settings(&self, part: Part, life: u64, drift: Drift, pace: &Pace) -> Settings {
         let (role, identity) = match part {
             Part::All => (Role::All, "operator-0".to_owned()),
+            Part::Manager => (Role::Manager, "operator-0".to_owned()),
             Part::Routes => (Role::KubeWorker, "kube-worker-0".to_owned()),
             Part::Worker(number) => (Role::CloudflareWorker, format!("cloudflare-worker-{number}")),
         };
@@ -57,6 +75,8 @@ impl Roles {
         let mut worker = worker::Settings::new(identity, format!("life-{life}"));
         worker.alone = self.workers == 0;
         let routes = routes::Settings { watch_namespaces: self.watched.clone(), drift, ..usual.routes };
-        Settings { role, retry, routes, worker, ..usual }
+        let workers = if self.manages { manager::Workers::Kept } else { manager::Workers::None };
+        let manager = manager::Settings { pod: self.pod.clone(), workers, ..manager::Settings::default() };
+        Settings { role, retry, manager, routes, worker, ..usual }
     }
 }

@@ -327,7 +327,7 @@ fn secrets_seen(evidence: &Evidence) -> Vec<Violation> {
     places.push(("the simulator's state".to_owned(), evidence.state.to_string()));
     for secret in &evidence.secrets {
         let name = secret["metadata"]["name"].as_str().unwrap_or_default();
-        if !name.ends_with("-cfzt-service-token") {
+        if !name.ends_with("-cfzt-service-token") && !name.starts_with("cfzt-svctoken-") {
             let decoded: String =
                 secret["data"].as_object().into_iter().flatten().map(|(_, value)| decoded(value)).collect();
             // Users keep the API token themselves.

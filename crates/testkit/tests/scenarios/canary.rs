@@ -2,7 +2,7 @@
 
 use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::manifests::{self as m, CANARY, NAMESPACE, OPERATOR_NAMESPACE};
-use portolan_testkit::{Logged, World, paused};
+use portolan_testkit::{World, logged, paused};
 use serde_json::json;
 
 /// Everything that users do with tokens, and everything that goes wrong with them.
@@ -42,12 +42,7 @@ async fn live_with_canaries(world: &World) {
 
 #[test]
 fn a_canary_in_every_secret_is_seen_nowhere() {
-    let logged = Logged::default();
-    let writer = logged.clone();
-    let subscriber =
-        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
-
-    let mut texts = tracing::subscriber::with_default(subscriber, || {
+    let (mut texts, log) = logged(|| {
         paused(async {
             let world = World::start().await;
             live_with_canaries(&world).await;
@@ -71,9 +66,8 @@ fn a_canary_in_every_secret_is_seen_nowhere() {
             texts
         })
     });
-    texts.push(("the log".to_owned(), logged.text()));
-
-    assert!(logged.text().len() > 1000, "something was logged");
+    assert!(log.len() > 1000, "something was logged");
+    texts.push(("the log".to_owned(), log));
     let places: Vec<&String> = texts.iter().map(|(place, _)| place).collect();
     assert!(
         texts.len() > 10 && places.iter().any(|place| place.starts_with("Event")),

@@ -6,7 +6,7 @@ use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::manifests::CANARY;
 use portolan_testkit::zerotrust::manifests::PREFIX;
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, Route, token_secret};
-use portolan_testkit::{Logged, World, manifests as m, paused};
+use portolan_testkit::{World, logged, manifests as m, paused};
 use serde_json::json;
 
 use crate::{publish, settled};
@@ -69,21 +69,15 @@ async fn texts(world: &World) -> Vec<(String, String)> {
 
 #[test]
 fn scenario_71_no_token_and_no_client_secret_is_seen_anywhere() {
-    let logged = Logged::default();
-    let writer = logged.clone();
-    let subscriber =
-        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
-
-    let (mut texts, told) = tracing::subscriber::with_default(subscriber, || {
+    let ((mut texts, told), log) = logged(|| {
         paused(async {
             let world = z::world().start().await;
             live_with_canaries(&world).await;
             (texts(&world).await, world.cloudflare.told_secrets())
         })
     });
-    texts.push(("the log".to_owned(), logged.text()));
-
-    assert!(logged.text().len() > 10_000, "something was logged");
+    assert!(log.len() > 10_000, "something was logged");
+    texts.push(("the log".to_owned(), log));
     assert!(told.len() >= 4, "tokens were made and rotated: {}", told.len());
     assert!(texts.len() > 20 && texts.iter().any(|(place, _)| place.starts_with("Event")));
     let holds = |text: &str| text.contains("canary-") || told.iter().any(|secret| text.contains(secret.as_str()));

@@ -1,6 +1,6 @@
 # Targets set up what they need on a fresh machine with Rust and Go, and say what they install.
 
-.PHONY: help demo test lint bench soak generate reference controlplane
+.PHONY: help demo test lint bench soak generate reference chart controlplane
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -32,8 +32,11 @@ generate: ## data that is generated from Kubernetes' OpenAPI documents and Go ty
 	cargo run -q -p xtask -- generate "$$(tools/controlplane/build.sh)/openapi"
 	cd tools/gotypes && GOFLAGS=-mod=mod go run . > ../../crates/local/builtin/data/gotypes.json
 
-reference: ## docs/reference from the kinds' definitions
+reference: ## docs/reference, the dashboard and the alerts, from the types and tables
 	cargo run -q -p xtask -- reference
+
+chart: ## the generated parts of charts/portolan and of docs/installation.md
+	cargo run -q -p xtask -- chart
 
 controlplane: ## builds the real etcd, kube-apiserver, kube-controller-manager and kubectl into the cache
 	@tools/controlplane/build.sh

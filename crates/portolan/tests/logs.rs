@@ -9,8 +9,8 @@ use std::process::Command;
 
 use base64::Engine as _;
 use serde_json::Value;
-use support::process::{Process, up};
-use support::{Run, example, portolan};
+use support::process::{Process, eventually, simulator, up};
+use support::{Run, Server, example, portolan};
 
 /// The token that the quickstart's Secret holds.
 const TOKEN: &str = "not-a-real-token";
@@ -134,17 +134,72 @@ fn scenario_70_a_tenants_level_counts_for_its_own_work_in_both_workers_and_no_li
     process.terminate();
 
     let log = std::fs::read_to_string(&log).unwrap();
-    let lines = |part: &str| log.lines().filter(move |line| line.contains(part)).collect::<Vec<_>>();
-    for kind in ["kind=HTTPRoute", "kind=CloudflareTask"] {
-        assert!(lines(" DEBUG ").iter().any(|line| line.contains(kind)), "no details of {kind}:\n{log}");
-    }
-    assert!(lines(" DEBUG ").iter().all(|line| line.contains(" tenant=loud")), "{log}");
+    assert_details(&log, &["kind=HTTPRoute", "kind=CloudflareTask"]);
     for tenant in ["loud", "usual"] {
-        let told = lines(&format!("{tenant}.example.com"));
+        let told = lines(&log, &format!("{tenant}.example.com"));
         assert!(told.iter().any(|line| line.contains("INFO") && line.contains("outcome=changed")), "{log}");
         assert!(told.iter().all(|line| line.contains(&format!(" tenant={tenant}"))), "{log}");
     }
     for secret in secrets {
         assert!(!log.contains(&secret), "{secret} is in the log");
     }
+}
+
+fn lines<'a>(log: &'a str, part: &str) -> Vec<&'a str> {
+    log.lines().filter(|line| line.contains(part)).collect()
+}
+
+/// There are details of the loud tenant's work on these kinds, and of nobody else's.
+fn assert_details(log: &str, kinds: &[&str]) {
+    let details = lines(log, " DEBUG ");
+    for kind in kinds {
+        assert!(details.iter().any(|line| line.contains(kind)), "no details of {kind}:\n{log}");
+    }
+    assert!(details.iter().all(|line| line.contains(" tenant=loud")), "{log}");
+}
+
+#[test]
+fn scenario_70_a_tenants_level_counts_in_each_of_two_roles_from_the_moment_it_is_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let (_simulator, cloudflare) = simulator(&["--seed", &example("zero-trust/seed.yaml")]);
+    let crds = Run::from(portolan().arg("crds").output().unwrap()).succeeded();
+    server.run_with_input(&["apply", "-f", "-"], &crds).succeeded();
+    server.run(&["apply", "-f", &format!("{}/data/httproutes.yaml", env!("CARGO_MANIFEST_DIR"))]).succeeded();
+    let log = |role: &str| folder.path().join(role);
+    let start = |role: &str| {
+        let mut command = server.command(&["run", "--controllers", "zerotrust", "--metrics", "0", "--health", "0"]);
+        command.env("ROLE", role).env("POD_NAME", role).env("CLOUDFLARE_API_BASE", &cloudflare);
+        Process::start(command.env("LOG_LEVEL", "INFO").stderr(std::fs::File::create(log(role)).unwrap()))
+    };
+    let mut roles = ["kube_worker", "cloudflare_worker"].map(start);
+    let settled = |route: &str| {
+        let described = server.run(&["get", "httproute", route, "-o", "json"]).succeeded();
+        described.contains("lastReconcile").then_some(())
+    };
+    let quiet = TENANTS.replace("  logLevel: DEBUG\n", "");
+    server.run_with_input(&["apply", "-f", "-"], &[&quiet, &*route("loud"), &*route("usual")].concat()).succeeded();
+    for name in ["loud-app", "usual-app"] {
+        eventually(&format!("{name} is published"), || settled(name));
+    }
+    for role in ["kube_worker", "cloudflare_worker"] {
+        let told = std::fs::read_to_string(log(role)).unwrap();
+        assert!(lines(&told, " DEBUG ").is_empty(), "nobody asked for details of {role}:\n{told}");
+    }
+
+    server.run_with_input(&["apply", "-f", "-"], TENANTS).succeeded();
+    let louder =
+        |role: &str| (!lines(&std::fs::read_to_string(log(role)).unwrap(), " DEBUG ").is_empty()).then_some(());
+    eventually("the kube_worker tells more", || louder("kube_worker"));
+    let changed = |name: &str| route(name).replace("a@example.com", "b@example.com");
+    server.run_with_input(&["apply", "-f", "-"], &[changed("loud"), changed("usual")].concat()).succeeded();
+    eventually("the cloudflare_worker tells more", || louder("cloudflare_worker"));
+    eventually("both are changed", || {
+        let told = std::fs::read_to_string(log("cloudflare_worker")).unwrap();
+        (lines(&told, "outcome=changed").iter().filter(|line| line.contains("HTTPRoute")).count() == 4).then_some(())
+    });
+
+    assert!(roles.iter_mut().all(|role| role.terminate() == Some(0)));
+    assert_details(&std::fs::read_to_string(log("kube_worker")).unwrap(), &["kind=HTTPRoute"]);
+    assert_details(&std::fs::read_to_string(log("cloudflare_worker")).unwrap(), &["kind=CloudflareTask"]);
 }

@@ -4,7 +4,9 @@
 
 mod support;
 
+use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::process::{Process, eventually, http_get, simulator};
@@ -43,6 +45,33 @@ impl Cluster {
 
     fn apply_quickstart(&self) {
         self.server.run(&["apply", "-f", &example("quickstart")]).succeeded();
+    }
+
+    /// The definition of `HTTPRoute`.
+    fn apply_routes(&self) {
+        let gateway = format!("{}/data/httproutes.yaml", env!("CARGO_MANIFEST_DIR"));
+        self.server.run(&["apply", "-f", &gateway]).succeeded();
+    }
+
+    /// The namespace that an installation brings.
+    fn make_namespace(&self) {
+        let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: cloudflare-zero-trust}\n";
+        self.server.run_with_input(&["apply", "-f", "-"], namespace).succeeded();
+    }
+
+    /// A process in a role, whose log is kept in a file and whose health can be asked for.
+    fn role(&self, role: &str, log: &Path) -> (Process, String) {
+        let health = format!("127.0.0.1:{}", free_port());
+        let mut command = self.server.command(&["run"]);
+        command
+            .env("ROLE", role)
+            .env("METRICS_ADDR", "0")
+            .env("HEALTH_ADDR", &health)
+            .env("CLOUDFLARE_API_BASE", &self.cloudflare)
+            .env("WATCH_NAMESPACES", "")
+            .env("POLL_INTERVAL_SECONDS", "")
+            .stderr(std::fs::File::create(log).unwrap());
+        (Process::start(&mut command), format!("http://{health}/readyz"))
     }
 
     fn status(&self) -> Value {
@@ -223,8 +252,8 @@ fn spans_of_passes_are_sent_to_a_collector() {
 #[test]
 fn two_roles_in_two_processes_publish_a_protected_route() {
     let cluster = Cluster::with_definitions_and(&["--seed", &example("zero-trust/seed.yaml")]);
-    let gateway = format!("{}/data/httproutes.yaml", env!("CARGO_MANIFEST_DIR"));
-    cluster.server.run(&["apply", "-f", &gateway]).succeeded();
+    cluster.apply_routes();
+    cluster.make_namespace();
     let role = |role: &str| {
         let mut command = cluster.command(&["--controllers", "zerotrust"]);
         Process::start(command.env("ROLE", role).env("POD_NAME", role).env("DRIFT_RESYNC_SECONDS", "0"))
@@ -242,6 +271,82 @@ fn two_roles_in_two_processes_publish_a_protected_route() {
     let secret = cluster.server.run(&["get", "secret", "api-service-cfzt-service-token", "-o", "json"]).succeeded();
     assert!(secret.contains("client_secret"), "{secret}");
     assert_eq!((routes.terminate(), worker.terminate()), (Some(0), Some(0)));
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Whether a probe says yes; false also while nobody listens yet.
+fn is_ready(url: &str) -> bool {
+    let host = url.trim_start_matches("http://").split('/').next().unwrap_or_default().to_owned();
+    std::net::TcpStream::connect(host).is_ok() && http_get(url) == "ok"
+}
+
+fn says(log: &Path, text: &str) -> usize {
+    std::fs::read_to_string(log).unwrap_or_default().matches(text).count()
+}
+
+#[test]
+fn a_kube_worker_waits_for_the_definition_of_routes_and_is_not_ready_until_then() {
+    let cluster = Cluster::with_definitions();
+    cluster.make_namespace();
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("kube_worker.log");
+
+    let (mut run, ready) = cluster.role("kube-worker", &log);
+
+    eventually("it says what it waits for", || (says(&log, "does not know HTTPRoute") == 1).then_some(()));
+    eventually("its probe names it too", || http_get(&ready).contains("does not know HTTPRoute").then_some(()));
+    cluster.apply_routes();
+    eventually("it is ready", || is_ready(&ready).then_some(()));
+    assert_eq!(says(&log, "does not know HTTPRoute"), 1, "it is told once");
+    assert_eq!(says(&log, "Only the zerotrust job runs in the role kube_worker"), 1);
+    assert_eq!(says(&log, "jobs=zerotrust"), 1, "though the cluster has the cloudflare job's definitions too");
+    assert_eq!(run.terminate(), Some(0));
+}
+
+#[test]
+fn other_roles_need_no_routes_and_an_unknown_one_is_the_managers_with_a_warning() {
+    let cluster = Cluster::with_definitions();
+    cluster.make_namespace();
+    let folder = tempfile::tempdir().unwrap();
+
+    for (role, is_known) in [("cloudflare_worker", true), ("captain", false)] {
+        let log = folder.path().join(role);
+        let (mut run, ready) = cluster.role(role, &log);
+        eventually("it is ready", || is_ready(&ready).then_some(()));
+        assert_eq!(says(&log, "is not known, and counts as manager") == 0, is_known, "{role}");
+        let counted = if is_known { role } else { "manager" };
+        assert_eq!(says(&log, &format!("role={counted}")), 1);
+        assert_eq!(run.terminate(), Some(0));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_what_the_first_one_let_go_on() {
+    let seed = example("zero-trust/seed.yaml");
+    let cluster = Cluster::with_definitions_and(&["--seed", &seed, "--latency", "20s"]);
+    cluster.apply_routes();
+    cluster.make_namespace();
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("all.log");
+    let (mut run, _) = cluster.role("", &log);
+    for file in ["tenant.yaml", "plain"] {
+        cluster.server.run(&["apply", "-f", &example(&format!("zero-trust/{file}"))]).succeeded();
+    }
+    eventually("a call is under way", || {
+        http_get(&cluster.cloudflare.replace("/client/v4", "/admin/requests")).contains("GET").then_some(())
+    });
+    run.signal("TERM");
+    eventually("it stops", || (says(&log, "Stopping: work that is under way may end") == 1).then_some(()));
+    let begun = Instant::now();
+
+    run.signal("TERM");
+
+    assert_eq!(run.ended(), Some(1));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(says(&log, "stopped by a second signal"), 1);
 }
 
 #[test]

@@ -4,7 +4,12 @@
 #![allow(clippy::panic, reason = "a test ends where its server does not start")]
 #![allow(missing_docs, unreachable_pub, reason = "a module shared by tests")]
 
+pub mod cluster;
+pub mod ground;
+pub mod pods;
 pub mod process;
+pub mod site;
+pub mod worked;
 pub mod zerotrust;
 
 use std::fmt;
@@ -27,6 +32,15 @@ pub fn portolan() -> Command {
         .env("NO_COLOR", "1")
         .stdin(Stdio::null());
     command
+}
+
+/// Runs a command with a text on its standard input.
+pub fn run_with_input(mut command: Command, input: &str) -> Run {
+    use std::io::Write;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary runs");
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("the command reads its input");
+    child.wait_with_output().expect("the command ends").into()
 }
 
 /// What a command left behind.
@@ -132,12 +146,7 @@ impl Server {
 
     /// Runs a command with a text on its standard input.
     pub fn run_with_input(&self, arguments: &[&str], input: &str) -> Run {
-        use std::io::Write;
-        let mut command = self.command(arguments);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the binary runs");
-        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("the command reads its input");
-        child.wait_with_output().expect("the command ends").into()
+        run_with_input(self.command(arguments), input)
     }
 
     /// `kill -9`.

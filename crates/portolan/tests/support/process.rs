@@ -55,9 +55,25 @@ impl Process {
 
     /// Asks it to stop (SIGTERM) and returns its exit code.
     pub fn terminate(&mut self) -> Option<i32> {
+        self.signal("TERM");
+        self.ended()
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").arg(&pid).status().expect("kill runs").success());
+        assert!(Command::new("kill").args(["-s", name, &pid]).status().expect("kill runs").success());
+    }
+
+    /// Waits until it has ended, and returns its exit code.
+    pub fn ended(&mut self) -> Option<i32> {
         self.child.wait().expect("the process can be waited for").code()
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("the process can be killed");
+        let _ = self.child.wait();
     }
 }
 

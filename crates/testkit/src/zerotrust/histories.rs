@@ -231,6 +231,8 @@ impl History {
                 break;
             }
         }
+        // The last result may just have been collected: statuses follow.
+        world.settle().await;
         let rest = end::unfinished(world, &self.users).await;
         assert!(rest.is_empty(), "not as wanted after an hour of calm: {rest:#?}\n{}", self.whole_story().await);
         self.told.questions = self.guard.questions();

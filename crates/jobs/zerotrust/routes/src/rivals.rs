@@ -1,29 +1,41 @@
 //! Who has a hostname: the route that it is recorded for, else the oldest that asks for it in the same account.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use portolan_core::{Hostname, ObjectKey, Problem};
+use portolan_engine::Handle;
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{Enabled, RouteInput, Selected, reasons, select};
 
-use crate::shared::Shared;
+use crate::shared::{Projection, Shared};
 
 /// Names that passes are about to take: two passes at once never both get one.
 #[derive(Clone, Default)]
 pub(crate) struct Reservations {
-    names: Arc<Mutex<HashMap<(String, String), ObjectKey>>>,
+    names: Arc<Mutex<HashMap<(String, String), Taken>>>,
+}
+
+/// A name that a pass is about to take.
+struct Taken {
+    by: ObjectKey,
+    /// Routes that were refused meanwhile, and look again when the pass has ended: it may have taken nothing.
+    refused: BTreeSet<ObjectKey>,
 }
 
 /// A name that nobody else gets as long as this lives.
 pub(crate) struct Reserved {
     reservations: Reservations,
+    routes: Handle<Projection>,
     name: (String, String),
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        self.reservations.names.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+        let taken = self.reservations.names.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+        if let Some(taken) = taken.filter(|taken| !taken.refused.is_empty()) {
+            self.routes.enqueue_all(&taken.refused);
+        }
     }
 }
 
@@ -37,16 +49,19 @@ impl Shared {
     ) -> Result<Reserved, Problem> {
         let name = (selected.tenant.spec.account_id.clone(), hostname.to_string());
         let mut names = self.reservations.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = names.get(&name).cloned().filter(|other| *other != input.key);
+        let taken = names.get_mut(&name).filter(|taken| taken.by != input.key).map(|taken| {
+            taken.refused.insert(input.key.clone());
+            taken.by.clone()
+        });
         if let Some(rival) = taken.or_else(|| self.holder(input, hostname.as_str(), &name.0)) {
             let message = format!(
                 "HTTPRoute {rival} has {hostname} already; this route takes over when that one goes or takes another name"
             );
             return Err(Problem::waiting(reasons::HOSTNAME_CONFLICT, message));
         }
-        names.insert(name.clone(), input.key.clone());
+        names.insert(name.clone(), Taken { by: input.key.clone(), refused: BTreeSet::new() });
         drop(names);
-        Ok(Reserved { reservations: self.reservations.clone(), name })
+        Ok(Reserved { reservations: self.reservations.clone(), routes: self.routes.clone(), name })
     }
 
     /// The route that has a hostname before the given one.
@@ -98,5 +113,26 @@ impl Shared {
 
     fn account_of(&self, route: &RouteInput) -> Option<String> {
         select(route, self, self.namespace()).ok().map(|selected| selected.tenant.spec.account_id.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn scenario_30_whoever_was_refused_for_a_pass_under_way_looks_again_when_it_has_ended() {
+        let route = |name: &str| ObjectKey { namespace: Some("default".to_owned()), name: name.to_owned() };
+        let name = ("account".to_owned(), "shared.example.com".to_owned());
+        let (reservations, routes) = (Reservations::default(), Handle::new());
+        let refused = BTreeSet::from([route("newer"), route("newest")]);
+        reservations.names.lock().unwrap().insert(name.clone(), Taken { by: route("older"), refused });
+        let reserved = Reserved { reservations: reservations.clone(), routes: routes.clone(), name };
+        assert_eq!(routes.busy(), 0);
+
+        drop(reserved);
+
+        assert_eq!(routes.busy(), 2);
+        assert!(reservations.names.lock().unwrap().is_empty());
     }
 }

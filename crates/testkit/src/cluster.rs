@@ -190,13 +190,14 @@ impl Cluster {
         plain(patched.expect("the patch is accepted"))
     }
 
-    /// Merges a patch into an object's status, as another controller does.
+    /// Merges a patch into an object's status, as another controller does; an object that went meanwhile needs none.
     pub async fn patch_status(&self, id: &str, patch: &Value) {
         let named = Named::parse(id);
         let api = self.api(&named);
-        api.patch_status(&named.key.name, &PatchParams::default(), &Patch::Merge(patch))
-            .await
-            .expect("the status is accepted");
+        match api.patch_status(&named.key.name, &PatchParams::default(), &Patch::Merge(patch)).await {
+            Err(kube::Error::Api(refused)) if refused.code == 404 => {}
+            patched => drop(patched.expect("the status is accepted")),
+        }
     }
 
     /// Sets one annotation.

@@ -125,6 +125,8 @@ pub struct Node {
     pub patch_merge_key: Option<String>,
     /// `x-kubernetes-patch-strategy`.
     pub patch_strategy: Option<String>,
+    /// The name of the definition that this node is, or was copied from.
+    pub definition: Option<Arc<str>>,
     /// `default`.
     pub default: Option<Value>,
     /// The value keywords.
@@ -190,6 +192,7 @@ impl Schema {
         for (name, schema) in definitions {
             let id = builder.schema.definitions[name];
             builder.fill(id, schema)?;
+            builder.schema.nodes[id.0 as usize].definition = Some(name.as_str().into());
         }
         builder.finish()?;
         Ok(builder.schema)
@@ -440,6 +443,7 @@ mod tests {
         assert_eq!(deep.unwrap().node().type_, Some(Type::String));
         assert_eq!(tree.property("right").unwrap().node().default, Some(json!({})));
         assert_eq!(tree.property("left").unwrap().id(), tree.id());
+        assert_eq!(tree.property("right").unwrap().node().definition.as_deref(), Some("Tree"));
     }
 
     #[test]

@@ -1,0 +1,85 @@
+//! A `LabelSelector` → whether labels match it.
+
+use serde_json::{Map, Value};
+
+/// A selector that was read; what it cannot be read from selects nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Selector {
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Requirement {
+    In(String, Vec<String>),
+    NotIn(String, Vec<String>),
+    Exists(String),
+    Absent(String),
+}
+
+impl Selector {
+    /// Reads `spec.selector`; `None` for an unknown operator or none at all.
+    pub(crate) fn parse(selector: &Value) -> Option<Self> {
+        let equal = selector["matchLabels"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| Some(Requirement::In(key.clone(), vec![value.as_str()?.to_owned()])));
+        let expressions = selector["matchExpressions"].as_array().into_iter().flatten().map(requirement);
+        selector.as_object()?;
+        Some(Self { requirements: equal.chain(expressions).collect::<Option<_>>()? })
+    }
+
+    /// Whether it selects everything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    pub(crate) fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
+        let value = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
+        self.requirements.iter().all(|requirement| match requirement {
+            Requirement::In(key, values) => value(key).is_some_and(|found| values.iter().any(|v| v == found)),
+            Requirement::NotIn(key, values) => value(key).is_none_or(|found| values.iter().all(|v| v != found)),
+            Requirement::Exists(key) => value(key).is_some(),
+            Requirement::Absent(key) => value(key).is_none(),
+        })
+    }
+}
+
+fn requirement(expression: &Value) -> Option<Requirement> {
+    let key = expression["key"].as_str()?.to_owned();
+    let values = expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    match expression["operator"].as_str()? {
+        "In" => Some(Requirement::In(key, values.collect())),
+        "NotIn" => Some(Requirement::NotIn(key, values.collect())),
+        "Exists" => Some(Requirement::Exists(key)),
+        "DoesNotExist" => Some(Requirement::Absent(key)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Selector;
+
+    fn matches(selector: serde_json::Value, labels: serde_json::Value) -> bool {
+        Selector::parse(&selector).unwrap().matches(labels.as_object())
+    }
+
+    #[test]
+    fn every_requirement_must_hold() {
+        let selector = json!({"matchLabels": {"a": "1"}, "matchExpressions": [
+            {"key": "b", "operator": "NotIn", "values": ["x"]}, {"key": "c", "operator": "DoesNotExist"}]});
+
+        assert!(matches(selector.clone(), json!({"a": "1"})));
+        assert!(matches(selector.clone(), json!({"a": "1", "b": "y"})));
+        assert!(!matches(selector.clone(), json!({"a": "1", "b": "x"})));
+        assert!(!matches(selector, json!({"a": "1", "c": ""})));
+    }
+
+    #[test]
+    fn an_unknown_operator_is_no_selector() {
+        assert_eq!(Selector::parse(&json!({"matchExpressions": [{"key": "a", "operator": "Gt"}]})), None);
+    }
+}

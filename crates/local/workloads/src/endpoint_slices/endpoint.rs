@@ -1,0 +1,79 @@
+//! A pod → its endpoint in a slice, and what makes two endpoints the same.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::serving::{addresses, hostname, is_going, is_ready, list, ready_since, text};
+
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// What an endpoint is known by; everything else about it may change.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Identity {
+    namespace: String,
+    name: String,
+    hostname: String,
+    addresses: Vec<String>,
+}
+
+impl Identity {
+    pub(super) fn of(endpoint: &Value) -> Self {
+        let mut addresses: Vec<String> =
+            list(endpoint, "/addresses").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        addresses.sort();
+        let own = |pointer: &str| text(endpoint, pointer).to_owned();
+        Self {
+            namespace: own("/targetRef/namespace"),
+            name: own("/targetRef/name"),
+            hostname: own("/hostname"),
+            addresses,
+        }
+    }
+}
+
+/// The endpoint of a pod.
+pub(super) fn of(pod: &Value, node: Option<&Value>, service: &Value, family: &str) -> Value {
+    let (serving, terminating) = (is_ready(pod), is_going(pod));
+    let ready = service["spec"]["publishNotReadyAddresses"] == true || (serving && !terminating);
+    let metadata = &pod["metadata"];
+    let mut endpoint = json!({
+        "addresses": addresses(pod, family),
+        "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
+        "targetRef": {
+            "kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"],
+        },
+    });
+    let zone = node.and_then(|node| node["metadata"]["labels"][ZONE].as_str());
+    let optional =
+        [("nodeName", Some(text(pod, "/spec/nodeName"))), ("zone", zone), ("hostname", hostname(pod, service))];
+    for (field, value) in optional {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            endpoint[field] = json!(value);
+        }
+    }
+    endpoint
+}
+
+/// Whether two endpoints of one identity say the same.
+pub(super) fn says_the_same(one: &Value, other: &Value) -> bool {
+    const COMPARED: [&str; 6] =
+        ["/nodeName", "/zone", "/conditions/ready", "/conditions/serving", "/conditions/terminating", "/targetRef/uid"];
+    COMPARED.iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))
+}
+
+/// When the change happened that the slices follow: the service's creation at first, then when pods became ready or
+/// stopped being so. None where something else changed.
+pub(super) fn trigger_time<'a>(service: &'a Value, pods: &'a [Arc<Value>], there: &[Arc<Value>]) -> Option<&'a str> {
+    if there.is_empty() {
+        return Some(text(service, "/metadata/creationTimestamp"));
+    }
+    let known = |pod: &Value| {
+        let mut endpoints = there.iter().flat_map(|slice| list(slice, "/endpoints"));
+        endpoints.any(|one| {
+            one["targetRef"]["uid"] == pod["metadata"]["uid"] && one["conditions"]["serving"] == is_ready(pod)
+        })
+    };
+    let changed = pods.iter().filter(|pod| !known(pod)).map(|pod| ready_since(pod));
+    changed.filter(|time| !time.is_empty()).min()
+}

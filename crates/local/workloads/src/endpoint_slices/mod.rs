@@ -1,0 +1,167 @@
+//! A service with a selector → the `EndpointSlice`s that name its pods.
+//!
+//! As the endpointslice controller of kube-controller-manager makes them: a slice for every address family and set of
+//! ports, at most 100 endpoints in each. Slices that are there are filled before new ones are made, and as few as possible are
+//! written. Pods whose node is not known are left out, unless the service publishes pods that are not ready.
+//! Hints by the `topology-mode` annotation are not made; those by `spec.trafficDistribution` are.
+
+mod draft;
+mod endpoint;
+mod fill;
+mod hints;
+mod ports;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::serving::{self, has_selector, is_going, list, name_of, services_of, text};
+use crate::{Controller, Name, Plan, Step, View};
+use draft::{Changes, Draft, Wanted};
+use endpoint::Identity;
+use fill::Endpoints;
+
+const SLICES: &str = "endpointslices.discovery.k8s.io";
+const SERVICE_NAME: &str = "kubernetes.io/service-name";
+const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+const CONTROLLER: &str = "endpointslice-controller.k8s.io";
+const HEADLESS: &str = "service.kubernetes.io/headless";
+
+/// The slices of services.
+pub(crate) struct EndpointSlices;
+
+impl Controller for EndpointSlices {
+    fn component(&self) -> &'static str {
+        "endpoint-slice-controller"
+    }
+
+    fn collection(&self) -> &'static str {
+        "services"
+    }
+
+    fn watches(&self) -> &'static [&'static str] {
+        &["pods", "nodes", SLICES]
+    }
+
+    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<Name> {
+        match collection {
+            "pods" => services_of(view, object),
+            "nodes" => on_node(view, object),
+            _ => service_of(object).into_iter().collect(),
+        }
+    }
+
+    fn plan(&self, view: &dyn View, service: &Value) -> Plan {
+        if !has_selector(service) {
+            return Plan::default();
+        }
+        let pods = serving::pods(view, service);
+        let there = slices_of(view, service);
+        let wanted = Wanted { service, trigger_time: endpoint::trigger_time(service, &pods, &there) };
+        let families = families(service);
+        let mut steps = Vec::new();
+        for family in &families {
+            let own: Vec<Arc<Value>> = there.iter().filter(|slice| slice["addressType"] == *family).cloned().collect();
+            steps.extend(wanted.steps(plan_family(view, service, &pods, &own, family)));
+        }
+        let foreign = there.iter().filter(|slice| !families.contains(&text(slice, "/addressType")));
+        steps.extend(foreign.map(|slice| Step::Delete { target: draft::target(slice) }));
+        Plan { steps, again_after: None }
+    }
+}
+
+/// The service that a slice of ours belongs to.
+fn service_of(slice: &Value) -> Option<Name> {
+    let labels = &slice["metadata"]["labels"];
+    let name = labels[SERVICE_NAME].as_str().filter(|_| labels[MANAGED_BY] == CONTROLLER)?;
+    Some(Name { namespace: text(slice, "/metadata/namespace").to_owned(), name: name.to_owned() })
+}
+
+/// The services of the pods on a node.
+fn on_node(view: &dyn View, node: &Value) -> Vec<Name> {
+    let pods = view.list("pods", "");
+    let here = pods.iter().filter(|pod| pod["spec"]["nodeName"] == node["metadata"]["name"]);
+    let mut names: Vec<Name> = here.flat_map(|pod| services_of(view, pod)).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The slices that are ours and stay.
+fn slices_of(view: &dyn View, service: &Value) -> Vec<Arc<Value>> {
+    let name = Some(name_of(service));
+    let all = view.list(SLICES, text(service, "/metadata/namespace"));
+    all.into_iter().filter(|slice| service_of(slice) == name && !is_going(slice)).collect()
+}
+
+/// The address families of a service.
+fn families(service: &Value) -> Vec<&str> {
+    let given: Vec<&str> = list(service, "/spec/ipFamilies").iter().filter_map(Value::as_str).collect();
+    match text(service, "/spec/clusterIP") {
+        _ if !given.is_empty() => given,
+        "" | "None" => vec!["IPv4", "IPv6"],
+        address if address.contains(':') => vec!["IPv6"],
+        _ => vec!["IPv4"],
+    }
+}
+
+/// What changes among the slices of one family.
+fn plan_family(view: &dyn View, service: &Value, pods: &[Arc<Value>], there: &[Arc<Value>], family: &str) -> Changes {
+    let (owned, strays): (Vec<_>, Vec<_>) = there.iter().cloned().partition(|slice| is_owned_by(slice, service));
+    let mut by_ports: BTreeMap<String, Vec<Arc<Value>>> = BTreeMap::new();
+    for slice in owned {
+        by_ports.entry(ports::key(list(&slice, "/ports"))).or_default().push(slice);
+    }
+    let mut changes = Changes { delete: strays, ..Changes::default() };
+    for (key, wanted) in endpoints_by_ports(view, service, pods, family) {
+        changes.add(fill::fill(service, by_ports.remove(&key).unwrap_or_default(), wanted, family));
+    }
+    changes.delete.extend(by_ports.into_values().flatten());
+    if there.len() == changes.delete.len() && changes.create.is_empty() {
+        keep_one(service, &mut changes, family);
+    }
+    hints::add(service, there, &mut changes);
+    changes
+}
+
+/// A service without endpoints has one slice that says so.
+fn keep_one(service: &Value, changes: &mut Changes, family: &str) {
+    let empty = Draft::new(family, Vec::new());
+    match changes.delete.as_slice() {
+        [only] if empty.is_like(only, service) => changes.delete.clear(),
+        _ => changes.create.push(empty),
+    }
+}
+
+/// The endpoints that the service's pods make, by the ports that they serve.
+fn endpoints_by_ports(
+    view: &dyn View,
+    service: &Value,
+    pods: &[Arc<Value>],
+    family: &str,
+) -> BTreeMap<String, Endpoints> {
+    let mut all: BTreeMap<String, Endpoints> = BTreeMap::new();
+    for pod in pods.iter().filter(|pod| serving::has_address(pod)) {
+        let ports = ports::of(service, pod);
+        let entry = all.entry(ports::key(&ports)).or_insert_with(|| Endpoints { ports, ..Endpoints::default() });
+        let node = view.get("nodes", "", text(pod, "/spec/nodeName"));
+        if node.is_none() && service["spec"]["publishNotReadyAddresses"] != true {
+            continue;
+        }
+        let endpoint = endpoint::of(pod, node.as_deref(), service, family);
+        if !list(&endpoint, "/addresses").is_empty() {
+            entry.endpoints.insert(Identity::of(&endpoint), endpoint);
+        }
+    }
+    all
+}
+
+fn is_owned_by(slice: &Value, service: &Value) -> bool {
+    let owns = |owner: &Value| {
+        owner["uid"] == service["metadata"]["uid"] && owner["kind"] == "Service" && owner["apiVersion"] == "v1"
+    };
+    list(slice, "/metadata/ownerReferences").iter().any(owns)
+}

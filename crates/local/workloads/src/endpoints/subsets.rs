@@ -1,0 +1,169 @@
+//! A service's pods → subsets: addresses that have the same ports stand together, cut where there are too many.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::serving::{self, find_port, has_address, hash, hostname, is_going, is_ready, list, ready_since, text};
+
+/// The most addresses of one object.
+const MOST: usize = 1000;
+
+/// Subsets in their canonical order.
+#[derive(Debug, PartialEq)]
+pub(super) struct Packed {
+    pub(super) subsets: Vec<Value>,
+    /// Whether addresses were left out.
+    pub(super) truncated: bool,
+}
+
+/// An address is known by its IP and its pod's uid.
+type Key = (String, String);
+
+/// The subsets of a service.
+pub(super) fn of(service: &Value, pods: &[Arc<Value>]) -> Packed {
+    let not_ready_too = service["spec"]["publishNotReadyAddresses"] == true;
+    let mut addresses: BTreeMap<Key, Value> = BTreeMap::new();
+    // The addresses of each port, and whether they are ready; a service without ports has one place for all.
+    let mut by_port: BTreeMap<String, (Option<Value>, BTreeMap<Key, bool>)> = BTreeMap::new();
+    let serving = pods.iter().filter(|pod| has_address(pod) && (not_ready_too || !is_going(pod)));
+    for pod in serving {
+        let Some(address) = address(service, pod) else { continue };
+        let key = (text(&address, "/ip").to_owned(), text(&address, "/targetRef/uid").to_owned());
+        addresses.insert(key.clone(), address);
+        for port in ports(service, pod) {
+            let place = by_port.entry(port.as_ref().map(printed).unwrap_or_default());
+            place.or_insert((port, BTreeMap::new())).1.insert(key.clone(), not_ready_too || is_ready(pod));
+        }
+    }
+    // Ports that the same addresses have.
+    let mut by_addresses: BTreeMap<Vec<(Key, bool)>, Vec<Value>> = BTreeMap::new();
+    for (port, ready) in by_port.into_values() {
+        by_addresses.entry(ready.into_iter().collect()).or_default().extend(port);
+    }
+    truncate(by_addresses.into_iter().map(|(keys, ports)| subset(&addresses, &keys, ports)).collect())
+}
+
+fn subset(addresses: &BTreeMap<Key, Value>, keys: &[(Key, bool)], mut ports: Vec<Value>) -> Value {
+    ports.sort_by_cached_key(|port| hash(&printed(port)));
+    let of = |ready: bool| -> Vec<Value> {
+        keys.iter().filter(|(_, is)| *is == ready).filter_map(|(key, _)| addresses.get(key)).cloned().collect()
+    };
+    let mut subset = json!({});
+    for (field, items) in [("addresses", of(true)), ("notReadyAddresses", of(false)), ("ports", ports)] {
+        if !items.is_empty() {
+            subset[field] = json!(items);
+        }
+    }
+    subset
+}
+
+/// The pod's address of the service's first family.
+fn address(service: &Value, pod: &Value) -> Option<Value> {
+    let first = text(service, "/spec/ipFamilies/0");
+    let has_colon = |pointer: &str, object: &Value| text(object, pointer).contains(':');
+    let family = match text(service, "/spec/clusterIP") {
+        _ if !first.is_empty() => first,
+        "" | "None" if has_colon("/status/podIP", pod) => "IPv6",
+        _ if has_colon("/spec/clusterIP", service) => "IPv6",
+        _ => "IPv4",
+    };
+    let metadata = &pod["metadata"];
+    let mut address = json!({
+        "ip": serving::addresses(pod, family).into_iter().next()?,
+        "targetRef": {
+            "kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"],
+        },
+    });
+    let node = Some(text(pod, "/spec/nodeName")).filter(|node| !node.is_empty());
+    for (field, value) in [("nodeName", node), ("hostname", hostname(pod, service))] {
+        if let Some(value) = value {
+            address[field] = json!(value);
+        }
+    }
+    Some(address)
+}
+
+/// The ports that a pod serves; `None` for a headless service without any.
+fn ports(service: &Value, pod: &Value) -> Vec<Option<Value>> {
+    let ports = list(service, "/spec/ports");
+    if ports.is_empty() {
+        let headless = text(service, "/spec/clusterIP") == "None";
+        return if headless { vec![None] } else { Vec::new() };
+    }
+    let one = |port: &Value| {
+        let mut made = json!({"port": find_port(pod, port)?, "protocol": port["protocol"]});
+        for field in ["name", "appProtocol"] {
+            if let Some(value) = port[field].as_str().filter(|value| !value.is_empty()) {
+                made[field] = json!(value);
+            }
+        }
+        Some(made)
+    };
+    ports.iter().filter_map(one).map(Some).collect()
+}
+
+/// A port as Go prints it, which its place is computed from.
+fn printed(port: &Value) -> String {
+    format!(
+        "(v1.EndpointPort){{Name:(string){} Port:(int32){} Protocol:(v1.Protocol){} AppProtocol:(*string){}}}",
+        text(port, "/name"),
+        port["port"],
+        text(port, "/protocol"),
+        port["appProtocol"].as_str().unwrap_or("<nil>")
+    )
+}
+
+/// Leaves out addresses beyond the most, those that are not ready first, from each subset its share.
+fn truncate(mut subsets: Vec<Value>) -> Packed {
+    let count = |subset: &Value, field: &str| subset[field].as_array().map_or(0, Vec::len);
+    let total = |field: &str| subsets.iter().map(|subset| count(subset, field)).sum::<usize>();
+    let (ready, not_ready) = (total("addresses"), total("notReadyAddresses"));
+    if ready + not_ready <= MOST {
+        return Packed { subsets, truncated: false };
+    }
+    let (field, room, all) =
+        if ready > MOST { ("addresses", MOST, ready) } else { ("notReadyAddresses", MOST - ready, not_ready) };
+    let mut left = room;
+    for subset in &mut subsets {
+        let share = (count(subset, field) * room).div_ceil(all).min(left);
+        if ready > MOST {
+            drop_field(subset, "notReadyAddresses");
+        }
+        if let Some(items) = subset[field].as_array_mut() {
+            items.truncate(share);
+            left -= items.len();
+        }
+        if count(subset, field) == 0 {
+            drop_field(subset, field);
+        }
+    }
+    subsets.retain(|subset| count(subset, "addresses") + count(subset, "notReadyAddresses") > 0);
+    Packed { subsets, truncated: true }
+}
+
+fn drop_field(subset: &mut Value, field: &str) {
+    if let Some(fields) = subset.as_object_mut() {
+        fields.remove(field);
+    }
+}
+
+/// Whether subsets say the same; their order means nothing.
+pub(super) fn equal(one: &[Value], other: &[Value]) -> bool {
+    one.len() == other.len() && one.iter().all(|subset| other.contains(subset))
+}
+
+/// When the change happened that the endpoints follow, as for slices.
+pub(super) fn trigger_time<'a>(service: &'a Value, pods: &'a [Arc<Value>], there: Option<&Value>) -> Option<&'a str> {
+    let Some(there) = there else {
+        return Some(text(service, "/metadata/creationTimestamp"));
+    };
+    let known = |pod: &Value| {
+        let field = if is_ready(pod) { "/addresses" } else { "/notReadyAddresses" };
+        let mut addresses = list(there, "/subsets").iter().flat_map(|subset| list(subset, field));
+        addresses.any(|address| address["targetRef"]["uid"] == pod["metadata"]["uid"])
+    };
+    let changed = pods.iter().filter(|pod| !known(pod)).map(|pod| ready_since(pod));
+    changed.filter(|time| !time.is_empty()).min()
+}

@@ -1,0 +1,165 @@
+//! `ReplicaSet` → its pods: as many as it asks for, and a status that counts them.
+
+mod preference;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::claim::Claim;
+use crate::common::object::{self, controller_of, controller_reference, event, is_deleting, name, number};
+use crate::common::pod::{self, PODS};
+use crate::common::selector::Selector;
+use crate::{CREATED, Controller, EventType, Failure, Name, Plan, Step, View};
+use status::Counted;
+
+/// Where replica sets are.
+pub(crate) const REPLICA_SETS: &str = "replicasets.apps";
+
+pub(crate) const API_VERSION: &str = "apps/v1";
+pub(crate) const KIND: &str = "ReplicaSet";
+
+/// Most pods that one plan makes or deletes.
+const MOST_AT_ONCE: usize = 500;
+
+/// The controller.
+pub(crate) struct ReplicaSets;
+
+impl Controller for ReplicaSets {
+    fn component(&self) -> &'static str {
+        "replicaset-controller"
+    }
+
+    fn collection(&self) -> &'static str {
+        REPLICA_SETS
+    }
+
+    fn watches(&self) -> &'static [&'static str] {
+        &[PODS]
+    }
+
+    fn concerned(&self, view: &dyn View, _collection: &str, object: &Value) -> Vec<Name> {
+        let namespace = object::namespace(object);
+        let Some(owner) = controller_of(object) else {
+            return adopters(view, REPLICA_SETS, object);
+        };
+        let set = view.get(REPLICA_SETS, namespace, owner["name"].as_str().unwrap_or_default());
+        let set = set.filter(|set| owner["kind"] == KIND && owner["uid"] == *object::uid(set));
+        set.iter().map(|set| object::name_of(set)).collect()
+    }
+
+    fn plan(&self, view: &dyn View, set: &Value) -> Plan {
+        let mut plan = Plan::default();
+        let Some(mut pods) = Pods::gather(view, set, &mut plan.steps) else {
+            return plan;
+        };
+        let claims = plan.steps.len();
+        if !is_deleting(set) {
+            plan.steps.extend(pods.manage(view, set));
+        }
+        if plan.steps.len() > claims {
+            // What was made or deleted is counted when it is seen.
+            return plan;
+        }
+        let counted = pods.count(view, set);
+        plan.steps.extend(status::update(set, &counted, None, view.now()));
+        plan.again_after = pods.next_available(view, set, &counted);
+        plan
+    }
+
+    fn failed(&self, view: &dyn View, set: &Value, step: &Step, failure: &Failure) -> Plan {
+        let (reason, told, message) = match step {
+            Step::Create { .. } => ("FailedCreate", "Error creating", failure.message.clone()),
+            Step::Delete { .. } => {
+                ("FailedDelete", "Error deleting", format!("unable to delete pods: {}", failure.message))
+            }
+            Step::Patch { .. } | Step::Event(_) => return Plan::default(),
+        };
+        let told = format!("{told}: {}", failure.message);
+        let mut steps = vec![event(set, EventType::Warning, reason, told)];
+        if let Some(pods) = Pods::gather(view, set, &mut Vec::new()) {
+            let counted = pods.count(view, set);
+            steps.extend(status::update(set, &counted, Some((reason, &message)), view.now()));
+        }
+        Plan { steps, again_after: None }
+    }
+}
+
+/// Those of a collection in an orphan's namespace whose selector matches it.
+pub(crate) fn adopters(view: &dyn View, collection: &str, orphan: &Value) -> Vec<Name> {
+    let labels = object::labels(orphan).filter(|labels| !labels.is_empty());
+    if labels.is_none() {
+        return Vec::new();
+    }
+    let selects = |owner: &Arc<Value>| {
+        let selector = Selector::parse(&owner["spec"]["selector"]);
+        selector.is_some_and(|selector| !selector.is_empty() && selector.matches(labels))
+    };
+    let owners = view.list(collection, object::namespace(orphan)).into_iter().filter(selects);
+    owners.map(|owner| object::name_of(&owner)).collect()
+}
+
+/// The pods of a replica set.
+struct Pods {
+    active: Vec<Arc<Value>>,
+    terminating: usize,
+}
+
+impl Pods {
+    /// `None` for a selector that cannot be read. Adoptions and releases are added to the steps.
+    fn gather(view: &dyn View, set: &Value, steps: &mut Vec<Step>) -> Option<Self> {
+        let selector = Selector::parse(&set["spec"]["selector"])?;
+        let namespace = object::namespace(set);
+        let own = view.controlled_by(PODS, namespace, object::uid(set));
+        let goes = |pod: &&Arc<Value>| pod::is_terminating(pod) && selector.matches(object::labels(pod));
+        let terminating = own.iter().filter(goes).count();
+        let active = |pods: Vec<Arc<Value>>| pods.into_iter().filter(|pod| pod::is_active(pod)).collect();
+        let orphans = active(view.controlled_by(PODS, namespace, ""));
+        let claim = Claim { owner: set, api_version: API_VERSION, kind: KIND, selector: &selector, collection: PODS };
+        let active = claim.settle(active(own), orphans, steps);
+        Some(Self { active, terminating })
+    }
+
+    /// Makes what is missing, deletes what is too much.
+    fn manage(&mut self, view: &dyn View, set: &Value) -> Vec<Step> {
+        let wanted = usize::try_from(number(set, "/spec/replicas")).unwrap_or(0);
+        let there = self.active.len();
+        if there < wanted {
+            return (0..(wanted - there).min(MOST_AT_ONCE)).flat_map(|_| create(set)).collect();
+        }
+        let count = (there - wanted).min(MOST_AT_ONCE);
+        if count > 0 && count < there {
+            preference::sort(&mut self.active, view, set);
+        }
+        self.active[..count].iter().flat_map(|pod| delete(set, pod)).collect()
+    }
+
+    fn count(&self, view: &dyn View, set: &Value) -> Counted {
+        Counted::of(set, &self.active, self.terminating, view.now())
+    }
+
+    /// When the next of the ready pods has been ready for long enough.
+    fn next_available(&self, view: &dyn View, set: &Value, counted: &Counted) -> Option<Duration> {
+        let min_ready_seconds = number(set, "/spec/minReadySeconds");
+        if min_ready_seconds == 0 || counted.ready == counted.available {
+            return None;
+        }
+        self.active.iter().filter_map(|pod| pod::available_in(pod, min_ready_seconds, view.now())).min()
+    }
+}
+
+fn create(set: &Value) -> [Step; 2] {
+    let reference = controller_reference(set, API_VERSION, KIND);
+    let object = pod::from_template(&set["spec"]["template"], object::namespace(set), name(set), reference);
+    let told = event(set, EventType::Normal, "SuccessfulCreate", format!("Created pod: {CREATED}"));
+    [Step::Create { collection: PODS, object }, told]
+}
+
+fn delete(set: &Value, pod: &Value) -> [Step; 2] {
+    let told = event(set, EventType::Normal, "SuccessfulDelete", format!("Deleted pod: {}", name(pod)));
+    [Step::Delete { target: object::target(PODS, pod) }, told]
+}

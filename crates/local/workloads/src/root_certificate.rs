@@ -1,0 +1,110 @@
+//! A namespace → its `ConfigMap` `kube-root-ca.crt`: what pods trust the server by.
+
+use serde_json::{Value, json};
+
+use crate::serving::text;
+use crate::{Controller, Name, Part, Plan, Step, Target, View};
+
+const MAPS: &str = "configmaps";
+const NAME: &str = "kube-root-ca.crt";
+const DESCRIPTION: &str = "kubernetes.io/description";
+const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints \
+                         such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
+                         distributions of Kubernetes clusters.";
+
+/// Every namespace knows the certificate of a server that listens.
+pub struct RootCertificate {
+    /// In PEM.
+    pub certificate: String,
+}
+
+impl Controller for RootCertificate {
+    fn component(&self) -> &'static str {
+        "root-ca-certificate-publisher-controller"
+    }
+
+    fn collection(&self) -> &'static str {
+        "namespaces"
+    }
+
+    fn watches(&self) -> &'static [&'static str] {
+        &[MAPS]
+    }
+
+    fn concerned(&self, _view: &dyn View, _collection: &str, map: &Value) -> Vec<Name> {
+        let ours = text(map, "/metadata/name") == NAME;
+        let namespace = text(map, "/metadata/namespace").to_owned();
+        ours.then(|| Name { namespace: String::new(), name: namespace }).into_iter().collect()
+    }
+
+    fn plan(&self, view: &dyn View, namespace: &Value) -> Plan {
+        let name = text(namespace, "/metadata/name");
+        if text(namespace, "/status/phase") != "Active" {
+            return Plan::default();
+        }
+        let step = match view.get(MAPS, name, NAME) {
+            None => Some(self.create(name)),
+            Some(there) => self.update(&there),
+        };
+        Plan { steps: step.into_iter().collect(), again_after: None }
+    }
+}
+
+impl RootCertificate {
+    fn create(&self, namespace: &str) -> Step {
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": NAME, "namespace": namespace, "annotations": {DESCRIPTION: DESCRIBED}},
+            "data": {"ca.crt": self.certificate},
+        });
+        Step::Create { collection: MAPS, object }
+    }
+
+    /// Puts back what someone changed.
+    fn update(&self, there: &Value) -> Option<Step> {
+        let described = there["metadata"]["annotations"][DESCRIPTION].as_str().is_some_and(|text| !text.is_empty());
+        if there["data"] == json!({"ca.crt": self.certificate}) && described {
+            return None;
+        }
+        let strange = there["data"].as_object().into_iter().flatten().map(|(key, _)| (key.clone(), Value::Null));
+        let mut data: serde_json::Map<String, Value> = strange.collect();
+        data.insert("ca.crt".to_owned(), json!(self.certificate));
+        let own = |pointer: &str| text(there, pointer).to_owned();
+        let target = Target {
+            collection: MAPS,
+            namespace: own("/metadata/namespace"),
+            name: own("/metadata/name"),
+            uid: own("/metadata/uid"),
+            version: Some(own("/metadata/resourceVersion")),
+        };
+        let patch = json!({"metadata": {"annotations": {DESCRIPTION: DESCRIBED}}, "data": data});
+        Some(Step::Patch { target, part: Part::Main, patch })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{MAPS, NAME, RootCertificate};
+    use crate::testing::World;
+    use crate::{Name, View as _};
+
+    #[test]
+    fn every_namespace_has_the_certificate_as_it_is_now() {
+        let mut world = World::default();
+        world.put("namespaces", json!({"metadata": {"name": "web"}, "status": {"phase": "Active"}}));
+        let publisher = |certificate: &str| RootCertificate { certificate: certificate.to_owned() };
+        world.settle(&publisher("old"));
+        let name = Name { namespace: "web".to_owned(), name: NAME.to_owned() };
+        world.patch(MAPS, &name, &json!({"data": {"other": "x"}, "metadata": {"annotations": null}}));
+
+        world.settle(&publisher("new"));
+
+        let map = world.get(MAPS, "web", NAME).unwrap();
+        assert_eq!(map["data"], json!({"ca.crt": "new"}));
+        assert!(
+            map["metadata"]["annotations"]["kubernetes.io/description"].as_str().unwrap().starts_with("Contains a CA")
+        );
+    }
+}

@@ -1,0 +1,31 @@
+//! What a controller sees.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// Where an object is, within a collection.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// Empty for kinds without namespaces.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// The objects of the watched collections at one moment, as the API shows them, but without `managedFields`.
+pub trait View {
+    /// The time.
+    fn now(&self) -> Timestamp;
+
+    /// One object.
+    fn get(&self, collection: &str, namespace: &str, name: &str) -> Option<Arc<Value>>;
+
+    /// The objects of a namespace, by name; of all namespaces where it is empty.
+    fn list(&self, collection: &str, namespace: &str) -> Vec<Arc<Value>>;
+
+    /// Those whose controlling owner (`controller: true`) has this uid, by name; with an empty uid, those that nothing
+    /// controls. Cheaper than a list.
+    fn controlled_by(&self, collection: &str, namespace: &str, uid: &str) -> Vec<Arc<Value>>;
+}

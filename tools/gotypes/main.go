@@ -14,6 +14,8 @@ import (
 
 	admission "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
 	batch "k8s.io/api/batch/v1"
@@ -35,7 +37,10 @@ var roots = []any{
 	core.PersistentVolumeClaim{}, core.PersistentVolume{}, core.Pod{}, core.ResourceQuota{}, core.Secret{},
 	core.ServiceAccount{}, core.Service{}, admission.MutatingWebhookConfiguration{},
 	admission.ValidatingWebhookConfiguration{}, apiextensions.CustomResourceDefinition{}, apps.ControllerRevision{},
-	apps.DaemonSet{}, apps.Deployment{}, apps.ReplicaSet{}, apps.StatefulSet{}, autoscaling.HorizontalPodAutoscaler{},
+	apps.DaemonSet{}, apps.Deployment{}, apps.ReplicaSet{}, apps.StatefulSet{}, authentication.SelfSubjectReview{},
+	authentication.TokenRequest{}, authentication.TokenReview{}, authorization.LocalSubjectAccessReview{},
+	authorization.SelfSubjectAccessReview{}, authorization.SelfSubjectRulesReview{},
+	authorization.SubjectAccessReview{}, autoscaling.HorizontalPodAutoscaler{},
 	autoscalingv1.Scale{}, batch.CronJob{}, batch.Job{}, coordination.Lease{}, discovery.EndpointSlice{},
 	events.Event{}, networking.IngressClass{}, networking.Ingress{}, networking.NetworkPolicy{},
 	policy.PodDisruptionBudget{}, policy.Eviction{}, rbac.ClusterRoleBinding{}, rbac.ClusterRole{},

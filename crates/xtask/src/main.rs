@@ -3,6 +3,7 @@
 mod chart;
 mod dashboard;
 mod metrics;
+mod published;
 mod reference;
 mod rights;
 mod schemas;
@@ -25,6 +26,8 @@ enum Task {
     Generate {
         /// Folder of `*_openapi.json` files.
         openapi: PathBuf,
+        /// Folder of such files as a running API server publishes them.
+        published: PathBuf,
         /// Change nothing; fail where the committed file differs.
         #[arg(long)]
         check: bool,
@@ -46,9 +49,10 @@ enum Task {
 fn main() -> Result<()> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     match Arguments::parse().task {
-        Task::Generate { openapi, check } => {
-            let wanted = schemas::generate(&openapi)?;
-            bring_up_to_date(&root.join("crates/local/builtin/data/schemas.json"), &wanted, check, "make generate")
+        Task::Generate { openapi, published, check } => {
+            let data = root.join("crates/local/builtin/data");
+            bring_up_to_date(&data.join("schemas.json"), &schemas::generate(&openapi)?, check, "make generate")?;
+            bring_documents_up_to_date(&data.join("openapi.zlib"), &published::generate(&published)?, check)
         }
         Task::Chart { check } => chart::bring_up_to_date(root, check),
         Task::Reference { check } => {
@@ -70,10 +74,20 @@ fn reference() -> Vec<(String, String)> {
     pages.into_iter().chain(charts).collect()
 }
 
+/// The same for a file that is compressed.
+fn bring_documents_up_to_date(target: &Path, wanted: &str, check: bool) -> Result<()> {
+    let there = published::decompress(&std::fs::read(target).unwrap_or_default());
+    write_difference(target, there == wanted, &published::compress(wanted)?, check, "make generate")
+}
+
 /// Writes a file that differs, or only says so.
 fn bring_up_to_date(target: &Path, wanted: &str, check: bool, command: &str) -> Result<()> {
     let there = std::fs::read_to_string(target).unwrap_or_default();
-    if there == wanted {
+    write_difference(target, there == wanted, wanted.as_bytes(), check, command)
+}
+
+fn write_difference(target: &Path, is_there: bool, wanted: &[u8], check: bool, command: &str) -> Result<()> {
+    if is_there {
         println!("{} is up to date", target.display());
     } else if check {
         bail!("{} is out of date: run `{command}`", target.display());

@@ -56,7 +56,7 @@ fn definitions(folder: &Path) -> Result<BTreeMap<String, Value>> {
 }
 
 /// Adds the names behind every `$ref` below a schema.
-fn references<'a>(schema: &'a Value, names: &mut Vec<&'a str>) {
+pub(crate) fn references<'a>(schema: &'a Value, names: &mut Vec<&'a str>) {
     match schema {
         Value::Object(object) => {
             if let Some(name) = object.get("$ref").and_then(Value::as_str) {

@@ -1,7 +1,5 @@
 //! Checks that many kinds share: numbers, enumerations, addresses, percentages and label selectors.
 
-use std::net::IpAddr;
-
 use portolan_schema::{ErrorKind, FieldError, Path};
 use serde_json::{Value, json};
 
@@ -81,44 +79,6 @@ pub(crate) fn port_or_name(errors: &mut Errors, value: &Value, path: &Path<'_>) 
     }
 }
 
-/// An IP address.
-pub(crate) fn address(errors: &mut Errors, text: &str, path: &Path<'_>) -> Option<IpAddr> {
-    let parsed = text.parse::<IpAddr>().ok();
-    if parsed.is_none() {
-        let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-        errors.push(FieldError::invalid(path, &json!(text), detail));
-    }
-    parsed
-}
-
-/// A network, as `10.0.0.0/8`.
-pub(crate) fn network(errors: &mut Errors, text: &str, path: &Path<'_>) -> Option<(IpAddr, u8)> {
-    let parsed = parse_network(text);
-    if parsed.is_none() {
-        let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-        errors.push(FieldError::invalid(path, &json!(text), detail));
-    }
-    parsed
-}
-
-fn parse_network(text: &str) -> Option<(IpAddr, u8)> {
-    let (address, length) = text.split_once('/')?;
-    let address: IpAddr = address.parse().ok()?;
-    let length: u8 = length.parse().ok()?;
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    (length <= most).then_some((address, length))
-}
-
-/// Whether the second network lies within the first and is smaller.
-pub(crate) fn strictly_within(outer: (IpAddr, u8), inner: (IpAddr, u8)) -> bool {
-    let bits = |address: IpAddr| match address {
-        IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,
-        IpAddr::V6(v6) => v6.to_bits(),
-    };
-    let mask = if outer.1 == 0 { 0 } else { u128::MAX << (128 - u32::from(outer.1)) };
-    outer.0.is_ipv4() == inner.0.is_ipv4() && inner.1 > outer.1 && bits(outer.0) & mask == bits(inner.0) & mask
-}
-
 /// A count that is not negative, or a percentage.
 pub(crate) fn count_or_percent(errors: &mut Errors, value: &Value, path: &Path<'_>) {
     match value {
@@ -187,7 +147,7 @@ pub(crate) fn selector_is_valid(selector: &Value) -> bool {
 }
 
 /// Whether labels match a selector. An absent selector matches nothing, an empty one everything.
-pub(crate) fn selects(selector: &Value, labels: &Value) -> bool {
+pub fn selects(selector: &Value, labels: &Value) -> bool {
     if selector.is_null() {
         return false;
     }
@@ -215,15 +175,6 @@ pub(crate) fn selector_is_empty(selector: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_smaller_network_lies_within_a_larger_one() {
-        let network = |text: &str| parse_network(text).unwrap();
-
-        assert!(strictly_within(network("10.0.0.0/8"), network("10.1.0.0/16")));
-        assert!(!strictly_within(network("10.0.0.0/8"), network("11.0.0.0/16")));
-        assert!(!strictly_within(network("10.0.0.0/8"), network("10.0.0.0/8")));
-    }
 
     #[test]
     fn selectors_match_by_labels_and_expressions() {

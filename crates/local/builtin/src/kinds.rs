@@ -68,6 +68,10 @@ pub struct Kind {
 
 const ALL_VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const NAMESPACE_VERBS: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
+/// Verbs of kinds that are answered and never stored.
+const CREATE_ONLY: &[&str] = &["create"];
+const POD_SUBRESOURCES: &[&str] =
+    &["attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward", "proxy", "resize"];
 const SPEC: Generation = Generation::Tracked { first: 1, fields: &["/spec"] };
 const SPEC_OR_ANNOTATIONS: Generation = Generation::Tracked { first: 1, fields: &["/spec", "/metadata/annotations"] };
 
@@ -173,6 +177,11 @@ impl Kind {
         if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    /// Whether its objects are answered and never stored.
+    pub fn is_virtual(&self) -> bool {
+        self.verbs == CREATE_ONLY
+    }
+
     /// The kind of its lists.
     pub fn list_kind(&self) -> String {
         format!("{}List", self.kind)
@@ -209,6 +218,7 @@ pub fn find_resource(group: &str, version: &str, plural: &str) -> Option<&'stati
 
 /// Definitions that requests use beside the kinds themselves.
 pub const OTHER_DEFINITIONS: &[&str] = &[
+    "io.k8s.api.authentication.v1.TokenRequest",
     "io.k8s.api.autoscaling.v1.Scale",
     "io.k8s.api.policy.v1.Eviction",
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
@@ -221,6 +231,11 @@ macro_rules! kind {
         Kind::new($group, $version, $kind, $plural, $singular, concat!($package, ".", $version, ".", $kind))
     };
 }
+
+/// What `/token` of a service account takes and answers.
+pub const TOKEN_REQUEST: Kind =
+    kind!("authentication.k8s.io" "v1" "TokenRequest" "tokenrequests" "tokenrequest" in "io.k8s.api.authentication")
+        .verbs(CREATE_ONLY);
 
 /// Every built-in kind, in the order of discovery: by group, then by resource name.
 pub const KINDS: &[Kind] = &[
@@ -253,13 +268,16 @@ pub const KINDS: &[Kind] = &[
         .short(&["po"])
         .category(&["all"])
         .with_status()
+        .also(POD_SUBRESOURCES)
         .generation(SPEC)
         .grace(30),
     kind!("" "v1" "ResourceQuota" "resourcequotas" "resourcequota" in "io.k8s.api.core")
         .short(&["quota"])
         .with_status(),
     kind!("" "v1" "Secret" "secrets" "secret" in "io.k8s.api.core"),
-    kind!("" "v1" "ServiceAccount" "serviceaccounts" "serviceaccount" in "io.k8s.api.core").short(&["sa"]),
+    kind!("" "v1" "ServiceAccount" "serviceaccounts" "serviceaccount" in "io.k8s.api.core")
+        .short(&["sa"])
+        .also(&["token"]),
     kind!("" "v1" "Service" "services" "service" in "io.k8s.api.core")
         .short(&["svc"])
         .category(&["all"])
@@ -317,6 +335,28 @@ pub const KINDS: &[Kind] = &[
         .with_scale()
         .generation(SPEC)
         .named(NameRule::Label),
+    kind!("authentication.k8s.io" "v1" "SelfSubjectReview" "selfsubjectreviews" "selfsubjectreview"
+        in "io.k8s.api.authentication")
+    .cluster()
+    .verbs(CREATE_ONLY),
+    kind!("authentication.k8s.io" "v1" "TokenReview" "tokenreviews" "tokenreview" in "io.k8s.api.authentication")
+        .cluster()
+        .verbs(CREATE_ONLY),
+    kind!("authorization.k8s.io" "v1" "LocalSubjectAccessReview" "localsubjectaccessreviews"
+        "localsubjectaccessreview" in "io.k8s.api.authorization")
+    .verbs(CREATE_ONLY),
+    kind!("authorization.k8s.io" "v1" "SelfSubjectAccessReview" "selfsubjectaccessreviews" "selfsubjectaccessreview"
+        in "io.k8s.api.authorization")
+    .cluster()
+    .verbs(CREATE_ONLY),
+    kind!("authorization.k8s.io" "v1" "SelfSubjectRulesReview" "selfsubjectrulesreviews" "selfsubjectrulesreview"
+        in "io.k8s.api.authorization")
+    .cluster()
+    .verbs(CREATE_ONLY),
+    kind!("authorization.k8s.io" "v1" "SubjectAccessReview" "subjectaccessreviews" "subjectaccessreview"
+        in "io.k8s.api.authorization")
+    .cluster()
+    .verbs(CREATE_ONLY),
     kind!("autoscaling" "v2" "HorizontalPodAutoscaler" "horizontalpodautoscalers" "horizontalpodautoscaler"
         in "io.k8s.api.autoscaling")
     .short(&["hpa"])

@@ -102,6 +102,39 @@ pub fn dns_subdomain(value: &str) -> Vec<String> {
     problems
 }
 
+/// A subdomain whose labels may have underscores, as search domains do.
+pub(crate) fn underscored_subdomain(value: &str) -> Vec<String> {
+    const LABEL: &str = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
+    let label = |part: &str| {
+        let part = part.strip_prefix('_').unwrap_or(part);
+        let (Some(first), Some(last)) = (part.bytes().next(), part.bytes().last()) else {
+            return false;
+        };
+        lower_or_digit(first)
+            && lower_or_digit(last)
+            && part.bytes().all(|b| lower_or_digit(b) || matches!(b, b'-' | b'_'))
+    };
+    let mut problems = Vec::new();
+    if value.len() > 253 {
+        problems.push(too_long(253));
+    }
+    if !value.split('.').all(label) {
+        let words = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', \
+                     and must start and end with an alphanumeric character";
+        problems.push(pattern(words, &format!(r"{LABEL}(\.{LABEL})*"), &["example.com"]));
+    }
+    problems
+}
+
+/// The name of an HTTP header.
+pub(crate) fn header_name(value: &str) -> Vec<String> {
+    if !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+        return Vec::new();
+    }
+    let words = "a valid HTTP header must consist of alphanumeric characters or '-'";
+    vec![pattern(words, "[-A-Za-z0-9]+", &["X-Header-Name"])]
+}
+
 /// `*.` and a subdomain.
 pub fn wildcard_subdomain(value: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -128,7 +161,10 @@ pub fn qualified_name(value: &str) -> Vec<String> {
             *name
         }
         [prefix, name] => {
-            problems.extend(dns_subdomain(prefix).into_iter().map(|problem| format!("prefix part {problem}")));
+            // Keys are measured by the newer rule, which counts bytes.
+            let bytes = |problem: String| problem.replace(&too_long(253), &too_many_bytes(253));
+            let problems_of_prefix = dns_subdomain(prefix).into_iter().map(bytes);
+            problems.extend(problems_of_prefix.map(|problem| format!("prefix part {problem}")));
             *name
         }
         _ => {

@@ -66,6 +66,24 @@ impl Quantity {
         self.nanos % NANO == 0
     }
 
+    /// The next whole number up.
+    pub(crate) fn rounded_up(&self) -> i128 {
+        self.nanos.div_euclid(NANO) + i128::from(self.nanos.rem_euclid(NANO) != 0)
+    }
+
+    /// Both together, in the form of the first that is not zero.
+    #[must_use]
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let format = if self.is_zero() { other.format } else { self.format };
+        Self { nanos: self.nanos.saturating_add(other.nanos), format }
+    }
+
+    /// How often the other goes into this.
+    #[expect(clippy::cast_precision_loss, reason = "the real server divides doubles, too")]
+    pub(crate) fn ratio_to(&self, other: &Self) -> f64 {
+        self.nanos as f64 / other.nanos as f64
+    }
+
     /// The next thousandth up, as amounts of resources are kept.
     #[must_use]
     pub fn round_up_to_milli(self) -> Self {
@@ -103,7 +121,7 @@ impl Quantity {
     }
 
     fn binary(&self) -> String {
-        let mut mantissa = self.nanos.div_euclid(NANO) + i128::from(self.nanos.rem_euclid(NANO) != 0);
+        let mut mantissa = self.rounded_up();
         let mut suffix = "";
         for (name, _) in BINARY {
             if mantissa % 1024 != 0 {

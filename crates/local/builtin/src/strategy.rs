@@ -3,7 +3,8 @@
 //! A create takes these steps, with the name generated and `metadata.uid` and `creationTimestamp` set before the third:
 //! [`set_defaults`] → [`admit_create`] → [`prepare_create`] → [`validate_create`](crate::validate_create).
 //! An update: [`set_defaults`] → [`admit_update`] → [`prepare_update`] → [`validate_update`](crate::validate_update).
-//! Field ownership is worked out after the second step.
+//! Field ownership is worked out after the second step. What [`settle`](crate::service::settle) says of a Service's
+//! addresses comes before validation, and ends it.
 
 use serde_json::{Value, json};
 
@@ -18,8 +19,11 @@ use crate::value::{copy, existing, is_empty, remove};
 
 /// Brings an object into its canonical form and fills in the defaults of its kind.
 pub fn set_defaults(kind: &Kind, object: &mut Value) {
+    let no_rules = object["rules"] == json!([]);
     canonicalize(kind, object);
     match kind.kind {
+        // Who sends no rules owns them, although none are stored.
+        "Role" | "ClusterRole" if no_rules => object["rules"] = json!([]),
         "Secret" => {
             // The conversion from the wire's form, which knows `stringData`, to the stored one.
             config::merge_string_data(object);
@@ -56,11 +60,13 @@ pub fn set_defaults(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// `status.podIP` is the first of `status.podIPs`.
+/// `status.podIP` is the first of `status.podIPs`; where they differ, the older field is right.
 fn pod_addresses(object: &mut Value) {
     let Some(status) = existing(object, "status") else { return };
-    let address = status["podIP"].clone();
-    if !is_empty(&address) && is_empty(&status["podIPs"]) {
+    let (address, first) = (status["podIP"].clone(), status["podIPs"][0]["ip"].clone());
+    if is_empty(&address) && !is_empty(&first) {
+        status["podIP"] = first;
+    } else if !is_empty(&address) && address != first {
         status["podIPs"] = json!([{"ip": address}]);
     }
 }
@@ -100,10 +106,11 @@ pub fn prepare_create(kind: &Kind, object: &mut Value) {
         "Pod" => pod::prepare_create(object),
         "PersistentVolumeClaim" => {
             object["status"] = json!({"phase": "Pending"});
-            storage::align_sources(object);
+            storage::align_sources(object, None);
         }
         "PersistentVolume" => storage::prepare_volume(object),
         "DaemonSet" => workload::prepare_daemon_set(object),
+        "Role" | "ClusterRole" => canonicalize(kind, object),
         "Lease" => lease::drop_disabled(object),
         "Job" => batch::prepare_job(object),
         _ => {}
@@ -136,8 +143,9 @@ pub fn prepare_update(kind: &Kind, new: &mut Value, old: &Value) {
         }
         "Service" => service::prepare_update(new, old),
         "DaemonSet" => workload::update_daemon_set(new, old),
+        "Role" | "ClusterRole" => canonicalize(kind, new),
         "Lease" => lease::drop_disabled(new),
-        "PersistentVolumeClaim" => storage::align_sources(new),
+        "PersistentVolumeClaim" => storage::align_sources(new, Some(old)),
         _ => {}
     }
     count_generation(kind, new, old);
@@ -158,6 +166,9 @@ pub fn prepare_status_update(kind: &Kind, new: &mut Value, old: &Value) {
         for field in kept {
             copy(metadata, &old["metadata"], field);
         }
+    }
+    if kind.kind == "Pod" {
+        pod::keep_quality_class(new, old);
     }
     let generation = old.pointer("/metadata/generation").and_then(Value::as_i64);
     set_generation(new, generation);

@@ -14,13 +14,17 @@ use crate::time::parse_error;
 
 /// Checks that every field has the JSON type that its Go type reads; the error is the message of the `400` answer.
 pub fn check_types(kind: &Kind, object: &Value) -> Result<(), String> {
-    let place = Place { holder: short(kind.definition), parent: None, name: "" };
     let result = match object {
-        Value::Object(_) => check_struct(kind.definition, object, &place),
+        Value::Object(_) => check_fields(kind.definition, object),
         other => Err(format!("json: cannot unmarshal {} into Go value of type {}", word(other), go_name(kind))),
     };
     let (version, kind) = (kind.version, kind.kind);
     result.map_err(|problem| format!("{kind} in version {version:?} cannot be handled as a {kind}: {problem}"))
+}
+
+/// Checks the fields of any definition; the error is what decoding says.
+pub fn check_fields(definition: &str, object: &Value) -> Result<(), String> {
+    check_struct(definition, object, &Place { holder: short(definition), parent: None, name: "" })
 }
 
 fn go_name(kind: &Kind) -> String {
@@ -48,7 +52,7 @@ impl Place<'_> {
 }
 
 /// What JSON calls a value.
-fn word(value: &Value) -> &'static str {
+pub(crate) fn word(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -110,7 +114,7 @@ fn integer(number: &serde_json::Number, bits: u8, go: &str, place: &Place<'_>) -
     if fits { Ok(()) } else { Err(place.mismatch(&format!("number {number}"), go)) }
 }
 
-fn bytes(text: &str) -> Result<(), String> {
+pub(crate) fn bytes(text: &str) -> Result<(), String> {
     let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     match STANDARD.decode(&clean) {
         Ok(_) => Ok(()),
@@ -121,7 +125,7 @@ fn bytes(text: &str) -> Result<(), String> {
     }
 }
 
-fn time(text: &str, layout: &str) -> Result<(), String> {
+pub(crate) fn time(text: &str, layout: &str) -> Result<(), String> {
     parse_error(text, layout).map_or(Ok(()), Err)
 }
 

@@ -50,8 +50,11 @@ pub fn validate_status_update(kind: &Kind, new: &Value, old: &Value) -> Vec<Fiel
     let path = root.field("metadata");
     let mut errors = validate_metadata(&new["metadata"], kind.namespaced, NameRule::PathSegment, &path);
     errors.extend(validate_metadata_update(&new["metadata"], &old["metadata"], &path));
-    if kind.kind == "Service" {
-        service::validate_status(new, &mut errors);
+    match kind.kind {
+        "Service" => service::validate_status(new, old, &mut errors),
+        "Ingress" => network::validate_ingress_status(new, old, &mut errors),
+        "Pod" => pod::validate_status(new, old, &mut errors),
+        _ => {}
     }
     errors
 }
@@ -153,7 +156,7 @@ fn content(kind: &Kind, object: &Value, old: Option<&Value>, errors: &mut Errors
         "CronJob" => batch::validate_cron_job(object, old, errors),
         "Ingress" => network::validate_ingress(object, old, errors),
         "IngressClass" => network::validate_ingress_class(object, old, errors),
-        "NetworkPolicy" => network::validate_network_policy(object, errors),
+        "NetworkPolicy" => network::validate_network_policy(object, old, errors),
         "Role" => rbac::validate_role(object, errors),
         "ClusterRole" => rbac::validate_cluster_role(object, errors),
         "RoleBinding" => rbac::validate_binding(object, old, &["Role", "ClusterRole"], errors),

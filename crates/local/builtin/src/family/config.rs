@@ -103,14 +103,16 @@ fn typed_content(secret: &Value, errors: &mut Errors) {
     let root = Path::root();
     let path = root.field("data");
     let absent = |key: &str| secret["data"].get(key).is_none();
-    let mut require = |key: &str| {
+    let require = |key: &str| {
         if absent(key) {
             errors.push(FieldError::required(&path.key(key), ""));
         }
     };
     match text(secret, "type") {
         "kubernetes.io/tls" => ["tls.crt", "tls.key"].into_iter().for_each(require),
-        "kubernetes.io/ssh-auth" => require("ssh-privatekey"),
+        "kubernetes.io/ssh-auth" if is_empty(&secret["data"]["ssh-privatekey"]) => {
+            errors.push(FieldError::required(&path.key("ssh-privatekey"), ""));
+        }
         "kubernetes.io/basic-auth" if absent("username") && absent("password") => {
             ["username", "password"].into_iter().for_each(require);
         }
@@ -135,9 +137,16 @@ fn docker(secret: &Value, key: &str, errors: &mut Errors) {
     };
     let bytes = STANDARD.decode(encoded).unwrap_or_default();
     if serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes).is_err() {
-        let detail = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            None => "unexpected end of JSON input".to_owned(),
-            Some(&byte) => format!("invalid character '{}' looking for beginning of value", char::from(byte)),
+        let mismatch =
+            |what: &str| format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}");
+        let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        let detail = match (serde_json::from_slice(&bytes), first) {
+            (Ok(Value::Array(_)), _) => mismatch("array"),
+            (Ok(Value::String(_)), _) => mismatch("string"),
+            (Ok(Value::Number(_)), _) => mismatch("number"),
+            (Ok(Value::Bool(_)), _) => mismatch("bool"),
+            (_, None) => "unexpected end of JSON input".to_owned(),
+            (_, Some(&byte)) => format!("invalid character '{}' looking for beginning of value", char::from(byte)),
         };
         errors.push(FieldError::invalid(&path.key(key), &json!("<secret contents redacted>"), detail));
     }

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::check::{Errors, PROTOCOLS, address, one_of, port, same};
-use crate::meta::invalid;
+use crate::check::{Errors, PROTOCOLS, one_of, port, same};
+use crate::ip::{address, canonical_address};
+use crate::meta::{invalid, validate_labels};
 use crate::names;
 use crate::value::{default, is_empty, list, list_mut, number, text};
 
@@ -54,6 +55,8 @@ pub(crate) fn validate_endpoints(endpoints: &Value, errors: &mut Errors) {
 fn endpoint_address(errors: &mut Errors, text: &str, path: &Path<'_>) {
     match address(errors, text, path) {
         None => errors.push(FieldError::invalid(path, &json!(text), "must be a valid IP address")),
+        // Pods that are processes of this machine have such addresses; a real server refuses them.
+        Some(parsed) if parsed.is_loopback() => {}
         Some(parsed) => special_address(errors, parsed, text, path),
     }
 }
@@ -96,6 +99,10 @@ pub(crate) fn validate_slice(slice: &Value, old: Option<&Value>, errors: &mut Er
             return;
         }
     }
+    if list(slice, "endpoints").len() > 1000 {
+        errors.push(FieldError::too_many(&root.field("endpoints"), list(slice, "endpoints").len(), 1000));
+        return;
+    }
     match text(slice, "addressType") {
         "" => errors.push(FieldError::required(&root.field("addressType"), "")),
         _ => one_of(errors, slice, "addressType", &["FQDN", "IPv4", "IPv6"], &root),
@@ -108,7 +115,12 @@ pub(crate) fn validate_slice(slice: &Value, old: Option<&Value>, errors: &mut Er
 
 fn slice_ports(slice: &Value, path: &Path<'_>, errors: &mut Errors) {
     let mut seen: Vec<&str> = Vec::new();
-    for (index, item) in list(slice, "ports").iter().enumerate() {
+    let ports = list(slice, "ports");
+    if ports.len() > 20000 {
+        errors.push(FieldError::too_many(path, ports.len(), 20000));
+        return;
+    }
+    for (index, item) in ports.iter().enumerate() {
         let path = path.index(index);
         let name = text(item, "name");
         if !name.is_empty() {
@@ -119,8 +131,7 @@ fn slice_ports(slice: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
         seen.push(name);
         one_of(errors, item, "protocol", PROTOCOLS, &path);
-        let protocol = text(item, "appProtocol");
-        if !protocol.is_empty() {
+        if let Some(protocol) = item["appProtocol"].as_str() {
             invalid(errors, &path.field("appProtocol"), protocol, names::qualified_name(protocol));
         }
     }
@@ -128,13 +139,36 @@ fn slice_ports(slice: &Value, path: &Path<'_>, errors: &mut Errors) {
 
 fn slice_endpoint(endpoint: &Value, kind: &str, path: &Path<'_>, errors: &mut Errors) {
     slice_addresses(endpoint, kind, path, errors);
-    let hostname = text(endpoint, "hostname");
-    if !hostname.is_empty() {
+    if let Some(node) = endpoint["nodeName"].as_str() {
+        invalid(errors, &path.field("nodeName"), node, names::dns_subdomain(node));
+    }
+    errors.extend(validate_labels(&endpoint["deprecatedTopology"], &path.field("deprecatedTopology")));
+    if let Some(hostname) = endpoint["hostname"].as_str() {
         invalid(errors, &path.field("hostname"), hostname, names::dns_label(hostname));
     }
-    let node = text(endpoint, "nodeName");
-    if !node.is_empty() {
-        invalid(errors, &path.field("nodeName"), node, names::dns_subdomain(node));
+    let hints = path.field("hints");
+    for (field, rule) in
+        [("forZones", names::label_value as fn(&str) -> Vec<String>), ("forNodes", names::dns_subdomain)]
+    {
+        slice_hints(list(&endpoint["hints"], field), rule, &hints.field(field), errors);
+    }
+}
+
+/// Where an endpoint should be used from: at most eight places, each once.
+fn slice_hints(hints: &[Value], rule: fn(&str) -> Vec<String>, path: &Path<'_>, errors: &mut Errors) {
+    if hints.len() > 8 {
+        errors.push(FieldError::too_many(path, hints.len(), 8));
+        return;
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for (index, hint) in hints.iter().enumerate() {
+        let path = path.index(index);
+        let name = text(hint, "name");
+        if seen.contains(&name) {
+            errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
+        }
+        seen.push(name);
+        invalid(errors, &path.field("name"), name, rule(name));
     }
 }
 
@@ -144,22 +178,46 @@ fn slice_addresses(endpoint: &Value, kind: &str, path: &Path<'_>, errors: &mut E
     let addresses = list(endpoint, "addresses");
     if addresses.is_empty() {
         errors.push(FieldError::required(&path, "must contain at least 1 address"));
+    } else if addresses.len() > 100 {
+        errors.push(FieldError::too_many(&path, addresses.len(), 100));
     }
     for (index, item) in addresses.iter().enumerate() {
         let shown = item.as_str().unwrap_or_default();
         let path = path.index(index);
         match kind {
-            "FQDN" => invalid(errors, &path, shown, names::dns_subdomain(shown)),
+            "FQDN" => domain_name(errors, shown, &path),
             "IPv4" | "IPv6" => {
-                if let Some(parsed) = address(errors, shown, &path) {
-                    special_address(errors, parsed, shown, &path);
+                let read = if kind == "IPv4" { address } else { canonical_address };
+                if let Some(parsed) = read(errors, shown, &path) {
                     if parsed.is_ipv4() != (kind == "IPv4") {
                         let detail = format!("must be an {kind} address");
                         errors.push(FieldError::invalid(&all, item, detail));
+                    }
+                    // As for `Endpoints`: pods may be processes of this machine.
+                    if !parsed.is_loopback() {
+                        special_address(errors, parsed, shown, &path);
                     }
                 }
             }
             _ => {}
         }
+    }
+}
+
+/// A name of two labels or more; only the first problem is told.
+fn domain_name(errors: &mut Errors, name: &str, path: &Path<'_>) {
+    let mut refuse = |shown: &str, detail: String| errors.push(FieldError::invalid(path, &json!(shown), detail));
+    if name.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let problems = names::dns_subdomain(name);
+    if !problems.is_empty() {
+        refuse(name, problems.join(","));
+    } else if !name.contains('.') {
+        refuse(name, "should be a domain with at least two segments separated by dots".to_owned());
+    } else if let Some(label) = name.split('.').find(|label| !names::dns_label(label).is_empty()) {
+        refuse(label, names::dns_label(label).join(","));
     }
 }

@@ -1,11 +1,11 @@
 //! `Ingress`, `IngressClass`, `NetworkPolicy`.
 
-use std::net::IpAddr;
-
 use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::check::{Errors, label_selector, network, one_of, port_or_name, required, same, strictly_within};
+use crate::check::{Errors, label_selector, one_of, port_or_name, required, same};
+use crate::family::service::validate_ingress_name;
+use crate::ip::{Network, address, network, read_address};
 use crate::meta::invalid;
 use crate::names;
 use crate::validation::subdomain;
@@ -46,7 +46,9 @@ pub(crate) fn validate_ingress(ingress: &Value, old: Option<&Value>, errors: &mu
     let spec = &ingress["spec"];
     let annotated = text(&ingress["metadata"]["annotations"], CLASS_ANNOTATION);
     let class = text(spec, "ingressClassName");
-    if old.is_none() && !annotated.is_empty() && !class.is_empty() && annotated != class {
+    let both =
+        ingress["metadata"]["annotations"].get(CLASS_ANNOTATION).is_some() && !spec["ingressClassName"].is_null();
+    if old.is_none() && both && annotated != class {
         let detail = "must match `ingressClassName` when both are specified";
         errors.push(FieldError::invalid(&root.field("annotations").field(CLASS_ANNOTATION), &json!(annotated), detail));
     }
@@ -63,7 +65,7 @@ pub(crate) fn validate_ingress(ingress: &Value, old: Option<&Value>, errors: &mu
     for (index, tls) in list(spec, "tls").iter().enumerate() {
         validate_tls(tls, &path.field("tls").index(index), errors);
     }
-    if !class.is_empty() {
+    if !spec["ingressClassName"].is_null() {
         subdomain(errors, class, &path.field("ingressClassName"));
     }
 }
@@ -85,9 +87,10 @@ fn validate_tls(tls: &Value, path: &Path<'_>, errors: &mut Errors) {
 
 fn validate_rule(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
     let name = text(rule, "host");
-    if name.parse::<IpAddr>().is_ok() {
+    if read_address(name).is_some() {
         errors.push(FieldError::invalid(&path.field("host"), &json!(name), "must be a DNS name, not an IP address"));
-    } else if !name.is_empty() {
+    }
+    if !name.is_empty() {
         host(errors, name, &path.field("host"));
     }
     if rule["http"].is_null() {
@@ -105,6 +108,10 @@ fn validate_rule(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
 }
 
 fn validate_path(item: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if item["pathType"].is_null() {
+        errors.push(FieldError::required(&path.field("pathType"), "pathType must be specified"));
+        return;
+    }
     let value = text(item, "path");
     let mut refuse = |detail: String| errors.push(FieldError::invalid(&path.field("path"), &json!(value), detail));
     match text(item, "pathType") {
@@ -124,7 +131,6 @@ fn validate_path(item: &Value, path: &Path<'_>, errors: &mut Errors) {
                 refuse("must be an absolute path".to_owned());
             }
         }
-        "" => errors.push(FieldError::required(&path.field("pathType"), "pathType must be specified")),
         other => {
             let supported = &["Exact", "ImplementationSpecific", "Prefix"];
             errors.push(FieldError::not_supported(&path.field("pathType"), &json!(other), supported));
@@ -144,11 +150,22 @@ fn validate_backend(backend: &Value, path: &Path<'_>, errors: &mut Errors) {
             errors.push(FieldError::invalid(path, &json!(""), "resource or service backend is required"));
         }
         (true, false) => {
-            let path = path.field("resource");
-            required(errors, resource, "kind", &path);
-            required(errors, resource, "name", &path);
+            typed_reference(resource, &path.field("resource"), errors);
         }
         (false, true) => validate_service_backend(service, path, errors),
+    }
+}
+
+/// Group, kind and name of an object.
+fn typed_reference(reference: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if let Some(group) = reference["apiGroup"].as_str() {
+        subdomain(errors, group, &path.field("apiGroup"));
+    }
+    for field in ["kind", "name"] {
+        if required(errors, reference, field, path) {
+            let value = text(reference, field);
+            invalid(errors, &path.field(field), value, names::path_segment(value));
+        }
     }
 }
 
@@ -180,32 +197,38 @@ pub(crate) fn validate_ingress_class(class: &Value, old: Option<&Value>, errors:
     if let Some(old) = old {
         same(errors, spec, &old["spec"], "controller", &path);
     }
-    if required(errors, spec, "controller", &path) {
-        domain_path(errors, text(spec, "controller"), &path.field("controller"));
+    let controller = text(spec, "controller");
+    if controller.len() > 250 {
+        errors.push(FieldError::too_long(&path.field("controller"), 250));
     }
+    domain_path(errors, controller, &path.field("controller"));
     let parameters = &spec["parameters"];
     if parameters.is_null() {
         return;
     }
     let path = path.field("parameters");
-    required(errors, parameters, "kind", &path);
-    required(errors, parameters, "name", &path);
+    typed_reference(parameters, &path, errors);
     one_of(errors, parameters, "scope", &["Cluster", "Namespace"], &path);
-    let namespaced = text(parameters, "scope") == "Namespace";
-    let namespace = text(parameters, "namespace");
-    if namespaced && namespace.is_empty() {
-        let detail = "`parameters.scope` is set to 'Namespace'";
-        errors.push(FieldError::required(&path.field("namespace"), detail));
-    } else if !namespaced && !namespace.is_empty() {
-        let detail = "`parameters.scope` is set to 'Cluster'";
-        errors.push(FieldError::forbidden(&path.field("namespace"), detail));
+    let at = path.field("namespace");
+    match (text(parameters, "scope"), parameters["namespace"].as_str()) {
+        ("Namespace", None) => errors.push(FieldError::required(&at, "`parameters.scope` is set to 'Namespace'")),
+        ("Namespace", Some(name)) => invalid(errors, &at, name, names::dns_label(name)),
+        ("Cluster", Some(_)) => errors.push(FieldError::forbidden(&at, "`parameters.scope` is set to 'Cluster'")),
+        _ => {}
     }
 }
 
 /// `acme.io/foo`.
-fn domain_path(errors: &mut Errors, value: &str, path: &Path<'_>) {
-    if let Some((domain, _)) = value.split_once('/').filter(|(domain, rest)| !domain.is_empty() && !rest.is_empty()) {
+pub(super) fn domain_path(errors: &mut Errors, value: &str, path: &Path<'_>) {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
+    if value.is_empty() {
+        errors.push(FieldError::required(path, ""));
+    } else if let Some((domain, rest)) = value.split_once('/').filter(|(d, rest)| !d.is_empty() && !rest.is_empty()) {
         invalid(errors, path, domain, names::dns_subdomain(domain));
+        if !rest.bytes().all(allowed) {
+            let detail = names::pattern("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
+            errors.push(FieldError::invalid(path, &json!(rest), detail));
+        }
     } else {
         let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
         errors.push(FieldError::invalid(path, &json!(value), detail));
@@ -213,7 +236,8 @@ fn domain_path(errors: &mut Errors, value: &str, path: &Path<'_>) {
 }
 
 /// Selectors, peers and ports of a policy.
-pub(crate) fn validate_network_policy(policy: &Value, errors: &mut Errors) {
+pub(crate) fn validate_network_policy(policy: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let known = old.map(|old| networks(&old["spec"])).unwrap_or_default();
     let root = Path::root();
     let path = root.field("spec");
     let spec = &policy["spec"];
@@ -226,11 +250,22 @@ pub(crate) fn validate_network_policy(policy: &Value, errors: &mut Errors) {
                 validate_policy_port(port, &path.field("ports").index(index), errors);
             }
             for (index, peer) in list(rule, peers).iter().enumerate() {
-                validate_peer(peer, &path.field(peers).index(index), errors);
+                validate_peer(peer, &known, &path.field(peers).index(index), errors);
             }
         }
     }
     validate_policy_types(spec, &path, errors);
+}
+
+/// The networks that a policy names.
+fn networks(spec: &Value) -> Vec<&str> {
+    let of = |direction: &'static str, peers: &'static str| {
+        list(spec, direction).iter().flat_map(move |rule| list(rule, peers)).flat_map(|peer| {
+            let block = &peer["ipBlock"];
+            texts(block, "except").into_iter().chain(std::iter::once(text(block, "cidr")))
+        })
+    };
+    of("ingress", "from").chain(of("egress", "to")).collect()
 }
 
 fn validate_policy_types(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
@@ -260,10 +295,13 @@ fn validate_policy_port(item: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
     port_or_name(errors, port, &path.field("port"));
     match (port.as_i64(), end) {
-        (Some(first), Some(last)) if last < first => {
-            let detail = "must be greater than or equal to `port`";
-            // The real server shows the port here.
-            errors.push(FieldError::invalid(&path.field("endPort"), port, detail));
+        (Some(first), Some(last)) => {
+            if last < first {
+                let detail = "must be greater than or equal to `port`";
+                // The real server shows the port here.
+                errors.push(FieldError::invalid(&path.field("endPort"), port, detail));
+            }
+            crate::check::port(errors, last, &path.field("endPort"));
         }
         (None, Some(_)) => {
             let detail = "may not be specified when `port` is non-numeric";
@@ -273,7 +311,7 @@ fn validate_policy_port(item: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn validate_peer(peer: &Value, path: &Path<'_>, errors: &mut Errors) {
+fn validate_peer(peer: &Value, known: &[&str], path: &Path<'_>, errors: &mut Errors) {
     let selectors = ["podSelector", "namespaceSelector"];
     let mut selecting = 0;
     for field in selectors.into_iter().filter(|field| !peer[*field].is_null()) {
@@ -282,7 +320,7 @@ fn validate_peer(peer: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
     let block = &peer["ipBlock"];
     if !block.is_null() {
-        validate_block(block, &path.field("ipBlock"), errors);
+        validate_block(block, known, &path.field("ipBlock"), errors);
     }
     match (selecting, block.is_null()) {
         (0, true) => errors.push(FieldError::required(path, "must specify a peer")),
@@ -291,19 +329,42 @@ fn validate_peer(peer: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn validate_block(block: &Value, path: &Path<'_>, errors: &mut Errors) {
+/// A network and exceptions from it; those in `known` were there before and may be wrong.
+fn validate_block(block: &Value, known: &[&str], path: &Path<'_>, errors: &mut Errors) {
     if !required(errors, block, "cidr", path) {
         return;
     }
-    let Some(outer) = network(errors, text(block, "cidr"), &path.field("cidr")) else {
+    let mut read = |text: &str, path: &Path<'_>| {
+        if known.contains(&text) { Network::read(text) } else { network(errors, text, path) }
+    };
+    let Some(outer) = read(text(block, "cidr"), &path.field("cidr")) else {
         return;
     };
-    for (index, except) in list(block, "except").iter().enumerate() {
+    let mut outside = Vec::new();
+    for (index, except) in texts(block, "except").into_iter().enumerate() {
         let path = path.field("except");
         let path = path.index(index);
-        let inner = network(errors, except.as_str().unwrap_or_default(), &path);
-        if inner.is_some_and(|inner| !strictly_within(outer, inner)) {
-            errors.push(FieldError::invalid(&path, except, "must be a strict subset of `cidr`"));
+        if read(except, &path).is_some_and(|inner| !outer.strictly_contains(&inner)) {
+            outside.push(FieldError::invalid(&path, &json!(except), "must be a strict subset of `cidr`"));
         }
+    }
+    errors.extend(outside);
+}
+
+/// Addresses and names in an Ingress's status.
+pub(crate) fn validate_ingress_status(ingress: &Value, old: &Value, errors: &mut Errors) {
+    let root = Path::root();
+    let path = root.field("status");
+    let path = path.field("loadBalancer");
+    let path = path.field("ingress");
+    let of = |ingress: &Value| list(&ingress["status"]["loadBalancer"], "ingress").to_vec();
+    let before = of(old);
+    for (index, item) in of(ingress).iter().enumerate() {
+        let path = path.index(index);
+        let shown = text(item, "ip");
+        if !shown.is_empty() && !before.iter().any(|known| text(known, "ip") == shown) {
+            address(errors, shown, &path.field("ip"));
+        }
+        validate_ingress_name(errors, text(item, "hostname"), &path.field("hostname"));
     }
 }

@@ -3,7 +3,8 @@
 use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::check::{Errors, network, one_of, showing};
+use crate::check::{Errors, one_of, showing};
+use crate::ip::network;
 use crate::meta::invalid;
 use crate::names;
 use crate::value::{default, existing, is_empty, list, object, text};

@@ -3,7 +3,7 @@
 use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::check::{Errors, label_selector, showing};
+use crate::check::{Errors, label_selector, selector_is_valid, showing};
 use crate::meta::invalid;
 use crate::names;
 use crate::validation::subdomain;
@@ -50,6 +50,9 @@ pub(crate) fn validate_cluster_role(role: &Value, errors: &mut Errors) {
     }
     for (index, selector) in list(aggregation, "clusterRoleSelectors").iter().enumerate() {
         label_selector(errors, selector, &path.index(index));
+        if !selector_is_valid(selector) {
+            errors.push(FieldError::invalid(&path.index(index), &Value::Null, "invalid label selector."));
+        }
     }
 }
 

@@ -26,10 +26,9 @@ pub(crate) fn validate(class: &Value, old: Option<&Value>, errors: &mut Errors) 
     }
     let name = text_at(class, "/metadata/name");
     if name.starts_with("system-") {
-        if !matches!(name, "system-cluster-critical" | "system-node-critical") {
+        if let Some(problem) = system_problem(class, name) {
             let detail = format!(
-                "priority class names with 'system-' prefix are reserved for system use only. error: {name} is not a \
-                 known system priority class"
+                "priority class names with 'system-' prefix are reserved for system use only. error: {problem}"
             );
             errors.push(FieldError::forbidden(&root.field("metadata").field("name"), detail));
         }
@@ -38,4 +37,18 @@ pub(crate) fn validate(class: &Value, old: Option<&Value>, errors: &mut Errors) 
         errors.push(FieldError::forbidden(&root.field("value"), detail));
     }
     one_of(errors, class, "preemptionPolicy", &["PreemptLowerPriority", "Never"], &root);
+}
+
+/// What keeps a class from being one of the system's own.
+fn system_problem(class: &Value, name: &str) -> Option<String> {
+    let wanted = match name {
+        "system-cluster-critical" => 2_000_000_000,
+        "system-node-critical" => 2_000_001_000,
+        _ => return Some(format!("{name} is not a known system priority class")),
+    };
+    if number(class, "value").unwrap_or(0) != wanted {
+        return Some(format!("value of {name} PriorityClass must be {wanted}"));
+    }
+    let default = class["globalDefault"] == serde_json::json!(true);
+    default.then(|| format!("globalDefault of {name} PriorityClass must be false"))
 }

@@ -3,8 +3,8 @@
 use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::check::{Errors, one_of, ordered, required, same, showing};
-use crate::meta::invalid;
+use crate::check::{Errors, label_selector, one_of, ordered, required, same, showing};
+use crate::meta::{invalid, validate_annotations, validate_labels};
 use crate::names;
 use crate::quantity::Quantity;
 use crate::validation::subdomain;
@@ -21,8 +21,18 @@ pub(crate) fn claim_defaults(claim: &mut Value) {
 }
 
 /// A claim's source of data stands in two fields, an older one that knows fewer kinds and a newer one.
-pub(crate) fn align_sources(claim: &mut Value) {
+/// Kinds that the older one never knew are dropped there.
+pub(crate) fn align_sources(claim: &mut Value, old: Option<&Value>) {
     let Some(spec) = existing(claim, "spec") else { return };
+    let used = old.is_some_and(|old| ["dataSource", "dataSourceRef"].iter().any(|f| !old["spec"][*f].is_null()));
+    let source = &spec["dataSource"];
+    let known = matches!(
+        (text(source, "apiGroup"), text(source, "kind")),
+        ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+    );
+    if !used && !known && spec.get("dataSourceRef").is_none_or(Value::is_null) {
+        crate::value::remove(spec, "dataSource");
+    }
     let field = |name: &str| spec.get(name).cloned().unwrap_or_default();
     let (older, newer) = (field("dataSource"), field("dataSourceRef"));
     if newer.is_null() && !older.is_null() {
@@ -123,6 +133,22 @@ pub(crate) fn validate_claim(claim: &Value, old: Option<&Value>, errors: &mut Er
         let path = path.field("requests");
         errors.push(FieldError::forbidden(&path.field("storage"), "field can not be less than status.capacity"));
     }
+    // The real server names the field without its spec.
+    same(errors, &claim["spec"], &old["spec"], "volumeMode", &root);
+    kept_attributes(claim, old, errors);
+}
+
+/// The attributes of a volume that has any can change, but not go.
+fn kept_attributes(claim: &Value, old: &Value, errors: &mut Errors) {
+    const FIELD: &str = "volumeAttributesClassName";
+    let (new, before) = (&claim["spec"][FIELD], &old["spec"][FIELD]);
+    if new == before || old["status"]["currentVolumeAttributesClassName"].is_null() || !is_empty(new) {
+        return;
+    }
+    let to = if new.is_null() { "nil" } else { "empty string" };
+    let detail = format!("update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil");
+    let root = Path::root();
+    errors.push(FieldError::forbidden(&root.field("spec").field(FIELD), detail));
 }
 
 /// A claim's spec, also in templates.
@@ -141,11 +167,79 @@ pub(crate) fn validate_claim_spec(spec: &Value, path: &Path<'_>, errors: &mut Er
         }
         Some(_) => {}
     }
-    let class = text(spec, "storageClassName");
-    if !class.is_empty() {
-        subdomain(errors, class, &path.field("storageClassName"));
+    label_selector(errors, &spec["selector"], &path.field("selector"));
+    for field in ["storageClassName", "volumeAttributesClassName"] {
+        let class = text(spec, field);
+        if !class.is_empty() {
+            subdomain(errors, class, &path.field(field));
+        }
     }
     one_of(errors, spec, "volumeMode", VOLUME_MODES, path);
+    validate_data_sources(spec, path, errors);
+}
+
+/// What a claim is filled with.
+fn validate_data_sources(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    for field in ["dataSource", "dataSourceRef"] {
+        let source = &spec[field];
+        if source.is_null() {
+            continue;
+        }
+        let path = path.field(field);
+        required(errors, source, "name", &path);
+        required(errors, source, "kind", &path);
+        let (group, kind) = (text(source, "apiGroup"), text(source, "kind"));
+        if group.is_empty() && kind != "PersistentVolumeClaim" {
+            let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            errors.push(FieldError::invalid(&path, &json!(kind), detail));
+        } else if !group.is_empty() {
+            subdomain(errors, group, &path.field("apiGroup"));
+        }
+        let namespace = text(source, "namespace");
+        if field == "dataSourceRef" && !namespace.is_empty() {
+            invalid(errors, &path.field("namespace"), namespace, names::dns_label(namespace));
+        }
+    }
+    let (older, newer) = (&spec["dataSource"], &spec["dataSourceRef"]);
+    let same = |field: &str| text(older, field) == text(newer, field);
+    let detail = if older.is_null() || newer.is_null() {
+        return;
+    } else if !is_empty(&newer["namespace"]) {
+        "may not be specified when dataSourceRef.namespace is specified"
+    } else if ["apiGroup", "kind", "name"].into_iter().all(same) {
+        return;
+    } else {
+        "must match dataSourceRef"
+    };
+    // The real server shows the path itself as the value, which comes to nothing.
+    errors.push(FieldError::invalid(path, &json!({}), detail));
+}
+
+/// The claims that a pod's volume makes: labels and annotations, and a spec.
+pub(crate) fn validate_claim_template(template: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let metadata = &template["metadata"];
+    let at = path.field("metadata");
+    errors.extend(validate_annotations(&metadata["annotations"], &at.field("annotations")));
+    errors.extend(validate_labels(&metadata["labels"], &at.field("labels")));
+    for (field, value) in entries(metadata) {
+        let known = matches!(field.as_str(), "annotations" | "labels" | "creationTimestamp");
+        if !known && !is_empty(value) {
+            errors.push(FieldError::forbidden(&at.field(field), "cannot be set"));
+        }
+    }
+    validate_claim_spec(&template["spec"], &path.field("spec"), errors);
+}
+
+/// The name of a storage driver.
+pub(crate) fn driver_name(errors: &mut Errors, name: &str, path: &Path<'_>) {
+    if name.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    if name.len() > 63 {
+        errors.push(FieldError::too_long(path, 63));
+    }
+    invalid(errors, path, name, names::dns_subdomain(&name.to_lowercase()));
 }
 
 fn access_modes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
@@ -153,7 +247,8 @@ fn access_modes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(mode)) {
         errors.push(FieldError::not_supported(&path.field("accessModes"), &json!(mode), ACCESS_MODES));
     }
-    if modes.len() > 1 && modes.contains(&"ReadWriteOncePod") {
+    let other = |mode: &&str| *mode != "ReadWriteOncePod" && ACCESS_MODES.contains(mode);
+    if modes.contains(&"ReadWriteOncePod") && modes.iter().any(other) {
         let detail = "may not use ReadWriteOncePod with other access modes";
         errors.push(FieldError::forbidden(&path.field("accessModes"), detail));
     }

@@ -4,12 +4,12 @@ use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
 use crate::check::{
-    Errors, at_most_all, count_or_percent, label_selector, not_negative, same, selector_is_empty, selector_is_valid,
-    selects, showing,
+    Errors, at_most_all, count_or_percent, label_selector, not_negative, one_of, same, selector_is_empty,
+    selector_is_valid, selects, showing,
 };
 use crate::meta::invalid;
 use crate::names;
-use crate::pod::{template_defaults, validate_template};
+use crate::pod::{template_defaults, validate_template, validate_template_metadata};
 use crate::value::{copy, default, existing, is_empty, list, list_mut, number, object, text, text_at};
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -35,8 +35,11 @@ pub(crate) fn replica_set_defaults(set: &mut Value) {
     template(spec);
 }
 
-/// Strategy and history of a `DaemonSet`.
+/// Strategy and history of a `DaemonSet`, and the count of its templates, which is a field of it inside the server.
 pub(crate) fn daemon_set_defaults(set: &mut Value) {
+    if let Some(annotations) = object(set, "metadata").and_then(|metadata| object(metadata, "annotations")) {
+        default(annotations, TEMPLATE_GENERATION, "0");
+    }
     let Some(spec) = existing(set, "spec") else { return };
     default(spec, "revisionHistoryLimit", 10);
     if let Some(strategy) = object(spec, "updateStrategy") {
@@ -170,14 +173,19 @@ fn selected_template(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         errors.push(FieldError::invalid(&path.field("metadata").field("labels"), labels, detail));
     }
     validate_template(&spec["template"], &path, errors);
-    always_restarts(&spec["template"], &path, errors);
+    always_restarts(&spec["template"], "ReplicaSet", &path, errors);
 }
 
-fn always_restarts(template: &Value, path: &Path<'_>, errors: &mut Errors) {
+/// Pods of these kinds run for ever.
+fn always_restarts(template: &Value, kind: &str, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.field("spec");
     let policy = text_at(template, "/spec/restartPolicy");
-    if !policy.is_empty() && policy != "Always" {
-        let path = path.field("spec");
+    if policy != "Always" {
         errors.push(FieldError::not_supported(&path.field("restartPolicy"), &json!(policy), &["Always"]));
+    }
+    if !template["spec"]["activeDeadlineSeconds"].is_null() {
+        let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
+        errors.push(FieldError::forbidden(&path.field("activeDeadlineSeconds"), detail));
     }
 }
 
@@ -212,8 +220,12 @@ fn validate_strategy(strategy: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
+/// Whether a count or percentage, or a text that is neither, comes to nothing.
 fn is_nothing(count: &Value) -> bool {
-    *count == json!(0) || count.as_str().is_some_and(|percent| percent.trim_end_matches('%').bytes().all(|b| b == b'0'))
+    match count.as_str() {
+        Some(text) => text.strip_suffix('%').unwrap_or(text).parse::<i64>().unwrap_or(0) == 0,
+        None => count.as_i64().unwrap_or(0) == 0,
+    }
 }
 
 /// Replicas, selector and template of a `ReplicaSet`; its selector never changes.
@@ -223,7 +235,8 @@ pub(crate) fn validate_replica_set(set: &Value, old: Option<&Value>, errors: &mu
     let spec = &set["spec"];
     not_negative(errors, spec, "replicas", &path);
     not_negative(errors, spec, "minReadySeconds", &path);
-    validate_selector(spec, Some("replicaset"), &path, errors);
+    // The real server names the wrong kind here.
+    validate_selector(spec, Some("deployment"), &path, errors);
     selected_template(spec, &path, errors);
     if let Some(old) = old {
         same(errors, spec, &old["spec"], "selector", &path);
@@ -248,17 +261,42 @@ pub(crate) fn validate_daemon_set(set: &Value, old: Option<&Value>, errors: &mut
         errors.push(FieldError::invalid(&path.field("selector"), selector, detail));
     }
     validate_template(&spec["template"], &path.field("template"), errors);
-    always_restarts(&spec["template"], &path.field("template"), errors);
+    always_restarts(&spec["template"], "DaemonSet", &path.field("template"), errors);
     not_negative(errors, spec, "minReadySeconds", &path);
-    let strategy = &spec["updateStrategy"];
-    if !matches!(text(strategy, "type"), "RollingUpdate" | "OnDelete") {
-        let supported = &["RollingUpdate", "OnDelete"];
-        let error = FieldError::not_supported(&path.field("updateStrategy"), strategy, supported);
-        errors.push(strategy_error(error, strategy));
-    }
+    validate_daemon_strategy(&spec["updateStrategy"], &path.field("updateStrategy"), errors);
     not_negative(errors, spec, "revisionHistoryLimit", &path);
     if let Some(old) = old {
         same(errors, spec, &old["spec"], "selector", &path);
+    }
+}
+
+/// Either some pods are missing while others are replaced, or there are some more; not both.
+fn validate_daemon_strategy(strategy: &Value, path: &Path<'_>, errors: &mut Errors) {
+    match text(strategy, "type") {
+        "OnDelete" => {}
+        "RollingUpdate" => {
+            let update = &strategy["rollingUpdate"];
+            let path = path.field("rollingUpdate");
+            for check in [count_or_percent, at_most_all] {
+                check(errors, &update["maxUnavailable"], &path.field("maxUnavailable"));
+                check(errors, &update["maxSurge"], &path.field("maxSurge"));
+            }
+            match (is_nothing(&update["maxUnavailable"]), is_nothing(&update["maxSurge"])) {
+                (false, false) => {
+                    let detail = "may not be set when maxUnavailable is non-zero";
+                    errors.push(FieldError::invalid(&path.field("maxSurge"), &update["maxSurge"], detail));
+                }
+                (true, true) => {
+                    let detail = "cannot be 0 when maxSurge is 0";
+                    errors.push(FieldError::required(&path.field("maxUnavailable"), detail));
+                }
+                _ => {}
+            }
+        }
+        _ => {
+            let error = FieldError::not_supported(path, strategy, &["RollingUpdate", "OnDelete"]);
+            errors.push(strategy_error(error, strategy));
+        }
     }
 }
 
@@ -283,16 +321,16 @@ pub(crate) fn validate_stateful_set(set: &Value, old: Option<&Value>, errors: &m
         let detail = "must be 'OrderedReady' or 'Parallel'";
         errors.push(FieldError::invalid(&path.field("podManagementPolicy"), &json!(policy), detail));
     }
-    let strategy = &spec["updateStrategy"];
-    if !matches!(text(strategy, "type"), "RollingUpdate" | "OnDelete") {
-        let detail = "must be 'RollingUpdate' or 'OnDelete'";
-        let error = FieldError::invalid(&path.field("updateStrategy"), strategy, detail);
-        errors.push(strategy_error(error, strategy));
+    validate_stateful_strategy(&spec["updateStrategy"], &path.field("updateStrategy"), errors);
+    let retention = path.field("persistentVolumeClaimRetentionPolicy");
+    for field in ["whenDeleted", "whenScaled"] {
+        one_of(errors, &spec["persistentVolumeClaimRetentionPolicy"], field, &["Retain", "Delete"], &retention);
     }
     not_negative(errors, spec, "replicas", &path);
     not_negative(errors, spec, "minReadySeconds", &path);
+    not_negative(errors, &spec["ordinals"], "start", &path.field("ordinals"));
     validate_selector(spec, Some("statefulset"), &path, errors);
-    selected_template(spec, &path, errors);
+    validate_stateful_template(spec, &path, errors);
     let service = text(spec, "serviceName");
     if old.is_none() && !service.is_empty() {
         invalid(errors, &path.field("serviceName"), service, names::dns_label(service));
@@ -307,6 +345,76 @@ pub(crate) fn validate_stateful_set(set: &Value, old: Option<&Value>, errors: &m
     if let Some(old) = old {
         only_some_fields_change(spec, &old["spec"], &path, errors);
     }
+}
+
+fn validate_stateful_strategy(strategy: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let update = &strategy["rollingUpdate"];
+    let path_of_update = path.field("rollingUpdate");
+    match text(strategy, "type") {
+        "OnDelete" => {
+            if !update.is_null() {
+                let detail = "only allowed for updateStrategy 'RollingUpdate'";
+                errors.push(FieldError::invalid(&path_of_update, update, detail));
+            }
+        }
+        "RollingUpdate" => {
+            not_negative(errors, update, "partition", &path_of_update);
+            let count = &update["maxUnavailable"];
+            if count.is_null() {
+                return;
+            }
+            let path = path_of_update.field("maxUnavailable");
+            count_or_percent(errors, count, &path);
+            if is_nothing(count) {
+                errors.push(FieldError::invalid(&path, count, "cannot be 0"));
+            }
+            at_most_all(errors, count, &path);
+        }
+        _ => {
+            let detail = "must be 'RollingUpdate' or 'OnDelete'";
+            errors.push(strategy_error(FieldError::invalid(path, strategy, detail), strategy));
+        }
+    }
+}
+
+/// The template with a volume for each claim; its names on the network are the set's own.
+fn validate_stateful_template(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let selector = &spec["selector"];
+    if !selector_is_valid(selector) {
+        errors.push(FieldError::invalid(&path.field("selector"), selector, ""));
+        return;
+    }
+    let path = path.field("template");
+    let mut template = spec["template"].clone();
+    let labels = &spec["template"]["metadata"]["labels"];
+    let open = !selector.is_null() && selector_is_empty(selector);
+    if !open && !selects(selector, labels) {
+        let detail = "`selector` does not match template `labels`";
+        errors.push(FieldError::invalid(&path.field("metadata").field("labels"), labels, detail));
+    }
+    if let Some(pod) = existing(&mut template, "spec") {
+        for field in ["hostname", "subdomain"] {
+            crate::value::remove(pod, field);
+        }
+        add_claimed_volumes(pod, list(spec, "volumeClaimTemplates"));
+    }
+    validate_template(&template, &path, errors);
+    validate_template_metadata(&template, &path, errors);
+    always_restarts(&spec["template"], "StatefulSet", &path, errors);
+}
+
+fn add_claimed_volumes(pod: &mut Value, claims: &[Value]) {
+    if claims.is_empty() {
+        return;
+    }
+    let name = |claim: &Value| text_at(claim, "/metadata/name").to_owned();
+    let claimed = |volume: &Value| claims.iter().any(|claim| name(claim) == text(volume, "name"));
+    let mut volumes: Vec<Value> = claims
+        .iter()
+        .map(|claim| json!({"name": name(claim), "persistentVolumeClaim": {"claimName": name(claim)}}))
+        .collect();
+    volumes.extend(list(pod, "volumes").iter().filter(|volume| !claimed(volume)).cloned());
+    pod["volumes"] = json!(volumes);
 }
 
 fn only_some_fields_change(spec: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {

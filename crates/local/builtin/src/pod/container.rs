@@ -1,18 +1,22 @@
 //! Containers of a pod spec → what is wrong with them.
 
-use portolan_schema::{FieldError, Path};
+use portolan_schema::{ErrorKind, FieldError, Path};
 use serde_json::{Value, json};
 
-use crate::check::{Errors, PROTOCOLS, not_found, one_of, port, port_or_name, required};
+use super::environment::{validate_environment, validate_environment_sources};
+use super::handler::validate_handlers;
+use super::mount::{validate_devices, validate_mounts};
+use super::resources::{Level, validate_requirements};
+use super::security::validate_container_security;
+use super::setting::Setting;
+use crate::check::{Errors, PROTOCOLS, one_of, port, required};
 use crate::meta::invalid;
 use crate::names;
-use crate::quantity::Quantity;
-use crate::validation::subdomain;
-use crate::value::{entries, is_empty, list, number, text};
+use crate::value::{list, number, text};
 
 /// There must be a container, and names and host ports are used once.
-pub(crate) fn validate_containers(spec: &Value, volumes: &[&str], path: &Path<'_>, errors: &mut Errors) {
-    let containers = list(spec, "containers");
+pub(super) fn validate_containers(setting: &Setting<'_>, path: &Path<'_>, errors: &mut Errors) {
+    let containers = list(setting.spec, "containers");
     if containers.is_empty() {
         errors.push(FieldError::required(path, ""));
         return;
@@ -20,32 +24,26 @@ pub(crate) fn validate_containers(spec: &Value, volumes: &[&str], path: &Path<'_
     let mut seen: Vec<&str> = Vec::new();
     for (index, container) in containers.iter().enumerate() {
         let path = path.index(index);
-        validate_container(container, volumes, &path, errors);
-        let name = text(container, "name");
-        if seen.contains(&name) {
-            errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
-        }
-        seen.push(name);
-        validate_handlers(container, &path, errors);
-        one_of(errors, container, "restartPolicy", &["Always", "Never", "OnFailure"], &path);
+        validate_container(setting, container, &path, errors);
+        once(container, &mut seen, &path, errors);
+        validate_handlers(setting, container, &path, errors);
+        validate_restarts(container, &path, errors);
     }
     host_ports_once(containers, path, errors);
 }
 
 /// Init containers also share names with the regular ones.
-pub(crate) fn validate_init_containers(spec: &Value, volumes: &[&str], path: &Path<'_>, errors: &mut Errors) {
-    let mut seen: Vec<&str> = list(spec, "containers").iter().map(|container| text(container, "name")).collect();
-    for (index, container) in list(spec, "initContainers").iter().enumerate() {
+pub(super) fn validate_init_containers(setting: &Setting<'_>, path: &Path<'_>, errors: &mut Errors) {
+    let mut seen: Vec<&str> = list(setting.spec, "containers").iter().map(|c| text(c, "name")).collect();
+    for (index, container) in list(setting.spec, "initContainers").iter().enumerate() {
+        let all = path;
         let path = path.index(index);
-        validate_container(container, volumes, &path, errors);
-        one_of(errors, container, "restartPolicy", &["Always", "Never", "OnFailure"], &path);
-        let name = text(container, "name");
-        if seen.contains(&name) {
-            errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
-        }
-        seen.push(name);
+        validate_container(setting, container, &path, errors);
+        validate_restarts(container, &path, errors);
+        once(container, &mut seen, &path, errors);
+        host_ports_once(std::slice::from_ref(container), all, errors);
         if text(container, "restartPolicy") == "Always" {
-            validate_handlers(container, &path, errors);
+            validate_handlers(setting, container, &path, errors);
             continue;
         }
         for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
@@ -54,10 +52,32 @@ pub(crate) fn validate_init_containers(spec: &Value, volumes: &[&str], path: &Pa
                 errors.push(FieldError::forbidden(&path.field(field), detail));
             }
         }
+        resizes_without_restart(container, &path, errors);
     }
 }
 
-fn validate_container(container: &Value, volumes: &[&str], path: &Path<'_>, errors: &mut Errors) {
+/// A name is used once; every further use is an error.
+fn once<'a>(container: &'a Value, seen: &mut Vec<&'a str>, path: &Path<'_>, errors: &mut Errors) {
+    let name = text(container, "name");
+    if seen.contains(&name) {
+        errors.push(FieldError::duplicate(&path.field("name"), &json!(name)));
+    } else {
+        seen.push(name);
+    }
+}
+
+fn resizes_without_restart(container: &Value, path: &Path<'_>, errors: &mut Errors) {
+    for (index, policy) in list(container, "resizePolicy").iter().enumerate() {
+        if text(policy, "restartPolicy") == "RestartContainer" {
+            let path = path.field("resizePolicy");
+            let detail = "must not be set to 'RestartContainer' for non-sidecar initContainers";
+            let at = path.index(index);
+            errors.push(FieldError::invalid(&at.field("restartPolicy"), &policy["restartPolicy"], detail));
+        }
+    }
+}
+
+fn validate_container(setting: &Setting<'_>, container: &Value, path: &Path<'_>, errors: &mut Errors) {
     let name = text(container, "name");
     if required(errors, container, "name", path) {
         invalid(errors, &path.field("name"), name, names::dns_label(name));
@@ -66,9 +86,14 @@ fn validate_container(container: &Value, volumes: &[&str], path: &Path<'_>, erro
     one_of(errors, container, "terminationMessagePolicy", &["File", "FallbackToLogsOnError"], path);
     validate_ports(container, &path.field("ports"), errors);
     validate_environment(container, &path.field("env"), errors);
-    validate_mounts(container, volumes, &path.field("volumeMounts"), errors);
+    validate_environment_sources(container, &path.field("envFrom"), errors);
+    validate_mounts(setting, container, &path.field("volumeMounts"), errors);
+    validate_devices(setting, container, &path.field("volumeDevices"), errors);
     one_of(errors, container, "imagePullPolicy", &["Always", "IfNotPresent", "Never"], path);
-    validate_resources(&container["resources"], &path.field("resources"), errors);
+    let claims = setting.claims();
+    validate_requirements(&container["resources"], Level::Container, &claims, &path.field("resources"), errors);
+    validate_resizing(setting, container, &path.field("resizePolicy"), errors);
+    validate_container_security(setting, &container["securityContext"], &path.field("securityContext"), errors);
 }
 
 fn validate_ports(container: &Value, path: &Path<'_>, errors: &mut Errors) {
@@ -108,151 +133,104 @@ fn host_ports_once(containers: &[Value], path: &Path<'_>, errors: &mut Errors) {
                 let path = path.index(index);
                 let path = path.field("ports");
                 errors.push(FieldError::duplicate(&path.index(inner).field("hostPort"), &json!(key)));
+            } else {
+                seen.push(key);
             }
-            seen.push(key);
         }
     }
 }
 
-const SOURCES: &[&str] = &["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
-
-fn validate_environment(container: &Value, path: &Path<'_>, errors: &mut Errors) {
-    for (index, variable) in list(container, "env").iter().enumerate() {
-        let path = path.index(index);
-        let name = text(variable, "name");
-        if name.is_empty() {
-            errors.push(FieldError::required(&path.field("name"), ""));
-        } else {
-            invalid(errors, &path.field("name"), name, names::environment_name(name));
-        }
-        if !variable["valueFrom"].is_null() {
-            validate_source(variable, &path.field("valueFrom"), errors);
-        }
-    }
-}
-
-fn validate_source(variable: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let source = &variable["valueFrom"];
-    let given: Vec<&str> = SOURCES.iter().copied().filter(|name| !source[*name].is_null()).collect();
-    let mut refuse = |detail: &str| errors.push(FieldError::invalid(path, &json!(""), detail));
-    if given.is_empty() {
-        refuse(
-            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
-        );
-    } else if !is_empty(&variable["value"]) {
-        refuse("may not be specified when `value` is not empty");
-    } else if given.len() > 1 {
-        refuse("may not have more than one field specified at a time");
-    }
-    for name in given.into_iter().filter(|name| matches!(*name, "configMapKeyRef" | "secretKeyRef")) {
-        let path = path.field(name);
-        subdomain(errors, text(&source[name], "name"), &path.field("name"));
-        let key = text(&source[name], "key");
-        if required(errors, &source[name], "key", &path) {
-            invalid(errors, &path.field("key"), key, names::config_key(key));
-        }
-    }
-}
-
-fn validate_mounts(container: &Value, volumes: &[&str], path: &Path<'_>, errors: &mut Errors) {
+/// How a container follows a change of its resources.
+fn validate_resizing(setting: &Setting<'_>, container: &Value, path: &Path<'_>, errors: &mut Errors) {
     let mut seen: Vec<&str> = Vec::new();
-    for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
+    for (index, item) in list(container, "resizePolicy").iter().enumerate() {
+        let resource = text(item, "resourceName");
+        if seen.contains(&resource) {
+            errors.push(FieldError::duplicate(&path.index(index), &json!(resource)));
+        }
+        seen.push(resource);
+        listed(errors, resource, &["cpu", "memory"], path);
+        let policy = text(item, "restartPolicy");
+        listed(errors, policy, &["NotRequired", "RestartContainer"], path);
+        if setting.never_restarts() && policy != "NotRequired" {
+            let detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
+            errors.push(FieldError::invalid(path, &json!(policy), detail));
+        }
+    }
+}
+
+/// A value must be there and be one of these.
+fn listed(errors: &mut Errors, value: &str, supported: &[&str], path: &Path<'_>) {
+    if value.is_empty() {
+        errors.push(FieldError::required(path, ""));
+    } else if !supported.contains(&value) {
+        errors.push(FieldError::not_supported(path, &json!(value), supported));
+    }
+}
+
+/// A container's own restart policy, and the exit codes that it makes exceptions for.
+fn validate_restarts(container: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let rules = list(container, "restartPolicyRules");
+    if container["restartPolicy"].is_null() && !rules.is_empty() {
+        let detail = "must specify restartPolicy when restart rules are used";
+        errors.push(FieldError::required(&path.field("restartPolicy"), detail));
+    }
+    if let Some(policy) = container["restartPolicy"].as_str()
+        && !matches!(policy, "Always" | "Never" | "OnFailure")
+    {
+        let supported = &["Always", "Never", "OnFailure"];
+        errors.push(FieldError::not_supported(&path.field("restartPolicy"), &json!(policy), supported));
+    }
+    let path = path.field("restartPolicyRules");
+    if rules.len() > 20 {
+        errors.push(FieldError::too_many(&path, rules.len(), 20));
+    }
+    for (index, rule) in rules.iter().enumerate() {
         let path = path.index(index);
-        let name = text(mount, "name");
-        if name.is_empty() {
-            errors.push(FieldError::required(&path.field("name"), ""));
+        let action = text(rule, "action");
+        if !matches!(action, "Restart" | "RestartAllContainers") {
+            let supported = &["Restart", "RestartAllContainers"];
+            errors.push(FieldError::not_supported(&path.field("action"), &json!(action), supported));
         }
-        if !volumes.contains(&name) {
-            errors.push(not_found(&path.field("name"), name));
-        }
-        let target = text(mount, "mountPath");
-        if target.is_empty() {
-            errors.push(FieldError::required(&path.field("mountPath"), ""));
-        }
-        if seen.contains(&target) {
-            errors.push(FieldError::invalid(&path.field("mountPath"), &json!(target), "must be unique"));
-        }
-        seen.push(target);
+        validate_exit_codes(rule, &path.field("exitCodes"), errors);
     }
 }
 
-fn validate_resources(resources: &Value, path: &Path<'_>, errors: &mut Errors) {
-    for part in ["limits", "requests"] {
-        let path = path.field(part);
-        for (name, value) in entries(&resources[part]) {
-            resource_name(errors, name, &path.key(name));
-            if Quantity::from_value(value).is_some_and(|quantity| quantity.is_negative()) {
-                let detail = "must be greater than or equal to 0";
-                errors.push(FieldError::invalid(&path.key(name), value, detail));
+fn validate_exit_codes(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let codes = &rule["exitCodes"];
+    if codes.is_null() {
+        errors.push(FieldError::required(path, "must be specified"));
+        return;
+    }
+    let operator = text(codes, "operator");
+    if !matches!(operator, "In" | "NotIn") {
+        errors.push(FieldError::not_supported(&path.field("operator"), &json!(operator), &["In", "NotIn"]));
+    }
+    let count = list(codes, "values").len();
+    if count > 255 {
+        errors.push(FieldError::too_many(&path.field("values"), count, 255));
+    }
+}
+
+/// Containers that were added to a running pod, where a status or spec has them.
+pub(super) fn validate_ephemeral_containers(setting: &Setting<'_>, path: &Path<'_>, errors: &mut Errors) {
+    let names = |field: &str| list(setting.spec, field).iter().map(|container| text(container, "name"));
+    let others: Vec<&str> = names("containers").chain(names("initContainers")).collect();
+    let mut seen = others.clone();
+    for (index, container) in list(setting.spec, "ephemeralContainers").iter().enumerate() {
+        let path = path.index(index);
+        validate_container(setting, container, &path, errors);
+        once(container, &mut seen, &path, errors);
+        let target = text(container, "targetContainerName");
+        if !target.is_empty() && !others.contains(&target) {
+            let path = path.field("targetContainerName");
+            errors.push(FieldError::with_value(ErrorKind::NotFound, &path, &json!(target), ""));
+        }
+        for field in ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy"] {
+            if !crate::value::is_empty(&container[field]) {
+                let detail = "cannot be set for an Ephemeral Container";
+                errors.push(FieldError::forbidden(&path.field(field), detail));
             }
         }
-    }
-    let path = path.field("requests");
-    for (name, request) in entries(&resources["requests"]) {
-        let Some(limit) = resources["limits"].get(name) else {
-            continue;
-        };
-        if Quantity::from_value(request) > Quantity::from_value(limit) {
-            let detail =
-                format!("must be less than or equal to {name} limit of {}", limit.as_str().unwrap_or_default());
-            errors.push(FieldError::invalid(&path, request, detail));
-        }
-    }
-}
-
-fn resource_name(errors: &mut Errors, name: &str, path: &Path<'_>) {
-    invalid(errors, path, name, names::qualified_name(name));
-    let known = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
-    if !known && !name.contains('/') {
-        errors.push(FieldError::invalid(path, &json!(name), "must be a standard resource type or fully qualified"));
-        errors.push(FieldError::invalid(path, &json!(name), "must be a standard resource for containers"));
-    }
-}
-
-fn validate_handlers(container: &Value, path: &Path<'_>, errors: &mut Errors) {
-    for hook in ["postStart", "preStop"] {
-        let handler = &container["lifecycle"][hook];
-        if !handler.is_null() {
-            let path = path.field("lifecycle");
-            validate_handler(handler, &["exec", "httpGet", "tcpSocket", "sleep"], &path.field(hook), errors);
-        }
-    }
-    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        if !container[probe].is_null() {
-            let path = path.field(probe);
-            validate_handler(&container[probe], &["exec", "httpGet", "tcpSocket", "grpc"], &path, errors);
-            validate_probe(&container[probe], probe, &path, errors);
-        }
-    }
-}
-
-fn validate_handler(handler: &Value, kinds: &[&str], path: &Path<'_>, errors: &mut Errors) {
-    let given: Vec<&str> = kinds.iter().copied().filter(|kind| !handler[*kind].is_null()).collect();
-    if given.is_empty() {
-        errors.push(FieldError::required(path, "must specify a handler type"));
-    }
-    for kind in given.iter().skip(1) {
-        errors.push(FieldError::forbidden(&path.field(kind), "may not specify more than 1 handler type"));
-    }
-    for kind in given.into_iter().take(1) {
-        let path = path.field(kind);
-        match kind {
-            "exec" => {
-                required(errors, &handler["exec"], "command", &path);
-            }
-            "httpGet" | "tcpSocket" => port_or_name(errors, &handler[kind]["port"], &path.field("port")),
-            "grpc" => port(errors, number(&handler["grpc"], "port").unwrap_or(0), &path.field("port")),
-            _ => {}
-        }
-    }
-}
-
-fn validate_probe(probe: &Value, name: &str, path: &Path<'_>, errors: &mut Errors) {
-    for field in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
-        crate::check::not_negative(errors, probe, field, path);
-    }
-    if name != "readinessProbe" && number(probe, "successThreshold").is_some_and(|threshold| threshold != 1) {
-        let value = &probe["successThreshold"];
-        errors.push(FieldError::invalid(&path.field("successThreshold"), value, "must be 1"));
     }
 }

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::normalise_grace;
-use crate::value::{default, existing, flag_at, is_empty, list_mut, number, text};
+use super::resources::resource_totals;
+use crate::resource;
+use crate::value::{default, entries, existing, flag_at, is_empty, list_mut, number, object, text};
 
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
@@ -21,7 +23,40 @@ pub(crate) fn pod_defaults(pod: &mut Value) {
             }
         }
     }
+    whole_pod_resources(spec);
     default(spec, "enableServiceLinks", true);
+}
+
+/// Limits of the pod as a whole make requests of it: what its containers ask for, else the limit.
+fn whole_pod_resources(spec: &mut Value) {
+    let Some(resources) = spec.get("resources").filter(|resources| !resources.is_null()) else {
+        return;
+    };
+    let mut resources = resources.clone();
+    let pages = resource_totals(spec, "limits").into_iter().filter(|(name, _)| resource::is_huge_page(name));
+    if !is_empty(&resources["limits"]) || !is_empty(&resources["requests"]) {
+        for (name, amount) in pages.filter(|(name, _)| resources["requests"].get(name).is_none()).collect::<Vec<_>>() {
+            fill(&mut resources, "limits", &name, &amount);
+        }
+    }
+    if !is_empty(&resources["limits"]) {
+        let measured = |name: &str| matches!(name, "cpu" | "memory");
+        for (name, amount) in resource_totals(spec, "requests").into_iter().filter(|(name, _)| measured(name)) {
+            fill(&mut resources, "requests", &name, &amount);
+        }
+        let limits = resources["limits"].clone();
+        let supported = |name: &str| measured(name) || resource::is_huge_page(name);
+        for (name, amount) in entries(&limits).filter(|(name, _)| supported(name)) {
+            fill(&mut resources, "requests", name, amount);
+        }
+    }
+    spec["resources"] = resources;
+}
+
+fn fill(resources: &mut Value, part: &str, name: &str, amount: &Value) {
+    if let Some(amounts) = object(resources, part) {
+        default(amounts, name, amount.clone());
+    }
 }
 
 /// Fills in the spec of a pod template.
@@ -89,8 +124,11 @@ fn container_defaults(container: &mut Value) {
     }
 }
 
-/// An image without tag or digest means `latest`.
+/// An image without tag or digest means `latest`; what is no reference to an image means nothing.
 fn has_latest_tag(image: &str) -> bool {
+    if image.chars().any(char::is_whitespace) {
+        return false;
+    }
     let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
     let last = name.rsplit('/').next().unwrap_or(name);
     match last.split_once(':') {

@@ -1,23 +1,40 @@
 //! Pods and pod templates: defaults, admission, validation, and what an update may change.
 
 mod admission;
+mod affinity;
+mod annotation;
 mod container;
 mod defaults;
+mod environment;
+mod handler;
+mod mount;
+mod network;
+mod parts;
+mod projected;
 mod quality;
+mod resources;
+mod security;
+mod setting;
+mod status;
+mod toleration;
 mod update;
 mod validate;
+mod volume;
 
 pub(crate) use admission::{admit_create, admit_update};
 pub(crate) use defaults::{pod_defaults, template_defaults};
 use quality::quality_class;
+use setting::{Setting, Whole};
 
-pub(crate) use validate::validate_template;
+pub use parts::{prepare_ephemeral_containers, prepare_resize, validate_ephemeral_containers, validate_resize};
+pub(crate) use status::{keep_quality_class, validate_status};
+pub(crate) use validate::{validate_template, validate_template_metadata};
 
-use portolan_schema::Path;
+use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
 use crate::check::Errors;
-use crate::value::{list_at, object, text_at};
+use crate::value::{list, list_at, object, text, text_at};
 
 /// A new pod's status is the server's own.
 pub(crate) fn prepare_create(pod: &mut Value) {
@@ -55,8 +72,65 @@ pub(crate) fn default_service_account(pod: &mut Value) {
 pub(crate) fn validate(pod: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     let path = root.field("spec");
-    validate::validate_spec(&pod["spec"], &path, errors);
-    if let Some(old) = old {
-        update::validate_change(&pod["spec"], &old["spec"], &path, errors);
+    let metadata = root.field("metadata");
+    let annotations = &pod["metadata"]["annotations"];
+    let setting = Setting { spec: &pod["spec"], volumes: Vec::new() };
+    let at = metadata.field("annotations");
+    annotation::validate_pod_annotations(annotations, &setting, &at, errors);
+    let name = text_at(pod, "/metadata/name");
+    validate::validate_spec(&pod["spec"], Whole::Pod(name), &path, errors);
+    validate_tokens(&pod["spec"], &path, errors);
+    for field in ["containers", "initContainers"] {
+        trimmed_images(&pod["spec"], field, &path.field(field), errors);
+    }
+    let Some(old) = old else {
+        validate_new(&setting, &path, errors);
+        annotation::validate_matching(annotations, &setting, &path, errors);
+        return;
+    };
+    annotation::validate_annotation_change(annotations, &old["metadata"]["annotations"], &at, errors);
+    // The real server looks at them twice.
+    annotation::validate_pod_annotations(annotations, &setting, &at, errors);
+    update::validate_change(&pod["spec"], &old["spec"], &path, errors);
+}
+
+/// What only a running pod may have.
+fn validate_new(setting: &Setting<'_>, path: &Path<'_>, errors: &mut Errors) {
+    if !list(setting.spec, "ephemeralContainers").is_empty() {
+        errors.push(FieldError::forbidden(&path.field("ephemeralContainers"), "cannot be set on create"));
+    }
+    if !text(setting.spec, "nodeName").is_empty() && !list(setting.spec, "schedulingGates").is_empty() {
+        let detail = "cannot be set until all schedulingGates have been cleared";
+        errors.push(FieldError::forbidden(&path.field("nodeName"), detail));
+    }
+}
+
+/// Tokens are those of the pod's account.
+fn validate_tokens(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if !text(spec, "serviceAccountName").is_empty() {
+        return;
+    }
+    for (index, volume) in list(spec, "volumes").iter().enumerate() {
+        let path = path.field("volumes");
+        let path = path.index(index);
+        let path = path.field("projected");
+        let path = path.field("sources");
+        for (index, source) in list(&volume["projected"], "sources").iter().enumerate() {
+            if !source["serviceAccountToken"].is_null() {
+                let detail = "must not be specified when serviceAccountName is not set";
+                errors.push(FieldError::forbidden(&path.index(index).field("serviceAccountToken"), detail));
+            }
+        }
+    }
+}
+
+/// Images of a pod have no space around them; templates may.
+fn trimmed_images(spec: &Value, field: &str, path: &Path<'_>, errors: &mut Errors) {
+    for (index, container) in list(spec, field).iter().enumerate() {
+        let image = text(container, "image");
+        if image.trim() != image {
+            let detail = "must not have leading or trailing whitespace";
+            errors.push(FieldError::invalid(&path.index(index).field("image"), &json!(image), detail));
+        }
     }
 }

@@ -7,12 +7,16 @@ use crate::value::{entries, list_at};
 
 /// `Guaranteed`, `Burstable` or `BestEffort`, by requests and limits for CPU and memory.
 pub(crate) fn quality_class(pod: &Value) -> &'static str {
-    let containers = || list_at(pod, "/spec/containers").iter().chain(list_at(pod, "/spec/initContainers"));
+    let containers = list_at(pod, "/spec/containers").iter().chain(list_at(pod, "/spec/initContainers"));
+    let of_containers: Vec<&Value> = containers.map(|container| &container["resources"]).collect();
+    let whole = &pod["spec"]["resources"];
+    // What the pod asks for as a whole counts instead of what its containers do.
+    let asked = if whole.is_null() { of_containers } else { vec![whole] };
     let mut any = false;
     let mut all_limited = true;
-    for container in containers() {
-        let limits = computed(&container["resources"]["limits"]);
-        let requests = computed(&container["resources"]["requests"]);
+    for resources in asked {
+        let limits = computed(&resources["limits"]);
+        let requests = computed(&resources["requests"]);
         any |= !limits.is_empty() || !requests.is_empty();
         let equal = limits.len() == 2
             && requests.iter().all(|(name, request)| limits.iter().any(|(n, limit)| n == name && limit == request));

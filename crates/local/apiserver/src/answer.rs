@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use http::StatusCode;
+use http::header::HeaderName;
+use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -18,19 +19,47 @@ pub(crate) struct Answer {
     pub(crate) content_type: &'static str,
     pub(crate) body: Content,
     pub(crate) warnings: Vec<String>,
+    /// `Content-Encoding`, where it is compressed.
+    pub(crate) encoding: Option<&'static str>,
     /// `ETag`, for documents that clients keep.
     pub(crate) etag: Option<String>,
+    /// Further headers; they replace those that every answer has.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// An answer's body.
 pub(crate) enum Content {
     Full(Bytes),
+    /// Made only where the client does not have it already.
+    Later(Box<dyn FnOnce() -> Bytes + Send>),
     Stream(BoxStream<'static, Bytes>),
 }
 
 impl Answer {
     fn new(code: StatusCode, content_type: &'static str, body: Content) -> Self {
-        Self { code, content_type, body, warnings: Vec::new(), etag: None }
+        Self { code, content_type, body, warnings: Vec::new(), encoding: None, etag: None, headers: Vec::new() }
+    }
+
+    /// No body, and no type of one.
+    pub(crate) fn empty(code: StatusCode) -> Self {
+        Self::new(code, "", Content::Full(Bytes::new()))
+    }
+
+    /// A body that takes time to make.
+    pub(crate) fn later(content_type: &'static str, body: impl FnOnce() -> Bytes + Send + 'static) -> Self {
+        Self::new(StatusCode::OK, content_type, Content::Later(Box::new(body)))
+    }
+
+    /// With the hash by which clients know it.
+    pub(crate) fn known_as(mut self, hash: &str) -> Self {
+        self.etag = Some(format!("\"{hash}\""));
+        self
+    }
+
+    /// With one more header.
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
+        self.headers.extend(HeaderValue::try_from(value).ok().map(|value| (name, value)));
+        self
     }
 
     /// JSON text that is ready.

@@ -8,7 +8,9 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::Value;
 
+use crate::access::{Access, TokenKey};
 use crate::encode::{self, TypeMeta};
+use crate::pod_logs::PodLogs;
 use crate::registry::{Registry, Resource};
 use crate::store::{Store, Stored};
 
@@ -37,10 +39,12 @@ pub(crate) struct Api {
     pub(crate) limits: Limits,
     random: Mutex<StdRng>,
     pub(crate) open_watches: AtomicUsize,
+    pub(crate) access: Access,
+    pod_logs: RwLock<Option<Arc<dyn PodLogs>>>,
 }
 
 impl Api {
-    pub(crate) fn new(store: Store, clock: Clock, limits: Limits, seed: Option<u64>) -> Self {
+    pub(crate) fn new(store: Store, clock: Clock, limits: Limits, seed: Option<u64>, key: TokenKey) -> Self {
         let random = seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
         Self {
             store,
@@ -49,11 +53,22 @@ impl Api {
             limits,
             random: Mutex::new(random),
             open_watches: AtomicUsize::new(0),
+            access: Access::new(key),
+            pod_logs: RwLock::new(None),
         }
     }
 
     pub(crate) fn registry(&self) -> Arc<Registry> {
         self.registry.read().expect("nothing panics while the registry is swapped").clone()
+    }
+
+    /// What knows the logs of pods, once something runs them.
+    pub(crate) fn pod_logs(&self) -> Option<Arc<dyn PodLogs>> {
+        self.pod_logs.read().expect("only swapped").clone()
+    }
+
+    pub(crate) fn set_pod_logs(&self, logs: Arc<dyn PodLogs>) {
+        *self.pod_logs.write().expect("only swapped") = Some(logs);
     }
 
     /// Serves a CRD's resources from now on; none takes them away.

@@ -21,6 +21,7 @@ pub(crate) struct Decoded {
 pub(crate) enum BodyFormat {
     Json,
     Yaml,
+    Protobuf,
 }
 
 /// The form that a `Content-Type` names.
@@ -28,6 +29,7 @@ pub(crate) fn body_format(content_type: &str) -> Result<BodyFormat, ApiError> {
     match content_type.split(';').next().unwrap_or_default().trim() {
         "" | "application/json" => Ok(BodyFormat::Json),
         "application/yaml" => Ok(BodyFormat::Yaml),
+        "application/vnd.kubernetes.protobuf" => Ok(BodyFormat::Protobuf),
         _ => Err(ApiError::unsupported_media_type(&crate::negotiate::MEDIA_TYPES)),
     }
 }
@@ -49,7 +51,14 @@ pub(crate) fn decode(body: &[u8], format: BodyFormat) -> Result<Decoded, String>
     match format {
         BodyFormat::Json => decode_json(body),
         BodyFormat::Yaml => decode_yaml(body),
+        BodyFormat::Protobuf => decode_protobuf(body),
     }
+}
+
+/// Protocol buffers say themselves what they are; where the request says it too, see `call/protobuf.rs`.
+fn decode_protobuf(body: &[u8]) -> Result<Decoded, String> {
+    let object = portolan_protobuf::Envelope::open(body).and_then(|envelope| envelope.object());
+    Ok(Decoded { value: object.map_err(|error| error.to_string())?, duplicates: Vec::new() })
 }
 
 fn decode_json(body: &[u8]) -> Result<Decoded, String> {

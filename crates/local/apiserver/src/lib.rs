@@ -3,10 +3,12 @@
 //! A request goes HTTP → [`ApiService`] → what it asks for → the resource's strategy (defaults, checks, ownership) →
 //! the [`store`]'s writer → journal, and only then to readers and watchers.
 
+mod access;
 mod addresses;
 mod answer;
 mod api;
 mod call;
+mod compress;
 mod controllers;
 mod credentials;
 mod decode;
@@ -15,6 +17,7 @@ mod jsonpath;
 mod negotiate;
 mod object;
 mod openapi;
+mod pod_logs;
 mod registry;
 mod request;
 mod selector;
@@ -28,17 +31,20 @@ mod warnings;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use api::{Clock, Limits};
+pub use controllers::Workloads;
 pub use credentials::CredentialsError;
+pub use pod_logs::{LogError, LogLine, LogRun, LogSource, PodLog, PodLogs};
 pub use server::{RunningServer, StartError};
 pub use service::{ApiBody, ApiService};
 
+use access::{Caller, TokenKey};
 use api::Api;
 use credentials::Credentials;
 use store::{Change, Expect, HistoryLimits, Journal, MemoryJournal, SqliteJournal, Store, Write};
@@ -59,6 +65,8 @@ pub struct Config {
     pub history: HistoryLimits,
     /// Makes uids and generated names repeatable.
     pub seed: Option<u64>,
+    /// Whether the controllers of workloads run.
+    pub workloads: Workloads,
 }
 
 impl Default for Config {
@@ -69,6 +77,7 @@ impl Default for Config {
             limits: Limits::default(),
             history: HistoryLimits::default(),
             seed: None,
+            workloads: Workloads::Off,
         }
     }
 }
@@ -83,7 +92,8 @@ struct Inner {
     api: Arc<Api>,
     data_dir: Option<PathBuf>,
     stop: Arc<watch::Sender<bool>>,
-    controllers: Vec<JoinHandle<()>>,
+    workloads: Workloads,
+    controllers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl ApiServer {
@@ -100,17 +110,49 @@ impl ApiServer {
             }
         };
         let store = Store::open(journal, config.history)?;
-        let api = Arc::new(Api::new(store, config.clock, config.limits, config.seed));
+        let key = match &config.data_dir {
+            None => TokenKey::in_memory(),
+            Some(directory) => TokenKey::load_or_generate(&directory.join("pki"))?,
+        };
+        let api = Arc::new(Api::new(store, config.clock, config.limits, config.seed, key));
         bootstrap(&api).await;
+        access::bootstrap::run(&api).await;
         controllers::definitions::serve_established(&api);
-        let controllers = controllers::start(&api);
+        let mut controllers = controllers::start(&api, config.workloads);
+        let aggregation = access::aggregation::Aggregation::start(&api).await;
+        controllers.extend(aggregation.map(|aggregation| tokio::spawn(aggregation.run())));
         let stop = Arc::new(watch::channel(false).0);
-        Ok(Self { inner: Arc::new(Inner { api, data_dir: config.data_dir, stop, controllers }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                api,
+                data_dir: config.data_dir,
+                stop,
+                workloads: config.workloads,
+                controllers: Mutex::new(controllers),
+            }),
+        })
     }
 
-    /// The server for clients in this process; they need no token.
+    /// The server for clients in this process; they need no token and may do everything.
     pub fn service(&self) -> ApiService {
-        ApiService::new(self.inner.api.clone(), None, self.inner.stop.subscribe())
+        self.service_of(Caller::Known(access::administrator()))
+    }
+
+    /// The server for clients in this process that act as a user of some groups: roles and bindings decide what they
+    /// may do, as for anyone who authenticates. `system:authenticated` is among the groups by itself.
+    pub fn service_as(&self, user: &str, groups: &[&str]) -> ApiService {
+        let mut user = portolan_rbac::User::new(user, groups.iter().copied());
+        user.join(portolan_rbac::user::AUTHENTICATED);
+        self.service_of(Caller::Known(Arc::new(user)))
+    }
+
+    fn service_of(&self, caller: Caller) -> ApiService {
+        ApiService::new(self.inner.api.clone(), caller, self.inner.stop.subscribe())
+    }
+
+    /// Answers `kubectl logs` from now on.
+    pub fn set_pod_logs(&self, logs: Arc<dyn PodLogs>) {
+        self.inner.api.set_pod_logs(logs);
     }
 
     /// The store behind it.
@@ -125,8 +167,12 @@ impl ApiServer {
             Some(directory) => Credentials::load_or_generate(directory, token)?,
             None => Credentials::generate(token())?,
         };
-        let service =
-            ApiService::new(self.inner.api.clone(), Some(credentials.token.clone()), self.inner.stop.subscribe());
+        if self.inner.workloads == Workloads::On {
+            let publisher = controllers::publish_certificate(&self.inner.api, &credentials.ca_pem);
+            self.inner.controllers.lock().expect("only pushed to").push(publisher);
+        }
+        self.inner.api.access.set_own_token(&credentials.token);
+        let service = self.service_of(Caller::Bearer);
         let data_dir = self.inner.data_dir.clone();
         RunningServer::start(self, service, credentials, address, data_dir).await
     }
@@ -139,7 +185,7 @@ impl ApiServer {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.stop.send_replace(true);
-        for controller in &self.controllers {
+        for controller in self.controllers.get_mut().into_iter().flatten() {
             controller.abort();
         }
     }

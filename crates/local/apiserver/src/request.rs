@@ -23,10 +23,8 @@ pub(crate) enum Route {
     Group(String),
     /// `/api/v1` or `/apis/GROUP/VERSION`.
     GroupVersion(String, String),
-    /// `/openapi/v3` (empty) or a document below it.
-    OpenApi(String),
-    /// `/openapi/v2`.
-    OldOpenApi,
+    /// `/openapi/v2`, `/openapi/v3`, or a document below it.
+    OpenApi,
     /// An object or a collection.
     Resource(Target),
     /// Anything else.
@@ -61,8 +59,7 @@ pub(crate) fn route(path: &str) -> Route {
         [] => Route::Root,
         ["healthz" | "livez" | "readyz", ..] => Route::Health,
         ["version"] => Route::Version,
-        ["openapi", "v2"] => Route::OldOpenApi,
-        ["openapi", "v3", rest @ ..] => Route::OpenApi(rest.join("/")),
+        ["openapi", "v2"] | ["openapi", "v3", ..] => Route::OpenApi,
         ["api"] => Route::CoreVersions,
         ["api", version] => Route::GroupVersion(String::new(), (*version).to_owned()),
         ["api", version, rest @ ..] => resource("", version, rest),

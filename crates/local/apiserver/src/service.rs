@@ -9,12 +9,15 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use http::header::{self, HeaderMap, HeaderValue};
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
+use portolan_rbac::User;
 use serde_json::json;
 
+use crate::access::{self, Caller};
 use crate::answer::{Answer, Content};
 use crate::api::Api;
 use crate::call::{Call, Incoming};
@@ -36,15 +39,15 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct ApiService {
     api: Arc<Api>,
-    /// Requests must carry this token; none is asked for in process.
-    token: Option<Arc<str>>,
+    /// How it is known who asks.
+    caller: Caller,
     /// Turns true when the server stops, which ends watches.
     stopping: tokio::sync::watch::Receiver<bool>,
 }
 
 impl ApiService {
-    pub(crate) fn new(api: Arc<Api>, token: Option<Arc<str>>, stopping: tokio::sync::watch::Receiver<bool>) -> Self {
-        Self { api, token, stopping }
+    pub(crate) fn new(api: Arc<Api>, caller: Caller, stopping: tokio::sync::watch::Receiver<bool>) -> Self {
+        Self { api, caller, stopping }
     }
 
     /// Answers one request.
@@ -55,9 +58,10 @@ impl ApiService {
     {
         let (parts, body) = request.into_parts();
         let route = request::route(parts.uri.path());
-        if !self.is_authorized(&parts.headers, &route) {
-            return failure(&ApiError::unauthorized(), &[], Format::Json);
-        }
+        let user = match self.admit(&parts, &route) {
+            Ok(user) => user,
+            Err(error) => return failure(&error, &[], error_format(&parts.headers)),
+        };
         let body = match read_body(body, &parts.headers, self.api.limits.body_bytes).await {
             Ok(body) => body,
             Err(error) => return failure(&error, &[], Format::Json),
@@ -72,26 +76,24 @@ impl ApiService {
             accept: text(header::ACCEPT),
             content_type: text(header::CONTENT_TYPE),
             user_agent: text(header::USER_AGENT),
+            user,
             body,
         };
         let format =
             negotiate::accept(&incoming.accept, &[], Asked::One).map_or(Format::Json, |accepted| accepted.format);
         match self.dispatch(route, incoming).await {
-            Ok(answer) => success(answer, &parts.headers, &self.stopping),
+            Ok(answer) => success(answer.compressed(&parts.headers).await, &parts.headers, &self.stopping),
             Err((error, warnings)) => failure(&error, &warnings, format),
         }
     }
 
-    fn is_authorized(&self, headers: &HeaderMap, route: &Route) -> bool {
-        let Some(token) = &self.token else { return true };
-        if *route == Route::Health {
-            return true;
+    /// The user that a request runs as. Probes need no token.
+    fn admit(&self, parts: &Parts, route: &Route) -> Result<Arc<User>, ApiError> {
+        let is_anonymous = matches!(self.caller, Caller::Bearer) && !parts.headers.contains_key(header::AUTHORIZATION);
+        if *route == Route::Health && is_anonymous {
+            return Ok(access::administrator());
         }
-        let given = headers.get(header::AUTHORIZATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
-        given
-            .split_once(' ')
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .is_some_and(|(_, given)| equal_in_constant_time(given.trim(), token))
+        self.caller.admit(&self.api, parts)
     }
 
     async fn dispatch(&self, route: Route, incoming: Incoming) -> Result<Answer, (ApiError, Vec<String>)> {
@@ -112,18 +114,18 @@ impl ApiService {
         if *route == Route::Health {
             return Ok(Answer::text(StatusCode::OK, "ok"));
         }
+        if *route == Route::OpenApi {
+            return openapi::answer(&self.api, incoming);
+        }
         if incoming.method != Method::GET {
             return Err(ApiError::method_not_allowed());
-        }
-        if *route == Route::OldOpenApi {
-            return Ok(openapi::nothing_in_version_2());
         }
         let accepted = negotiate::accept(&incoming.accept, &[Shape::Discovery], Asked::One)?;
         let aggregated = accepted.shape == Shape::Discovery;
         let registry = self.api.registry();
         let value = match route {
             Route::Root => {
-                json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]})
+                json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]})
             }
             Route::Version => version(),
             Route::CoreVersions if aggregated => return Ok(discovery(&registry.aggregated(true))),
@@ -134,17 +136,11 @@ impl ApiService {
             Route::GroupVersion(group, version) => registry.resource_list(group, version).ok_or_else(|| {
                 if registry.is_builtin_group(group) { ApiError::no_such_resource() } else { ApiError::no_such_path() }
             })?,
-            Route::OpenApi(path) if path.is_empty() => openapi::index(&registry),
-            Route::OpenApi(path) => openapi::find(&registry, path).ok_or_else(ApiError::no_such_path)?,
-            Route::Health | Route::Resource(_) | Route::OldOpenApi | Route::Unknown => {
+            Route::Health | Route::Resource(_) | Route::OpenApi | Route::Unknown => {
                 return Err(ApiError::no_such_path());
             }
         };
-        let mut answer = Answer::value(StatusCode::OK, &value, accepted);
-        if matches!(route, Route::OpenApi(_)) {
-            answer.etag = Some(format!("\"{}\"", openapi::hash(&value)));
-        }
-        Ok(answer)
+        Ok(Answer::value(StatusCode::OK, &value, accepted))
     }
 }
 
@@ -159,12 +155,13 @@ fn version() -> serde_json::Value {
 fn discovery(value: &serde_json::Value) -> Answer {
     let mut answer = Answer::value(StatusCode::OK, value, negotiate::PLAIN);
     answer.content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-    answer.etag = Some(format!("\"{}\"", openapi::hash(value)));
-    answer
+    answer.known_as(&openapi::hash(value.to_string().as_bytes()))
 }
 
-fn equal_in_constant_time(a: &str, b: &str) -> bool {
-    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+/// The form of an error that comes before the request is looked at.
+fn error_format(headers: &HeaderMap) -> Format {
+    let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    negotiate::accept(accept, &[], Asked::One).map_or(Format::Json, |accepted| accepted.format)
 }
 
 /// A whole body, unless it is too long or too slow.
@@ -201,15 +198,11 @@ where
 }
 
 fn success(answer: Answer, request: &HeaderMap, stopping: &tokio::sync::watch::Receiver<bool>) -> Response<ApiBody> {
-    if let Some(etag) = &answer.etag
-        && request.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == etag.as_bytes())
-    {
-        let mut response = Response::new(full(Bytes::new()));
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        return response;
-    }
+    let is_known = answer.code == StatusCode::OK && answer.etag.as_deref().is_some_and(|etag| is_known(request, etag));
     let body = match answer.body {
+        _ if is_known => full(Bytes::new()),
         Content::Full(bytes) => full(bytes),
+        Content::Later(body) => full(body()),
         Content::Stream(lines) => {
             let mut stopping = stopping.clone();
             let stopped = async move {
@@ -221,15 +214,30 @@ fn success(answer: Answer, request: &HeaderMap, stopping: &tokio::sync::watch::R
         }
     };
     let mut response = Response::new(body);
-    *response.status_mut() = answer.code;
+    *response.status_mut() = if is_known { StatusCode::NOT_MODIFIED } else { answer.code };
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
+    if !is_known && !answer.content_type.is_empty() {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
+    }
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    if let Some(encoding) = answer.encoding {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+        headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
     if let Some(etag) = answer.etag.and_then(|etag| HeaderValue::try_from(etag).ok()) {
         headers.insert(header::ETAG, etag);
     }
+    for (name, value) in answer.headers {
+        headers.insert(name, value);
+    }
     add_warnings(headers, &answer.warnings);
     response
+}
+
+/// Whether the client has a document already: `If-None-Match` may name several, and weak ones.
+fn is_known(request: &HeaderMap, etag: &str) -> bool {
+    let known = request.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok()).unwrap_or_default();
+    known.split(',').map(str::trim).any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == etag)
 }
 
 fn failure(error: &ApiError, warnings: &[String], format: Format) -> Response<ApiBody> {

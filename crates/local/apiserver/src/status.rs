@@ -286,6 +286,11 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
     }
 
+    /// 501.
+    pub(crate) fn not_implemented(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_IMPLEMENTED, "MethodNotAllowed", message)
+    }
+
     /// 504.
     pub fn too_large_version(version: u64, current: u64) -> Self {
         let cause = Cause {
@@ -419,6 +424,11 @@ fn write_ordered(out: &mut Vec<u8>, value: &Value, order: &[&str]) {
         }
         other => out.extend_from_slice(other.to_string().as_bytes()),
     }
+}
+
+/// The answer to a request that did what it should and has nothing to show.
+pub(crate) fn succeeded(code: StatusCode) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code.as_u16()})
 }
 
 /// The answer to a delete that removed the object.

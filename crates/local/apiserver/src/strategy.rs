@@ -1,6 +1,6 @@
 //! What a resource does to its objects: reading input, defaults, fields that are not the client's, and checks.
 
-use portolan_builtin::{NameRule, meta, strategy, types};
+use portolan_builtin::{Moment, NameRule, meta, strategy, types};
 use portolan_schema::{Cursor, FieldError, Path, Root, crd, object_meta};
 use serde_json::{Value, json};
 
@@ -18,6 +18,10 @@ pub(crate) enum Part {
     Status,
     /// A namespace's `spec.finalizers`.
     Finalize,
+    /// A pod's containers for debugging.
+    EphemeralContainers,
+    /// What a pod's containers ask of their node.
+    Resize,
 }
 
 impl Resource {
@@ -61,11 +65,20 @@ impl Resource {
         }
     }
 
-    /// What to warn of although it is accepted.
+    /// What to warn of although a new object is accepted.
+    pub(crate) fn warnings_of_new(&self, object: &Value) -> Vec<String> {
+        self.warnings_at(object, Moment::Create)
+    }
+
+    /// What to warn of although a change is accepted.
     pub(crate) fn warnings(&self, object: &Value) -> Vec<String> {
+        self.warnings_at(object, Moment::Update)
+    }
+
+    fn warnings_at(&self, object: &Value, moment: Moment) -> Vec<String> {
         match &self.source {
             Source::Builtin(_) if self.is_definition() => crd::definition_warnings(object),
-            Source::Builtin(_) => warnings::of(&self.kind, object),
+            Source::Builtin(_) => portolan_builtin::warnings(&self.kind, object, moment),
             Source::Custom(_) => warnings::of_finalizers(object),
         }
     }
@@ -147,6 +160,8 @@ impl Resource {
         match part {
             Part::Main => self.prepare_main_update(new, old),
             Part::Status => self.prepare_status_update(new, old),
+            Part::EphemeralContainers => portolan_builtin::prepare_ephemeral_containers(new, old),
+            Part::Resize => portolan_builtin::prepare_resize(new, old),
             Part::Finalize => {
                 let finalizers = new["spec"]["finalizers"].clone();
                 let keep = new["metadata"]["managedFields"].clone();
@@ -234,6 +249,10 @@ impl Resource {
                 }
                 errors
             }
+            Source::Builtin(_) if part == Part::EphemeralContainers => {
+                portolan_builtin::validate_ephemeral_containers(new, old)
+            }
+            Source::Builtin(_) if part == Part::Resize => portolan_builtin::validate_resize(new, old),
             Source::Builtin(kind) => portolan_builtin::validate_status_update(kind, new, old),
             Source::Custom(custom) => {
                 let root = Path::root();

@@ -8,6 +8,7 @@ use super::Call;
 use super::options::WriteOptions;
 use crate::addresses;
 use crate::answer::Answer;
+use crate::decode::Decoded;
 use crate::encode;
 use crate::object;
 use crate::status::{About, ApiError};
@@ -21,6 +22,22 @@ impl Call {
         let options = self.write_options("CreateOptions", false)?;
         let mut value = self.object_from_body(options.field_validation)?;
         self.place(&mut value, false)?;
+        let created = self.create_named(value, &options).await?;
+        self.warnings.extend(self.resource.warnings_of_new(&created));
+        Ok(self.show(StatusCode::CREATED, &created))
+    }
+
+    /// Makes an object for one of the server's own controllers.
+    pub(crate) async fn system_create(&self, manager: &str, object: Value) -> Result<Value, ApiError> {
+        let options = WriteOptions::of_controller(manager);
+        let decoded = Decoded { value: object, duplicates: Vec::new() };
+        let (mut value, _) = self.read_object(decoded, options.field_validation)?;
+        self.place(&mut value, false)?;
+        self.create_named(value, &options).await
+    }
+
+    /// Makes an object, under a name that is drawn where it has a prefix only.
+    async fn create_named(&self, value: Value, options: &WriteOptions) -> Result<Value, ApiError> {
         let generated = object::name(&value).is_empty() && !object::meta_text(&value, "generateName").is_empty();
         for draw in 0..MOST_NAME_DRAWS {
             let mut candidate = value.clone();
@@ -28,13 +45,9 @@ impl Call {
                 let name = generated_name(object::meta_text(&candidate, "generateName"), &self.api.name_suffix());
                 object::set_meta(&mut candidate, "name", Some(json!(name)));
             }
-            match self.create_object(candidate, &options).await {
+            match self.create_object(candidate, options).await {
                 Err(error) if generated && error.reason == "AlreadyExists" && draw + 1 < MOST_NAME_DRAWS => {}
-                Err(error) => return Err(error),
-                Ok(created) => {
-                    self.warnings.extend(self.resource.warnings(&created));
-                    return Ok(self.show(StatusCode::CREATED, &created));
-                }
+                other => return other,
             }
         }
         Err(ApiError::internal("no free name was found"))
@@ -54,6 +67,7 @@ impl Call {
     /// The last steps of every creation, by POST, PUT or apply.
     pub(super) async fn insert(&self, mut value: Value, dry_run: bool) -> Result<Value, ApiError> {
         let resource = &self.resource;
+        self.confirm_rights(&Value::Null, &value)?;
         if resource.custom().is_some_and(|custom| custom.terminating) {
             return Err(ApiError::kind_is_going());
         }
@@ -64,12 +78,18 @@ impl Call {
         }
         resource.prepare_create(&mut value);
         let name = object::name(&value).to_owned();
-        let mut errors: Vec<FieldError> = resource.validate_create(&value);
-        if errors.is_empty() && resource.is("", "services") {
-            errors = addresses::allocate(&self.api, resource, &mut value);
+        let mut errors: Vec<FieldError> = Vec::new();
+        if resource.is("", "services") {
+            errors = addresses::allocate(&self.api, resource, &mut value, None);
+        }
+        if errors.is_empty() {
+            errors = resource.validate_create(&value);
         }
         if !errors.is_empty() {
             return Err(resource.invalid(&name, &errors));
+        }
+        if !self.target.name.is_empty() {
+            self.confirm_create()?;
         }
         let key = resource.key(object::namespace(&value), &name);
         if dry_run {
@@ -100,7 +120,7 @@ impl Call {
     }
 
     /// New objects need a namespace that exists and stays.
-    pub(super) fn check_namespace(&self, name: &str) -> Result<(), ApiError> {
+    pub(crate) fn check_namespace(&self, name: &str) -> Result<(), ApiError> {
         if !self.resource.namespaced {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use super::update::Outcome;
 use crate::answer::Answer;
 use crate::api::timestamp;
 use crate::controllers::definitions;
-use crate::decode;
+use crate::decode::{self, BodyFormat};
 use crate::encode;
 use crate::object;
 use crate::registry::Resource;
@@ -189,8 +189,9 @@ impl Call {
                 self.api.store.write(Write { key, expect, change: Change::Delete }).await?;
                 Ok(Outcome::Removed(self.api.object(&self.resource, &marked)))
             }
-            Step::Remove(new) => {
-                self.api.store.write(Write { key, expect, change: Change::Delete }).await?;
+            Step::Remove(mut new) => {
+                let gone = self.api.store.write(Write { key, expect, change: Change::Delete }).await?;
+                object::set_meta(&mut new, "resourceVersion", Some(json!(gone.version.to_string())));
                 Ok(Outcome::Removed(new))
             }
         }
@@ -225,11 +226,7 @@ impl Call {
     fn delete_options(&mut self) -> Result<DeleteOptions, ApiError> {
         let mut body = Value::Null;
         if !self.body.is_empty() {
-            let format = decode::body_format(&self.content_type)?;
-            let decoded = decode::decode(&self.body, format);
-            body = decoded
-                .map_err(|e| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}")))?
-                .value;
+            body = self.options_in_body()?;
             check_options_kind(&body)?;
         }
         let mut errors = Vec::new();
@@ -249,6 +246,15 @@ impl Call {
         } else {
             Err(ApiError::invalid("meta.k8s.io", "DeleteOptions", "", &errors))
         }
+    }
+
+    fn options_in_body(&self) -> Result<Value, ApiError> {
+        let decoded = match decode::body_format(&self.content_type)? {
+            BodyFormat::Protobuf => return self.options_from_protobuf(),
+            format => decode::decode(&self.body, format),
+        };
+        let bad = |e| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}"));
+        Ok(decoded.map_err(bad)?.value)
     }
 
     fn options_from_query(&self, errors: &mut Vec<FieldError>) -> Result<DeleteOptions, ApiError> {
@@ -279,7 +285,7 @@ impl Step {
 }
 
 impl DeleteOptions {
-    fn read_body(&mut self, body: &Value, errors: &mut Vec<FieldError>) {
+    pub(super) fn read_body(&mut self, body: &Value, errors: &mut Vec<FieldError>) {
         self.grace_seconds = body["gracePeriodSeconds"].as_i64().or(self.grace_seconds);
         self.orphan_dependents = body["orphanDependents"].as_bool().or(self.orphan_dependents);
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -330,7 +336,7 @@ fn propagation_text(propagation: Option<Propagation>) -> &'static str {
     }
 }
 
-fn check_preconditions(resource: &Resource, live: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
+pub(super) fn check_preconditions(resource: &Resource, live: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
     let about = status::About { plural: &resource.kind, ..resource.about(object::name(live)) };
     let actual = object::meta_text(live, "uid");
     if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != actual) {

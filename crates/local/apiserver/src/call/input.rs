@@ -4,16 +4,19 @@ use serde_json::{Value, json};
 
 use super::Call;
 use super::options::FieldValidation;
-use crate::decode::{self, Decoded};
+use crate::decode::{self, BodyFormat, Decoded};
 use crate::object;
 use crate::status::ApiError;
 use crate::warnings;
 
 impl Call {
     /// The object in the body: decoded, of the right kind, without unknown fields, with defaults.
-    pub(super) fn object_from_body(&mut self, validation: FieldValidation) -> Result<Value, ApiError> {
-        let format = decode::body_format(&self.content_type)?;
-        let decoded = decode::decode(&self.body, format).map_err(|error| self.unreadable(&error))?;
+    pub(crate) fn object_from_body(&mut self, validation: FieldValidation) -> Result<Value, ApiError> {
+        let (decoded, validation) = match decode::body_format(&self.content_type)? {
+            // A field that is not known has no name to complain of.
+            BodyFormat::Protobuf => (self.object_from_protobuf()?, FieldValidation::Ignore),
+            format => (decode::decode(&self.body, format).map_err(|error| self.unreadable(&error))?, validation),
+        };
         let value = self.typed(decoded.value)?;
         let (mut value, complaints) = self.read_object(Decoded { value, ..decoded }, validation)?;
         self.warnings.extend(complaints);
@@ -26,7 +29,7 @@ impl Call {
         self.unrecognized(&format!("couldn't get version/kind; json parse error: {error}{shown}"))
     }
 
-    fn unrecognized(&self, why: &str) -> ApiError {
+    pub(super) fn unrecognized(&self, why: &str) -> ApiError {
         let kind = &self.resource.kind;
         ApiError::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why}"))
     }
@@ -90,15 +93,7 @@ impl Call {
                 return Some(ApiError::bad_request(format!("{opening}: {}", unregistered(named, given))));
             }
             if same_version {
-                let internal = if resource.group.is_empty() {
-                    "core"
-                } else {
-                    resource.group.split('.').next().unwrap_or_default()
-                };
-                return Some(ApiError::bad_request(format!(
-                    "{opening}: converting ({version}.{named}) to ({internal}.{}): unknown conversion",
-                    resource.kind
-                )));
+                return Some(ApiError::bad_request(format!("{opening}: {}", self.no_conversion(version, named))));
             }
         }
         if !same_version {
@@ -112,6 +107,13 @@ impl Call {
         Some(ApiError::invalid(&resource.group, kind, object::name(value), &[error]))
     }
 
+    /// What the real server says of a kind that is not the resource's.
+    pub(super) fn no_conversion(&self, version: &str, kind: &str) -> String {
+        let group = self.resource.group.split('.').next().unwrap_or_default();
+        let internal = if group.is_empty() { "core" } else { group };
+        format!("converting ({version}.{kind}) to ({internal}.{}): unknown conversion", self.resource.kind)
+    }
+
     /// Drops unknown fields and fills in defaults; answers what to warn of.
     pub(super) fn read_object(
         &self,
@@ -120,16 +122,7 @@ impl Call {
     ) -> Result<(Value, Vec<String>), ApiError> {
         let Decoded { mut value, duplicates } = decoded;
         let unknown = self.resource.read(&mut value).map_err(|error| self.cannot_handle(&error))?;
-        let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
-        let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
-        let mut complaints: Vec<String> = duplicates.chain(unknown).collect();
-        match validation {
-            FieldValidation::Ignore => complaints.clear(),
-            FieldValidation::Strict if !complaints.is_empty() => {
-                return Err(self.cannot_handle(&format!("strict decoding error: {}", complaints.join(", "))));
-            }
-            FieldValidation::Warn | FieldValidation::Strict => {}
-        }
+        let complaints = complaints(&duplicates, &unknown, validation).map_err(|error| self.cannot_handle(&error))?;
         self.resource.default(&mut value);
         Ok((value, complaints))
     }
@@ -140,7 +133,7 @@ impl Call {
     }
 
     /// Checks the body's namespace and name against the path, and fills them in where the body leaves them out.
-    pub(super) fn place(&self, value: &mut Value, named: bool) -> Result<(), ApiError> {
+    pub(crate) fn place(&self, value: &mut Value, named: bool) -> Result<(), ApiError> {
         let given = object::namespace(value);
         if self.resource.namespaced {
             if !given.is_empty() && given != self.target.namespace {
@@ -169,6 +162,24 @@ impl Call {
             }
         }
         Ok(())
+    }
+}
+
+/// What to warn of; an error where that is asked for instead.
+pub(super) fn complaints(
+    duplicates: &[String],
+    unknown: &[String],
+    validation: FieldValidation,
+) -> Result<Vec<String>, String> {
+    let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
+    let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
+    let complaints: Vec<String> = duplicates.chain(unknown).collect();
+    match validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Strict if !complaints.is_empty() => {
+            Err(format!("strict decoding error: {}", complaints.join(", ")))
+        }
+        FieldValidation::Warn | FieldValidation::Strict => Ok(complaints),
     }
 }
 

@@ -1,13 +1,18 @@
 //! One request for a resource: its verbs, and what they share.
 
+mod binding;
 mod create;
 mod delete;
+mod eviction;
 mod input;
 mod list;
+mod logs;
 mod options;
 mod patch;
+mod protobuf;
 mod read;
 mod scale;
+mod strategic;
 mod update;
 mod watch;
 
@@ -20,6 +25,9 @@ use serde_json::Value;
 pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 pub(crate) use update::Outcome;
 
+use portolan_rbac::User;
+
+use crate::access;
 use crate::answer::Answer;
 use crate::api::Api;
 use crate::negotiate::{self, Accepted, Asked, Shape};
@@ -40,6 +48,8 @@ pub(crate) struct Call {
     pub(crate) user_agent: String,
     pub(crate) body: Bytes,
     pub(crate) warnings: Vec<String>,
+    /// Who asks.
+    pub(crate) user: Arc<User>,
 }
 
 /// A request as it came in.
@@ -50,6 +60,7 @@ pub(crate) struct Incoming {
     pub(crate) accept: String,
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
+    pub(crate) user: Arc<User>,
     pub(crate) body: Bytes,
 }
 
@@ -86,6 +97,7 @@ impl Call {
             user_agent: incoming.user_agent,
             body: incoming.body,
             warnings,
+            user: incoming.user,
         })
     }
 
@@ -102,6 +114,7 @@ impl Call {
             user_agent: "portolan-apiserver".to_owned(),
             body: Bytes::new(),
             warnings: Vec::new(),
+            user: access::administrator(),
         }
     }
 
@@ -124,6 +137,9 @@ impl Call {
         if named && self.resource.namespaced && self.target.namespace.is_empty() {
             return Err(unknown_resource(&self.registry, &self.target));
         }
+        if self.resource.is_virtual() {
+            return self.review(method);
+        }
         let subresource = self.target.subresource.clone();
         match (method, named, subresource.as_str()) {
             (&Method::GET, false, "") if self.wants_watch() => self.watch(),
@@ -133,16 +149,26 @@ impl Call {
             (&Method::DELETE, false, "") if self.resource.verbs.contains(&"deletecollection") => {
                 self.delete_collection().await
             }
-            (&Method::GET, true, "" | "status") => self.get(),
+            (&Method::GET, true, "" | "status" | "ephemeralcontainers" | "resize") => self.get(),
             (&Method::PUT, true, "") => self.replace(Part::Main).await,
             (&Method::PATCH, true, "") => self.patch(Part::Main).await,
             (&Method::DELETE, true, "") => self.delete().await,
             (&Method::PUT, true, "status") => self.replace(Part::Status).await,
             (&Method::PATCH, true, "status") => self.patch(Part::Status).await,
             (&Method::PUT, true, "finalize") => self.replace(Part::Finalize).await,
+            (&Method::POST, true, "token") => self.create_token(),
             (&Method::GET, true, "scale") => self.get_scale(),
             (&Method::PUT, true, "scale") => self.put_scale().await,
             (&Method::PATCH, true, "scale") => self.patch_scale().await,
+            (&Method::GET, true, "log") => self.log().await,
+            (&Method::POST, true, "binding") => self.bind().await,
+            (&Method::POST, true, "eviction") => self.evict().await,
+            (&Method::PUT, true, "ephemeralcontainers") => self.replace(Part::EphemeralContainers).await,
+            (&Method::PATCH, true, "ephemeralcontainers") => self.patch(Part::EphemeralContainers).await,
+            (&Method::PUT, true, "resize") => self.replace(Part::Resize).await,
+            (&Method::PATCH, true, "resize") => self.patch(Part::Resize).await,
+            (&Method::GET | &Method::POST, true, "exec" | "attach" | "portforward") => self.connect(&subresource),
+            (_, true, proxy) if proxy.split('/').next() == Some("proxy") => self.connect(&subresource),
             _ => Err(ApiError::method_not_allowed()),
         }
     }
@@ -156,7 +182,7 @@ impl Call {
     }
 
     /// An answer that shows one object.
-    fn show(&self, code: StatusCode, object: &Value) -> Answer {
+    pub(crate) fn show(&self, code: StatusCode, object: &Value) -> Answer {
         Answer::object(code, &self.resource, object, self.accepted, &self.query, (self.api.clock)())
     }
 }

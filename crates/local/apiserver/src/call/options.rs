@@ -8,7 +8,7 @@ use crate::status::ApiError;
 
 /// What to do about fields that the schema does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FieldValidation {
+pub(crate) enum FieldValidation {
     Ignore,
     Warn,
     Strict,
@@ -16,22 +16,22 @@ pub(super) enum FieldValidation {
 
 /// The options of create, update and patch.
 #[derive(Clone, Debug)]
-pub(super) struct WriteOptions {
-    pub(super) dry_run: bool,
-    pub(super) manager: String,
-    pub(super) field_validation: FieldValidation,
-    pub(super) force: bool,
+pub(crate) struct WriteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) manager: String,
+    pub(crate) field_validation: FieldValidation,
+    pub(crate) force: bool,
 }
 
 impl WriteOptions {
-    pub(super) fn of_controller(manager: &str) -> Self {
+    pub(crate) fn of_controller(manager: &str) -> Self {
         Self { dry_run: false, manager: manager.to_owned(), field_validation: FieldValidation::Ignore, force: false }
     }
 }
 
 impl Call {
     /// Reads `dryRun`, `fieldManager`, `fieldValidation` and `force`; `kind` is such as `CreateOptions`.
-    pub(super) fn write_options(&self, kind: &str, apply: bool) -> Result<WriteOptions, ApiError> {
+    pub(crate) fn write_options(&self, kind: &str, apply: bool) -> Result<WriteOptions, ApiError> {
         let mut errors = Vec::new();
         let root = Path::root();
         let manager = self.query.get("fieldManager");
@@ -63,7 +63,7 @@ impl Call {
         Ok(WriteOptions { dry_run, manager, field_validation, force: self.query.flag("force") })
     }
 
-    pub(super) fn dry_run(&self, errors: &mut Vec<FieldError>) -> bool {
+    pub(crate) fn dry_run(&self, errors: &mut Vec<FieldError>) -> bool {
         let values: Vec<&str> = self.query.all("dryRun").collect();
         let root = Path::root();
         let path = root.field("dryRun");

@@ -1,4 +1,4 @@
-//! `PATCH`: JSON patch, merge patch and server-side apply.
+//! `PATCH`: JSON patch, merge patch, strategic merge patch and server-side apply.
 
 use std::sync::Mutex;
 
@@ -26,28 +26,31 @@ const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 /// The kinds of patch, by media type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PatchKind {
+pub(super) enum PatchKind {
     Json,
     Merge,
+    Strategic,
     Apply,
 }
 
 impl PatchKind {
-    fn of(content_type: &str, custom: bool) -> Result<Self, ApiError> {
+    pub(super) fn of(content_type: &str, custom: bool) -> Result<Self, ApiError> {
         match content_type.split(';').next().unwrap_or_default().trim() {
             JSON_PATCH => Ok(Self::Json),
             MERGE_PATCH => Ok(Self::Merge),
             APPLY_PATCH => Ok(Self::Apply),
             STRATEGIC_PATCH if custom => Err(ApiError::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH, APPLY_PATCH])),
+            STRATEGIC_PATCH => Ok(Self::Strategic),
             _ => Err(ApiError::unsupported_patch()),
         }
     }
 }
 
 /// A patch that was read.
-enum Edit {
+pub(super) enum Edit {
     Json(json_patch::Patch),
     Merge(Value),
+    Strategic(Decoded),
 }
 
 impl Call {
@@ -57,10 +60,12 @@ impl Call {
         if kind == PatchKind::Apply {
             return self.apply(part, &options).await;
         }
-        let edit = self.read_edit(kind)?;
+        let edit = self.read_edit(kind);
         let warnings = Mutex::new(Vec::new());
         let intend = |live: &Value| {
-            let (new, complaints) = self.edited(live, &edit, options.field_validation)?;
+            // An object that is not there is missed before the patch is looked at.
+            let edit = edit.as_ref().map_err(Clone::clone)?;
+            let (new, complaints) = self.edited(live, edit, options.field_validation)?;
             *warnings.lock().expect("only assigned to") = complaints;
             let mut new = self.own_update(live, new, &options, &self.target.subresource);
             self.resource.admit_update(&mut new, live);
@@ -73,7 +78,10 @@ impl Call {
         Ok(self.show(StatusCode::OK, &object))
     }
 
-    fn read_edit(&self, kind: PatchKind) -> Result<Edit, ApiError> {
+    pub(super) fn read_edit(&self, kind: PatchKind) -> Result<Edit, ApiError> {
+        if kind == PatchKind::Strategic {
+            return self.read_strategic().map(Edit::Strategic).map_err(ApiError::bad_request);
+        }
         let decoded = decode::decode(&self.body, BodyFormat::Json)
             .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}")))?;
         let value = decoded.value;
@@ -91,8 +99,10 @@ impl Call {
                 serde_json::from_value(value).map(Edit::Json).map_err(|_| unapplicable())
             }
             (PatchKind::Json, other) => Err(mistyped(other, "[]handlers.jsonPatchOp")),
-            (PatchKind::Merge | PatchKind::Apply, Value::Object(_)) => Ok(Edit::Merge(value)),
-            (PatchKind::Merge | PatchKind::Apply, other) => Err(mistyped(other, "map[string]interface {}")),
+            (PatchKind::Merge | PatchKind::Strategic | PatchKind::Apply, Value::Object(_)) => Ok(Edit::Merge(value)),
+            (PatchKind::Merge | PatchKind::Strategic | PatchKind::Apply, other) => {
+                Err(mistyped(other, "map[string]interface {}"))
+            }
         }
     }
 
@@ -102,6 +112,7 @@ impl Call {
         match edit {
             Edit::Json(patch) => patch_json(&mut value, patch)?,
             Edit::Merge(patch) => json_patch::merge(&mut value, patch),
+            Edit::Strategic(patch) => return self.merged(live, patch, validation),
         }
         let patched = value.to_string();
         let value = self.reread(value).map_err(|e| refused_patch(&patched, &e, &self.cannot_handle("")))?;
@@ -173,7 +184,7 @@ impl Call {
         }
         self.resource.admit_create(&mut value);
         let created = self.insert(value, options.dry_run).await?;
-        self.warnings.extend(self.resource.warnings(&created));
+        self.warnings.extend(self.resource.warnings_of_new(&created));
         Ok(self.show(StatusCode::CREATED, &created))
     }
 
@@ -200,7 +211,7 @@ impl Call {
 
 /// JSON patch as the real server reads it: to replace a key that is not there is to add it, and a key that is not there
 /// is null to a test.
-fn patch_json(value: &mut Value, patch: &json_patch::Patch) -> Result<(), ApiError> {
+pub(super) fn patch_json(value: &mut Value, patch: &json_patch::Patch) -> Result<(), ApiError> {
     use json_patch::{AddOperation, PatchOperation};
     for operation in &patch.0 {
         let path = operation.path();
@@ -221,19 +232,23 @@ fn patch_json(value: &mut Value, patch: &json_patch::Patch) -> Result<(), ApiErr
     Ok(())
 }
 
-fn unapplicable() -> ApiError {
+pub(super) fn unapplicable() -> ApiError {
     ApiError::unprocessable("the server rejected our request due to an error in our request")
 }
 
 /// What makes a patched object unreadable is said of the patch.
-fn refused_patch(patched: &str, error: &ApiError, opening: &ApiError) -> ApiError {
+pub(super) fn refused_patch(patched: &str, error: &ApiError, opening: &ApiError) -> ApiError {
     let detail = match error.message.split_once(" cannot be handled as a ").and_then(|(_, rest)| rest.split_once(": "))
     {
         Some((_, why)) => why,
         None => error.message.strip_prefix(&opening.message).unwrap_or(&error.message),
     };
+    invalid_patch(patched, detail)
+}
+
+pub(super) fn invalid_patch(patch: &str, why: &str) -> ApiError {
     let root = Path::root();
-    let error = FieldError::invalid(&root.field("patch"), &json!(patched), detail);
+    let error = FieldError::invalid(&root.field("patch"), &json!(patch), why);
     ApiError::invalid("", "", "", &[error])
 }
 

@@ -1,14 +1,18 @@
 //! `/scale`: one number of an object, seen as an `autoscaling/v1` Scale.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 use http::StatusCode;
-use portolan_schema::Schema;
+use portolan_builtin::types;
 use portolan_schema::crd::Scale;
+use portolan_schema::{Root, Schema};
 use serde_json::{Value, json};
 
 use super::Call;
-use super::options::WriteOptions;
+use super::input::complaints;
+use super::options::{FieldValidation, WriteOptions};
+use super::patch::{Edit, PatchKind, invalid_patch, patch_json};
+use super::strategic::merge_strategically;
 use super::update::Sent;
 use crate::answer::Answer;
 use crate::decode;
@@ -30,20 +34,21 @@ impl Call {
     }
 
     pub(super) async fn patch_scale(&mut self) -> Result<Answer, ApiError> {
-        let options = self.write_options("PatchOptions", false)?;
-        let patch = decode::decode(&self.body, decode::BodyFormat::Json).map_err(ApiError::bad_request)?.value;
-        let json = self.content_type.starts_with("application/json-patch+json");
-        let edit = |mut scale: Value| {
-            if json {
-                let patch: json_patch::Patch =
-                    serde_json::from_value(patch.clone()).map_err(|e| ApiError::bad_request(e.to_string()))?;
-                json_patch::patch(&mut scale, &patch).map_err(|e| ApiError::unprocessable(e.to_string()))?;
-            } else {
-                json_patch::merge(&mut scale, &patch);
-            }
-            Ok(scale)
-        };
-        self.set_scale(&options, edit).await
+        let kind = PatchKind::of(&self.content_type, self.resource.custom().is_some())?;
+        let options = self.write_options("PatchOptions", kind == PatchKind::Apply)?;
+        let edit = self.read_edit(kind);
+        let warnings = Mutex::new(Vec::new());
+        let changed = self
+            .set_scale(&options, |scale| {
+                let edit = edit.as_ref().map_err(Clone::clone)?;
+                let (mut scale, complaints) = edited_scale(scale, edit, options.field_validation)?;
+                *warnings.lock().expect("only assigned to") = complaints;
+                self.place(&mut scale, true)?;
+                Ok(scale)
+            })
+            .await;
+        self.warnings.extend(warnings.into_inner().unwrap_or_default());
+        changed
     }
 
     async fn set_scale(
@@ -98,7 +103,7 @@ impl Call {
         portolan_ssa::scale::to_object(live, owners, replicas)
     }
 
-    fn live(&self) -> Result<Value, ApiError> {
+    pub(super) fn live(&self) -> Result<Value, ApiError> {
         let key = self.resource.key(&self.target.namespace, &self.target.name);
         let stored =
             self.api.store.get(&key).ok_or_else(|| ApiError::not_found(self.resource.about(&self.target.name)))?;
@@ -133,6 +138,8 @@ impl Call {
     }
 }
 
+const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
+
 static SCALE_SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     let schema = json!({"type": "object", "properties": {
         "metadata": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
@@ -140,6 +147,31 @@ static SCALE_SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     }});
     Schema::parse(&schema).expect("a plain schema")
 });
+
+/// The scale after a patch, and what to warn of.
+fn edited_scale(mut scale: Value, edit: &Edit, validation: FieldValidation) -> Result<(Value, Vec<String>), ApiError> {
+    let schema = portolan_builtin::schema().definition(SCALE).expect("the generated data has it");
+    let mut duplicates: &[String] = &[];
+    let shown = match edit {
+        Edit::Json(patch) => {
+            patch_json(&mut scale, patch)?;
+            scale.to_string()
+        }
+        Edit::Merge(patch) => {
+            json_patch::merge(&mut scale, patch);
+            scale.to_string()
+        }
+        Edit::Strategic(patch) => {
+            let merged = merge_strategically(&scale, &patch.value, schema, SCALE)?;
+            (scale, duplicates) = (merged.object, &patch.duplicates);
+            portolan_strategic::print(&merged.patch)
+        }
+    };
+    types::check_fields(SCALE, &scale).map_err(|why| invalid_patch(&shown, &why))?;
+    let unknown = portolan_schema::prune(&mut scale, schema, Root::Resource);
+    let complaints = complaints(duplicates, &unknown, validation).map_err(|why| invalid_patch(&shown, &why))?;
+    Ok((scale, complaints))
+}
 
 fn check_scale(scale: &Value) -> Result<(), ApiError> {
     use portolan_schema::{FieldError, Path};

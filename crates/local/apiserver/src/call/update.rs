@@ -74,7 +74,7 @@ impl Call {
     }
 
     /// The owners of fields after a write by any verb but apply.
-    pub(super) fn own_update(&self, live: &Value, new: Value, options: &WriteOptions, subresource: &str) -> Value {
+    pub(crate) fn own_update(&self, live: &Value, new: Value, options: &WriteOptions, subresource: &str) -> Value {
         let api_version = self.resource.api_version();
         let (now, reset) = (self.api.now(), reset_fields(&self.resource, subresource));
         let context = portolan_ssa::Context {
@@ -100,6 +100,8 @@ impl Call {
             Part::Main => "",
             Part::Status => "status",
             Part::Finalize => "finalize",
+            Part::EphemeralContainers => "ephemeralcontainers",
+            Part::Resize => "resize",
         };
         let intend = |live: &Value| {
             let mut new = live.clone();
@@ -150,7 +152,9 @@ impl Changing<'_> {
         let mut current = api.store.get(&key).ok_or_else(|| ApiError::not_found(about()))?;
         for _ in 0..MOST_ATTEMPTS {
             let live = api.object(resource, &current);
-            let mut new = self.checked(&live, intend(&live)?)?;
+            let wanted = intend(&live)?;
+            self.call.confirm_rights(&live, &wanted)?;
+            let mut new = self.checked(&live, wanted)?;
             portolan_ssa::keep_times(&live, &mut new);
             let removed = is_finished(&new);
             if !removed && live == new {
@@ -193,9 +197,12 @@ impl Changing<'_> {
         }
         keep_system_times(&mut new, live);
         resource.prepare_update(&mut new, live, self.part);
-        let mut errors = resource.validate_update(&new, live, self.part);
-        if errors.is_empty() && self.part == Part::Main && resource.is("", "services") {
-            errors = addresses::allocate(&self.call.api, resource, &mut new);
+        let mut errors: Vec<FieldError> = Vec::new();
+        if self.part == Part::Main && resource.is("", "services") {
+            errors = addresses::allocate(&self.call.api, resource, &mut new, Some(live));
+        }
+        if errors.is_empty() {
+            errors = resource.validate_update(&new, live, self.part);
         }
         if errors.is_empty() { Ok(new) } else { Err(resource.invalid(name, &errors)) }
     }
@@ -237,7 +244,7 @@ fn unversioned(resource: &Resource, name: &str) -> ApiError {
     ApiError::invalid(&resource.group, &resource.plural, name, &[error])
 }
 
-fn check_uid(resource: &Resource, new: &Value, live: &Value) -> Result<(), ApiError> {
+pub(super) fn check_uid(resource: &Resource, new: &Value, live: &Value) -> Result<(), ApiError> {
     let (given, actual) = (object::meta_text(new, "uid"), object::meta_text(live, "uid"));
     if given.is_empty() || given == actual {
         return Ok(());

@@ -39,7 +39,6 @@ struct Collector {
 /// One of an object's owners.
 struct Owner {
     uid: String,
-    blocks: bool,
     standing: Standing,
 }
 
@@ -85,6 +84,9 @@ impl Collector {
             return;
         }
         self.remember(&event.object);
+        if let Some(previous) = &event.previous {
+            self.after_release(previous, &event.object).await;
+        }
         let text = &event.object.body.tail;
         if mentions(text, "ownerReferences") || mentions(text, "deletionTimestamp") {
             self.look_at(key).await;
@@ -121,11 +123,28 @@ impl Collector {
             self.look_at(&key).await;
         }
         for reference in references(gone) {
-            if let Some((resource, key)) = self.owner_key(gone, reference) {
-                let waits = self.api.store.get(&key).is_some_and(|s| mentions(&s.body.tail, FOREGROUND));
-                if waits {
-                    self.report(self.go_foreground(&resource, &key).await, &key);
-                }
+            self.wake(gone, reference).await;
+        }
+    }
+
+    /// A dependent let go of an owner, or no longer holds it back: an owner that waited may go.
+    async fn after_release(&self, before: &Stored, now: &Stored) {
+        if !mentions(&before.body.tail, "blockOwnerDeletion") {
+            return;
+        }
+        let (before, now) = (self.value(before), self.value(now));
+        let blocks = |object: &Value, uid: &Value| references(object).any(|r| r["uid"] == *uid && is_blocking(r));
+        for reference in references(&before).filter(|r| is_blocking(r) && !blocks(&now, &r["uid"])) {
+            self.wake(&before, reference).await;
+        }
+    }
+
+    /// Looks at an owner that waits for its dependents to go first.
+    async fn wake(&self, dependent: &Value, reference: &Value) {
+        if let Some((resource, key)) = self.owner_key(dependent, reference) {
+            let waits = self.api.store.get(&key).is_some_and(|s| mentions(&s.body.tail, FOREGROUND));
+            if waits {
+                self.report(self.go_foreground(&resource, &key).await, &key);
             }
         }
     }
@@ -177,9 +196,8 @@ impl Collector {
         }
         let uid = object::meta_text(dependent, "uid");
         let has_dependents = self.dependents.contains_key(uid);
-        let waited_for = with(Standing::Waiting).any(|o| o.blocks);
         let propagation = if with(Standing::Waiting).next().is_some() && has_dependents {
-            if waited_for {
+            if self.dependents_of(uid).iter().any(|key| self.is_waiting(key)) {
                 // Nobody may wait for this one in a circle.
                 self.unblock(resource, dependent).await?;
             }
@@ -200,7 +218,6 @@ impl Collector {
         references(dependent)
             .map(|reference| Owner {
                 uid: reference["uid"].as_str().unwrap_or_default().to_owned(),
-                blocks: reference["blockOwnerDeletion"] == json!(true),
                 standing: self.standing(dependent, reference),
             })
             .collect()
@@ -253,20 +270,25 @@ impl Collector {
         edit(&call, Part::Main, MANAGER, drop_lost).await.map(|_| ())
     }
 
+    /// Whether an object waits for its own dependents.
+    fn is_waiting(&self, key: &Key) -> bool {
+        self.find(key).is_some_and(|(kind, stored)| {
+            let object = self.api.object(&kind, &stored);
+            object::is_deleting(&object) && object::finalizers(&object).any(|f| f == FOREGROUND)
+        })
+    }
+
     /// Owners no longer wait for this one.
     async fn unblock(&self, resource: &Arc<Resource>, dependent: &Value) -> Result<(), ApiError> {
-        let uid = object::meta_text(dependent, "uid");
-        let circular = self.owners(dependent).iter().any(|o| o.uid == uid);
-        if !circular {
-            return Ok(());
-        }
         let call = call(&self.api, resource, object::namespace(dependent), object::name(dependent));
         let clear = |live: &mut Value| {
             let list = live["metadata"]["ownerReferences"].as_array_mut();
-            for reference in list.into_iter().flatten() {
+            let mut changed = false;
+            for reference in list.into_iter().flatten().filter(|r| is_blocking(r)) {
                 reference["blockOwnerDeletion"] = json!(false);
+                changed = true;
             }
-            true
+            changed
         };
         edit(&call, Part::Main, MANAGER, clear).await.map(|_| ())
     }
@@ -304,7 +326,7 @@ impl Collector {
                 continue;
             };
             let dependent = self.api.object(&kind, &stored);
-            let blocks = |r: &Value| r["uid"] == json!(uid) && r["blockOwnerDeletion"] == json!(true);
+            let blocks = |r: &Value| r["uid"] == json!(uid) && is_blocking(r);
             blocked |= references(&dependent).any(blocks);
         }
         if blocked { Ok(()) } else { self.drop_finalizer(resource, &owner, FOREGROUND).await }
@@ -333,6 +355,11 @@ impl Collector {
 
 fn references(object: &Value) -> impl Iterator<Item = &Value> {
     object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
+}
+
+/// Whether an owner that waits for its dependents waits for this one.
+fn is_blocking(reference: &Value) -> bool {
+    reference["blockOwnerDeletion"] == json!(true)
 }
 
 /// What becomes of the dependents of a dependent that goes.

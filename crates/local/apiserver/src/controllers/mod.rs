@@ -1,14 +1,17 @@
-//! What the server does by itself: serving CRDs, collecting garbage, emptying namespaces.
+//! What the server does by itself: serving CRDs, collecting garbage, emptying namespaces, running workloads.
 //!
 //! Each controller is one task that follows every event of the store. What it does again is harmless: a step that
 //! finds nothing to do writes nothing.
 
 pub(crate) mod definitions;
+mod events;
 mod garbage;
 mod namespaces;
+mod workloads;
 
 use std::sync::Arc;
 
+use portolan_workloads::RootCertificate;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
@@ -19,13 +22,38 @@ use crate::request::Target;
 use crate::status::ApiError;
 use crate::strategy::Part;
 
+/// Whether the server makes pods of Deployments and the like, as kube-controller-manager does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Workloads {
+    /// It does.
+    On,
+    /// Objects stay what clients make them.
+    #[default]
+    Off,
+}
+
 /// Starts all of them; they end when they are aborted.
-pub(crate) fn start(api: &Arc<Api>) -> Vec<JoinHandle<()>> {
-    vec![
+pub(crate) fn start(api: &Arc<Api>, workloads: Workloads) -> Vec<JoinHandle<()>> {
+    let mut controllers = vec![
         tokio::spawn(definitions::run(api.clone(), api.store.observe())),
+        tokio::spawn(events::run(api.clone(), api.store.observe())),
         tokio::spawn(garbage::run(api.clone(), api.store.observe())),
         tokio::spawn(namespaces::run(api.clone(), api.store.observe())),
-    ]
+    ];
+    if workloads == Workloads::On {
+        controllers.push(tokio::spawn(workloads::run(
+            api.clone(),
+            api.store.observe(),
+            portolan_workloads::controllers(),
+        )));
+    }
+    controllers
+}
+
+/// Gives every namespace the certificate by which clients trust a server that listens.
+pub(crate) fn publish_certificate(api: &Arc<Api>, certificate: &str) -> JoinHandle<()> {
+    let publisher = RootCertificate { certificate: certificate.to_owned() };
+    tokio::spawn(workloads::run(api.clone(), api.store.observe(), vec![Box::new(publisher)]))
 }
 
 /// A call of a controller about one object.

@@ -126,6 +126,11 @@ fn subresources(resource: &Resource) -> Vec<Sub> {
                 "eviction" => add(name, "policy", "v1", "Eviction", &["create"]),
                 "token" => add(name, "authentication.k8s.io", "v1", "TokenRequest", &["create"]),
                 "binding" => add(name, "", "", "Binding", &["create"]),
+                "attach" => add(name, "", "", "PodAttachOptions", &["create", "get"]),
+                "exec" => add(name, "", "", "PodExecOptions", &["create", "get"]),
+                "portforward" => add(name, "", "", "PodPortForwardOptions", &["create", "get"]),
+                "proxy" => add(name, "", "", "PodProxyOptions", &["create", "delete", "get", "patch", "update"]),
+                "log" => add(name, "", "", &resource.kind, &["get"]),
                 "finalize" => add(name, "", "", &resource.kind, &["update"]),
                 _ => add(name, "", "", &resource.kind, &["get", "patch", "update"]),
             }
@@ -144,8 +149,11 @@ fn subresources(resource: &Resource) -> Vec<Sub> {
 fn resource_entries(resource: &Resource) -> Vec<Value> {
     let mut main = json!({
         "name": resource.plural, "singularName": resource.singular, "namespaced": resource.namespaced,
-        "kind": resource.kind, "verbs": resource.verbs, "storageVersionHash": storage_hash(resource),
+        "kind": resource.kind, "verbs": resource.verbs,
     });
+    if !resource.is_virtual() {
+        main["storageVersionHash"] = json!(storage_hash(resource));
+    }
     if !resource.short_names.is_empty() {
         main["shortNames"] = json!(resource.short_names);
     }

@@ -3,8 +3,8 @@
 mod custom;
 mod discovery;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
 use portolan_builtin::{KINDS, Kind};
 use portolan_schema::Cursor;
@@ -13,6 +13,7 @@ use portolan_schema::crd::Scale;
 pub(crate) use custom::{Custom, resources as custom_resources};
 
 use crate::encode::TypeMeta;
+use crate::openapi::Published;
 use crate::status::About;
 use crate::store::Key;
 
@@ -42,7 +43,7 @@ pub(crate) enum Source {
 }
 
 impl Resource {
-    fn builtin(kind: &'static Kind) -> Self {
+    pub(crate) fn builtin(kind: &'static Kind) -> Self {
         let owned = |texts: &[&str]| texts.iter().map(|t| (*t).to_owned()).collect();
         // Events have two groups and one home.
         let home = if kind.kind == "Event" { "" } else { kind.group };
@@ -105,6 +106,11 @@ impl Resource {
         self.group == group && self.plural == plural
     }
 
+    /// Whether its objects are answered and never stored.
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.builtin_kind().is_some_and(Kind::is_virtual)
+    }
+
     pub(crate) fn is_definition(&self) -> bool {
         self.is("apiextensions.k8s.io", "customresourcedefinitions")
     }
@@ -137,6 +143,7 @@ impl Resource {
             "" => true,
             "status" => self.has_status(),
             "scale" => self.scale().is_some(),
+            proxied if proxied.starts_with("proxy/") => self.serves("proxy"),
             other => self.builtin_kind().is_some_and(|k| k.subresources.contains(&other)),
         }
     }
@@ -183,13 +190,16 @@ pub(crate) struct Registry {
     /// By the name of the CRD.
     custom: BTreeMap<String, Vec<Arc<Resource>>>,
     lookup: BTreeMap<(String, String, String), Arc<Resource>>,
+    /// What is published about all this, once somebody asked.
+    published: OnceLock<Arc<Published>>,
 }
 
 impl Registry {
     /// The built-in kinds.
     pub(crate) fn new() -> Self {
         let builtin = KINDS.iter().map(|kind| Arc::new(Resource::builtin(kind))).collect();
-        let mut registry = Self { builtin: Arc::new(builtin), custom: BTreeMap::new(), lookup: BTreeMap::new() };
+        let (custom, lookup, published) = (BTreeMap::new(), BTreeMap::new(), OnceLock::new());
+        let mut registry = Self { builtin: Arc::new(builtin), custom, lookup, published };
         registry.index();
         registry
     }
@@ -208,8 +218,31 @@ impl Registry {
         } else {
             next.custom.insert(definition.to_owned(), resources);
         }
+        next.published = OnceLock::new();
         next.index();
         next
+    }
+
+    /// What is published, found out at most once.
+    pub(crate) fn published(&self, find: impl FnOnce() -> Published) -> Arc<Published> {
+        self.published.get_or_init(|| Arc::new(find())).clone()
+    }
+
+    /// The names of the CRDs that are served.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = &str> {
+        self.custom.keys().map(String::as_str)
+    }
+
+    /// The names of the CRDs that serve a group and version.
+    pub(crate) fn definitions_serving(&self, group: &str, version: &str) -> impl Iterator<Item = &str> {
+        let serves =
+            move |resources: &[Arc<Resource>]| resources.iter().any(|r| r.group == group && r.version == version);
+        self.custom.iter().filter(move |(_, resources)| serves(resources)).map(|(name, _)| name.as_str())
+    }
+
+    /// The groups and versions of CRDs.
+    pub(crate) fn custom_versions(&self) -> BTreeSet<(&str, &str)> {
+        self.custom.values().flatten().map(|r| (r.group.as_str(), r.version.as_str())).collect()
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
@@ -245,6 +278,6 @@ impl Registry {
     /// One resource for each collection.
     pub(crate) fn collections(&self) -> Vec<Arc<Resource>> {
         let mut seen = std::collections::HashSet::new();
-        self.all().filter(|r| seen.insert(r.collection.clone())).cloned().collect()
+        self.all().filter(|r| !r.is_virtual() && seen.insert(r.collection.clone())).cloned().collect()
     }
 }

@@ -118,13 +118,13 @@ impl Client {
         if let Some(Ok(content_type)) = request.content_type.as_deref().map(HeaderValue::from_str) {
             headers.insert(CONTENT_TYPE, content_type);
         }
-        for (name, value) in &request.headers {
-            let name = HeaderName::from_bytes(name.as_bytes()).expect("cases name proper headers");
-            if value.is_empty() {
-                headers.remove(name);
-            } else {
-                headers.insert(name, HeaderValue::from_str(value).expect("cases give proper header values"));
-            }
+        let name = |name: &str| HeaderName::from_bytes(name.as_bytes()).expect("cases name proper headers");
+        for (given, _) in &request.headers {
+            headers.remove(name(given));
+        }
+        // A header that is given twice is sent twice.
+        for (given, value) in request.headers.iter().filter(|(_, value)| !value.is_empty()) {
+            headers.append(name(given), HeaderValue::from_str(value).expect("cases give proper header values"));
         }
         headers
     }

@@ -1,8 +1,8 @@
 //! The real control plane: etcd, kube-apiserver and kube-controller-manager on loopback.
 //!
-//! Unless asked for, only the garbage collector and the namespace controller run: what the others write (default
-//! service accounts, pods of a Deployment) is no answer of the API server. Requests without a token are refused by
-//! authentication, as the embedded server does it, not by RBAC as an anonymous user.
+//! Unless asked for, only the garbage collector, the namespace controller and the aggregation of roles run: what the
+//! others write (default service accounts, pods of a Deployment) is no answer of the API server. Requests without a token
+//! are refused by authentication, as the embedded server does it, not by RBAC as an anonymous user.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -18,6 +18,27 @@ use crate::server::Server;
 
 /// How long the servers may take to come up.
 const READY_WITHIN: Duration = Duration::from_secs(90);
+
+const FEW: &[&str] = &["garbage-collector-controller", "namespace-controller", "clusterrole-aggregation-controller"];
+/// What a Deployment needs to roll, and a service account to get its token.
+const OF_DEPLOYMENTS: &[&str] = &[
+    "deployment-controller",
+    "replicaset-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "endpointslice-controller",
+];
+/// Those that the embedded server has its own of.
+const COMPARED: &[&str] = &[
+    "deployment-controller",
+    "replicaset-controller",
+    "statefulset-controller",
+    "job-controller",
+    "endpointslice-controller",
+    "endpoints-controller",
+    "serviceaccount-controller",
+    "root-ca-certificate-publisher-controller",
+];
 
 /// Why there is no real control plane to compare with.
 #[derive(Debug, thiserror::Error)]
@@ -58,18 +79,19 @@ pub enum Controllers {
     Few,
     /// Also those that make a Deployment roll and give it accounts and endpoints. Nothing runs the pods.
     Workloads,
+    /// Also all that the embedded server has its own of; pods do not wait for the account of their namespace.
+    Compared,
 }
 
 impl Controllers {
     /// The controllers as the flag wants them.
-    fn names(self) -> &'static str {
-        match self {
-            Self::Few => "garbage-collector-controller,namespace-controller",
-            Self::Workloads => {
-                "garbage-collector-controller,namespace-controller,deployment-controller,replicaset-controller,\
-                 serviceaccount-controller,serviceaccount-token-controller,endpointslice-controller"
-            }
-        }
+    fn names(self) -> String {
+        let more: &[&str] = match self {
+            Self::Few => &[],
+            Self::Workloads => OF_DEPLOYMENTS,
+            Self::Compared => COMPARED,
+        };
+        [FEW, more].concat().join(",")
     }
 }
 
@@ -100,7 +122,7 @@ impl ControlPlane {
         let kubeconfig = folder.path().join("kubeconfig");
         let mut plane = Self { server, kubeconfig, children: Vec::new(), folder };
         plane.spawn(&binaries, "etcd", &etcd_flags(plane.folder(), &ports, durability))?;
-        plane.spawn(&binaries, "kube-apiserver", &apiserver_flags(plane.folder(), &ports))?;
+        plane.spawn(&binaries, "kube-apiserver", &apiserver_flags(plane.folder(), &ports, controllers))?;
         plane.wait_until_ready().await?;
         std::fs::write(&plane.kubeconfig, plane.server.kubeconfig()).map_err(at("writing the kubeconfig"))?;
         plane.spawn(&binaries, "kube-controller-manager", &manager_flags(plane.folder(), &ports, controllers))?;
@@ -239,16 +261,16 @@ fn etcd_flags(folder: &Path, ports: &Ports, durability: Durability) -> Vec<Strin
     flags
 }
 
-fn apiserver_flags(folder: &Path, ports: &Ports) -> Vec<String> {
+fn apiserver_flags(folder: &Path, ports: &Ports, controllers: Controllers) -> Vec<String> {
     let file = |name: &str| folder.join(name).display().to_string();
-    vec![
+    let mut flags = vec![
         format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
         format!("--secure-port={}", ports.api),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--cert-dir={}", folder.display()),
         format!("--service-account-key-file={}", file("accounts.pub")),
         format!("--service-account-signing-key-file={}", file("accounts.key")),
-        "--service-account-issuer=https://parity.invalid".to_owned(),
+        "--service-account-issuer=https://kubernetes.default.svc.cluster.local".to_owned(),
         format!("--token-auth-file={}", file("tokens.csv")),
         "--authorization-mode=RBAC".to_owned(),
         format!("--audit-policy-file={}", file("audit.json")),
@@ -256,7 +278,12 @@ fn apiserver_flags(folder: &Path, ports: &Ports) -> Vec<String> {
         "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
         "--anonymous-auth=false".to_owned(),
         "--v=0".to_owned(),
-    ]
+    ];
+    if controllers == Controllers::Compared {
+        // Pods need not wait for the account of their namespace.
+        flags.push("--disable-admission-plugins=ServiceAccount".to_owned());
+    }
+    flags
 }
 
 fn manager_flags(folder: &Path, ports: &Ports, controllers: Controllers) -> Vec<String> {

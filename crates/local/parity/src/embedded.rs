@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use portolan_apiserver::{ApiServer, Config, RunningServer};
+use portolan_apiserver::{ApiServer, Config, RunningServer, Workloads};
 
 use crate::server::Server;
 
@@ -20,7 +20,12 @@ pub struct Embedded {
 impl Embedded {
     /// Starts it on a free port of the loopback, with nothing on disk.
     pub async fn start() -> Result<Self, EmbeddedError> {
-        let config = Config { data_dir: None, ..Config::default() };
+        Self::start_with(Workloads::Off).await
+    }
+
+    /// The same, with or without the controllers of workloads.
+    pub async fn start_with(workloads: Workloads) -> Result<Self, EmbeddedError> {
+        let config = Config { data_dir: None, workloads, ..Config::default() };
         let api = ApiServer::open(config).await.map_err(|error| EmbeddedError(error.to_string()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let running = api.serve(address).await.map_err(|error| EmbeddedError(error.to_string()))?;

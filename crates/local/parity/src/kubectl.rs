@@ -4,7 +4,7 @@ mod script;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use regex::Regex;
@@ -25,6 +25,8 @@ use script::{Invocation, Mode, SCRIPTS, Script};
 
 /// How long one command may take.
 const COMMAND_WITHIN: Duration = Duration::from_secs(45);
+/// Between two runs of a command that waits for something.
+const PAUSE: Duration = Duration::from_millis(200);
 /// Cases that run at the same time; kubectl is heavier than a request.
 const AT_ONCE: usize = 3;
 
@@ -104,6 +106,7 @@ impl Kubectl {
         match &command.mode {
             Mode::Run => self.output(&arguments, &self.expand(&command.stdin)).await,
             Mode::Only(pattern) => only(pattern, &self.output(&arguments, &self.expand(&command.stdin)).await),
+            Mode::Until(pattern) => self.until(pattern, &arguments).await,
             Mode::Begin(lines) => self.begin(&arguments, *lines).await,
             Mode::End(lines) => self.end(*lines).await,
         }
@@ -124,6 +127,9 @@ impl Kubectl {
             .args(arguments)
             .env_clear()
             .env("HOME", self.folder.path())
+            // `diff` runs a program of that name; `edit` runs this one.
+            .env("PATH", "/usr/bin:/bin")
+            .env("KUBE_EDITOR", "sed -i s/blue/green/")
             .stdin(Stdio::piped())
             .kill_on_drop(true);
         command
@@ -134,6 +140,18 @@ impl Kubectl {
             Ok(Ok(text)) => text,
             Ok(Err(error)) => format!("kubectl could not be run: {error}"),
             Err(_) => "kubectl did not end in time".to_owned(),
+        }
+    }
+
+    /// What it printed once a line matches, or last.
+    async fn until(&self, pattern: &str, arguments: &[String]) -> String {
+        let deadline = Instant::now() + COMMAND_WITHIN;
+        loop {
+            let printed = self.output(arguments, "").await;
+            if !only(pattern, &printed).is_empty() || Instant::now() > deadline {
+                return printed;
+            }
+            tokio::time::sleep(PAUSE).await;
         }
     }
 

@@ -120,7 +120,9 @@ impl Masker {
                 format!("<rv {}>", self.versions.entry(text.to_owned()).or_insert(next))
             }
             "clusterIP" | "clusterIPs" | "cells" if ADDRESS.is_match(text) => "<address>".to_owned(),
+            "token" if text.starts_with("eyJ") => "<token>".to_owned(),
             "serverAddress" => "<address>".to_owned(),
+            "serverRelativeURL" => text.split_once("?hash=").map_or_else(|| text.to_owned(), |(url, _)| url.to_owned()),
             "continue" if !text.is_empty() => "<continue>".to_owned(),
             _ => TIME.replace_all(&self.uid(text), "<time>").into_owned(),
         }

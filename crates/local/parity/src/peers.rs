@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::controlplane::{ControlPlane, Durability};
+use portolan_apiserver::Workloads;
+
+use crate::controlplane::{ControlPlane, Controllers, Durability};
 use crate::embedded::{Embedded, EmbeddedError};
 use crate::server::{Server, ServerError};
 
@@ -30,14 +32,19 @@ impl Peers {
     ///
     /// Says loudly on stdout when there is no real server.
     pub async fn start() -> Result<Self, PeersError> {
+        Self::start_with(Workloads::Off).await
+    }
+
+    /// The same with the controllers of workloads on both, where they are started here.
+    pub async fn start_with(workloads: Workloads) -> Result<Self, PeersError> {
         let (real, plane) = match std::env::var_os("PORTOLAN_PARITY_REAL") {
             Some(path) => (Some(Server::from_kubeconfig(Path::new(&path))?), None),
-            None => plane().await,
+            None => plane(workloads).await,
         };
         let (embedded, running) = if let Some(path) = std::env::var_os("PORTOLAN_PARITY_EMBEDDED") {
             (Server::from_kubeconfig(Path::new(&path))?, None)
         } else {
-            let running = Embedded::start().await?;
+            let running = Embedded::start_with(workloads).await?;
             (running.server().clone(), Some(running))
         };
         Ok(Self { real, embedded, plane, running })
@@ -59,8 +66,12 @@ impl Peers {
     }
 }
 
-async fn plane() -> (Option<Server>, Option<ControlPlane>) {
-    match ControlPlane::start(Durability::None).await {
+async fn plane(workloads: Workloads) -> (Option<Server>, Option<ControlPlane>) {
+    let controllers = match workloads {
+        Workloads::On => Controllers::Compared,
+        Workloads::Off => Controllers::Few,
+    };
+    match ControlPlane::start_with(Durability::None, controllers).await {
         Ok(plane) => (Some(plane.server().clone()), Some(plane)),
         Err(reason) => {
             println!("PARITY NOT RUN: {reason}");

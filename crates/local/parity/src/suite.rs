@@ -18,10 +18,16 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("crd", include_str!("../cases/crd.case")),
     ("deletion", include_str!("../cases/deletion.case")),
     ("patch", include_str!("../cases/patch.case")),
+    ("strategic", include_str!("../cases/strategic.case")),
     ("listwatch", include_str!("../cases/listwatch.case")),
     ("validation", include_str!("../cases/validation.case")),
     ("discovery", include_str!("../cases/discovery.case")),
     ("badinput", include_str!("../cases/badinput.case")),
+    ("openapi", include_str!("../cases/openapi.case")),
+    ("access", include_str!("../cases/access.case")),
+    ("garbage", include_str!("../cases/garbage.case")),
+    ("pods", include_str!("../cases/pods.case")),
+    ("builtin", include_str!("../cases/builtin.case")),
     (GATEWAY, include_str!("../cases/gateway.case")),
 ];
 

@@ -1,14 +1,24 @@
-//! The text of the kubectl case file → command lines.
+//! The text of the kubectl case files → command lines.
 //!
 //! `=== name` opens a case, then `$ arguments` with what kubectl reads on stdin indented below. `$only PATTERN
-//! arguments` keeps the lines of the output that match; `$begin COUNT arguments` leaves kubectl running once it
+//! arguments` keeps the lines of the output that match, `$until PATTERN arguments` runs again until a line does; `$begin COUNT arguments` leaves kubectl running once it
 //! has printed so many lines, and `$end COUNT` reads on to so many lines and ends it. `$ns` and `$id` are the case's own.
 
 use std::sync::LazyLock;
 
+/// The case files: name and text.
+const FILES: &[(&str, &str)] = &[
+    ("kubectl", include_str!("../../cases/kubectl.case")),
+    ("kubectl-apply", include_str!("../../cases/kubectl-apply.case")),
+    ("kubectl-create", include_str!("../../cases/kubectl-create.case")),
+    ("kubectl-explain", include_str!("../../cases/kubectl-explain.case")),
+];
+
 /// The cases in the tree.
-pub(super) static SCRIPTS: LazyLock<Vec<Script>> =
-    LazyLock::new(|| parse(include_str!("../../cases/kubectl.case")).expect("tests parse the file"));
+pub(super) static SCRIPTS: LazyLock<Vec<Script>> = LazyLock::new(|| {
+    let parsed = FILES.iter().map(|(file, text)| parse(file, text).expect("tests parse the files"));
+    parsed.flatten().collect()
+});
 
 /// A case of the file.
 #[derive(Clone, Debug)]
@@ -31,15 +41,16 @@ pub(super) struct Invocation {
 pub(super) enum Mode {
     Run,
     Only(String),
+    Until(String),
     Begin(usize),
     End(usize),
 }
 
 /// The cases of a file; or the line that is no command.
-pub(super) fn parse(text: &str) -> Result<Vec<Script>, String> {
+pub(super) fn parse(file: &str, text: &str) -> Result<Vec<Script>, String> {
     let mut scripts: Vec<Script> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let bad = || format!("kubectl.case: {line}");
+        let bad = || format!("{file}.case: {line}");
         if let Some(name) = line.strip_prefix("=== ") {
             scripts.push(Script { name: name.to_owned(), commands: Vec::new() });
         } else if let Some(input) = line.strip_prefix("  ") {
@@ -62,6 +73,7 @@ fn invocation(line: &str) -> Option<Invocation> {
     let mode = match word.as_str() {
         "$" => Mode::Run,
         "$only" => Mode::Only(words.remove(0)),
+        "$until" => Mode::Until(words.remove(0)),
         "$begin" => Mode::Begin(words.remove(0).parse().ok()?),
         "$end" => Mode::End(words.remove(0).parse().ok()?),
         _ => return None,
@@ -94,14 +106,19 @@ mod tests {
 
     #[test]
     fn commands_have_modes_and_input() {
-        let scripts = parse("=== one\n$only ^v1 api-versions\n$ create -f -\n  a: b\n").expect("a proper script");
+        let scripts =
+            parse("one", "=== one\n$only ^v1 api-versions\n$ create -f -\n  a: b\n").expect("a proper script");
 
         assert!(matches!(&scripts[0].commands[0].mode, Mode::Only(pattern) if pattern == "^v1"));
         assert_eq!(scripts[0].commands[1].stdin, "a: b\n");
     }
 
     #[test]
-    fn the_file_in_the_tree_is_proper() {
-        assert!(super::SCRIPTS.len() >= 15);
+    fn the_files_in_the_tree_are_proper() {
+        assert!(super::SCRIPTS.len() >= 40);
+        let mut names: Vec<&str> = super::SCRIPTS.iter().map(|script| script.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), super::SCRIPTS.len(), "two cases have one name");
     }
 }

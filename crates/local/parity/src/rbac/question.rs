@@ -1,0 +1,183 @@
+//! A question about rights: a real request, a review or a list of rules, and what is compared of its answer.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::draw::Draw;
+use super::role_set::{Asker, GROUPS, NAMES, PATHS, RESOURCES, RoleSet, SUBRESOURCES, VERBS};
+use crate::answer::Answer;
+use crate::client::Request;
+
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1";
+
+/// Collections of both servers that real requests are sent to: path before the namespace, plural.
+const COLLECTIONS: [(&str, &str); 5] = [
+    ("/api/v1", "pods"),
+    ("/api/v1", "configmaps"),
+    ("/api/v1", "secrets"),
+    ("/api/v1", "services"),
+    ("/apis/apps/v1", "deployments"),
+];
+
+/// Who asks what.
+pub(super) struct Question {
+    asker: Asker,
+    kind: Kind,
+}
+
+enum Kind {
+    /// `SelfSubjectAccessReview` of these attributes.
+    Own(Value),
+    /// `SubjectAccessReview` of these attributes, asked by the administrator.
+    Others(Value),
+    /// `SelfSubjectRulesReview` in this namespace.
+    Rules(String),
+    /// A request that is let through or not.
+    Real(&'static str, String),
+}
+
+impl Question {
+    pub(super) fn draw(draw: &mut Draw, set: &RoleSet) -> Self {
+        let asker = draw.any(&set.users).clone();
+        let kind = match draw.number(1, 100) {
+            1..=45 => Kind::Own(attributes(draw, set)),
+            46..=65 => Kind::Others(attributes(draw, set)),
+            66..=70 => Kind::Rules(draw.any(&set.namespaces).clone()),
+            _ => real(draw, set),
+        };
+        Self { asker, kind }
+    }
+
+    pub(super) fn request(&self) -> Request {
+        let spec = |spec: &Value| json!({ "spec": spec });
+        let mut request = match &self.kind {
+            Kind::Own(attributes) => {
+                Request::json("POST", &format!("{REVIEWS}/selfsubjectaccessreviews"), &spec(attributes))
+            }
+            Kind::Others(attributes) => {
+                let mut attributes = attributes.clone();
+                attributes["user"] = json!(self.asker.name);
+                attributes["groups"] = json!(self.asker.groups);
+                return Request::json("POST", &format!("{REVIEWS}/subjectaccessreviews"), &spec(&attributes));
+            }
+            Kind::Rules(namespace) => {
+                let namespace = json!({ "namespace": namespace });
+                Request::json("POST", &format!("{REVIEWS}/selfsubjectrulesreviews"), &spec(&namespace))
+            }
+            Kind::Real("PATCH", path) => {
+                let mut patch = Request::json("PATCH", path, &json!({"metadata": {"labels": {"a": "b"}}}));
+                patch.content_type = Some("application/merge-patch+json".to_owned());
+                patch
+            }
+            Kind::Real("POST", path) => {
+                // Never good enough to be stored.
+                Request::json("POST", path, &json!({"metadata": {"name": "Not A Name"}}))
+            }
+            Kind::Real(method, path) => Request { method, ..Request::get(path) },
+        };
+        request.headers.push(("Impersonate-User".to_owned(), self.asker.name.clone()));
+        let groups = self.asker.groups.iter().map(|group| ("Impersonate-Group".to_owned(), group.clone()));
+        request.headers.extend(groups);
+        request
+    }
+
+    /// What must be alike.
+    pub(super) fn decision(&self, answer: &Answer) -> String {
+        let (code, body) = (answer.status, answer.json());
+        match &self.kind {
+            Kind::Own(_) | Kind::Others(_) => format!("{code} {}", sorted_reason(&body["status"])),
+            Kind::Rules(_) => {
+                let mut rules: Vec<String> = ["resourceRules", "nonResourceRules"]
+                    .iter()
+                    .flat_map(|field| body["status"][field].as_array().into_iter().flatten().map(Value::to_string))
+                    .collect();
+                rules.sort();
+                let error = sorted(body["status"]["evaluationError"].as_str().unwrap_or_default());
+                format!("{code} {} {error}", rules.join(" "))
+            }
+            Kind::Real(..) if code == 403 => format!("{code} {}", sorted(body["message"].as_str().unwrap_or_default())),
+            // What is measured is theirs.
+            Kind::Real(_, path) if path == "/metrics" => "let through".to_owned(),
+            Kind::Real(..) => format!("{code} {}", body["reason"]),
+        }
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match &self.kind {
+            Kind::Own(attributes) => format!("own review {attributes}"),
+            Kind::Others(attributes) => format!("review {attributes}"),
+            Kind::Rules(namespace) => format!("rules in {namespace}"),
+            Kind::Real(method, path) => format!("{method} {path}"),
+        };
+        write!(f, "{} {:?}: {what}", self.asker.name, self.asker.groups)
+    }
+}
+
+fn sorted_reason(status: &Value) -> String {
+    let mut status = status.clone();
+    if let Some(reason) = status["reason"].as_str() {
+        // Any of the bindings that everyone has may be named.
+        let by_system = reason.starts_with("RBAC: allowed by ClusterRoleBinding \"system:");
+        status["reason"] = if by_system { json!("RBAC: allowed by the system") } else { json!(sorted(reason)) };
+    }
+    status.to_string()
+}
+
+/// Several errors are told in any order.
+fn sorted(text: &str) -> String {
+    let Some((head, list)) = text.split_once('[').filter(|(_, list)| list.ends_with(']')) else {
+        return text.to_owned();
+    };
+    let mut errors: Vec<&str> = list.trim_end_matches(']').split(", ").collect();
+    errors.sort_unstable();
+    format!("{head}[{}]", errors.join(", "))
+}
+
+fn attributes(draw: &mut Draw, set: &RoleSet) -> Value {
+    if draw.chance(20) {
+        let verb = draw.one(&["get", "post", "head"]);
+        return json!({"nonResourceAttributes": {"path": draw.one(&PATHS), "verb": verb}});
+    }
+    let mut resource = json!({
+        "verb": draw.one(&VERBS), "group": draw.one(&GROUPS), "resource": draw.one(&RESOURCES),
+    });
+    if draw.chance(70) {
+        resource["namespace"] = json!(draw.any(&set.namespaces));
+    }
+    if draw.chance(50) {
+        resource["name"] = json!(draw.one(&NAMES));
+    }
+    if draw.chance(30) {
+        resource["subresource"] = json!(draw.one(&SUBRESOURCES));
+    }
+    json!({ "resourceAttributes": resource })
+}
+
+/// A request that changes nothing even where it is allowed: the objects are not there, and what is posted is no good.
+fn real(draw: &mut Draw, set: &RoleSet) -> Kind {
+    if draw.chance(15) {
+        return Kind::Real("GET", draw.one(&PATHS).to_owned());
+    }
+    let (root, plural) = *draw.any(&COLLECTIONS);
+    let collection = if draw.chance(75) {
+        format!("{root}/namespaces/{}/{plural}", draw.any(&set.namespaces))
+    } else {
+        return Kind::Real("GET", format!("{root}/{plural}?limit=1"));
+    };
+    let name = draw.one(&NAMES);
+    match draw.number(0, 8) {
+        0 => Kind::Real("GET", collection),
+        1 => Kind::Real("GET", format!("{collection}?fieldSelector=metadata.name%3D{name}")),
+        // A pod is first asked for its service account, which is not there.
+        2 if plural != "pods" => Kind::Real("POST", collection),
+        3 => Kind::Real("DELETE", collection),
+        4 => Kind::Real("DELETE", format!("{collection}/{name}")),
+        5 => Kind::Real("PATCH", format!("{collection}/{name}")),
+        6 if plural == "pods" || plural == "deployments" => Kind::Real("GET", format!("{collection}/{name}/status")),
+        7 if plural == "deployments" => Kind::Real("GET", format!("{collection}/{name}/scale")),
+        _ => Kind::Real("GET", format!("{collection}/{name}")),
+    }
+}

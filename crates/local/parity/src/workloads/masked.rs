@@ -1,0 +1,131 @@
+//! An object → the same without what two servers never agree on: hashes, drawn names, uids, times, versions.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value, json};
+
+/// Letters of names that are drawn: no vowels.
+static HASH: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"-[bcdfghjklmnpqrstvwxz2456789]{6,10}\b").expect("a constant"));
+static DRAWN: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b").expect("a constant"));
+static UID: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").expect("a constant"));
+
+/// Fields that say when, or in which version.
+const DROPPED: [&str; 12] = [
+    "creationTimestamp",
+    "resourceVersion",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "lastProbeTime",
+    "startTime",
+    "completionTime",
+    "deletionTimestamp",
+    "firstTimestamp",
+    "lastTimestamp",
+    "eventTime",
+    "namespace",
+];
+
+/// The object as it is compared.
+pub(super) fn masked(mut object: Value) -> Value {
+    let managers = managers(&object["metadata"]["managedFields"]);
+    let generation = object["metadata"]["generation"].clone();
+    if !generation.is_null() && object["status"]["observedGeneration"] == generation {
+        object["status"]["observedGeneration"] = json!("<generation>");
+    }
+    if object["kind"] == "pods" {
+        // How pods are filled in is compared elsewhere.
+        object["spec"] = Value::Null;
+        object["status"] = json!({"phase": object["status"]["phase"]});
+    }
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for field in ["managedFields", "generation", "uid"] {
+            metadata.remove(field);
+        }
+    }
+    object["managers"] = managers;
+    value(&object, "")
+}
+
+/// Who wrote by which endpoint.
+fn managers(managed: &Value) -> Value {
+    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+    let entries = managed.as_array().into_iter().flatten();
+    let mut managers: Vec<String> =
+        entries.map(|e| [text(e, "manager"), text(e, "operation"), text(e, "subresource")].join(" ")).collect();
+    managers.sort();
+    managers.dedup();
+    json!(managers)
+}
+
+fn value(object: &Value, key: &str) -> Value {
+    match object {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(name, value)| !DROPPED.contains(&name.as_str()) && !value.is_null());
+            Value::Object(kept.map(|(name, field)| (text(name), value(field, name))).collect())
+        }
+        Value::Array(items) if key == "conditions" => {
+            let named =
+                items.iter().map(|item| (item["type"].as_str().unwrap_or_default().to_owned(), value(item, "")));
+            Value::Object(named.collect::<Map<_, _>>())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(|item| value(item, key)).collect()),
+        Value::String(_) if key == "pod-template-hash" => json!("<hash>"),
+        Value::String(_) if key == "uid" => json!("<uid>"),
+        Value::String(found) => json!(text(found)),
+        other => other.clone(),
+    }
+}
+
+fn text(text: &str) -> String {
+    let text = UID.replace_all(text, "<uid>");
+    let text = HASH.replace_all(&text, "-<hash>");
+    DRAWN.replace_all(&text, "-<drawn>").into_owned()
+}
+
+/// Objects of a collection in an order that drawn names have no part in; like events are added up.
+pub(super) fn gathered(collection: &str, mut objects: Vec<Value>) -> Value {
+    if collection != "events" {
+        objects.sort_by_key(Value::to_string);
+        return json!(objects);
+    }
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for event in &objects {
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let told = format!(
+            "{} {} {} {}/{}: {}",
+            text("/source/component"),
+            text("/type"),
+            text("/reason"),
+            text("/involvedObject/kind"),
+            text("/involvedObject/name"),
+            text("/message"),
+        );
+        *counts.entry(told).or_default() += event["count"].as_u64().unwrap_or(1);
+    }
+    json!(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_and_drawn_names_are_masked() {
+        assert_eq!(text("Created pod: web-5d4f8c7b9f-x2kqz"), "Created pod: web-<hash>-<drawn>");
+        assert_eq!(text("web-controller"), "web-controller");
+    }
+
+    #[test]
+    fn like_events_are_added_up() {
+        let event = json!({"reason": "R", "message": "m", "count": 2});
+
+        let counts = gathered("events", vec![event.clone(), event]);
+
+        assert_eq!(counts.as_object().unwrap().values().next(), Some(&json!(4)));
+    }
+}

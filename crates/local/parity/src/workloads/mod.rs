@@ -1,0 +1,92 @@
+//! Scripts of workloads → what their controllers make of them on both servers, compared step by step.
+//!
+//! Nothing runs pods: the scripts say what becomes of them. Both servers go through a script side by side; what is shown
+//! is compared once it is alike, and is a difference if it is not within [`WITHIN`].
+
+mod masked;
+mod script;
+mod side;
+
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+
+use crate::compare::compare;
+use crate::names::run_name;
+use crate::options::Options;
+use crate::peers::Peers;
+use crate::report::Outcome;
+use script::{Script, Step, Word};
+use side::Side;
+
+/// How long an effect may take.
+const WITHIN: Duration = Duration::from_secs(40);
+/// How long the servers may take to show the same.
+const ALIKE_WITHIN: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(100);
+/// Scripts that run at the same time.
+const AT_ONCE: usize = 6;
+
+/// Runs all scripts on both servers, prints the summary, and tells whether there was no unexplained difference.
+pub async fn run(peers: &Peers, options: &Options) -> bool {
+    let scripts: Vec<Script> = script::all().expect("tests parse every case file");
+    let run = run_name();
+    let selected = scripts.iter().enumerate().filter(|(_, script)| options.selects(&title(script)));
+    let runs = selected.map(|(index, script)| {
+        let namespace = format!("workloads-{index}-{run}");
+        async move { (script, both(peers, &namespace, script).await) }
+    });
+    let results: Vec<_> = futures::stream::iter(runs).buffer_unordered(AT_ONCE).collect().await;
+    let mut outcome = Outcome::default();
+    for (script, (real, embedded)) in results {
+        let count = outcome.ran.entry(script.group.to_owned()).or_default();
+        *count = (count.0 + usize::from(peers.real().is_some()), count.1 + 1);
+        let lines: Vec<String> = script.steps.iter().map(|step| step.line.clone()).collect();
+        outcome.add(&title(script), compare(&title(script), &lines, &real, &embedded));
+    }
+    outcome.finish(options, "workloads")
+}
+
+fn title(script: &Script) -> String {
+    format!("{}: {}", script.group, script.name)
+}
+
+/// What every step came to on both servers. Without a real one, effects must still come.
+async fn both(peers: &Peers, namespace: &str, script: &Script) -> (Vec<Value>, Vec<Value>) {
+    let embedded = Side::new(peers.embedded(), namespace).await;
+    let real = match peers.real() {
+        Some(server) => Some(Side::new(server, namespace).await),
+        None => None,
+    };
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for step in &script.steps {
+        let (expected, found) = match &real {
+            Some(real) => on_both(real, &embedded, step).await,
+            None => (json!({"done": true}), without_shown(embedded.step(step).await)),
+        };
+        first.push(expected);
+        second.push(found);
+    }
+    for side in real.iter().chain([&embedded]) {
+        side.end().await;
+    }
+    (first, second)
+}
+
+/// Both do a step; what is shown is looked at until it is alike.
+async fn on_both(real: &Side, embedded: &Side, step: &Step) -> (Value, Value) {
+    let deadline = Instant::now() + ALIKE_WITHIN;
+    loop {
+        let (expected, found) = futures::join!(real.step(step), embedded.step(step));
+        let again = matches!(step.word, Word::Show(_)) && expected != found && Instant::now() < deadline;
+        if !again {
+            return (expected, found);
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+fn without_shown(found: Value) -> Value {
+    if found.get("shown").is_some() { json!({"done": true}) } else { found }
+}

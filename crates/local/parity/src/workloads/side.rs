@@ -1,0 +1,222 @@
+//! One server: the steps of a script → requests, and what came of them.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::masked::masked;
+use super::script::{Expectation, Fate, Step, Which, Word};
+use super::{POLL, WITHIN};
+use crate::client::{Client, Request};
+use crate::server::Server;
+
+/// A server and the namespace of a script.
+pub(super) struct Side {
+    client: Client,
+    namespace: String,
+}
+
+impl Side {
+    pub(super) async fn new(server: &Server, namespace: &str) -> Self {
+        let client = Client::new(server).expect("the server's CA is PEM");
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        client.send(&Request::json("POST", "/api/v1/namespaces", &object)).await;
+        Self { client, namespace: namespace.to_owned() }
+    }
+
+    /// Leaves nothing behind that controllers would go on with.
+    pub(super) async fn end(&self) {
+        let path = format!("/api/v1/namespaces/{}", self.namespace);
+        self.client.send(&Request { method: "DELETE", ..Request::get(&path) }).await;
+    }
+
+    pub(super) async fn step(&self, step: &Step) -> Value {
+        let body = step.body.replace("$ns", &self.namespace);
+        let body: Value = serde_saphyr::from_str(&body).unwrap_or(Value::Null);
+        match &step.word {
+            Word::Create => self.create(&body).await,
+            Word::Patch(which) => self.patch(which, "", &body).await,
+            Word::Status(which) => self.patch(which, "/status", &body).await,
+            Word::Delete(which) => self.delete(which).await,
+            Word::Become(selector, fate) => {
+                let pods = Which::Selected { collection: "pods".to_owned(), selector: selector.clone() };
+                self.patch(&pods, "/status", &fate_status(*fate)).await
+            }
+            Word::Await(which, expectation) => self.wait_for(which, expectation).await,
+            Word::Show(collections) => self.show(collections).await,
+        }
+    }
+
+    fn path(&self, collection: &str) -> String {
+        let (plural, group) = collection.split_once('.').unwrap_or((collection, ""));
+        let root = if group.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{group}/v1") };
+        format!("{root}/namespaces/{}/{plural}", self.namespace)
+    }
+
+    async fn create(&self, object: &Value) -> Value {
+        let version = object["apiVersion"].as_str().unwrap_or_default();
+        let group = version.split_once('/').map_or(String::new(), |(group, _)| format!(".{group}"));
+        let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+        let plural = if kind.ends_with('s') { kind } else { format!("{kind}s") };
+        let answer = self.client.send(&Request::json("POST", &self.path(&format!("{plural}{group}")), object)).await;
+        told(answer.status, answer.json())
+    }
+
+    async fn patch(&self, which: &Which, subresource: &str, patch: &Value) -> Value {
+        for path in self.paths(which).await {
+            let mut request = Request::json("PATCH", &format!("{path}{subresource}"), patch);
+            request.content_type = Some("application/merge-patch+json".to_owned());
+            let answer = self.client.send(&request).await;
+            // A pod may have gone meanwhile.
+            if answer.status != 200 && answer.status != 404 {
+                return told(answer.status, answer.json());
+            }
+        }
+        json!({"done": true})
+    }
+
+    async fn delete(&self, which: &Which) -> Value {
+        for path in self.paths(which).await {
+            self.client.send(&Request { method: "DELETE", ..Request::get(&path) }).await;
+        }
+        json!({"done": true})
+    }
+
+    /// The paths of the objects that are meant; pods that go are not.
+    async fn paths(&self, which: &Which) -> Vec<String> {
+        let collection = match which {
+            Which::Named { collection, name } => return vec![format!("{}/{name}", self.path(collection))],
+            Which::Selected { collection, .. } => collection,
+        };
+        let there = self.objects(which).await;
+        let stays = there.iter().filter(|object| object["metadata"]["deletionTimestamp"].is_null());
+        let names = stays.filter_map(|object| object["metadata"]["name"].as_str());
+        names.map(|name| format!("{}/{name}", self.path(collection))).collect()
+    }
+
+    async fn objects(&self, which: &Which) -> Vec<Value> {
+        match which {
+            Which::Named { collection, name } => {
+                let answer = self.client.send(&Request::get(&format!("{}/{name}", self.path(collection)))).await;
+                if answer.status == 200 { vec![answer.json().clone()] } else { Vec::new() }
+            }
+            Which::Selected { collection, selector } => self.list(collection, selector).await,
+        }
+    }
+
+    async fn list(&self, collection: &str, selector: &str) -> Vec<Value> {
+        let path = format!("{}?labelSelector={}", self.path(collection), selector.replace('=', "%3D"));
+        let answer = self.client.send(&Request::get(&path)).await;
+        answer.json()["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Looks until it is so, or for long enough.
+    async fn wait_for(&self, which: &Which, expectation: &Expectation) -> Value {
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let objects = self.objects(which).await;
+            let holds = match expectation {
+                Expectation::Count(count) => objects.len() == *count,
+                Expectation::Value { path, value } => {
+                    !objects.is_empty() && objects.iter().all(|object| found(object, path) == *value)
+                }
+            };
+            if holds {
+                return json!({"done": true});
+            }
+            if Instant::now() > deadline {
+                let objects: Vec<Value> = objects.into_iter().map(masked).collect();
+                return json!({"waited in vain": objects});
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    async fn show(&self, collections: &[String]) -> Value {
+        let mut shown = json!({});
+        for collection in collections {
+            let items = self.list(collection, "").await;
+            // Lists leave kinds out.
+            let kept = items.into_iter().map(|mut item| {
+                item["kind"] = json!(collection);
+                masked(item)
+            });
+            shown[collection] = super::masked::gathered(collection, kept.collect());
+        }
+        json!({"shown": shown})
+    }
+}
+
+/// What became of a write: done, or why not.
+fn told(status: u16, body: &Value) -> Value {
+    if (200..300).contains(&status) {
+        return json!({"done": true});
+    }
+    json!({"status": status, "reason": body["reason"], "message": body["message"].as_str().map(crate::mask::mask_text)})
+}
+
+/// A value by its path as text; in a list of conditions by type.
+fn found(object: &Value, path: &[String]) -> String {
+    let value = path.iter().fold(object, |value, part| match value.as_array() {
+        Some(items) => items.iter().find(|item| item["type"] == *part).unwrap_or(&Value::Null),
+        None => &value[part],
+    });
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn fate_status(fate: Fate) -> Value {
+    let (phase, ready) = match fate {
+        Fate::Ready => ("Running", "True"),
+        Fate::Unready => ("Running", "False"),
+        Fate::Failed => ("Failed", "False"),
+        Fate::Succeeded => ("Succeeded", "False"),
+    };
+    let now = {
+        let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        rfc3339(seconds)
+    };
+    json!({"status": {"phase": phase, "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": now}]}})
+}
+
+/// Seconds since 1970 as objects carry times.
+fn rfc3339(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (mut year, mut day) = (1970, days);
+    let length = |year: u64| {
+        if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) { 366 } else { 365 }
+    };
+    while day >= length(year) {
+        day -= length(year);
+        year += 1;
+    }
+    let february = length(year) - 337;
+    let mut month = 1;
+    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if day < days {
+            break;
+        }
+        day -= days;
+        month += 1;
+    }
+    format!("{year:04}-{month:02}-{:02}T{:02}:{:02}:{:02}Z", day + 1, rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_become_dates() {
+        assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
+        assert_eq!(rfc3339(1_709_251_199), "2024-02-29T23:59:59Z");
+        assert_eq!(rfc3339(1_735_689_600), "2025-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn conditions_are_found_by_type() {
+        let object = json!({"status": {"conditions": [{"type": "A", "reason": "R"}]}});
+
+        assert_eq!(found(&object, &["status", "conditions", "A", "reason"].map(str::to_owned)), "R");
+        assert_eq!(found(&object, &["status", "replicas"].map(str::to_owned)), "null");
+    }
+}

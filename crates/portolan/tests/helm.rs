@@ -6,14 +6,13 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 
 use portolan_parity::{ControlPlane, Durability};
 use serde_json::{Value, json};
+use support::helm::{Helm, tell};
 use support::{Run, portolan};
-use tempfile::TempDir;
 
 const NAMESPACE: &str = "cloudflare-zero-trust";
 const ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
@@ -299,7 +298,7 @@ impl Cluster<'_> {
 
     /// The chart as a later version would be.
     fn chart_with_a_changed_definition(&self) -> String {
-        let copy = self.helm.folder.path().join("changed");
+        let copy = self.helm.folder().join("changed");
         let copied = Command::new("cp").arg("-r").arg(chart()).arg(&copy).status().unwrap();
         assert!(copied.success());
         let file = copy.join("files/definitions/zerotrust/cloudflarezerotrusttenants.yaml");
@@ -366,46 +365,7 @@ fn missing(name: &str, object: &Value) {
     panic!("{name}: {} was not installed", key_of(object));
 }
 
-/// The real helm, with files of its own.
-struct Helm {
-    program: PathBuf,
-    folder: TempDir,
-}
-
 impl Helm {
-    /// None, and a line about it, where helm cannot be built.
-    fn find(what: &str) -> Option<Self> {
-        static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-        match PROGRAM.get_or_init(build) {
-            Ok(program) => Some(Self { program: program.clone(), folder: tempfile::tempdir().unwrap() }),
-            Err(why) => {
-                tell(&format!("helm: NOT RUN: {what}: {why}"));
-                None
-            }
-        }
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
-        let home = self.folder.path();
-        command.env("HELM_CACHE_HOME", home).env("HELM_CONFIG_HOME", home).env("HELM_DATA_HOME", home);
-        command.env("HOME", home).env_remove("KUBECONFIG").args(arguments);
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Run {
-        self.command(arguments).output().expect("helm runs").into()
-    }
-
-    /// A file of values; JSON is YAML.
-    fn file(&self, values: &Value) -> String {
-        let text = values.to_string();
-        let name = format!("{}.yaml", digest(&text));
-        let path = self.folder.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-
     fn template(&self, values: &str, known: &[String]) -> BTreeMap<String, Value> {
         let mut arguments = vec!["template", "portolan", "CHART", "--namespace", NAMESPACE, "--values", values];
         let chart = chart();
@@ -426,23 +386,6 @@ impl Helm {
             assert_eq!(&theirs[key], object, "{name}: {key} with {values}");
         }
     }
-}
-
-/// The text's own name.
-fn digest(text: &str) -> u64 {
-    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
-}
-
-fn build() -> Result<PathBuf, String> {
-    let script = format!("{}/../../tools/helm/build.sh", env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new(script).output().map_err(|error| error.to_string())?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).trim().lines().last().unwrap_or_default().to_owned());
-    }
-    Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
 }
 
 fn chart() -> String {
@@ -651,10 +594,4 @@ fn put(values: &mut Value, pointer: &str, value: Value) {
         place = &mut place[key];
     }
     *place = value;
-}
-
-/// Written to the handle itself: what `println!` says is kept back.
-fn tell(text: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

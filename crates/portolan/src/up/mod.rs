@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portolan_apiserver::{ApiServer, Config, RunningServer};
+use portolan_apiserver::{ApiServer, Config, RunningServer, Workloads};
 use portolan_cloudflare_api::{HttpTransport, Transport};
 use portolan_cloudflare_sim::{Options as SimulatorOptions, OriginAddress};
 use portolan_engine::cluster_owner;
@@ -81,7 +81,8 @@ impl Up {
     /// Starts everything.
     pub(crate) async fn start(settings: Settings, progress: &Arc<Progress>) -> Outcome<Self> {
         progress.step("Starting the embedded Kubernetes API server");
-        let config = Config { data_dir: Some(settings.data_dir.clone()), ..Config::default() };
+        let config =
+            Config { data_dir: Some(settings.data_dir.clone()), workloads: Workloads::On, ..Config::default() };
         let api = ApiServer::open(config).await.map_err(not_started)?;
         let client = kube::Client::new(api.service(), "default");
         let serving = api.clone().serve(settings.listen).await.map_err(not_started)?;

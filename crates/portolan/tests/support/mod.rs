@@ -6,6 +6,7 @@
 
 pub mod cluster;
 pub mod ground;
+pub mod helm;
 pub mod pods;
 pub mod process;
 pub mod site;

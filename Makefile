@@ -29,8 +29,10 @@ soak: ## more histories, more kills, more generated inputs (MINUTES, SEED, HISTO
 
 generate: ## data that is generated from Kubernetes' OpenAPI documents and Go types
 	@scripts/setup build
-	cargo run -q -p xtask -- generate "$$(tools/controlplane/build.sh)/openapi"
+	cargo run -q -p xtask -- generate "$$(tools/controlplane/build.sh)/openapi" "$$(scripts/openapi)"
 	cd tools/gotypes && GOFLAGS=-mod=mod go run . > ../../crates/local/builtin/data/gotypes.json
+	cd tools/protobuf && GOFLAGS=-mod=mod go run . messages > ../../crates/local/protobuf/data/messages.json
+	cd tools/protobuf && GOFLAGS=-mod=mod go run . samples > ../../crates/local/protobuf/tests/data/samples.jsonl
 
 reference: ## docs/reference, the dashboard and the alerts, from the types and tables
 	cargo run -q -p xtask -- reference

@@ -394,35 +394,26 @@ fn a_cloudflare_worker_that_dies_or_stops_is_followed_in_time() {
     assert_in_time("cloudflare_worker", (after_kill, after_stop));
 }
 
-/// An object with the one that controls it.
-fn owned(mut object: Value, ground: &Ground, kind: &str, name: &str) -> Value {
-    let owner = ground.run(&["get", kind, name, "-n", NAMESPACE, "-o", "json"]).succeeded();
-    let owner: Value = serde_json::from_str(&owner).unwrap();
-    object["metadata"]["ownerReferences"] = json!([{
-        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name, "uid": owner["metadata"]["uid"], "controller": true,
-    }]);
-    object
-}
-
-/// The operator's own Deployment with a pod for each process, as the controllers of a cluster make them.
-fn deploy(ground: &Ground, pods: &[&str]) {
+/// The operator's own Deployment; answers the names of its pods, which the server's controllers make.
+fn deploy(ground: &Ground, pods: usize) -> Vec<String> {
     let name = "cloudflare-zero-trust-operator";
     let labels = json!({
         "app.kubernetes.io/name": name, "app.kubernetes.io/instance": "test", "app.kubernetes.io/component": "operator",
     });
-    let spec = json!({ "containers": [{ "name": "operator", "image": "example.com/portolan:1" }] });
-    let template = json!({ "metadata": { "labels": labels }, "spec": spec });
-    let object = |kind: &str, name: &str, spec: Value| {
-        let version = if kind == "Pod" { "v1" } else { "apps/v1" };
-        let metadata = json!({ "name": name, "namespace": NAMESPACE, "labels": labels });
-        json!({ "apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec })
-    };
-    let replicas = json!({ "replicas": pods.len(), "selector": { "matchLabels": labels }, "template": template });
-    ground.apply(&[object("Deployment", name, replicas.clone())]);
-    ground.apply(&[owned(object("ReplicaSet", "operator-1", replicas), ground, "deployment", name)]);
-    for pod in pods {
-        ground.apply(&[owned(object("Pod", pod, spec.clone()), ground, "replicaset", "operator-1")]);
-    }
+    let template = json!({
+        "metadata": { "labels": labels },
+        "spec": { "containers": [{ "name": "operator", "image": "example.com/portolan:1" }] },
+    });
+    ground.apply(&[json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": { "name": name, "namespace": NAMESPACE, "labels": labels },
+        "spec": { "replicas": pods, "selector": { "matchLabels": labels }, "template": template },
+    })]);
+    eventually("the Deployment has its pods", || {
+        let there = ground.get("pods", NAMESPACE);
+        let names = there.iter().filter_map(|pod| pod["metadata"]["name"].as_str()).map(str::to_owned);
+        (there.len() == pods).then(|| names.collect())
+    })
 }
 
 fn manager(ground: &Ground, name: &str) -> Process {
@@ -442,11 +433,11 @@ fn restored(ground: &Ground, component: &str) -> Duration {
 #[test]
 fn a_manager_that_leads_is_followed_in_time() {
     let ground = Ground::embedded("1ms");
-    deploy(&ground, &["manager-0", "manager-1", "manager-2"]);
-    let mut first = manager(&ground, "manager-0");
+    let pods = deploy(&ground, 3);
+    let mut first = manager(&ground, &pods[0]);
     eventually("both workers are deployed", || (ground.get("deployments", NAMESPACE).len() == 3).then_some(()));
-    let mut second = manager(&ground, "manager-1");
-    stands_by(&ground, "manager-1");
+    let mut second = manager(&ground, &pods[1]);
+    stands_by(&ground, &pods[1]);
     let other = |before: &Option<String>| holder(&ground, MANAGER_LEASE).filter(|now| Some(now) != before.as_ref());
 
     let before = holder(&ground, MANAGER_LEASE);
@@ -456,8 +447,8 @@ fn a_manager_that_leads_is_followed_in_time() {
     let after_kill = killed.elapsed();
     restored(&ground, "kube-worker");
 
-    let mut third = manager(&ground, "manager-2");
-    stands_by(&ground, "manager-2");
+    let mut third = manager(&ground, &pods[2]);
+    stands_by(&ground, &pods[2]);
     let before = holder(&ground, MANAGER_LEASE);
     second.signal("TERM");
     let after_stop = took("the next one leads", || other(&before).map(drop));

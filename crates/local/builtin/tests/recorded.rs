@@ -173,7 +173,8 @@ fn wrong_new_objects_are_refused_for_the_same_causes() {
         prepare_create(kind, &mut object);
         let (found, mut wanted) = (found_causes(&validate_create(kind, &object)), recorded_causes(&case));
         // Pods may be processes of this machine: endpoints on loopback are meant to be different.
-        wanted.retain(|cause| !cause.contains("may not be in the loopback range"));
+        let loopback = |cause: &String| cause.contains("may not be in the loopback range");
+        wanted.retain(|cause| !(kind.kind.starts_with("Endpoint") && loopback(cause)));
         if found != wanted {
             different.push(format!("{}\n  ours   {found:#?}\n  theirs {wanted:#?}", case["name"]));
         }

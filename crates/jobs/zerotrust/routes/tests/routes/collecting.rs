@@ -26,7 +26,8 @@ async fn scenario_01_a_result_becomes_state_and_annotations_and_the_task_goes() 
 async fn scenario_05_a_settled_world_writes_and_asks_nothing() {
     let world = World::start().await;
     world.settled("app").await;
-    world.after(60).await;
+    // The server lets events go after an hour.
+    world.after(3700).await;
     let (version, requests) = (world.version(), world.simulator.requests().len());
 
     world.after(3600).await;

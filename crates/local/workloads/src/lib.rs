@@ -41,6 +41,11 @@ pub trait Controller: Send + Sync {
     /// Further collections that it reads: their changes make it look again.
     fn watches(&self) -> &'static [&'static str];
 
+    /// Whether it looks at an object of this name in a watched collection; those that nobody looks at are not kept.
+    fn reads(&self, _collection: &str, _name: &str) -> bool {
+        true
+    }
+
     /// The objects of its own collection that a change of `object` in a watched `collection` concerns. It is asked about
     /// the object before and after the change.
     fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<Name>;

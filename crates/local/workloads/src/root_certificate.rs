@@ -31,6 +31,10 @@ impl Controller for RootCertificate {
         &[MAPS]
     }
 
+    fn reads(&self, collection: &str, name: &str) -> bool {
+        collection != MAPS || name == NAME
+    }
+
     fn concerned(&self, _view: &dyn View, _collection: &str, map: &Value) -> Vec<Name> {
         let ours = text(map, "/metadata/name") == NAME;
         let namespace = text(map, "/metadata/namespace").to_owned();

@@ -43,23 +43,23 @@ impl Cache {
         Self { api: api.clone(), collections: collections.collect() }
     }
 
-    /// Reads all collections as they are now.
-    pub(super) fn fill(&mut self) {
+    /// Reads what is looked at of all collections as they are now.
+    pub(super) fn fill(&mut self, reads: impl Fn(&str, &str) -> bool) {
         for (name, collection) in &mut self.collections {
             let range = Range { collection: name, prefix: "", after: "", at: None };
             let Ok(listing) = self.api.store.list(&range) else { continue };
             collection.version = listing.version;
-            for stored in &listing.objects {
+            for stored in listing.objects.iter().filter(|stored| reads(name, stored.key.name())) {
                 collection.put(parse(&self.api, &collection.resource, stored));
             }
         }
     }
 
-    /// Takes an event in; `None` where its collection is not watched, or it was in the list already.
-    pub(super) fn apply(&mut self, event: &Event) -> Option<Seen> {
+    /// Takes an event in; `None` where nobody looks at its object, or it was in the list already.
+    pub(super) fn apply(&mut self, event: &Event, reads: impl Fn(&str, &str) -> bool) -> Option<Seen> {
         let key = &event.object.key;
         let collection = self.collections.get_mut(&key.collection)?;
-        if event.version() <= collection.version {
+        if event.version() <= collection.version || !reads(&key.collection, key.name()) {
             return None;
         }
         let name = Name { namespace: key.namespace().to_owned(), name: key.name().to_owned() };

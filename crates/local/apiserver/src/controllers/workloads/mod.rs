@@ -75,7 +75,8 @@ impl Runner {
 
     /// Looks at every object once, for what happened while nobody followed.
     fn resume(&mut self) {
-        self.cache.fill();
+        let controllers = &self.controllers;
+        self.cache.fill(|collection, name| controllers.iter().any(|one| one.reads(collection, name)));
         for (index, controller) in self.controllers.iter().enumerate() {
             for name in self.cache.names(controller.collection()) {
                 self.queue.add((index, name), Instant::now());
@@ -87,7 +88,9 @@ impl Runner {
     fn see(&mut self, event: &Event) {
         let key = &event.object.key;
         let collection: &str = &key.collection;
-        let Some(seen) = self.cache.apply(event) else { return };
+        let controllers = &self.controllers;
+        let reads = |collection: &str, name: &str| controllers.iter().any(|one| one.reads(collection, name));
+        let Some(seen) = self.cache.apply(event, reads) else { return };
         let name = Name { namespace: key.namespace().to_owned(), name: key.name().to_owned() };
         let now = Instant::now();
         for (index, controller) in self.controllers.iter().enumerate() {

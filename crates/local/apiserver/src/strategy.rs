@@ -67,19 +67,21 @@ impl Resource {
 
     /// What to warn of although a new object is accepted.
     pub(crate) fn warnings_of_new(&self, object: &Value) -> Vec<String> {
-        self.warnings_at(object, Moment::Create)
+        match &self.source {
+            Source::Builtin(_) if self.is_definition() => crd::definition_warnings(object, None),
+            Source::Builtin(_) => portolan_builtin::warnings(&self.kind, object, Moment::Create),
+            Source::Custom(_) => warnings::of_finalizers(object, None),
+        }
     }
 
     /// What to warn of although a change is accepted.
-    pub(crate) fn warnings(&self, object: &Value) -> Vec<String> {
-        self.warnings_at(object, Moment::Update)
-    }
-
-    fn warnings_at(&self, object: &Value, moment: Moment) -> Vec<String> {
-        match &self.source {
-            Source::Builtin(_) if self.is_definition() => crd::definition_warnings(object),
-            Source::Builtin(_) => portolan_builtin::warnings(&self.kind, object, moment),
-            Source::Custom(_) => warnings::of_finalizers(object),
+    pub(crate) fn warnings(&self, object: &Value, old: &Value, part: Part) -> Vec<String> {
+        match (&self.source, part) {
+            (Source::Builtin(_), Part::Main) if self.is_definition() => crd::definition_warnings(object, Some(old)),
+            (Source::Builtin(_), Part::Main) => portolan_builtin::warnings(&self.kind, object, Moment::Update(old)),
+            (Source::Builtin(_), Part::Status) => portolan_builtin::warnings(&self.kind, object, Moment::Status),
+            (Source::Custom(_), Part::Main) => warnings::of_finalizers(object, Some(old)),
+            _ => Vec::new(),
         }
     }
 

@@ -19,11 +19,12 @@ use crate::value::{copy, existing, is_empty, remove};
 
 /// Brings an object into its canonical form and fills in the defaults of its kind.
 pub fn set_defaults(kind: &Kind, object: &mut Value) {
-    let no_rules = object["rules"] == json!([]);
+    let emptied = emptied_lists(kind, object);
     canonicalize(kind, object);
+    for field in emptied {
+        object[field] = json!([]);
+    }
     match kind.kind {
-        // Who sends no rules owns them, although none are stored.
-        "Role" | "ClusterRole" if no_rules => object["rules"] = json!([]),
         "Secret" => {
             // The conversion from the wire's form, which knows `stringData`, to the stored one.
             config::merge_string_data(object);
@@ -58,6 +59,16 @@ pub fn set_defaults(kind: &Kind, object: &mut Value) {
         "MutatingWebhookConfiguration" => webhook::defaults(object, true),
         _ => {}
     }
+}
+
+/// Lists that a client empties: they are its own from then on, although nothing is stored.
+fn emptied_lists(kind: &Kind, object: &Value) -> Vec<&'static str> {
+    let lists: &[&str] = match kind.kind {
+        "Role" | "ClusterRole" => &["rules"],
+        "EndpointSlice" => &["endpoints", "ports"],
+        _ => &[],
+    };
+    lists.iter().copied().filter(|field| object[*field] == json!([])).collect()
 }
 
 /// `status.podIP` is the first of `status.podIPs`; where they differ, the older field is right.
@@ -110,7 +121,7 @@ pub fn prepare_create(kind: &Kind, object: &mut Value) {
         }
         "PersistentVolume" => storage::prepare_volume(object),
         "DaemonSet" => workload::prepare_daemon_set(object),
-        "Role" | "ClusterRole" => canonicalize(kind, object),
+        "Role" | "ClusterRole" | "EndpointSlice" => canonicalize(kind, object),
         "Lease" => lease::drop_disabled(object),
         "Job" => batch::prepare_job(object),
         _ => {}
@@ -143,7 +154,7 @@ pub fn prepare_update(kind: &Kind, new: &mut Value, old: &Value) {
         }
         "Service" => service::prepare_update(new, old),
         "DaemonSet" => workload::update_daemon_set(new, old),
-        "Role" | "ClusterRole" => canonicalize(kind, new),
+        "Role" | "ClusterRole" | "EndpointSlice" => canonicalize(kind, new),
         "Lease" => lease::drop_disabled(new),
         "PersistentVolumeClaim" => storage::align_sources(new, Some(old)),
         _ => {}

@@ -25,7 +25,7 @@ impl Options {
         let number = |name: &str, default: u64| text(name).and_then(|value| value.parse().ok()).unwrap_or(default);
         Self {
             filter: text("PORTOLAN_PARITY_FILTER"),
-            histories: number("PORTOLAN_HISTORIES", 300),
+            histories: number("PORTOLAN_HISTORIES", 1000),
             seed: number("PORTOLAN_SEED", 1),
             report: text("PORTOLAN_PARITY_REPORT").map(PathBuf::from),
             transcripts: text("PORTOLAN_PARITY_TRANSCRIPTS").map(PathBuf::from),

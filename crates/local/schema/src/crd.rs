@@ -92,10 +92,14 @@ pub fn validate_definition(new: &Value, old: Option<&Value>) -> Vec<FieldError> 
     errors
 }
 
-/// What the server warns of on every write: formats that it does not check.
-pub fn definition_warnings(definition: &Value) -> Vec<String> {
-    let spec = definition.get("spec").unwrap_or(&Value::Null);
-    Layout::of(spec).schemas().into_iter().flat_map(openapi::unrecognised_formats).collect()
+/// What the server warns of when a definition is written: formats that it does not check and that are new.
+pub fn definition_warnings(definition: &Value, old: Option<&Value>) -> Vec<String> {
+    let formats = |definition: &Value| -> Vec<String> {
+        let spec = definition.get("spec").unwrap_or(&Value::Null);
+        Layout::of(spec).schemas().into_iter().flat_map(openapi::unrecognised_formats).collect()
+    };
+    let known = old.map(formats).unwrap_or_default();
+    formats(definition).into_iter().filter(|format| !known.contains(format)).collect()
 }
 
 fn name(new: &Value, spec: &Value, errors: &mut Vec<FieldError>) {

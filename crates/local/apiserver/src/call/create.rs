@@ -23,7 +23,6 @@ impl Call {
         let mut value = self.object_from_body(options.field_validation)?;
         self.place(&mut value, false)?;
         let created = self.create_named(value, &options).await?;
-        self.warnings.extend(self.resource.warnings_of_new(&created));
         Ok(self.show(StatusCode::CREATED, &created))
     }
 
@@ -88,6 +87,8 @@ impl Call {
         if !errors.is_empty() {
             return Err(resource.invalid(&name, &errors));
         }
+        // Told even where the name turns out to be taken.
+        self.warnings.tell(|| resource.warnings_of_new(&value));
         if !self.target.name.is_empty() {
             self.confirm_create()?;
         }

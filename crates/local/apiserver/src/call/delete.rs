@@ -58,14 +58,13 @@ impl Call {
         Ok(())
     }
 
-    fn warn_of_orphans(&mut self, options: &DeleteOptions) {
+    fn warn_of_orphans(&self, options: &DeleteOptions) {
         let silent = options.propagation.is_some() || options.orphan_dependents.is_some();
         if self.resource.is("batch", "jobs") && !silent {
-            self.warnings.push(
-                "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
-                 them or set propagationPolicy=Orphan to suppress this warning"
-                    .to_owned(),
-            );
+            let preserved = "child pods are preserved by default when jobs are deleted; set \
+                             propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this \
+                             warning";
+            self.warnings.tell(|| [preserved.to_owned()]);
         }
     }
 

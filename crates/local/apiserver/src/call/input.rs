@@ -19,8 +19,9 @@ impl Call {
         };
         let value = self.typed(decoded.value)?;
         let (mut value, complaints) = self.read_object(Decoded { value, ..decoded }, validation)?;
-        self.warnings.extend(complaints);
-        self.warnings.extend(warnings::drop_duplicate_owners(&mut value));
+        self.warnings.tell(|| complaints);
+        let doubled = warnings::drop_duplicate_owners(&mut value);
+        self.warnings.tell(|| doubled);
         Ok(value)
     }
 

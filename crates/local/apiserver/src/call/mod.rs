@@ -35,6 +35,7 @@ use crate::registry::{Registry, Resource};
 use crate::request::{Query, Target};
 use crate::status::ApiError;
 use crate::strategy::Part;
+use crate::warnings::Warnings;
 
 /// A request for a resource, with everything that its verb needs.
 pub(crate) struct Call {
@@ -47,7 +48,7 @@ pub(crate) struct Call {
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
     pub(crate) body: Bytes,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Warnings,
     /// Who asks.
     pub(crate) user: Arc<User>,
 }
@@ -85,7 +86,7 @@ impl Call {
         if accepted.shape == Shape::Table {
             crate::table::Include::check(&query)?;
         }
-        let warnings = resource.warning().map(str::to_owned).into_iter().collect();
+        let warnings = Warnings::to_client(resource.warning());
         Ok(Self {
             api,
             registry,
@@ -113,7 +114,7 @@ impl Call {
             content_type: String::new(),
             user_agent: "portolan-apiserver".to_owned(),
             body: Bytes::new(),
-            warnings: Vec::new(),
+            warnings: Warnings::to_nobody(),
             user: access::administrator(),
         }
     }
@@ -123,10 +124,10 @@ impl Call {
         let result = self.dispatch(method).await;
         match result {
             Ok(mut answer) => {
-                answer.warnings = self.warnings;
+                answer.warnings = self.warnings.into_told();
                 Ok(answer)
             }
-            Err(error) => Err((error, self.warnings)),
+            Err(error) => Err((error, self.warnings.into_told())),
         }
     }
 

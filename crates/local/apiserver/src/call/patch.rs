@@ -1,7 +1,5 @@
 //! `PATCH`: JSON patch, merge patch, strategic merge patch and server-side apply.
 
-use std::sync::Mutex;
-
 use http::StatusCode;
 use portolan_schema::{FieldError, Path};
 use portolan_ssa::{ApplyError, Force};
@@ -61,20 +59,16 @@ impl Call {
             return self.apply(part, &options).await;
         }
         let edit = self.read_edit(kind);
-        let warnings = Mutex::new(Vec::new());
         let intend = |live: &Value| {
             // An object that is not there is missed before the patch is looked at.
             let edit = edit.as_ref().map_err(Clone::clone)?;
             let (new, complaints) = self.edited(live, edit, options.field_validation)?;
-            *warnings.lock().expect("only assigned to") = complaints;
+            self.warnings.tell(|| complaints);
             let mut new = self.own_update(live, new, &options, &self.target.subresource);
             self.resource.admit_update(&mut new, live);
             Ok(new)
         };
-        let changed = self.change(part, options.dry_run, Sent::Edit, intend).await;
-        self.warnings.extend(warnings.into_inner().unwrap_or_default());
-        let object = changed?.into_object();
-        self.warnings.extend(self.resource.warnings(&object));
+        let object = self.change(part, options.dry_run, Sent::Edit, intend).await?.into_object();
         Ok(self.show(StatusCode::OK, &object))
     }
 
@@ -149,7 +143,6 @@ impl Call {
         let intend = |live: &Value| self.applied(live, &config, force, options);
         let outcome: Outcome = self.change(part, options.dry_run, Sent::Edit, intend).await?;
         let object = outcome.into_object();
-        self.warnings.extend(self.resource.warnings(&object));
         Ok(self.show(StatusCode::OK, &object))
     }
 
@@ -184,7 +177,6 @@ impl Call {
         }
         self.resource.admit_create(&mut value);
         let created = self.insert(value, options.dry_run).await?;
-        self.warnings.extend(self.resource.warnings_of_new(&created));
         Ok(self.show(StatusCode::CREATED, &created))
     }
 

@@ -1,6 +1,6 @@
 //! `/scale`: one number of an object, seen as an `autoscaling/v1` Scale.
 
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use http::StatusCode;
 use portolan_builtin::types;
@@ -37,18 +37,14 @@ impl Call {
         let kind = PatchKind::of(&self.content_type, self.resource.custom().is_some())?;
         let options = self.write_options("PatchOptions", kind == PatchKind::Apply)?;
         let edit = self.read_edit(kind);
-        let warnings = Mutex::new(Vec::new());
-        let changed = self
-            .set_scale(&options, |scale| {
-                let edit = edit.as_ref().map_err(Clone::clone)?;
-                let (mut scale, complaints) = edited_scale(scale, edit, options.field_validation)?;
-                *warnings.lock().expect("only assigned to") = complaints;
-                self.place(&mut scale, true)?;
-                Ok(scale)
-            })
-            .await;
-        self.warnings.extend(warnings.into_inner().unwrap_or_default());
-        changed
+        self.set_scale(&options, |scale| {
+            let edit = edit.as_ref().map_err(Clone::clone)?;
+            let (mut scale, complaints) = edited_scale(scale, edit, options.field_validation)?;
+            self.warnings.tell(|| complaints);
+            self.place(&mut scale, true)?;
+            Ok(scale)
+        })
+        .await
     }
 
     async fn set_scale(

@@ -53,7 +53,6 @@ impl Call {
             Ok(new)
         };
         let outcome = self.change(part, options.dry_run, Sent::Whole, intend).await?.into_object();
-        self.warnings.extend(self.resource.warnings(&outcome));
         Ok(self.show(StatusCode::OK, &outcome))
     }
 
@@ -204,7 +203,11 @@ impl Changing<'_> {
         if errors.is_empty() {
             errors = resource.validate_update(&new, live, self.part);
         }
-        if errors.is_empty() { Ok(new) } else { Err(resource.invalid(name, &errors)) }
+        if !errors.is_empty() {
+            return Err(resource.invalid(name, &errors));
+        }
+        self.call.warnings.tell(|| resource.warnings(&new, live, self.part));
+        Ok(new)
     }
 
     async fn write(&self, current: &Arc<Stored>, new: Value, removed: bool) -> Result<Outcome, WriteError> {

@@ -14,6 +14,7 @@ const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
 pub(crate) fn pod_defaults(pod: &mut Value) {
     let Some(spec) = existing(pod, "spec") else { return };
     spec_defaults(spec);
+    normalise_grace(spec);
     let host_network = flag_at(spec, "/hostNetwork");
     for name in ["containers", "initContainers"] {
         for container in list_mut(spec, name) {
@@ -72,7 +73,6 @@ fn spec_defaults(spec: &mut Value) {
     default(spec, "securityContext", json!({}));
     default(spec, "terminationGracePeriodSeconds", 30);
     default(spec, "schedulerName", "default-scheduler");
-    normalise_grace(spec);
     copy_service_account(spec);
     list_mut(spec, "volumes").iter_mut().for_each(volume_defaults);
     for name in CONTAINER_LISTS {

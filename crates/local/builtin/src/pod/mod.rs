@@ -49,7 +49,7 @@ pub(crate) fn prepare_create(pod: &mut Value) {
     }
 }
 
-/// Updates of the main resource leave the status alone.
+/// A pod, unlike a template, cannot have less than no time to stop.
 pub(crate) fn normalise_grace(spec: &mut Value) {
     if spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).is_some_and(|seconds| seconds < 0) {
         spec["terminationGracePeriodSeconds"] = json!(1);

@@ -1,5 +1,6 @@
 //! An object that is accepted → what its author should know all the same.
 
+mod key_pair;
 mod overlap;
 mod pod;
 
@@ -11,40 +12,92 @@ use crate::names;
 use crate::quantity::Quantity;
 use crate::value::{list, number, text, text_at, texts};
 
-/// Whether an object is new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// It was created.
+/// The write that an object is looked at for.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment<'a> {
+    /// It is new.
     Create,
-    /// It was there before.
-    Update,
+    /// It was this before.
+    Update(&'a Value),
+    /// Its status alone is written.
+    Status,
+}
+
+impl Moment<'_> {
+    fn is_create(self) -> bool {
+        matches!(self, Self::Create)
+    }
+
+    /// Whether a number that counts changes moved, as it has for every new object.
+    fn moved(self, object: &Value, counter: &str) -> bool {
+        match self {
+            Self::Create => true,
+            Self::Update(old) => object.pointer(counter) != old.pointer(counter),
+            Self::Status => false,
+        }
+    }
 }
 
 /// Warnings about an object of a built-in kind.
-pub fn warnings(kind: &str, object: &Value, moment: Moment) -> Vec<String> {
+pub fn warnings(kind: &str, object: &Value, moment: Moment<'_>) -> Vec<String> {
     let mut said = Vec::new();
-    let root = Path::root();
-    let spec = root.field("spec");
-    if moment == Moment::Create {
-        name(kind, text_at(object, "/metadata/name"), &mut said);
-    }
-    match kind {
-        "Pod" => pod::of(object, &root, pod::Whole::Pod, &mut said),
-        "Deployment" | "ReplicaSet" | "DaemonSet" => template(&object["spec"], &spec, &mut said),
-        "StatefulSet" => stateful_set(object, moment, &spec, &mut said),
-        "Job" => job(&object["spec"], &spec, &mut said),
-        "CronJob" => {
-            let path = spec.field("jobTemplate");
-            job(&object["spec"]["jobTemplate"]["spec"], &path.field("spec"), &mut said);
-        }
-        "Service" => service(object, &spec, &mut said),
-        "Ingress" if moment == Moment::Create => ingress(object, &mut said),
-        "NetworkPolicy" => network_policy(&object["spec"], &spec, &mut said),
-        "EndpointSlice" => slice(object, &mut said),
-        "PersistentVolumeClaim" => claim(object, &spec, &mut said),
-        _ => {}
+    match moment {
+        Moment::Status => of_status(kind, &object["status"], &mut said),
+        Moment::Create | Moment::Update(_) => of_object(kind, object, moment, &mut said),
     }
     said
+}
+
+fn of_object(kind: &str, object: &Value, moment: Moment<'_>, said: &mut Vec<String>) {
+    let root = Path::root();
+    let spec = root.field("spec");
+    let changed = moment.moved(object, "/metadata/generation");
+    if moment.is_create() {
+        name(kind, text_at(object, "/metadata/name"), said);
+    }
+    match kind {
+        "Pod" if moment.is_create() => pod::of(object, &root, pod::Whole::Pod, said),
+        "Deployment" | "ReplicaSet" if changed => template(&object["spec"], &spec, said),
+        // Here the changes of the template are counted, not those of all else.
+        "DaemonSet" if moment.moved(object, "/spec/template") => template(&object["spec"], &spec, said),
+        "StatefulSet" => stateful_set(object, moment, &spec, said),
+        "Job" if changed => job(&object["spec"], &spec, said),
+        "CronJob" => cron_job(&object["spec"], moment, changed, &spec, said),
+        "Service" => service(object, &spec, said),
+        "Ingress" if moment.is_create() => ingress(object, said),
+        "NetworkPolicy" => network_policy(&object["spec"], &spec, said),
+        "EndpointSlice" => slice(object, moment, said),
+        "Endpoints" => endpoints(object, said),
+        "PersistentVolumeClaim" => claim(object, &spec, said),
+        "PersistentVolume" => volume(object, &spec, said),
+        "StorageClass" => storage_class(object, said),
+        "Secret" => said.extend(key_pair::problem(object)),
+        "ServiceAccount" => account(object, moment, said),
+        "Node" => node(&object["spec"], &spec, said),
+        _ => {}
+    }
+}
+
+/// Addresses that a status tells.
+fn of_status(kind: &str, status: &Value, said: &mut Vec<String>) {
+    let root = Path::root();
+    let path = root.field("status");
+    match kind {
+        "Pod" => {
+            for field in ["podIPs", "hostIPs"] {
+                for (index, shown) in list(status, field).iter().enumerate() {
+                    address(text(shown, "ip"), &path.field(field).index(index).field("ip"), said);
+                }
+            }
+        }
+        "Service" | "Ingress" => {
+            let path = path.field("loadBalancer");
+            for (index, shown) in list(&status["loadBalancer"], "ingress").iter().enumerate() {
+                address(text(shown, "ip"), &path.field("ingress").index(index), said);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Names that end up in hostnames.
@@ -80,16 +133,34 @@ fn job(spec: &Value, path: &Path<'_>, said: &mut Vec<String>) {
     template(spec, path, said);
 }
 
-fn stateful_set(set: &Value, moment: Moment, path: &Path<'_>, said: &mut Vec<String>) {
+fn cron_job(spec: &Value, moment: Moment<'_>, changed: bool, path: &Path<'_>, said: &mut Vec<String>) {
+    if changed {
+        let path = path.field("jobTemplate");
+        job(&spec["jobTemplate"]["spec"], &path.field("spec"), said);
+    }
+    if !moment.is_create() && text(spec, "schedule").contains("TZ") {
+        // The real server doubles the first part of the path.
+        said.push(
+            "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
+             https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+                .to_owned(),
+        );
+    }
+}
+
+fn stateful_set(set: &Value, moment: Moment<'_>, path: &Path<'_>, said: &mut Vec<String>) {
     let spec = &set["spec"];
-    template(spec, path, said);
+    if moment.moved(set, "/metadata/generation") {
+        template(spec, path, said);
+    }
     for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
         let path = path.field("volumeClaimTemplates");
         let path = path.index(index);
-        match moment {
-            Moment::Create => claim_size(&claim["spec"], &path, said),
+        if moment.is_create() {
+            claim_size(&claim["spec"], &path, said);
+        } else {
             // The real server names the field with a capital letter, and only here.
-            Moment::Update => claim_size(&claim["spec"], &path.field("Spec"), said),
+            claim_size(&claim["spec"], &path.field("Spec"), said);
         }
     }
     if number(spec, "revisionHistoryLimit").is_some_and(|limit| limit < 0) {
@@ -98,12 +169,73 @@ fn stateful_set(set: &Value, moment: Moment, path: &Path<'_>, said: &mut Vec<Str
     }
 }
 
-fn claim(claim: &Value, path: &Path<'_>, said: &mut Vec<String>) {
-    const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
-    if claim["metadata"]["annotations"].get(CLASS).is_some() {
-        let instead = "deprecated since v1.8; use \"storageClassName\" attribute instead";
-        said.push(format!("metadata.annotations[{CLASS}]: {instead}"));
+const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+const CLASS_INSTEAD: &str = "deprecated since v1.8; use \"storageClassName\" attribute instead";
+
+fn annotation(object: &Value, key: &str, instead: &str, said: &mut Vec<String>) {
+    if object["metadata"]["annotations"].get(key).is_some() {
+        said.push(format!("metadata.annotations[{key}]: {instead}"));
     }
+}
+
+fn volume(volume: &Value, path: &Path<'_>, said: &mut Vec<String>) {
+    let spec = &volume["spec"];
+    annotation(volume, CLASS, CLASS_INSTEAD, said);
+    let instead = "deprecated since v1.31; use \"mountOptions\" attribute instead";
+    annotation(volume, "volume.beta.kubernetes.io/mount-options", instead, said);
+    if text(spec, "persistentVolumeReclaimPolicy") == "Recycle" {
+        said.push(format!(
+            "{}: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic \
+             provisioning.",
+            path.field("persistentVolumeReclaimPolicy")
+        ));
+    }
+    let at = path.field("nodeAffinity");
+    let at = at.field("required");
+    for (index, term) in list(&spec["nodeAffinity"]["required"], "nodeSelectorTerms").iter().enumerate() {
+        pod::node_term(term, &at.field("nodeSelectorTerms").index(index), said);
+    }
+    for field in ["cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd"] {
+        pod::deprecated_volume(spec, field, path, said);
+    }
+}
+
+fn storage_class(class: &Value, said: &mut Vec<String>) {
+    let root = Path::root();
+    for (index, topology) in list(class, "allowedTopologies").iter().enumerate() {
+        let path = root.field("allowedTopologies");
+        let path = path.index(index);
+        for (index, expression) in list(topology, "matchLabelExpressions").iter().enumerate() {
+            if let Some(message) = pod::deprecated_label(text(expression, "key")) {
+                said.push(format!("{}: {message}", path.field("matchLabelExpressions").index(index).field("key")));
+            }
+        }
+    }
+}
+
+fn account(account: &Value, moment: Moment<'_>, said: &mut Vec<String>) {
+    const ENFORCED: &str = "kubernetes.io/enforce-mountable-secrets";
+    let before = matches!(moment, Moment::Update(old) if old["metadata"]["annotations"].get(ENFORCED).is_some());
+    if !before {
+        let instead = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets";
+        annotation(account, ENFORCED, instead, said);
+    }
+}
+
+fn node(spec: &Value, path: &Path<'_>, said: &mut Vec<String>) {
+    if !spec["configSource"].is_null() {
+        said.push("spec.configSource: the feature is removed".to_owned());
+    }
+    if !text(spec, "externalID").is_empty() {
+        said.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned());
+    }
+    for (index, range) in texts(spec, "podCIDRs").into_iter().enumerate() {
+        network(range, &path.field("podCIDRs").index(index), said);
+    }
+}
+
+fn claim(claim: &Value, path: &Path<'_>, said: &mut Vec<String>) {
+    annotation(claim, CLASS, CLASS_INSTEAD, said);
     claim_size(&claim["spec"], path, said);
 }
 
@@ -197,8 +329,24 @@ fn network_policy(spec: &Value, path: &Path<'_>, said: &mut Vec<String>) {
     }
 }
 
-fn slice(slice: &Value, said: &mut Vec<String>) {
-    if text(slice, "addressType") == "FQDN" {
+fn endpoints(endpoints: &Value, said: &mut Vec<String>) {
+    if text(&endpoints["metadata"]["labels"], "endpoints.kubernetes.io/managed-by") == "endpoint-controller" {
+        return;
+    }
+    let root = Path::root();
+    for (index, subset) in list(endpoints, "subsets").iter().enumerate() {
+        let path = root.field("subsets");
+        let path = path.index(index);
+        for field in ["addresses", "notReadyAddresses"] {
+            for (index, shown) in list(subset, field).iter().enumerate() {
+                address(text(shown, "ip"), &path.field(field).index(index).field("ip"), said);
+            }
+        }
+    }
+}
+
+fn slice(slice: &Value, moment: Moment<'_>, said: &mut Vec<String>) {
+    if moment.is_create() && text(slice, "addressType") == "FQDN" {
         said.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
     }
     let manager = text(&slice["metadata"]["labels"], "endpointslice.kubernetes.io/managed-by");
@@ -271,6 +419,39 @@ mod tests {
         assert!(
             warnings("Job", &job, Moment::Create)[0].ends_with("a DNS label is recommended: [must not contain dots]")
         );
-        assert!(warnings("Job", &job, Moment::Update).is_empty());
+        assert!(warnings("Job", &job, Moment::Update(&job)).is_empty());
+    }
+
+    #[test]
+    fn a_template_is_looked_at_again_only_when_the_object_changed() {
+        let port = json!({"containerPort": 80, "protocol": "TCP"});
+        let template = json!({"spec": {"containers": [{"ports": [port]}, {"ports": [port]}]}});
+        let deployment = |generation: i64| json!({"metadata": {"name": "a", "generation": generation}, "spec": {"template": template}});
+        let told = |moment: Moment<'_>| warnings("Deployment", &deployment(2), moment).len();
+
+        assert_eq!(told(Moment::Create), 1);
+        assert_eq!(told(Moment::Update(&deployment(1))), 1);
+        assert_eq!(told(Moment::Update(&deployment(2))), 0);
+        assert_eq!(told(Moment::Status), 0);
+    }
+
+    #[test]
+    fn addresses_of_a_status_are_looked_at_when_it_is_written() {
+        let pod = json!({"status": {"podIPs": [{"ip": "010.0.0.1"}], "hostIPs": [{"ip": "10.0.0.1"}]}});
+
+        assert_eq!(
+            warnings("Pod", &pod, Moment::Status),
+            ["status.podIPs[0].ip: non-standard IP address \"010.0.0.1\" is invalid: use \"10.0.0.1\""]
+        );
+        assert!(warnings("Pod", &pod, Moment::Update(&pod)).is_empty());
+    }
+
+    #[test]
+    fn an_annotation_that_was_there_before_is_not_told_again() {
+        let account = json!({"metadata": {"annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}});
+
+        assert_eq!(warnings("ServiceAccount", &account, Moment::Create).len(), 1);
+        assert_eq!(warnings("ServiceAccount", &account, Moment::Update(&json!({}))).len(), 1);
+        assert!(warnings("ServiceAccount", &account, Moment::Update(&account)).is_empty());
     }
 }

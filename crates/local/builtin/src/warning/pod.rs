@@ -61,7 +61,7 @@ fn containers(spec: &Value) -> impl Iterator<Item = (&'static str, usize, &Value
 }
 
 /// What is said about a label of nodes that has been replaced.
-fn deprecated_label(key: &str) -> Option<&'static str> {
+pub(super) fn deprecated_label(key: &str) -> Option<&'static str> {
     Some(match key {
         "beta.kubernetes.io/arch" => "deprecated since v1.14; use \"kubernetes.io/arch\" instead",
         "beta.kubernetes.io/os" => "deprecated since v1.14; use \"kubernetes.io/os\" instead",
@@ -119,7 +119,7 @@ fn no_selector(term: &Value, path: &Path<'_>, said: &mut Vec<String>) {
     }
 }
 
-fn node_term(term: &Value, path: &Path<'_>, said: &mut Vec<String>) {
+pub(super) fn node_term(term: &Value, path: &Path<'_>, said: &mut Vec<String>) {
     for (index, expression) in list(term, "matchExpressions").iter().enumerate() {
         let key = text(expression, "key");
         if let Some(message) = deprecated_label(key) {
@@ -160,25 +160,33 @@ fn annotations(pod: &Value, path: &Path<'_>, said: &mut Vec<String>) {
     }
 }
 
+/// Kinds of volume that no longer work: the field, its name in messages, and since when.
+const DEPRECATED_VOLUMES: [(&str, &str, &str); 9] = [
+    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
+];
+
+/// A volume whose source is of the kind `field`, where that is deprecated.
+pub(super) fn deprecated_volume(volume: &Value, field: &str, path: &Path<'_>, said: &mut Vec<String>) {
+    let known = DEPRECATED_VOLUMES.iter().find(|(known, ..)| *known == field);
+    if let Some((_, shown, message)) = known.filter(|_| !volume[field].is_null()) {
+        said.push(format!("{}: {message}", path.field(shown)));
+    }
+}
+
 fn volumes(spec: &Value, path: &Path<'_>, said: &mut Vec<String>) {
-    let deprecated = [
-        ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
-        ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
-        ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
-        ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
-        ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
-        ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
-        ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
-        ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
-        ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
-    ];
     for (index, volume) in list(spec, "volumes").iter().enumerate() {
         let path = path.field("volumes");
         let path = path.index(index);
-        for (field, shown, message) in deprecated {
-            if !volume[field].is_null() {
-                said.push(format!("{}: {message}", path.field(shown)));
-            }
+        for (field, ..) in DEPRECATED_VOLUMES {
+            deprecated_volume(volume, field, &path, said);
         }
         let template = &volume["ephemeral"]["volumeClaimTemplate"];
         if !template.is_null() {

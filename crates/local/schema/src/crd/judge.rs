@@ -41,7 +41,7 @@ impl Judge {
         let of = |definition: &Value| {
             let kind = definition["spec"]["names"]["kind"].as_str().unwrap_or_default().to_owned();
             let refused = validate_definition(definition, None).into_iter().map(|error| error.to_string());
-            let all: Vec<String> = refused.chain(definition_warnings(definition)).collect();
+            let all: Vec<String> = refused.chain(definition_warnings(definition, None)).collect();
             all.into_iter().map(move |said| format!("{kind}: {said}"))
         };
         self.definitions.iter().flat_map(of).collect()

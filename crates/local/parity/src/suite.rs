@@ -28,6 +28,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("garbage", include_str!("../cases/garbage.case")),
     ("pods", include_str!("../cases/pods.case")),
     ("builtin", include_str!("../cases/builtin.case")),
+    ("scale", include_str!("../cases/scale.case")),
     ("warnings", include_str!("../cases/warnings.case")),
     (GATEWAY, include_str!("../cases/gateway.case")),
 ];

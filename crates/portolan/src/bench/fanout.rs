@@ -1,4 +1,5 @@
-//! Watch fan-out: every write is seen by every watcher. First one writer for the delay, then many for the rate.
+//! Watch fan-out: every write is seen by every watcher. For new objects first one writer for the delay, then many for the
+//! rate.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,51 +19,65 @@ use super::timing::Figures;
 use super::workload::collection;
 
 const SEEN_TIMEOUT: Duration = Duration::from_mins(2);
-/// Marks the objects of this phase, so that watchers see nothing else.
-const LABEL: &str = "fanout";
+/// Marks the objects of a round, so that watchers see nothing else.
+pub(super) const LABEL: &str = "fanout";
+
+/// The request that writes one object, by its number.
+pub(super) type Write = Arc<dyn Fn(usize) -> (Method, String, Body<'static>) + Send + Sync>;
+
+/// What watchers look at, and what happens to each object meanwhile.
+pub(super) struct Round {
+    /// The collection with a query that begins the watch.
+    pub(super) watch: String,
+    /// The type of event that each object makes once.
+    pub(super) event: &'static str,
+    /// How many objects are written.
+    pub(super) objects: usize,
+    /// How each is written.
+    pub(super) write: Write,
+}
 
 /// Runs both parts.
 pub(super) async fn run(target: &Target, namespace: &str, load: Load, figures: &mut Figures) -> anyhow::Result<()> {
     let few = (load.objects / 10).clamp(10, 1_000);
-    let (elapsed, latencies) =
-        Fanout::start(target, namespace, "quiet", load.watchers, few).await?.write(target, 1).await?;
+    let quiet = Fanout::start(target, new_objects(namespace, "quiet", few), load.watchers).await?;
+    let (elapsed, latencies) = quiet.write(target, 1).await?;
     figures.rate("watch_delivery_1_writer", elapsed, latencies);
     let many = (load.objects / 2).clamp(10, 5_000);
-    let burst = Fanout::start(target, namespace, "burst", load.watchers, many).await?;
+    let burst = Fanout::start(target, new_objects(namespace, "burst", many), load.watchers).await?;
     let (elapsed, latencies) = burst.write(target, load.clients).await?;
     figures.rate(&format!("watch_delivery_{}_writers", load.clients), elapsed, latencies);
     Ok(())
 }
 
-/// Watchers that wait for `events` objects of one round.
-struct Fanout {
-    namespace: String,
-    round: &'static str,
-    events: usize,
+/// A round in which objects are made.
+fn new_objects(namespace: &str, round: &'static str, objects: usize) -> Round {
+    let path = collection(namespace);
+    let watch = format!("{path}?watch=true&resourceVersion=0&labelSelector={LABEL}%3D{round}");
+    let write = move |index| (Method::POST, path.clone(), Body::json(&event_object(round, index)));
+    Round { watch, event: "ADDED", objects, write: Arc::new(write) }
+}
+
+/// Watchers that wait for the events of one round.
+pub(super) struct Fanout {
+    round: Round,
     watchers: JoinSet<anyhow::Result<Vec<Instant>>>,
 }
 
 impl Fanout {
-    async fn start(
-        target: &Target,
-        namespace: &str,
-        round: &'static str,
-        watchers: usize,
-        events: usize,
-    ) -> anyhow::Result<Self> {
+    /// Begins the watches, each on a connection of its own.
+    pub(super) async fn start(target: &Target, round: Round, watchers: usize) -> anyhow::Result<Self> {
         let mut set = JoinSet::new();
         let (ready, mut readied) = mpsc::channel(watchers);
         for _ in 0..watchers {
             let mut connection = Connection::open(target).await?;
-            let path =
-                format!("{}?watch=true&resourceVersion=0&labelSelector={LABEL}%3D{round}", collection(namespace));
-            let (status, body) = connection.start(Method::GET, &path, Body::none()).await?;
+            let (status, body) = connection.start(Method::GET, &round.watch, Body::none()).await?;
             ensure!(status.is_success(), "a watch was answered {status}");
-            let ready = ready.clone();
+            let (ready, event, objects) = (ready.clone(), round.event, round.objects);
             set.spawn(async move {
                 ready.send(()).await.context("nobody waits for the watcher")?;
                 // The connection must outlive its stream.
-                let seen = receive(body, events).await;
+                let seen = receive(body, event, objects).await;
                 drop(connection);
                 seen
             });
@@ -70,18 +85,18 @@ impl Fanout {
         for _ in 0..watchers {
             readied.recv().await.context("a watcher ended before its start")?;
         }
-        Ok(Self { namespace: namespace.to_owned(), round, events, watchers: set })
+        Ok(Self { round, watchers: set })
     }
 
-    /// Creates the objects and waits until every watcher has seen each once; one latency for each delivery.
-    async fn write(mut self, target: &Target, writers: usize) -> anyhow::Result<(Duration, Vec<Duration>)> {
+    /// Writes the objects and waits until every watcher has seen each once; one latency for each delivery.
+    pub(super) async fn write(mut self, target: &Target, writers: usize) -> anyhow::Result<(Duration, Vec<Duration>)> {
         let mut connections = Vec::new();
         for _ in 0..writers {
             connections.push(Connection::open(target).await?);
         }
         let start = Instant::now();
-        let sent = write_all(connections, &self.namespace, self.round, self.events).await?;
-        let mut latencies = Vec::with_capacity(self.events * self.watchers.len());
+        let sent = write_all(connections, &self.round).await?;
+        let mut latencies = Vec::with_capacity(self.round.objects * self.watchers.len());
         let seen = async {
             while let Some(seen) = self.watchers.join_next().await {
                 let seen = seen.context("a watcher ended early")??;
@@ -94,28 +109,23 @@ impl Fanout {
     }
 }
 
-/// Creates objects from several writers; for each object when its request was sent.
-async fn write_all(
-    connections: Vec<Connection>,
-    namespace: &str,
-    round: &'static str,
-    events: usize,
-) -> anyhow::Result<Vec<Instant>> {
-    let writers = connections.len();
-    let path: Arc<str> = collection(namespace).into();
+/// Writes objects from several writers; for each object when its request was sent.
+async fn write_all(connections: Vec<Connection>, round: &Round) -> anyhow::Result<Vec<Instant>> {
+    let (writers, objects) = (connections.len(), round.objects);
     let mut tasks = JoinSet::new();
     for (writer, mut connection) in connections.into_iter().enumerate() {
-        let path = Arc::clone(&path);
+        let write = Arc::clone(&round.write);
         tasks.spawn(async move {
             let mut sent = Vec::new();
-            for index in (writer..events).step_by(writers) {
+            for index in (writer..objects).step_by(writers) {
+                let (method, path, body) = write(index);
                 sent.push((index, Instant::now()));
-                connection.send(Method::POST, &path, Body::json(&event_object(round, index))).await?;
+                connection.send(method, &path, body).await?;
             }
             anyhow::Ok(sent)
         });
     }
-    let mut all = vec![None; events];
+    let mut all = vec![None; objects];
     while let Some(sent) = tasks.join_next().await {
         for (index, at) in sent.context("a writer ended early")?? {
             all[index] = Some(at);
@@ -134,7 +144,7 @@ fn event_object(round: &str, index: usize) -> serde_json::Value {
 }
 
 /// Reads events until all objects were seen, each exactly once; when each was.
-async fn receive(mut body: Incoming, events: usize) -> anyhow::Result<Vec<Instant>> {
+async fn receive(mut body: Incoming, event: &str, events: usize) -> anyhow::Result<Vec<Instant>> {
     let mut seen: Vec<Option<Instant>> = vec![None; events];
     let mut missing = events;
     let mut pending = Vec::new();
@@ -147,7 +157,7 @@ async fn receive(mut body: Incoming, events: usize) -> anyhow::Result<Vec<Instan
         pending.extend_from_slice(&data);
         let complete = pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         for line in pending[..complete].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let index = index_in(line)?;
+            let index = index_in(line, event)?;
             ensure!(seen[index].replace(now).is_none(), "object {index} was seen twice");
             missing -= 1;
         }
@@ -157,9 +167,10 @@ async fn receive(mut body: Incoming, events: usize) -> anyhow::Result<Vec<Instan
 }
 
 /// The object number in an event, found without parsing all of it.
-fn index_in(line: &[u8]) -> anyhow::Result<usize> {
+fn index_in(line: &[u8], event: &str) -> anyhow::Result<usize> {
     let text = std::str::from_utf8(line).context("an event is not UTF-8")?;
-    ensure!(text.contains("\"type\":\"ADDED\""), "an unexpected event came: {}", &text[..text.len().min(200)]);
+    let kind = format!("{{\"type\":\"{event}\"");
+    ensure!(text.starts_with(&kind), "an unexpected event came: {}", &text[..text.len().min(200)]);
     let name = text.split("\"name\":\"").nth(1).and_then(|rest| rest.split('"').next());
     let number = name.and_then(|name| name.rsplit('-').next()).and_then(|number| number.parse().ok());
     number.with_context(|| format!("an event names no object of ours: {}", &text[..text.len().min(200)]))
@@ -173,7 +184,8 @@ mod tests {
     fn the_number_is_read_from_an_events_name() {
         let line = br#"{"type":"ADDED","object":{"metadata":{"name":"burst-0000042","namespace":"n"}}}"#;
 
-        assert_eq!(index_in(line).unwrap(), 42);
-        assert!(index_in(br#"{"type":"ERROR"}"#).is_err());
+        assert_eq!(index_in(line, "ADDED").unwrap(), 42);
+        assert!(index_in(line, "MODIFIED").is_err());
+        assert!(index_in(br#"{"type":"ERROR"}"#, "ADDED").is_err());
     }
 }

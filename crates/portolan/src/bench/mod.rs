@@ -8,6 +8,7 @@ pub(crate) mod drift;
 mod embedded;
 mod fanout;
 mod memory;
+mod pods;
 mod processes;
 pub(crate) mod publish;
 mod report;
@@ -33,6 +34,8 @@ pub(crate) struct Load {
     pub(crate) clients: usize,
     /// Watchers of the fan-out.
     pub(crate) watchers: usize,
+    /// Pods that report their status.
+    pub(crate) pods: usize,
 }
 
 /// A server to compare with.
@@ -45,13 +48,21 @@ pub(crate) struct Peer {
 
 /// Runs the load on the embedded server, then on the peer, and reports both.
 pub(crate) async fn run(load: Load, peer: Option<Peer>) -> anyhow::Result<Value> {
-    let embedded = Embedded::start().await?;
-    let own = measure("embedded", &embedded.target().await?, load, &[embedded.pid()]).await?;
-    embedded.stop().await?;
+    let mut own = Figures::new("embedded");
+    // A server of its own for each subject, so that its memory is that of one.
+    for subject in [Subject::Objects, Subject::Pods] {
+        let embedded = Embedded::start().await?;
+        measure(subject, &embedded.target().await?, load, &[embedded.pid()], &mut own).await?;
+        embedded.stop().await?;
+    }
     let other = match peer {
         Some(peer) => {
             let target = Target::from_kubeconfig(&peer.kubeconfig).await?;
-            Some(measure("peer", &target, load, &peer.pids).await?)
+            let mut other = Figures::new("peer");
+            for subject in [Subject::Objects, Subject::Pods] {
+                measure(subject, &target, load, &peer.pids, &mut other).await?;
+            }
+            Some(other)
         }
         None => None,
     };
@@ -67,32 +78,55 @@ fn setting(load: Load) -> Value {
         "object_data_bytes": workload::DATA_BYTES,
         "clients": load.clients,
         "watchers": load.watchers,
+        "pods": load.pods,
         "protocol": "HTTP/2 over TLS, one connection a client",
     })
 }
 
-/// All phases against one server, in a namespace of their own.
-async fn measure(name: &str, target: &Target, load: Load, pids: &[u32]) -> anyhow::Result<Figures> {
-    eprintln!("{name}: {}", target.address());
-    let namespace = format!("portolan-bench-{}", std::process::id());
-    let mut control = Connection::open(target).await?;
-    workload::create_namespace(&mut control, &namespace).await?;
-    let outcome = phases(name, target, &namespace, load, pids).await;
-    // The namespace goes whatever happened; its failure must not hide the first one.
-    let removed = workload::delete_namespace(&mut control, &namespace).await;
-    let figures = outcome?;
-    removed?;
-    Ok(figures)
+/// What is written and read.
+#[derive(Clone, Copy, Debug)]
+enum Subject {
+    /// Plain objects, by every verb.
+    Objects,
+    /// Pods and what follows from their statuses.
+    Pods,
 }
 
-async fn phases(name: &str, target: &Target, namespace: &str, load: Load, pids: &[u32]) -> anyhow::Result<Figures> {
-    let mut figures = Figures::new(name);
+/// All phases of a subject against one server, in a namespace of their own.
+async fn measure(
+    subject: Subject,
+    target: &Target,
+    load: Load,
+    pids: &[u32],
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
+    eprintln!("{}: {}", figures.server(), target.address());
+    let namespace = format!("portolan-bench-{}-{}", format!("{subject:?}").to_lowercase(), std::process::id());
+    let mut control = Connection::open(target).await?;
+    workload::create_namespace(&mut control, &namespace).await?;
+    let outcome = match subject {
+        Subject::Objects => objects(target, &namespace, load, pids, figures).await,
+        Subject::Pods => pods::run(target, &namespace, load, pids, figures).await,
+    };
+    // The namespace goes whatever happened; its failure must not hide the first one.
+    let removed = workload::delete_namespace(&mut control, &namespace).await;
+    outcome?;
+    removed
+}
+
+async fn objects(
+    target: &Target,
+    namespace: &str,
+    load: Load,
+    pids: &[u32],
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
     figures.memory("rss_idle_mib", pids);
     let workload = workload::Workload::connect(target, namespace, load).await?;
-    workload.create_and_list(&mut figures, pids).await?;
-    workload.read(&mut figures).await?;
-    workload.patch(&mut figures).await?;
-    fanout::run(target, namespace, load, &mut figures).await?;
+    workload.create_and_list(figures, pids).await?;
+    workload.read(figures).await?;
+    workload.patch(figures).await?;
+    fanout::run(target, namespace, load, figures).await?;
     figures.memory("rss_at_end_mib", pids);
-    Ok(figures)
+    Ok(())
 }

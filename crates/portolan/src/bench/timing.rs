@@ -18,6 +18,11 @@ impl Figures {
         Self { server: server.to_owned(), values: Map::new() }
     }
 
+    /// Whose figures they are.
+    pub(super) fn server(&self) -> &str {
+        &self.server
+    }
+
     /// All of them.
     pub(super) fn values(&self) -> &Map<String, Value> {
         &self.values
@@ -51,6 +56,11 @@ impl Figures {
     pub(super) fn memory(&mut self, name: &str, pids: &[u32]) {
         let value = memory::resident_mib(pids).map(rounded);
         self.add(name, json!(value));
+    }
+
+    /// Records how long one thing took.
+    pub(super) fn duration(&mut self, name: &str, took: Duration) {
+        self.add(name, json!(milliseconds(took)));
     }
 
     fn add(&mut self, name: &str, figure: Value) {

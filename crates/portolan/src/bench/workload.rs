@@ -29,7 +29,7 @@ pub(super) struct Workload {
 }
 
 /// What a phase sends for object number `index`.
-type Request = fn(namespace: &str, index: usize) -> (Method, String, Body<'static>);
+pub(super) type Request = fn(namespace: &str, index: usize) -> (Method, String, Body<'static>);
 
 impl Workload {
     /// Connects all clients before anything is measured.
@@ -99,7 +99,7 @@ impl Workload {
     }
 
     /// Sends `request` for each index, spread over `clients` clients; the whole time and each one's.
-    async fn spread(
+    pub(super) async fn spread(
         &self,
         clients: usize,
         indexes: std::ops::Range<usize>,
@@ -203,7 +203,7 @@ fn apply(namespace: &str, index: usize) -> (Method, String, Body<'static>) {
 }
 
 /// How often `needle` stands in `haystack`.
-fn count(haystack: &[u8], needle: &[u8]) -> usize {
+pub(super) fn count(haystack: &[u8], needle: &[u8]) -> usize {
     let first = needle[0];
     let mut found = 0;
     let mut rest = haystack;

@@ -101,6 +101,10 @@ struct ApiserverArgs {
     /// Watchers of the fan-out
     #[arg(long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     watchers: u32,
+
+    /// Pods that report their status, selected by one service for each hundred
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(100..=100_000))]
+    pods: u32,
 }
 
 /// Runs the scenario and prints its figures as JSON.
@@ -122,6 +126,7 @@ async fn apiserver(args: ApiserverArgs) -> Outcome<serde_json::Value> {
         objects: args.objects as usize,
         clients: args.clients as usize,
         watchers: args.watchers as usize,
+        pods: args.pods as usize,
     };
     let peer = args.peer.map(|kubeconfig| bench::Peer { kubeconfig, pids: args.peer_pid });
     Ok(bench::run(load, peer).await?)

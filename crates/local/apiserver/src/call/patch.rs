@@ -125,7 +125,8 @@ impl Call {
         self.typed(value)
     }
 
-    async fn apply(&mut self, part: Part, options: &WriteOptions) -> Result<Answer, ApiError> {
+    /// What an apply asks for.
+    pub(super) fn read_applied(&self) -> Result<Value, ApiError> {
         let decoded = decode::decode(&self.body, BodyFormat::Yaml)
             .map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
         let config = decoded.value;
@@ -135,6 +136,11 @@ impl Call {
                 decode::type_word(&config)
             )));
         }
+        Ok(config)
+    }
+
+    async fn apply(&mut self, part: Part, options: &WriteOptions) -> Result<Answer, ApiError> {
+        let config = self.read_applied()?;
         let force = if options.force { Force::Yes } else { Force::No };
         let key = self.resource.key(&self.target.namespace, &self.target.name);
         if self.api.store.get(&key).is_none() {
@@ -244,7 +250,7 @@ pub(super) fn invalid_patch(patch: &str, why: &str) -> ApiError {
     ApiError::invalid("", "", "", &[error])
 }
 
-fn apply_error(error: &ApplyError) -> ApiError {
+pub(super) fn apply_error(error: &ApplyError) -> ApiError {
     match error {
         ApplyError::Conflicts(_) => {
             let causes = error.causes().into_iter().map(|c| Cause {

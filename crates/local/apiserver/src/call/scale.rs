@@ -6,12 +6,13 @@ use http::StatusCode;
 use portolan_builtin::types;
 use portolan_schema::crd::Scale;
 use portolan_schema::{Root, Schema};
+use portolan_ssa::Force;
 use serde_json::{Value, json};
 
 use super::Call;
 use super::input::complaints;
 use super::options::{FieldValidation, WriteOptions};
-use super::patch::{Edit, PatchKind, invalid_patch, patch_json};
+use super::patch::{Edit, PatchKind, apply_error, invalid_patch, patch_json};
 use super::strategic::merge_strategically;
 use super::update::Sent;
 use crate::answer::Answer;
@@ -30,31 +31,47 @@ impl Call {
         let options = self.write_options("UpdateOptions", false)?;
         let format = decode::body_format(&self.content_type)?;
         let decoded = decode::decode(&self.body, format).map_err(ApiError::bad_request)?;
-        self.set_scale(&options, |_| Ok(decoded.value.clone())).await
+        self.set_scale(options.dry_run, |scale| {
+            let mut wanted = decoded.value.clone();
+            keep_owners(&mut wanted, &scale);
+            Ok(self.own_scale(&scale, wanted, &options))
+        })
+        .await
     }
 
     pub(super) async fn patch_scale(&mut self) -> Result<Answer, ApiError> {
         let kind = PatchKind::of(&self.content_type, self.resource.custom().is_some())?;
         let options = self.write_options("PatchOptions", kind == PatchKind::Apply)?;
+        if kind == PatchKind::Apply {
+            let config = self.read_applied()?;
+            return self.set_scale(options.dry_run, |scale| self.applied_scale(&scale, &config, &options)).await;
+        }
         let edit = self.read_edit(kind);
-        self.set_scale(&options, |scale| {
+        self.set_scale(options.dry_run, |scale| {
             let edit = edit.as_ref().map_err(Clone::clone)?;
-            let (mut scale, complaints) = edited_scale(scale, edit, options.field_validation)?;
+            let (mut wanted, complaints) = edited_scale(without_owners(&scale), edit, options.field_validation)?;
             self.warnings.tell(|| complaints);
-            self.place(&mut scale, true)?;
-            Ok(scale)
+            self.place(&mut wanted, true)?;
+            keep_owners(&mut wanted, &scale);
+            Ok(self.own_scale(&scale, wanted, &options))
         })
         .await
     }
 
+    /// Writes the number of replicas that `edit` makes of the scale. The scale carries the owners of its number in and out.
     async fn set_scale(
         &self,
-        options: &WriteOptions,
+        dry_run: bool,
         edit: impl Fn(Value) -> Result<Value, ApiError>,
     ) -> Result<Answer, ApiError> {
         let paths = self.scale_paths()?;
+        let path: Vec<&str> = paths.spec_replicas.split('.').filter(|p| !p.is_empty()).collect();
+        let api_version = self.resource.api_version();
+        let replicas = portolan_ssa::scale::Replicas { api_version: &api_version, path: &path };
         let intend = |live: &Value| {
-            let wanted = edit(self.scale_of(live)?)?;
+            let mut scale = self.scale_of(live)?;
+            object::set_meta(&mut scale, "managedFields", Some(json!(portolan_ssa::scale::to_scale(live, replicas))));
+            let wanted = edit(scale)?;
             if self.resource.custom().is_none() {
                 check_scale(&wanted)?;
             }
@@ -63,40 +80,35 @@ impl Call {
             if let Some(version) = version {
                 object::set_meta(&mut new, "resourceVersion", Some(version));
             }
-            let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or(0);
-            object::set_at_path(&mut new, &paths.spec_replicas, json!(replicas));
-            let owners = self.scale_owners(live, &new, options, &paths);
+            let number = wanted["spec"]["replicas"].as_i64().unwrap_or(0);
+            object::set_at_path(&mut new, &paths.spec_replicas, json!(number));
+            let owners = wanted["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let owners = portolan_ssa::scale::to_object(live, owners, replicas);
             object::set_meta(&mut new, "managedFields", Some(json!(owners)));
             Ok(new)
         };
-        let outcome = self.change(Part::Main, options.dry_run, Sent::Edit, intend).await?;
+        let outcome = self.change(Part::Main, dry_run, Sent::Edit, intend).await?;
         let scale = self.scale_of(&outcome.into_object())?;
         Ok(Answer::value(StatusCode::OK, &scale, self.accepted))
     }
 
-    /// Who owns the object's fields after its scale was written.
-    fn scale_owners(&self, live: &Value, new: &Value, options: &WriteOptions, paths: &Scale) -> Vec<Value> {
-        let path: Vec<&str> = paths.spec_replicas.split('.').filter(|p| !p.is_empty()).collect();
-        let api_version = self.resource.api_version();
-        let replicas = portolan_ssa::scale::Replicas { api_version: &api_version, path: &path };
-        let as_scale = |object: &Value| {
-            let number = object::at_path(object, &paths.spec_replicas).cloned().unwrap_or_default();
-            json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": number},
-                   "metadata": {"name": self.target.name, "uid": object["metadata"]["uid"],
-                                "managedFields": portolan_ssa::scale::to_scale(live, replicas)}})
-        };
+    /// The scale with the owners of its number after a write by any verb but apply.
+    fn own_scale(&self, live: &Value, mut wanted: Value, options: &WriteOptions) -> Value {
+        if wanted["spec"]["replicas"] == json!(0) {
+            // None at all are not written, so nobody owns them.
+            wanted["spec"] = json!({});
+        }
         let now = self.api.now();
-        let context = portolan_ssa::Context {
-            manager: &options.manager,
-            api_version: "autoscaling/v1",
-            subresource: "scale",
-            now: &now,
-            schema: SCALE_SCHEMA.root(),
-            reset: portolan_ssa::reset::nothing(),
-        };
-        let written = portolan_ssa::update(&as_scale(live), as_scale(new), &context);
-        let owners = written["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
-        portolan_ssa::scale::to_object(live, owners, replicas)
+        let context = scale_context(options, &now);
+        portolan_ssa::update(live, wanted, &context)
+    }
+
+    /// The scale after an apply.
+    fn applied_scale(&self, live: &Value, config: &Value, options: &WriteOptions) -> Result<Value, ApiError> {
+        let force = if options.force { Force::Yes } else { Force::No };
+        let now = self.api.now();
+        let context = scale_context(options, &now);
+        portolan_ssa::apply(live, config, &context, force).map_err(|error| apply_error(&error))
     }
 
     pub(super) fn live(&self) -> Result<Value, ApiError> {
@@ -136,13 +148,42 @@ impl Call {
 
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
 
-static SCALE_SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+/// Who owns what in a Scale. In the published schema none are a default, which here nobody is to own.
+static OWNED: LazyLock<Schema> = LazyLock::new(|| {
+    let (text, number) = (json!({"type": "string"}), json!({"type": "integer", "format": "int32"}));
     let schema = json!({"type": "object", "properties": {
+        "apiVersion": text,
+        "kind": text,
         "metadata": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-        "spec": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
+        "spec": {"type": "object", "properties": {"replicas": number}},
+        "status": {"type": "object", "properties": {"replicas": number, "selector": text}},
     }});
     Schema::parse(&schema).expect("a plain schema")
 });
+
+fn scale_context<'a>(options: &'a WriteOptions, now: &'a str) -> portolan_ssa::Context<'a> {
+    portolan_ssa::Context {
+        manager: &options.manager,
+        api_version: "autoscaling/v1",
+        subresource: "scale",
+        now,
+        schema: OWNED.root(),
+        reset: portolan_ssa::reset::nothing(),
+    }
+}
+
+fn without_owners(scale: &Value) -> Value {
+    let mut shown = scale.clone();
+    object::set_meta(&mut shown, "managedFields", None);
+    shown
+}
+
+/// Who owns the number is not the client's to say.
+fn keep_owners(wanted: &mut Value, scale: &Value) {
+    if wanted["metadata"].is_object() {
+        object::set_meta(wanted, "managedFields", scale["metadata"].get("managedFields").cloned());
+    }
+}
 
 /// The scale after a patch, and what to warn of.
 fn edited_scale(mut scale: Value, edit: &Edit, validation: FieldValidation) -> Result<(Value, Vec<String>), ApiError> {

@@ -16,6 +16,9 @@ pub(crate) struct Difference {
     pub embedded: String,
 }
 
+/// What is shown where one server has nothing.
+pub(crate) const ABSENT: &str = "(absent)";
+
 /// The differences of two transcripts of the same steps, in order.
 pub(crate) fn compare(case: &str, lines: &[String], real: &[Value], embedded: &[Value]) -> Vec<Difference> {
     let mut found = Vec::new();
@@ -61,7 +64,7 @@ fn join(at: &str, key: &str) -> String {
 }
 
 fn show(value: Option<&Value>) -> String {
-    let text = value.map_or_else(|| "(absent)".to_owned(), Value::to_string);
+    let text = value.map_or_else(|| ABSENT.to_owned(), Value::to_string);
     match text.char_indices().nth(600) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

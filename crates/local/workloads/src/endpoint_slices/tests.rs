@@ -313,7 +313,7 @@ fn apply(world: &mut World, step: Happens) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_pod_is_in_exactly_one_slice_and_none_is_too_large(history in proptest::collection::vec(happens(), 1..12)) {

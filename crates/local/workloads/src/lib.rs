@@ -9,10 +9,7 @@ mod deployment;
 mod endpoint_slices;
 mod endpoints;
 mod job;
-mod objects;
-mod ownership;
 mod plan;
-mod pod_facts;
 #[cfg(test)]
 mod recorded;
 mod replicaset;

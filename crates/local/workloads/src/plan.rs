@@ -13,6 +13,13 @@ pub struct Plan {
     pub again_after: Option<Duration>,
 }
 
+impl FromIterator<Step> for Plan {
+    /// Steps without a time to look again.
+    fn from_iter<T: IntoIterator<Item = Step>>(steps: T) -> Self {
+        Self { steps: steps.into_iter().collect(), again_after: None }
+    }
+}
+
 /// An object that a step is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::common::object::{list, name_of, text};
 use crate::endpoint_slices::EndpointSlices;
 use crate::endpoints::Endpoints;
-use crate::serving::{list, name_of, text};
 use crate::testing::World;
 use crate::{Controller as _, View as _};
 

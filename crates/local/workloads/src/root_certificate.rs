@@ -1,9 +1,11 @@
 //! A namespace → its `ConfigMap` `kube-root-ca.crt`: what pods trust the server by.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::serving::text;
-use crate::{Controller, Name, Part, Plan, Step, Target, View};
+use crate::common::kind::NAMESPACES;
+use crate::common::object::{annotation, name, namespace, text};
+use crate::common::step::{change, exact_target};
+use crate::{Controller, Name, Plan, Step, View};
 
 const MAPS: &str = "configmaps";
 const NAME: &str = "kube-root-ca.crt";
@@ -24,7 +26,7 @@ impl Controller for RootCertificate {
     }
 
     fn collection(&self) -> &'static str {
-        "namespaces"
+        NAMESPACES
     }
 
     fn watches(&self) -> &'static [&'static str] {
@@ -36,13 +38,12 @@ impl Controller for RootCertificate {
     }
 
     fn concerned(&self, _view: &dyn View, _collection: &str, map: &Value) -> Vec<Name> {
-        let ours = text(map, "/metadata/name") == NAME;
-        let namespace = text(map, "/metadata/namespace").to_owned();
-        ours.then(|| Name { namespace: String::new(), name: namespace }).into_iter().collect()
+        let its_namespace = || Name { namespace: String::new(), name: namespace(map).to_owned() };
+        (name(map) == NAME).then(its_namespace).into_iter().collect()
     }
 
     fn plan(&self, view: &dyn View, namespace: &Value) -> Plan {
-        let name = text(namespace, "/metadata/name");
+        let name = name(namespace);
         if text(namespace, "/status/phase") != "Active" {
             return Plan::default();
         }
@@ -50,7 +51,7 @@ impl Controller for RootCertificate {
             None => Some(self.create(name)),
             Some(there) => self.update(&there),
         };
-        Plan { steps: step.into_iter().collect(), again_after: None }
+        step.into_iter().collect()
     }
 }
 
@@ -66,23 +67,15 @@ impl RootCertificate {
 
     /// Puts back what someone changed.
     fn update(&self, there: &Value) -> Option<Step> {
-        let described = there["metadata"]["annotations"][DESCRIPTION].as_str().is_some_and(|text| !text.is_empty());
+        let described = annotation(there, DESCRIPTION).is_some_and(|text| !text.is_empty());
         if there["data"] == json!({"ca.crt": self.certificate}) && described {
             return None;
         }
         let strange = there["data"].as_object().into_iter().flatten().map(|(key, _)| (key.clone(), Value::Null));
-        let mut data: serde_json::Map<String, Value> = strange.collect();
+        let mut data: Map<String, Value> = strange.collect();
         data.insert("ca.crt".to_owned(), json!(self.certificate));
-        let own = |pointer: &str| text(there, pointer).to_owned();
-        let target = Target {
-            collection: MAPS,
-            namespace: own("/metadata/namespace"),
-            name: own("/metadata/name"),
-            uid: own("/metadata/uid"),
-            version: Some(own("/metadata/resourceVersion")),
-        };
         let patch = json!({"metadata": {"annotations": {DESCRIPTION: DESCRIBED}}, "data": data});
-        Some(Step::Patch { target, part: Part::Main, patch })
+        Some(change(exact_target(MAPS, there), patch))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::serving::text;
+use crate::common::kind::NAMESPACES;
+use crate::common::object::{name, namespace, text};
 use crate::{Controller, Name, Plan, Step, View};
 
 const ACCOUNTS: &str = "serviceaccounts";
@@ -17,7 +18,7 @@ impl Controller for DefaultServiceAccount {
     }
 
     fn collection(&self) -> &'static str {
-        "namespaces"
+        NAMESPACES
     }
 
     fn watches(&self) -> &'static [&'static str] {
@@ -25,20 +26,19 @@ impl Controller for DefaultServiceAccount {
     }
 
     fn concerned(&self, _view: &dyn View, _collection: &str, account: &Value) -> Vec<Name> {
-        let ours = text(account, "/metadata/name") == NAME;
-        let namespace = text(account, "/metadata/namespace").to_owned();
-        ours.then(|| Name { namespace: String::new(), name: namespace }).into_iter().collect()
+        let its_namespace = || Name { namespace: String::new(), name: namespace(account).to_owned() };
+        (name(account) == NAME).then(its_namespace).into_iter().collect()
     }
 
     fn plan(&self, view: &dyn View, namespace: &Value) -> Plan {
-        let name = text(namespace, "/metadata/name");
+        let name = name(namespace);
         let active = text(namespace, "/status/phase") == "Active";
         if !active || view.get(ACCOUNTS, name, NAME).is_some() {
             return Plan::default();
         }
         let object =
             json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": name}});
-        Plan { steps: vec![Step::Create { collection: ACCOUNTS, object }], again_after: None }
+        [Step::Create { collection: ACCOUNTS, object }].into_iter().collect()
     }
 }
 

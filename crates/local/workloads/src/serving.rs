@@ -3,24 +3,16 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use crate::common::kind::{PODS, SERVICES};
+use crate::common::object::{labels, list, name_of, namespace, text};
+use crate::common::pod::{is_finished, ready_condition};
 use crate::{Name, View};
 
-/// A text at a JSON pointer; empty where there is none.
-pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The list at a JSON pointer; empty where there is none.
-pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
-    object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-/// `metadata.labels`.
-pub(crate) fn labels(object: &Value) -> Map<String, Value> {
-    object.pointer("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default()
-}
+const HEADLESS: &str = "service.kubernetes.io/headless";
+/// The annotation that says when the change happened that endpoints follow.
+pub(crate) const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 
 /// What a service selects its pods by. None where it is a mere name, or someone else cares for its endpoints.
 fn selector(service: &Value) -> Option<&Map<String, Value>> {
@@ -34,50 +26,45 @@ pub(crate) fn has_selector(service: &Value) -> bool {
 }
 
 fn selects(service: &Value, pod: &Value) -> bool {
-    let labels = &pod["metadata"]["labels"];
-    selector(service).is_some_and(|wanted| wanted.iter().all(|(key, value)| labels.get(key) == Some(value)))
+    let has = |(key, value): (&String, &Value)| labels(pod).and_then(|labels| labels.get(key)) == Some(value);
+    selector(service).is_some_and(|wanted| wanted.iter().all(has))
 }
 
 /// The pods that a service selects, by name.
 pub(crate) fn pods(view: &dyn View, service: &Value) -> Vec<Arc<Value>> {
-    let all = view.list("pods", text(service, "/metadata/namespace"));
+    let all = view.list(PODS, namespace(service));
     all.into_iter().filter(|pod| selects(service, pod)).collect()
 }
 
 /// The services that select a pod.
 pub(crate) fn services_of(view: &dyn View, pod: &Value) -> Vec<Name> {
-    let all = view.list("services", text(pod, "/metadata/namespace"));
+    let all = view.list(SERVICES, namespace(pod));
     all.iter().filter(|service| selects(service, pod)).map(|service| name_of(service)).collect()
 }
 
-/// Where an object is.
-pub(crate) fn name_of(object: &Value) -> Name {
-    Name { namespace: text(object, "/metadata/namespace").to_owned(), name: text(object, "/metadata/name").to_owned() }
-}
-
-/// Whether the pod's `Ready` condition is true.
-pub(crate) fn is_ready(pod: &Value) -> bool {
-    ready_condition(pod).is_some_and(|condition| condition["status"] == "True")
-}
-
 /// When the pod's `Ready` condition last changed; empty where it never did.
-pub(crate) fn ready_since(pod: &Value) -> &str {
-    ready_condition(pod).and_then(|condition| condition["lastTransitionTime"].as_str()).unwrap_or_default()
+fn ready_changed(pod: &Value) -> &str {
+    ready_condition(pod).map(|condition| text(condition, "/lastTransitionTime")).unwrap_or_default()
 }
 
-fn ready_condition(pod: &Value) -> Option<&Value> {
-    list(pod, "/status/conditions").iter().find(|condition| condition["type"] == "Ready")
-}
-
-/// Whether the pod was told to stop.
-pub(crate) fn is_going(object: &Value) -> bool {
-    object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+/// When the change happened that the endpoints of a service follow: its creation at first, then when pods became ready
+/// or stopped being so. None where all pods are `known` as they are, and something else changed.
+pub(crate) fn trigger_time<'a>(
+    service: &'a Value,
+    pods: &'a [Arc<Value>],
+    is_first: bool,
+    known: impl Fn(&Value) -> bool,
+) -> Option<&'a str> {
+    if is_first {
+        return Some(text(service, "/metadata/creationTimestamp"));
+    }
+    let changed = pods.iter().filter(|pod| !known(pod)).map(|pod| ready_changed(pod));
+    changed.filter(|time| !time.is_empty()).min()
 }
 
 /// Whether the pod may serve anyone: it has an address and is not at its end.
 pub(crate) fn has_address(pod: &Value) -> bool {
-    let ended = matches!(text(pod, "/status/phase"), "Succeeded" | "Failed");
-    !ended && (!text(pod, "/status/podIP").is_empty() || !list(pod, "/status/podIPs").is_empty())
+    !is_finished(pod) && (!text(pod, "/status/podIP").is_empty() || !list(pod, "/status/podIPs").is_empty())
 }
 
 /// The pod's addresses of a family, `IPv4` or `IPv6`.
@@ -93,9 +80,32 @@ pub(crate) fn hostname<'a>(pod: &'a Value, service: &Value) -> Option<&'a str> {
     Some(text(pod, "/spec/hostname")).filter(|name| !name.is_empty() && below)
 }
 
-/// Whether the service has no address of its own.
-pub(crate) fn is_headless(service: &Value) -> bool {
-    matches!(text(service, "/spec/clusterIP"), "" | "None")
+/// A pod as an endpoint refers to it.
+pub(crate) fn reference(pod: &Value) -> Value {
+    let metadata = &pod["metadata"];
+    json!({"kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"]})
+}
+
+/// The labels of a service as its endpoints carry them: with a mark where it has no address of its own.
+pub(crate) fn labels_of_endpoints(service: &Value) -> Map<String, Value> {
+    let mut labels = labels(service).cloned().unwrap_or_default();
+    labels.remove(HEADLESS);
+    if matches!(text(service, "/spec/clusterIP"), "" | "None") {
+        labels.insert(HEADLESS.to_owned(), json!(""));
+    }
+    labels
+}
+
+/// Annotations with these set, or taken away where they have no value.
+pub(crate) fn annotated(old: &Value, changes: &[(&str, Option<&str>)]) -> Value {
+    let mut annotations = old.as_object().cloned().unwrap_or_default();
+    for (name, value) in changes {
+        match value {
+            Some(value) => annotations.insert((*name).to_owned(), json!(value)),
+            None => annotations.remove(*name),
+        };
+    }
+    Value::Object(annotations)
 }
 
 /// The number of a service's port on a pod; a port that is named has the number that the pod's containers give it.
@@ -116,21 +126,11 @@ pub(crate) fn hash(text: &str) -> u128 {
     text.bytes().fold(OFFSET, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
 
-/// A patch of a map of texts: what is new or other, and null for what has to go.
-pub(crate) fn map_patch(old: &Value, new: &Map<String, Value>) -> Option<Value> {
-    let old = old.as_object();
-    let gone = old.into_iter().flat_map(|old| old.keys()).filter(|key| !new.contains_key(*key));
-    let mut patch: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
-    let differs = |(key, value): &(&String, &Value)| old.and_then(|old| old.get(*key)) != Some(value);
-    patch.extend(new.iter().filter(differs).map(|(key, value)| (key.clone(), value.clone())));
-    (!patch.is_empty()).then_some(Value::Object(patch))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{find_port, hash, map_patch};
+    use super::{find_port, hash};
 
     #[test]
     fn the_hash_is_the_one_of_go() {
@@ -152,13 +152,5 @@ mod tests {
         assert_eq!(find_port(&pod, &port(json!("metrics"))), Some(9090));
         assert_eq!(find_port(&pod, &port(json!("other"))), None);
         assert_eq!(find_port(&pod, &port(json!(7))), Some(7));
-    }
-
-    #[test]
-    fn a_patch_takes_away_what_is_not_wanted() {
-        let new = json!({"a": "1", "b": "2"}).as_object().cloned().unwrap();
-
-        assert_eq!(map_patch(&json!({"a": "1", "c": "3"}), &new), Some(json!({"b": "2", "c": null})));
-        assert_eq!(map_patch(&json!({"a": "1", "b": "2"}), &new), None);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::common::object::{controller_of, list, name_of, text};
 use crate::{CREATED, Controller, Event, Name, Part, Plan, Step, View};
 
 /// Objects by collection and name. `settle` carries plans out until there is nothing more to do.
@@ -17,16 +18,8 @@ pub(crate) struct World {
     drawn: u64,
 }
 
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn name_of(object: &Value) -> Name {
-    Name { namespace: text(object, "/metadata/namespace").to_owned(), name: text(object, "/metadata/name").to_owned() }
-}
-
 fn is_held(object: &Value) -> bool {
-    object.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|held| !held.is_empty())
+    !list(object, "/metadata/finalizers").is_empty()
 }
 
 fn merge(target: &mut Value, patch: &Value) {
@@ -176,11 +169,7 @@ impl View for World {
     }
 
     fn controlled_by(&self, collection: &str, namespace: &str, uid: &str) -> Vec<Arc<Value>> {
-        let controlled = |object: &Arc<Value>| {
-            let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-            let controller = owners.into_iter().flatten().find(|o| o["controller"] == true);
-            controller.map_or("", |owner| text(owner, "/uid")) == uid
-        };
+        let controlled = |object: &Arc<Value>| controller_of(object).map_or("", |owner| text(owner, "/uid")) == uid;
         self.list(collection, namespace).into_iter().filter(controlled).collect()
     }
 }

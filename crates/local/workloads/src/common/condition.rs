@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::object::list;
+
 /// The condition of a type.
 pub(crate) fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
-    status["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+    list(status, "/conditions").iter().find(|condition| condition["type"] == kind)
 }
 
 /// Sets a condition, at the end of the list. One with the same status and reason stays as it is, times included; one
@@ -29,7 +31,7 @@ pub(crate) fn remove(status: &mut Value, kind: &str) {
 
 /// Takes a condition away and puts another at the end; an empty list is none.
 pub(crate) fn replace(status: &mut Value, kind: &str, condition: Option<Value>) {
-    let mut conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+    let mut conditions = list(status, "/conditions").to_vec();
     conditions.retain(|other| other["type"] != kind);
     conditions.extend(condition);
     if !status.is_object() {

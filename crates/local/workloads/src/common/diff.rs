@@ -2,28 +2,35 @@
 
 use serde_json::{Map, Value};
 
-/// What a merge patch must say to make `new` of `old`; `None` where they are equal. Neither has nulls that matter.
+/// What a merge patch must say to make `new` of `old`; `None` where it has nothing to say. No object is as good as an
+/// empty one. Neither has nulls that matter.
 pub(crate) fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
     if old == new {
         return None;
     }
-    let (Some(before), Some(after)) = (old.as_object(), new.as_object()) else {
-        return Some(new.clone());
+    let nothing = Map::new();
+    let (before, after) = match (old, new) {
+        (Value::Object(before), Value::Object(after)) => (before, after),
+        (Value::Null, Value::Object(after)) => (&nothing, after),
+        _ => return Some(new.clone()),
     };
-    let mut patch = Map::new();
-    for key in before.keys().filter(|key| !after.contains_key(*key)) {
-        patch.insert(key.clone(), Value::Null);
-    }
+    let gone = before.keys().filter(|key| !after.contains_key(*key));
+    let mut patch: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
     for (key, value) in after {
         let change = before.get(key).map_or_else(|| Some(value.clone()), |old| merge_patch(old, value));
         patch.extend(change.map(|change| (key.clone(), change)));
     }
-    Some(Value::Object(patch))
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+/// A list as a merge patch says it: an empty one is taken away.
+pub(crate) fn or_null(list: Vec<Value>) -> Value {
+    if list.is_empty() { Value::Null } else { Value::Array(list) }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::merge_patch;
 
@@ -34,5 +41,11 @@ mod tests {
 
         assert_eq!(merge_patch(&old, &new), Some(json!({"a": null, "b": {"d": 3}, "e": [1, 2]})));
         assert_eq!(merge_patch(&new, &new), None);
+    }
+
+    #[test]
+    fn nothing_becomes_something_but_not_an_empty_object() {
+        assert_eq!(merge_patch(&Value::Null, &json!({"a": {}})), Some(json!({"a": {}})));
+        assert_eq!(merge_patch(&Value::Null, &json!({})), None);
     }
 }

@@ -5,14 +5,19 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::object::{is_deleting, number, text, time};
+use super::condition;
+use super::kind::Kind;
+use super::object::{is_deleting, list, name, namespace, number, text, time};
+use super::owner::controller_reference;
 
-/// Where pods are.
-pub(crate) const PODS: &str = "pods";
+/// As `Running`; empty for a pod that is not made yet.
+pub(crate) fn phase(pod: &Value) -> &str {
+    text(pod, "/status/phase")
+}
 
 /// Whether it has run to its end.
 pub(crate) fn is_finished(pod: &Value) -> bool {
-    matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+    matches!(phase(pod), "Succeeded" | "Failed")
 }
 
 /// Whether it counts: neither finished nor told to go.
@@ -25,8 +30,9 @@ pub(crate) fn is_terminating(pod: &Value) -> bool {
     !is_finished(pod) && is_deleting(pod)
 }
 
-fn ready_condition(pod: &Value) -> Option<&Value> {
-    super::condition::find(&pod["status"], "Ready")
+/// Its `Ready` condition, whatever that says.
+pub(crate) fn ready_condition(pod: &Value) -> Option<&Value> {
+    condition::find(&pod["status"], "Ready")
 }
 
 /// Whether its `Ready` condition is true.
@@ -58,22 +64,29 @@ pub(crate) fn available_in(pod: &Value, min_ready_seconds: i64, now: Timestamp) 
     Duration::try_from(at.duration_since(now)).ok().filter(|wait| !wait.is_zero())
 }
 
-/// The most restarts of its containers, and of its sidecars.
-pub(crate) fn restarts(pod: &Value) -> (i64, i64) {
-    let statuses = |field: &str| pod["status"][field].as_array().into_iter().flatten();
-    let containers = statuses("containerStatuses").map(|status| number(status, "/restartCount")).max();
-    let is_sidecar = |name: &Value| {
-        let containers = pod["spec"]["initContainers"].as_array().into_iter().flatten();
-        containers.into_iter().any(|c| c["name"] == *name && c["restartPolicy"] == "Always")
-    };
-    let sidecars = statuses("initContainerStatuses").filter(|status| is_sidecar(&status["name"]));
-    (containers.unwrap_or(0), sidecars.map(|status| number(status, "/restartCount")).max().unwrap_or(0))
+/// Whether a status of an init container is about one that runs all the time.
+fn is_sidecar(pod: &Value, status: &Value) -> bool {
+    let mut containers = list(pod, "/spec/initContainers").iter();
+    containers.any(|container| container["name"] == status["name"] && container["restartPolicy"] == "Always")
 }
 
-/// A pod of a template, with a name drawn for its owner, controlled by `reference`.
-pub(crate) fn from_template(template: &Value, namespace: &str, owner: &str, reference: Value) -> Value {
+/// The statuses of its sidecars.
+pub(crate) fn sidecars(pod: &Value) -> impl Iterator<Item = &Value> {
+    list(pod, "/status/initContainerStatuses").iter().filter(|status| is_sidecar(pod, status))
+}
+
+/// The most restarts of its containers, and of its sidecars.
+pub(crate) fn restarts(pod: &Value) -> (i64, i64) {
+    let count = |status: &Value| number(status, "/restartCount");
+    let containers = list(pod, "/status/containerStatuses").iter().map(count).max();
+    (containers.unwrap_or(0), sidecars(pod).map(count).max().unwrap_or(0))
+}
+
+/// A pod of a template, with a name drawn for the owner that controls it.
+pub(crate) fn from_template(template: &Value, owner: &Value, kind: &Kind) -> Value {
     let mut metadata = json!({
-        "namespace": namespace, "generateName": format!("{owner}-"), "ownerReferences": [reference],
+        "namespace": namespace(owner), "generateName": format!("{}-", name(owner)),
+        "ownerReferences": [controller_reference(owner, kind)],
     });
     for field in ["labels", "annotations", "finalizers"] {
         let value = &template["metadata"][field];

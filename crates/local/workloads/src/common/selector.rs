@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-/// A selector that was read; what it cannot be read from selects nothing.
+use super::object::{labels, list};
+
+/// A selector that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selector {
     requirements: Vec<Requirement>,
@@ -17,15 +19,15 @@ enum Requirement {
 }
 
 impl Selector {
-    /// Reads `spec.selector`; `None` for an unknown operator or none at all.
+    /// Reads a selector; `None` for an unknown operator or none at all.
     pub(crate) fn parse(selector: &Value) -> Option<Self> {
+        selector.as_object()?;
         let equal = selector["matchLabels"]
             .as_object()
             .into_iter()
             .flatten()
             .map(|(key, value)| Some(Requirement::In(key.clone(), vec![value.as_str()?.to_owned()])));
-        let expressions = selector["matchExpressions"].as_array().into_iter().flatten().map(requirement);
-        selector.as_object()?;
+        let expressions = list(selector, "/matchExpressions").iter().map(requirement);
         Some(Self { requirements: equal.chain(expressions).collect::<Option<_>>()? })
     }
 
@@ -45,9 +47,14 @@ impl Selector {
     }
 }
 
+/// Whether the selector of an owner selects an object; one that cannot be read selects nothing.
+pub(crate) fn selects(owner: &Value, object: &Value) -> bool {
+    Selector::parse(&owner["spec"]["selector"]).is_some_and(|selector| selector.matches(labels(object)))
+}
+
 fn requirement(expression: &Value) -> Option<Requirement> {
     let key = expression["key"].as_str()?.to_owned();
-    let values = expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    let values = list(expression, "/values").iter().filter_map(Value::as_str).map(str::to_owned);
     match expression["operator"].as_str()? {
         "In" => Some(Requirement::In(key, values.collect())),
         "NotIn" => Some(Requirement::NotIn(key, values.collect())),

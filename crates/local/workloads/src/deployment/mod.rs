@@ -13,16 +13,13 @@ mod tests;
 
 use serde_json::{Value, json};
 
-use crate::common::object::{self, controller_of, event, name_of, number};
-use crate::common::pod::PODS;
-use crate::common::selector::Selector;
-use crate::replicaset::{self, REPLICA_SETS, adopters};
-use crate::{Controller, EventType, Failure, Name, Part, Plan, Step, View};
+use crate::common::kind::{DEPLOYMENT, DEPLOYMENTS, PODS, REPLICA_SET, REPLICA_SETS};
+use crate::common::object::{name, name_of, number};
+use crate::common::owner::{Owner, concerned, owner_of};
+use crate::common::selector::selects;
+use crate::common::step::{change_status, event, target};
+use crate::{Controller, EventType, Failure, Name, Plan, Step, View};
 use rollout::Rollout;
-
-const DEPLOYMENTS: &str = "deployments.apps";
-const API_VERSION: &str = "apps/v1";
-const KIND: &str = "Deployment";
 
 /// The controller.
 pub(crate) struct Deployments;
@@ -44,20 +41,17 @@ impl Controller for Deployments {
         if collection == PODS {
             return recreated(view, object).into_iter().collect();
         }
-        if controller_of(object).is_none() {
-            return adopters(view, DEPLOYMENTS, object);
-        }
-        owner(view, DEPLOYMENTS, KIND, object).iter().map(|owner| name_of(owner)).collect()
+        concerned(view, &DEPLOYMENT, object, |deployment| selects(deployment, object))
     }
 
     fn plan(&self, view: &dyn View, deployment: &Value) -> Plan {
-        let Some(selector) = Selector::parse(&deployment["spec"]["selector"]) else {
+        let Some(owner) = Owner::of(deployment, &DEPLOYMENT) else {
             return Plan::default();
         };
-        if selector.is_empty() {
+        if owner.selects_all() {
             return selecting_all(deployment);
         }
-        let mut rollout = Rollout::gather(view, deployment, &selector);
+        let mut rollout = Rollout::gather(view, deployment, &owner);
         rollout.run();
         rollout.finish()
     }
@@ -66,8 +60,7 @@ impl Controller for Deployments {
         match step {
             // A name that was taken meanwhile is found by the next plan.
             Step::Create { object, .. } if failure.reason != "AlreadyExists" => {
-                let message =
-                    format!("Failed to create new replica set {:?}: {}", object::name(object), failure.message);
+                let message = format!("Failed to create new replica set {:?}: {}", name(object), failure.message);
                 progress::not_created(deployment, message, view.now())
             }
             Step::Create { .. } | Step::Patch { .. } | Step::Delete { .. } | Step::Event(_) => Plan::default(),
@@ -75,17 +68,10 @@ impl Controller for Deployments {
     }
 }
 
-/// The object that controls another one, if it is of this kind and still the same.
-fn owner(view: &dyn View, collection: &str, kind: &str, object: &Value) -> Option<std::sync::Arc<Value>> {
-    let reference = controller_of(object).filter(|reference| reference["kind"] == kind)?;
-    let owner = view.get(collection, object::namespace(object), reference["name"].as_str()?)?;
-    (reference["uid"] == *object::uid(&owner)).then_some(owner)
-}
-
 /// The deployment that waits for a pod of its old templates to be gone.
 fn recreated(view: &dyn View, pod: &Value) -> Option<Name> {
-    let set = owner(view, REPLICA_SETS, replicaset::KIND, pod)?;
-    let deployment = owner(view, DEPLOYMENTS, KIND, &set)?;
+    let set = owner_of(view, &REPLICA_SET, pod)?;
+    let deployment = owner_of(view, &DEPLOYMENT, &set)?;
     (deployment["spec"]["strategy"]["type"] == "Recreate").then(|| name_of(&deployment))
 }
 
@@ -96,8 +82,7 @@ fn selecting_all(deployment: &Value) -> Plan {
         return Plan::default();
     }
     let message = "This deployment is selecting all pods. A non-empty selector is required.".to_owned();
-    let target = object::target(DEPLOYMENTS, deployment);
-    let patch = json!({"status": {"observedGeneration": generation}});
     let told = event(deployment, EventType::Warning, "SelectingAll", message);
-    Plan { steps: vec![told, Step::Patch { target, part: Part::Status, patch }], again_after: None }
+    let seen = change_status(target(DEPLOYMENTS, deployment), json!({"observedGeneration": generation}));
+    [told, seen].into_iter().collect()
 }

@@ -5,11 +5,14 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::fence;
 use super::rollout::Rollout;
-use super::{DEPLOYMENTS, fence};
-use crate::common::object::{event, name, number, seconds, target, time};
-use crate::common::{condition, diff::merge_patch};
-use crate::{EventType, Part, Plan, Step};
+use crate::common::condition;
+use crate::common::diff::merge_patch;
+use crate::common::kind::DEPLOYMENTS;
+use crate::common::object::{given_number, name, number, seconds, time};
+use crate::common::step::{change_status, event, target};
+use crate::{EventType, Plan};
 
 pub(super) const PROGRESSING: &str = "Progressing";
 const REPLICA_FAILURE: &str = "ReplicaFailure";
@@ -19,7 +22,7 @@ const PAUSED: &str = "DeploymentPaused";
 
 /// How long a rollout may stand still; none where it may for ever.
 fn deadline(deployment: &Value) -> Option<SignedDuration> {
-    let seconds = deployment.pointer("/spec/progressDeadlineSeconds").and_then(Value::as_i64);
+    let seconds = given_number(deployment, "/spec/progressDeadlineSeconds");
     seconds.filter(|seconds| *seconds != i64::from(i32::MAX)).map(SignedDuration::from_secs)
 }
 
@@ -54,13 +57,9 @@ pub(super) fn not_created(deployment: &Value, message: String, now: Timestamp) -
         let mut status = deployment["status"].clone();
         condition::set(&mut status, new_condition(PROGRESSING, "False", reason, message, now));
         let patch = merge_patch(&deployment["status"], &status);
-        steps.extend(patch.map(|patch| Step::Patch {
-            target: target(DEPLOYMENTS, deployment),
-            part: Part::Status,
-            patch: json!({"status": patch}),
-        }));
+        steps.extend(patch.map(|patch| change_status(target(DEPLOYMENTS, deployment), patch)));
     }
-    Plan { steps, again_after: None }
+    steps.into_iter().collect()
 }
 
 impl Rollout<'_> {
@@ -122,7 +121,7 @@ impl Rollout<'_> {
     /// Pods on their way out; unknown while a set that was seen does not say.
     fn terminating(&self) -> Option<i64> {
         let counts = self.sets.iter().filter_map(|set| {
-            let said = set.pointer("/status/terminatingReplicas").and_then(Value::as_i64);
+            let said = given_number(set, "/status/terminatingReplicas");
             let unseen = number(set, "/status/observedGeneration") == 0 && said.is_none();
             (!unseen).then_some(said)
         });

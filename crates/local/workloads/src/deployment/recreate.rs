@@ -2,8 +2,9 @@
 
 use super::progress::is_complete;
 use super::rollout::Rollout;
-use crate::common::object::{number, uid};
-use crate::common::pod::{self, PODS};
+use crate::common::kind::PODS;
+use crate::common::object::{namespace, number, uid};
+use crate::common::pod;
 
 impl Rollout<'_> {
     pub(super) fn recreate(&mut self) {
@@ -33,9 +34,8 @@ impl Rollout<'_> {
 
     /// Whether an old set counts pods or has some that have not ended.
     fn old_pods_run(&self) -> bool {
-        let namespace = self.deployment["metadata"]["namespace"].as_str().unwrap_or_default();
         self.old().into_iter().map(|index| &self.sets[index]).any(|set| {
-            let pods = || self.view.controlled_by(PODS, namespace, uid(set));
+            let pods = || self.view.controlled_by(PODS, namespace(set), uid(set));
             number(set, "/status/replicas") > 0 || pods().iter().any(|pod| !pod::is_finished(pod))
         })
     }

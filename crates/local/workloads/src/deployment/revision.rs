@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::rollout::{DESIRED_REPLICAS, MAX_REPLICAS, Rollout, note_sizes};
-use super::{API_VERSION, KIND, fence, progress, template};
+use super::{fence, progress, template};
 use crate::Step;
 use crate::common::condition;
-use crate::common::object::{self, annotation, controller_reference, name, number};
-use crate::replicaset::{self, REPLICA_SETS};
+use crate::common::kind::{DEPLOYMENT, REPLICA_SET, REPLICA_SETS};
+use crate::common::object::{annotation, given_number, name, namespace, number};
+use crate::common::owner::controller_reference;
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
@@ -50,9 +51,9 @@ impl Rollout<'_> {
 
     /// Makes the new set; false where its name is taken by another one, which asks for another hash.
     pub(super) fn create_new(&mut self) -> bool {
-        let collisions = self.deployment.pointer("/status/collisionCount").and_then(Value::as_i64);
+        let collisions = given_number(&self.deployment, "/status/collisionCount");
         let set = self.build_new(&template::hash(&self.deployment["spec"]["template"], collisions));
-        if self.view.get(REPLICA_SETS, object::namespace(&set), name(&set)).is_some() {
+        if self.view.get(REPLICA_SETS, namespace(&set), name(&set)).is_some() {
             self.deployment["status"]["collisionCount"] = json!(collisions.unwrap_or(0) + 1);
             return false;
         }
@@ -75,16 +76,15 @@ impl Rollout<'_> {
         let mut selector = deployment["spec"]["selector"].clone();
         selector["matchLabels"][template::HASH_LABEL] = json!(hash);
         let mut set = json!({
-            "apiVersion": replicaset::API_VERSION, "kind": replicaset::KIND,
+            "apiVersion": REPLICA_SET.api_version, "kind": REPLICA_SET.name,
             "metadata": {
-                "name": set_name(name(deployment), hash), "namespace": object::namespace(deployment),
+                "name": set_name(name(deployment), hash), "namespace": namespace(deployment),
                 "labels": labeled["metadata"]["labels"],
-                "ownerReferences": [controller_reference(deployment, API_VERSION, KIND)],
+                "ownerReferences": [controller_reference(deployment, &DEPLOYMENT)],
             },
             "spec": {"replicas": self.first_size(), "selector": selector, "template": labeled},
         });
-        let min_ready_seconds = number(deployment, "/spec/minReadySeconds");
-        set_min_ready(&mut set, min_ready_seconds);
+        set_min_ready(&mut set, number(deployment, "/spec/minReadySeconds"));
         annotate(deployment, &mut set, self.next_revision());
         note_sizes(deployment, &mut set);
         set

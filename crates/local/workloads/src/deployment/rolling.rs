@@ -1,5 +1,7 @@
 //! `RollingUpdate`: the new set grows as far as the surge allows, the old ones shrink as far as availability allows.
 
+use serde_json::Value;
+
 use super::fence;
 use super::progress::is_complete;
 use super::rollout::Rollout;
@@ -49,7 +51,7 @@ impl Rollout<'_> {
     }
 
     /// Takes at most so many replicas, of each set at most what `takeable` says; answers how many.
-    fn take(&mut self, old: &[usize], most: i64, takeable: impl Fn(&serde_json::Value) -> i64) -> i64 {
+    fn take(&mut self, old: &[usize], most: i64, takeable: impl Fn(&Value) -> i64) -> i64 {
         let mut taken = 0;
         for index in old {
             let size = self.size(*index);
@@ -62,6 +64,6 @@ impl Rollout<'_> {
     }
 }
 
-fn available(set: &serde_json::Value) -> i64 {
+fn available(set: &Value) -> i64 {
     number(set, "/status/availableReplicas")
 }

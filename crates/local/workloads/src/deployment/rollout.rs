@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{API_VERSION, DEPLOYMENTS, KIND, fence, template};
-use crate::common::claim::Claim;
+use super::{fence, template};
 use crate::common::diff::merge_patch;
-use crate::common::object::{self, event, is_deleting, name, number, target, text};
-use crate::common::selector::Selector;
-use crate::replicaset::REPLICA_SETS;
+use crate::common::kind::{DEPLOYMENTS, REPLICA_SETS};
+use crate::common::object::{given_number, is_deleting, name, number, text};
+use crate::common::owner::Owner;
+use crate::common::step::{change, event, target};
 use crate::{EventType, Part, Plan, Step, View};
 
 pub(super) const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
@@ -29,14 +29,9 @@ pub(super) struct Rollout<'a> {
 }
 
 impl<'a> Rollout<'a> {
-    pub(super) fn gather(view: &'a dyn View, deployment: &'a Value, selector: &Selector) -> Self {
+    pub(super) fn gather(view: &'a dyn View, deployment: &'a Value, owner: &Owner<'_>) -> Self {
         let mut steps = Vec::new();
-        let namespace = object::namespace(deployment);
-        let own = view.controlled_by(REPLICA_SETS, namespace, object::uid(deployment));
-        let orphans = view.controlled_by(REPLICA_SETS, namespace, "");
-        let claim =
-            Claim { owner: deployment, api_version: API_VERSION, kind: KIND, selector, collection: REPLICA_SETS };
-        let mut sets = claim.settle(own, orphans, &mut steps);
+        let mut sets = owner.claim(REPLICA_SETS, owner.candidates(view, REPLICA_SETS), &|_| true, &mut steps);
         sets.sort_by_cached_key(|set| (text(set, "/metadata/creationTimestamp").to_owned(), name(set).to_owned()));
         let wanted = &deployment["spec"]["template"];
         let new = sets.iter().position(|set| template::same(&set["spec"]["template"], wanted));
@@ -131,8 +126,7 @@ impl<'a> Rollout<'a> {
     /// Makes a set what it shall be.
     pub(super) fn change(&mut self, index: usize, changed: Value) {
         if let Some(patch) = merge_patch(&self.sets[index], &changed) {
-            let target = target(REPLICA_SETS, &changed);
-            self.steps.push(Step::Patch { target, part: Part::Main, patch });
+            self.steps.push(change(target(REPLICA_SETS, &changed), patch));
             self.sets[index] = Arc::new(changed);
         }
     }
@@ -143,7 +137,7 @@ impl<'a> Rollout<'a> {
 
     /// Deletes old sets beyond the limit of the history that nothing runs in.
     pub(super) fn clean_up(&mut self) {
-        let limit = self.deployment.pointer("/spec/revisionHistoryLimit").and_then(Value::as_i64);
+        let limit = given_number(&self.deployment, "/spec/revisionHistoryLimit");
         let Some(limit) = limit.filter(|limit| *limit != i64::from(i32::MAX)) else {
             return;
         };

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::common::letters::safe_letters;
+
 /// The label that holds the hash.
 pub(super) const HASH_LABEL: &str = "pod-template-hash";
 
@@ -17,7 +19,6 @@ pub(super) fn same(one: &Value, other: &Value) -> bool {
 
 /// A hash of a template as it stands in names: eight to ten letters and digits. Another one for each collision.
 pub(super) fn hash(template: &Value, collisions: Option<i64>) -> String {
-    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let mut hasher = Sha256::new();
     hasher.update(normal(template).to_string());
     if let Some(collisions) = collisions {
@@ -25,7 +26,7 @@ pub(super) fn hash(template: &Value, collisions: Option<i64>) -> String {
     }
     let digest = hasher.finalize();
     let number = u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]);
-    number.to_string().bytes().map(|digit| char::from(ALPHABET[usize::from(digit) % ALPHABET.len()])).collect()
+    safe_letters(&number.to_string())
 }
 
 /// The template with the hash as a label.

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::common::condition;
-use crate::common::object::name_of;
 use crate::replicaset::ReplicaSets;
 use crate::testing::World;
 
@@ -99,7 +98,7 @@ fn a_new_deployment_gets_a_set_with_revision_and_hash() {
 
     let sets = rolling.world.list(REPLICA_SETS, "n");
     let hash = text_of(&sets[0], "pod-template-hash");
-    assert_eq!(object::name(&sets[0]), format!("web-{hash}"));
+    assert_eq!(name(&sets[0]), format!("web-{hash}"));
     assert_eq!(sets[0]["spec"]["selector"]["matchLabels"]["pod-template-hash"], hash);
     assert_eq!(sets[0]["metadata"]["annotations"]["deployment.kubernetes.io/max-replicas"], "3");
     assert_eq!(rolling.object()["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "1");

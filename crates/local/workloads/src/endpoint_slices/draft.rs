@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{CONTROLLER, HEADLESS, MANAGED_BY, SERVICE_NAME, SLICES};
-use crate::serving::{self, is_going, is_headless, list, map_patch, text};
-use crate::{Part, Step, Target};
-
-const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+use super::{CONTROLLER, MANAGED_BY, SERVICE_NAME, SLICES};
+use crate::Step;
+use crate::common::diff::merge_patch;
+use crate::common::kind::SERVICE;
+use crate::common::object::{is_deleting, list, name, namespace, text};
+use crate::common::owner::controller_reference;
+use crate::common::step::{change, exact_target};
+use crate::serving::{TRIGGER_TIME, annotated, labels_of_endpoints};
 
 /// A slice as it shall be.
 pub(super) struct Draft {
@@ -89,7 +92,7 @@ impl Draft {
         super::is_owned_by(slice, service)
             && list(slice, "/ports").is_empty()
             && list(slice, "/endpoints").is_empty()
-            && slice["metadata"]["labels"] == Value::Object(labels(service))
+            && slice["metadata"]["labels"] == labels(service)
     }
 }
 
@@ -104,24 +107,20 @@ impl Wanted<'_> {
     pub(super) fn steps(&self, mut changes: Changes) -> Vec<Step> {
         changes.reuse(self.service);
         let mut steps = Vec::new();
-        if !is_going(self.service) {
+        if !is_deleting(self.service) {
             steps.extend(changes.create.iter().map(|draft| self.create(draft)));
         }
         steps.extend(changes.update.iter().filter_map(|draft| self.update(draft)));
-        steps.extend(changes.delete.iter().map(|slice| Step::Delete { target: target(slice) }));
+        steps.extend(changes.delete.iter().map(|slice| Step::Delete { target: exact_target(SLICES, slice) }));
         steps
     }
 
     fn create(&self, draft: &Draft) -> Step {
-        let metadata = &self.service["metadata"];
-        let owner = json!({
-            "apiVersion": "v1", "kind": "Service", "name": metadata["name"], "uid": metadata["uid"],
-            "controller": true, "blockOwnerDeletion": true,
-        });
+        let owner = controller_reference(self.service, &SERVICE);
         let object = json!({
             "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
             "metadata": {
-                "generateName": format!("{}-", text(self.service, "/metadata/name")), "namespace": metadata["namespace"],
+                "generateName": format!("{}-", name(self.service)), "namespace": namespace(self.service),
                 "labels": labels(self.service), "annotations": self.annotations(&Value::Null), "ownerReferences": [owner],
             },
             "addressType": draft.family, "endpoints": draft.endpoints, "ports": draft.ports,
@@ -137,7 +136,7 @@ impl Wanted<'_> {
         };
         let mut metadata = Map::new();
         for (field, new) in [("labels", labels(self.service)), ("annotations", annotations)] {
-            metadata.extend(map_patch(&old["metadata"][field], &new).map(|patch| (field.to_owned(), patch)));
+            metadata.extend(merge_patch(&old["metadata"][field], &new).map(|patch| (field.to_owned(), patch)));
         }
         let mut patch = json!({"metadata": metadata});
         for (field, new) in [("endpoints", &draft.endpoints), ("ports", &draft.ports)] {
@@ -145,39 +144,19 @@ impl Wanted<'_> {
                 patch[field] = json!(new);
             }
         }
-        Some(Step::Patch { target: target(old), part: Part::Main, patch })
+        // Another state of the slice may have other endpoints, which this would lose.
+        Some(change(exact_target(SLICES, old), patch))
     }
 
-    fn annotations(&self, old: &Value) -> Map<String, Value> {
-        let mut annotations = old.as_object().cloned().unwrap_or_default();
-        match self.trigger_time {
-            Some(time) => annotations.insert(TRIGGER_TIME.to_owned(), json!(time)),
-            None => annotations.remove(TRIGGER_TIME),
-        };
-        annotations
+    fn annotations(&self, old: &Value) -> Value {
+        annotated(old, &[(TRIGGER_TIME, self.trigger_time)])
     }
 }
 
 /// The service's labels, and those that say whose slice it is.
-pub(super) fn labels(service: &Value) -> Map<String, Value> {
-    let mut labels = serving::labels(service);
-    labels.remove(HEADLESS);
-    if is_headless(service) {
-        labels.insert(HEADLESS.to_owned(), json!(""));
-    }
-    labels.insert(SERVICE_NAME.to_owned(), service["metadata"]["name"].clone());
+pub(super) fn labels(service: &Value) -> Value {
+    let mut labels = labels_of_endpoints(service);
+    labels.insert(SERVICE_NAME.to_owned(), json!(name(service)));
     labels.insert(MANAGED_BY.to_owned(), json!(CONTROLLER));
-    labels
-}
-
-/// The slice as it was looked at: a plan for another state of it would lose endpoints.
-pub(super) fn target(slice: &Value) -> Target {
-    let own = |pointer: &str| text(slice, pointer).to_owned();
-    Target {
-        collection: SLICES,
-        namespace: own("/metadata/namespace"),
-        name: own("/metadata/name"),
-        uid: own("/metadata/uid"),
-        version: Some(own("/metadata/resourceVersion")),
-    }
+    Value::Object(labels)
 }

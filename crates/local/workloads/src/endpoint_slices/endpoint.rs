@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::serving::{addresses, hostname, is_going, is_ready, list, ready_since, text};
+use crate::common::object::{is_deleting, label, list, text};
+use crate::common::pod::is_ready;
+use crate::serving::{addresses, hostname, reference};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 
@@ -34,17 +36,14 @@ impl Identity {
 
 /// The endpoint of a pod.
 pub(super) fn of(pod: &Value, node: Option<&Value>, service: &Value, family: &str) -> Value {
-    let (serving, terminating) = (is_ready(pod), is_going(pod));
+    let (serving, terminating) = (is_ready(pod), is_deleting(pod));
     let ready = service["spec"]["publishNotReadyAddresses"] == true || (serving && !terminating);
-    let metadata = &pod["metadata"];
     let mut endpoint = json!({
         "addresses": addresses(pod, family),
         "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
-        "targetRef": {
-            "kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"],
-        },
+        "targetRef": reference(pod),
     });
-    let zone = node.and_then(|node| node["metadata"]["labels"][ZONE].as_str());
+    let zone = node.and_then(|node| label(node, ZONE));
     let optional =
         [("nodeName", Some(text(pod, "/spec/nodeName"))), ("zone", zone), ("hostname", hostname(pod, service))];
     for (field, value) in optional {
@@ -62,18 +61,9 @@ pub(super) fn says_the_same(one: &Value, other: &Value) -> bool {
     COMPARED.iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))
 }
 
-/// When the change happened that the slices follow: the service's creation at first, then when pods became ready or
-/// stopped being so. None where something else changed.
-pub(super) fn trigger_time<'a>(service: &'a Value, pods: &'a [Arc<Value>], there: &[Arc<Value>]) -> Option<&'a str> {
-    if there.is_empty() {
-        return Some(text(service, "/metadata/creationTimestamp"));
-    }
-    let known = |pod: &Value| {
-        let mut endpoints = there.iter().flat_map(|slice| list(slice, "/endpoints"));
-        endpoints.any(|one| {
-            one["targetRef"]["uid"] == pod["metadata"]["uid"] && one["conditions"]["serving"] == is_ready(pod)
-        })
-    };
-    let changed = pods.iter().filter(|pod| !known(pod)).map(|pod| ready_since(pod));
-    changed.filter(|time| !time.is_empty()).min()
+/// Whether slices have an endpoint of a pod that says whether it serves now.
+pub(super) fn is_known(slices: &[Arc<Value>], pod: &Value) -> bool {
+    let mut endpoints = slices.iter().flat_map(|slice| list(slice, "/endpoints"));
+    endpoints
+        .any(|one| one["targetRef"]["uid"] == pod["metadata"]["uid"] && one["conditions"]["serving"] == is_ready(pod))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::draft::{Changes, Draft, labels};
 use super::endpoint::{Identity, says_the_same};
-use crate::serving::list;
+use crate::common::object::list;
 
 /// The most endpoints of a slice.
 pub(super) const MOST: usize = 100;
@@ -68,7 +68,7 @@ fn keep(service: &Value, slice: &Arc<Value>, wanted: &mut BTreeMap<Identity, Val
     if differs && endpoints.is_empty() {
         return Kept::Nothing;
     }
-    if !differs && slice["metadata"]["labels"] == Value::Object(labels(service)) {
+    if !differs && slice["metadata"]["labels"] == labels(service) {
         return Kept::Same;
     }
     let mut draft = Draft::changing(slice.clone());

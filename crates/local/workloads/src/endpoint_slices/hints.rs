@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::draft::{Changes, Draft};
-use crate::serving::{list, text};
+use crate::common::object::{list, text};
 
 /// What traffic shall stay close to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

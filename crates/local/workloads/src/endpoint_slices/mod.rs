@@ -18,7 +18,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::serving::{self, has_selector, is_going, list, name_of, services_of, text};
+use crate::common::kind::{NODES, PODS, SERVICE, SERVICES};
+use crate::common::object::{is_deleting, label, list, name_of, namespace, owners, text, uid};
+use crate::common::step::exact_target;
+use crate::serving::{self, has_selector, services_of};
 use crate::{Controller, Name, Plan, Step, View};
 use draft::{Changes, Draft, Wanted};
 use endpoint::Identity;
@@ -28,7 +31,6 @@ const SLICES: &str = "endpointslices.discovery.k8s.io";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const CONTROLLER: &str = "endpointslice-controller.k8s.io";
-const HEADLESS: &str = "service.kubernetes.io/headless";
 
 /// The slices of services.
 pub(crate) struct EndpointSlices;
@@ -39,17 +41,17 @@ impl Controller for EndpointSlices {
     }
 
     fn collection(&self) -> &'static str {
-        "services"
+        SERVICES
     }
 
     fn watches(&self) -> &'static [&'static str] {
-        &["pods", "nodes", SLICES]
+        &[PODS, NODES, SLICES]
     }
 
     fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<Name> {
         match collection {
-            "pods" => services_of(view, object),
-            "nodes" => on_node(view, object),
+            PODS => services_of(view, object),
+            NODES => on_node(view, object),
             _ => service_of(object).into_iter().collect(),
         }
     }
@@ -60,7 +62,9 @@ impl Controller for EndpointSlices {
         }
         let pods = serving::pods(view, service);
         let there = slices_of(view, service);
-        let wanted = Wanted { service, trigger_time: endpoint::trigger_time(service, &pods, &there) };
+        let is_known = |pod: &Value| endpoint::is_known(&there, pod);
+        let trigger_time = serving::trigger_time(service, &pods, there.is_empty(), is_known);
+        let wanted = Wanted { service, trigger_time };
         let families = families(service);
         let mut steps = Vec::new();
         for family in &families {
@@ -68,21 +72,20 @@ impl Controller for EndpointSlices {
             steps.extend(wanted.steps(plan_family(view, service, &pods, &own, family)));
         }
         let foreign = there.iter().filter(|slice| !families.contains(&text(slice, "/addressType")));
-        steps.extend(foreign.map(|slice| Step::Delete { target: draft::target(slice) }));
-        Plan { steps, again_after: None }
+        steps.extend(foreign.map(|slice| Step::Delete { target: exact_target(SLICES, slice) }));
+        steps.into_iter().collect()
     }
 }
 
 /// The service that a slice of ours belongs to.
 fn service_of(slice: &Value) -> Option<Name> {
-    let labels = &slice["metadata"]["labels"];
-    let name = labels[SERVICE_NAME].as_str().filter(|_| labels[MANAGED_BY] == CONTROLLER)?;
-    Some(Name { namespace: text(slice, "/metadata/namespace").to_owned(), name: name.to_owned() })
+    let name = label(slice, SERVICE_NAME).filter(|_| label(slice, MANAGED_BY) == Some(CONTROLLER))?;
+    Some(Name { namespace: namespace(slice).to_owned(), name: name.to_owned() })
 }
 
 /// The services of the pods on a node.
 fn on_node(view: &dyn View, node: &Value) -> Vec<Name> {
-    let pods = view.list("pods", "");
+    let pods = view.list(PODS, "");
     let here = pods.iter().filter(|pod| pod["spec"]["nodeName"] == node["metadata"]["name"]);
     let mut names: Vec<Name> = here.flat_map(|pod| services_of(view, pod)).collect();
     names.sort();
@@ -93,8 +96,8 @@ fn on_node(view: &dyn View, node: &Value) -> Vec<Name> {
 /// The slices that are ours and stay.
 fn slices_of(view: &dyn View, service: &Value) -> Vec<Arc<Value>> {
     let name = Some(name_of(service));
-    let all = view.list(SLICES, text(service, "/metadata/namespace"));
-    all.into_iter().filter(|slice| service_of(slice) == name && !is_going(slice)).collect()
+    let all = view.list(SLICES, namespace(service));
+    all.into_iter().filter(|slice| service_of(slice) == name && !is_deleting(slice)).collect()
 }
 
 /// The address families of a service.
@@ -147,7 +150,7 @@ fn endpoints_by_ports(
     for pod in pods.iter().filter(|pod| serving::has_address(pod)) {
         let ports = ports::of(service, pod);
         let entry = all.entry(ports::key(&ports)).or_insert_with(|| Endpoints { ports, ..Endpoints::default() });
-        let node = view.get("nodes", "", text(pod, "/spec/nodeName"));
+        let node = view.get(NODES, "", text(pod, "/spec/nodeName"));
         if node.is_none() && service["spec"]["publishNotReadyAddresses"] != true {
             continue;
         }
@@ -161,7 +164,7 @@ fn endpoints_by_ports(
 
 fn is_owned_by(slice: &Value, service: &Value) -> bool {
     let owns = |owner: &Value| {
-        owner["uid"] == service["metadata"]["uid"] && owner["kind"] == "Service" && owner["apiVersion"] == "v1"
+        owner["uid"] == uid(service) && owner["kind"] == SERVICE.name && owner["apiVersion"] == SERVICE.api_version
     };
-    list(slice, "/metadata/ownerReferences").iter().any(owns)
+    owners(slice).iter().any(owns)
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::serving::{find_port, hash, list, text};
+use crate::common::object::{list, text};
+use crate::serving::{find_port, hash};
 
 /// The ports that a pod serves; those that it does not have are left out.
 pub(super) fn of(service: &Value, pod: &Value) -> Vec<Value> {

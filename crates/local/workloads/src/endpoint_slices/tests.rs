@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{EndpointSlices, SLICES};
-use crate::serving::list;
+use crate::common::object::list;
 use crate::testing::World;
 use crate::{Controller as _, Name, Step, View as _};
 

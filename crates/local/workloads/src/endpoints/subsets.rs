@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::serving::{self, find_port, has_address, hash, hostname, is_going, is_ready, list, ready_since, text};
+use crate::common::object::{is_deleting, list, text};
+use crate::common::pod::is_ready;
+use crate::serving::{self, find_port, has_address, hash, hostname};
 
 /// The most addresses of one object.
 const MOST: usize = 1000;
@@ -27,7 +29,7 @@ pub(super) fn of(service: &Value, pods: &[Arc<Value>]) -> Packed {
     let mut addresses: BTreeMap<Key, Value> = BTreeMap::new();
     // The addresses of each port, and whether they are ready; a service without ports has one place for all.
     let mut by_port: BTreeMap<String, (Option<Value>, BTreeMap<Key, bool>)> = BTreeMap::new();
-    let serving = pods.iter().filter(|pod| has_address(pod) && (not_ready_too || !is_going(pod)));
+    let serving = pods.iter().filter(|pod| has_address(pod) && (not_ready_too || !is_deleting(pod)));
     for pod in serving {
         let Some(address) = address(service, pod) else { continue };
         let key = (text(&address, "/ip").to_owned(), text(&address, "/targetRef/uid").to_owned());
@@ -69,13 +71,8 @@ fn address(service: &Value, pod: &Value) -> Option<Value> {
         _ if has_colon("/spec/clusterIP", service) => "IPv6",
         _ => "IPv4",
     };
-    let metadata = &pod["metadata"];
-    let mut address = json!({
-        "ip": serving::addresses(pod, family).into_iter().next()?,
-        "targetRef": {
-            "kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"],
-        },
-    });
+    let ip = serving::addresses(pod, family).into_iter().next()?;
+    let mut address = json!({"ip": ip, "targetRef": serving::reference(pod)});
     let node = Some(text(pod, "/spec/nodeName")).filter(|node| !node.is_empty());
     for (field, value) in [("nodeName", node), ("hostname", hostname(pod, service))] {
         if let Some(value) = value {
@@ -89,8 +86,7 @@ fn address(service: &Value, pod: &Value) -> Option<Value> {
 fn ports(service: &Value, pod: &Value) -> Vec<Option<Value>> {
     let ports = list(service, "/spec/ports");
     if ports.is_empty() {
-        let headless = text(service, "/spec/clusterIP") == "None";
-        return if headless { vec![None] } else { Vec::new() };
+        return if text(service, "/spec/clusterIP") == "None" { vec![None] } else { Vec::new() };
     }
     let one = |port: &Value| {
         let mut made = json!({"port": find_port(pod, port)?, "protocol": port["protocol"]});
@@ -154,16 +150,9 @@ pub(super) fn equal(one: &[Value], other: &[Value]) -> bool {
     one.len() == other.len() && one.iter().all(|subset| other.contains(subset))
 }
 
-/// When the change happened that the endpoints follow, as for slices.
-pub(super) fn trigger_time<'a>(service: &'a Value, pods: &'a [Arc<Value>], there: Option<&Value>) -> Option<&'a str> {
-    let Some(there) = there else {
-        return Some(text(service, "/metadata/creationTimestamp"));
-    };
-    let known = |pod: &Value| {
-        let field = if is_ready(pod) { "/addresses" } else { "/notReadyAddresses" };
-        let mut addresses = list(there, "/subsets").iter().flat_map(|subset| list(subset, field));
-        addresses.any(|address| address["targetRef"]["uid"] == pod["metadata"]["uid"])
-    };
-    let changed = pods.iter().filter(|pod| !known(pod)).map(|pod| ready_since(pod));
-    changed.filter(|time| !time.is_empty()).min()
+/// Whether endpoints have a pod among the addresses that it belongs to now.
+pub(super) fn is_known(endpoints: &Value, pod: &Value) -> bool {
+    let field = if is_ready(pod) { "/addresses" } else { "/notReadyAddresses" };
+    let mut addresses = list(endpoints, "/subsets").iter().flat_map(|subset| list(subset, field));
+    addresses.any(|address| address["targetRef"]["uid"] == pod["metadata"]["uid"])
 }

@@ -9,10 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::pods::{failures_of_index, ignored_failures_of_index};
-use crate::common::condition::find;
-use crate::common::object::time;
-use crate::objects::{list, number};
-use crate::pod_facts::is_sidecar;
+use crate::common::object::{list, number, time};
+use crate::common::pod::{ready_condition, sidecars};
 
 const FIRST: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(600);
@@ -20,11 +18,11 @@ const LONGEST: Duration = Duration::from_secs(600);
 /// When a pod ended: by its containers, else by its conditions, else by its deletion.
 pub(super) fn finished_at(pod: &Value) -> Timestamp {
     let not_ready = || {
-        let ready = find(&pod["status"], "Ready").filter(|ready| ready["status"] == "False")?;
+        let ready = ready_condition(pod).filter(|ready| ready["status"] == "False")?;
         time(ready, "/lastTransitionTime")
     };
     let deleted = || {
-        let grace = number(pod, "/metadata/deletionGracePeriodSeconds").unwrap_or(0);
+        let grace = number(pod, "/metadata/deletionGracePeriodSeconds");
         time(pod, "/metadata/deletionTimestamp").map(|at| at - SignedDuration::from_secs(grace))
     };
     let born = || time(pod, "/metadata/creationTimestamp").unwrap_or(Timestamp::UNIX_EPOCH);
@@ -34,8 +32,7 @@ pub(super) fn finished_at(pod: &Value) -> Timestamp {
 /// The end of the last container, once all of them have ended.
 fn by_containers(pod: &Value) -> Option<Timestamp> {
     let end = |status: &Value| time(status, "/state/terminated/finishedAt");
-    let sidecars = list(pod, "/status/initContainerStatuses").iter().filter(|status| is_sidecar(pod, status));
-    let all = list(pod, "/status/containerStatuses").iter().chain(sidecars);
+    let all = list(pod, "/status/containerStatuses").iter().chain(sidecars(pod));
     let ends: Option<Vec<Timestamp>> = all.map(end).collect();
     ends?.into_iter().max()
 }

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::pods::{index_of, is_failed, new_pod, replaces_only_failed};
 use super::sync::Sync;
-use super::{PODS, backoff, release};
-use crate::common::object::{name, target, uid};
-use crate::common::pod::{is_ready, is_terminating};
-use crate::objects::number;
-use crate::pod_facts::{by_loss, phase};
+use super::{backoff, release};
+use crate::common::kind::PODS;
+use crate::common::object::{given_number, name, uid};
+use crate::common::pod::{is_ready, is_terminating, phase};
+use crate::common::pod_order::worth;
+use crate::common::step::target;
 use crate::{CREATED, EventType, Step};
 
 /// The most pods that one plan makes or deletes.
@@ -40,7 +41,7 @@ impl Sync<'_> {
 
     /// How many pods there should be.
     fn wanted(&self) -> usize {
-        let parallelism = number(self.job, "/spec/parallelism").unwrap_or(1);
+        let parallelism = given_number(self.job, "/spec/parallelism").unwrap_or(1);
         let wanted = match self.completions() {
             None if self.succeeded > 0 => return self.active.len(),
             None => parallelism,
@@ -52,7 +53,7 @@ impl Sync<'_> {
     /// Which pods go: those of an index that another has or that the Job does not have, and then the least worth.
     fn surplus(&self, at_least: usize) -> Vec<Arc<Value>> {
         let (mut surplus, mut left) = (Vec::new(), self.active.clone());
-        left.sort_by(|a, b| by_loss(a, b));
+        left.sort_by_cached_key(|pod| worth(pod));
         if self.is_indexed() {
             let twice = |place: usize| left[place + 1..].iter().any(|other| index_of(other) == index_of(&left[place]));
             let bad = |place: &usize| self.valid_index(&left[*place]).is_none() || twice(*place);

@@ -4,6 +4,7 @@
 
 mod backoff;
 mod indexes;
+mod judge;
 mod manage;
 mod pods;
 mod policies;
@@ -19,15 +20,15 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::common::object::{controller_of, event, is_deleting, namespace, target, text, time, uid};
-use crate::objects::{number, selects};
-use crate::ownership::{concerned, without_finalizer};
-use crate::{Controller, EventType, Failure, Name, Part, Plan, Step, View};
+use crate::common::kind::{JOB, JOBS, PODS};
+use crate::common::object::{controller_of, given_number, is_deleting, label, namespace, text, time, uid};
+use crate::common::owner::{Owner, concerned, owner_of, without_finalizer};
+use crate::common::selector::selects;
+use crate::common::step::{change, event, target};
+use crate::{Controller, EventType, Failure, Name, Plan, Step, View};
 use pods::{FINALIZER, is_tracked};
 use status::Status;
 
-const COLLECTION: &str = "jobs.batch";
-const PODS: &str = "pods";
 /// The controller that a Job may name as its own.
 const MANAGER: &str = "kubernetes.io/job-controller";
 
@@ -40,7 +41,7 @@ impl Controller for Jobs {
     }
 
     fn collection(&self) -> &'static str {
-        COLLECTION
+        JOBS
     }
 
     fn watches(&self) -> &'static [&'static str] {
@@ -48,8 +49,7 @@ impl Controller for Jobs {
     }
 
     fn concerned(&self, view: &dyn View, _collection: &str, object: &Value) -> Vec<Name> {
-        let wants = |job: &Value| selects(job, object);
-        concerned(view, COLLECTION, "Job", object, wants)
+        concerned(view, &JOB, object, |job| selects(job, object))
     }
 
     fn plan(&self, view: &dyn View, job: &Value) -> Plan {
@@ -61,7 +61,7 @@ impl Controller for Jobs {
                 after_the_end(job, end, released(&pods), view.now())
             }
             None if foreign => Plan::default(),
-            None => sync::plan(view, job),
+            None => Owner::of(job, &JOB).map_or_else(Plan::default, |owner| sync::plan(view, job, owner)),
         }
     }
 
@@ -72,20 +72,19 @@ impl Controller for Jobs {
             Step::Patch { .. } | Step::Event(_) => return Plan::default(),
         };
         let message = format!("{told}: {}", failure.message);
-        Plan { steps: vec![event(job, EventType::Warning, reason, message)], again_after: None }
+        [event(job, EventType::Warning, reason, message)].into_iter().collect()
     }
 
     fn gone(&self, view: &dyn View, name: &Name) -> Plan {
         let orphaned = |pod: &Arc<Value>| match controller_of(pod) {
             Some(owner) => {
-                let job = view.get(COLLECTION, &name.namespace, &name.name);
-                let lost = job.is_none_or(|job| owner["uid"] != uid(&job));
-                owner["kind"] == "Job" && owner["name"] == name.name.as_str() && lost
+                let named = owner["kind"] == JOB.name && text(owner, "/name") == name.name;
+                named && owner_of(view, &JOB, pod).is_none()
             }
-            None => pod["metadata"]["labels"]["batch.kubernetes.io/job-name"] == name.name.as_str(),
+            None => label(pod, "batch.kubernetes.io/job-name") == Some(&name.name),
         };
         let pods: Vec<Arc<Value>> = view.list(PODS, &name.namespace).into_iter().filter(orphaned).collect();
-        Plan { steps: released(&pods), again_after: None }
+        released(&pods).into_iter().collect()
     }
 }
 
@@ -97,19 +96,19 @@ fn released(pods: &[Arc<Value>]) -> Vec<Step> {
 /// Takes the finalizer of a pod.
 fn release(pod: &Value) -> Step {
     let patch = json!({"metadata": {"finalizers": without_finalizer(pod, FINALIZER)}});
-    Step::Patch { target: target(PODS, pod), part: Part::Main, patch }
+    change(target(PODS, pod), patch)
 }
 
 /// A Job that has ended is deleted some time later, where it says so.
 fn after_the_end(job: &Value, end: &Value, mut steps: Vec<Step>, now: Timestamp) -> Plan {
     let ended = time(end, "/lastTransitionTime").unwrap_or(now);
-    let Some(seconds) = number(job, "/spec/ttlSecondsAfterFinished").filter(|_| !is_deleting(job)) else {
+    let Some(seconds) = given_number(job, "/spec/ttlSecondsAfterFinished").filter(|_| !is_deleting(job)) else {
         return Plan { steps, again_after: None };
     };
     let left = (ended + SignedDuration::from_secs(seconds)).duration_since(now);
     let again_after = Duration::try_from(left).ok().filter(|left| !left.is_zero());
     if again_after.is_none() {
-        steps.push(Step::Delete { target: target(COLLECTION, job) });
+        steps.push(Step::Delete { target: target(JOBS, job) });
     }
     Plan { steps, again_after }
 }

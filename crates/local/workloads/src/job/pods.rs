@@ -3,10 +3,9 @@
 use serde_json::{Value, json};
 
 use super::policies::{Meaning, meaning};
-use crate::common::object::{controller_reference, is_deleting, name, namespace, text};
-use crate::common::pod::from_template;
-use crate::objects::{has, list};
-use crate::pod_facts::phase;
+use crate::common::kind::JOB;
+use crate::common::object::{annotation, has, is_deleting, list, name, text};
+use crate::common::pod::{from_template, phase};
 
 pub(super) const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -29,9 +28,8 @@ pub(super) fn is_failed(job: &Value, pod: &Value) -> bool {
     phase(pod) == "Failed" || leaving()
 }
 
-fn annotated(pod: &Value, annotation: &str) -> Option<i64> {
-    let text = pod["metadata"]["annotations"].get(annotation)?.as_str()?;
-    text.parse().ok().filter(|number| *number >= 0)
+fn annotated(pod: &Value, key: &str) -> Option<i64> {
+    annotation(pod, key)?.parse().ok().filter(|number| *number >= 0)
 }
 
 /// The index that it works on.
@@ -51,8 +49,7 @@ pub(super) fn ignored_failures_of_index(pod: &Value) -> i64 {
 
 /// A pod without a name of its own yet; with an index where the Job has them.
 pub(super) fn new_pod(job: &Value, index: Option<i64>, replaces: Option<&Value>) -> Value {
-    let owner = controller_reference(job, "batch/v1", "Job");
-    let mut pod = from_template(&job["spec"]["template"], namespace(job), name(job), owner);
+    let mut pod = from_template(&job["spec"]["template"], job, &JOB);
     let mut finalizers = list(&pod, "/metadata/finalizers").to_vec();
     if !is_tracked(&pod) {
         finalizers.push(json!(FINALIZER));

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::indexes::Indexes;
-use crate::common::object::{name, namespace, text};
-use crate::objects::{list, number};
+use crate::common::object::{given_number, list, name, namespace, number, text};
 
 /// What a failed pod means for its Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +29,7 @@ fn by_rule(index: usize, rule: &Value, pod: &Value) -> Option<Meaning> {
     let (space, pod_name) = (namespace(pod), name(pod));
     let message = if let Some(wanted) = rule.get("onExitCodes").filter(|wanted| wanted.is_object()) {
         let container = exited(pod, wanted)?;
-        let code = number(container, "/state/terminated/exitCode").unwrap_or(0);
+        let code = number(container, "/state/terminated/exitCode");
         let container = name_of(container);
         format!(
             "Container {container} for pod {space}/{pod_name} failed with exit code {code} matching {action} rule at \
@@ -63,7 +62,7 @@ fn listed(rule: &Value, condition: &Value) -> bool {
 fn exited<'a>(pod: &'a Value, wanted: &Value) -> Option<&'a Value> {
     let named = text(wanted, "/containerName");
     let matches = |container: &&Value| {
-        let code = number(container, "/state/terminated/exitCode").filter(|code| *code != 0);
+        let code = given_number(container, "/state/terminated/exitCode").filter(|code| *code != 0);
         let listed = |code: i64| list(wanted, "/values").iter().any(|value| value.as_i64() == Some(code));
         let fits = |code: i64| match text(wanted, "/operator") {
             "In" => listed(code),
@@ -82,7 +81,7 @@ pub(super) fn success(job: &Value, completions: i64, succeeded: &Indexes) -> Opt
         return None;
     }
     let met = |rule: &Value| {
-        let enough = |count: i64| number(rule, "/succeededCount").is_some_and(|wanted| count >= wanted);
+        let enough = |count: i64| given_number(rule, "/succeededCount").is_some_and(|wanted| count >= wanted);
         let Some(wanted) = rule.get("succeededIndexes").and_then(Value::as_str) else {
             return enough(succeeded.total());
         };

@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::common::object::{seconds, text, time};
-use crate::objects::{list, number};
+use crate::common::object::{given_number, list, number, seconds, text, time};
 
 /// As the object carries it, with the counts that are easier to work with.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,11 +39,11 @@ impl Status {
             conditions: list(status, "/conditions").to_vec(),
             start: time(status, "/startTime"),
             completion: time(status, "/completionTime"),
-            active: number(status, "/active").unwrap_or(0),
-            ready: number(status, "/ready"),
-            terminating: number(status, "/terminating"),
-            succeeded: number(status, "/succeeded").unwrap_or(0),
-            failed: number(status, "/failed").unwrap_or(0),
+            active: number(status, "/active"),
+            ready: given_number(status, "/ready"),
+            terminating: given_number(status, "/terminating"),
+            succeeded: number(status, "/succeeded"),
+            failed: number(status, "/failed"),
             completed_indexes: text(status, "/completedIndexes").to_owned(),
             failed_indexes: status.get("failedIndexes").and_then(Value::as_str).map(str::to_owned),
             uncounted: Uncounted {

@@ -4,48 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::Value;
 
+use super::backoff;
 use super::indexes::Indexes;
+use super::judge::{Ending, Verdict};
 use super::pods::{FINALIZER, failures_of_index, ignored_failures_of_index, index_of, is_failed, is_tracked};
-use super::policies::{Meaning, meaning, success};
+use super::policies::{Meaning, meaning};
 use super::status::{Status, condition};
-use super::{PODS, backoff};
-use crate::common::object::{event, is_deleting, text, uid};
-use crate::common::pod::{is_active, is_ready, is_terminating};
-use crate::objects::{has, list, number};
-use crate::ownership::Owner;
-use crate::pod_facts::phase;
+use crate::common::kind::PODS;
+use crate::common::object::{given_number, has, is_deleting, text, uid};
+use crate::common::owner::Owner;
+use crate::common::pod::{is_active, is_ready, is_terminating, phase};
+use crate::common::step::event;
 use crate::{EventType, Plan, Step, View};
-
-/// How a Job ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
-    Success,
-    Failure,
-}
-
-/// That a Job ends, and why.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Verdict {
-    pub(super) ending: Ending,
-    pub(super) reason: String,
-    pub(super) message: String,
-    /// Whether the status says it already.
-    pub(super) recorded: bool,
-}
-
-impl Verdict {
-    fn new(ending: Ending, reason: &str, message: &str) -> Self {
-        Self { ending, reason: reason.to_owned(), message: message.to_owned(), recorded: false }
-    }
-
-    fn recorded(ending: Ending, condition: &Value) -> Self {
-        let recorded = Self::new(ending, text(condition, "/reason"), text(condition, "/message"));
-        Self { recorded: true, ..recorded }
-    }
-}
 
 /// The indexes of an indexed Job.
 #[derive(Default)]
@@ -76,10 +49,10 @@ pub(super) struct Sync<'a> {
 }
 
 /// What to do about a Job.
-pub(super) fn plan(view: &dyn View, job: &Value) -> Plan {
+pub(super) fn plan(view: &dyn View, job: &Value, owner: Owner<'_>) -> Plan {
     let mut steps = Vec::new();
-    let owner = Owner { object: job, api_version: "batch/v1", kind: "Job", finalizer: Some(FINALIZER) };
-    let pods = owner.claim(view, PODS, &|_| true, &mut steps);
+    let owner = owner.holding(FINALIZER);
+    let pods = owner.claim(PODS, owner.candidates(view, PODS), &|_| true, &mut steps);
     let mut sync = Sync::new(view, job, pods, steps);
     sync.start();
     sync.verdict = sync.judge();
@@ -128,7 +101,7 @@ impl<'a> Sync<'a> {
     }
 
     pub(super) fn completions(&self) -> Option<i64> {
-        number(self.job, "/spec/completions")
+        given_number(self.job, "/spec/completions")
     }
 
     /// Whether an index may fail for itself.
@@ -180,7 +153,7 @@ impl<'a> Sync<'a> {
     }
 
     fn fails_index(&self, pod: &Value) -> bool {
-        let limit = number(self.job, "/spec/backoffLimitPerIndex").unwrap_or(i64::MAX);
+        let limit = given_number(self.job, "/spec/backoffLimitPerIndex").unwrap_or(i64::MAX);
         is_failed(self.job, pod)
             && match meaning(self.job, pod) {
                 Meaning::FailIndex => true,
@@ -211,73 +184,6 @@ impl<'a> Sync<'a> {
         if self.status.start.is_none() && !self.is_suspended() {
             self.status.start = Some(self.now);
         }
-    }
-
-    /// Whether the Job ends, by what its status says, its limits and its policies.
-    fn judge(&mut self) -> Option<Verdict> {
-        let recorded = |kind: &str, ending: Ending| self.status.is(kind).map(|found| Verdict::recorded(ending, found));
-        recorded("SuccessCriteriaMet", Ending::Success)
-            .or_else(|| recorded("FailureTarget", Ending::Failure))
-            .or_else(|| self.failed_by_policy())
-            .or_else(|| self.failed_by_limit())
-            .or_else(|| self.failed_by_index())
-            .or_else(|| self.succeeded_by_policy())
-    }
-
-    fn failed_by_policy(&self) -> Option<Verdict> {
-        let failed = self.pods.iter().filter(|pod| is_failed(self.job, pod));
-        let message = failed.map(|pod| meaning(self.job, pod)).find_map(|meaning| match meaning {
-            Meaning::FailJob(message) => Some(message),
-            Meaning::Count | Meaning::Ignore | Meaning::FailIndex => None,
-        })?;
-        Some(Verdict::new(Ending::Failure, "PodFailurePolicy", &message))
-    }
-
-    fn failed_by_limit(&mut self) -> Option<Verdict> {
-        let limit = number(self.job, "/spec/backoffLimit").unwrap_or(6);
-        if self.failed > limit || self.restarted_too_often(limit) {
-            let message = "Job has reached the specified backoff limit";
-            return Some(Verdict::new(Ending::Failure, "BackoffLimitExceeded", message));
-        }
-        let deadline = number(self.job, "/spec/activeDeadlineSeconds").filter(|_| !self.is_suspended())?;
-        let left = (self.status.start? + SignedDuration::from_secs(deadline)).duration_since(self.now);
-        let left = Duration::try_from(left).unwrap_or(Duration::ZERO);
-        if left.is_zero() {
-            let message = "Job was active longer than specified deadline";
-            return Some(Verdict::new(Ending::Failure, "DeadlineExceeded", message));
-        }
-        self.look_again(left);
-        None
-    }
-
-    /// Where containers are restarted in place, their restarts count.
-    fn restarted_too_often(&self, limit: i64) -> bool {
-        if text(self.job, "/spec/template/spec/restartPolicy") != "OnFailure" {
-            return false;
-        }
-        let running = self.pods.iter().filter(|pod| matches!(phase(pod), "Running" | "Pending"));
-        let statuses = running.flat_map(|pod| {
-            list(pod, "/status/initContainerStatuses").iter().chain(list(pod, "/status/containerStatuses"))
-        });
-        let restarts: i64 = statuses.filter_map(|status| number(status, "/restartCount")).sum();
-        if limit == 0 { restarts > 0 } else { restarts >= limit }
-    }
-
-    fn failed_by_index(&self) -> Option<Verdict> {
-        let failed = self.progress.failed.as_ref()?.total();
-        let most = number(self.job, "/spec/maxFailedIndexes");
-        if most.is_some_and(|most| failed > most) {
-            let message = "Job has exceeded the specified maximal number of failed indexes";
-            return Some(Verdict::new(Ending::Failure, "MaxFailedIndexesExceeded", message));
-        }
-        let all = failed + self.progress.succeeded.total() >= self.completions()?;
-        (failed > 0 && all).then(|| Verdict::new(Ending::Failure, "FailedIndexes", "Job has failed indexes"))
-    }
-
-    fn succeeded_by_policy(&self) -> Option<Verdict> {
-        let completions = self.completions().filter(|_| self.is_indexed())?;
-        let message = success(self.job, completions, &self.progress.succeeded)?;
-        Some(Verdict::new(Ending::Success, "SuccessPolicy", &message))
     }
 
     /// Deletes what is left of a Job that ends, else makes or deletes pods. True if the status has to be written.

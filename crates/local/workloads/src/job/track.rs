@@ -3,17 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::judge::{Ending, Verdict};
 use super::pods::{index_of, is_failed, is_tracked};
 use super::policies::{Meaning, meaning};
+use super::release;
 use super::status::{Status, condition};
-use super::sync::{Ending, Sync, Verdict};
-use super::{COLLECTION, release};
+use super::sync::Sync;
+use crate::EventType;
 use crate::common::diff::merge_patch;
-use crate::common::object::{exact_target, is_deleting, target, uid};
-use crate::pod_facts::phase;
-use crate::{EventType, Part, Step};
+use crate::common::kind::JOBS;
+use crate::common::object::{is_deleting, uid};
+use crate::common::pod::phase;
+use crate::common::step::{change_status, exact_target, target};
 
 /// The most uids that a status names, so that it stays small.
 const MOST_UNCOUNTED: usize = 500;
@@ -120,10 +123,9 @@ impl Sync<'_> {
     /// Writes the difference to a status of before. True if there was one.
     fn flush(&mut self, before: &Status, first: bool) -> bool {
         let old = if *before == self.before { self.job["status"].clone() } else { before.written() };
-        let old = if old.is_null() { json!({}) } else { old };
         let Some(patch) = merge_patch(&old, &self.status.written()) else { return false };
-        let target = if first { exact_target(COLLECTION, self.job) } else { target(COLLECTION, self.job) };
-        self.steps.push(Step::Patch { target, part: Part::Status, patch: json!({"status": patch}) });
+        let target = if first { exact_target(JOBS, self.job) } else { target(JOBS, self.job) };
+        self.steps.push(change_status(target, patch));
         true
     }
 

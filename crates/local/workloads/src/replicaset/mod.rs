@@ -10,18 +10,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::claim::Claim;
-use crate::common::object::{self, controller_of, controller_reference, event, is_deleting, name, number};
-use crate::common::pod::{self, PODS};
-use crate::common::selector::Selector;
+use crate::common::kind::{PODS, REPLICA_SET, REPLICA_SETS};
+use crate::common::object::{is_deleting, name, namespace, number, uid};
+use crate::common::owner::{Owner, concerned};
+use crate::common::pod;
+use crate::common::selector::selects;
+use crate::common::step::{event, target};
 use crate::{CREATED, Controller, EventType, Failure, Name, Plan, Step, View};
 use status::Counted;
-
-/// Where replica sets are.
-pub(crate) const REPLICA_SETS: &str = "replicasets.apps";
-
-pub(crate) const API_VERSION: &str = "apps/v1";
-pub(crate) const KIND: &str = "ReplicaSet";
 
 /// Most pods that one plan makes or deletes.
 const MOST_AT_ONCE: usize = 500;
@@ -43,13 +39,7 @@ impl Controller for ReplicaSets {
     }
 
     fn concerned(&self, view: &dyn View, _collection: &str, object: &Value) -> Vec<Name> {
-        let namespace = object::namespace(object);
-        let Some(owner) = controller_of(object) else {
-            return adopters(view, REPLICA_SETS, object);
-        };
-        let set = view.get(REPLICA_SETS, namespace, owner["name"].as_str().unwrap_or_default());
-        let set = set.filter(|set| owner["kind"] == KIND && owner["uid"] == *object::uid(set));
-        set.iter().map(|set| object::name_of(set)).collect()
+        concerned(view, &REPLICA_SET, object, |set| selects(set, object))
     }
 
     fn plan(&self, view: &dyn View, set: &Value) -> Plan {
@@ -85,22 +75,8 @@ impl Controller for ReplicaSets {
             let counted = pods.count(view, set);
             steps.extend(status::update(set, &counted, Some((reason, &message)), view.now()));
         }
-        Plan { steps, again_after: None }
+        steps.into_iter().collect()
     }
-}
-
-/// Those of a collection in an orphan's namespace whose selector matches it.
-pub(crate) fn adopters(view: &dyn View, collection: &str, orphan: &Value) -> Vec<Name> {
-    let labels = object::labels(orphan).filter(|labels| !labels.is_empty());
-    if labels.is_none() {
-        return Vec::new();
-    }
-    let selects = |owner: &Arc<Value>| {
-        let selector = Selector::parse(&owner["spec"]["selector"]);
-        selector.is_some_and(|selector| !selector.is_empty() && selector.matches(labels))
-    };
-    let owners = view.list(collection, object::namespace(orphan)).into_iter().filter(selects);
-    owners.map(|owner| object::name_of(&owner)).collect()
 }
 
 /// The pods of a replica set.
@@ -112,15 +88,12 @@ struct Pods {
 impl Pods {
     /// `None` for a selector that cannot be read. Adoptions and releases are added to the steps.
     fn gather(view: &dyn View, set: &Value, steps: &mut Vec<Step>) -> Option<Self> {
-        let selector = Selector::parse(&set["spec"]["selector"])?;
-        let namespace = object::namespace(set);
-        let own = view.controlled_by(PODS, namespace, object::uid(set));
-        let goes = |pod: &&Arc<Value>| pod::is_terminating(pod) && selector.matches(object::labels(pod));
-        let terminating = own.iter().filter(goes).count();
-        let active = |pods: Vec<Arc<Value>>| pods.into_iter().filter(|pod| pod::is_active(pod)).collect();
-        let orphans = active(view.controlled_by(PODS, namespace, ""));
-        let claim = Claim { owner: set, api_version: API_VERSION, kind: KIND, selector: &selector, collection: PODS };
-        let active = claim.settle(active(own), orphans, steps);
+        let owner = Owner::of(set, &REPLICA_SET)?;
+        let own = view.controlled_by(PODS, namespace(set), uid(set));
+        let terminating = own.iter().filter(|pod| pod::is_terminating(pod) && owner.selects(pod)).count();
+        let mut candidates = owner.candidates(view, PODS);
+        candidates.retain(|pod| pod::is_active(pod));
+        let active = owner.claim(PODS, candidates, &|_| true, steps);
         Some(Self { active, terminating })
     }
 
@@ -153,13 +126,12 @@ impl Pods {
 }
 
 fn create(set: &Value) -> [Step; 2] {
-    let reference = controller_reference(set, API_VERSION, KIND);
-    let object = pod::from_template(&set["spec"]["template"], object::namespace(set), name(set), reference);
+    let object = pod::from_template(&set["spec"]["template"], set, &REPLICA_SET);
     let told = event(set, EventType::Normal, "SuccessfulCreate", format!("Created pod: {CREATED}"));
     [Step::Create { collection: PODS, object }, told]
 }
 
 fn delete(set: &Value, pod: &Value) -> [Step; 2] {
     let told = event(set, EventType::Normal, "SuccessfulDelete", format!("Deleted pod: {}", name(pod)));
-    [Step::Delete { target: object::target(PODS, pod) }, told]
+    [Step::Delete { target: target(PODS, pod) }, told]
 }

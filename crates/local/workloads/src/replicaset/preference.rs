@@ -7,10 +7,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::REPLICA_SETS;
 use crate::View;
+use crate::common::kind::{PODS, REPLICA_SETS};
 use crate::common::object::{annotation, controller_of, namespace, text, time, uid};
-use crate::common::pod::{self, PODS};
+use crate::common::pod;
+use crate::common::pod_order::Standing;
 
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
@@ -24,11 +25,8 @@ pub(super) fn sort(pods: &mut [Arc<Value>], view: &dyn View, set: &Value) {
 /// How many active pods of the same deployment each node has.
 fn neighbours(view: &dyn View, set: &Value) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
-    let owner = controller_of(set).and_then(|owner| owner["uid"].as_str()).unwrap_or_default();
-    if owner.is_empty() {
-        return counts;
-    }
-    for sibling in view.controlled_by(REPLICA_SETS, namespace(set), owner) {
+    let Some(owner) = controller_of(set) else { return counts };
+    for sibling in view.controlled_by(REPLICA_SETS, namespace(set), text(owner, "/uid")) {
         for pod in view.controlled_by(PODS, namespace(set), uid(&sibling)) {
             if pod::is_active(&pod) {
                 *counts.entry(text(&pod, "/spec/nodeName").to_owned()).or_default() += 1;
@@ -41,9 +39,7 @@ fn neighbours(view: &dyn View, set: &Value) -> HashMap<String, usize> {
 /// What pods are compared by, the most important first; the smaller one goes.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Usefulness {
-    is_assigned: bool,
-    phase: u8,
-    is_ready: bool,
+    standing: Standing,
     deletion_cost: i32,
     neighbours: Reverse<usize>,
     ready: Age,
@@ -54,16 +50,9 @@ struct Usefulness {
 impl Usefulness {
     fn of(pod: &Value, neighbours: &HashMap<String, usize>, now: Timestamp) -> Self {
         let node = text(pod, "/spec/nodeName");
-        let phase = match text(pod, "/status/phase") {
-            "Running" => 2,
-            "Unknown" => 1,
-            _ => 0,
-        };
         let age = |since: Option<Timestamp>| Age { rank: Age::rank(since, now), since, uid: uid(pod).to_owned() };
         Self {
-            is_assigned: !node.is_empty(),
-            phase,
-            is_ready: pod::is_ready(pod),
+            standing: Standing::of(pod),
             deletion_cost: annotation(pod, DELETION_COST).and_then(|cost| cost.parse().ok()).unwrap_or(0),
             neighbours: Reverse(neighbours.get(node).copied().unwrap_or(0)),
             ready: age(pod::ready_since(pod)),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::REPLICA_SETS;
+use crate::Step;
 use crate::common::diff::merge_patch;
-use crate::common::object::{number, target};
-use crate::common::{condition, object, pod};
-use crate::{Part, Step};
+use crate::common::kind::REPLICA_SETS;
+use crate::common::object::{label, list, number, seconds};
+use crate::common::step::{change_status, target};
+use crate::common::{condition, pod};
 
 const REPLICA_FAILURE: &str = "ReplicaFailure";
 
@@ -25,12 +26,8 @@ pub(super) struct Counted {
 impl Counted {
     pub(super) fn of(set: &Value, active: &[Arc<Value>], terminating: usize, now: Timestamp) -> Self {
         let template = set.pointer("/spec/template/metadata/labels").and_then(Value::as_object);
-        let is_labeled = |pod: &Value| {
-            template
-                .into_iter()
-                .flatten()
-                .all(|(key, value)| object::labels(pod).and_then(|l| l.get(key)) == Some(value))
-        };
+        let is_labeled =
+            |pod: &Value| template.into_iter().flatten().all(|(key, value)| label(pod, key) == value.as_str());
         let min_ready_seconds = number(set, "/spec/minReadySeconds");
         let count = |is: &dyn Fn(&Value) -> bool| active.iter().filter(|pod| is(pod)).count();
         Self {
@@ -58,10 +55,9 @@ pub(super) fn update(set: &Value, counted: &Counted, failure: Option<(&str, &str
     if generation > 0 {
         status["observedGeneration"] = json!(generation);
     }
-    if let Some(conditions) =
-        set["status"].get("conditions").filter(|list| list.as_array().is_some_and(|l| !l.is_empty()))
-    {
-        status["conditions"] = conditions.clone();
+    let conditions = list(set, "/status/conditions");
+    if !conditions.is_empty() {
+        status["conditions"] = json!(conditions);
     }
     match failure {
         // A failure that is already told is not told anew.
@@ -70,11 +66,11 @@ pub(super) fn update(set: &Value, counted: &Counted, failure: Option<(&str, &str
             &mut status,
             json!({
                 "type": REPLICA_FAILURE, "status": "True", "reason": reason, "message": message,
-                "lastTransitionTime": object::seconds(now),
+                "lastTransitionTime": seconds(now),
             }),
         ),
         None => condition::remove(&mut status, REPLICA_FAILURE),
     }
     let patch = merge_patch(&set["status"], &status)?;
-    Some(Step::Patch { target: target(REPLICA_SETS, set), part: Part::Status, patch: json!({"status": patch}) })
+    Some(change_status(target(REPLICA_SETS, set), patch))
 }

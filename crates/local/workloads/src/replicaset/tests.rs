@@ -2,6 +2,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::common::object::name_of;
 use crate::testing::World;
 
 fn set(replicas: i64) -> Value {
@@ -24,7 +25,7 @@ fn status(world: &World, name: &Name) -> Value {
 }
 
 fn pods(world: &World) -> Vec<Name> {
-    world.list(PODS, "n").iter().map(|pod| object::name_of(pod)).collect()
+    world.list(PODS, "n").iter().map(|pod| name_of(pod)).collect()
 }
 
 fn ready(world: &mut World, pod: &Name) {
@@ -34,7 +35,7 @@ fn ready(world: &mut World, pod: &Name) {
 
 #[test]
 fn missing_pods_are_made_of_the_template_and_told() {
-    let (world, name) = settled(2);
+    let (world, set) = settled(2);
 
     let pods = world.list(PODS, "n");
     assert_eq!(pods.len(), 2);
@@ -43,9 +44,9 @@ fn missing_pods_are_made_of_the_template_and_told() {
     assert_eq!(pods[0]["metadata"]["ownerReferences"][0]["uid"], "rs-uid");
     assert_eq!(pods[0]["metadata"]["ownerReferences"][0]["blockOwnerDeletion"], true);
     assert_eq!(world.events.len(), 2);
-    assert_eq!(world.events[0].message, format!("Created pod: {}", object::name(&pods[0])));
+    assert_eq!(world.events[0].message, format!("Created pod: {}", name(&pods[0])));
     let expected = json!({"replicas": 2, "fullyLabeledReplicas": 2, "terminatingReplicas": 0, "observedGeneration": 1});
-    assert_eq!(status(&world, &name), expected);
+    assert_eq!(status(&world, &set), expected);
 }
 
 #[test]

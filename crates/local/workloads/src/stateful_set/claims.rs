@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::identity::{in_range, ordinal};
-use crate::common::object::{controller_reference, event, exact_target, is_deleting, name, namespace, text, uid};
-use crate::objects::list;
-use crate::{EventType, Part, Step, View};
+use crate::common::diff::or_null;
+use crate::common::kind::{Kind, POD, STATEFUL_SET};
+use crate::common::object::{is_deleting, list, name, namespace, owners, text, uid};
+use crate::common::owner::controller_reference;
+use crate::common::step::{change, event, exact_target};
+use crate::{EventType, Step, View};
 
-pub(super) const COLLECTION: &str = "persistentvolumeclaims";
+pub(super) const CLAIMS: &str = "persistentvolumeclaims";
 
 /// As `data-web-0`.
 pub(super) fn claim_name(set: &Value, template: &Value, ordinal: i64) -> String {
@@ -50,7 +53,7 @@ impl Claims<'_> {
     }
 
     fn live(&self) -> Vec<Arc<Value>> {
-        let found = |claim: Value| self.view.get(COLLECTION, namespace(self.set), name(&claim));
+        let found = |claim: Value| self.view.get(CLAIMS, namespace(self.set), name(&claim));
         self.wanted().into_iter().filter_map(found).collect()
     }
 
@@ -58,11 +61,11 @@ impl Claims<'_> {
     pub(super) fn create(&self, steps: &mut Vec<Step>) -> Result<(), String> {
         let mut leaving = Vec::new();
         for claim in self.wanted() {
-            match self.view.get(COLLECTION, namespace(self.set), name(&claim)) {
+            match self.view.get(CLAIMS, namespace(self.set), name(&claim)) {
                 None => {
                     let (claim_name, pod, set) = (name(&claim), name(self.pod), name(self.set));
                     let message = format!("Create Claim {claim_name} Pod {pod} in StatefulSet {set} success");
-                    steps.push(Step::Create { collection: COLLECTION, object: claim });
+                    steps.push(Step::Create { collection: CLAIMS, object: claim });
                     steps.push(event(self.set, EventType::Normal, "SuccessfulCreate", message));
                 }
                 Some(there) if is_deleting(&there) => leaving.push(format!("pvc {} is being deleted", name(&there))),
@@ -79,7 +82,7 @@ impl Claims<'_> {
     /// Whether a claim still belongs to an earlier pod of this place, and goes with it.
     pub(super) fn stale(&self) -> bool {
         let policy = Policy::of(self.set);
-        policy.dies_when_scaled && self.live().iter().any(|claim| stale_owner(claim, "v1", "Pod", self.pod))
+        policy.dies_when_scaled && self.live().iter().any(|claim| stale_owner(claim, &POD, self.pod))
     }
 
     /// Whether all claims have the owners that the policy gives them.
@@ -100,17 +103,17 @@ impl Claims<'_> {
             }
             if !self.up_to_date(&claim) {
                 let patch = json!({"metadata": {"ownerReferences": self.owners(&claim)}});
-                steps.push(Step::Patch { target: exact_target(COLLECTION, &claim), part: Part::Main, patch });
+                steps.push(change(exact_target(CLAIMS, &claim), patch));
             }
         }
     }
 
     fn refers_to_set(&self, owner: &Value) -> bool {
-        same_object(owner, "apps/v1", "StatefulSet", self.set)
+        same_object(owner, &STATEFUL_SET, self.set)
     }
 
     fn refers_to_pod(&self, owner: &Value) -> bool {
-        same_object(owner, "v1", "Pod", self.pod)
+        same_object(owner, &POD, self.pod)
     }
 
     /// Whether something else cares for the claim, so that the policy cannot.
@@ -124,7 +127,7 @@ impl Claims<'_> {
                 owner["controller"] == true
             }
         };
-        !Policy::of(self.set).keeps_all() && list(claim, "/metadata/ownerReferences").iter().any(foreign)
+        !Policy::of(self.set).keeps_all() && owners(claim).iter().any(foreign)
     }
 
     /// Whether set and pod own the claim, by the policy.
@@ -136,11 +139,10 @@ impl Claims<'_> {
     }
 
     fn up_to_date(&self, claim: &Value) -> bool {
-        if stale_owner(claim, "apps/v1", "StatefulSet", self.set) || stale_owner(claim, "v1", "Pod", self.pod) {
+        if stale_owner(claim, &STATEFUL_SET, self.set) || stale_owner(claim, &POD, self.pod) {
             return true;
         }
-        let owners = list(claim, "/metadata/ownerReferences");
-        let owned_by = |object: &Value| owners.iter().find(|owner| owner["uid"] == uid(object));
+        let owned_by = |object: &Value| owners(claim).iter().find(|owner| owner["uid"] == uid(object));
         let (by_set, by_pod) = (owned_by(self.set), owned_by(self.pod));
         if self.foreign_controller(claim) {
             return by_set.is_none() && by_pod.is_none();
@@ -150,27 +152,26 @@ impl Claims<'_> {
     }
 
     fn owners(&self, claim: &Value) -> Value {
-        let mut owners = list(claim, "/metadata/ownerReferences").to_vec();
+        let mut owners = owners(claim).to_vec();
         owners.retain(|owner| !self.refers_to_set(owner) && !self.refers_to_pod(owner));
         let (by_set, by_pod) = if self.foreign_controller(claim) { (false, false) } else { self.wanted_owners() };
         if by_set {
-            owners.push(controller_reference(self.set, "apps/v1", "StatefulSet"));
+            owners.push(controller_reference(self.set, &STATEFUL_SET));
         }
         if by_pod {
-            owners.push(controller_reference(self.pod, "v1", "Pod"));
+            owners.push(controller_reference(self.pod, &POD));
         }
-        if owners.is_empty() { Value::Null } else { json!(owners) }
+        or_null(owners)
     }
 }
 
-fn same_object(owner: &Value, api_version: &str, kind: &str, object: &Value) -> bool {
-    owner["apiVersion"] == api_version && owner["kind"] == kind && owner["name"] == name(object)
+fn same_object(owner: &Value, kind: &Kind, object: &Value) -> bool {
+    owner["apiVersion"] == kind.api_version && owner["kind"] == kind.name && owner["name"] == name(object)
 }
 
 /// Whether an owner of this name was another object.
-fn stale_owner(claim: &Value, api_version: &str, kind: &str, object: &Value) -> bool {
-    let owners = list(claim, "/metadata/ownerReferences");
-    let found = owners.iter().find(|owner| same_object(owner, api_version, kind, object));
+fn stale_owner(claim: &Value, kind: &Kind, object: &Value) -> bool {
+    let found = owners(claim).iter().find(|owner| same_object(owner, kind, object));
     found.is_some_and(|owner| owner["uid"] != uid(object))
 }
 
@@ -179,7 +180,7 @@ fn new_claim(set: &Value, template: &Value, ordinal: i64) -> Value {
     metadata["name"] = json!(claim_name(set, template, ordinal));
     metadata["namespace"] = json!(namespace(set));
     let mut labels = template["metadata"]["labels"].as_object().cloned().unwrap_or_default();
-    labels.extend(set["spec"]["selector"]["matchLabels"].as_object().cloned().unwrap_or_else(Map::new));
+    labels.extend(set["spec"]["selector"]["matchLabels"].as_object().cloned().unwrap_or_default());
     if !labels.is_empty() {
         metadata["labels"] = json!(labels);
     }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::claims::claim_name;
-use crate::common::object::{controller_reference, name, namespace, text};
+use crate::common::kind::STATEFUL_SET;
+use crate::common::object::{given_number, label, list, name, number, text};
 use crate::common::pod::from_template;
-use crate::objects::{list, number};
 
 const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
 const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
@@ -28,10 +28,15 @@ pub(super) fn is_member(set: &Value, pod: &Value) -> bool {
     parent_and_ordinal(name(pod)).is_some_and(|(parent, _)| parent == name(set))
 }
 
+/// How many pods a set wants.
+pub(super) fn wanted(set: &Value) -> i64 {
+    given_number(set, "/spec/replicas").unwrap_or(1)
+}
+
 /// The ordinals that a set wants.
 pub(super) fn ordinals(set: &Value) -> std::ops::Range<i64> {
-    let start = number(set, "/spec/ordinals/start").unwrap_or(0);
-    start..start + number(set, "/spec/replicas").unwrap_or(1)
+    let start = number(set, "/spec/ordinals/start");
+    start..start + wanted(set)
 }
 
 /// Whether a pod has one of these.
@@ -41,12 +46,12 @@ pub(super) fn in_range(set: &Value, pod: &Value) -> bool {
 
 /// The revision that a pod was made by.
 pub(super) fn revision_of(pod: &Value) -> &str {
-    pod["metadata"]["labels"].get(REVISION).and_then(Value::as_str).unwrap_or_default()
+    label(pod, REVISION).unwrap_or_default()
 }
 
 /// Whether name and labels of a pod are those of its place.
 pub(super) fn identity_matches(set: &Value, pod: &Value) -> bool {
-    is_member(set, pod) && pod["metadata"]["labels"].get(POD_NAME).and_then(Value::as_str) == Some(name(pod))
+    is_member(set, pod) && label(pod, POD_NAME) == Some(name(pod))
 }
 
 /// The labels of a place.
@@ -56,8 +61,7 @@ pub(super) fn identity_labels(pod: &Value) -> Value {
 
 /// The pod of a place, made by a revision of the template.
 pub(super) fn new_pod(set: &Value, revision: &str, template: &Value, ordinal: i64) -> Value {
-    let owner = controller_reference(set, "apps/v1", "StatefulSet");
-    let mut pod = from_template(template, namespace(set), name(set), owner);
+    let mut pod = from_template(template, set, &STATEFUL_SET);
     let pod_name = format!("{}-{ordinal}", name(set));
     pod["metadata"]["name"] = json!(pod_name);
     pod["metadata"]["labels"][POD_NAME] = json!(pod_name);

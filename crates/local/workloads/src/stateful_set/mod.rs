@@ -12,12 +12,12 @@ mod tests;
 
 use serde_json::{Value, json};
 
-use crate::common::object::{event, name};
-use crate::objects::{list, selects};
-use crate::ownership::concerned;
+use crate::common::kind::{PODS, STATEFUL_SET, STATEFUL_SETS};
+use crate::common::object::{list, name};
+use crate::common::owner::{Owner, concerned};
+use crate::common::selector::selects;
+use crate::common::step::event;
 use crate::{Controller, EventType, Failure, Name, Plan, Step, View};
-
-const COLLECTION: &str = "statefulsets.apps";
 
 /// The controller of `StatefulSets`.
 pub(crate) struct StatefulSets;
@@ -28,39 +28,39 @@ impl Controller for StatefulSets {
     }
 
     fn collection(&self) -> &'static str {
-        COLLECTION
+        STATEFUL_SETS
     }
 
     fn watches(&self) -> &'static [&'static str] {
-        &["pods", "controllerrevisions.apps", claims::COLLECTION]
+        &[PODS, revisions::REVISIONS, claims::CLAIMS]
     }
 
     fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<Name> {
         let wants = |set: &Value| match collection {
-            claims::COLLECTION => has_claim(set, name(object)),
+            claims::CLAIMS => has_claim(set, name(object)),
             _ => selects(set, object),
         };
-        concerned(view, COLLECTION, "StatefulSet", object, wants)
+        concerned(view, &STATEFUL_SET, object, wants)
     }
 
     fn plan(&self, view: &dyn View, set: &Value) -> Plan {
-        sync::plan(view, set)
+        Owner::of(set, &STATEFUL_SET).map_or_else(Plan::default, |owner| sync::plan(view, set, &owner))
     }
 
     fn failed(&self, _view: &dyn View, set: &Value, step: &Step, failure: &Failure) -> Plan {
         let message = &failure.message;
         let steps = match step {
-            Step::Create { collection: claims::COLLECTION, object } => refused_claim(set, object, message),
-            Step::Create { collection: "pods", object } => {
+            Step::Create { collection: claims::CLAIMS, object } => refused_claim(set, object, message),
+            Step::Create { collection: PODS, object } => {
                 vec![refused(set, "FailedCreate", "Create", object, message)]
             }
-            Step::Delete { target } if target.collection == "pods" => {
+            Step::Delete { target } if target.collection == PODS => {
                 let pod = json!({"metadata": {"name": target.name}});
                 vec![refused(set, "FailedDelete", "Delete", &pod, message)]
             }
             _ => Vec::new(),
         };
-        Plan { steps, again_after: None }
+        steps.into_iter().collect()
     }
 }
 

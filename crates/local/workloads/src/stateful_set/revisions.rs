@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::identity::revision_of;
-use crate::common::object::{controller_reference, is_deleting, name, namespace, target, text, time, uid};
-use crate::objects::{number, selects};
-use crate::ownership::Owner;
-use crate::pod_facts::safe_letters;
-use crate::{Part, Step, View};
+use crate::common::kind::STATEFUL_SET;
+use crate::common::letters::safe_letters;
+use crate::common::object::{controller_of, given_number, is_deleting, name, namespace, number, text, time};
+use crate::common::owner::{Owner, controller_reference};
+use crate::common::step::{change, target};
+use crate::{Step, View};
 
-const COLLECTION: &str = "controllerrevisions.apps";
+pub(super) const REVISIONS: &str = "controllerrevisions.apps";
 const HASH: &str = "controller.kubernetes.io/hash";
 
 /// One state of the template.
@@ -41,8 +42,8 @@ impl Revision {
 
 impl History {
     /// Reads the history and adds the steps that bring it up to the template of today.
-    pub(super) fn read(view: &dyn View, set: &Value, steps: &mut Vec<Step>) -> Self {
-        let known = known(view, set, steps);
+    pub(super) fn read(view: &dyn View, set: &Value, owner: &Owner<'_>, steps: &mut Vec<Step>) -> Self {
+        let known = known(view, set, owner, steps);
         let (update, collisions) = updated(view, set, &known, steps);
         let now = text(set, "/status/currentRevision");
         let current = known.iter().find(|one| name(one) == now).map_or_else(|| update.clone(), |one| Revision::of(one));
@@ -56,40 +57,35 @@ impl History {
             one == self.current.name || one == self.update.name || pods.iter().any(|pod| revision_of(pod) == one)
         };
         let unused: Vec<&Arc<Value>> = self.known.iter().filter(|one| !needed(one)).collect();
-        let limit = number(set, "/spec/revisionHistoryLimit").unwrap_or(10);
+        let limit = given_number(set, "/spec/revisionHistoryLimit").unwrap_or(10);
         let Ok(limit) = usize::try_from(limit) else { return };
         let surplus = unused.len().saturating_sub(limit);
-        steps.extend(unused[..surplus].iter().map(|one| Step::Delete { target: target(COLLECTION, one) }));
+        steps.extend(unused[..surplus].iter().map(|one| Step::Delete { target: target(REVISIONS, one) }));
     }
 }
 
 /// The set's own revisions and those that nobody owns, oldest first. A set that goes reads these without adopting them.
-fn known(view: &dyn View, set: &Value, steps: &mut Vec<Step>) -> Vec<Arc<Value>> {
-    let owner = Owner { object: set, api_version: "apps/v1", kind: "StatefulSet", finalizer: None };
-    let mut known = view.controlled_by(COLLECTION, namespace(set), uid(set));
-    known.retain(|one| selects(set, one));
-    let strays = owner.strays(view, COLLECTION);
-    if is_deleting(set) {
-        known.extend(strays);
-    } else {
-        known.extend(strays.iter().map(|one| owner.adopt(COLLECTION, one, steps)));
+fn known(view: &dyn View, set: &Value, owner: &Owner<'_>, steps: &mut Vec<Step>) -> Vec<Arc<Value>> {
+    let mut known = owner.candidates(view, REVISIONS);
+    known.retain(|one| owner.selects(one));
+    if !is_deleting(set) {
+        for stray in known.iter_mut().filter(|one| controller_of(one).is_none()) {
+            *stray = owner.adopt(REVISIONS, stray, steps);
+        }
     }
-    known.sort_by_key(|one| {
-        (number(one, "/revision").unwrap_or(0), time(one, "/metadata/creationTimestamp"), name(one).to_owned())
-    });
+    known.sort_by_key(|one| (number(one, "/revision"), time(one, "/metadata/creationTimestamp"), name(one).to_owned()));
     known
 }
 
 /// The revision of the template of today: one that is there, moved to the end, or a new one.
 fn updated(view: &dyn View, set: &Value, known: &[Arc<Value>], steps: &mut Vec<Step>) -> (Revision, i64) {
     let data = data(set);
-    let collisions = number(set, "/status/collisionCount").unwrap_or(0);
-    let next = known.last().and_then(|last| number(last, "/revision")).unwrap_or(0) + 1;
+    let collisions = number(set, "/status/collisionCount");
+    let next = known.last().map_or(0, |last| number(last, "/revision")) + 1;
     match known.iter().rev().find(|one| one["data"] == data) {
         Some(same) => {
             if known.last().is_none_or(|last| last["data"] != data) {
-                let patch = json!({"revision": next});
-                steps.push(Step::Patch { target: target(COLLECTION, same), part: Part::Main, patch });
+                steps.push(change(target(REVISIONS, same), json!({"revision": next})));
             }
             (Revision::of(same), collisions)
         }
@@ -111,12 +107,12 @@ fn created(
         let prefix: String = name(set).chars().take(223).collect();
         let mut object = new_revision(set, data, revision, &hash);
         object["metadata"]["name"] = json!(format!("{prefix}-{hash}"));
-        match view.get(COLLECTION, namespace(set), name(&object)) {
+        match view.get(REVISIONS, namespace(set), name(&object)) {
             Some(there) if there["data"] == *data => return (Revision::of(&there), collisions),
             Some(_) => collisions += 1,
             None => {
                 let made = Revision::of(&object);
-                steps.push(Step::Create { collection: COLLECTION, object });
+                steps.push(Step::Create { collection: REVISIONS, object });
                 return (made, collisions);
             }
         }
@@ -126,7 +122,7 @@ fn created(
 fn new_revision(set: &Value, data: &Value, revision: i64, hash: &str) -> Value {
     let mut metadata = json!({
         "namespace": namespace(set),
-        "ownerReferences": [controller_reference(set, "apps/v1", "StatefulSet")],
+        "ownerReferences": [controller_reference(set, &STATEFUL_SET)],
         "labels": set.pointer("/spec/template/metadata/labels").filter(|labels| labels.is_object()).unwrap_or(&json!({})),
     });
     metadata["labels"][HASH] = json!(hash);
@@ -153,7 +149,7 @@ fn data(set: &Value) -> Value {
 fn hash(data: &Value, collisions: i64) -> String {
     let text = go_text(data) + &collisions.to_string();
     let sum = text.bytes().fold(0x811c_9dc5_u32, |sum, byte| sum.wrapping_mul(0x0100_0193) ^ u32::from(byte));
-    safe_letters(sum.to_string().as_bytes())
+    safe_letters(&sum.to_string())
 }
 
 /// JSON with the characters escaped that Go escapes for the sake of HTML.

@@ -3,12 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::identity::revision_of;
+use super::identity::{revision_of, wanted};
 use super::revisions::History;
-use crate::common::object::{is_deleting, text};
-use crate::common::pod::{is_available, is_ready};
-use crate::objects::number;
-use crate::pod_facts::phase;
+use crate::common::object::{is_deleting, number, text};
+use crate::common::pod::{is_available, is_ready, phase};
 
 /// How many pods there are, and of which sort.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,7 +44,7 @@ impl Counts {
 /// The status that these pods make, or none where the one that is there says the same.
 pub(super) fn status(set: &Value, history: &History, mut counts: Counts) -> Option<Value> {
     let mut current = history.current.name.as_str();
-    let wanted = number(set, "/spec/replicas").unwrap_or(1);
+    let wanted = wanted(set);
     let rolling = text(set, "/spec/updateStrategy/type") == "RollingUpdate";
     if rolling && [counts.updated, counts.ready, counts.replicas].iter().all(|count| *count == wanted) {
         counts.current = counts.updated;
@@ -58,7 +56,7 @@ pub(super) fn status(set: &Value, history: &History, mut counts: Counts) -> Opti
 
 fn written(set: &Value, history: &History, counts: &Counts, current: &str) -> Value {
     let mut status = json!({
-        "observedGeneration": number(set, "/metadata/generation").unwrap_or(0),
+        "observedGeneration": number(set, "/metadata/generation"),
         "replicas": counts.replicas,
         "availableReplicas": counts.available,
         "currentRevision": current,
@@ -75,9 +73,8 @@ fn written(set: &Value, history: &History, counts: &Counts, current: &str) -> Va
 
 /// What makes a status worth writing.
 fn differs(old: &Value, new: &Value) -> bool {
-    let count = |status: &Value, field: &str| status[field].as_i64().unwrap_or(0);
-    let counted = ["replicas", "currentReplicas", "readyReplicas", "updatedReplicas", "availableReplicas"];
-    count(new, "observedGeneration") > count(old, "observedGeneration")
-        || counted.iter().any(|field| count(old, field) != count(new, field))
+    let counted = ["/replicas", "/currentReplicas", "/readyReplicas", "/updatedReplicas", "/availableReplicas"];
+    number(new, "/observedGeneration") > number(old, "/observedGeneration")
+        || counted.iter().any(|count| number(old, count) != number(new, count))
         || ["currentRevision", "updateRevision"].iter().any(|field| old[field] != new[field])
 }

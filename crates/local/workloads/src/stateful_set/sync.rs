@@ -6,7 +6,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::COLLECTION;
 use super::claims::Claims;
 use super::identity::{
     identity_labels, identity_matches, in_range, is_member, new_pod, ordinal, ordinals, revision_of,
@@ -14,14 +13,13 @@ use super::identity::{
 use super::revisions::History;
 use super::status::{Counts, status};
 use crate::common::diff::merge_patch;
-use crate::common::object::{event, exact_target, is_deleting, name, target, text};
-use crate::common::pod::{available_in, is_available, is_finished, is_ready};
-use crate::objects::number;
-use crate::ownership::Owner;
-use crate::pod_facts::phase;
-use crate::{EventType, Part, Plan, Step, View};
+use crate::common::kind::{PODS, STATEFUL_SETS};
+use crate::common::object::{given_number, is_deleting, name, number, text};
+use crate::common::owner::Owner;
+use crate::common::pod::{available_in, is_available, is_finished, is_ready, phase};
+use crate::common::step::{change, change_status, event, exact_target, target};
+use crate::{EventType, Plan, Step, View};
 
-const PODS: &str = "pods";
 /// Places that are worked on at once where their order does not matter; each batch doubles.
 const LARGEST_BATCH: usize = 500;
 
@@ -46,18 +44,16 @@ struct Sync<'a> {
 }
 
 /// What to do about a set.
-pub(super) fn plan(view: &dyn View, set: &Value) -> Plan {
+pub(super) fn plan(view: &dyn View, set: &Value, owner: &Owner<'_>) -> Plan {
     let mut steps = Vec::new();
-    let history = History::read(view, set, &mut steps);
-    let owner = Owner { object: set, api_version: "apps/v1", kind: "StatefulSet", finalizer: None };
-    let pods = owner.claim(view, PODS, &|pod| is_member(set, pod), &mut steps);
+    let history = History::read(view, set, owner, &mut steps);
+    let pods = owner.claim(PODS, owner.candidates(view, PODS), &|pod| is_member(set, pod), &mut steps);
     let mut sync = Sync::new(view, set, &history, &pods);
     let counts = sync.run(&pods);
     let again_after = sync.again_after(&pods, &counts);
     // Before the pods: a pod that is refused does not keep the set from saying what it has seen.
     if let Some(patch) = status(set, &history, counts).and_then(|status| merge_patch(&set["status"], &status)) {
-        let patch = json!({"status": patch});
-        steps.push(Step::Patch { target: exact_target(COLLECTION, set), part: Part::Status, patch });
+        steps.push(change_status(exact_target(STATEFUL_SETS, set), patch));
     }
     steps.append(&mut sync.steps);
     history.truncate(set, &pods, &mut steps);
@@ -75,7 +71,7 @@ impl<'a> Sync<'a> {
     }
 
     fn min_ready_seconds(&self) -> i64 {
-        number(self.set, "/spec/minReadySeconds").unwrap_or(0)
+        number(self.set, "/spec/minReadySeconds")
     }
 
     fn is_ordered(&self) -> bool {
@@ -193,7 +189,7 @@ impl<'a> Sync<'a> {
         let mut steps = Vec::new();
         if !identity {
             let patch = json!({"metadata": {"labels": identity_labels(pod)}});
-            steps.push(Step::Patch { target: target(PODS, pod), part: Part::Main, patch });
+            steps.push(change(target(PODS, pod), patch));
         }
         let owners = self.claims(pod).owners_match();
         if !owners {
@@ -236,7 +232,7 @@ impl<'a> Sync<'a> {
 
     /// Deletes the last pod that another revision made, once those after it are available. True if it did.
     fn replace_old(&mut self) -> bool {
-        let partition = number(self.set, "/spec/updateStrategy/rollingUpdate/partition").unwrap_or(0);
+        let partition = number(self.set, "/spec/updateStrategy/rollingUpdate/partition");
         let partition = usize::try_from(partition).unwrap_or(0);
         for index in (partition..self.replicas.len()).rev() {
             let pod = self.replicas[index].clone();
@@ -276,10 +272,10 @@ impl<'a> Sync<'a> {
 /// The pod for a place: below the partition it is made by the revision of before.
 fn versioned(set: &Value, history: &History, place: i64) -> Value {
     let start = ordinals(set).start;
-    let kept = match number(set, "/spec/updateStrategy/rollingUpdate/partition") {
+    let kept = match given_number(set, "/spec/updateStrategy/rollingUpdate/partition") {
         Some(partition) => place < start + partition,
         None if text(set, "/spec/updateStrategy/type") == "RollingUpdate" => {
-            place < start + number(set, "/status/currentReplicas").unwrap_or(0)
+            place < start + number(set, "/status/currentReplicas")
         }
         None => false,
     };

@@ -10,7 +10,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::common::kind::{PODS, STATEFUL_SET, STATEFUL_SETS};
 use crate::common::object::{list, name};
@@ -47,20 +47,23 @@ impl Controller for StatefulSets {
         Owner::of(set, &STATEFUL_SET).map_or_else(Plan::default, |owner| sync::plan(view, set, &owner))
     }
 
+    /// A name that is taken is no news: the pod or claim was made already, or the next plan fails again.
     fn failed(&self, _view: &dyn View, set: &Value, step: &Step, failure: &Failure) -> Plan {
+        let is_taken = failure.reason == "AlreadyExists";
         let message = &failure.message;
-        let steps = match step {
-            Step::Create { collection: claims::CLAIMS, object } => refused_claim(set, object, message),
-            Step::Create { collection: PODS, object } => {
-                vec![refused(set, "FailedCreate", "Create", object, message)]
+        match step {
+            Step::Create { collection: claims::CLAIMS, object } => {
+                let (of_claim, of_pod) = refused_claim(set, name(object), message);
+                Some(of_claim).filter(|_| !is_taken).into_iter().chain([of_pod]).collect()
+            }
+            Step::Create { collection: PODS, object } if !is_taken => {
+                [refused(set, "FailedCreate", "Create", name(object), message)].into_iter().collect()
             }
             Step::Delete { target } if target.collection == PODS => {
-                let pod = json!({"metadata": {"name": target.name}});
-                vec![refused(set, "FailedDelete", "Delete", &pod, message)]
+                [refused(set, "FailedDelete", "Delete", &target.name, message)].into_iter().collect()
             }
-            _ => Vec::new(),
-        };
-        steps.into_iter().collect()
+            _ => Plan::default(),
+        }
     }
 }
 
@@ -71,18 +74,17 @@ fn has_claim(set: &Value, claim: &str) -> bool {
     templates.iter().any(|template| claim == format!("{}-{}", name(template), name(set)))
 }
 
-fn refused(set: &Value, reason: &'static str, verb: &str, pod: &Value, error: &str) -> Step {
-    let message = format!("{verb} Pod {} in StatefulSet {} failed error: {error}", name(pod), name(set));
+fn refused(set: &Value, reason: &'static str, verb: &str, pod: &str, error: &str) -> Step {
+    let message = format!("{verb} Pod {pod} in StatefulSet {} failed error: {error}", name(set));
     event(set, EventType::Warning, reason, message)
 }
 
-/// A claim that is refused is one for its pod, which is not made either.
-fn refused_claim(set: &Value, claim: &Value, error: &str) -> Vec<Step> {
-    let claim = name(claim);
-    let Some((_, ordinal)) = identity::parent_and_ordinal(claim) else { return Vec::new() };
-    let pod = json!({"metadata": {"name": format!("{}-{ordinal}", name(set))}});
-    let (pod_name, set_name) = (name(&pod), name(set));
-    let message = format!("Create Claim {claim} for Pod {pod_name} in StatefulSet {set_name} failed error: {error}");
-    let error = format!("failed to create PVC {claim}: {error}");
-    vec![event(set, EventType::Warning, "FailedCreate", message), refused(set, "FailedCreate", "Create", &pod, &error)]
+/// That a claim was refused, and with it its pod, which is not made either.
+fn refused_claim(set: &Value, claim: &str, error: &str) -> (Step, Step) {
+    let ordinal = identity::parent_and_ordinal(claim).map_or(0, |(_, ordinal)| ordinal);
+    let (pod, set_name) = (format!("{}-{ordinal}", name(set)), name(set));
+    let message = format!("Create Claim {claim} for Pod {pod} in StatefulSet {set_name} failed error: {error}");
+    let of_claim = event(set, EventType::Warning, "FailedCreate", message);
+    let of_pod = refused(set, "FailedCreate", "Create", &pod, &format!("failed to create PVC {claim}: {error}"));
+    (of_claim, of_pod)
 }

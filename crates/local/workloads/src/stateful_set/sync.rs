@@ -135,10 +135,11 @@ impl<'a> Sync<'a> {
             return Flow::Wait;
         }
         if phase(&pod).is_empty() {
-            let flow = self.create(&pod);
-            if flow != Flow::On || self.is_ordered() {
-                return if flow == Flow::Failed { flow } else { Flow::Wait };
-            }
+            // What is made now is as it shall be.
+            return match self.create(&pod) {
+                Flow::On if self.is_ordered() => Flow::Wait,
+                flow => flow,
+            };
         }
         if phase(&pod) == "Pending" && self.create_claims(&pod) == Flow::Failed {
             return Flow::Failed;

@@ -5,7 +5,7 @@ use super::StatefulSets;
 use super::identity::{ordinal, revision_of};
 use crate::common::object::name;
 use crate::testing::World;
-use crate::{Controller as _, Name, Step, View as _};
+use crate::{Controller as _, Failure, Name, Step, View as _};
 
 fn named(name: &str) -> Name {
     Name { namespace: "shop".to_owned(), name: name.to_owned() }
@@ -411,6 +411,74 @@ fn changes_concern_the_set_that_owns_or_selects() {
     assert_eq!(StatefulSets.concerned(&world, "pods", &stray), [named("web")]);
     assert_eq!(StatefulSets.concerned(&world, "pods", &foreign), []);
     assert_eq!(StatefulSets.concerned(&world, "persistentvolumeclaims", &claim), [named("web")]);
+}
+
+fn refused(world: &World, collection: &str, reason: &str) -> Vec<String> {
+    let web = world.get("statefulsets.apps", "shop", "web").unwrap();
+    let steps = StatefulSets.plan(world, &web).steps;
+    let made = |step: &&Step| matches!(step, Step::Create { collection: into, .. } if *into == collection);
+    let failure = Failure { reason: reason.to_owned(), message: "no".to_owned() };
+    let plan = StatefulSets.failed(world, &web, steps.iter().find(made).unwrap(), &failure);
+    let told = |step: &Step| match step {
+        Step::Event(event) => format!("{}: {}", event.reason, event.message),
+        _ => panic!("{step:?}"),
+    };
+    plan.steps.iter().map(told).collect()
+}
+
+#[test]
+fn a_refused_pod_is_told() {
+    let mut world = World::default();
+    world.put("statefulsets.apps", set(1));
+
+    let told = ["FailedCreate: Create Pod web-0 in StatefulSet web failed error: no"];
+    assert_eq!(refused(&world, "pods", "Forbidden"), told);
+}
+
+#[test]
+fn a_pod_whose_name_is_taken_is_not_told() {
+    let mut world = World::default();
+    world.put("statefulsets.apps", set(1));
+
+    assert!(refused(&world, "pods", "AlreadyExists").is_empty());
+}
+
+#[test]
+fn a_claim_whose_name_is_taken_is_told_of_its_pod_only() {
+    let mut world = World::default();
+    world.put("statefulsets.apps", claimed(1));
+
+    let of_pod = "FailedCreate: Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: no";
+    assert_eq!(refused(&world, "persistentvolumeclaims", "AlreadyExists"), [of_pod]);
+    let of_claim = "FailedCreate: Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: no";
+    assert_eq!(refused(&world, "persistentvolumeclaims", "Forbidden"), [of_claim, of_pod]);
+}
+
+#[test]
+fn a_claim_that_was_left_is_owned_once_when_its_pod_is_made() {
+    let mut parallel = claimed(1);
+    parallel["spec"]["podManagementPolicy"] = json!("Parallel");
+    parallel["spec"]["persistentVolumeClaimRetentionPolicy"] = json!({"whenDeleted": "Delete", "whenScaled": "Retain"});
+    let mut world = World::default();
+    world.put("statefulsets.apps", parallel);
+    world.put("persistentvolumeclaims", json!({"metadata": {"name": "data-web-0", "namespace": "shop"}}));
+
+    world.settle(&StatefulSets);
+
+    let claim = world.get("persistentvolumeclaims", "shop", "data-web-0").unwrap();
+    assert_eq!(claim["metadata"]["ownerReferences"][0]["name"], "web");
+    assert_eq!(messages(&world), ["Create Pod web-0 in StatefulSet web successful"]);
+}
+
+#[test]
+fn a_set_whose_selector_cannot_be_read_keeps_its_pods() {
+    let mut world = world(set(1));
+    let unknown = json!({"matchExpressions": [{"key": "app", "operator": "Near"}], "matchLabels": null});
+
+    change(&mut world, json!({"spec": {"selector": unknown}}));
+
+    let pod = world.get("pods", "shop", "web-0").unwrap();
+    assert_eq!(pod["metadata"]["ownerReferences"][0]["name"], "web");
 }
 
 /// What kube-controller-manager 1.36.3 wrote for the same sets and pods.

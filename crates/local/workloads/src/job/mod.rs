@@ -65,14 +65,16 @@ impl Controller for Jobs {
         }
     }
 
-    fn failed(&self, _view: &dyn View, job: &Value, step: &Step, failure: &Failure) -> Plan {
+    /// The status does not wait for pods that are refused.
+    fn failed(&self, view: &dyn View, job: &Value, step: &Step, failure: &Failure) -> Plan {
         let (reason, told) = match step {
             Step::Create { .. } => ("FailedCreate", "Error creating"),
-            Step::Delete { .. } => ("FailedDelete", "Error deleting"),
-            Step::Patch { .. } | Step::Event(_) => return Plan::default(),
+            Step::Delete { target } if target.collection == PODS => ("FailedDelete", "Error deleting"),
+            Step::Delete { .. } | Step::Patch { .. } | Step::Event(_) => return Plan::default(),
         };
-        let message = format!("{told}: {}", failure.message);
-        [event(job, EventType::Warning, reason, message)].into_iter().collect()
+        let told = event(job, EventType::Warning, reason, format!("{told}: {}", failure.message));
+        let counted = Owner::of(job, &JOB).map(|owner| sync::count(view, job, owner)).unwrap_or_default();
+        [told].into_iter().chain(counted.steps).collect()
     }
 
     fn gone(&self, view: &dyn View, name: &Name) -> Plan {

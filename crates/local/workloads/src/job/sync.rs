@@ -50,29 +50,37 @@ pub(super) struct Sync<'a> {
 
 /// What to do about a Job.
 pub(super) fn plan(view: &dyn View, job: &Value, owner: Owner<'_>) -> Plan {
-    let mut steps = Vec::new();
-    let owner = owner.holding(FINALIZER);
-    let pods = owner.claim(PODS, owner.candidates(view, PODS), &|_| true, &mut steps);
-    let mut sync = Sync::new(view, job, pods, steps);
-    sync.start();
+    let mut sync = Sync::start(view, job, owner);
     sync.verdict = sync.judge();
-    let flush = sync.act();
-    sync.track(flush);
-    Plan { steps: sync.steps, again_after: sync.again_after }
+    if sync.verdict.is_some() {
+        sync.delete_active();
+    } else if !is_deleting(job) {
+        sync.manage();
+    }
+    sync.finish()
 }
 
-fn count(pods: usize) -> i64 {
+/// The same, but for pods to make or to delete.
+pub(super) fn count(view: &dyn View, job: &Value, owner: Owner<'_>) -> Plan {
+    Sync::start(view, job, owner).finish()
+}
+
+fn length(pods: usize) -> i64 {
     i64::try_from(pods).unwrap_or(i64::MAX)
 }
 
 impl<'a> Sync<'a> {
-    fn new(view: &'a dyn View, job: &'a Value, pods: Vec<Arc<Value>>, steps: Vec<Step>) -> Self {
+    /// Claims the pods and counts them. A Job that is not suspended has started.
+    fn start(view: &dyn View, job: &'a Value, owner: Owner<'_>) -> Self {
+        let mut steps = Vec::new();
+        let owner = owner.holding(FINALIZER);
+        let pods = owner.claim(PODS, owner.candidates(view, PODS), &|_| true, &mut steps);
         let before = Status::read(job);
         let active: Vec<Arc<Value>> = pods.iter().filter(|pod| is_active(pod)).cloned().collect();
         let mut status = before.clone();
-        status.active = count(active.len());
-        status.ready = Some(count(active.iter().filter(|pod| is_ready(pod)).count()));
-        status.terminating = Some(count(pods.iter().filter(|pod| is_terminating(pod)).count()));
+        status.active = length(active.len());
+        status.ready = Some(length(active.iter().filter(|pod| is_ready(pod)).count()));
+        status.terminating = Some(length(pods.iter().filter(|pod| is_terminating(pod)).count()));
         let mut sync = Self {
             job,
             now: view.now(),
@@ -88,6 +96,9 @@ impl<'a> Sync<'a> {
             steps,
             again_after: None,
         };
+        if sync.status.start.is_none() && !sync.is_suspended() {
+            sync.status.start = Some(sync.now);
+        }
         sync.tally();
         sync
     }
@@ -127,9 +138,9 @@ impl<'a> Sync<'a> {
         let succeeded = self.pods.iter().filter(|pod| is_new(pod, &uncounted.succeeded) && phase(pod) == "Succeeded");
         let failed = self.pods.iter().filter(|pod| is_new(pod, &uncounted.failed) && is_failed(self.job, pod));
         let failed = failed.filter(|pod| meaning(self.job, pod) != Meaning::Ignore);
-        let (succeeded, failed) = (count(succeeded.count()), count(failed.count()));
-        self.succeeded = self.before.succeeded + succeeded + count(uncounted.succeeded.len());
-        self.failed = self.before.failed + failed + count(uncounted.failed.len());
+        let (succeeded, failed) = (length(succeeded.count()), length(failed.count()));
+        self.succeeded = self.before.succeeded + succeeded + length(uncounted.succeeded.len());
+        self.failed = self.before.failed + failed + length(uncounted.failed.len());
         if self.is_indexed() {
             self.progress = self.progress();
             self.succeeded = self.progress.succeeded.total();
@@ -180,36 +191,30 @@ impl<'a> Sync<'a> {
         kept
     }
 
-    fn start(&mut self) {
-        if self.status.start.is_none() && !self.is_suspended() {
-            self.status.start = Some(self.now);
+    /// Deletes what is left of a Job that ends.
+    fn delete_active(&mut self) {
+        for pod in std::mem::take(&mut self.active) {
+            self.delete(&pod);
         }
     }
 
-    /// Deletes what is left of a Job that ends, else makes or deletes pods. True if the status has to be written.
-    fn act(&mut self) -> bool {
+    /// Says what became of the Job and its pods.
+    fn finish(mut self) -> Plan {
         let mut changed = false;
-        if self.verdict.is_some() {
-            for pod in std::mem::take(&mut self.active) {
-                self.delete(&pod);
-            }
-        } else {
-            if !is_deleting(self.job) {
-                self.manage();
-            }
-            let enough = match self.completions() {
-                Some(completions) => self.succeeded >= completions,
-                None => self.succeeded > 0,
-            };
-            if enough && self.status.active == 0 {
-                let message = "Reached expected number of succeeded pods";
-                self.verdict = Some(Verdict::new(Ending::Success, "CompletionsReached", message));
-            } else if !is_deleting(self.job) {
-                changed = self.tell_suspension();
-            }
+        let enough = match self.completions() {
+            Some(completions) => self.succeeded >= completions,
+            None => self.succeeded > 0,
+        };
+        if self.verdict.is_none() && enough && self.status.active == 0 {
+            let message = "Reached expected number of succeeded pods";
+            self.verdict = Some(Verdict::new(Ending::Success, "CompletionsReached", message));
+        } else if self.verdict.is_none() && !is_deleting(self.job) {
+            changed = self.tell_suspension();
         }
         let (old, new) = (&self.before, &self.status);
-        changed || old.active != new.active || old.ready != new.ready || old.terminating != new.terminating
+        changed |= old.active != new.active || old.ready != new.ready || old.terminating != new.terminating;
+        self.track(changed);
+        Plan { steps: self.steps, again_after: self.again_after }
     }
 
     /// The condition that says whether the Job is suspended. A suspended Job has not started.

@@ -9,7 +9,7 @@ use super::pods::{index_of, is_tracked};
 use crate::common::object::{is_deleting, name, uid};
 use crate::common::pod::{is_active, is_finished};
 use crate::testing::World;
-use crate::{Controller as _, Name, Step, View as _};
+use crate::{Controller as _, Failure, Name, Step, View as _};
 
 fn named(name: &str) -> Name {
     Name { namespace: "shop".to_owned(), name: name.to_owned() }
@@ -389,6 +389,43 @@ fn a_finished_job_is_deleted_after_its_time() {
     let plan = Jobs.plan(&world, &live(&world));
 
     assert!(matches!(&plan.steps[..], [Step::Delete { target }] if target.name == "sum"), "{plan:?}");
+}
+
+#[test]
+fn a_job_whose_pods_are_refused_says_so_and_has_started() {
+    let mut world = World::default();
+    world.now = "2026-01-01T00:00:00Z".parse().unwrap();
+    world.put("jobs.batch", job(json!({"completions": 2, "parallelism": 2})));
+    let job = live(&world);
+    let steps = Jobs.plan(&world, &job).steps;
+    let create = steps.iter().find(|step| matches!(step, Step::Create { .. })).unwrap();
+    let failure = Failure { reason: "Forbidden".to_owned(), message: "no".to_owned() };
+
+    let plan = Jobs.failed(&world, &job, create, &failure);
+    world.carry_out(plan);
+
+    assert_eq!(told(&world), ["FailedCreate: Error creating: no"]);
+    let expected = json!({
+        "startTime": "2026-01-01T00:00:00Z", "ready": 0, "terminating": 0, "uncountedTerminatedPods": {},
+    });
+    assert_eq!(status(&world), expected);
+}
+
+#[test]
+fn pods_that_ended_are_counted_though_others_are_refused() {
+    let mut world = world(json!({"completions": 3, "parallelism": 2}));
+    let pod = running(&world).remove(0);
+    exit(&mut world, &pod, 0);
+    let job = live(&world);
+    let steps = Jobs.plan(&world, &job).steps;
+    let create = steps.iter().find(|step| matches!(step, Step::Create { .. })).unwrap();
+    let failure = Failure { reason: "Forbidden".to_owned(), message: "no".to_owned() };
+
+    let plan = Jobs.failed(&world, &job, create, &failure);
+    world.carry_out(plan);
+
+    assert_eq!((&status(&world)["succeeded"], &status(&world)["active"]), (&json!(1), &json!(1)));
+    assert!(!is_tracked(&world.get("pods", "shop", &pod).unwrap()));
 }
 
 #[test]

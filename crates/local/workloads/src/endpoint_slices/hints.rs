@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::draft::{Changes, Draft};
-use crate::common::object::{list, text};
+use crate::common::object::{annotation, list, text};
 
 /// What traffic shall stay close to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,7 @@ enum Close {
 /// Hints for all that is written; unchanged slices whose hints are wrong are written, too.
 pub(super) fn add(service: &Value, there: &[Arc<Value>], changes: &mut Changes) {
     let close = match text(service, "/spec/trafficDistribution") {
+        _ if is_by_topology(service) => Close::Anywhere,
         "PreferClose" | "PreferSameZone" => Close::Zone,
         "PreferSameNode" => Close::Node,
         _ => Close::Anywhere,
@@ -32,6 +33,13 @@ pub(super) fn add(service: &Value, there: &[Arc<Value>], changes: &mut Changes) 
             set(endpoint, close);
         }
     }
+}
+
+/// Whether the service asks for hints by the share of each zone, which go before those by distance.
+fn is_by_topology(service: &Value) -> bool {
+    let mode = annotation(service, "service.kubernetes.io/topology-aware-hints")
+        .or_else(|| annotation(service, "service.kubernetes.io/topology-mode"));
+    matches!(mode, Some("Auto" | "auto"))
 }
 
 /// What hints an endpoint shall have; none are decided for one that is not ready.

@@ -253,6 +253,21 @@ fn traffic_that_stays_close_has_hints_and_loses_them() {
 }
 
 #[test]
+fn hints_by_topology_leave_none_by_distance() {
+    for annotation in ["service.kubernetes.io/topology-mode", "service.kubernetes.io/topology-aware-hints"] {
+        let mut by_topology = service(&http());
+        by_topology["spec"]["trafficDistribution"] = json!("PreferSameNode");
+        by_topology["metadata"]["annotations"] = json!({annotation: "Auto"});
+        let mut world = world(by_topology);
+        world.put("pods", pod(1, "True"));
+
+        world.settle(&EndpointSlices);
+
+        assert_eq!(only(&world)["endpoints"][0].get("hints"), None, "{annotation}");
+    }
+}
+
+#[test]
 fn one_more_pod_changes_one_slice() {
     let mut world = world(service(&http()));
     for number in 0..250 {

@@ -21,7 +21,7 @@ mod stateful_set;
 mod testing;
 mod view;
 
-pub use plan::{CREATED, Event, EventType, Failure, Part, Plan, Step, Target};
+pub use plan::{CREATED, Dependents, Event, EventType, Failure, Part, Plan, Step, Target};
 pub use root_certificate::RootCertificate;
 pub use view::{Name, View};
 

@@ -44,6 +44,15 @@ pub enum Part {
     Status,
 }
 
+/// When the objects go that a deleted one owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dependents {
+    /// After it: background propagation.
+    After,
+    /// Before it: foreground propagation.
+    Before,
+}
+
 /// One write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -63,10 +72,12 @@ pub enum Step {
         /// What changes.
         patch: Value,
     },
-    /// Delete it, with background propagation.
+    /// Delete it.
     Delete {
         /// Which object.
         target: Target,
+        /// And what it owns.
+        dependents: Dependents,
     },
     /// Tell about an object.
     Event(Event),

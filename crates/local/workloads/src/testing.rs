@@ -115,7 +115,7 @@ impl World {
                     assert_eq!(part == Part::Status, patch.get("status").is_some(), "{patch}");
                     self.patch(target.collection, &name, &patch);
                 }
-                Step::Delete { target } => {
+                Step::Delete { target, .. } => {
                     self.delete(target.collection, &Name { namespace: target.namespace, name: target.name });
                 }
                 Step::Event(mut event) => {

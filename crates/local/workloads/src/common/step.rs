@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::object::{name, namespace, text, uid};
-use crate::{Event, EventType, Part, Step, Target};
+use crate::{Dependents, Event, EventType, Part, Step, Target};
 
 /// The object as the target of a step that stays right whatever else changed.
 pub(crate) fn target(collection: &'static str, object: &Value) -> Target {
@@ -32,6 +32,11 @@ pub(crate) fn change(target: Target, patch: Value) -> Step {
 pub(crate) fn change_status(target: Target, patch: Value) -> Step {
     let patch = Value::Object(Map::from_iter([("status".to_owned(), patch)]));
     Step::Patch { target, part: Part::Status, patch }
+}
+
+/// Its deletion; what it owns goes after it.
+pub(crate) fn delete(target: Target) -> Step {
+    Step::Delete { target, dependents: Dependents::After }
 }
 
 /// An event about an object.

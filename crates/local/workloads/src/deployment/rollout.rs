@@ -9,7 +9,7 @@ use crate::common::diff::merge_patch;
 use crate::common::kind::{DEPLOYMENTS, REPLICA_SETS};
 use crate::common::object::{given_number, is_deleting, name, number, text};
 use crate::common::owner::Owner;
-use crate::common::step::{change, event, target};
+use crate::common::step::{change, delete, event, target};
 use crate::{EventType, Part, Plan, Step, View};
 
 pub(super) const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
@@ -146,7 +146,7 @@ impl<'a> Rollout<'a> {
         old.sort_by_key(|index| super::revision::of(&self.sets[*index]).unwrap_or(0));
         let surplus = old.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
         for index in old.into_iter().take(surplus).filter(|index| is_idle(&self.sets[*index])) {
-            self.steps.push(Step::Delete { target: target(REPLICA_SETS, &self.sets[index]) });
+            self.steps.push(delete(target(REPLICA_SETS, &self.sets[index])));
         }
     }
 }

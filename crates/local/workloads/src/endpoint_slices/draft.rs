@@ -10,7 +10,7 @@ use crate::common::diff::merge_patch;
 use crate::common::kind::SERVICE;
 use crate::common::object::{is_deleting, list, name, namespace, text};
 use crate::common::owner::controller_reference;
-use crate::common::step::{change, exact_target};
+use crate::common::step::{change, delete, exact_target};
 use crate::serving::{TRIGGER_TIME, annotated, labels_of_endpoints};
 
 /// A slice as it shall be.
@@ -111,7 +111,7 @@ impl Wanted<'_> {
             steps.extend(changes.create.iter().map(|draft| self.create(draft)));
         }
         steps.extend(changes.update.iter().filter_map(|draft| self.update(draft)));
-        steps.extend(changes.delete.iter().map(|slice| Step::Delete { target: exact_target(SLICES, slice) }));
+        steps.extend(changes.delete.iter().map(|slice| delete(exact_target(SLICES, slice))));
         steps
     }
 

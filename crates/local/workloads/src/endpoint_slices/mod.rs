@@ -20,9 +20,9 @@ use serde_json::Value;
 
 use crate::common::kind::{NODES, PODS, SERVICE, SERVICES};
 use crate::common::object::{is_deleting, label, list, name_of, namespace, owners, text, uid};
-use crate::common::step::exact_target;
+use crate::common::step::{delete, exact_target};
 use crate::serving::{self, has_selector, services_of};
-use crate::{Controller, Name, Plan, Step, View};
+use crate::{Controller, Name, Plan, View};
 use draft::{Changes, Draft, Wanted};
 use endpoint::Identity;
 use fill::Endpoints;
@@ -72,7 +72,7 @@ impl Controller for EndpointSlices {
             steps.extend(wanted.steps(plan_family(view, service, &pods, &own, family)));
         }
         let foreign = there.iter().filter(|slice| !families.contains(&text(slice, "/addressType")));
-        steps.extend(foreign.map(|slice| Step::Delete { target: exact_target(SLICES, slice) }));
+        steps.extend(foreign.map(|slice| delete(exact_target(SLICES, slice))));
         steps.into_iter().collect()
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::common::diff::merge_patch;
 use crate::common::kind::{PODS, SERVICES};
 use crate::common::object::{annotation, list, name_of};
-use crate::common::step::{change, exact_target};
+use crate::common::step::{change, delete, exact_target};
 use crate::serving::{self, TRIGGER_TIME, annotated, has_selector, services_of};
 use crate::{Controller, Name, Plan, Step, View};
 
@@ -55,7 +55,7 @@ impl Controller for Endpoints {
     /// No owner reference ties them to their service.
     fn gone(&self, view: &dyn View, name: &Name) -> Plan {
         let there = view.get(ENDPOINTS, &name.namespace, &name.name);
-        let step = there.map(|endpoints| Step::Delete { target: exact_target(ENDPOINTS, &endpoints) });
+        let step = there.map(|endpoints| delete(exact_target(ENDPOINTS, &endpoints)));
         step.into_iter().collect()
     }
 }

@@ -12,7 +12,7 @@ use crate::common::kind::PODS;
 use crate::common::object::{given_number, name, uid};
 use crate::common::pod::{is_ready, is_terminating, phase};
 use crate::common::pod_order::worth;
-use crate::common::step::target;
+use crate::common::step::{delete, target};
 use crate::{CREATED, EventType, Step};
 
 /// The most pods that one plan makes or deletes.
@@ -126,7 +126,7 @@ impl Sync<'_> {
     }
 
     pub(super) fn delete(&mut self, pod: &Value) {
-        self.steps.push(Step::Delete { target: target(PODS, pod) });
+        self.steps.push(delete(target(PODS, pod)));
         self.tell(EventType::Normal, "SuccessfulDelete", &format!("Deleted pod: {}", name(pod)));
         self.status.active -= 1;
         self.status.terminating = self.status.terminating.map(|count| count + 1);

@@ -25,7 +25,7 @@ use crate::common::object::{controller_of, given_number, is_deleting, label, nam
 use crate::common::owner::{Owner, concerned, owner_of, without_finalizer};
 use crate::common::selector::selects;
 use crate::common::step::{change, event, target};
-use crate::{Controller, EventType, Failure, Name, Plan, Step, View};
+use crate::{Controller, Dependents, EventType, Failure, Name, Plan, Step, View};
 use pods::{FINALIZER, is_tracked};
 use status::Status;
 
@@ -69,7 +69,7 @@ impl Controller for Jobs {
     fn failed(&self, view: &dyn View, job: &Value, step: &Step, failure: &Failure) -> Plan {
         let (reason, told) = match step {
             Step::Create { .. } => ("FailedCreate", "Error creating"),
-            Step::Delete { target } if target.collection == PODS => ("FailedDelete", "Error deleting"),
+            Step::Delete { target, .. } if target.collection == PODS => ("FailedDelete", "Error deleting"),
             Step::Delete { .. } | Step::Patch { .. } | Step::Event(_) => return Plan::default(),
         };
         let told = event(job, EventType::Warning, reason, format!("{told}: {}", failure.message));
@@ -110,7 +110,7 @@ fn after_the_end(job: &Value, end: &Value, mut steps: Vec<Step>, now: Timestamp)
     let left = (ended + SignedDuration::from_secs(seconds)).duration_since(now);
     let again_after = Duration::try_from(left).ok().filter(|left| !left.is_zero());
     if again_after.is_none() {
-        steps.push(Step::Delete { target: target(JOBS, job) });
+        steps.push(Step::Delete { target: target(JOBS, job), dependents: Dependents::Before });
     }
     Plan { steps, again_after }
 }

@@ -9,7 +9,7 @@ use super::pods::{index_of, is_tracked};
 use crate::common::object::{is_deleting, name, uid};
 use crate::common::pod::{is_active, is_finished};
 use crate::testing::World;
-use crate::{Controller as _, Failure, Name, Step, View as _};
+use crate::{Controller as _, Dependents, Failure, Name, Step, View as _};
 
 fn named(name: &str) -> Name {
     Name { namespace: "shop".to_owned(), name: name.to_owned() }
@@ -388,7 +388,8 @@ fn a_finished_job_is_deleted_after_its_time() {
     world.now += Duration::from_secs(60);
     let plan = Jobs.plan(&world, &live(&world));
 
-    assert!(matches!(&plan.steps[..], [Step::Delete { target }] if target.name == "sum"), "{plan:?}");
+    let [Step::Delete { target, dependents }] = &plan.steps[..] else { panic!("{plan:?}") };
+    assert_eq!((target.name.as_str(), *dependents), ("sum", Dependents::Before));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::common::object::{is_deleting, name, namespace, number, uid};
 use crate::common::owner::{Owner, concerned};
 use crate::common::pod;
 use crate::common::selector::selects;
-use crate::common::step::{event, target};
+use crate::common::step::{delete, event, target};
 use crate::{CREATED, Controller, EventType, Failure, Name, Plan, Step, View};
 use status::Counted;
 
@@ -102,13 +102,13 @@ impl Pods {
         let wanted = usize::try_from(number(set, "/spec/replicas")).unwrap_or(0);
         let there = self.active.len();
         if there < wanted {
-            return (0..(wanted - there).min(MOST_AT_ONCE)).flat_map(|_| create(set)).collect();
+            return (0..(wanted - there).min(MOST_AT_ONCE)).flat_map(|_| make(set)).collect();
         }
         let count = (there - wanted).min(MOST_AT_ONCE);
         if count > 0 && count < there {
             preference::sort(&mut self.active, view, set);
         }
-        self.active[..count].iter().flat_map(|pod| delete(set, pod)).collect()
+        self.active[..count].iter().flat_map(|pod| remove(set, pod)).collect()
     }
 
     fn count(&self, view: &dyn View, set: &Value) -> Counted {
@@ -125,13 +125,13 @@ impl Pods {
     }
 }
 
-fn create(set: &Value) -> [Step; 2] {
+fn make(set: &Value) -> [Step; 2] {
     let object = pod::from_template(&set["spec"]["template"], set, &REPLICA_SET);
     let told = event(set, EventType::Normal, "SuccessfulCreate", format!("Created pod: {CREATED}"));
     [Step::Create { collection: PODS, object }, told]
 }
 
-fn delete(set: &Value, pod: &Value) -> [Step; 2] {
+fn remove(set: &Value, pod: &Value) -> [Step; 2] {
     let told = event(set, EventType::Normal, "SuccessfulDelete", format!("Deleted pod: {}", name(pod)));
-    [Step::Delete { target: target(PODS, pod) }, told]
+    [delete(target(PODS, pod)), told]
 }

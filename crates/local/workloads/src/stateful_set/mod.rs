@@ -59,7 +59,7 @@ impl Controller for StatefulSets {
             Step::Create { collection: PODS, object } if !is_taken => {
                 [refused(set, "FailedCreate", "Create", name(object), message)].into_iter().collect()
             }
-            Step::Delete { target } if target.collection == PODS => {
+            Step::Delete { target, .. } if target.collection == PODS => {
                 [refused(set, "FailedDelete", "Delete", &target.name, message)].into_iter().collect()
             }
             _ => Plan::default(),

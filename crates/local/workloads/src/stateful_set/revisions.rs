@@ -9,7 +9,7 @@ use crate::common::kind::STATEFUL_SET;
 use crate::common::letters::safe_letters;
 use crate::common::object::{controller_of, given_number, is_deleting, name, namespace, number, text, time};
 use crate::common::owner::{Owner, controller_reference};
-use crate::common::step::{change, target};
+use crate::common::step::{change, delete, target};
 use crate::{Step, View};
 
 pub(super) const REVISIONS: &str = "controllerrevisions.apps";
@@ -60,7 +60,7 @@ impl History {
         let limit = given_number(set, "/spec/revisionHistoryLimit").unwrap_or(10);
         let Ok(limit) = usize::try_from(limit) else { return };
         let surplus = unused.len().saturating_sub(limit);
-        steps.extend(unused[..surplus].iter().map(|one| Step::Delete { target: target(REVISIONS, one) }));
+        steps.extend(unused[..surplus].iter().map(|one| delete(target(REVISIONS, one))));
     }
 }
 

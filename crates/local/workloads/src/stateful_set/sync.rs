@@ -17,7 +17,7 @@ use crate::common::kind::{PODS, STATEFUL_SETS};
 use crate::common::object::{given_number, is_deleting, name, number, text};
 use crate::common::owner::Owner;
 use crate::common::pod::{available_in, is_available, is_finished, is_ready, phase};
-use crate::common::step::{change, change_status, event, exact_target, target};
+use crate::common::step::{change, change_status, delete, event, exact_target, target};
 use crate::{EventType, Plan, Step, View};
 
 /// Places that are worked on at once where their order does not matter; each batch doubles.
@@ -249,7 +249,7 @@ impl<'a> Sync<'a> {
     }
 
     fn delete(&mut self, pod: &Value) {
-        self.steps.push(Step::Delete { target: target(PODS, pod) });
+        self.steps.push(delete(target(PODS, pod)));
         self.tell(EventType::Normal, "SuccessfulDelete", &format!("Delete {} successful", self.place(pod)));
     }
 

@@ -593,7 +593,7 @@ fn respects_order(world: &World) -> Result<(), TestCaseError> {
         prop_assert!(world.get("pods", "shop", name(pod)).is_none());
     }
     let deleted =
-        plan.steps.iter().filter(|step| matches!(step, Step::Delete { target } if target.collection == "pods"));
+        plan.steps.iter().filter(|step| matches!(step, Step::Delete { target, .. } if target.collection == "pods"));
     prop_assert!(deleted.count() <= 1);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use portolan_workloads::{CREATED, Event, Failure, Part as Endpoint, Plan, Step, Target};
+use portolan_workloads::{CREATED, Dependents, Event, Failure, Part as Endpoint, Plan, Step, Target};
 use serde_json::Value;
 
 use super::recorder::Recorder;
@@ -129,7 +129,7 @@ async fn write(api: &Arc<Api>, step: &Step) -> Result<Option<String>, ApiError> 
             Ok(Some(object::name(&created).to_owned()))
         }
         Step::Patch { target, part, patch } => change(api, target, *part, patch).await,
-        Step::Delete { target } => delete(api, target).await,
+        Step::Delete { target, dependents } => delete(api, target, *dependents).await,
         Step::Event(_) => Ok(Some(String::new())),
     }
 }
@@ -174,12 +174,16 @@ fn is_meant(target: &Target, live: &Value) -> bool {
     object::meta_text(live, "uid") == target.uid && target.version.as_ref().is_none_or(|planned| planned == version)
 }
 
-async fn delete(api: &Arc<Api>, target: &Target) -> Result<Option<String>, ApiError> {
+async fn delete(api: &Arc<Api>, target: &Target, dependents: Dependents) -> Result<Option<String>, ApiError> {
     let call = call(api, target.collection, &target.namespace, &target.name)?;
+    let propagation = match dependents {
+        Dependents::After => Propagation::Background,
+        Dependents::Before => Propagation::Foreground,
+    };
     let options = DeleteOptions {
         uid: Some(target.uid.clone()),
         resource_version: target.version.clone(),
-        propagation: Some(Propagation::Background),
+        propagation: Some(propagation),
         ..DeleteOptions::default()
     };
     match call.delete_object(&target.name, &options).await {

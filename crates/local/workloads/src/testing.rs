@@ -6,8 +6,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::common::kind::PODS;
 use crate::common::object::{controller_of, list, name_of, text};
-use crate::{CREATED, Controller, Event, Name, Part, Plan, Step, View};
+use crate::{CREATED, Controller, Event, Failure, Name, Part, Plan, Step, View};
 
 /// Objects by collection and name. `settle` carries plans out until there is nothing more to do.
 #[derive(Default)]
@@ -16,6 +17,16 @@ pub(crate) struct World {
     pub(crate) now: Timestamp,
     pub(crate) events: Vec<Event>,
     drawn: u64,
+}
+
+/// A name in the namespace of the tests.
+pub(crate) fn in_shop(name: &str) -> Name {
+    Name { namespace: "shop".to_owned(), name: name.to_owned() }
+}
+
+/// A refusal that says no.
+pub(crate) fn refusal(reason: &str) -> Failure {
+    Failure { reason: reason.to_owned(), message: "no".to_owned() }
 }
 
 fn is_held(object: &Value) -> bool {
@@ -58,7 +69,7 @@ impl World {
             metadata["generation"] = json!(1);
         }
         metadata["resourceVersion"] = json!(drawn.to_string());
-        if collection == "pods" && object["status"]["phase"].is_null() {
+        if collection == PODS && object["status"]["phase"].is_null() {
             object["status"]["phase"] = json!("Pending");
         }
         let name = name_of(&object);
@@ -82,6 +93,12 @@ impl World {
         } else {
             self.objects.insert(key, Arc::new(new));
         }
+    }
+
+    /// Lets a pod run and be ready from now on.
+    pub(crate) fn make_ready(&mut self, pod: &Name) {
+        let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": self.now.to_string()});
+        self.patch(PODS, pod, &json!({"status": {"phase": "Running", "conditions": [ready]}}));
     }
 
     /// Deletes it, or marks it where finalizers hold it.

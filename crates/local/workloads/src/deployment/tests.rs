@@ -1,11 +1,15 @@
+use std::sync::Arc;
+
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::common::condition;
+use crate::common::object::label;
+use crate::common::pod::is_ready;
 use crate::replicaset::ReplicaSets;
-use crate::testing::World;
+use crate::testing::{World, refusal};
 
 fn deployment(replicas: i64, surge: Value, unavailable: Value) -> Value {
     json!({
@@ -49,12 +53,10 @@ impl Rolling {
 
     /// Makes so many pods ready that are not.
     fn make_ready(&mut self, version: &str, most: usize) {
-        let is_new = |pod: &&std::sync::Arc<Value>| text_of(pod, "v") == version && !crate::common::pod::is_ready(pod);
+        let is_new = |pod: &&Arc<Value>| text_of(pod, "v") == version && !is_ready(pod);
         let pods: Vec<Name> = self.world.list(PODS, "n").iter().filter(is_new).take(most).map(|p| name_of(p)).collect();
         for pod in pods {
-            let condition =
-                json!({"type": "Ready", "status": "True", "lastTransitionTime": self.world.now.to_string()});
-            self.world.patch(PODS, &pod, &json!({"status": {"phase": "Running", "conditions": [condition]}}));
+            self.world.make_ready(&pod);
         }
         self.settle();
     }
@@ -64,10 +66,10 @@ impl Rolling {
     }
 
     fn ready_pods(&self) -> usize {
-        self.world.list(PODS, "n").iter().filter(|pod| crate::common::pod::is_ready(pod)).count()
+        self.world.list(PODS, "n").iter().filter(|pod| is_ready(pod)).count()
     }
 
-    fn object(&self) -> std::sync::Arc<Value> {
+    fn object(&self) -> Arc<Value> {
         self.world.get(DEPLOYMENTS, "n", "web").unwrap()
     }
 
@@ -88,8 +90,8 @@ impl Rolling {
     }
 }
 
-fn text_of<'a>(object: &'a Value, label: &str) -> &'a str {
-    object["metadata"]["labels"][label].as_str().unwrap_or_default()
+fn text_of<'a>(object: &'a Value, key: &str) -> &'a str {
+    label(object, key).unwrap_or_default()
 }
 
 #[test]
@@ -251,9 +253,8 @@ fn a_refused_set_is_told() {
     world.put(DEPLOYMENTS, deployment(1, json!(1), json!(0)));
     let object = world.get(DEPLOYMENTS, "n", "web").unwrap();
     let step = Deployments.plan(&world, &object).steps.remove(0);
-    let failure = Failure { reason: "Forbidden".to_owned(), message: "no".to_owned() };
 
-    let told = Deployments.failed(&world, &object, &step, &failure);
+    let told = Deployments.failed(&world, &object, &step, &refusal("Forbidden"));
     world.carry_out(told);
 
     assert_eq!(world.events[0].reason, "ReplicaSetCreateError");

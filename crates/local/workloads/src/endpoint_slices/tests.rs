@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{EndpointSlices, SLICES};
 use crate::common::object::list;
-use crate::testing::World;
-use crate::{Controller as _, Name, Step, View as _};
+use crate::testing::{World, in_shop};
+use crate::{Controller as _, Step, View as _};
 
 const NOON: &str = "2026-01-01T12:00:00Z";
 
@@ -51,10 +51,6 @@ fn only(world: &World) -> Arc<Value> {
     let slices = slices(world);
     assert_eq!(slices.len(), 1, "{slices:?}");
     slices[0].clone()
-}
-
-fn in_shop(name: &str) -> Name {
-    Name { namespace: "shop".to_owned(), name: name.to_owned() }
 }
 
 #[test]

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{ENDPOINTS, Endpoints};
-use crate::testing::World;
-use crate::{Controller as _, Name, View as _};
+use crate::testing::{World, in_shop};
+use crate::{Controller as _, View as _};
 
 const NOON: &str = "2026-01-01T12:00:00Z";
 
@@ -48,10 +48,6 @@ fn world(pods: impl IntoIterator<Item = Value>) -> World {
 
 fn endpoints(world: &World) -> Arc<Value> {
     world.get(ENDPOINTS, "shop", "web").unwrap()
-}
-
-fn web() -> Name {
-    Name { namespace: "shop".to_owned(), name: "web".to_owned() }
 }
 
 #[test]
@@ -111,7 +107,7 @@ fn more_than_a_thousand_addresses_are_cut_and_marked() {
 fn the_mark_goes_when_there_is_room_again() {
     let mut world = world((0..1001).map(|number| pod(number, "True")));
 
-    world.remove("pods", &Name { namespace: "shop".to_owned(), name: "web-0000".to_owned() });
+    world.remove("pods", &in_shop("web-0000"));
     world.settle(&Endpoints);
 
     assert_eq!(endpoints(&world)["metadata"]["annotations"].get("endpoints.kubernetes.io/over-capacity"), None);
@@ -120,9 +116,9 @@ fn the_mark_goes_when_there_is_room_again() {
 #[test]
 fn they_go_with_their_service() {
     let mut world = world([pod(1, "True")]);
-    world.remove("services", &web());
+    world.remove("services", &in_shop("web"));
 
-    let plan = Endpoints.gone(&world, &web());
+    let plan = Endpoints.gone(&world, &in_shop("web"));
     world.carry_out(plan);
 
     assert!(world.get(ENDPOINTS, "shop", "web").is_none());
@@ -132,11 +128,11 @@ fn they_go_with_their_service() {
 fn they_are_made_again_when_someone_deletes_them() {
     let mut world = world([pod(1, "True")]);
     let old = endpoints(&world);
-    world.remove(ENDPOINTS, &web());
+    world.remove(ENDPOINTS, &in_shop("web"));
 
     let concerned = Endpoints.concerned(&world, ENDPOINTS, &old);
     world.settle(&Endpoints);
 
-    assert_eq!(concerned, [web()]);
+    assert_eq!(concerned, [in_shop("web")]);
     assert_eq!(endpoints(&world)["subsets"], old["subsets"]);
 }

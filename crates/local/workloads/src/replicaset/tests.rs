@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::common::object::name_of;
-use crate::testing::World;
+use crate::testing::{World, refusal};
 
 fn set(replicas: i64) -> Value {
     json!({
@@ -28,11 +28,6 @@ fn pods(world: &World) -> Vec<Name> {
     world.list(PODS, "n").iter().map(|pod| name_of(pod)).collect()
 }
 
-fn ready(world: &mut World, pod: &Name) {
-    let condition = json!({"type": "Ready", "status": "True", "lastTransitionTime": world.now.to_string()});
-    world.patch(PODS, pod, &json!({"status": {"phase": "Running", "conditions": [condition]}}));
-}
-
 #[test]
 fn missing_pods_are_made_of_the_template_and_told() {
     let (world, set) = settled(2);
@@ -53,8 +48,8 @@ fn missing_pods_are_made_of_the_template_and_told() {
 fn a_pod_that_is_not_ready_goes_before_one_that_is() {
     let (mut world, name) = settled(3);
     let [first, second, third] = <[Name; 3]>::try_from(pods(&world)).unwrap();
-    ready(&mut world, &first);
-    ready(&mut world, &third);
+    world.make_ready(&first);
+    world.make_ready(&third);
 
     world.patch(REPLICA_SETS, &name, &json!({"spec": {"replicas": 2}}));
     world.settle(&ReplicaSets);
@@ -67,8 +62,8 @@ fn a_pod_that_is_not_ready_goes_before_one_that_is() {
 fn the_cost_of_deletion_decides_among_ready_pods() {
     let (mut world, name) = settled(2);
     let [first, second] = <[Name; 2]>::try_from(pods(&world)).unwrap();
-    ready(&mut world, &first);
-    ready(&mut world, &second);
+    world.make_ready(&first);
+    world.make_ready(&second);
     let cost = json!({"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-5"}}});
     world.patch(PODS, &second, &cost);
 
@@ -130,7 +125,7 @@ fn a_ready_pod_is_available_when_it_has_been_ready_for_long_enough() {
     let (mut world, name) = settled(1);
     world.patch(REPLICA_SETS, &name, &json!({"spec": {"minReadySeconds": 30}}));
     let pod = pods(&world).remove(0);
-    ready(&mut world, &pod);
+    world.make_ready(&pod);
     world.settle(&ReplicaSets);
     assert_eq!(status(&world, &name).get("availableReplicas"), None);
     let plan = ReplicaSets.plan(&world, &world.get(REPLICA_SETS, "n", "rs").unwrap());
@@ -148,9 +143,8 @@ fn a_refused_pod_is_told_and_forgotten_once_it_is_made() {
     let name = world.put(REPLICA_SETS, set(1));
     let object = world.get(REPLICA_SETS, "n", "rs").unwrap();
     let step = ReplicaSets.plan(&world, &object).steps.remove(0);
-    let failure = Failure { reason: "Forbidden".to_owned(), message: "no".to_owned() };
 
-    let told = ReplicaSets.failed(&world, &object, &step, &failure);
+    let told = ReplicaSets.failed(&world, &object, &step, &refusal("Forbidden"));
     world.carry_out(told);
 
     assert_eq!((world.events[0].reason, world.events[0].message.as_str()), ("FailedCreate", "Error creating: no"));

@@ -7,9 +7,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use portolan_workloads::EventType;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use super::workloads::recorder::Recorder;
 use super::{call, edit};
 use crate::api::Api;
 use crate::call::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
@@ -20,10 +22,11 @@ use crate::store::{Event, EventKind, Key, Range, Stored};
 use crate::strategy::Part;
 
 const MANAGER: &str = "kube-controller-manager";
+const COMPONENT: &str = "garbage-collector-controller";
 
 /// Follows everything.
 pub(crate) async fn run(api: Arc<Api>, mut events: UnboundedReceiver<Arc<Event>>) {
-    let mut collector = Collector { api, dependents: HashMap::new() };
+    let mut collector = Collector { recorder: Recorder::new(api.clone()), api, dependents: HashMap::new() };
     collector.resume().await;
     while let Some(event) = events.recv().await {
         collector.see(&event).await;
@@ -32,6 +35,7 @@ pub(crate) async fn run(api: Arc<Api>, mut events: UnboundedReceiver<Arc<Event>>
 
 struct Collector {
     api: Arc<Api>,
+    recorder: Recorder,
     /// The objects that name an owner, by the owner's uid.
     dependents: HashMap<String, BTreeSet<Key>>,
 }
@@ -63,51 +67,91 @@ impl Collector {
             let range = Range { collection: &resource.collection, prefix: "", after: "", at: None };
             for stored in self.api.store.list(&range).map(|l| l.objects).unwrap_or_default() {
                 if mentions(&stored.body.tail, "ownerReferences") || mentions(&stored.body.tail, "deletionTimestamp") {
-                    self.remember(&stored);
-                    keys.push(stored.key.clone());
+                    keys.push((stored.key.clone(), self.remember(&stored)));
                 }
             }
         }
-        for key in keys {
-            self.look_at(&key).await;
+        for (key, owners) in keys {
+            self.look_at(&key, &owners).await;
         }
     }
 
     async fn see(&mut self, event: &Event) {
         let key = &event.object.key;
-        if let Some(previous) = &event.previous {
-            self.forget(previous);
-        }
+        let owned_by = event.previous.as_ref().map(|previous| self.forget(previous)).unwrap_or_default();
         if event.kind == EventKind::Deleted {
             let gone = self.value(&event.object);
             self.after_removal(&gone).await;
             return;
         }
-        self.remember(&event.object);
+        let mut new_owners = self.remember(&event.object);
+        new_owners.retain(|uid| !owned_by.contains(uid));
         if let Some(previous) = &event.previous {
             self.after_release(previous, &event.object).await;
         }
         let text = &event.object.body.tail;
         if mentions(text, "ownerReferences") || mentions(text, "deletionTimestamp") {
-            self.look_at(key).await;
+            self.look_at(key, &new_owners).await;
         }
     }
 
-    fn remember(&mut self, stored: &Stored) {
-        for uid in self.owner_uids(stored) {
-            self.dependents.entry(uid).or_default().insert(stored.key.clone());
+    /// Remembers what a dependent names; answers the uids.
+    fn remember(&mut self, stored: &Stored) -> Vec<String> {
+        let uids = self.owner_uids(stored);
+        for uid in &uids {
+            self.dependents.entry(uid.clone()).or_default().insert(stored.key.clone());
         }
+        uids
     }
 
-    fn forget(&mut self, stored: &Stored) {
-        for uid in self.owner_uids(stored) {
-            if let Some(keys) = self.dependents.get_mut(&uid) {
+    /// Forgets what a dependent named; answers the uids.
+    fn forget(&mut self, stored: &Stored) -> Vec<String> {
+        let uids = self.owner_uids(stored);
+        for uid in &uids {
+            if let Some(keys) = self.dependents.get_mut(uid) {
                 keys.remove(&stored.key);
                 if keys.is_empty() {
-                    self.dependents.remove(&uid);
+                    self.dependents.remove(uid);
                 }
             }
         }
+        uids
+    }
+
+    /// Tells that a dependent names an owner that is in another namespace, where it cannot own it.
+    async fn tell_misplaced(&mut self, dependent: &Value, reference: &Value) {
+        let text = |field: &str| reference[field].as_str().unwrap_or_default();
+        let namespace = object::namespace(dependent);
+        let message = format!(
+            "ownerRef [{}/{}, namespace: {namespace}, name: {}, uid: {}] does not exist in namespace {namespace:?}",
+            text("apiVersion"),
+            text("kind"),
+            text("name"),
+            text("uid"),
+        );
+        let field = |name: &str| object::meta_text(dependent, name);
+        let metadata = json!({"name": field("name"), "namespace": namespace, "uid": field("uid")});
+        let about = json!({"apiVersion": dependent["apiVersion"], "kind": dependent["kind"], "metadata": metadata});
+        let (event_type, reason) = (EventType::Warning, "OwnerRefInvalidNamespace");
+        self.recorder.record(COMPONENT, portolan_workloads::Event { about, event_type, reason, message }).await;
+    }
+
+    /// The first reference to a new owner that is not where its dependent is, but in another namespace.
+    fn misplaced<'a>(&self, dependent: &'a Value, owners: &[Owner], new_owners: &[String]) -> Option<&'a Value> {
+        let is_new = |owner: &Owner| owner.standing == Standing::Absent && new_owners.contains(&owner.uid);
+        let absent = references(dependent).zip(owners).filter(|(_, owner)| is_new(owner));
+        absent.map(|(reference, _)| reference).find(|reference| self.is_elsewhere(dependent, reference))
+    }
+
+    /// Whether an owner that is not where its dependent is lives in another namespace.
+    fn is_elsewhere(&self, dependent: &Value, reference: &Value) -> bool {
+        let Some((resource, _)) = self.owner_key(dependent, reference) else { return false };
+        let uid = reference["uid"].as_str().unwrap_or_default();
+        let is_it = |stored: &Arc<Stored>| {
+            mentions(&stored.body.tail, uid) && object::meta_text(&self.value(stored), "uid") == uid
+        };
+        let range = Range { collection: &resource.collection, prefix: "", after: "", at: None };
+        resource.namespaced && self.api.store.list(&range).is_ok_and(|listing| listing.objects.iter().any(is_it))
     }
 
     fn owner_uids(&self, stored: &Stored) -> Vec<String> {
@@ -120,7 +164,7 @@ impl Collector {
     /// An owner went: its dependents have lost it, and an owner of its own may have waited for it.
     async fn after_removal(&mut self, gone: &Value) {
         for key in self.dependents_of(object::meta_text(gone, "uid")) {
-            self.look_at(&key).await;
+            self.look_at(&key, &[]).await;
         }
         for reference in references(gone) {
             self.wake(gone, reference).await;
@@ -153,8 +197,8 @@ impl Collector {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 
-    /// Does what an object's deletion and its owners ask for.
-    async fn look_at(&self, key: &Key) {
+    /// Does what an object's deletion and its owners ask for. `new_owners` are the uids that it did not name before.
+    async fn look_at(&mut self, key: &Key, new_owners: &[String]) {
         let Some(resource) = self.api.registry().by_collection(&key.collection).cloned() else {
             return;
         };
@@ -170,7 +214,11 @@ impl Collector {
             return;
         }
         if references(&object).next().is_some() {
-            self.report(self.judge(&resource, &object).await, key);
+            let owners = self.owners(&object);
+            if let Some(reference) = self.misplaced(&object, &owners, new_owners) {
+                self.tell_misplaced(&object, reference).await;
+            }
+            self.report(self.judge(&resource, &object, &owners).await, key);
         }
     }
 
@@ -181,8 +229,7 @@ impl Collector {
     }
 
     /// Deletes a dependent whose owners are gone, or takes the lost ones off it.
-    async fn judge(&self, resource: &Arc<Resource>, dependent: &Value) -> Result<(), ApiError> {
-        let owners = self.owners(dependent);
+    async fn judge(&self, resource: &Arc<Resource>, dependent: &Value, owners: &[Owner]) -> Result<(), ApiError> {
         let with = |standing: Standing| owners.iter().filter(move |o| o.standing == standing);
         if with(Standing::Unknown).next().is_some() {
             return Ok(());
@@ -320,7 +367,7 @@ impl Collector {
             };
             let dependent = self.api.object(&kind, &stored);
             if !object::is_deleting(&dependent) {
-                self.judge(&kind, &dependent).await?;
+                self.judge(&kind, &dependent, &self.owners(&dependent)).await?;
             }
             let Some((kind, stored)) = self.find(&key) else {
                 continue;

@@ -7,7 +7,7 @@
 mod cache;
 mod perform;
 mod queue;
-mod recorder;
+pub(super) mod recorder;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -25,7 +25,7 @@ const SECONDS_PER_EVENT: f64 = 300.0;
 /// Objects and messages that are remembered.
 const MOST_REMEMBERED: usize = 4096;
 
-pub(super) struct Recorder {
+pub(in crate::controllers) struct Recorder {
     api: Arc<Api>,
     similar: Recent<Similar>,
     written: Recent<Written>,
@@ -56,13 +56,13 @@ struct Allowance {
 }
 
 impl Recorder {
-    pub(super) fn new(api: Arc<Api>) -> Self {
+    pub(in crate::controllers) fn new(api: Arc<Api>) -> Self {
         let (similar, written, allowed) = (Recent::default(), Recent::default(), Recent::default());
         Self { api, similar, written, allowed, last_nanosecond: 0 }
     }
 
     /// Writes an event, or counts one that was written. An event that cannot be written is not worth a failure.
-    pub(super) async fn record(&mut self, component: &'static str, event: Event) {
+    pub(in crate::controllers) async fn record(&mut self, component: &'static str, event: Event) {
         let now = (self.api.clock)();
         let subject = Subject::of(component, &event);
         let (message, key) = self.combined(&subject, &event, now);

@@ -128,18 +128,22 @@ fn a_deleted_pod_counts_as_failed_unless_only_failed_ones_are_replaced() {
     }
 }
 
+/// Carries out what follows when the first pod that the Job makes is refused.
+fn refuse_pod(world: &mut World) {
+    let job = live(world);
+    let steps = Jobs.plan(world, &job).steps;
+    let create = steps.iter().find(|step| matches!(step, Step::Create { .. })).unwrap();
+    let plan = Jobs.failed(world, &job, create, &refusal("Forbidden"));
+    world.carry_out(plan);
+}
+
 #[test]
 fn a_job_whose_pods_are_refused_says_so_and_has_started() {
     let mut world = World::default();
     world.now = "2026-01-01T00:00:00Z".parse().unwrap();
     world.put("jobs.batch", job(json!({"completions": 2, "parallelism": 2})));
-    let job = live(&world);
-    let steps = Jobs.plan(&world, &job).steps;
-    let create = steps.iter().find(|step| matches!(step, Step::Create { .. })).unwrap();
-    let failure = refusal("Forbidden");
 
-    let plan = Jobs.failed(&world, &job, create, &failure);
-    world.carry_out(plan);
+    refuse_pod(&mut world);
 
     assert_eq!(told(&world), ["FailedCreate: Error creating: no"]);
     let expected = json!({
@@ -153,13 +157,8 @@ fn pods_that_ended_are_counted_though_others_are_refused() {
     let mut world = world(json!({"completions": 3, "parallelism": 2}));
     let pod = running(&world).remove(0);
     exit(&mut world, &pod, 0);
-    let job = live(&world);
-    let steps = Jobs.plan(&world, &job).steps;
-    let create = steps.iter().find(|step| matches!(step, Step::Create { .. })).unwrap();
-    let failure = refusal("Forbidden");
 
-    let plan = Jobs.failed(&world, &job, create, &failure);
-    world.carry_out(plan);
+    refuse_pod(&mut world);
 
     assert_eq!((&status(&world)["succeeded"], &status(&world)["active"]), (&json!(1), &json!(1)));
     assert!(!is_tracked(&world.get("pods", "shop", &pod).unwrap()));

@@ -49,6 +49,10 @@ fn directed(directive: &Value, patch: &mut Fields) -> Result<Fields, StrategicEr
 fn retain_keys(live: &mut Fields, patch: &mut Fields) -> Result<(), StrategicError> {
     let Some(names) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let names = names.as_array().ok_or(StrategicError::RETAIN_KEYS)?;
+    // The real server panics on these, and its answer breaks off.
+    if names.iter().any(|name| name.is_array() || name.is_object()) {
+        return Err(StrategicError::RETAIN_KEYS);
+    }
     let named = |name: &str| names.iter().any(|n| n.as_str() == Some(name));
     let is_directive = |name: &str| name.starts_with(DELETION_LIST) || name.starts_with(element_order::PREFIX);
     if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !named(name)) {

@@ -203,3 +203,18 @@ fn the_rest_of_a_patch_is_without_the_directives_that_were_carried_out() {
 
     assert_eq!(merged.patch, json!({"metadata": {"labels": {"x": 5}}}));
 }
+
+#[test]
+fn directives_that_break_the_real_server_are_refused() {
+    let live = json!({"spec": {"containers": [{"name": "a"}], "tolerations": [{"key": "a"}]}});
+
+    assert_eq!(
+        refused(live.clone(), json!({"spec": {"$retainKeys": [["containers"]]}})),
+        StrategicError::Malformed("retainKeys")
+    );
+    assert_eq!(refused(live.clone(), json!({"spec": {"$retainKeys": [{}]}})), StrategicError::Malformed("retainKeys"));
+    assert_eq!(
+        refused(live, json!({"spec": {"$setElementOrder/tolerations": [{}], "tolerations": [{"key": "a"}]}})),
+        StrategicError::Incomparable
+    );
+}

@@ -61,8 +61,8 @@ pub(super) fn merge_strategically(
 
 fn strategic_error(error: &StrategicError) -> ApiError {
     match error {
-        StrategicError::Malformed(_) => ApiError::bad_request(error.to_string()),
+        StrategicError::Malformed(_) | StrategicError::Incomparable => ApiError::bad_request(error.to_string()),
         StrategicError::ListOfLists => unapplicable(),
-        StrategicError::Unforeseen(_) | StrategicError::Incomparable => ApiError::unexpected(error.to_string()),
+        StrategicError::Unforeseen(_) => ApiError::unexpected(error.to_string()),
     }
 }

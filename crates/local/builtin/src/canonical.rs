@@ -6,7 +6,11 @@ use serde_json::Value;
 
 use crate::Kind;
 use crate::gotypes::{Emit, Field, Shape, fields, zero};
-use crate::quantity::Quantity;
+use crate::quantity::{written, written_resource};
+
+/// Types that hold a schema or something simpler.
+pub(crate) const SCHEMA_OR: &str = "v1.JSONSchemaPropsOr";
+pub(crate) const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
 /// Brings an object of a built-in kind into its canonical form.
 pub fn canonicalize(kind: &Kind, object: &mut Value) {
@@ -68,12 +72,16 @@ fn canonical(field: &Field, value: &mut Value) {
             value.as_object_mut().into_iter().flatten().for_each(|(_, inner)| element(item, inner));
         }
         Shape::Quantity => {
-            if let Some(quantity) = Quantity::from_value(value) {
-                *value = quantity.canonical().into();
+            if let Some(text) = written(value) {
+                *value = text.into();
             }
         }
         Shape::Time => time(value, "%Y-%m-%dT%H:%M:%SZ"),
         Shape::MicroTime => time(value, "%Y-%m-%dT%H:%M:%S.%6fZ"),
+        Shape::Raw if field.go.starts_with(SCHEMA_OR) => match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| canonicalize_as(SCHEMA, item)),
+            other => canonicalize_as(SCHEMA, other),
+        },
         Shape::Text
         | Shape::Flag
         | Shape::Integer { .. }
@@ -86,8 +94,8 @@ fn canonical(field: &Field, value: &mut Value) {
 
 /// An amount of a resource: never finer than a thousandth.
 fn resource(amount: &mut Value) {
-    if let Some(quantity) = Quantity::from_value(amount) {
-        *amount = quantity.round_up_to_milli().canonical().into();
+    if let Some(text) = written_resource(amount) {
+        *amount = text.into();
     }
 }
 
@@ -126,6 +134,21 @@ mod tests {
             json!({"metadata": {"name": "x"}, "status": {}, "spec": {"priority": 0,
                 "containers": [{"name": "c", "env": [{"name": "A"}], "resources": {"limits": {"cpu": "1k"}}}]}})
         );
+    }
+
+    #[test]
+    fn schemas_lose_what_is_empty_wherever_they_stand() {
+        let schema = json!({"type": "object", "nullable": false, "maxLength": 0});
+        let mut definition = json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": {
+            "additionalProperties": schema, "items": schema, "not": {"properties": {"a": {"additionalProperties": false}}},
+        }}}]}});
+
+        canonicalize(find("apiextensions.k8s.io", "v1", "CustomResourceDefinition").unwrap(), &mut definition);
+
+        let kept = json!({"type": "object", "maxLength": 0});
+        let shown = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        assert_eq!((&shown["additionalProperties"], &shown["items"]), (&kept, &kept));
+        assert_eq!(shown["not"]["properties"]["a"], json!({"additionalProperties": false}));
     }
 
     #[test]

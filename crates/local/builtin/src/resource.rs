@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::check::Errors;
 use crate::meta::invalid;
 use crate::names;
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, written};
 
 /// Objects that can be counted, only as a whole.
 const COUNTED: &[&str] = &[
@@ -103,7 +103,7 @@ pub(crate) fn quota_name(errors: &mut Errors, name: &str, path: &Path<'_>) {
 /// An amount that is not negative, and whole where only whole ones exist.
 pub(crate) fn amount(errors: &mut Errors, name: &str, value: &Value, path: &Path<'_>) {
     let Some(amount) = Quantity::from_value(value) else { return };
-    let shown = json!(amount.canonical());
+    let shown = json!(written(value));
     if amount.is_negative() {
         errors.push(FieldError::invalid(path, &shown, "must be greater than or equal to 0"));
     }

@@ -8,8 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::Kind;
+use crate::canonical::{SCHEMA, SCHEMA_OR};
 use crate::gotypes::{Field, Shape, fields, short};
-use crate::quantity::{FORMAT_MESSAGE, Quantity};
+use crate::quantity::problem;
 use crate::time::parse_error;
 
 /// Checks that every field has the JSON type that its Go type reads; the error is the message of the `400` answer.
@@ -78,6 +79,10 @@ fn check_struct(definition: &str, object: &Value, place: &Place<'_>) -> Result<(
 fn check(field: &Field, value: &Value, place: &Place<'_>) -> Result<(), String> {
     let wrong = || Err(place.mismatch(word(value), field.go));
     match (field.shape, value) {
+        (Shape::Raw, Value::Object(_)) if field.go.starts_with(SCHEMA_OR) => check_struct(SCHEMA, value, place),
+        (Shape::Raw, Value::Array(items)) if field.go.starts_with(SCHEMA_OR) => {
+            items.iter().try_for_each(|item| check_struct(SCHEMA, item, place))
+        }
         (_, Value::Null)
         | (Shape::Raw, _)
         | (Shape::Text | Shape::IntOrString, Value::String(_))
@@ -91,7 +96,7 @@ fn check(field: &Field, value: &Value, place: &Place<'_>) -> Result<(), String> 
         (Shape::Time, Value::String(text)) => time(text, "2006-01-02T15:04:05Z07:00"),
         (Shape::MicroTime, Value::String(text)) => time(text, "2006-01-02T15:04:05.000000Z07:00"),
         (Shape::Time | Shape::MicroTime, _) => Err(place.mismatch(word(value), "string")),
-        (Shape::Quantity, _) => Quantity::from_value(value).map(|_| ()).ok_or_else(|| FORMAT_MESSAGE.to_owned()),
+        (Shape::Quantity, _) => problem(value).map_or(Ok(()), |problem| Err(problem.to_owned())),
         (Shape::Struct(definition), Value::Object(_)) => check_struct(definition, value, place),
         (Shape::List(item), Value::Array(items)) => items.iter().try_for_each(|inner| check(item, inner, place)),
         (Shape::Map(item), Value::Object(map)) => map.values().try_for_each(|inner| check(item, inner, place)),

@@ -7,7 +7,7 @@
 use serde_json::{Number, Value};
 
 use crate::gotypes::{Field, Shape, fields};
-use crate::quantity::{FORMAT_MESSAGE, Quantity};
+use crate::quantity::problem;
 use crate::types::{bytes, time, word};
 
 /// Takes over an object of a definition.
@@ -61,7 +61,7 @@ fn integer(number: &Number, bits: u8, go: &str) -> Result<Value, String> {
 fn decode(shape: Shape, value: &Value) -> Result<(), String> {
     let mismatch = |what: &str, go: &str| Err(format!("json: cannot unmarshal {what} into Go value of type {go}"));
     match (shape, value) {
-        (Shape::Quantity, _) => Quantity::from_value(value).map(drop).ok_or_else(|| FORMAT_MESSAGE.to_owned()),
+        (Shape::Quantity, _) => problem(value).map_or(Ok(()), |problem| Err(problem.to_owned())),
         (Shape::Time, Value::String(text)) => time(text, "2006-01-02T15:04:05Z07:00"),
         (Shape::MicroTime, Value::String(text)) => time(text, "2006-01-02T15:04:05.000000Z07:00"),
         (Shape::Time | Shape::MicroTime, _) => mismatch(word(value), "string"),

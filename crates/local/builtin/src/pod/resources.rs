@@ -4,10 +4,10 @@ use portolan_schema::{ErrorKind, FieldError, Path};
 use serde_json::{Value, json};
 
 use super::setting::Setting;
-use crate::check::Errors;
+use crate::check::{Errors, showing};
 use crate::meta::invalid;
 use crate::names;
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, written};
 use crate::resource;
 use crate::value::{entries, list, text};
 
@@ -63,6 +63,7 @@ fn resource_name(errors: &mut Errors, name: &str, level: Level, path: &Path<'_>)
 fn against_limit(resources: &Value, name: &str, request: &Value, path: &Path<'_>, errors: &mut Errors) {
     let Some(asked) = Quantity::from_value(request) else { return };
     let limit = resources["limits"].get(name).and_then(Quantity::from_value);
+    let shown = || written(&resources["limits"][name]).unwrap_or_default();
     let detail = match limit {
         None if resource::can_be_overcommitted(name) => return,
         None => {
@@ -71,12 +72,12 @@ fn against_limit(resources: &Value, name: &str, request: &Value, path: &Path<'_>
             return;
         }
         Some(limit) if asked != limit && !resource::can_be_overcommitted(name) => {
-            format!("must be equal to {name} limit of {}", limit.canonical())
+            format!("must be equal to {name} limit of {}", shown())
         }
-        Some(limit) if asked > limit => format!("must be less than or equal to {name} limit of {}", limit.canonical()),
+        Some(limit) if asked > limit => format!("must be less than or equal to {name} limit of {}", shown()),
         Some(_) => return,
     };
-    errors.push(FieldError::invalid(&path.field("requests"), &json!(asked.canonical()), detail));
+    errors.push(FieldError::invalid(&path.field("requests"), &json!(written(request)), detail));
 }
 
 /// An amount of huge pages is a multiple of their size.
@@ -87,7 +88,7 @@ fn whole_pages(errors: &mut Errors, name: &str, value: &Value, path: &Path<'_>) 
     let divides = Quantity::parse(size)
         .is_some_and(|size| size.is_integer() && size.rounded_up() > 0 && amount.rounded_up() % size.rounded_up() == 0);
     if !divides {
-        let shown = amount.canonical();
+        let shown = written(value).unwrap_or_default();
         let detail = format!("{shown} is not positive integer multiple of {name}");
         errors.push(FieldError::invalid(path, &json!(shown), detail));
     }
@@ -148,11 +149,11 @@ pub(super) fn validate_pod_claims(setting: &Setting<'_>, path: &Path<'_>, errors
         match given.len() {
             0 => {
                 let detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
-                errors.push(FieldError::invalid(&path, claim, detail));
+                errors.push(claim_error(FieldError::invalid(&path, claim, detail), claim));
             }
             2 => {
                 let detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
-                errors.push(FieldError::invalid(&path, claim, detail));
+                errors.push(claim_error(FieldError::invalid(&path, claim, detail), claim));
             }
             _ => {}
         }
@@ -161,6 +162,13 @@ pub(super) fn validate_pod_claims(setting: &Setting<'_>, path: &Path<'_>, errors
             invalid(errors, &path.field(field), name, names::dns_subdomain(name));
         }
     }
+}
+
+/// An error that shows a claim of a pod.
+fn claim_error(error: FieldError, claim: &Value) -> FieldError {
+    let name = json!(text(claim, "name"));
+    let (by_name, by_template) = (&claim["resourceClaimName"], &claim["resourceClaimTemplateName"]);
+    showing(error, &[("Name", &name), ("ResourceClaimName", by_name), ("ResourceClaimTemplateName", by_template)])
 }
 
 /// Resources of the pod as a whole: enough for its containers.
@@ -186,7 +194,7 @@ pub(super) fn validate_pod_resources(setting: &Setting<'_>, path: &Path<'_>, err
             let path = path.field("requests");
             let detail =
                 format!("must be greater than or equal to aggregate container requests of {}", sum.canonical());
-            errors.push(FieldError::invalid(&path.key(name), &json!(given.canonical()), detail));
+            errors.push(FieldError::invalid(&path.key(name), &json!(written(value)), detail));
         }
     }
     within_pod_limits(setting, path, errors);
@@ -201,7 +209,7 @@ fn within_pod_limits(setting: &Setting<'_>, path: &Path<'_>, errors: &mut Errors
         if sum > given {
             let path = path.field("limits");
             let detail = format!("must be greater than or equal to aggregate container limits of {}", sum.canonical());
-            errors.push(FieldError::invalid(&path.key(name), &json!(given.canonical()), detail));
+            errors.push(FieldError::invalid(&path.key(name), &json!(written(value)), detail));
         }
     }
     for (index, container) in list(setting.spec, "containers").iter().enumerate() {
@@ -215,8 +223,11 @@ fn within_pod_limits(setting: &Setting<'_>, path: &Path<'_>, errors: &mut Errors
                 let path = path.field("containers");
                 let path = path.index(index);
                 let path = path.key(name);
-                let detail = format!("must be less than or equal to pod limits of {}", most.canonical());
-                errors.push(FieldError::invalid(&path.field("limits"), &json!(own.canonical()), detail));
+                let detail = format!(
+                    "must be less than or equal to pod limits of {}",
+                    written(&limits[name]).unwrap_or_default()
+                );
+                errors.push(FieldError::invalid(&path.field("limits"), &json!(written(value)), detail));
             }
         }
     }

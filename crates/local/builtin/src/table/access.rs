@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::quantity::Quantity;
+use crate::quantity::written;
 use crate::value::{entries, flag_at, list, number, text, text_at};
 
 /// Cells of a `RoleBinding` or `ClusterRoleBinding`.
@@ -22,7 +22,7 @@ pub(crate) fn binding(binding: &Value, name: Value, age: Value) -> Vec<Value> {
 /// Cells of a `ResourceQuota`.
 pub(crate) fn quota(quota: &Value, name: Value, age: Value) -> Vec<Value> {
     let status = &quota["status"];
-    let amount = |value: &Value| Quantity::from_value(value).map_or_else(|| "0".to_owned(), |q| q.canonical());
+    let amount = |value: &Value| written(value).unwrap_or_else(|| "0".to_owned());
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     for (resource, hard) in entries(&status["hard"]) {
         let shown = format!("{resource}: {}/{}", amount(&status["used"][resource]), amount(hard));

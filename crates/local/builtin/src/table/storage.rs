@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::network::marked_default;
 use super::or;
-use crate::quantity::Quantity;
+use crate::quantity::written;
 use crate::value::{flag_at, list, text, text_at, texts};
 
 const MODES: &[(&str, &str)] =
@@ -15,7 +15,7 @@ fn access_modes(modes: &[&str]) -> String {
 }
 
 fn size(quantity: &Value) -> String {
-    Quantity::from_value(quantity).map_or_else(|| "0".to_owned(), |quantity| quantity.canonical())
+    written(quantity).unwrap_or_else(|| "0".to_owned())
 }
 
 fn phase(object: &Value) -> &str {

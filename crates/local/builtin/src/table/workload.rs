@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{age, human_duration, labels, seconds_between, selector, selector_or_none};
-use crate::quantity::Quantity;
+use crate::quantity::written;
 use crate::value::{list_at, number_at, text, text_at};
 
 fn count(object: &Value, pointer: &str) -> Value {
@@ -197,7 +197,7 @@ fn metric(spec: &Value, status: &Value) -> String {
         _ => return "<unknown type>".to_owned(),
     };
     let (target, current) = (&spec[source]["target"], &status[source]["current"]);
-    let amount = |value: &Value| Quantity::from_value(value).map(|quantity| quantity.canonical());
+    let amount = |value: &Value| written(value);
     let percent = |value: &Value| value.as_i64().map(|percent| format!("{percent}%"));
     let unknown = || "<unknown>".to_owned();
     if matches!(source, "resource" | "containerResource") {

@@ -24,8 +24,7 @@ pub(crate) fn not_negative(errors: &mut Errors, object: &Value, field: &str, pat
 
 /// A string field must be one of these; absent is fine.
 pub(crate) fn one_of(errors: &mut Errors, object: &Value, field: &str, supported: &[&str], path: &Path<'_>) {
-    let value = text(object, field);
-    if !value.is_empty() && !supported.contains(&value) {
+    if let Some(value) = object[field].as_str().filter(|value| !supported.contains(value)) {
         errors.push(FieldError::not_supported(&path.field(field), &json!(value), supported));
     }
 }
@@ -45,6 +44,13 @@ pub(crate) fn same(errors: &mut Errors, new: &Value, old: &Value, field: &str, p
     if new != old && !(is_empty(new) && is_empty(old)) {
         errors.push(FieldError::invalid(&path.field(field), new, "field is immutable"));
     }
+}
+
+/// An error that shows a label selector, whose labels come first.
+pub(crate) fn showing_selector(error: FieldError, selector: &Value) -> FieldError {
+    let given = ["matchLabels", "matchExpressions"].into_iter().filter(|field| !is_empty(&selector[*field]));
+    let fields: Vec<(&str, &Value)> = given.map(|field| (field, &selector[field])).collect();
+    if selector.is_null() { error } else { showing(error, &fields) }
 }
 
 /// An error that shows a struct as Go does, its fields in the given order.

@@ -26,6 +26,7 @@ mod value;
 mod warning;
 
 pub use check::selects;
+pub use family::class;
 pub use family::event::{to_core_v1, to_events_v1};
 pub use family::service;
 pub use kinds::{Generation, KINDS, Kind, TOKEN_REQUEST, schema};

@@ -20,6 +20,7 @@ use crate::value::{copy, existing, is_empty, remove};
 /// Brings an object into its canonical form and fills in the defaults of its kind.
 pub fn set_defaults(kind: &Kind, object: &mut Value) {
     let emptied = emptied_lists(kind, object);
+    let no_paths = object["spec"]["rules"] == json!([]) && object["spec"]["defaultBackend"].is_null();
     canonicalize(kind, object);
     for field in emptied {
         object[field] = json!([]);
@@ -31,6 +32,8 @@ pub fn set_defaults(kind: &Kind, object: &mut Value) {
             config::secret_defaults(object);
         }
         "Namespace" => namespace::defaults(object),
+        // It will be refused, and shown as it was given.
+        "Ingress" if no_paths => object["spec"]["rules"] = json!([]),
         "Service" => service::defaults(object),
         "Endpoints" => endpoints::endpoints_defaults(object),
         "EndpointSlice" => endpoints::slice_defaults(object),
@@ -110,6 +113,7 @@ pub fn prepare_create(kind: &Kind, object: &mut Value) {
     if kind.status && kind.kind != "Node" {
         reset_status(kind, object);
     }
+    drop_disabled(kind, object);
     match kind.kind {
         "Secret" => config::merge_string_data(object),
         "Namespace" => namespace::prepare_create(object),
@@ -124,6 +128,7 @@ pub fn prepare_create(kind: &Kind, object: &mut Value) {
         "Role" | "ClusterRole" | "EndpointSlice" => canonicalize(kind, object),
         "Lease" => lease::drop_disabled(object),
         "Job" => batch::prepare_job(object),
+        "LimitRange" => limits::name_range(object),
         _ => {}
     }
     let first = match kind.generation {
@@ -140,6 +145,7 @@ pub fn prepare_update(kind: &Kind, new: &mut Value, old: &Value) {
     if kind.status {
         copy(new, old, "status");
     }
+    drop_disabled(kind, new);
     match kind.kind {
         "Secret" => {
             config::merge_string_data(new);
@@ -160,6 +166,26 @@ pub fn prepare_update(kind: &Kind, new: &mut Value, old: &Value) {
         _ => {}
     }
     count_generation(kind, new, old);
+}
+
+/// Takes out the fields of features that a real server has off by default.
+fn drop_disabled(kind: &Kind, object: &mut Value) {
+    let spec = match kind.kind {
+        "Pod" => object.pointer_mut("/spec"),
+        "Deployment" | "ReplicaSet" | "DaemonSet" | "StatefulSet" | "Job" => object.pointer_mut("/spec/template/spec"),
+        "CronJob" => object.pointer_mut("/spec/jobTemplate/spec/template/spec"),
+        _ => None,
+    };
+    if let Some(spec) = spec {
+        pod::drop_disabled(spec);
+    }
+    match kind.kind {
+        "StatefulSet" => workload::drop_disabled(object),
+        "EndpointSlice" => endpoints::drop_topology(object),
+        "PersistentVolumeClaim" => storage::drop_foreign_source(object),
+        "ServiceAccount" => config::keep_secret_names(object),
+        _ => {}
+    }
 }
 
 /// Restores what an update of `/status` cannot change: everything but the status and parts of the metadata.
@@ -211,9 +237,9 @@ fn set_generation(object: &mut Value, generation: Option<i64>) {
 
 /// The status of an object that nothing has happened to yet.
 fn reset_status(kind: &Kind, object: &mut Value) {
-    remove(object, "status");
-    canonicalize_as(kind.definition, object);
-    if kind.kind == "CustomResourceDefinition" {
-        remove(object, "status");
+    let mut empty = json!({});
+    if kind.kind != "CustomResourceDefinition" {
+        canonicalize_as(kind.definition, &mut empty);
     }
+    copy(object, &empty, "status");
 }

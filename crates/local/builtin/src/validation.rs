@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::Kind;
 use crate::check::Errors;
 use crate::family::{
-    autoscaling, batch, config, endpoints, event, lease, limits, namespace, network, node, policy, rbac, scheduling,
-    service, storage, webhook, workload,
+    autoscaling, batch, config, endpoints, event, lease, limits, namespace, network, node, persistent, policy, rbac,
+    scheduling, service, storage, webhook, workload,
 };
 use crate::meta::{NameRule, invalid, validate_metadata, validate_metadata_update};
 use crate::names;
@@ -140,7 +140,7 @@ fn content(kind: &Kind, object: &Value, old: Option<&Value>, errors: &mut Errors
         "Node" => node::validate(object, old, errors),
         "Event" => event::validate(kind, object, old, errors),
         "PersistentVolumeClaim" => storage::validate_claim(object, old, errors),
-        "PersistentVolume" => storage::validate_volume(object, old, errors),
+        "PersistentVolume" => persistent::validate_volume(object, old, errors),
         "StorageClass" => storage::validate_class(object, old, errors),
         "VolumeAttachment" => storage::validate_attachment(object, old, errors),
         "CSIDriver" => storage::validate_driver(object, old, errors),

@@ -63,11 +63,11 @@ pub(crate) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Sets a field that is absent, `null` or an empty string.
+/// Sets a field that is absent or `null`. An empty text is gone by then, unless the Go type tells it from none.
 pub(crate) fn default(value: &mut Value, field: &str, wanted: impl Into<Value>) {
     let Some(object) = value.as_object_mut() else { return };
     let slot = object.entry(field).or_insert(Value::Null);
-    if slot.is_null() || slot.as_str() == Some("") {
+    if slot.is_null() {
         *slot = wanted.into();
     }
 }

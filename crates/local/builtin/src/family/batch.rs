@@ -31,10 +31,15 @@ pub(crate) fn job_defaults(job: &mut Value) {
     default(spec, "manualSelector", false);
     let replacement = if absent(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
     default(spec, "podReplacementPolicy", replacement);
+    template_and_conditions(spec);
+}
+
+/// Pods of a Job, and which of their conditions count as failures.
+fn template_and_conditions(spec: &mut Value) {
     if let Some(policy) = existing(spec, "podFailurePolicy") {
         for rule in list_mut(policy, "rules") {
-            for condition in list_mut(rule, "onPodConditions") {
-                default(condition, "status", "True");
+            for condition in list_mut(rule, "onPodConditions").iter_mut().filter(|c| text(c, "status").is_empty()) {
+                condition["status"] = json!("True");
             }
         }
     }
@@ -50,10 +55,8 @@ pub(crate) fn cron_job_defaults(job: &mut Value) {
     default(spec, "suspend", false);
     default(spec, "successfulJobsHistoryLimit", 3);
     default(spec, "failedJobsHistoryLimit", 1);
-    if let Some(template) =
-        existing(spec, "jobTemplate").and_then(|job| existing(job, "spec")).and_then(|spec| existing(spec, "template"))
-    {
-        template_defaults(template);
+    if let Some(spec) = existing(spec, "jobTemplate").and_then(|job| existing(job, "spec")) {
+        template_and_conditions(spec);
     }
 }
 

@@ -8,7 +8,14 @@ use serde_json::{Value, json};
 use crate::check::{Errors, same};
 use crate::meta::{invalid, too_long};
 use crate::names;
-use crate::value::{default, entries, is_empty, object, remove, text};
+use crate::value::{default, entries, is_empty, list_mut, object, remove, text};
+
+/// An account names its secrets, and nothing else of them.
+pub(crate) fn keep_secret_names(account: &mut Value) {
+    for secret in list_mut(account, "secrets") {
+        *secret = secret.get("name").filter(|name| !is_empty(name)).map_or(json!({}), |name| json!({"name": name}));
+    }
+}
 
 /// A Secret's type.
 pub(crate) fn secret_defaults(secret: &mut Value) {

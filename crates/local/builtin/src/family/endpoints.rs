@@ -20,6 +20,13 @@ pub(crate) fn endpoints_defaults(endpoints: &mut Value) {
     }
 }
 
+/// What older versions said of an endpoint's place is not written any more.
+pub(crate) fn drop_topology(slice: &mut Value) {
+    for endpoint in list_mut(slice, "endpoints") {
+        crate::value::remove(endpoint, "deprecatedTopology");
+    }
+}
+
 /// Names and protocols of slice ports.
 pub(crate) fn slice_defaults(slice: &mut Value) {
     for port in list_mut(slice, "ports") {

@@ -4,7 +4,7 @@ use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
 use super::network::domain_path;
-use crate::check::{Errors, not_negative};
+use crate::check::{Errors, not_negative, ordered};
 use crate::meta::invalid;
 use crate::names;
 use crate::pod::validate_template;
@@ -230,7 +230,15 @@ fn validate_exit_codes(spec: &Value, codes: &Value, path: &Path<'_>, errors: &mu
 fn validate_success(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let policy = &spec["successPolicy"];
     if !is_indexed(spec) {
-        errors.push(FieldError::invalid(path, policy, "requires indexed completion mode"));
+        let mut error = FieldError::invalid(path, policy, "requires indexed completion mode");
+        let rule = |rule: &Value| {
+            let (indexes, count) = (&rule["succeededIndexes"], &rule["succeededCount"]);
+            ordered(&[("SucceededIndexes", indexes), ("SucceededCount", count)])
+        };
+        let rules = policy["rules"].as_array().map(|rules| rules.iter().map(rule).collect::<Vec<String>>().join(","));
+        let rules = rules.map_or("null".to_owned(), |rules| format!("[{rules}]"));
+        error.value = Some(format!("{{\"Rules\":{rules}}}"));
+        errors.push(error);
         return;
     }
     let path = path.field("rules");

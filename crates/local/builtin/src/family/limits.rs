@@ -10,6 +10,15 @@ use crate::quantity::Quantity;
 use crate::resource;
 use crate::value::{entries, existing, is_empty, list, list_mut, text, texts};
 
+/// A range without a name is called after itself.
+pub(crate) fn name_range(range: &mut Value) {
+    if let Some(metadata) = existing(range, "metadata")
+        && text(metadata, "name").is_empty()
+    {
+        metadata["name"] = metadata["uid"].clone();
+    }
+}
+
 /// Defaults of container limits follow from maximum and minimum.
 pub(crate) fn limit_range_defaults(range: &mut Value) {
     let Some(spec) = existing(range, "spec") else { return };

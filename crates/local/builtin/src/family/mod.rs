@@ -2,6 +2,7 @@
 
 pub(crate) mod autoscaling;
 pub(crate) mod batch;
+pub mod class;
 pub(crate) mod config;
 pub(crate) mod endpoints;
 pub(crate) mod event;
@@ -11,6 +12,7 @@ pub(crate) mod limits;
 pub(crate) mod namespace;
 pub(crate) mod network;
 pub(crate) mod node;
+pub(crate) mod persistent;
 pub(crate) mod policy;
 pub(crate) mod rbac;
 pub(crate) mod scheduling;

@@ -4,6 +4,8 @@ use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
 use crate::check::Errors;
+use crate::meta::invalid;
+use crate::names;
 use crate::validation::is_finalizer_name;
 use crate::value::{default, object, text_at, texts};
 
@@ -38,9 +40,12 @@ pub(crate) fn prepare_create(namespace: &mut Value) {
 pub(crate) fn validate(namespace: &Value, errors: &mut Errors) {
     let root = Path::root();
     for finalizer in texts(&namespace["spec"], "finalizers") {
+        let path = root.field("spec");
+        let path = path.field("finalizers");
+        invalid(errors, &path, finalizer, names::qualified_name(finalizer));
         if !is_finalizer_name(finalizer) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid(&root.field("spec").field("finalizers"), &json!(finalizer), detail));
+            errors.push(FieldError::invalid(&path, &json!(finalizer), detail));
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn validate_ingress(ingress: &Value, old: Option<&Value>, errors: &mu
     }
     if is_empty(&spec["rules"]) && spec["defaultBackend"].is_null() {
         let detail = "either `defaultBackend` or `rules` must be specified";
-        errors.push(FieldError::invalid(&path, &Value::Null, detail));
+        errors.push(FieldError::invalid(&path, &spec["rules"], detail));
     }
     if !spec["defaultBackend"].is_null() {
         validate_backend(&spec["defaultBackend"], &path.field("defaultBackend"), errors);

@@ -13,8 +13,8 @@ pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// API groups of the role and the subjects.
 pub(crate) fn binding_defaults(binding: &mut Value) {
-    if let Some(role) = existing(binding, "roleRef") {
-        default(role, "apiGroup", GROUP);
+    if let Some(role) = existing(binding, "roleRef").filter(|role| text(role, "apiGroup").is_empty()) {
+        role["apiGroup"] = json!(GROUP);
     }
     for subject in list_mut(binding, "subjects") {
         if matches!(text(subject, "kind"), "User" | "Group") {

@@ -36,7 +36,11 @@ pub(crate) fn validate(class: &Value, old: Option<&Value>, errors: &mut Errors) 
         let detail = format!("maximum allowed value of a user defined priority is {HIGHEST}");
         errors.push(FieldError::forbidden(&root.field("value"), detail));
     }
-    one_of(errors, class, "preemptionPolicy", &["PreemptLowerPriority", "Never"], &root);
+    if class["preemptionPolicy"] == serde_json::json!("") {
+        errors.push(FieldError::required(&root.field("preemptionPolicy"), ""));
+    } else {
+        one_of(errors, class, "preemptionPolicy", &["PreemptLowerPriority", "Never"], &root);
+    }
 }
 
 /// What keeps a class from being one of the system's own.

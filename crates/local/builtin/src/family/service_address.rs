@@ -23,7 +23,7 @@ pub fn settle(service: &mut Value, old: Option<&Value>) -> Vec<FieldError> {
     if text(spec, "type") == "ExternalName" {
         return errors;
     }
-    if is_empty(&spec["ipFamilyPolicy"]) {
+    if spec["ipFamilyPolicy"].is_null() {
         let kept = before.as_ref().and_then(|before| before.get("ipFamilyPolicy").cloned());
         let open = text(spec, "clusterIP") == "None" && is_empty(&spec["selector"]);
         let usual = if open { "RequireDualStack" } else { "SingleStack" };

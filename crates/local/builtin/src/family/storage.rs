@@ -1,12 +1,14 @@
 //! Claims, volumes and what provides them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
 use crate::check::{Errors, label_selector, one_of, ordered, required, same, showing};
 use crate::meta::{invalid, validate_annotations, validate_labels};
 use crate::names;
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, written};
 use crate::validation::subdomain;
 use crate::value::{default, entries, existing, is_empty, list, object, text, text_at, texts};
 
@@ -42,6 +44,15 @@ pub(crate) fn align_sources(claim: &mut Value, old: Option<&Value>) {
     }
 }
 
+/// Sources in other namespaces are a feature that is off.
+pub(crate) fn drop_foreign_source(claim: &mut Value) {
+    if let Some(spec) = existing(claim, "spec")
+        && !is_empty(&spec["dataSourceRef"]["namespace"])
+    {
+        crate::value::remove(spec, "dataSourceRef");
+    }
+}
+
 /// Mode, phase and fate of a volume.
 pub(crate) fn volume_defaults(volume: &mut Value) {
     if let Some(status) = object(volume, "status") {
@@ -50,6 +61,7 @@ pub(crate) fn volume_defaults(volume: &mut Value) {
     let Some(spec) = existing(volume, "spec") else { return };
     default(spec, "persistentVolumeReclaimPolicy", "Retain");
     default(spec, "volumeMode", "Filesystem");
+    crate::pod::source_defaults(spec);
     if let Some(path) = existing(spec, "hostPath")
         && path.get("type").is_none_or(Value::is_null)
     {
@@ -99,7 +111,7 @@ pub(crate) fn protect(object_: &mut Value, finalizer: &str) {
 }
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
+pub(super) const VOLUME_MODES: &[&str] = &["Block", "Filesystem"];
 
 /// Access, size and class of a claim; afterwards only its size may change, and only once it is bound.
 pub(crate) fn validate_claim(claim: &Value, old: Option<&Value>, errors: &mut Errors) {
@@ -156,6 +168,7 @@ pub(crate) fn validate_claim_spec(spec: &Value, path: &Path<'_>, errors: &mut Er
     if is_empty(&spec["accessModes"]) {
         errors.push(FieldError::required(&path.field("accessModes"), "at least 1 access mode is required"));
     }
+    label_selector(errors, &spec["selector"], &path.field("selector"));
     access_modes(spec, path, errors);
     let size = &spec["resources"]["requests"]["storage"];
     let size_path = path.field("resources");
@@ -163,19 +176,21 @@ pub(crate) fn validate_claim_spec(spec: &Value, path: &Path<'_>, errors: &mut Er
     match Quantity::from_value(size) {
         None => errors.push(FieldError::required(&size_path, "")),
         Some(quantity) if quantity.is_zero() || quantity.is_negative() => {
-            errors.push(FieldError::invalid(&size_path, &json!(quantity.canonical()), "must be greater than zero"));
+            errors.push(FieldError::invalid(&size_path, &json!(written(size)), "must be greater than zero"));
         }
         Some(_) => {}
     }
-    label_selector(errors, &spec["selector"], &path.field("selector"));
-    for field in ["storageClassName", "volumeAttributesClassName"] {
-        let class = text(spec, field);
-        if !class.is_empty() {
-            subdomain(errors, class, &path.field(field));
-        }
-    }
+    class_name(spec, "storageClassName", path, errors);
     one_of(errors, spec, "volumeMode", VOLUME_MODES, path);
     validate_data_sources(spec, path, errors);
+    class_name(spec, "volumeAttributesClassName", path, errors);
+}
+
+fn class_name(spec: &Value, field: &str, path: &Path<'_>, errors: &mut Errors) {
+    let class = text(spec, field);
+    if !class.is_empty() {
+        subdomain(errors, class, &path.field(field));
+    }
 }
 
 /// What a claim is filled with.
@@ -222,8 +237,10 @@ pub(crate) fn validate_claim_template(template: &Value, path: &Path<'_>, errors:
     errors.extend(validate_annotations(&metadata["annotations"], &at.field("annotations")));
     errors.extend(validate_labels(&metadata["labels"], &at.field("labels")));
     for (field, value) in entries(metadata) {
-        let known = matches!(field.as_str(), "annotations" | "labels" | "creationTimestamp");
+        let known = matches!(field.as_str(), "annotations" | "labels");
         if !known && !is_empty(value) {
+            // The real server writes this one by its Go name.
+            let field = if field == "uid" { "uID" } else { field };
             errors.push(FieldError::forbidden(&at.field(field), "cannot be set"));
         }
     }
@@ -242,7 +259,7 @@ pub(crate) fn driver_name(errors: &mut Errors, name: &str, path: &Path<'_>) {
     invalid(errors, path, name, names::dns_subdomain(&name.to_lowercase()));
 }
 
-fn access_modes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn access_modes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let modes = texts(spec, "accessModes");
     for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(mode)) {
         errors.push(FieldError::not_supported(&path.field("accessModes"), &json!(mode), ACCESS_MODES));
@@ -254,82 +271,60 @@ fn access_modes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-/// Fields of a volume's spec that are not its source.
-const VOLUME_FIELDS: &[&str] = &[
-    "accessModes",
-    "capacity",
-    "claimRef",
-    "mountOptions",
-    "nodeAffinity",
-    "persistentVolumeReclaimPolicy",
-    "storageClassName",
-    "volumeAttributesClassName",
-    "volumeMode",
-];
-
-/// Access, capacity and source of a volume; the source never changes.
-pub(crate) fn validate_volume(volume: &Value, old: Option<&Value>, errors: &mut Errors) {
-    let root = Path::root();
-    let path = root.field("spec");
-    let spec = &volume["spec"];
-    required(errors, spec, "accessModes", &path);
-    access_modes(spec, &path, errors);
-    required(errors, spec, "capacity", &path);
-    let capacity = &spec["capacity"];
-    if capacity.get("storage").is_none() || entries(capacity).count() > 1 {
-        errors.push(FieldError::not_supported(&path.field("capacity"), capacity, &["storage"]));
-    }
-    one_of(errors, spec, "persistentVolumeReclaimPolicy", &["Delete", "Recycle", "Retain"], &path);
-    volume_sources(spec, &path, errors);
-    let class = text(spec, "storageClassName");
-    if !class.is_empty() {
-        subdomain(errors, class, &path.field("storageClassName"));
-    }
-    one_of(errors, spec, "volumeMode", VOLUME_MODES, &path);
-    if let Some(old) = old
-        && source(spec) != source(&old["spec"])
-    {
-        let detail = "spec.persistentvolumesource is immutable after creation\n";
-        errors.push(FieldError::forbidden(&path.field("persistentvolumesource"), detail));
-    }
-}
-
-fn source(spec: &Value) -> Vec<(&String, &Value)> {
-    entries(spec).filter(|(name, _)| !VOLUME_FIELDS.contains(&name.as_str())).collect()
-}
-
-fn volume_sources(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let sources = source(spec);
-    if sources.is_empty() {
-        errors.push(FieldError::required(path, "must specify a volume type"));
-    }
-    let host_path = text(&spec["hostPath"], "path");
-    if host_path.split('/').any(|part| part == "..") {
-        let detail = "must not contain '..'";
-        errors.push(FieldError::invalid(&path.field("hostPath").field("path"), &json!(host_path), detail));
-    }
-    for (name, _) in sources.iter().skip(1) {
-        errors.push(FieldError::forbidden(&path.field(name), "may not specify more than 1 volume type"));
-    }
-}
-
 /// Provisioner, parameters and policies of a `StorageClass`, none of which change.
 pub(crate) fn validate_class(class: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     let provisioner = text(class, "provisioner");
     if required(errors, class, "provisioner", &root) {
         let path = root.field("provisioner");
-        invalid(errors, &path, provisioner, names::qualified_name(&provisioner.to_lowercase()));
+        let provisioner = provisioner.to_lowercase();
+        invalid(errors, &path, &provisioner, names::qualified_name(&provisioner));
     }
     if class["parameters"].get("").is_some() {
         errors.push(FieldError::invalid(&root.field("parameters"), &json!(""), "field can not be empty."));
     }
-    one_of(errors, class, "reclaimPolicy", &["Delete", "Retain"], &root);
+    if !text(class, "reclaimPolicy").is_empty() {
+        one_of(errors, class, "reclaimPolicy", &["Delete", "Retain"], &root);
+    }
     one_of(errors, class, "volumeBindingMode", &["Immediate", "WaitForFirstConsumer"], &root);
+    validate_topologies(class, &root.field("allowedTopologies"), errors);
     if let Some(old) = old {
         for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
             same(errors, class, old, field, &root);
         }
+    }
+}
+
+/// Where volumes of a class may be: terms that say something, and say it once.
+fn validate_topologies(class: &Value, path: &Path<'_>, errors: &mut Errors) {
+    // The real server compares with as many empty terms as there are terms.
+    let terms = list(class, "allowedTopologies");
+    let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = vec![BTreeMap::new(); terms.len()];
+    for (index, term) in terms.iter().enumerate() {
+        let path = path.index(index);
+        let path = path.field("matchLabelExpressions");
+        let mut wanted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (index, expression) in list(term, "matchLabelExpressions").iter().enumerate() {
+            let path = path.index(index);
+            let (key, values) = (text(expression, "key"), texts(expression, "values"));
+            if values.is_empty() {
+                errors.push(FieldError::required(&path.field("values"), ""));
+            }
+            let mut once: BTreeSet<&str> = BTreeSet::new();
+            for (index, value) in values.into_iter().enumerate() {
+                if !once.insert(value) {
+                    errors.push(FieldError::duplicate(&path.field("values").index(index), &json!(value)));
+                }
+            }
+            invalid(errors, &path.field("key"), key, names::qualified_name(key));
+            if wanted.insert(key, once).is_some() {
+                errors.push(FieldError::duplicate(&path.field("key"), &json!(key)));
+            }
+        }
+        for _ in seen.iter().filter(|other| **other == wanted) {
+            errors.push(FieldError::duplicate(&path, &json!("")));
+        }
+        seen.push(wanted);
     }
 }
 

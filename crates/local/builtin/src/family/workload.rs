@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::check::{
     Errors, at_most_all, count_or_percent, label_selector, not_negative, one_of, same, selector_is_empty,
-    selector_is_valid, selects, showing,
+    selector_is_valid, selects, showing, showing_selector,
 };
 use crate::meta::invalid;
 use crate::names;
@@ -75,6 +75,13 @@ pub(crate) fn stateful_set_defaults(set: &mut Value) {
         super::storage::claim_defaults(claim);
     }
     template(spec);
+}
+
+/// How many pods of a `StatefulSet` may be missing is a feature that is off.
+pub(crate) fn drop_disabled(set: &mut Value) {
+    if let Some(update) = set.pointer_mut("/spec/updateStrategy/rollingUpdate") {
+        crate::value::remove(update, "maxUnavailable");
+    }
 }
 
 /// The kind of update, and how it rolls.
@@ -162,7 +169,8 @@ fn validate_selector(spec: &Value, kind: Option<&str>, path: &Path<'_>, errors: 
 fn selected_template(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let selector = &spec["selector"];
     if !selector_is_valid(selector) {
-        errors.push(FieldError::invalid(&path.field("selector"), selector, "invalid label selector"));
+        let error = FieldError::invalid(&path.field("selector"), selector, "invalid label selector");
+        errors.push(showing_selector(error, selector));
         return;
     }
     let path = path.field("template");
@@ -326,15 +334,6 @@ pub(crate) fn validate_stateful_set(set: &Value, old: Option<&Value>, errors: &m
     for field in ["whenDeleted", "whenScaled"] {
         one_of(errors, &spec["persistentVolumeClaimRetentionPolicy"], field, &["Retain", "Delete"], &retention);
     }
-    not_negative(errors, spec, "replicas", &path);
-    not_negative(errors, spec, "minReadySeconds", &path);
-    not_negative(errors, &spec["ordinals"], "start", &path.field("ordinals"));
-    validate_selector(spec, Some("statefulset"), &path, errors);
-    validate_stateful_template(spec, &path, errors);
-    let service = text(spec, "serviceName");
-    if old.is_none() && !service.is_empty() {
-        invalid(errors, &path.field("serviceName"), service, names::dns_label(service));
-    }
     if old.is_none() {
         for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
             let path = path.field("volumeClaimTemplates");
@@ -342,6 +341,15 @@ pub(crate) fn validate_stateful_set(set: &Value, old: Option<&Value>, errors: &m
             super::storage::validate_claim_spec(&claim["spec"], &path.field("spec"), errors);
         }
     }
+    not_negative(errors, spec, "replicas", &path);
+    not_negative(errors, spec, "minReadySeconds", &path);
+    not_negative(errors, &spec["ordinals"], "start", &path.field("ordinals"));
+    let service = text(spec, "serviceName");
+    if old.is_none() && !service.is_empty() {
+        invalid(errors, &path.field("serviceName"), service, names::dns_label(service));
+    }
+    validate_selector(spec, Some("statefulset"), &path, errors);
+    validate_stateful_template(spec, &path, errors);
     if let Some(old) = old {
         only_some_fields_change(spec, &old["spec"], &path, errors);
     }
@@ -354,22 +362,12 @@ fn validate_stateful_strategy(strategy: &Value, path: &Path<'_>, errors: &mut Er
         "OnDelete" => {
             if !update.is_null() {
                 let detail = "only allowed for updateStrategy 'RollingUpdate'";
-                errors.push(FieldError::invalid(&path_of_update, update, detail));
+                let partition = json!(number(update, "partition").unwrap_or(0));
+                let fields = [("Partition", &partition), ("MaxUnavailable", &Value::Null)];
+                errors.push(showing(FieldError::invalid(&path_of_update, update, detail), &fields));
             }
         }
-        "RollingUpdate" => {
-            not_negative(errors, update, "partition", &path_of_update);
-            let count = &update["maxUnavailable"];
-            if count.is_null() {
-                return;
-            }
-            let path = path_of_update.field("maxUnavailable");
-            count_or_percent(errors, count, &path);
-            if is_nothing(count) {
-                errors.push(FieldError::invalid(&path, count, "cannot be 0"));
-            }
-            at_most_all(errors, count, &path);
-        }
+        "RollingUpdate" => not_negative(errors, update, "partition", &path_of_update),
         _ => {
             let detail = "must be 'RollingUpdate' or 'OnDelete'";
             errors.push(strategy_error(FieldError::invalid(path, strategy, detail), strategy));
@@ -381,7 +379,7 @@ fn validate_stateful_strategy(strategy: &Value, path: &Path<'_>, errors: &mut Er
 fn validate_stateful_template(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let selector = &spec["selector"];
     if !selector_is_valid(selector) {
-        errors.push(FieldError::invalid(&path.field("selector"), selector, ""));
+        errors.push(showing_selector(FieldError::invalid(&path.field("selector"), selector, ""), selector));
         return;
     }
     let path = path.field("template");

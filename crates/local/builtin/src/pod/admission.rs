@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::default_service_account;
 use crate::value::{copy, default, existing, list, text};
 
-/// Adds what a pod gets on the way in. Priority classes are not looked up: the default priority is zero.
+/// Adds what a pod gets on the way in. Classes are looked up before; without any the priority is zero.
 pub(crate) fn admit_create(pod: &mut Value) {
     default_service_account(pod);
     let Some(spec) = existing(pod, "spec") else { return };

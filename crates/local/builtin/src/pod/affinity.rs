@@ -38,21 +38,25 @@ fn validate_weight(term: &Value, path: &Path<'_>, errors: &mut Errors) {
 fn validate_nodes(affinity: &Value, path: &Path<'_>, errors: &mut Errors) {
     let required = &affinity[REQUIRED];
     if !required.is_null() {
-        let path = path.field(REQUIRED);
-        let path = path.field("nodeSelectorTerms");
-        let terms = list(required, "nodeSelectorTerms");
-        if terms.is_empty() {
-            errors.push(FieldError::required(&path, "must have at least one node selector term"));
-        }
-        for (index, term) in terms.iter().enumerate() {
-            validate_node_term(term, Values::Checked, &path.index(index), errors);
-        }
+        validate_node_selector(required, &path.field(REQUIRED), errors);
     }
     for (index, term) in list(affinity, PREFERRED).iter().enumerate() {
         let path = path.field(PREFERRED);
         let path = path.index(index);
         validate_weight(term, &path, errors);
         validate_node_term(&term["preference"], Values::Any, &path.field("preference"), errors);
+    }
+}
+
+/// Terms of which a node must fulfil one.
+pub(crate) fn validate_node_selector(selector: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.field("nodeSelectorTerms");
+    let terms = list(selector, "nodeSelectorTerms");
+    if terms.is_empty() {
+        errors.push(FieldError::required(&path, "must have at least one node selector term"));
+    }
+    for (index, term) in terms.iter().enumerate() {
+        validate_node_term(term, Values::Checked, &path.index(index), errors);
     }
 }
 

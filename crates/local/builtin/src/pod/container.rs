@@ -39,7 +39,11 @@ pub(super) fn validate_init_containers(setting: &Setting<'_>, path: &Path<'_>, e
         let all = path;
         let path = path.index(index);
         validate_container(setting, container, &path, errors);
-        validate_restarts(container, &path, errors);
+        if container["restartPolicy"].is_null() && !list(container, "restartPolicyRules").is_empty() {
+            errors.push(FieldError::required(&path.field("restartPolicy"), RULES_WITHOUT_POLICY));
+        } else {
+            validate_restarts(container, &path, errors);
+        }
         once(container, &mut seen, &path, errors);
         host_ports_once(std::slice::from_ref(container), all, errors);
         if text(container, "restartPolicy") == "Always" {
@@ -168,12 +172,13 @@ fn listed(errors: &mut Errors, value: &str, supported: &[&str], path: &Path<'_>)
     }
 }
 
+const RULES_WITHOUT_POLICY: &str = "must specify restartPolicy when restart rules are used";
+
 /// A container's own restart policy, and the exit codes that it makes exceptions for.
 fn validate_restarts(container: &Value, path: &Path<'_>, errors: &mut Errors) {
     let rules = list(container, "restartPolicyRules");
     if container["restartPolicy"].is_null() && !rules.is_empty() {
-        let detail = "must specify restartPolicy when restart rules are used";
-        errors.push(FieldError::required(&path.field("restartPolicy"), detail));
+        errors.push(FieldError::required(&path.field("restartPolicy"), RULES_WITHOUT_POLICY));
     }
     if let Some(policy) = container["restartPolicy"].as_str()
         && !matches!(policy, "Always" | "Never" | "OnFailure")
@@ -212,6 +217,35 @@ fn validate_exit_codes(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
+/// What containers for debugging cannot have.
+fn only_for_lasting_containers(container: &Value, path: &Path<'_>, errors: &mut Errors) {
+    const DETAIL: &str = "cannot be set for an Ephemeral Container";
+    const LISTS: [&str; 4] = ["ports", "resources", "resizePolicy", "restartPolicyRules"];
+    let fields = [
+        "ports",
+        "resources",
+        "resizePolicy",
+        "restartPolicy",
+        "restartPolicyRules",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle",
+    ];
+    for field in fields {
+        let value = &container[field];
+        if !(value.is_null() || LISTS.contains(&field) && crate::value::is_empty(value)) {
+            errors.push(FieldError::forbidden(&path.field(field), DETAIL));
+        }
+    }
+    let path = path.field("volumeMounts");
+    for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
+        for field in ["subPath", "subPathExpr"].into_iter().filter(|field| !text(mount, field).is_empty()) {
+            errors.push(FieldError::forbidden(&path.index(index).field(field), DETAIL));
+        }
+    }
+}
+
 /// Containers that were added to a running pod, where a status or spec has them.
 pub(super) fn validate_ephemeral_containers(setting: &Setting<'_>, path: &Path<'_>, errors: &mut Errors) {
     let names = |field: &str| list(setting.spec, field).iter().map(|container| text(container, "name"));
@@ -226,11 +260,6 @@ pub(super) fn validate_ephemeral_containers(setting: &Setting<'_>, path: &Path<'
             let path = path.field("targetContainerName");
             errors.push(FieldError::with_value(ErrorKind::NotFound, &path, &json!(target), ""));
         }
-        for field in ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resizePolicy"] {
-            if !crate::value::is_empty(&container[field]) {
-                let detail = "cannot be set for an Ephemeral Container";
-                errors.push(FieldError::forbidden(&path.field(field), detail));
-            }
-        }
+        only_for_lasting_containers(container, &path, errors);
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::image::has_latest_tag;
 use super::normalise_grace;
 use super::resources::resource_totals;
 use crate::resource;
@@ -124,19 +125,6 @@ fn container_defaults(container: &mut Value) {
     }
 }
 
-/// An image without tag or digest means `latest`; what is no reference to an image means nothing.
-fn has_latest_tag(image: &str) -> bool {
-    if image.chars().any(char::is_whitespace) {
-        return false;
-    }
-    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
-    let last = name.rsplit('/').next().unwrap_or(name);
-    match last.split_once(':') {
-        Some((_, tag)) => tag == "latest",
-        None => digest.is_none() && !image.is_empty(),
-    }
-}
-
 fn probe_defaults(probe: &mut Value) {
     for (field, value) in
         [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
@@ -197,12 +185,29 @@ fn volume_defaults(volume: &mut Value) {
     {
         default(spec, "volumeMode", "Filesystem");
     }
-    for (source, field, value) in
-        [("iscsi", "iscsiInterface", "default"), ("rbd", "pool", "rbd"), ("rbd", "user", "admin")]
-    {
-        if let Some(source) = existing(volume, source) {
+    source_defaults(volume);
+}
+
+/// What the sources of volumes get that stand below `holder`, in a pod or in a volume of its own.
+pub(crate) fn source_defaults(holder: &mut Value) {
+    const TEXTS: [(&str, &str, &str); 9] = [
+        ("iscsi", "iscsiInterface", "default"),
+        ("rbd", "pool", "rbd"),
+        ("rbd", "user", "admin"),
+        ("rbd", "keyring", "/etc/ceph/keyring"),
+        ("azureDisk", "cachingMode", "ReadWrite"),
+        ("azureDisk", "kind", "Shared"),
+        ("azureDisk", "fsType", "ext4"),
+        ("scaleIO", "storageMode", "ThinProvisioned"),
+        ("scaleIO", "fsType", "xfs"),
+    ];
+    for (source, field, value) in TEXTS {
+        if let Some(source) = existing(holder, source) {
             default(source, field, value);
         }
+    }
+    if let Some(disk) = existing(holder, "azureDisk") {
+        default(disk, "readOnly", false);
     }
 }
 

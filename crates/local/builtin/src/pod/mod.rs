@@ -5,8 +5,10 @@ mod affinity;
 mod annotation;
 mod container;
 mod defaults;
+mod disabled;
 mod environment;
 mod handler;
+mod image;
 mod mount;
 mod network;
 mod parts;
@@ -20,15 +22,19 @@ mod toleration;
 mod update;
 mod validate;
 mod volume;
+mod windows;
 
 pub(crate) use admission::{admit_create, admit_update};
-pub(crate) use defaults::{pod_defaults, template_defaults};
+pub(crate) use defaults::{pod_defaults, source_defaults, template_defaults};
+pub(crate) use disabled::drop_disabled;
 use quality::quality_class;
 use setting::{Setting, Whole};
 
+pub(crate) use affinity::validate_node_selector;
 pub use parts::{prepare_ephemeral_containers, prepare_resize, validate_ephemeral_containers, validate_resize};
 pub(crate) use status::{keep_quality_class, validate_status};
 pub(crate) use validate::{validate_template, validate_template_metadata};
+pub(crate) use volume::validate_kind as validate_volume_kind;
 
 use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};

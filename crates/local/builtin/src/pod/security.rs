@@ -4,7 +4,8 @@ use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
 use super::setting::Setting;
-use crate::check::{Errors, one_of};
+use super::windows::validate_windows_options;
+use crate::check::{Errors, one_of, showing};
 use crate::paths::descending;
 use crate::value::{flag_at, list, number, text, texts};
 
@@ -32,6 +33,7 @@ pub(super) fn validate_container_security(
     }
     validate_seccomp(&context["seccompProfile"], &path.field("seccompProfile"), errors);
     validate_escalation(context, path, errors);
+    validate_windows_options(&context["windowsOptions"], &path.field("windowsOptions"), errors);
     validate_app_armor(&context["appArmorProfile"], &path.field("appArmorProfile"), errors);
 }
 
@@ -74,7 +76,9 @@ fn validate_seccomp(profile: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
         ("Localhost", Some(file)) => descending(errors, file, &at),
         (_, Some(_)) => {
-            errors.push(FieldError::invalid(&at, profile, "can only be set when seccomp type is Localhost"));
+            let error = FieldError::invalid(&at, profile, "can only be set when seccomp type is Localhost");
+            let fields = [("Type", &profile["type"]), ("LocalhostProfile", &profile["localhostProfile"])];
+            errors.push(showing(error, &fields));
         }
         (_, None) => {}
     }
@@ -130,6 +134,7 @@ pub(super) fn validate_pod_security(setting: &Setting<'_>, path: &Path<'_>, erro
     validate_settings(setting, context, &at.field("sysctls"), errors);
     one_of(errors, context, "fsGroupChangePolicy", &["Always", "OnRootMismatch"], &at);
     validate_seccomp(&context["seccompProfile"], &at.field("seccompProfile"), errors);
+    validate_windows_options(&context["windowsOptions"], &at.field("windowsOptions"), errors);
     validate_app_armor(&context["appArmorProfile"], &at.field("appArmorProfile"), errors);
     one_of(errors, context, "supplementalGroupsPolicy", &["Merge", "Strict"], &at);
     one_of(errors, context, "seLinuxChangePolicy", &["Recursive"], &at);

@@ -121,6 +121,7 @@ fn required_fields(kind: &str) -> &'static [&'static str] {
         "gitRepo" => &["repository"],
         "gcePersistentDisk" => &["pdName"],
         "awsElasticBlockStore" | "portworxVolume" | "cinder" => &["volumeID"],
+        "local" => &["path"],
         "secret" => &["secretName"],
         "configMap" => &["name"],
         "nfs" => &["server", "path"],
@@ -140,7 +141,8 @@ fn required_fields(kind: &str) -> &'static [&'static str] {
     }
 }
 
-fn validate_kind(kind: &str, source: &Value, path: &Path<'_>, errors: &mut Errors) {
+/// What is wrong with a source of this kind, in a pod or in a volume of its own.
+pub(crate) fn validate_kind(kind: &str, source: &Value, path: &Path<'_>, errors: &mut Errors) {
     for field in required_fields(kind) {
         required(errors, source, field, path);
     }
@@ -160,6 +162,19 @@ fn validate_kind(kind: &str, source: &Value, path: &Path<'_>, errors: &mut Error
             }
         }
         "iscsi" => validate_iscsi(source, path, errors),
+        "local" => no_backsteps(errors, text(source, "path"), &path.field("path")),
+        "flocker" => validate_flocker(source, path, errors),
+        "quobyte" => validate_quobyte(source, path, errors),
+        "cinder" => required_secret(source, path, errors),
+        "storageos" => {
+            for field in ["volumeName", "volumeNamespace"] {
+                let name = text(source, field);
+                let problems = if name.is_empty() { Vec::new() } else { names::dns_label(name) };
+                invalid(errors, &path.field(field), name, problems);
+            }
+            required_secret(source, path, errors);
+        }
+        "azureDisk" => validate_azure_disk(source, path, errors),
         "fc" => validate_fibre_channel(source, path, errors),
         "flexVolume" => validate_options(source, path, errors),
         "downwardAPI" => validate_downward(source, path, errors),
@@ -209,7 +224,8 @@ fn validate_iscsi(source: &Value, path: &Path<'_>, errors: &mut Errors) {
     let known = |name: &str| ["iqn", "eui", "naa"].iter().any(|prefix| name.starts_with(prefix));
     for (field, shown) in [("iqn", "iqn"), ("initiatorName", "initiatorname")] {
         let name = text(source, field);
-        if !name.is_empty() && !known(name) {
+        let given = if field == "iqn" { !name.is_empty() } else { !source[field].is_null() };
+        if given && !known(name) {
             let detail = "must be valid format starting with iqn, eui, or naa";
             errors.push(FieldError::invalid(&path.field(shown), &json!(name), detail));
         }
@@ -218,6 +234,61 @@ fn validate_iscsi(source: &Value, path: &Path<'_>, errors: &mut Errors) {
     let secured = ["chapAuthDiscovery", "chapAuthSession"].iter().any(|field| source[*field] == json!(true));
     if secured && source["secretRef"].is_null() {
         errors.push(FieldError::required(&path.field("secretRef"), ""));
+    }
+}
+
+fn validate_flocker(source: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let name = text(source, "datasetName");
+    match (name.is_empty(), text(source, "datasetUUID").is_empty()) {
+        (true, true) => errors.push(FieldError::required(path, "one of datasetName and datasetUUID is required")),
+        (false, false) => {
+            let detail = "datasetName and datasetUUID can not be specified simultaneously";
+            errors.push(FieldError::invalid(path, &json!("resource"), detail));
+        }
+        _ => {}
+    }
+    if name.contains('/') {
+        errors.push(FieldError::invalid(&path.field("datasetName"), &json!(name), "must not contain '/'"));
+    }
+}
+
+fn validate_quobyte(source: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let detail = "must be a host:port pair or multiple pairs separated by commas";
+    let registry = text(source, "registry");
+    if registry.is_empty() {
+        errors.push(FieldError::required(&path.field("registry"), detail));
+    } else if text(source, "tenant").len() > 64 {
+        let detail = "must be a UUID and may not exceed a length of 64 characters";
+        errors.push(FieldError::required(&path.field("tenant"), detail));
+    } else {
+        for _ in registry.split(',').filter(|pair| pair.matches(':').count() != 1 && !pair.contains("]:")) {
+            errors.push(FieldError::invalid(&path.field("registry"), &json!(registry), detail));
+        }
+    }
+    required(errors, source, "volume", path);
+}
+
+/// A secret that is named at all has a name.
+fn required_secret(source: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if !source["secretRef"].is_null() {
+        required(errors, &source["secretRef"], "name", &path.field("secretRef"));
+    }
+}
+
+fn validate_azure_disk(source: &Value, path: &Path<'_>, errors: &mut Errors) {
+    one_of(errors, source, "cachingMode", &["None", "ReadOnly", "ReadWrite"], path);
+    one_of(errors, source, "kind", &["Dedicated", "Managed", "Shared"], path);
+    let (prefix, form) = match source["kind"].as_str() {
+        None => return,
+        Some("Managed") => (
+            "/subscriptions/",
+            "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}",
+        ),
+        Some(_) => ("https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"),
+    };
+    let address = text(source, "diskURI");
+    if !address.starts_with(prefix) {
+        errors.push(FieldError::not_supported(&path.field("diskURI"), &json!(address), &[form]));
     }
 }
 

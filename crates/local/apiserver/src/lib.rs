@@ -8,6 +8,7 @@ mod addresses;
 mod answer;
 mod api;
 mod call;
+mod classes;
 mod compress;
 mod controllers;
 mod credentials;
@@ -116,6 +117,7 @@ impl ApiServer {
         };
         let api = Arc::new(Api::new(store, config.clock, config.limits, config.seed, key));
         bootstrap(&api).await;
+        classes::bootstrap(&api).await;
         access::bootstrap::run(&api).await;
         controllers::definitions::serve_established(&api);
         let mut controllers = controllers::start(&api, config.workloads);

@@ -1,5 +1,6 @@
 //! One request for a resource: its verbs, and what they share.
 
+mod admission;
 mod binding;
 mod create;
 mod delete;

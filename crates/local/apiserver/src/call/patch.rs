@@ -65,7 +65,7 @@ impl Call {
             let (new, complaints) = self.edited(live, edit, options.field_validation)?;
             self.warnings.tell(|| complaints);
             let mut new = self.own_update(live, new, &options, &self.target.subresource);
-            self.resource.admit_update(&mut new, live);
+            self.admit_update(&mut new, live)?;
             Ok(new)
         };
         let object = self.change(part, options.dry_run, Sent::Edit, intend).await?.into_object();
@@ -181,7 +181,7 @@ impl Call {
         if !options.dry_run {
             object::set_meta(&mut value, "resourceVersion", None);
         }
-        self.resource.admit_create(&mut value);
+        self.admit_create(&mut value)?;
         let created = self.insert(value, options.dry_run).await?;
         Ok(self.show(StatusCode::CREATED, &created))
     }

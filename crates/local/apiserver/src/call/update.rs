@@ -49,7 +49,7 @@ impl Call {
         }
         let intend = |live: &Value| {
             let mut new = self.own_update(live, value.clone(), &options, &self.target.subresource);
-            self.resource.admit_update(&mut new, live);
+            self.admit_update(&mut new, live)?;
             Ok(new)
         };
         let outcome = self.change(part, options.dry_run, Sent::Whole, intend).await?.into_object();
@@ -67,7 +67,7 @@ impl Call {
         }
         self.check_namespace(name)?;
         let mut value = self.own_update(&Value::Null, value, options, "");
-        self.resource.admit_create(&mut value);
+        self.admit_create(&mut value)?;
         let created = self.insert(value, options.dry_run).await?;
         Ok(self.show(StatusCode::CREATED, &created))
     }

@@ -101,8 +101,9 @@ fn endpoint_port(errors: &mut Errors, item: &Value, several: bool, path: &Path<'
 pub(crate) fn validate_slice(slice: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
     if let Some(old) = old {
-        same(errors, slice, old, "addressType", &root);
         if slice["addressType"] != old["addressType"] {
+            address_type(slice, &root, errors);
+            same(errors, slice, old, "addressType", &root);
             return;
         }
     }
@@ -110,13 +111,17 @@ pub(crate) fn validate_slice(slice: &Value, old: Option<&Value>, errors: &mut Er
         errors.push(FieldError::too_many(&root.field("endpoints"), list(slice, "endpoints").len(), 1000));
         return;
     }
-    match text(slice, "addressType") {
-        "" => errors.push(FieldError::required(&root.field("addressType"), "")),
-        _ => one_of(errors, slice, "addressType", &["FQDN", "IPv4", "IPv6"], &root),
-    }
+    address_type(slice, &root, errors);
     slice_ports(slice, &root.field("ports"), errors);
     for (index, endpoint) in list(slice, "endpoints").iter().enumerate() {
         slice_endpoint(endpoint, text(slice, "addressType"), &root.field("endpoints").index(index), errors);
+    }
+}
+
+fn address_type(slice: &Value, path: &Path<'_>, errors: &mut Errors) {
+    match text(slice, "addressType") {
+        "" => errors.push(FieldError::required(&path.field("addressType"), "")),
+        _ => one_of(errors, slice, "addressType", &["FQDN", "IPv4", "IPv6"], path),
     }
 }
 

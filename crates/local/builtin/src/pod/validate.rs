@@ -87,5 +87,9 @@ fn validate_policies(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         let detail = "must be between 1 and 2147483647, inclusive";
         errors.push(FieldError::invalid(&path.field("activeDeadlineSeconds"), &spec["activeDeadlineSeconds"], detail));
     }
-    one_of(errors, spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path);
+    if spec["preemptionPolicy"] == json!("") {
+        errors.push(FieldError::required(&path.field("preemptionPolicy"), ""));
+    } else {
+        one_of(errors, spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path);
+    }
 }

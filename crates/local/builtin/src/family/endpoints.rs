@@ -100,12 +100,12 @@ fn endpoint_port(errors: &mut Errors, item: &Value, several: bool, path: &Path<'
 /// Address type, ports and endpoints of a slice.
 pub(crate) fn validate_slice(slice: &Value, old: Option<&Value>, errors: &mut Errors) {
     let root = Path::root();
-    if let Some(old) = old {
-        if slice["addressType"] != old["addressType"] {
-            address_type(slice, &root, errors);
-            same(errors, slice, old, "addressType", &root);
-            return;
-        }
+    if let Some(old) = old
+        && slice["addressType"] != old["addressType"]
+    {
+        address_type(slice, &root, errors);
+        same(errors, slice, old, "addressType", &root);
+        return;
     }
     if list(slice, "endpoints").len() > 1000 {
         errors.push(FieldError::too_many(&root.field("endpoints"), list(slice, "endpoints").len(), 1000));

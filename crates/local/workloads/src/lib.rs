@@ -6,6 +6,7 @@
 
 mod common;
 mod deployment;
+mod endpoint_mirroring;
 mod endpoint_slices;
 mod endpoints;
 mod job;
@@ -69,6 +70,7 @@ pub fn controllers() -> Vec<Box<dyn Controller>> {
         Box::new(replicaset::ReplicaSets),
         Box::new(endpoint_slices::EndpointSlices),
         Box::new(endpoints::Endpoints),
+        Box::new(endpoint_mirroring::Mirroring),
         Box::new(service_account::DefaultServiceAccount),
         Box::new(stateful_set::StatefulSets),
         Box::new(job::Jobs),

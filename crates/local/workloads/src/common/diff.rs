@@ -23,6 +23,14 @@ pub(crate) fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
+/// The same for a map that is not kept empty: where all of it goes, so does the map.
+pub(crate) fn map_patch(old: &Value, new: &Value) -> Option<Value> {
+    match new {
+        Value::Object(after) if after.is_empty() => (!old.is_null()).then_some(Value::Null),
+        _ => merge_patch(old, new),
+    }
+}
+
 /// A list as a merge patch says it: an empty one is taken away.
 pub(crate) fn or_null(list: Vec<Value>) -> Value {
     if list.is_empty() { Value::Null } else { Value::Array(list) }
@@ -32,7 +40,7 @@ pub(crate) fn or_null(list: Vec<Value>) -> Value {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::merge_patch;
+    use super::{map_patch, merge_patch};
 
     #[test]
     fn only_what_differs_is_in_the_patch() {
@@ -41,6 +49,13 @@ mod tests {
 
         assert_eq!(merge_patch(&old, &new), Some(json!({"a": null, "b": {"d": 3}, "e": [1, 2]})));
         assert_eq!(merge_patch(&new, &new), None);
+    }
+
+    #[test]
+    fn a_map_goes_with_its_last_part() {
+        assert_eq!(map_patch(&json!({"a": "1", "c": "3"}), &json!({"a": "1"})), Some(json!({"c": null})));
+        assert_eq!(map_patch(&json!({"a": "1"}), &json!({})), Some(Value::Null));
+        assert_eq!(map_patch(&Value::Null, &json!({})), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(crate) struct Kind {
 
 pub(crate) const PODS: &str = "pods";
 pub(crate) const SERVICES: &str = "services";
+pub(crate) const ENDPOINTS: &str = "endpoints";
 pub(crate) const NODES: &str = "nodes";
 pub(crate) const NAMESPACES: &str = "namespaces";
 pub(crate) const DEPLOYMENTS: &str = "deployments.apps";
@@ -21,6 +22,7 @@ pub(crate) const JOBS: &str = "jobs.batch";
 
 pub(crate) const POD: Kind = Kind { api_version: "v1", name: "Pod", collection: PODS };
 pub(crate) const SERVICE: Kind = Kind { api_version: "v1", name: "Service", collection: SERVICES };
+pub(crate) const WRITTEN_ENDPOINTS: Kind = Kind { api_version: "v1", name: "Endpoints", collection: ENDPOINTS };
 pub(crate) const DEPLOYMENT: Kind = Kind { api_version: "apps/v1", name: "Deployment", collection: DEPLOYMENTS };
 pub(crate) const REPLICA_SET: Kind = Kind { api_version: "apps/v1", name: "ReplicaSet", collection: REPLICA_SETS };
 pub(crate) const STATEFUL_SET: Kind = Kind { api_version: "apps/v1", name: "StatefulSet", collection: STATEFUL_SETS };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CONTROLLER, MANAGED_BY, SERVICE_NAME, SLICES};
 use crate::Step;
-use crate::common::diff::merge_patch;
+use crate::common::diff::{map_patch, or_null};
 use crate::common::kind::SERVICE;
 use crate::common::object::{is_deleting, list, name, namespace, text};
 use crate::common::owner::controller_reference;
@@ -136,12 +136,12 @@ impl Wanted<'_> {
         };
         let mut metadata = Map::new();
         for (field, new) in [("labels", labels(self.service)), ("annotations", annotations)] {
-            metadata.extend(merge_patch(&old["metadata"][field], &new).map(|patch| (field.to_owned(), patch)));
+            metadata.extend(map_patch(&old["metadata"][field], &new).map(|patch| (field.to_owned(), patch)));
         }
         let mut patch = json!({"metadata": metadata});
         for (field, new) in [("endpoints", &draft.endpoints), ("ports", &draft.ports)] {
             if list(old, &format!("/{field}")) != new.as_slice() {
-                patch[field] = json!(new);
+                patch[field] = or_null(new.clone());
             }
         }
         // Another state of the slice may have other endpoints, which this would lose.

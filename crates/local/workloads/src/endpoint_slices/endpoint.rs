@@ -12,7 +12,7 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// What an endpoint is known by; everything else about it may change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     namespace: String,
     name: String,
     hostname: String,
@@ -20,7 +20,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(endpoint: &Value) -> Self {
+    pub(crate) fn of(endpoint: &Value) -> Self {
         let mut addresses: Vec<String> =
             list(endpoint, "/addresses").iter().filter_map(Value::as_str).map(str::to_owned).collect();
         addresses.sort();
@@ -55,7 +55,7 @@ pub(super) fn of(pod: &Value, node: Option<&Value>, service: &Value, family: &st
 }
 
 /// Whether two endpoints of one identity say the same.
-pub(super) fn says_the_same(one: &Value, other: &Value) -> bool {
+pub(crate) fn says_the_same(one: &Value, other: &Value) -> bool {
     const COMPARED: [&str; 6] =
         ["/nodeName", "/zone", "/conditions/ready", "/conditions/serving", "/conditions/terminating", "/targetRef/uid"];
     COMPARED.iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))

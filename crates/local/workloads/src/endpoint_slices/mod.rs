@@ -6,10 +6,10 @@
 //! Hints by the `topology-mode` annotation are not made; those by `spec.trafficDistribution` are.
 
 mod draft;
-mod endpoint;
+pub(crate) mod endpoint;
 mod fill;
 mod hints;
-mod ports;
+pub(crate) mod ports;
 #[cfg(test)]
 mod tests;
 
@@ -27,9 +27,9 @@ use draft::{Changes, Draft, Wanted};
 use endpoint::Identity;
 use fill::Endpoints;
 
-const SLICES: &str = "endpointslices.discovery.k8s.io";
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
-const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+pub(crate) const SLICES: &str = "endpointslices.discovery.k8s.io";
+pub(crate) const SERVICE_NAME: &str = "kubernetes.io/service-name";
+pub(crate) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 const CONTROLLER: &str = "endpointslice-controller.k8s.io";
 
 /// The slices of services.

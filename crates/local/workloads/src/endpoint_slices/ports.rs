@@ -8,8 +8,13 @@ use crate::serving::{find_port, hash};
 /// The ports that a pod serves; those that it does not have are left out.
 pub(super) fn of(service: &Value, pod: &Value) -> Vec<Value> {
     let mut ports: Vec<Value> = list(service, "/spec/ports").iter().filter_map(|port| one(port, pod)).collect();
-    ports.sort_by_cached_key(|port| hash(&printed(port)));
+    sort(&mut ports);
     ports
+}
+
+/// Puts ports into the order of a slice.
+pub(crate) fn sort(ports: &mut [Value]) {
+    ports.sort_by_cached_key(|port| hash(&printed(port)));
 }
 
 fn one(port: &Value, pod: &Value) -> Option<Value> {
@@ -22,7 +27,7 @@ fn one(port: &Value, pod: &Value) -> Option<Value> {
 }
 
 /// Slices with equal keys have the same ports, in whatever order.
-pub(super) fn key(ports: &[Value]) -> String {
+pub(crate) fn key(ports: &[Value]) -> String {
     let mut texts: Vec<String> = ports.iter().map(printed).collect();
     texts.sort();
     texts.join("\n")

@@ -1,19 +1,19 @@
 //! A service with a selector → its `Endpoints`, the older form of its slices: one object, at most 1000 addresses.
 
+pub(crate) mod packing;
 mod subsets;
 #[cfg(test)]
 mod tests;
 
 use serde_json::{Map, Value, json};
 
-use crate::common::diff::merge_patch;
-use crate::common::kind::{PODS, SERVICES};
+use crate::common::diff::{map_patch, or_null};
+use crate::common::kind::{ENDPOINTS, PODS, SERVICES};
 use crate::common::object::{annotation, list, name_of};
 use crate::common::step::{change, delete, exact_target};
 use crate::serving::{self, TRIGGER_TIME, annotated, has_selector, services_of};
 use crate::{Controller, Name, Plan, Step, View};
 
-const ENDPOINTS: &str = "endpoints";
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const CONTROLLER: &str = "endpoint-controller";
 const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
@@ -34,8 +34,14 @@ impl Controller for Endpoints {
         &[PODS, ENDPOINTS]
     }
 
+    /// Endpoints that are deleted are made again; those that someone writes are his, until the service or its pods change.
     fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<Name> {
-        if collection == ENDPOINTS { vec![name_of(object)] } else { services_of(view, object) }
+        if collection != ENDPOINTS {
+            return services_of(view, object);
+        }
+        let name = name_of(object);
+        let there = view.get(ENDPOINTS, &name.namespace, &name.name).is_some();
+        if there { Vec::new() } else { vec![name] }
     }
 
     fn plan(&self, view: &dyn View, service: &Value) -> Plan {
@@ -82,7 +88,7 @@ impl Wanted<'_> {
 
     /// Nothing where subsets, labels and the mark of capacity are right; a time alone is no reason to write.
     fn update(&self, old: &Value) -> Option<Step> {
-        let labels = merge_patch(&old["metadata"]["labels"], &self.labels());
+        let labels = map_patch(&old["metadata"]["labels"], &self.labels());
         let marked = annotation(old, OVER_CAPACITY).is_some();
         let same_subsets = subsets::equal(list(old, "/subsets"), &self.packed.subsets);
         if labels.is_none() && same_subsets && marked == self.packed.truncated {
@@ -91,11 +97,11 @@ impl Wanted<'_> {
         let mut metadata = Map::new();
         metadata.extend(labels.map(|patch| ("labels".to_owned(), patch)));
         let annotations = &old["metadata"]["annotations"];
-        let patch = merge_patch(annotations, &self.annotations(annotations));
+        let patch = map_patch(annotations, &self.annotations(annotations));
         metadata.extend(patch.map(|patch| ("annotations".to_owned(), patch)));
         let mut patch = json!({"metadata": metadata});
         if !same_subsets {
-            patch["subsets"] = json!(self.packed.subsets);
+            patch["subsets"] = or_null(self.packed.subsets.clone());
         }
         Some(change(exact_target(ENDPOINTS, old), patch))
     }

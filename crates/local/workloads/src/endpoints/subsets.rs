@@ -1,13 +1,13 @@
-//! A service's pods → subsets: addresses that have the same ports stand together, cut where there are too many.
+//! A service's pods → subsets, cut where there are too many addresses.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::packing::{Offer, pack};
 use crate::common::object::{is_deleting, list, text};
 use crate::common::pod::is_ready;
-use crate::serving::{self, find_port, has_address, hash, hostname};
+use crate::serving::{self, find_port, has_address, hostname};
 
 /// The most addresses of one object.
 const MOST: usize = 1000;
@@ -20,45 +20,14 @@ pub(super) struct Packed {
     pub(super) truncated: bool,
 }
 
-/// An address is known by its IP and its pod's uid.
-type Key = (String, String);
-
 /// The subsets of a service.
 pub(super) fn of(service: &Value, pods: &[Arc<Value>]) -> Packed {
     let not_ready_too = service["spec"]["publishNotReadyAddresses"] == true;
-    let mut addresses: BTreeMap<Key, Value> = BTreeMap::new();
-    // The addresses of each port, and whether they are ready; a service without ports has one place for all.
-    let mut by_port: BTreeMap<String, (Option<Value>, BTreeMap<Key, bool>)> = BTreeMap::new();
     let serving = pods.iter().filter(|pod| has_address(pod) && (not_ready_too || !is_deleting(pod)));
-    for pod in serving {
-        let Some(address) = address(service, pod) else { continue };
-        let key = (text(&address, "/ip").to_owned(), text(&address, "/targetRef/uid").to_owned());
-        addresses.insert(key.clone(), address);
-        for port in ports(service, pod) {
-            let place = by_port.entry(port.as_ref().map(printed).unwrap_or_default());
-            place.or_insert((port, BTreeMap::new())).1.insert(key.clone(), not_ready_too || is_ready(pod));
-        }
-    }
-    // Ports that the same addresses have.
-    let mut by_addresses: BTreeMap<Vec<(Key, bool)>, Vec<Value>> = BTreeMap::new();
-    for (port, ready) in by_port.into_values() {
-        by_addresses.entry(ready.into_iter().collect()).or_default().extend(port);
-    }
-    truncate(by_addresses.into_iter().map(|(keys, ports)| subset(&addresses, &keys, ports)).collect())
-}
-
-fn subset(addresses: &BTreeMap<Key, Value>, keys: &[(Key, bool)], mut ports: Vec<Value>) -> Value {
-    ports.sort_by_cached_key(|port| hash(&printed(port)));
-    let of = |ready: bool| -> Vec<Value> {
-        keys.iter().filter(|(_, is)| *is == ready).filter_map(|(key, _)| addresses.get(key)).cloned().collect()
-    };
-    let mut subset = json!({});
-    for (field, items) in [("addresses", of(true)), ("notReadyAddresses", of(false)), ("ports", ports)] {
-        if !items.is_empty() {
-            subset[field] = json!(items);
-        }
-    }
-    subset
+    truncate(pack(serving.filter_map(|pod| {
+        let ready = not_ready_too || is_ready(pod);
+        Some(Offer { place: 0, address: address(service, pod)?, ready, ports: ports(service, pod) })
+    })))
 }
 
 /// The pod's address of the service's first family.
@@ -98,17 +67,6 @@ fn ports(service: &Value, pod: &Value) -> Vec<Option<Value>> {
         Some(made)
     };
     ports.iter().filter_map(one).map(Some).collect()
-}
-
-/// A port as Go prints it, which its place is computed from.
-fn printed(port: &Value) -> String {
-    format!(
-        "(v1.EndpointPort){{Name:(string){} Port:(int32){} Protocol:(v1.Protocol){} AppProtocol:(*string){}}}",
-        text(port, "/name"),
-        port["port"],
-        text(port, "/protocol"),
-        port["appProtocol"].as_str().unwrap_or("<nil>")
-    )
 }
 
 /// Leaves out addresses beyond the most, those that are not ready first, from each subset its share.

@@ -23,8 +23,10 @@ pub(super) fn replaces_only_failed(job: &Value) -> bool {
     text(job, "/spec/podReplacementPolicy") == "Failed" || has(job, "/spec/podFailurePolicy")
 }
 
+/// Whether a pod has failed. One that is being deleted has, unless it goes with its Job.
 pub(super) fn is_failed(job: &Value, pod: &Value) -> bool {
-    let leaving = || !replaces_only_failed(job) && is_deleting(pod) && phase(pod) != "Succeeded";
+    let alone = || is_deleting(pod) && !is_deleting(job);
+    let leaving = || !replaces_only_failed(job) && alone() && phase(pod) != "Succeeded";
     phase(pod) == "Failed" || leaving()
 }
 

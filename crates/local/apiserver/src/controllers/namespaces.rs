@@ -1,6 +1,6 @@
 //! Namespaces that go: everything in them is deleted, then their own finalizer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -75,29 +75,43 @@ impl Controller {
         }
     }
 
+    /// Pods go first: what they use stays until they are gone.
     async fn empty(&self, name: &str) -> Result<(), ApiError> {
-        let mut remaining: Vec<(Arc<Resource>, Vec<Arc<Stored>>)> = Vec::new();
-        for resource in self.api.registry().collections().into_iter().filter(|r| r.namespaced) {
-            let left = self.delete_all(&resource, name).await?;
-            if !left.is_empty() {
-                remaining.push((resource, left));
+        let (pods, others): (Vec<_>, Vec<_>) =
+            self.api.registry().collections().into_iter().filter(|r| r.namespaced).partition(|r| r.is("", "pods"));
+        for resource in &pods {
+            if !self.delete_all(resource, name).await?.is_empty() {
+                return self.tell(name, &Remaining::default()).await;
             }
         }
-        let call = call(&self.api, &self.namespaces, "", name);
-        if !remaining.is_empty() {
-            let conditions = self.conditions(&remaining);
-            edit(&call, Part::Status, MANAGER, |live| merge_conditions(live, &conditions)).await?;
-            return Ok(());
+        let mut remaining = Remaining::default();
+        for resource in &others {
+            let left = self.delete_all(resource, name).await?;
+            remaining.add(resource, left.iter().map(|stored| self.api.object(resource, stored)));
         }
-        let finish = |live: &mut Value| {
-            let Some(finalizers) = live["spec"]["finalizers"].as_array_mut() else {
-                return false;
-            };
-            finalizers.retain(|f| f != FINALIZER);
+        self.tell(name, &remaining).await?;
+        if remaining.counts.is_empty() { self.finish(name).await } else { Ok(()) }
+    }
+
+    /// Says what is left in a namespace.
+    async fn tell(&self, name: &str, remaining: &Remaining) -> Result<(), ApiError> {
+        let conditions = remaining.conditions(&self.api.now());
+        let call = call(&self.api, &self.namespaces, "", name);
+        edit(&call, Part::Status, MANAGER, |live| merge_conditions(live, &conditions)).await.map(|_| ())
+    }
+
+    /// Takes the server's own finalizer off a namespace.
+    async fn finish(&self, name: &str) -> Result<(), ApiError> {
+        let drop_ours = |live: &mut Value| {
+            let Some(spec) = live["spec"].as_object_mut() else { return false };
+            let Some(finalizers) = spec.get_mut("finalizers").and_then(Value::as_array_mut) else { return false };
+            finalizers.retain(|finalizer| finalizer != FINALIZER);
+            if finalizers.is_empty() {
+                spec.remove("finalizers");
+            }
             true
         };
-        edit(&call, Part::Finalize, MANAGER, finish).await?;
-        Ok(())
+        edit(&call(&self.api, &self.namespaces, "", name), Part::Finalize, MANAGER, drop_ours).await.map(|_| ())
     }
 
     /// Deletes what is there and answers what stays for its finalizers.
@@ -117,66 +131,60 @@ impl Controller {
         }
         Ok(list())
     }
+}
 
-    /// What a namespace says while it waits.
-    fn conditions(&self, remaining: &[(Arc<Resource>, Vec<Arc<Stored>>)]) -> Vec<Value> {
-        let now = self.api.now();
-        let condition = |kind: &str, status: &str, reason: &str, message: String| json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now});
-        let mut counts: Vec<String> = remaining
-            .iter()
-            .map(|(r, objects)| format!("{}.{} has {} resource instances", r.plural, r.group, objects.len()))
-            .collect();
-        counts.sort();
-        let mut finalizers: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
-        for (resource, objects) in remaining {
-            for stored in objects {
-                for finalizer in object::finalizers(&self.api.object(resource, stored)) {
-                    *finalizers.entry(finalizer.to_owned()).or_default() += 1;
-                }
+/// What is left in a namespace.
+#[derive(Default)]
+struct Remaining {
+    /// As `configmaps. has 1 resource instances`.
+    counts: BTreeSet<String>,
+    finalizers: BTreeMap<String, usize>,
+}
+
+impl Remaining {
+    fn add(&mut self, resource: &Resource, objects: impl ExactSizeIterator<Item = Value>) {
+        if objects.len() > 0 {
+            let count = format!("{}.{} has {} resource instances", resource.plural, resource.group, objects.len());
+            self.counts.insert(count);
+        }
+        for object in objects {
+            for finalizer in object::finalizers(&object) {
+                *self.finalizers.entry(finalizer.to_owned()).or_default() += 1;
             }
         }
-        let waiting: Vec<String> =
-            finalizers.iter().map(|(name, count)| format!("{name} in {count} resource instances")).collect();
+    }
+
+    /// What a namespace says while it goes.
+    fn conditions(&self, now: &str) -> Vec<Value> {
+        let condition = |kind: &str, status: &str, reason: &str, message: String| json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now});
+        let fine = |kind: &str, reason: &str, message: &str| condition(kind, "False", reason, message.to_owned());
         let mut conditions = vec![
-            condition(
-                "NamespaceDeletionDiscoveryFailure",
-                "False",
-                "ResourcesDiscovered",
-                "All resources successfully discovered".to_owned(),
-            ),
-            condition(
+            fine("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+            fine(
                 "NamespaceDeletionGroupVersionParsingFailure",
-                "False",
                 "ParsedGroupVersions",
-                "All legacy kube types successfully parsed".to_owned(),
+                "All legacy kube types successfully parsed",
             ),
-            condition(
+            fine(
                 "NamespaceDeletionContentFailure",
-                "False",
                 "ContentDeleted",
-                "All content successfully deleted, may be waiting on finalization".to_owned(),
-            ),
-            condition(
-                "NamespaceContentRemaining",
-                "True",
-                "SomeResourcesRemain",
-                format!("Some resources are remaining: {}", counts.join(", ")),
+                "All content successfully deleted, may be waiting on finalization",
             ),
         ];
-        conditions.push(if waiting.is_empty() {
-            condition(
-                "NamespaceFinalizersRemaining",
-                "False",
-                "ContentHasNoFinalizers",
-                "All content-preserving finalizers finished".to_owned(),
-            )
+        conditions.push(if self.counts.is_empty() {
+            fine("NamespaceContentRemaining", "ContentRemoved", "All content successfully removed")
         } else {
-            condition(
-                "NamespaceFinalizersRemaining",
-                "True",
-                "SomeFinalizersRemain",
-                format!("Some content in the namespace has finalizers remaining: {}", waiting.join(", ")),
-            )
+            let counts: Vec<&str> = self.counts.iter().map(String::as_str).collect();
+            let message = format!("Some resources are remaining: {}", counts.join(", "));
+            condition("NamespaceContentRemaining", "True", "SomeResourcesRemain", message)
+        });
+        conditions.push(if self.finalizers.is_empty() {
+            fine("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished")
+        } else {
+            let waiting: Vec<String> =
+                self.finalizers.iter().map(|(name, count)| format!("{name} in {count} resource instances")).collect();
+            let message = format!("Some content in the namespace has finalizers remaining: {}", waiting.join(", "));
+            condition("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", message)
         });
         conditions
     }

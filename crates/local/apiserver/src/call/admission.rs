@@ -11,6 +11,9 @@ impl Call {
     pub(super) fn admit_create(&self, object: &mut Value) -> Result<(), ApiError> {
         classes::admit_create(&self.api, &self.resource, object)?;
         self.resource.admit_create(object);
+        if self.resource.is("", "pods") {
+            self.place_by_node(object);
+        }
         Ok(())
     }
 

@@ -63,18 +63,32 @@ impl Call {
     /// The binding's labels, and where the node is.
     fn binding_labels(&self, binding: &Value) -> Map<String, Value> {
         let mut labels = binding["metadata"]["labels"].as_object().cloned().unwrap_or_default();
-        let name = binding["target"]["name"].as_str().unwrap_or_default();
-        let node =
-            self.registry.find("", "v1", "nodes").filter(|_| binding["target"]["kind"] == "Node").and_then(|nodes| {
-                let stored = self.api.store.get(&nodes.key("", name))?;
-                Some(self.api.object(nodes, &stored))
-            });
-        for key in TOPOLOGY {
-            if let Some(value) = node.as_ref().and_then(|node| node["metadata"]["labels"].get(key)) {
-                labels.insert(key.to_owned(), value.clone());
-            }
+        if binding["target"]["kind"] == "Node" {
+            labels.extend(self.topology(binding["target"]["name"].as_str().unwrap_or_default()));
         }
         labels
+    }
+
+    /// The labels that say where a node is.
+    fn topology(&self, node: &str) -> Map<String, Value> {
+        let node = self.registry.find("", "v1", "nodes").and_then(|nodes| {
+            let stored = self.api.store.get(&nodes.key("", node))?;
+            Some(self.api.object(nodes, &stored))
+        });
+        let label = |key: &str| Some((key.to_owned(), node.as_ref()?["metadata"]["labels"].get(key)?.clone()));
+        TOPOLOGY.into_iter().filter_map(label).collect()
+    }
+
+    /// A pod that is born with a node says where that is.
+    pub(super) fn place_by_node(&self, pod: &mut Value) {
+        let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+        let labels = if node.is_empty() { Map::new() } else { self.topology(node) };
+        if labels.is_empty() {
+            return;
+        }
+        let mut all = pod["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+        all.extend(labels);
+        object::set_meta(pod, "labels", Some(Value::Object(all)));
     }
 
     /// A binding may say which pod it means.

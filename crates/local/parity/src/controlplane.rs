@@ -36,6 +36,7 @@ const COMPARED: &[&str] = &[
     "job-controller",
     "endpointslice-controller",
     "endpoints-controller",
+    "endpointslice-mirroring-controller",
     "serviceaccount-controller",
     "root-ca-certificate-publisher-controller",
 ];

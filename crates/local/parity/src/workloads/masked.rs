@@ -15,7 +15,7 @@ static UID: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").expect("a constant"));
 
 /// Fields that say when, or in which version.
-const DROPPED: [&str; 12] = [
+const DROPPED: [&str; 13] = [
     "creationTimestamp",
     "resourceVersion",
     "lastTransitionTime",
@@ -28,7 +28,11 @@ const DROPPED: [&str; 12] = [
     "lastTimestamp",
     "eventTime",
     "namespace",
+    // The real controllers forget the time of a change that they had to try twice.
+    "endpoints.kubernetes.io/last-change-trigger-time",
 ];
+/// Lists whose order means nothing and depends on uids or chance.
+const UNORDERED: [&str; 2] = ["endpoints", "subsets"];
 
 /// The object as it is compared.
 pub(super) fn masked(mut object: Value) -> Value {
@@ -66,16 +70,27 @@ fn value(object: &Value, key: &str) -> Value {
     match object {
         Value::Object(fields) => {
             let kept = fields.iter().filter(|(name, value)| !DROPPED.contains(&name.as_str()) && !value.is_null());
-            Value::Object(kept.map(|(name, field)| (text(name), value(field, name))).collect())
+            let mut kept: Map<String, Value> = kept.map(|(name, field)| (text(name), value(field, name))).collect();
+            if kept.get("annotations").is_some_and(|annotations| *annotations == json!({})) {
+                kept.remove("annotations");
+            }
+            Value::Object(kept)
         }
         Value::Array(items) if key == "conditions" => {
             let named =
                 items.iter().map(|item| (item["type"].as_str().unwrap_or_default().to_owned(), value(item, "")));
             Value::Object(named.collect::<Map<_, _>>())
         }
-        Value::Array(items) => Value::Array(items.iter().map(|item| value(item, key)).collect()),
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.iter().map(|item| value(item, key)).collect();
+            if UNORDERED.contains(&key) {
+                items.sort_by_key(Value::to_string);
+            }
+            Value::Array(items)
+        }
         Value::String(_) if key == "pod-template-hash" => json!("<hash>"),
         Value::String(_) if key == "uid" => json!("<uid>"),
+        Value::String(found) if found.starts_with("-----BEGIN CERTIFICATE") => json!("<certificate>"),
         Value::String(found) => json!(text(found)),
         other => other.clone(),
     }

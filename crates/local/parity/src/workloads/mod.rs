@@ -32,6 +32,9 @@ const AT_ONCE: usize = 6;
 pub async fn run(peers: &Peers, options: &Options) -> bool {
     let scripts: Vec<Script> = script::all().expect("tests parse every case file");
     let run = run_name();
+    for server in peers.real().into_iter().chain([peers.embedded()]) {
+        side::make_nodes(server).await;
+    }
     let selected = scripts.iter().enumerate().filter(|(_, script)| options.selects(&title(script)));
     let runs = selected.map(|(index, script)| {
         let namespace = format!("workloads-{index}-{run}");

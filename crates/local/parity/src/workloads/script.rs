@@ -7,20 +7,27 @@
 //! patch deployments.apps/web               merge patch of an object, or of all that a selector matches
 //! patch pods app=web
 //! status pods/a                            merge patch of its /status, also by selector
-//! delete pods app=web                      by name or selector
+//! delete pods app=web                      by name or selector; a body is the options
 //! ready app=web                            pods: Running, with a true condition Ready
 //! unready app=web  fail app=web  succeed app=web
 //! await deployments.apps/web .status.conditions.Available.status=True      conditions by type; `null` is absent
 //! await pods app=web .status.phase=Running        all that match, and at least one
+//! await endpoints/web .subsets.0.addresses.count=2        by place in other lists, or how many there are
 //! await pods app=web count=2
 //! show deployments.apps replicasets.apps pods events      compared as soon as both are alike, or in vain
+//! show namespaces/$ns                      one object
 //! ```
+//!
+//! `$ns` is the namespace of the case. Nodes `pier-1` and `pier-2` are there, in the zones `north` and `south`.
 
 /// The case files: group and text.
 pub(super) const FILES: &[(&str, &str)] = &[
     ("workloads-deployment", include_str!("../../cases/workloads-deployment.case")),
     ("workloads-statefulset", include_str!("../../cases/workloads-statefulset.case")),
     ("workloads-job", include_str!("../../cases/workloads-job.case")),
+    ("workloads-service", include_str!("../../cases/workloads-service.case")),
+    ("workloads-mirroring", include_str!("../../cases/workloads-mirroring.case")),
+    ("workloads-namespace", include_str!("../../cases/workloads-namespace.case")),
 ];
 
 /// A case of a file.

@@ -10,6 +10,19 @@ use super::{POLL, WITHIN};
 use crate::client::{Client, Request};
 use crate::server::Server;
 
+/// The nodes that pods of scripts are bound to, and their zones.
+const NODES: [(&str, &str); 2] = [("pier-1", "north"), ("pier-2", "south")];
+
+/// Makes the nodes; those of an earlier run may still be there.
+pub(super) async fn make_nodes(server: &Server) {
+    let client = Client::new(server).expect("the server's CA is PEM");
+    for (name, zone) in NODES {
+        let labels = json!({"topology.kubernetes.io/zone": zone});
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
+        client.send(&Request::json("POST", "/api/v1/nodes", &node)).await;
+    }
+}
+
 /// A server and the namespace of a script.
 pub(super) struct Side {
     client: Client,
@@ -17,6 +30,7 @@ pub(super) struct Side {
 }
 
 impl Side {
+    /// Makes the namespace of a script.
     pub(super) async fn new(server: &Server, namespace: &str) -> Self {
         let client = Client::new(server).expect("the server's CA is PEM");
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
@@ -37,7 +51,7 @@ impl Side {
             Word::Create => self.create(&body).await,
             Word::Patch(which) => self.patch(which, "", &body).await,
             Word::Status(which) => self.patch(which, "/status", &body).await,
-            Word::Delete(which) => self.delete(which).await,
+            Word::Delete(which) => self.delete(which, &body).await,
             Word::Become(selector, fate) => {
                 let pods = Which::Selected { collection: "pods".to_owned(), selector: selector.clone() };
                 self.patch(&pods, "/status", &fate_status(*fate)).await
@@ -50,7 +64,14 @@ impl Side {
     fn path(&self, collection: &str) -> String {
         let (plural, group) = collection.split_once('.').unwrap_or((collection, ""));
         let root = if group.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{group}/v1") };
+        if plural == "namespaces" {
+            return format!("{root}/{plural}");
+        }
         format!("{root}/namespaces/{}/{plural}", self.namespace)
+    }
+
+    fn object_path(&self, collection: &str, name: &str) -> String {
+        format!("{}/{}", self.path(collection), name.replace("$ns", &self.namespace))
     }
 
     async fn create(&self, object: &Value) -> Value {
@@ -75,29 +96,39 @@ impl Side {
         json!({"done": true})
     }
 
-    async fn delete(&self, which: &Which) -> Value {
-        for path in self.paths(which).await {
-            self.client.send(&Request { method: "DELETE", ..Request::get(&path) }).await;
+    /// Deletes what is meant; with options also what goes already.
+    async fn delete(&self, which: &Which, options: &Value) -> Value {
+        let stays = |object: &Value| !options.is_null() || object["metadata"]["deletionTimestamp"].is_null();
+        for path in self.paths_of(which, stays).await {
+            let request = match options {
+                Value::Null => Request { method: "DELETE", ..Request::get(&path) },
+                options => Request::json("DELETE", &path, options),
+            };
+            self.client.send(&request).await;
         }
         json!({"done": true})
     }
 
     /// The paths of the objects that are meant; pods that go are not.
     async fn paths(&self, which: &Which) -> Vec<String> {
+        self.paths_of(which, |object| object["metadata"]["deletionTimestamp"].is_null()).await
+    }
+
+    async fn paths_of(&self, which: &Which, meant: impl Fn(&Value) -> bool) -> Vec<String> {
         let collection = match which {
-            Which::Named { collection, name } => return vec![format!("{}/{name}", self.path(collection))],
+            Which::Named { collection, name } => return vec![self.object_path(collection, name)],
             Which::Selected { collection, .. } => collection,
         };
         let there = self.objects(which).await;
-        let stays = there.iter().filter(|object| object["metadata"]["deletionTimestamp"].is_null());
-        let names = stays.filter_map(|object| object["metadata"]["name"].as_str());
+        let names =
+            there.iter().filter(|object| meant(object)).filter_map(|object| object["metadata"]["name"].as_str());
         names.map(|name| format!("{}/{name}", self.path(collection))).collect()
     }
 
     async fn objects(&self, which: &Which) -> Vec<Value> {
         match which {
             Which::Named { collection, name } => {
-                let answer = self.client.send(&Request::get(&format!("{}/{name}", self.path(collection)))).await;
+                let answer = self.client.send(&Request::get(&self.object_path(collection, name))).await;
                 if answer.status == 200 { vec![answer.json().clone()] } else { Vec::new() }
             }
             Which::Selected { collection, selector } => self.list(collection, selector).await,
@@ -135,7 +166,13 @@ impl Side {
     async fn show(&self, collections: &[String]) -> Value {
         let mut shown = json!({});
         for collection in collections {
-            let items = self.list(collection, "").await;
+            let items = match collection.split_once('/') {
+                Some((one, name)) => {
+                    let which = Which::Named { collection: one.to_owned(), name: name.to_owned() };
+                    self.objects(&which).await
+                }
+                None => self.list(collection, "").await,
+            };
             // Lists leave kinds out.
             let kept = items.into_iter().map(|mut item| {
                 item["kind"] = json!(collection);
@@ -155,13 +192,26 @@ fn told(status: u16, body: &Value) -> Value {
     json!({"status": status, "reason": body["reason"], "message": body["message"].as_str().map(crate::mask::mask_text)})
 }
 
-/// A value by its path as text; in a list of conditions by type.
+/// A value by its path as text; in a list of conditions by type, in others by place, or how many there are.
 fn found(object: &Value, path: &[String]) -> String {
-    let value = path.iter().fold(object, |value, part| match value.as_array() {
-        Some(items) => items.iter().find(|item| item["type"] == *part).unwrap_or(&Value::Null),
-        None => &value[part],
-    });
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let (last, before) = path.split_last().expect("a path has parts");
+    let value = before.iter().fold(object, |value, part| part_of(value, part));
+    match value.as_array() {
+        Some(items) if last == "count" => items.len().to_string(),
+        _ => {
+            let value = part_of(value, last);
+            value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+        }
+    }
+}
+
+fn part_of<'a>(value: &'a Value, part: &str) -> &'a Value {
+    let found = match (value.as_array(), part.parse::<usize>()) {
+        (Some(items), Ok(place)) => items.get(place),
+        (Some(items), Err(_)) => items.iter().find(|item| item["type"] == part),
+        (None, _) => value.get(part),
+    };
+    found.unwrap_or(&Value::Null)
 }
 
 fn fate_status(fate: Fate) -> Value {
@@ -218,5 +268,14 @@ mod tests {
 
         assert_eq!(found(&object, &["status", "conditions", "A", "reason"].map(str::to_owned)), "R");
         assert_eq!(found(&object, &["status", "replicas"].map(str::to_owned)), "null");
+    }
+
+    #[test]
+    fn other_lists_are_counted_and_their_items_found_by_place() {
+        let object = json!({"endpoints": [{"addresses": ["10.1.0.1", "10.1.0.2"]}]});
+
+        assert_eq!(found(&object, &["endpoints", "0", "addresses", "count"].map(str::to_owned)), "2");
+        assert_eq!(found(&object, &["endpoints", "0", "addresses", "1"].map(str::to_owned)), "10.1.0.2");
+        assert_eq!(found(&object, &["endpoints", "1", "addresses"].map(str::to_owned)), "null");
     }
 }

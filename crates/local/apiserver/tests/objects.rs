@@ -1,6 +1,6 @@
 //! Objects through `kube::Client`, in process.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use portolan_apiserver::{ApiServer, Config};
 use serde_json::json;
@@ -57,4 +57,21 @@ async fn a_namespace_goes_with_everything_in_it() {
     let _ = tokio::time::timeout(std::time::Duration::from_secs(5), gone).await.unwrap();
 
     assert!(maps.get_opt("one").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_pod_that_is_born_on_a_node_says_where_that_is() {
+    let (_server, client) = client().await;
+    let nodes: Api<Node> = Api::all(client.clone());
+    let labels = json!({"topology.kubernetes.io/zone": "north", "other": "x"});
+    let node: Node = serde_json::from_value(json!({"metadata": {"name": "pier", "labels": labels}})).unwrap();
+    nodes.create(&PostParams::default(), &node).await.unwrap();
+    let pods: Api<Pod> = Api::namespaced(client, "default");
+    let spec = json!({"nodeName": "pier", "containers": [{"name": "a", "image": "a"}]});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec});
+
+    let applied = pods.patch("one", &PatchParams::apply("test"), &Patch::Apply(&pod)).await.unwrap();
+
+    let labels: Vec<(String, String)> = applied.metadata.labels.unwrap().into_iter().collect();
+    assert_eq!(labels, [("topology.kubernetes.io/zone".to_owned(), "north".to_owned())]);
 }

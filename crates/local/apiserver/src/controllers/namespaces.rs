@@ -208,3 +208,50 @@ fn merge_conditions(live: &mut Value, conditions: &[Value]) -> bool {
     live["status"]["conditions"] = json!(merged);
     differs
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(remaining: &Remaining) -> Vec<String> {
+        let text = |condition: &Value, field: &str| condition[field].as_str().unwrap().to_owned();
+        let conditions = remaining.conditions("2026-01-01T00:00:00Z");
+        conditions[3..].iter().map(|one| format!("{}: {}", text(one, "status"), text(one, "message"))).collect()
+    }
+
+    #[test]
+    fn a_namespace_says_what_is_left_and_what_holds_it() {
+        let mut remaining = Remaining::default();
+        remaining.counts.insert("configmaps. has 2 resource instances".to_owned());
+        remaining.finalizers.insert("example.com/hold".to_owned(), 2);
+
+        assert_eq!(
+            told(&remaining),
+            [
+                "True: Some resources are remaining: configmaps. has 2 resource instances",
+                "True: Some content in the namespace has finalizers remaining: example.com/hold in 2 resource instances",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_empty_namespace_says_so() {
+        let told = told(&Remaining::default());
+
+        assert_eq!(
+            told,
+            ["False: All content successfully removed", "False: All content-preserving finalizers finished"]
+        );
+    }
+
+    #[test]
+    fn a_condition_that_stays_as_it_was_keeps_its_time() {
+        let mut live = json!({"status": {}});
+        assert!(merge_conditions(&mut live, &Remaining::default().conditions("2026-01-01T00:00:00Z")));
+
+        let again = merge_conditions(&mut live, &Remaining::default().conditions("2026-01-02T00:00:00Z"));
+
+        assert!(!again);
+        assert_eq!(live["status"]["conditions"][0]["lastTransitionTime"], "2026-01-01T00:00:00Z");
+    }
+}

@@ -136,3 +136,23 @@ fn they_are_made_again_when_someone_deletes_them() {
     assert_eq!(concerned, [in_shop("web")]);
     assert_eq!(endpoints(&world)["subsets"], old["subsets"]);
 }
+
+#[test]
+fn those_that_someone_writes_concern_nobody() {
+    let mut world = world([pod(1, "True")]);
+    let theirs = json!({"metadata": {"name": "theirs", "namespace": "shop"}});
+    world.put(ENDPOINTS, theirs.clone());
+
+    assert_eq!(Endpoints.concerned(&world, ENDPOINTS, &theirs), []);
+    assert_eq!(Endpoints.concerned(&world, ENDPOINTS, &endpoints(&world)), []);
+}
+
+#[test]
+fn subsets_that_are_empty_are_taken_away() {
+    let mut world = world([pod(1, "True")]);
+    world.remove("pods", &Name { namespace: "shop".to_owned(), name: "web-0001".to_owned() });
+
+    world.settle(&Endpoints);
+
+    assert!(endpoints(&world).get("subsets").is_none());
+}

@@ -129,6 +129,20 @@ fn a_deleted_pod_counts_as_failed_unless_only_failed_ones_are_replaced() {
 }
 
 /// Carries out what follows when the first pod that the Job makes is refused.
+#[test]
+fn a_pod_that_goes_with_its_job_has_not_failed_and_is_let_go() {
+    let mut world = world(json!({"completions": 1}));
+    let pod = in_shop(&running(&world).remove(0));
+    let going = |finalizers: Value| json!({"metadata": {"finalizers": finalizers, "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+    world.patch("jobs.batch", &in_shop("sum"), &going(json!(["foregroundDeletion"])));
+    world.patch("pods", &pod, &going(json!(["batch.kubernetes.io/job-tracking", "test/held"])));
+
+    world.settle(&Jobs);
+
+    assert_eq!(status(&world)["failed"], Value::Null);
+    assert_eq!(world.get("pods", "shop", &pod.name).unwrap()["metadata"]["finalizers"], json!(["test/held"]));
+}
+
 fn refuse_pod(world: &mut World) {
     let job = live(world);
     let steps = Jobs.plan(world, &job).steps;

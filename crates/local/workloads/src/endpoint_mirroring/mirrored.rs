@@ -49,9 +49,12 @@ pub(super) fn steps(endpoints: &Value, desired: &Desired, there: Vec<Arc<Value>>
     steps
 }
 
+/// Slices by what they are for.
+type Groups = BTreeMap<Key, VecDeque<Arc<Value>>>;
+
 /// Slices by what they are for, and those that are for nothing.
-fn grouped(there: Vec<Arc<Value>>) -> (BTreeMap<Key, VecDeque<Arc<Value>>>, Vec<Arc<Value>>) {
-    let (mut groups, mut others) = (BTreeMap::<Key, VecDeque<Arc<Value>>>::new(), Vec::new());
+fn grouped(there: Vec<Arc<Value>>) -> (Groups, Vec<Arc<Value>>) {
+    let (mut groups, mut others) = (Groups::new(), Vec::new());
     for slice in there {
         match ["IPv4", "IPv6"].into_iter().find(|family| slice["addressType"] == *family) {
             Some(family) => {

@@ -128,7 +128,6 @@ fn a_deleted_pod_counts_as_failed_unless_only_failed_ones_are_replaced() {
     }
 }
 
-/// Carries out what follows when the first pod that the Job makes is refused.
 #[test]
 fn a_pod_that_goes_with_its_job_has_not_failed_and_is_let_go() {
     let mut world = world(json!({"completions": 1}));
@@ -143,6 +142,7 @@ fn a_pod_that_goes_with_its_job_has_not_failed_and_is_let_go() {
     assert_eq!(world.get("pods", "shop", &pod.name).unwrap()["metadata"]["finalizers"], json!(["test/held"]));
 }
 
+/// Carries out what follows when the first pod that the Job makes is refused.
 fn refuse_pod(world: &mut World) {
     let job = live(world);
     let steps = Jobs.plan(world, &job).steps;

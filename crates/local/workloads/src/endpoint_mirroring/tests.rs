@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::{ENDPOINTS, Mirroring, SERVICES};
 use crate::endpoint_slices::SLICES;
-use crate::testing::World;
+use crate::testing::{World, in_shop};
 use crate::{Controller as _, Name, View as _};
 
 fn web() -> Name {
-    Name { namespace: "shop".to_owned(), name: "web".to_owned() }
+    in_shop("web")
 }
 
 fn subset(addresses: &[&str], port: i64) -> Value {

@@ -150,7 +150,7 @@ fn those_that_someone_writes_concern_nobody() {
 #[test]
 fn subsets_that_are_empty_are_taken_away() {
     let mut world = world([pod(1, "True")]);
-    world.remove("pods", &Name { namespace: "shop".to_owned(), name: "web-0001".to_owned() });
+    world.remove("pods", &in_shop("web-0001"));
 
     world.settle(&Endpoints);
 

@@ -26,7 +26,9 @@ pub(crate) fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
 /// The same for a map that is not kept empty: where all of it goes, so does the map.
 pub(crate) fn map_patch(old: &Value, new: &Value) -> Option<Value> {
     match new {
-        Value::Object(after) if after.is_empty() => (!old.is_null()).then_some(Value::Null),
+        Value::Object(after) if after.is_empty() => {
+            old.as_object().is_some_and(|before| !before.is_empty()).then_some(Value::Null)
+        }
         _ => merge_patch(old, new),
     }
 }
@@ -56,6 +58,7 @@ mod tests {
         assert_eq!(map_patch(&json!({"a": "1", "c": "3"}), &json!({"a": "1"})), Some(json!({"c": null})));
         assert_eq!(map_patch(&json!({"a": "1"}), &json!({})), Some(Value::Null));
         assert_eq!(map_patch(&Value::Null, &json!({})), None);
+        assert_eq!(map_patch(&json!({}), &json!({})), None);
     }
 
     #[test]

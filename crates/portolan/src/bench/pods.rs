@@ -16,11 +16,12 @@ use super::workload::{Workload, count};
 
 /// Pods that one Service selects, as many as one slice holds.
 const PODS_OF_A_SERVICE: usize = 100;
+const NODES: &str = "/api/v1/nodes";
 const ACCOUNT: &str = "reporter";
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Creates, reports, and what Services make of it.
+/// Creates, reports, and what Services make of it. The node that the pods are on has the namespace's name.
 pub(super) async fn run(
     target: &Target,
     namespace: &str,
@@ -29,6 +30,22 @@ pub(super) async fn run(
     figures: &mut Figures,
 ) -> anyhow::Result<()> {
     let mut control = Connection::open(target).await?;
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": namespace}});
+    control.send(Method::POST, NODES, Body::json(&node)).await?;
+    let outcome = measure(&mut control, target, namespace, load, pids, figures).await;
+    let removed = control.send(Method::DELETE, &format!("{NODES}/{namespace}"), Body::none()).await;
+    outcome?;
+    removed.map(drop)
+}
+
+async fn measure(
+    control: &mut Connection,
+    target: &Target,
+    namespace: &str,
+    load: Load,
+    pids: &[u32],
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
     for index in 0..load.pods.div_ceil(PODS_OF_A_SERVICE) {
         control.send(Method::POST, &path(namespace, "services"), Body::json(&service(index))).await?;
     }
@@ -39,13 +56,13 @@ pub(super) async fn run(
     let (elapsed, latencies) = clients.spread(load.clients, 0..load.pods, create).await?;
     figures.rate(&format!("pods_create_{}_clients", load.clients), elapsed, latencies);
     figures.memory("rss_after_pods_mib", pids);
-    let round = reports(namespace, load.pods, &version(&mut control, namespace).await?);
+    let round = reports(namespace, load.pods, &version(control, namespace).await?);
     let watching = Fanout::start(target, round, load.watchers).await?;
     let (elapsed, latencies) = watching.write(target, load.clients).await?;
     let reported = Instant::now();
     figures.rate(&format!("pod_status_delivery_{}_writers", load.clients), elapsed, latencies);
-    if followed(&mut control, namespace).await? {
-        figures.duration("endpoints_behind_ms", settle(&mut control, namespace, load.pods, reported).await?);
+    if followed(control, namespace).await? {
+        figures.duration("endpoints_behind_ms", settle(control, namespace, load.pods, reported).await?);
     }
     figures.memory("rss_after_reports_mib", pids);
     Ok(())
@@ -115,7 +132,7 @@ fn create(namespace: &str, index: usize) -> (Method, String, Body<'static>) {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name(index), "labels": {"shard": (index / PODS_OF_A_SERVICE).to_string()}},
-        "spec": {"nodeName": "here", "serviceAccountName": ACCOUNT, "automountServiceAccountToken": false, "containers": [{
+        "spec": {"nodeName": namespace, "serviceAccountName": ACCOUNT, "automountServiceAccountToken": false, "containers": [{
             "name": "main",
             "image": "registry.example/app:1",
             "ports": [{"name": "http", "containerPort": 8080}],

@@ -32,8 +32,7 @@ fn selects(service: &Value, pod: &Value) -> bool {
 
 /// The pods that a service selects, by name.
 pub(crate) fn pods(view: &dyn View, service: &Value) -> Vec<Arc<Value>> {
-    let all = view.list(PODS, namespace(service));
-    all.into_iter().filter(|pod| selects(service, pod)).collect()
+    selector(service).map(|wanted| view.labelled(PODS, namespace(service), wanted)).unwrap_or_default()
 }
 
 /// The services that select a pod.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::common::kind::PODS;
-use crate::common::object::{controller_of, list, name_of, text};
+use crate::common::object::{controller_of, labels, list, name_of, text};
 use crate::{CREATED, Controller, Event, Failure, Name, Part, Plan, Step, View};
 
 /// Objects by collection and name. `settle` carries plans out until there is nothing more to do.
@@ -185,8 +185,20 @@ impl View for World {
         there.map(|(_, object)| object.clone()).collect()
     }
 
+    fn labelled(&self, collection: &str, namespace: &str, wanted: &Map<String, Value>) -> Vec<Arc<Value>> {
+        let carries = |object: &Arc<Value>| {
+            wanted.iter().all(|(key, value)| labels(object).and_then(|labels| labels.get(key)) == Some(value))
+        };
+        self.list(collection, namespace).into_iter().filter(carries).collect()
+    }
+
     fn controlled_by(&self, collection: &str, namespace: &str, uid: &str) -> Vec<Arc<Value>> {
-        let controlled = |object: &Arc<Value>| controller_of(object).map_or("", |owner| text(owner, "/uid")) == uid;
+        let controlled = |object: &Arc<Value>| controller_of(object).is_some_and(|owner| text(owner, "/uid") == uid);
         self.list(collection, namespace).into_iter().filter(controlled).collect()
+    }
+
+    fn strays(&self, collection: &str, namespace: &str, labels: &Map<String, Value>) -> Vec<Arc<Value>> {
+        let all = self.labelled(collection, namespace, labels);
+        all.into_iter().filter(|object| controller_of(object).is_none()).collect()
     }
 }

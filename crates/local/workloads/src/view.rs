@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Where an object is, within a collection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,7 +25,12 @@ pub trait View {
     /// The objects of a namespace, by name; of all namespaces where it is empty.
     fn list(&self, collection: &str, namespace: &str) -> Vec<Arc<Value>>;
 
-    /// Those whose controlling owner (`controller: true`) has this uid, by name; with an empty uid, those that nothing
-    /// controls. Cheaper than a list.
+    /// Those of a namespace that carry all of these labels, by name. Cheaper than a list, as are the next two.
+    fn labelled(&self, collection: &str, namespace: &str, labels: &Map<String, Value>) -> Vec<Arc<Value>>;
+
+    /// Those whose controlling owner (`controller: true`) has this uid, by name.
     fn controlled_by(&self, collection: &str, namespace: &str, uid: &str) -> Vec<Arc<Value>>;
+
+    /// Those that nothing controls and that carry all of these labels, by name.
+    fn strays(&self, collection: &str, namespace: &str, labels: &Map<String, Value>) -> Vec<Arc<Value>>;
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::diff::or_null;
 use super::kind::Kind;
@@ -39,10 +39,12 @@ impl<'a> Owner<'a> {
         self.selector.is_empty()
     }
 
-    /// What it controls, and after that what nothing does.
+    /// What it controls, and after that what nothing does and it may select.
     pub(crate) fn candidates(&self, view: &dyn View, collection: &str) -> Vec<Arc<Value>> {
         let mut all = view.controlled_by(collection, namespace(self.object), uid(self.object));
-        all.extend(view.controlled_by(collection, namespace(self.object), ""));
+        let nothing = Map::new();
+        let wanted = self.object["spec"]["selector"]["matchLabels"].as_object().unwrap_or(&nothing);
+        all.extend(view.strays(collection, namespace(self.object), wanted));
         all
     }
 

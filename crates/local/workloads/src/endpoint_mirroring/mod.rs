@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::common::kind::{ENDPOINTS, SERVICES};
 use crate::common::object::{annotation, is_deleting, name_of, namespace};
 use crate::common::step::{delete, event, exact_target};
-use crate::endpoint_slices::{MANAGED_BY, SERVICE_NAME, SLICES};
+use crate::endpoint_slices::{MANAGED_BY, SERVICE_NAME, SLICES, slices_by};
 use crate::{Controller, EventType, Name, Plan, View};
 use desired::{Desired, MOST};
 
@@ -47,7 +47,7 @@ impl Controller for Mirroring {
     }
 
     fn plan(&self, view: &dyn View, endpoints: &Value) -> Plan {
-        let there = slices_of(view, &name_of(endpoints));
+        let there = slices_by(view, CONTROLLER, &name_of(endpoints));
         if !is_mirrored(view, endpoints) {
             return deleting(&there);
         }
@@ -64,7 +64,7 @@ impl Controller for Mirroring {
     }
 
     fn gone(&self, view: &dyn View, name: &Name) -> Plan {
-        deleting(&slices_of(view, name))
+        deleting(&slices_by(view, CONTROLLER, name))
     }
 }
 
@@ -81,11 +81,6 @@ fn endpoints_of(slice: &Value) -> Option<Name> {
     let labels = &slice["metadata"]["labels"];
     let name = labels[SERVICE_NAME].as_str().filter(|_| labels[MANAGED_BY] == CONTROLLER)?;
     Some(Name { namespace: namespace(slice).to_owned(), name: name.to_owned() })
-}
-
-fn slices_of(view: &dyn View, name: &Name) -> Vec<Arc<Value>> {
-    let all = view.list(SLICES, &name.namespace);
-    all.into_iter().filter(|slice| endpoints_of(slice).as_ref() == Some(name)).collect()
 }
 
 fn deleting(slices: &[Arc<Value>]) -> Plan {

@@ -16,7 +16,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::common::kind::{NODES, PODS, SERVICE, SERVICES};
 use crate::common::object::{is_deleting, label, list, name_of, namespace, owners, text, uid};
@@ -95,9 +95,15 @@ fn on_node(view: &dyn View, node: &Value) -> Vec<Name> {
 
 /// The slices that are ours and stay.
 fn slices_of(view: &dyn View, service: &Value) -> Vec<Arc<Value>> {
-    let name = Some(name_of(service));
-    let all = view.list(SLICES, namespace(service));
-    all.into_iter().filter(|slice| service_of(slice) == name && !is_deleting(slice)).collect()
+    let all = slices_by(view, CONTROLLER, &name_of(service));
+    all.into_iter().filter(|slice| !is_deleting(slice)).collect()
+}
+
+/// The slices that a controller made under a name.
+pub(crate) fn slices_by(view: &dyn View, controller: &str, name: &Name) -> Vec<Arc<Value>> {
+    let marks = [(SERVICE_NAME, name.name.as_str()), (MANAGED_BY, controller)];
+    let marks = marks.map(|(key, value)| (key.to_owned(), Value::from(value)));
+    view.labelled(SLICES, &name.namespace, &Map::from_iter(marks))
 }
 
 /// The address families of a service.

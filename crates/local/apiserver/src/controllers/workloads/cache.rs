@@ -1,16 +1,22 @@
-//! The watched collections in memory, as controllers see them: parsed, without `managedFields`, by name and by owner.
+//! The watched collections as controllers see them: parsed, without `managedFields`, by name, by label and by owner.
+//!
+//! A parsed object takes several times the memory of its text. Pods are many and are read a few at a time, so only the
+//! store's own text of them is kept, and what was parsed lately.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use portolan_workloads::{Name, View};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::api::Api;
 use crate::object;
 use crate::registry::Resource;
 use crate::store::{Event, EventKind, Range, Stored};
+
+/// Objects that stay parsed, twice at most, of a collection that is kept as text.
+const MOST_RECENT: usize = 512;
 
 pub(super) struct Cache {
     api: Arc<Api>,
@@ -21,9 +27,26 @@ struct Collection {
     resource: Arc<Resource>,
     /// Events up to here are in it.
     version: u64,
-    objects: BTreeMap<Name, Arc<Value>>,
-    /// By namespace and the uid of the controlling owner; empty for those that nothing controls.
-    by_owner: HashMap<(String, String), BTreeMap<String, Arc<Value>>>,
+    objects: BTreeMap<Name, Kept>,
+    /// Names by namespace and the uid of the controlling owner; empty for those that nothing controls.
+    by_owner: HashMap<(String, String), BTreeSet<String>>,
+    /// Of a collection that is kept as text.
+    recent: Option<Mutex<Recent>>,
+}
+
+struct Kept {
+    /// The uid of the controlling owner; empty where there is none.
+    owner: Box<str>,
+    stored: Arc<Stored>,
+    /// Where the collection is not kept as text.
+    parsed: Option<Arc<Value>>,
+}
+
+/// What was parsed lately, in two halves: where the younger one is full, the older one is forgotten.
+#[derive(Default)]
+struct Recent {
+    young: HashMap<Arc<str>, (u64, Arc<Value>)>,
+    old: HashMap<Arc<str>, (u64, Arc<Value>)>,
 }
 
 /// An object before and after an event.
@@ -37,8 +60,7 @@ impl Cache {
         let registry = api.registry();
         let collections = collections.filter_map(|name| {
             let resource = registry.by_collection(name)?.clone();
-            let (objects, by_owner) = (BTreeMap::new(), HashMap::new());
-            Some((resource.collection.clone(), Collection { resource, version: 0, objects, by_owner }))
+            Some((resource.collection.clone(), Collection::new(resource)))
         });
         Self { api: api.clone(), collections: collections.collect() }
     }
@@ -50,7 +72,7 @@ impl Cache {
             let Ok(listing) = self.api.store.list(&range) else { continue };
             collection.version = listing.version;
             for stored in listing.objects.iter().filter(|stored| reads(name, stored.key.name())) {
-                collection.put(parse(&self.api, &collection.resource, stored));
+                collection.put(&self.api, stored);
             }
         }
     }
@@ -62,10 +84,8 @@ impl Cache {
         if event.version() <= collection.version || !reads(&key.collection, key.name()) {
             return None;
         }
-        let name = Name { namespace: key.namespace().to_owned(), name: key.name().to_owned() };
-        let before = collection.remove(&name);
-        let after = (event.kind != EventKind::Deleted)
-            .then(|| collection.put(parse(&self.api, &collection.resource, &event.object)));
+        let before = collection.remove(&self.api, &name_of(&event.object));
+        let after = (event.kind != EventKind::Deleted).then(|| collection.put(&self.api, &event.object));
         Some(Seen { before, after })
     }
 
@@ -74,36 +94,114 @@ impl Cache {
     }
 
     pub(super) fn get_object(&self, collection: &str, name: &Name) -> Option<Arc<Value>> {
-        self.collections.get(collection)?.objects.get(name).cloned()
+        let collection = self.collections.get(collection)?;
+        collection.objects.get(name).map(|kept| collection.parsed(&self.api, kept))
+    }
+
+    /// The objects of a namespace that are wanted, by name; of all namespaces where it is empty.
+    fn choose(&self, collection: &str, namespace: &str, wanted: impl Fn(&Kept) -> bool) -> Vec<Arc<Value>> {
+        let Some(collection) = self.collections.get(collection) else { return Vec::new() };
+        let first = Name { namespace: namespace.to_owned(), name: String::new() };
+        let inside = |name: &Name| namespace.is_empty() || name.namespace == namespace;
+        let all = collection.objects.range(first..).take_while(|(name, _)| inside(name)).map(|(_, kept)| kept);
+        all.filter(|kept| wanted(kept)).map(|kept| collection.parsed(&self.api, kept)).collect()
+    }
+
+    /// The objects that an owner controls, or nothing, and that are wanted, by name.
+    fn of_owner(
+        &self,
+        collection: &str,
+        namespace: &str,
+        uid: &str,
+        wanted: impl Fn(&Kept) -> bool,
+    ) -> Vec<Arc<Value>> {
+        let Some(collection) = self.collections.get(collection) else { return Vec::new() };
+        let names = collection.by_owner.get(&(namespace.to_owned(), uid.to_owned()));
+        let kept = names.into_iter().flatten().filter_map(|name| {
+            let name = Name { namespace: namespace.to_owned(), name: name.clone() };
+            collection.objects.get(&name)
+        });
+        kept.filter(|kept| wanted(kept)).map(|kept| collection.parsed(&self.api, kept)).collect()
     }
 }
 
-fn parse(api: &Api, resource: &Resource, stored: &Stored) -> Value {
+fn name_of(stored: &Stored) -> Name {
+    Name { namespace: stored.key.namespace().to_owned(), name: stored.key.name().to_owned() }
+}
+
+fn parse(api: &Api, resource: &Resource, stored: &Stored) -> Arc<Value> {
     let mut value = api.object(resource, stored);
     object::set_meta(&mut value, "managedFields", None);
-    value
+    Arc::new(value)
 }
 
 impl Collection {
-    fn put(&mut self, value: Value) -> Arc<Value> {
-        let name = Name { namespace: object::namespace(&value).to_owned(), name: object::name(&value).to_owned() };
-        let value = Arc::new(value);
-        let siblings = self.by_owner.entry((name.namespace.clone(), controller(&value).to_owned())).or_default();
-        siblings.insert(name.name.clone(), value.clone());
-        self.objects.insert(name, value.clone());
+    fn new(resource: Arc<Resource>) -> Self {
+        let recent = resource.is("", "pods").then(Mutex::default);
+        Self { resource, version: 0, objects: BTreeMap::new(), by_owner: HashMap::new(), recent }
+    }
+
+    fn put(&mut self, api: &Api, stored: &Arc<Stored>) -> Arc<Value> {
+        let value = parse(api, &self.resource, stored);
+        let (name, owner) = (name_of(stored), controller(&value));
+        self.by_owner.entry((name.namespace.clone(), owner.to_owned())).or_default().insert(name.name.clone());
+        let parsed = match &self.recent {
+            Some(recent) => {
+                lock(recent).put(stored, value.clone());
+                None
+            }
+            None => Some(value.clone()),
+        };
+        self.objects.insert(name, Kept { owner: owner.into(), stored: stored.clone(), parsed });
         value
     }
 
-    fn remove(&mut self, name: &Name) -> Option<Arc<Value>> {
-        let value = self.objects.remove(name)?;
-        let owner = (name.namespace.clone(), controller(&value).to_owned());
+    fn remove(&mut self, api: &Api, name: &Name) -> Option<Arc<Value>> {
+        let kept = self.objects.remove(name)?;
+        let owner = (name.namespace.clone(), kept.owner.to_string());
         if let Some(siblings) = self.by_owner.get_mut(&owner) {
             siblings.remove(&name.name);
             if siblings.is_empty() {
                 self.by_owner.remove(&owner);
             }
         }
+        Some(self.parsed(api, &kept))
+    }
+
+    fn parsed(&self, api: &Api, kept: &Kept) -> Arc<Value> {
+        if let Some(value) = &kept.parsed {
+            return value.clone();
+        }
+        let Some(recent) = &self.recent else { return parse(api, &self.resource, &kept.stored) };
+        let mut recent = lock(recent);
+        recent.get(&kept.stored).unwrap_or_else(|| {
+            let value = parse(api, &self.resource, &kept.stored);
+            recent.put(&kept.stored, value.clone());
+            value
+        })
+    }
+}
+
+fn lock(recent: &Mutex<Recent>) -> std::sync::MutexGuard<'_, Recent> {
+    recent.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Recent {
+    fn get(&mut self, stored: &Stored) -> Option<Arc<Value>> {
+        let path = &stored.key.path;
+        let (version, value) = self.young.get(path).or_else(|| self.old.get(path))?;
+        let value = (*version == stored.version).then(|| value.clone())?;
+        if !self.young.contains_key(path) {
+            self.put(stored, value.clone());
+        }
         Some(value)
+    }
+
+    fn put(&mut self, stored: &Stored, value: Arc<Value>) {
+        if self.young.len() >= MOST_RECENT {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(stored.key.path.clone(), (stored.version, value));
     }
 }
 
@@ -112,6 +210,15 @@ fn controller(value: &Value) -> &str {
     let owners = value["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     let uid = owners.into_iter().find(|owner| owner["controller"] == true).and_then(|owner| owner["uid"].as_str());
     uid.unwrap_or_default()
+}
+
+/// Whether an object carries all of these labels.
+fn carries(stored: &Stored, wanted: &Map<String, Value>) -> bool {
+    let labels = stored.body.labels.as_deref().unwrap_or_default();
+    wanted.iter().all(|(key, value)| {
+        let found = labels.binary_search_by(|(name, _)| (**name).cmp(key.as_str()));
+        found.is_ok_and(|index| Some(&*labels[index].1) == value.as_str())
+    })
 }
 
 impl View for Cache {
@@ -124,19 +231,18 @@ impl View for Cache {
     }
 
     fn list(&self, collection: &str, namespace: &str) -> Vec<Arc<Value>> {
-        let Some(collection) = self.collections.get(collection) else { return Vec::new() };
-        if namespace.is_empty() {
-            return collection.objects.values().cloned().collect();
-        }
-        let first = Name { namespace: namespace.to_owned(), name: String::new() };
-        let from_there = collection.objects.range(first..);
-        from_there.take_while(|(name, _)| name.namespace == namespace).map(|(_, object)| object.clone()).collect()
+        self.choose(collection, namespace, |_| true)
+    }
+
+    fn labelled(&self, collection: &str, namespace: &str, labels: &Map<String, Value>) -> Vec<Arc<Value>> {
+        self.choose(collection, namespace, |kept| carries(&kept.stored, labels))
     }
 
     fn controlled_by(&self, collection: &str, namespace: &str, uid: &str) -> Vec<Arc<Value>> {
-        let collection = self.collections.get(collection);
-        let owner = (namespace.to_owned(), uid.to_owned());
-        let siblings = collection.and_then(|collection| collection.by_owner.get(&owner));
-        siblings.map(|siblings| siblings.values().cloned().collect()).unwrap_or_default()
+        self.of_owner(collection, namespace, uid, |_| true)
+    }
+
+    fn strays(&self, collection: &str, namespace: &str, labels: &Map<String, Value>) -> Vec<Arc<Value>> {
+        self.of_owner(collection, namespace, "", |kept| carries(&kept.stored, labels))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::common::kind::{PODS, SERVICES};
-use crate::common::object::{labels, list, name_of, namespace, text};
+use crate::common::object::{at, labels, list, name_of, namespace, text};
 use crate::common::pod::{is_finished, ready_condition};
 use crate::{Name, View};
 
@@ -16,7 +16,7 @@ pub(crate) const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigg
 
 /// What a service selects its pods by. None where it is a mere name, or someone else cares for its endpoints.
 fn selector(service: &Value) -> Option<&Map<String, Value>> {
-    let selector = service.pointer("/spec/selector")?.as_object().filter(|selector| !selector.is_empty())?;
+    let selector = at(service, "/spec/selector")?.as_object().filter(|selector| !selector.is_empty())?;
     (text(service, "/spec/type") != "ExternalName").then_some(selector)
 }
 

@@ -5,9 +5,15 @@ use serde_json::{Map, Value};
 
 use crate::Name;
 
+/// What stands at a pointer. Names with `/` or `~` and places in lists cannot be named, which saves most of the time that
+/// [`Value::pointer`] takes.
+pub(crate) fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
+    pointer.split('/').skip(1).try_fold(object, |value, name| value.as_object()?.get(name))
+}
+
 /// The text at a pointer; empty where there is none.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    at(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The whole number at a pointer; 0 where there is none.
@@ -17,12 +23,12 @@ pub(crate) fn number(object: &Value, pointer: &str) -> i64 {
 
 /// The whole number at a pointer, where there is one.
 pub(crate) fn given_number(object: &Value, pointer: &str) -> Option<i64> {
-    object.pointer(pointer).and_then(Value::as_i64)
+    at(object, pointer).and_then(Value::as_i64)
 }
 
 /// The list at a pointer; empty where there is none.
 pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
-    object.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    at(object, pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The time at a pointer.
@@ -32,7 +38,7 @@ pub(crate) fn time(object: &Value, pointer: &str) -> Option<Timestamp> {
 
 /// Whether a field is there and not null.
 pub(crate) fn has(object: &Value, pointer: &str) -> bool {
-    object.pointer(pointer).is_some_and(|value| !value.is_null())
+    at(object, pointer).is_some_and(|value| !value.is_null())
 }
 
 pub(crate) fn name(object: &Value) -> &str {
@@ -58,7 +64,7 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
 }
 
 pub(crate) fn labels(object: &Value) -> Option<&Map<String, Value>> {
-    object.pointer("/metadata/labels").and_then(Value::as_object)
+    at(object, "/metadata/labels").and_then(Value::as_object)
 }
 
 /// A label, where the object has it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::common::object::{is_deleting, label, list, text};
+use crate::common::object::{at, is_deleting, label, list, text};
 use crate::common::pod::is_ready;
 use crate::serving::{addresses, hostname, reference};
 
@@ -58,7 +58,7 @@ pub(super) fn of(pod: &Value, node: Option<&Value>, service: &Value, family: &st
 pub(crate) fn says_the_same(one: &Value, other: &Value) -> bool {
     const COMPARED: [&str; 6] =
         ["/nodeName", "/zone", "/conditions/ready", "/conditions/serving", "/conditions/terminating", "/targetRef/uid"];
-    COMPARED.iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))
+    COMPARED.iter().all(|pointer| at(one, pointer) == at(other, pointer))
 }
 
 /// Whether slices have an endpoint of a pod that says whether it serves now.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::Step;
 use crate::common::diff::merge_patch;
 use crate::common::kind::REPLICA_SETS;
-use crate::common::object::{label, list, number, seconds};
+use crate::common::object::{at, label, list, number, seconds};
 use crate::common::step::{change_status, target};
 use crate::common::{condition, pod};
 
@@ -25,7 +25,7 @@ pub(super) struct Counted {
 
 impl Counted {
     pub(super) fn of(set: &Value, active: &[Arc<Value>], terminating: usize, now: Timestamp) -> Self {
-        let template = set.pointer("/spec/template/metadata/labels").and_then(Value::as_object);
+        let template = at(set, "/spec/template/metadata/labels").and_then(Value::as_object);
         let is_labeled =
             |pod: &Value| template.into_iter().flatten().all(|(key, value)| label(pod, key) == value.as_str());
         let min_ready_seconds = number(set, "/spec/minReadySeconds");

@@ -16,7 +16,7 @@ use crate::registry::Resource;
 use crate::store::{Event, EventKind, Range, Stored};
 
 /// Objects that stay parsed, twice at most, of a collection that is kept as text.
-const MOST_RECENT: usize = 512;
+const MOST_RECENT: usize = 256;
 
 pub(super) struct Cache {
     api: Arc<Api>,

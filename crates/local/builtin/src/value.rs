@@ -7,9 +7,13 @@ pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What stands below a JSON pointer, without escapes and places in lists: these cost [`Value::pointer`] most of its time.
+/// What stands below a JSON pointer without escapes, which cost [`Value::pointer`] most of its time.
 pub(crate) fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
-    pointer.split('/').skip(1).try_fold(value, |value, name| value.as_object()?.get(name))
+    pointer.split('/').skip(1).try_fold(value, |value, name| match value {
+        Value::Object(fields) => fields.get(name),
+        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+        _ => None,
+    })
 }
 
 /// A string below a JSON pointer; empty where absent.

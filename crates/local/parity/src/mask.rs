@@ -264,6 +264,7 @@ pub(crate) fn mask_output(text: &str) -> String {
         let masks = [
             (UID.as_str(), "<uid>"),
             (TIME.as_str(), "<time>"),
+            (r"\b[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} [+-]\d{4}", "<time>"),
             (r#"(resourceVersion\\?"?: ?)\\?"\d+\\?""#, "$1<rv>"),
             (r#"Invalid value: "(?:[^"\\]|\\.)*""#, "Invalid value: <value>"),
             (r"https://127\.0\.0\.1:\d+", "<url>"),
@@ -282,7 +283,14 @@ pub(crate) fn mask_output(text: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{Masker, mask_text};
+    use super::{Masker, mask_output, mask_text};
+
+    #[test]
+    fn times_are_masked_in_either_form() {
+        let printed = "CreationTimestamp: Tue, 17 Nov 2026 14:15:03 +0000 and 2026-11-17T14:15:03Z";
+
+        assert_eq!(mask_output(printed), "CreationTimestamp: <time> and <time>");
+    }
 
     #[test]
     fn an_unchanged_version_is_told_from_a_changed_one() {

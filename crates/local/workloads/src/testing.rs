@@ -185,6 +185,10 @@ impl View for World {
         there.map(|(_, object)| object.clone()).collect()
     }
 
+    fn visit(&self, collection: &str, namespace: &str, look: &mut dyn FnMut(&Value)) {
+        self.list(collection, namespace).iter().for_each(|object| look(object));
+    }
+
     fn labelled(&self, collection: &str, namespace: &str, wanted: &Map<String, Value>) -> Vec<Arc<Value>> {
         let carries = |object: &Arc<Value>| {
             wanted.iter().all(|(key, value)| labels(object).and_then(|labels| labels.get(key)) == Some(value))

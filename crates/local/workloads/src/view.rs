@@ -25,6 +25,10 @@ pub trait View {
     /// The objects of a namespace, by name; of all namespaces where it is empty.
     fn list(&self, collection: &str, namespace: &str) -> Vec<Arc<Value>>;
 
+    /// Looks at the objects of a namespace one after the other; at those of all where it is empty. Holds less memory than a
+    /// list.
+    fn visit(&self, collection: &str, namespace: &str, look: &mut dyn FnMut(&Value));
+
     /// Those of a namespace that carry all of these labels, by name. Cheaper than a list, as are the next two.
     fn labelled(&self, collection: &str, namespace: &str, labels: &Map<String, Value>) -> Vec<Arc<Value>>;
 

@@ -85,9 +85,12 @@ fn service_of(slice: &Value) -> Option<Name> {
 
 /// The services of the pods on a node.
 fn on_node(view: &dyn View, node: &Value) -> Vec<Name> {
-    let pods = view.list(PODS, "");
-    let here = pods.iter().filter(|pod| pod["spec"]["nodeName"] == node["metadata"]["name"]);
-    let mut names: Vec<Name> = here.flat_map(|pod| services_of(view, pod)).collect();
+    let mut names: Vec<Name> = Vec::new();
+    view.visit(PODS, "", &mut |pod| {
+        if pod["spec"]["nodeName"] == node["metadata"]["name"] {
+            names.extend(services_of(view, pod));
+        }
+    });
     names.sort();
     names.dedup();
     names

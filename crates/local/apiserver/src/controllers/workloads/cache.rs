@@ -1,7 +1,7 @@
 //! The watched collections as controllers see them: parsed, without `managedFields`, by name, by label and by owner.
 //!
-//! A parsed object takes several times the memory of its text. Pods are many and are read a few at a time, so only the
-//! store's own text of them is kept, and what was parsed lately.
+//! A parsed object takes several times the memory of its text. Pods are many, slices and endpoints large, and a plan reads
+//! a few of them: of these only the store's own text is kept, and what was parsed lately.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,8 +15,10 @@ use crate::object;
 use crate::registry::Resource;
 use crate::store::{Event, EventKind, Range, Stored};
 
-/// Objects that stay parsed, twice at most, of a collection that is kept as text.
-const MOST_RECENT: usize = 256;
+/// Collections that are kept as text.
+const AS_TEXT: [&str; 3] = ["pods", "endpoints", "endpointslices.discovery.k8s.io"];
+/// Bytes of text whose objects stay parsed, twice at most, of a collection that is kept as text.
+const MOST_RECENT_BYTES: usize = 1 << 20;
 
 pub(super) struct Cache {
     api: Arc<Api>,
@@ -45,6 +47,8 @@ struct Kept {
 /// What was parsed lately, in two halves: where the younger one is full, the older one is forgotten.
 #[derive(Default)]
 struct Recent {
+    /// The text of the younger half.
+    bytes: usize,
     young: HashMap<Arc<str>, (u64, Arc<Value>)>,
     old: HashMap<Arc<str>, (u64, Arc<Value>)>,
 }
@@ -101,10 +105,8 @@ impl Cache {
     /// The objects of a namespace that are wanted, by name; of all namespaces where it is empty.
     fn choose(&self, collection: &str, namespace: &str, wanted: impl Fn(&Kept) -> bool) -> Vec<Arc<Value>> {
         let Some(collection) = self.collections.get(collection) else { return Vec::new() };
-        let first = Name { namespace: namespace.to_owned(), name: String::new() };
-        let inside = |name: &Name| namespace.is_empty() || name.namespace == namespace;
-        let all = collection.objects.range(first..).take_while(|(name, _)| inside(name)).map(|(_, kept)| kept);
-        all.filter(|kept| wanted(kept)).map(|kept| collection.parsed(&self.api, kept)).collect()
+        let all = collection.inside(namespace).filter(|kept| wanted(kept));
+        all.map(|kept| collection.parsed(&self.api, kept)).collect()
     }
 
     /// The objects that an owner controls, or nothing, and that are wanted, by name.
@@ -137,8 +139,16 @@ fn parse(api: &Api, resource: &Resource, stored: &Stored) -> Arc<Value> {
 
 impl Collection {
     fn new(resource: Arc<Resource>) -> Self {
-        let recent = resource.is("", "pods").then(Mutex::default);
+        let recent = AS_TEXT.contains(&&*resource.collection).then(Mutex::default);
         Self { resource, version: 0, objects: BTreeMap::new(), by_owner: HashMap::new(), recent }
+    }
+
+    /// What is in a namespace, by name; in all of them where it is empty.
+    fn inside<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Kept> {
+        let first = Name { namespace: namespace.to_owned(), name: String::new() };
+        let from_there = self.objects.range(first..);
+        let inside = from_there.take_while(move |(name, _)| namespace.is_empty() || name.namespace == namespace);
+        inside.map(|(_, kept)| kept)
     }
 
     fn put(&mut self, api: &Api, stored: &Arc<Stored>) -> Arc<Value> {
@@ -198,9 +208,11 @@ impl Recent {
     }
 
     fn put(&mut self, stored: &Stored, value: Arc<Value>) {
-        if self.young.len() >= MOST_RECENT {
+        if self.bytes >= MOST_RECENT_BYTES {
             self.old = std::mem::take(&mut self.young);
+            self.bytes = 0;
         }
+        self.bytes += stored.body.tail.len();
         self.young.insert(stored.key.path.clone(), (stored.version, value));
     }
 }
@@ -232,6 +244,16 @@ impl View for Cache {
 
     fn list(&self, collection: &str, namespace: &str) -> Vec<Arc<Value>> {
         self.choose(collection, namespace, |_| true)
+    }
+
+    fn visit(&self, collection: &str, namespace: &str, look: &mut dyn FnMut(&Value)) {
+        let Some(collection) = self.collections.get(collection) else { return };
+        for kept in collection.inside(namespace) {
+            match &kept.parsed {
+                Some(value) => look(value),
+                None => look(&parse(&self.api, &collection.resource, &kept.stored)),
+            }
+        }
     }
 
     fn labelled(&self, collection: &str, namespace: &str, labels: &Map<String, Value>) -> Vec<Arc<Value>> {

@@ -221,7 +221,6 @@ fn manager_order(entry: &Value) -> String {
     [part("operation"), part("manager"), part("subresource"), part("apiVersion")].join(" ")
 }
 
-/// The text of each warning header, which is itself quoted.
 /// The index of documents without those of other cases' definitions, which come and go meanwhile. Paths in a document, of
 /// whatever definition, begin with a slash.
 fn without_others(paths: Map<String, Value>) -> Map<String, Value> {
@@ -229,6 +228,7 @@ fn without_others(paths: Map<String, Value>) -> Map<String, Value> {
     paths.into_iter().filter(|(path, _)| !is_others(path)).collect()
 }
 
+/// The text of each warning header, which is itself quoted.
 fn mask_warning(value: Value) -> Value {
     match value {
         Value::Array(items) => items.iter().filter_map(Value::as_str).map(warning).collect(),

@@ -237,6 +237,10 @@ pub const TOKEN_REQUEST: Kind =
     kind!("authentication.k8s.io" "v1" "TokenRequest" "tokenrequests" "tokenrequest" in "io.k8s.api.authentication")
         .verbs(CREATE_ONLY);
 
+/// What `/scale` of a kind reads and writes; it has no collection.
+pub const SCALE: Kind =
+    kind!("autoscaling" "v1" "Scale" "scales" "scale" in "io.k8s.api.autoscaling").verbs(CREATE_ONLY);
+
 /// Every built-in kind, in the order of discovery: by group, then by resource name.
 pub const KINDS: &[Kind] = &[
     kind!("" "v1" "ConfigMap" "configmaps" "configmap" in "io.k8s.api.core").short(&["cm"]),

@@ -29,7 +29,7 @@ pub use check::selects;
 pub use family::class;
 pub use family::event::{to_core_v1, to_events_v1};
 pub use family::service;
-pub use kinds::{Generation, KINDS, Kind, TOKEN_REQUEST, schema};
+pub use kinds::{Generation, KINDS, Kind, SCALE, TOKEN_REQUEST, schema};
 pub use meta::NameRule;
 pub use pod::{prepare_ephemeral_containers, prepare_resize, validate_ephemeral_containers, validate_resize};
 pub use selectors::{field_value, selectable};

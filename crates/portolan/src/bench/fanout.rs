@@ -20,7 +20,7 @@ use super::workload::collection;
 
 const SEEN_TIMEOUT: Duration = Duration::from_mins(2);
 /// Marks the objects of a round, so that watchers see nothing else.
-pub(super) const LABEL: &str = "fanout";
+const LABEL: &str = "fanout";
 
 /// The request that writes one object, by its number.
 pub(super) type Write = Arc<dyn Fn(usize) -> (Method, String, Body<'static>) + Send + Sync>;

@@ -82,7 +82,7 @@ struct PublishArgs {
 /// Arguments of `portolan bench apiserver`.
 #[derive(clap::Args, Debug)]
 struct ApiserverArgs {
-    /// Kubeconfig of a server to compare with; the run makes and deletes one namespace there
+    /// Kubeconfig of a server to compare with; the run makes and deletes two namespaces and a node there
     #[arg(long, value_name = "KUBECONFIG")]
     peer: Option<PathBuf>,
 

@@ -127,7 +127,7 @@ impl Api {
     }
 
     /// An object of the core group.
-    pub(super) fn find_core(&self, plural: &str, namespace: &str, name: &str) -> Option<Value> {
+    pub(crate) fn find_core(&self, plural: &str, namespace: &str, name: &str) -> Option<Value> {
         let registry = self.registry();
         let resource = registry.find("", "v1", plural)?;
         self.store.get(&resource.key(namespace, name)).map(|stored| self.object(resource, &stored))

@@ -71,10 +71,7 @@ impl Call {
 
     /// The labels that say where a node is.
     fn topology(&self, node: &str) -> Map<String, Value> {
-        let node = self.registry.find("", "v1", "nodes").and_then(|nodes| {
-            let stored = self.api.store.get(&nodes.key("", node))?;
-            Some(self.api.object(nodes, &stored))
-        });
+        let node = self.api.find_core("nodes", "", node);
         let label = |key: &str| Some((key.to_owned(), node.as_ref()?["metadata"]["labels"].get(key)?.clone()));
         TOPOLOGY.into_iter().filter_map(label).collect()
     }

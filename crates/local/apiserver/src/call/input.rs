@@ -93,7 +93,8 @@ impl Call {
             if !known {
                 return Some(ApiError::bad_request(format!("{opening}: {}", unregistered(named, given))));
             }
-            if same_version {
+            // A scale is converted from whatever is sent; other versions of other kinds are not even looked at.
+            if same_version || resource.is("autoscaling", "scales") {
                 return Some(ApiError::bad_request(format!("{opening}: {}", self.no_conversion(version, named))));
             }
         }

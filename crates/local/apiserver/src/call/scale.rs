@@ -1,9 +1,9 @@
 //! `/scale`: one number of an object, seen as an `autoscaling/v1` Scale.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use http::StatusCode;
-use portolan_builtin::types;
+use portolan_builtin::{SCALE as SCALE_KIND, types};
 use portolan_schema::crd::Scale;
 use portolan_schema::{Root, Schema};
 use portolan_ssa::Force;
@@ -16,8 +16,8 @@ use super::patch::{Edit, PatchKind, apply_error, invalid_patch, patch_json};
 use super::strategic::merge_strategically;
 use super::update::Sent;
 use crate::answer::Answer;
-use crate::decode;
 use crate::object;
+use crate::registry::Resource;
 use crate::status::ApiError;
 use crate::strategy::Part;
 
@@ -29,10 +29,9 @@ impl Call {
 
     pub(super) async fn put_scale(&mut self) -> Result<Answer, ApiError> {
         let options = self.write_options("UpdateOptions", false)?;
-        let format = decode::body_format(&self.content_type)?;
-        let decoded = decode::decode(&self.body, format).map_err(ApiError::bad_request)?;
+        let put = self.scale_from_body(options.field_validation)?;
         self.set_scale(options.dry_run, |scale| {
-            let mut wanted = decoded.value.clone();
+            let mut wanted = put.clone();
             keep_owners(&mut wanted, &scale);
             Ok(self.own_scale(&scale, wanted, &options))
         })
@@ -56,6 +55,17 @@ impl Call {
             Ok(self.own_scale(&scale, wanted, &options))
         })
         .await
+    }
+
+    /// The body read as any object is, but as a Scale, whatever it is the scale of.
+    fn scale_from_body(&mut self, validation: FieldValidation) -> Result<Value, ApiError> {
+        static RESOURCE: LazyLock<Arc<Resource>> = LazyLock::new(|| Arc::new(Resource::builtin(&SCALE_KIND)));
+        let scaled = std::mem::replace(&mut self.resource, RESOURCE.clone());
+        let read = self.object_from_body(validation);
+        self.resource = scaled;
+        let mut scale = read?;
+        self.place(&mut scale, true)?;
+        Ok(scale)
     }
 
     /// Writes the number of replicas that `edit` makes of the scale. The scale carries the owners of its number in and out.

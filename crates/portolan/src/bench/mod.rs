@@ -92,6 +92,16 @@ enum Subject {
     Pods,
 }
 
+/// Where phases run, and how much they do.
+#[derive(Clone, Copy)]
+struct Site<'a> {
+    target: &'a Target,
+    namespace: &'a str,
+    load: Load,
+    /// The server's processes, for their memory.
+    pids: &'a [u32],
+}
+
 /// All phases of a subject against one server, in a namespace of their own.
 async fn measure(
     subject: Subject,
@@ -104,9 +114,10 @@ async fn measure(
     let namespace = format!("portolan-bench-{}-{}", format!("{subject:?}").to_lowercase(), std::process::id());
     let mut control = Connection::open(target).await?;
     workload::create_namespace(&mut control, &namespace).await?;
+    let site = Site { target, namespace: &namespace, load, pids };
     let outcome = match subject {
-        Subject::Objects => objects(target, &namespace, load, pids, figures).await,
-        Subject::Pods => pods::run(target, &namespace, load, pids, figures).await,
+        Subject::Objects => objects(site, figures).await,
+        Subject::Pods => pods::run(site, figures).await,
     };
     // The namespace goes whatever happened; its failure must not hide the first one.
     let removed = workload::delete_namespace(&mut control, &namespace).await;
@@ -114,13 +125,8 @@ async fn measure(
     removed
 }
 
-async fn objects(
-    target: &Target,
-    namespace: &str,
-    load: Load,
-    pids: &[u32],
-    figures: &mut Figures,
-) -> anyhow::Result<()> {
+async fn objects(site: Site<'_>, figures: &mut Figures) -> anyhow::Result<()> {
+    let Site { target, namespace, load, pids } = site;
     figures.memory("rss_idle_mib", pids);
     let workload = workload::Workload::connect(target, namespace, load).await?;
     workload.create_and_list(figures, pids).await?;

@@ -7,10 +7,9 @@ use anyhow::{Context, ensure};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::Load;
+use super::Site;
 use super::connection::{Body, Connection};
 use super::fanout::{Fanout, Round};
-use super::target::Target;
 use super::timing::Figures;
 use super::workload::{Workload, count};
 
@@ -22,30 +21,19 @@ const SETTLE_TIMEOUT: Duration = Duration::from_mins(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Creates, reports, and what Services make of it. The node that the pods are on has the namespace's name.
-pub(super) async fn run(
-    target: &Target,
-    namespace: &str,
-    load: Load,
-    pids: &[u32],
-    figures: &mut Figures,
-) -> anyhow::Result<()> {
-    let mut control = Connection::open(target).await?;
+pub(super) async fn run(site: Site<'_>, figures: &mut Figures) -> anyhow::Result<()> {
+    let namespace = site.namespace;
+    let mut control = Connection::open(site.target).await?;
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": namespace}});
     control.send(Method::POST, NODES, Body::json(&node)).await?;
-    let outcome = measure(&mut control, target, namespace, load, pids, figures).await;
+    let outcome = measure(&mut control, site, figures).await;
     let removed = control.send(Method::DELETE, &format!("{NODES}/{namespace}"), Body::none()).await;
     outcome?;
     removed.map(drop)
 }
 
-async fn measure(
-    control: &mut Connection,
-    target: &Target,
-    namespace: &str,
-    load: Load,
-    pids: &[u32],
-    figures: &mut Figures,
-) -> anyhow::Result<()> {
+async fn measure(control: &mut Connection, site: Site<'_>, figures: &mut Figures) -> anyhow::Result<()> {
+    let Site { target, namespace, load, pids } = site;
     for index in 0..load.pods.div_ceil(PODS_OF_A_SERVICE) {
         control.send(Method::POST, &path(namespace, "services"), Body::json(&service(index))).await?;
     }

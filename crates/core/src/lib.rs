@@ -3,6 +3,7 @@
 //! Everything here is pure: values in, values out. Nothing reads a clock, logs or does I/O; where time matters, `now` is
 //! an argument.
 
+pub mod allow;
 mod clock;
 pub mod condition;
 mod diff;

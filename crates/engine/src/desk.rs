@@ -108,17 +108,20 @@ impl<R: Reconcile> Desk<R> {
         let meta = raw.meta();
         let (key, version, print) = (key_of(meta), version_of(meta), self.print(meta));
         let Some(passed) = self.remember(&key, &raw, Unknown::Takes) else { return };
-        if passed == print {
-            return;
-        }
         let mut queue = self.handle.queue();
-        if queue.is_running(&key) {
-            self.meanwhile.insert(key.clone(), (version, print));
-        } else {
+        let running = queue.is_running(&key);
+        if !running && passed != print {
             queue.push(&key, Instant::now());
         }
         drop(queue);
-        self.keep_payload(key, raw);
+        if running {
+            // The pass at work may be over another state than the last one that ended: when it ends it is compared.
+            self.meanwhile.insert(key.clone(), (version, print));
+        }
+        // What waits for a pass is what was seen last, also where that is what was passed over before.
+        if running || passed != print || self.payloads.contains_key(&key) {
+            self.keep_payload(key, raw);
+        }
     }
 
     fn print(&self, meta: &ObjectMeta) -> u64 {
@@ -282,22 +285,24 @@ impl<R: Reconcile> Desk<R> {
     /// Notes what was passed over. Answers whether the object changed meanwhile in a way that is worth another pass.
     fn superseded(&mut self, key: &ObjectKey, ended: Ended<R::Object>) -> bool {
         let meanwhile = self.meanwhile.remove(key);
-        let Some(passed) = ended.passed else { return meanwhile.is_some() };
+        let Some(passed) = ended.passed else {
+            // Whatever the pass was over, it is tried again as its end says; news need not wait for that.
+            let before = self.handle.read(|store| store.get(key).map(|known| known.passed));
+            return meanwhile.is_some_and(|(_, print)| Some(print) != before);
+        };
         if let Some(known) = self.handle.store().get_mut(key) {
             known.passed = passed;
         }
-        let newest = ended.latest.as_ref().map(|raw| (version_of(raw.meta()), self.print(raw.meta())));
+        let mut seen = meanwhile;
         if let Some(latest) = ended.latest {
             self.remember(key, &latest, Unknown::Stays);
-            if newest.is_some_and(|(_, print)| print != passed) {
+            let own = (version_of(latest.meta()), self.print(latest.meta()));
+            // Of two sightings the newer one counts, and waits; without versions the other's does.
+            if meanwhile.is_none_or(|other| own.0 != 0 && other.0 <= own.0) {
+                seen = Some(own);
                 self.keep_payload(key.clone(), latest);
             }
         }
-        // Of two sightings the newer one counts; without versions both do.
-        let seen = match (newest, meanwhile) {
-            (Some(own), Some(other)) if own.0 != 0 && other.0 <= own.0 => Some(own),
-            (own, other) => other.or(own),
-        };
         let again = seen.is_some_and(|(_, print)| print != passed);
         if !again {
             self.payloads.remove(key);

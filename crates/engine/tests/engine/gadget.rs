@@ -16,6 +16,8 @@ use tokio::time::Instant;
 
 pub(crate) const FINALIZER: &str = "test.portolan.dev/gadget";
 pub(crate) const OLDER: &str = "older.example.com/gadget";
+/// An annotation that counts more than the spec.
+pub(crate) const VALUE: &str = "test.portolan.dev/value";
 
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "test.portolan.dev", version = "v1", kind = "Gadget", namespaced, status = "GadgetStatus")]
@@ -185,7 +187,7 @@ impl Reconcile for Gadgets {
     }
 
     fn plan(&self, gadget: &Gadget, have: &Option<String>) -> Result<(String, Step), Problem> {
-        let (name, want) = (gadget.name_any(), gadget.spec.value.clone());
+        let (name, want) = (gadget.name_any(), gadget.annotations().get(VALUE).unwrap_or(&gadget.spec.value).clone());
         if want == "invalid" {
             return Err(Problem::invalid(reasons::INVALID_CONFIG, "choose another value"));
         }

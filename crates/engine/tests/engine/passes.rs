@@ -6,7 +6,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
-use crate::gadget::{FINALIZER, Gadget, gadget, key};
+use crate::gadget::{FINALIZER, Gadget, VALUE, gadget, key};
 use crate::world::World;
 
 #[tokio::test(start_paused = true)]
@@ -223,6 +223,68 @@ async fn an_annotation_during_a_pass_is_not_lost() {
     assert_eq!(looks(&world), 2);
     world.after(61).await;
     assert_eq!(looks(&world), 1, "the second pass saw the annotation");
+}
+
+/// Merges an annotation without waiting for what comes of it.
+async fn set_value(world: &World, name: &str, value: Option<&str>) {
+    let patch = json!({"metadata": {"annotations": {VALUE: value}}});
+    world.api().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    world.idle().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_14_a_change_that_is_taken_back_during_its_pass_is_taken_back_at_the_remote_side_too() {
+    let world = World::start().await;
+    world.create(gadget("a", "1")).await;
+    world.remote.take_log();
+    let gate = world.remote.close_gate();
+
+    set_value(&world, "a", Some("2")).await;
+    set_value(&world, "a", None).await;
+    gate.add_permits(10);
+    world.settle().await;
+
+    assert_eq!(world.remote.take_writes(), ["update a", "update a"]);
+    assert_eq!(world.remote.value("a").as_deref(), Some("1"));
+    let before = world.version();
+    world.after(3600).await;
+    assert_eq!((world.version(), world.remote.take_log()), (before, Vec::new()), "it rests");
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_14_of_many_changes_during_a_pass_the_last_one_counts_though_it_was_there_before() {
+    let world = World::start().await;
+    world.create(gadget("a", "1")).await;
+    world.remote.take_log();
+    let gate = world.remote.close_gate();
+
+    for value in [Some("2"), Some("3"), None, Some("3"), None] {
+        set_value(&world, "a", value).await;
+    }
+    gate.add_permits(10);
+    world.settle().await;
+
+    assert_eq!(world.remote.take_writes(), ["update a", "update a"], "nothing in between is carried out");
+    assert_eq!(world.remote.value("a").as_deref(), Some("1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_14_a_change_that_is_taken_back_before_its_pass_begins_is_never_carried_out() {
+    let mut world = World::with(|context| context.timing.in_flight = 1).await;
+    world.run();
+    world.create(gadget("a", "1")).await;
+    let gate = world.remote.close_gate();
+    world.api().create(&PostParams::default(), &gadget("busy", "1")).await.unwrap();
+    world.idle().await;
+    world.remote.take_log();
+
+    set_value(&world, "a", Some("2")).await;
+    set_value(&world, "a", None).await;
+    gate.add_permits(10);
+    world.settle().await;
+
+    assert_eq!(world.remote.take_writes(), ["create busy"]);
+    assert_eq!(world.remote.value("a").as_deref(), Some("1"));
 }
 
 #[tokio::test(start_paused = true)]

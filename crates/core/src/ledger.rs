@@ -2,10 +2,12 @@
 //!
 //! More than ten deletions within ten minutes that are also more than 30 % of the scope's objects, or more than 500,
 //! are held as one list with a digest. Who approves the digest releases that list, or any part of it, for one hour.
-//! A list that grew since its digest was shown can still be approved as it was shown. The ledger is kept across
-//! restarts by whoever owns it.
+//! A list that grew since its digest was shown can still be approved as it was shown. Of a very long list only the first
+//! names are kept, the rest is counted: then an approval is good for whatever is asked for in the scope. The ledger is
+//! kept across restarts by whoever owns it; who asked for what was not kept asks again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,11 @@ const PERCENT: usize = 30;
 const NEVER_FREE: usize = 500;
 /// How many earlier states of a growing list can still be approved.
 const EARLIER_LISTS: usize = 64;
+/// So many held names are kept one by one, and so many bytes of them: a ledger has to fit into one object.
+const NAMES_KEPT: usize = 2000;
+const BYTES_KEPT: usize = 150_000;
+/// So many bytes of approved names are remembered; of older approvals what is left is held again.
+const BYTES_APPROVED: usize = 2 * BYTES_KEPT;
 
 /// What was deleted in a scope of late, what is held, and what was approved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +47,9 @@ pub struct Ledger {
     /// Held names, and since when.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     held: BTreeMap<String, Timestamp>,
+    /// Hashes of held names beyond those that are kept.
+    #[serde(skip)]
+    unlisted: BTreeSet<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     approvals: Vec<Approval>,
     /// Approvals so far: part of each digest, so that none is good for a second list of the same names.
@@ -51,6 +61,9 @@ struct Approval {
     digest: String,
     at: Timestamp,
     names: BTreeSet<String>,
+    /// Whether it is good for names that are not listed, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    all: bool,
 }
 
 impl Approval {
@@ -68,29 +81,23 @@ pub enum Verdict {
     Held {
         /// What an approval has to name.
         digest: String,
-        /// Everything that is held in the scope, sorted.
+        /// What is held in the scope, sorted.
         list: Vec<String>,
+        /// How many more are held than are listed.
+        more: usize,
     },
 }
 
 impl Verdict {
-    /// Whether this one may be deleted.
-    pub fn allows(&self, name: &str) -> bool {
-        match self {
-            Self::Granted => true,
-            Self::Held { list, .. } => list.binary_search_by(|held| held.as_str().cmp(name)).is_err(),
-        }
-    }
-
     /// The problem to report for what is held in a scope, as `zone example.com`; none where all may go ahead.
     pub fn problem(&self, scope: &str) -> Option<Problem> {
-        let Self::Held { digest, list } = self else { return None };
+        let Self::Held { digest, list, more } = self else { return None };
         Some(Problem::waiting(
             reasons::DELETION_BUDGET_EXCEEDED,
             format!(
                 "{} in {scope} held back, because that is a large part of it: {}. \
                  To let them go within the next hour, annotate the object with portolan.dev/release-deletions: {digest}",
-                count(list.len(), "deletion"),
+                count(list.len() + more, "deletion"),
                 join_some(list, 20),
             ),
         ))
@@ -107,19 +114,38 @@ impl Ledger {
         if wanted.is_empty() {
             return Verdict::Granted;
         }
-        for name in wanted {
-            self.held.entry(name.clone()).or_insert(now);
-        }
-        let (spent, pending) = (self.spent(now), self.held.len());
+        let wanted: Vec<String> = wanted.into_iter().cloned().collect();
+        self.hold(wanted, now);
+        let (spent, pending) = (self.spent(now), self.held.len() + self.unlisted.len());
         if is_free(spent + pending, spent + total.max(pending)) {
             self.held.clear();
+            self.unlisted.clear();
         }
         self.verdict()
     }
 
+    /// Lists names as held, or counts them where the list is full.
+    fn hold(&mut self, names: Vec<String>, now: Timestamp) {
+        let mut bytes: usize = self.held.keys().map(String::len).sum();
+        for name in names.into_iter().filter(|name| !self.held.contains_key(name)).collect::<BTreeSet<_>>() {
+            if self.held.len() < NAMES_KEPT && bytes + name.len() <= BYTES_KEPT {
+                bytes += name.len();
+                self.unlisted.remove(&hash(&name));
+                self.held.insert(name, now);
+            } else {
+                self.unlisted.insert(hash(&name));
+            }
+        }
+    }
+
     /// Whether this deletion is held already: asking for it again changes nothing.
     pub fn holds(&self, name: &str) -> bool {
-        self.held.contains_key(name)
+        self.held.contains_key(name) || self.unlisted.contains(&hash(name))
+    }
+
+    /// The held names that are listed.
+    pub fn listed(&self) -> impl Iterator<Item = &String> {
+        self.held.keys()
     }
 
     /// What is held now.
@@ -127,7 +153,8 @@ impl Ledger {
         if self.held.is_empty() {
             return Verdict::Granted;
         }
-        Verdict::Held { digest: self.digest(self.held.keys()), list: self.held.keys().cloned().collect() }
+        let (list, more) = (self.held.keys().cloned().collect(), self.unlisted.len());
+        Verdict::Held { digest: self.digest(self.held.keys(), more > 0), list, more }
     }
 
     /// Notes deletions that were made; those under an approval do not count against the budget. Note them before the
@@ -146,6 +173,7 @@ impl Ledger {
     pub fn withdraw(&mut self, names: &[String]) {
         for name in names {
             self.held.remove(name);
+            self.unlisted.remove(&hash(name));
         }
     }
 
@@ -156,10 +184,17 @@ impl Ledger {
         if self.approvals.iter().any(|approval| approval.digest == digest) {
             return true;
         }
-        let Some(names) = self.list_with(digest) else { return false };
+        let Some((names, all)) = self.list_with(digest) else { return false };
         self.held.retain(|name, _| !names.contains(name));
-        self.approvals.push(Approval { digest: digest.to_owned(), at: now, names });
+        if all {
+            self.unlisted.clear();
+        }
+        self.approvals.push(Approval { digest: digest.to_owned(), at: now, names, all });
         self.round += 1;
+        let bytes = |approval: &Approval| approval.names.iter().map(String::len).sum::<usize>();
+        while self.approvals.iter().map(bytes).sum::<usize>() > BYTES_APPROVED {
+            self.approvals.remove(0);
+        }
         true
     }
 
@@ -168,26 +203,33 @@ impl Ledger {
         self.held.is_empty() && self.spent(now) == 0 && self.approvals.iter().all(|approval| !approval.is_live(now))
     }
 
-    /// The names of the list with this digest: all that is held, or what was held at an earlier time.
-    fn list_with(&self, digest: &str) -> Option<BTreeSet<String>> {
+    /// The names of the list with this digest: all that is held, or what was held at an earlier time; and whether it
+    /// stands for more than it lists.
+    fn list_with(&self, digest: &str) -> Option<(BTreeSet<String>, bool)> {
+        if !self.unlisted.is_empty() && self.digest(self.held.keys(), true) == digest {
+            return Some((self.held.keys().cloned().collect(), true));
+        }
         let times: BTreeSet<Timestamp> = self.held.values().copied().collect();
         times.into_iter().rev().take(EARLIER_LISTS).find_map(|time| {
             let then = || self.held.iter().filter(|(_, since)| **since <= time).map(|(name, _)| name);
-            (self.digest(then()) == digest).then(|| then().cloned().collect())
+            (self.digest(then(), false) == digest).then(|| (then().cloned().collect(), false))
         })
     }
 
-    fn digest<'a>(&self, names: impl Iterator<Item = &'a String>) -> String {
+    fn digest<'a>(&self, names: impl Iterator<Item = &'a String>, more: bool) -> String {
         let round = self.round.to_string();
         let mut texts = vec![round.as_str()];
         for name in names {
             texts.push(name);
         }
+        if more {
+            texts.push("and more");
+        }
         digest_hex(texts, 12)
     }
 
     fn is_approved(&self, name: &str, now: Timestamp) -> bool {
-        self.approvals.iter().any(|approval| approval.is_live(now) && approval.names.contains(name))
+        self.approvals.iter().any(|approval| approval.is_live(now) && (approval.all || approval.names.contains(name)))
     }
 
     fn is_counted(&self, name: &str, now: Timestamp) -> bool {
@@ -202,6 +244,13 @@ impl Ledger {
         self.deletions.retain(|_, at| is_recent(*at, now));
         self.approvals.retain(|approval| approval.is_live(now));
     }
+}
+
+/// What a name that is not listed is known by; nothing outside of the process sees it.
+fn hash(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn is_recent(at: Timestamp, now: Timestamp) -> bool {

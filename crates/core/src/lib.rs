@@ -33,7 +33,7 @@ pub use mark::{Claim, Mark, owner_key, user_text};
 pub use metric::Metric;
 pub use network::Network;
 pub use object::{ObjectId, ObjectKey};
-pub use owner::OwnerId;
+pub use owner::{OwnerId, digest_hex};
 pub use plan::{Action, Change, Counts, Plan, Target};
 pub use problem::{Class, Problem};
 pub use redact::redact;

@@ -55,7 +55,7 @@ impl From<OwnerId> for String {
 }
 
 /// The first `digits` hexadecimal digits of the SHA-256 of the texts, each but the last followed by a line feed.
-pub(crate) fn digest_hex<'a>(texts: impl IntoIterator<Item = &'a str>, digits: usize) -> String {
+pub fn digest_hex<'a>(texts: impl IntoIterator<Item = &'a str>, digits: usize) -> String {
     let mut hasher = Sha256::new();
     for (index, text) in texts.into_iter().enumerate() {
         if index > 0 {

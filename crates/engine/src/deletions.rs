@@ -2,24 +2,29 @@
 //! across restarts in a `ConfigMap` of the operator's namespace.
 //!
 //! The ledger is written before the deletions that it allows, so that a crash in between forgets none. Deletions asked
-//! for at the same time share one write.
+//! for at the same time share one write. What is held is released by an annotation on the object that stands for the
+//! scope, or on the `ConfigMap` itself, which always exists. What nobody asks for any more is no longer held.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::Api;
 use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams};
-use portolan_core::{Clock, Ledger, ObjectId, Problem, Verdict, reasons, text};
+use portolan_core::{Clock, Ledger, ObjectId, Problem, Verdict, digest_hex, reasons, text};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{Context, FIELD_MANAGER};
+use crate::annotations;
+use crate::context::{Context, FIELD_MANAGER, Mode};
 use crate::counted::{Counted, Counts};
 use crate::task::Task;
+use crate::watch::{Following, Selection, Sighting, follow};
 
 /// How many held names a condition lists; the `ConfigMap` lists all.
 const NAMES_SHOWN: usize = 20;
@@ -27,8 +32,16 @@ const NAMES_SHOWN: usize = 20;
 const RELEASE_ANNOTATION: &str = "portolan.dev/release-deletions";
 /// What is held is asked for again when the window has moved on; a release asks at once.
 const RETRY: Duration = Duration::from_secs(600);
+/// Who asks for what is held asks again within [`RETRY`]: what nobody has asked for as long as this is no longer wanted.
+const UNASKED: Duration = Duration::from_secs(1500);
+/// How often such names are looked for.
+const TIDYING: Duration = Duration::from_secs(300);
+/// Names of objects end here.
+const LONGEST_NAME: usize = 253;
 /// Reading the ledgers is tried again after this.
 const PAUSE: Duration = Duration::from_secs(2);
+/// What the names of the `ConfigMap`s begin with.
+const PREFIX: &str = "portolan-held-";
 /// Tells the `ConfigMap`s of ledgers from others.
 const LABEL: &str = "portolan.dev/deletion-ledger";
 
@@ -46,7 +59,11 @@ pub struct Scope {
 impl Scope {
     fn config_map(&self) -> String {
         // A namespace's name has no dots, so that one before the object's name keeps ids apart.
-        format!("portolan-held-{}-{}", self.id.replace('/', "."), self.collection.replace('_', "-")).to_lowercase()
+        let name = format!("{}-{}", self.id.replace('/', "."), self.collection.replace('_', "-")).to_lowercase();
+        if PREFIX.len() + name.len() > LONGEST_NAME {
+            return format!("{PREFIX}{}", digest_hex([self.id.as_str(), self.collection.as_str()], 40));
+        }
+        format!("{PREFIX}{name}")
     }
 }
 
@@ -78,6 +95,17 @@ impl Loaded {
     }
 }
 
+/// What became of deletions that were held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unheld {
+    /// The id of their scope.
+    pub id: String,
+    /// Who asked for them and may go on; nobody where they are no longer wanted.
+    pub askers: Vec<ObjectId>,
+}
+
+type Listener = Arc<dyn Fn(Unheld) + Send + Sync>;
+
 /// Ledgers by id and collection.
 type Scopes = BTreeMap<(String, String), Arc<Kept>>;
 /// What is held, by who asked for it.
@@ -94,8 +122,13 @@ pub struct Deletions {
     scopes: Arc<Mutex<Scopes>>,
     /// What is held, by who asked for it.
     waiting: Arc<Mutex<Waiting>>,
+    /// Who is told of what is no longer held.
+    listener: Arc<Mutex<Option<Listener>>>,
     /// The metric of what is held.
     counted: Counted,
+    /// Watches the ledgers of the operator's namespace.
+    following: Following,
+    live: bool,
 }
 
 /// One scope's ledger and how much of it is stored.
@@ -112,6 +145,8 @@ struct State {
     version: u64,
     /// Digest and length of the held list, so that they are not found out anew for every name in it.
     held: Option<(String, usize)>,
+    /// When each held name was last asked for, or found in a ledger that an earlier process left.
+    asked: BTreeMap<String, Instant>,
 }
 
 impl Deletions {
@@ -124,7 +159,15 @@ impl Deletions {
             release_on,
             scopes: Arc::default(),
             waiting: Arc::default(),
+            listener: Arc::default(),
             counted: context.metrics.held().clone(),
+            following: Following {
+                resource: "ledgers".to_owned(),
+                selection: Selection::labels(LABEL).within(&context.operator_namespace),
+                seed: context.seed,
+                metrics: context.metrics.clone(),
+            },
+            live: context.mode == Mode::Live,
         }
     }
 
@@ -136,6 +179,8 @@ impl Deletions {
                 let kept = self.kept(&scope);
                 let mut state = kept.state();
                 state.held = held_in(&ledger);
+                let now = Instant::now();
+                state.asked = ledger.listed().map(|name| (name.clone(), now)).collect();
                 state.ledger = ledger;
             }
         }
@@ -157,12 +202,76 @@ impl Deletions {
                 }
             }
             loaded.send_replace(true);
-            shutdown.cancelled().await;
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = ledgers.keep() => {}
+            }
         };
         let unread = is_loaded.clone();
         let task = Task::new("ledgers", move || usize::from(!*busy.borrow()), run)
             .lacking(move || (!*unread.borrow()).then_some("the ledgers of deletions are not read"));
         (task, Loaded(is_loaded))
+    }
+
+    /// Tells somebody when what was held may go, or is no longer wanted.
+    pub fn on_unheld(&self, listener: impl Fn(Unheld) + Send + Sync + 'static) {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(listener));
+    }
+
+    fn tell(&self, unheld: Unheld) {
+        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(listener) = listener {
+            listener(unheld);
+        }
+    }
+
+    /// Heeds annotations on the ledgers themselves, and takes off what nobody asks for any more.
+    async fn keep(&self) {
+        if !self.live {
+            return std::future::pending().await;
+        }
+        let mut sightings = follow(self.api.clone(), self.following.clone());
+        let mut tidying = tokio::time::interval(TIDYING);
+        loop {
+            tokio::select! {
+                sighting = sightings.next() => match sighting {
+                    Some(Sighting::Found(map) | Sighting::Changed(map)) => self.heed(&map).await,
+                    Some(_) => {}
+                    None => return,
+                },
+                _ = tidying.tick() => self.tidy().await,
+            }
+        }
+    }
+
+    /// Releases what the annotation on a ledger says.
+    async fn heed(&self, map: &ConfigMap) {
+        let Some(digest) = annotations::released_deletions(&map.metadata) else { return };
+        let Some((scope, _)) = map.data.as_ref().and_then(read) else { return };
+        if let Err(problem) = self.approve(&scope.id, digest).await {
+            tracing::warn!(ledger = scope.config_map(), error = %problem, "Held deletions could not be released yet");
+        }
+    }
+
+    /// Takes off what nobody has asked for in a long time: its asker went while nobody looked.
+    async fn tidy(&self) {
+        let all: Vec<Arc<Kept>> =
+            self.scopes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        for kept in all {
+            let Some(version) = kept.forget_unasked(Instant::now()) else { continue };
+            self.tell(Unheld { id: kept.scope.id.clone(), askers: Vec::new() });
+            if let Err(problem) = self.store(&kept, version).await {
+                tracing::warn!(ledger = kept.scope.config_map(), error = %problem, "A ledger could not be written");
+            }
+        }
+    }
+
+    /// Says that something of a scope stays after all, whoever asked for its deletion. True where that was held; then the
+    /// ledger is to be [stored](Self::flush).
+    pub fn stays(&self, scope: &Scope, name: &str) -> bool {
+        let key = (scope.id.clone(), scope.collection.clone());
+        let kept = self.scopes.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        kept.is_some_and(|kept| kept.withdraw(&[name.to_owned()]))
     }
 
     /// Asks to delete `names` in a scope. Once this returns `Ok` they are counted; `news` is called where the list of what
@@ -192,10 +301,11 @@ impl Deletions {
         Err(Problem::waiting(
             reasons::DELETION_BUDGET_EXCEEDED,
             format!(
-                "held: deleting {} is one of {count} deletions in the {scope} within ten minutes, more than the budget \
-                 allows. Look at the list in ConfigMap {}, then release it with the annotation {RELEASE_ANNOTATION}: \
-                 \"{digest}\" on {}",
+                "held: {} is among {} in the {scope} within ten minutes, more than the budget allows. Look at the list in \
+                 ConfigMap {}, then release it with the annotation {RELEASE_ANNOTATION}: \"{digest}\" on {} or on that \
+                 ConfigMap",
                 text::join_some(names, 3),
+                text::count(count, "withdrawal"),
                 kept.scope.config_map(),
                 self.release_on,
             ),
@@ -210,6 +320,7 @@ impl Deletions {
             if let Some(version) = kept.approve(digest, (self.clock)()) {
                 self.store(&kept, version).await?;
                 released = true;
+                self.tell(Unheld { id: id.to_owned(), askers: self.askers(&kept.scope) });
             }
         }
         Ok(released)
@@ -220,12 +331,13 @@ impl Deletions {
     pub fn withdraw(&self, asker: &ObjectId) -> Option<String> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(asker);
         let (scope, names) = waiting?;
-        let kept = self.kept(&scope);
-        let mut state = kept.state();
-        state.ledger.withdraw(&names);
-        state.version += 1;
-        state.held = None;
+        self.kept(&scope).withdraw(&names);
         Some(scope.id)
+    }
+
+    fn askers(&self, scope: &Scope) -> Vec<ObjectId> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.iter().filter(|(_, (one, _))| one == scope).map(|(asker, _)| asker.clone()).collect()
     }
 
     /// Stores the ledgers of an id where they changed.
@@ -296,6 +408,13 @@ fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
+impl State {
+    fn asked_for(&mut self, names: &[String]) {
+        let now = Instant::now();
+        self.asked.extend(names.iter().map(|name| (name.clone(), now)));
+    }
+}
+
 impl Kept {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -309,11 +428,13 @@ impl Kept {
         surroundings: impl FnOnce() -> Surroundings,
     ) -> (Option<(String, usize)>, u64) {
         let mut state = self.state();
+        state.asked_for(names);
         if !names.iter().all(|name| state.ledger.holds(name)) {
             let Surroundings { following, total } = surroundings();
             let wanted: Vec<String> = names.iter().cloned().chain(following).collect();
-            let verdict = state.ledger.consider(now, &wanted, total);
-            let allowed = names.iter().all(|name| verdict.allows(name));
+            state.asked_for(&wanted);
+            state.ledger.consider(now, &wanted, total);
+            let allowed = !names.iter().any(|name| state.ledger.holds(name));
             if allowed {
                 state.ledger.record(now, names);
             }
@@ -327,6 +448,37 @@ impl Kept {
             state.held = held_in(&state.ledger);
         }
         (state.held.clone(), state.version)
+    }
+
+    /// Takes names off the list; true where one was on it.
+    fn withdraw(&self, names: &[String]) -> bool {
+        let mut state = self.state();
+        if !names.iter().any(|name| state.ledger.holds(name)) {
+            return false;
+        }
+        state.ledger.withdraw(names);
+        for name in names {
+            state.asked.remove(name);
+        }
+        state.version += 1;
+        state.held = None;
+        true
+    }
+
+    /// Takes off what nobody has asked for in a long time; the version that must be stored, where there was something.
+    fn forget_unasked(&self, now: Instant) -> Option<u64> {
+        let mut state = self.state();
+        let State { asked, ledger, .. } = &mut *state;
+        asked.retain(|name, _| ledger.holds(name));
+        let old: Vec<String> =
+            asked.iter().filter(|(_, at)| now.duration_since(**at) >= UNASKED).map(|(name, _)| name.clone()).collect();
+        if old.is_empty() {
+            return None;
+        }
+        ledger.withdraw(&old);
+        state.version += 1;
+        state.held = None;
+        Some(state.version)
     }
 
     fn approve(&self, digest: &str, now: jiff::Timestamp) -> Option<u64> {
@@ -346,13 +498,17 @@ impl Kept {
     }
 
     fn message(&self) -> Option<String> {
-        let Verdict::Held { digest, list } = self.state().ledger.verdict() else { return None };
+        let Verdict::Held { digest, list, more } = self.state().ledger.verdict() else { return None };
+        let count = list.len() + more;
         Some(format!(
-            "{} in the {} are held: {} (all in ConfigMap {}). To let them go, set the annotation {RELEASE_ANNOTATION}: \"{digest}\"",
-            text::count(list.len(), "deletion"),
+            "{} in the {} {} held: {} ({} in ConfigMap {}). To let {} go, set the annotation {RELEASE_ANNOTATION}: \"{digest}\"",
+            text::count(count, "deletion"),
             self.scope,
+            if count == 1 { "is" } else { "are" },
             text::join_some(&list, NAMES_SHOWN),
+            if more == 0 { "all".to_owned() } else { format!("the first {}", list.len()) },
             self.scope.config_map(),
+            if count == 1 { "it" } else { "them" },
         ))
     }
 
@@ -364,9 +520,10 @@ impl Kept {
             "label": self.scope.label,
             "ledger": serde_json::to_string(&state.ledger).expect("a ledger is plain JSON"),
         });
-        if let Verdict::Held { digest, list } = state.ledger.verdict() {
+        if let Verdict::Held { digest, list, more } = state.ledger.verdict() {
             data["digest"] = json!(digest);
             data["held"] = json!(list.join("\n"));
+            data["count"] = json!((list.len() + more).to_string());
         }
         let metadata = json!({ "name": self.scope.config_map(), "labels": { LABEL: "true", "app.kubernetes.io/managed-by": "portolan" } });
         (json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data }), state.version)
@@ -387,7 +544,7 @@ fn held_by_collection(scopes: &Mutex<Scopes>) -> Counts {
 fn held_in(ledger: &Ledger) -> Option<(String, usize)> {
     match ledger.verdict() {
         Verdict::Granted => None,
-        Verdict::Held { digest, list } => Some((digest, list.len())),
+        Verdict::Held { digest, list, more } => Some((digest, list.len() + more)),
     }
 }
 

@@ -8,6 +8,8 @@ mod caches;
 mod deletion;
 #[path = "engine/gadget.rs"]
 mod gadget;
+#[path = "engine/guarding.rs"]
+mod guarding;
 #[path = "engine/health.rs"]
 mod health;
 #[path = "engine/leading.rs"]

@@ -57,6 +57,21 @@ fn misleads(c: char) -> bool {
     c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
+/// How many single-letter edits lie between two words, whatever their case.
+pub fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.to_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, letter) in one.to_lowercase().chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for (column, with) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *with);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
 fn join<T: Display>(items: impl IntoIterator<Item = T>, word: &str) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     match items.split_last() {
@@ -71,6 +86,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn words_are_near_by_the_letters_that_differ() {
+        assert_eq!(distance("acess.enabled", "access.enabled"), 1);
+        assert_eq!(distance("access.Enabled", "access.enabled"), 0);
+        assert_eq!((distance("", "abc"), distance("abc", "")), (3, 3));
+    }
 
     #[test]
     fn lists_read_as_a_sentence() {

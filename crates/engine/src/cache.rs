@@ -3,6 +3,7 @@
 //! What we write ourselves can be told to the cache, so that the next reader sees it though the watch has not brought it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use futures::StreamExt as _;
@@ -19,7 +20,29 @@ use crate::reconcile::Object;
 use crate::task::Task;
 use crate::watch::{Following, Selection, Sighting, follow};
 
+/// What a cache can say of an object, for readers to whom "there is none" means less protection.
+#[derive(Debug)]
+pub enum Lookup<K> {
+    /// It is there.
+    Found(Arc<K>),
+    /// There is none.
+    Absent,
+    /// Nobody can tell.
+    Unknown(Doubt),
+}
+
+/// Why nobody can tell whether there is an object, or what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// It is there, and does not parse as its kind.
+    Malformed,
+    /// The server does not serve the kind, or has not listed it yet: it may be back in a moment, and its objects with it.
+    Unlisted,
+}
+
 type Listener<K> = Box<dyn Fn(Option<&K>, Option<&K>) + Send + Sync>;
+
+type Doubter = Box<dyn Fn() + Send + Sync>;
 
 /// Which changes a listener hears of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,6 +66,12 @@ struct Inner<K> {
     /// Uids of objects that we deleted and that the watch may still bring.
     deleted: Mutex<BTreeMap<ObjectKey, String>>,
     listeners: Mutex<Vec<(Listener<K>, Hears)>>,
+    /// Objects that are there and do not parse.
+    malformed: Mutex<BTreeSet<ObjectKey>>,
+    /// Whether the server said last that it does not know the kind.
+    missing: AtomicBool,
+    /// Who hears that something that was in doubt is not any more, or the other way round.
+    doubters: Mutex<Vec<Doubter>>,
     ready: watch::Sender<bool>,
 }
 
@@ -67,6 +96,9 @@ impl<K> Cache<K> {
             listing: Mutex::default(),
             deleted: Mutex::default(),
             listeners: Mutex::new(Vec::new()),
+            malformed: Mutex::default(),
+            missing: AtomicBool::new(false),
+            doubters: Mutex::default(),
             ready: watch::channel(false).0,
         };
         Self { inner: Arc::new(inner) }
@@ -82,6 +114,23 @@ impl<K: Object> Cache<K> {
     /// An object.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
         self.objects().get(key).cloned()
+    }
+
+    /// An object, for readers to whom "there is none" means less protection: what does not parse, and all objects of a
+    /// kind that is not served, are unknown.
+    pub fn look_up(&self, key: &ObjectKey) -> Lookup<K> {
+        if !self.is_ready() || self.inner.missing.load(Ordering::Acquire) {
+            return Lookup::Unknown(Doubt::Unlisted);
+        }
+        if self.malformed().contains(key) {
+            return Lookup::Unknown(Doubt::Malformed);
+        }
+        self.get(key).map_or(Lookup::Absent, Lookup::Found)
+    }
+
+    /// Calls back when [`look_up`](Self::look_up) may answer otherwise though no object that parses has changed.
+    pub fn on_doubt(&self, listener: impl Fn() + Send + Sync + 'static) {
+        self.inner.doubters.lock().expect("no listener panics").push(Box::new(listener));
     }
 
     /// All objects, by key.
@@ -124,7 +173,8 @@ impl<K: Object> Cache<K> {
             listing.insert(key.clone());
         }
         if !self.is_old(object.meta()) {
-            self.put(key, Some(Arc::new(object)), Hears::Everything);
+            self.put(key.clone(), Some(Arc::new(object)), Hears::Everything);
+            self.set_malformed(&key, false);
         }
     }
 
@@ -180,6 +230,7 @@ impl<K: Object> Cache<K> {
             Sighting::Listed => self.listed(),
             Sighting::Failed { missing } => {
                 if missing {
+                    self.set_missing(true);
                     self.inner.ready.send_replace(true);
                 }
             }
@@ -197,7 +248,31 @@ impl<K: Object> Cache<K> {
             self.put(key, None, Hears::Watch);
         }
         self.inner.deleted.lock().expect("nothing panics while it is held").retain(|key, _| listed.contains(key));
+        let stale: Vec<_> = self.malformed().iter().filter(|key| !listed.contains(*key)).cloned().collect();
+        stale.iter().for_each(|key| self.set_malformed(key, false));
+        self.set_missing(false);
         self.inner.ready.send_replace(true);
+    }
+
+    fn malformed(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
+        self.inner.malformed.lock().expect("nothing panics while it is held")
+    }
+
+    fn set_malformed(&self, key: &ObjectKey, malformed: bool) {
+        let changed = if malformed { self.malformed().insert(key.clone()) } else { self.malformed().remove(key) };
+        if changed {
+            self.tell_doubters();
+        }
+    }
+
+    fn set_missing(&self, missing: bool) {
+        if self.inner.missing.swap(missing, Ordering::AcqRel) != missing {
+            self.tell_doubters();
+        }
+    }
+
+    fn tell_doubters(&self) {
+        self.inner.doubters.lock().expect("no listener panics").iter().for_each(|doubter| doubter());
     }
 
     fn arrived(&self, raw: Raw<K>) {
@@ -206,9 +281,15 @@ impl<K: Object> Cache<K> {
             return;
         }
         match raw.body {
-            Body::Typed(object) => self.put(key, Some(Arc::new(*object)), Hears::Watch),
-            // Its own controller says so; here it is as good as absent.
-            Body::Malformed(_) => self.put(key, None, Hears::Watch),
+            Body::Typed(object) => {
+                self.put(key.clone(), Some(Arc::new(*object)), Hears::Watch);
+                self.set_malformed(&key, false);
+            }
+            // Its own controller says so; here it is as good as absent, except for those who look it up.
+            Body::Malformed(_) => {
+                self.set_malformed(&key, true);
+                self.put(key, None, Hears::Watch);
+            }
         }
     }
 
@@ -229,6 +310,7 @@ impl<K: Object> Cache<K> {
             deleted.remove(&key);
         }
         drop(deleted);
+        self.set_malformed(&key, false);
         self.take_out(&key, meta.uid.as_deref(), Hears::Watch);
     }
 
@@ -321,6 +403,65 @@ mod tests {
         cache.deleted(&ObjectKey::cluster("a"), "u");
 
         assert_eq!((*all.lock().unwrap(), *watched.lock().unwrap()), (3, 1));
+    }
+
+    fn shown(cache: &Cache<ConfigMap>) -> &'static str {
+        match cache.look_up(&ObjectKey::cluster("a")) {
+            Lookup::Found(_) => "found",
+            Lookup::Absent => "absent",
+            Lookup::Unknown(Doubt::Malformed) => "malformed",
+            Lookup::Unknown(Doubt::Unlisted) => "unlisted",
+        }
+    }
+
+    fn broken(uid: &str, version: u64) -> Raw<ConfigMap> {
+        let mut object = serde_json::to_value(map(uid, version)).unwrap();
+        object["data"] = serde_json::json!(7);
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn finding_2_what_does_not_parse_is_unknown_and_not_absent() {
+        let (cache, told) = (Cache::new(), Arc::new(Mutex::new(0)));
+        let count = Arc::clone(&told);
+        cache.on_doubt(move || *count.lock().unwrap() += 1);
+        assert_eq!(shown(&cache), "unlisted");
+        cache.see(Sighting::Restarted);
+        cache.see(Sighting::Found(seen("u", 5)));
+        cache.see(Sighting::Listed);
+        assert_eq!(shown(&cache), "found");
+
+        cache.see(Sighting::Changed(broken("u", 6)));
+        assert_eq!((shown(&cache), version(&cache)), ("malformed", None));
+        cache.see(Sighting::Changed(seen("u", 7)));
+        assert_eq!(shown(&cache), "found");
+        cache.see(Sighting::Changed(broken("u", 8)));
+        cache.see(Sighting::Gone(broken("u", 9)));
+        assert_eq!(shown(&cache), "absent");
+        cache.see(Sighting::Changed(broken("v", 10)));
+        cache.see(Sighting::Restarted);
+        cache.see(Sighting::Listed);
+
+        assert_eq!((shown(&cache), *told.lock().unwrap()), ("absent", 6));
+    }
+
+    #[test]
+    fn finding_2_a_kind_that_is_not_served_is_unknown_and_not_empty() {
+        let (cache, told) = (Cache::new(), Arc::new(Mutex::new(0)));
+        let count = Arc::clone(&told);
+        cache.on_doubt(move || *count.lock().unwrap() += 1);
+        cache.see(Sighting::Failed { missing: true });
+        assert_eq!((shown(&cache), cache.is_ready()), ("unlisted", true));
+        cache.see(Sighting::Restarted);
+        cache.see(Sighting::Found(seen("u", 5)));
+        cache.see(Sighting::Listed);
+        assert_eq!(shown(&cache), "found");
+
+        cache.see(Sighting::Failed { missing: false });
+        assert_eq!(shown(&cache), "found", "a broken watch says nothing about the kind");
+        cache.see(Sighting::Failed { missing: true });
+
+        assert_eq!((shown(&cache), *told.lock().unwrap()), ("unlisted", 3));
     }
 
     #[test]

@@ -47,7 +47,7 @@ mod trigger;
 mod watch;
 
 pub use backoff::jitter;
-pub use cache::Cache;
+pub use cache::{Cache, Doubt, Lookup};
 pub use context::{Context, FIELD_MANAGER, Mode, PlanSink, Timing, cluster_owner};
 pub use controller::Controller;
 pub use counted::{Counted, Counts, Source, counting};

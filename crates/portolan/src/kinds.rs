@@ -1,6 +1,7 @@
 //! Discovery → the kinds a server knows; what a user calls a kind → the one that is meant; a kind → its paths.
 
 use kube::core::discovery::v2::{APIGroupDiscovery, APIGroupDiscoveryList, APIResourceDiscovery};
+use portolan_core::text::distance;
 
 use crate::failure::{Failure, Outcome};
 use crate::server::{Call, Server};
@@ -169,22 +170,6 @@ fn kind_of_resource(group: &str, version: &str, resource: &APIResourceDiscovery)
         namespaced: resource.scope.as_deref() == Some("Namespaced"),
         listable: resource.verbs.iter().any(|verb| verb == "list"),
     })
-}
-
-/// How many single-letter edits lie between two words.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]

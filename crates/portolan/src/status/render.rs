@@ -83,6 +83,8 @@ fn account_node(account: &Account, paint: Paint) -> Node {
 fn tenant_node(tenant: &Tenant, paint: Paint) -> Node {
     let what = format!("tenant {} (account {}, tunnel {})", tenant.state.name, tenant.account_id, tenant.tunnel_id);
     let mut below = name_nodes(&tenant.names, paint);
+    let exposed = |message: &String| Node::leaf(format!("{} {message}", paint.tone(Tone::Bad, "!")));
+    below.extend(tenant.exposed.as_ref().map(exposed));
     below.extend(tenant.held.as_ref().map(|held| held_node(held, paint)));
     Node { text: line(&what, &tenant.state, paint), below }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use portolan_zerotrust::model::reasons;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::tree::{Held, Leaf, State, held};
 use crate::seen::{Health, Seen};
@@ -17,6 +19,9 @@ pub(crate) struct Tenant {
     pub(crate) account_id: String,
     pub(crate) tunnel_id: String,
     pub(crate) names: Names,
+    /// Names that lost their Access application within a day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exposed: Option<String>,
     /// Deletions that wait for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) held: Option<Held>,
@@ -76,6 +81,14 @@ fn tenant(seen: &Seen) -> Tenant {
         account_id: seen.text("/spec/accountId").to_owned(),
         tunnel_id: seen.text("/spec/tunnelId").to_owned(),
         names: Names::default(),
+        exposed: exposed(seen),
         held: held(seen),
     }
+}
+
+/// What the tenant says of names that became public.
+fn exposed(seen: &Seen) -> Option<String> {
+    let conditions = seen.object["status"]["conditions"].as_array()?;
+    let is_it = |one: &&Value| one["reason"] == reasons::PROTECTION_REMOVED && one["status"] == "True";
+    conditions.iter().find(is_it)?["message"].as_str().map(str::to_owned)
 }

@@ -14,9 +14,11 @@ use serde_json::{Value, json};
 use crate::seen::{Health, Seen};
 
 /// Reasons of events that tell something beside a success.
-const ASIDE: [&str; 4] = [
+const ASIDE: [&str; 6] = [
     reasons::DNS_SKIPPED,
     reasons::NO_ACCESS_POLICY,
+    reasons::ACCESS_NOT_ENABLED,
+    reasons::PROTECTION_REMOVED,
     exposure::HTTP_REDIRECT_NOT_MANAGED,
     exposure::TUNNEL_CONFIG_RACED,
 ];
@@ -115,7 +117,7 @@ impl RouteView<'_> {
 
     /// What is wrong with the route itself.
     fn problem(&self) -> Option<Problem> {
-        self.input.hostname().err().or_else(|| self.settings().err())
+        self.input.unclear().or_else(|| self.input.hostname().err()).or_else(|| self.settings().err())
     }
 
     /// Whether a warning was given after the last success.

@@ -13,6 +13,7 @@ mod neighbours;
 mod rotation;
 mod secrets;
 mod validation;
+mod wishes;
 
 use std::collections::BTreeSet;
 

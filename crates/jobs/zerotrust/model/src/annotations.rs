@@ -1,5 +1,6 @@
 //! The annotations of routes: those that users write, those that are written back, and how values are read.
 
+use portolan_core::text::distance;
 use serde_json::{Value, json};
 
 use crate::duration;
@@ -205,6 +206,13 @@ pub const OUTPUTS: &[(&str, &str)] = &[
     ("status", "`Error` or `Pending` while something is wrong."),
     ("statusMessage", "What is wrong, and what to do."),
 ];
+
+/// The annotation that users write whose name is most like another one, without the prefix; none where nothing is like it.
+pub fn nearest(suffix: &str) -> Option<&'static str> {
+    let names = inputs().flat_map(|input| [&[input.suffix], input.aliases].concat());
+    let near = names.map(|known| (distance(suffix, known), known)).min_by_key(|(distance, _)| *distance)?;
+    Some(near).filter(|(distance, known)| *distance <= (known.len() / 3).max(2)).map(|(_, known)| known)
+}
 
 /// Whether an annotation (without the prefix) is written back and never read.
 pub fn is_output(suffix: &str) -> bool {

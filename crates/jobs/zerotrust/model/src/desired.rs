@@ -11,7 +11,7 @@ use crate::reasons;
 use crate::reference::{RouteRef, TenantRef};
 use crate::route::RouteInput;
 use crate::select::Selected;
-use crate::settings::{HTTP_HOST_HEADER, HTTP_REDIRECT, PASSES, PROXIED, Settings, TOKEN_DURATION, TTL};
+use crate::settings::{ACCESS, HTTP_HOST_HEADER, HTTP_REDIRECT, PASSES, PROXIED, Settings, TOKEN, TOKEN_DURATION, TTL};
 use crate::target;
 use crate::task::{
     Action, CloudflareTaskSpec, CnameOperation, DnsRecordOperation, Operations, RedirectOperation, TokenOperation,
@@ -29,6 +29,17 @@ pub struct Wanted {
     pub notices: Vec<Notice>,
 }
 
+impl Wanted {
+    /// Whether anybody may come: nothing asks for Access, and the address is none that only the inside can reach.
+    pub fn is_open(&self) -> bool {
+        let operations = self.spec.operations.as_ref();
+        let guarded = operations.and_then(|all| all.access_app.as_ref()?.enabled).unwrap_or(false);
+        let record = operations.and_then(|all| all.dns_record.as_ref()).filter(|one| one.enabled.unwrap_or(false));
+        let inside = |ip: &String| ip.parse().is_ok_and(target::is_private);
+        !guarded && !record.is_some_and(|one| one.ip_address.as_ref().is_some_and(inside))
+    }
+}
+
 /// What a route asks for. `zone` is the zone that holds its name, `target` the address of a name without a tunnel.
 pub fn desired(
     route: &RouteInput,
@@ -44,10 +55,15 @@ pub fn desired(
         let origin = origin::resolve(route, settings, &hostname)?;
         (tunnel(route, settings, &hostname, zone, &origin), Some(origin))
     };
-    let resolved = Resolved { origin: origin.as_deref(), zone, target: target.filter(|_| settings.is_dns_only()) };
+    let resolved = Resolved {
+        origin: origin.as_deref(),
+        zone,
+        target: target.filter(|_| settings.is_dns_only()),
+        implied: settings.implies_access(),
+    };
     Ok(Wanted {
         hash: hash(route, selected, resolved),
-        notices: notices(route, settings, &hostname, zone),
+        notices: notices(settings, &hostname, zone),
         spec: spec(route, selected, settings, &hostname, zone, operations),
     })
 }
@@ -164,7 +180,7 @@ fn record(
     })
 }
 
-fn notices(route: &RouteInput, settings: &Settings, hostname: &Hostname, zone: Option<&str>) -> Vec<Notice> {
+fn notices(settings: &Settings, hostname: &Hostname, zone: Option<&str>) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut warn = |reason, message: String| notices.push(Notice::warning(reason, message));
     let (access, token) = (settings.asks_for_access(), settings.asks_for_token());
@@ -181,18 +197,21 @@ fn notices(route: &RouteInput, settings: &Settings, hostname: &Hostname, zone: O
             format!("Access is on for {hostname} and lets nobody pass: set allowEmails, allowGroups or policies");
         warn(reasons::NO_ACCESS_POLICY, message);
     }
-    let said: Vec<&str> = PASSES
+    let mut said: Vec<&str> = PASSES
         .iter()
         .filter(|setting| settings.field(setting).layer.is_route() && !settings.list(setting).is_empty())
         .map(|setting| setting.name)
         .collect();
-    if !access && !said.is_empty() {
-        let message = format!("{} has no effect: access.enabled is not \"true\"", text::join_and(said));
-        warn(reasons::ACCESS_NOT_ENABLED, message);
+    if token {
+        said.push(TOKEN.name);
     }
-    if !route.unknown.is_empty() {
-        let names = route.unknown.iter().map(|suffix| crate::annotations::name(suffix));
-        warn(reasons::UNKNOWN_ANNOTATION, format!("nothing reads {}; is it misspelt?", text::join_some(names, 5)));
+    if !access && !said.is_empty() && !settings.is_dns_only() {
+        let message = format!(
+            "{} protects nothing: access.enabled is \"false\" ({}), and {hostname} is public",
+            text::join_and(said),
+            settings.field(&ACCESS).layer
+        );
+        warn(reasons::ACCESS_NOT_ENABLED, message);
     }
     notices
 }

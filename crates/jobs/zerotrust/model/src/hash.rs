@@ -23,6 +23,9 @@ pub(crate) struct Resolved<'a> {
     pub(crate) zone: Option<&'a str>,
     /// The address of a name without a tunnel.
     pub(crate) target: Option<Ipv4Addr>,
+    /// Whether Access was asked for by saying who may pass. Names that an earlier version left open for it are carried
+    /// out anew.
+    pub(crate) implied: bool,
 }
 
 /// The hash of everything that a publication is made from.
@@ -45,6 +48,7 @@ pub(crate) fn hash(route: &RouteInput, selected: &Selected, resolved: Resolved<'
         "origin": resolved.origin,
         "zone": resolved.zone,
         "target": resolved.target,
+        "impliedAccess": resolved.implied.then_some(true),
     });
     digest(&canonical(inputs).to_string())
 }

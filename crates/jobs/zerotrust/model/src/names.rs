@@ -3,6 +3,7 @@
 //! The plain name `cfzt-{namespace}-{name}` is ambiguous: (`a-b`, `c`) and (`a`, `b-c`) share it. It is kept, since users
 //! know it, wherever no other route has it; else the name carries a hash of the route.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use portolan_core::ObjectKey;
@@ -107,6 +108,17 @@ pub(crate) fn digest(text: &str) -> String {
         write!(digits, "{byte:02x}").expect("a String takes everything");
         digits
     })
+}
+
+/// Keys as one text.
+pub fn joined<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
+    keys.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// The keys that [`joined`] made one text of; what is none is passed over.
+pub fn keys(text: &str) -> BTreeSet<ObjectKey> {
+    let parts = text.split(',').filter_map(|part| part.trim().split_once('/'));
+    parts.map(|(namespace, name)| ObjectKey::namespaced(namespace, name)).collect()
 }
 
 #[cfg(test)]

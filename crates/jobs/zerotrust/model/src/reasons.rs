@@ -11,7 +11,7 @@ portolan_core::reasons! {
     INVALID_HOSTNAME = "InvalidHostname";
     /// An annotation holds a value that cannot be read.
     INVALID_ANNOTATION = "InvalidAnnotation";
-    /// An annotation under our prefix has a name that nothing reads.
+    /// An annotation under our prefix has a name that nothing reads: what stands stays, nothing new is published.
     UNKNOWN_ANNOTATION = "UnknownAnnotation";
     /// Nobody says where requests go, and the route's first backend does not tell.
     ORIGIN_UNRESOLVED = "OriginUnresolved";
@@ -33,8 +33,12 @@ portolan_core::reasons! {
     DNS_SKIPPED = "DNSSkipped";
     /// Access is on and lets nobody pass.
     NO_ACCESS_POLICY = "NoAccessPolicy";
-    /// Who may pass is said, but Access is not on.
+    /// Who may pass is said, or a service token asked for, and `access.enabled` says `false`: the name is public.
     ACCESS_NOT_ENABLED = "AccessNotEnabled";
+    /// Event and condition of the tenant: a name that had an Access application is public by its users' wish.
+    PROTECTION_REMOVED = "ProtectionRemoved";
+    /// Condition of the tenant: no name lost its Access application within a day.
+    PROTECTION_KEPT = "ProtectionKept";
     /// The Secret for the token's credentials exists and is somebody else's.
     SECRET_CONFLICT = "SecretConflict";
     /// The Secret with the API token does not exist.

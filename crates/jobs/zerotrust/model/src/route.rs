@@ -45,6 +45,8 @@ pub enum Enabled {
     No,
     /// No; but what is said is neither yes nor no.
     Unclear(String),
+    /// No; but an annotation that nothing reads looks as if it were meant to say so.
+    Misspelt(String),
 }
 
 impl RouteInput {
@@ -108,8 +110,31 @@ impl RouteInput {
         let raw = self.input("enabled").unwrap_or_default();
         match raw {
             "true" => Enabled::Yes,
-            "" | "false" => Enabled::No,
+            "" => self.misspelt().map_or(Enabled::No, Enabled::Misspelt),
+            "false" => Enabled::No,
             _ => Enabled::Unclear(raw.to_owned()),
+        }
+    }
+
+    /// An annotation that nothing reads and that is nearly `enabled`.
+    fn misspelt(&self) -> Option<String> {
+        self.unknown.iter().find(|suffix| annotations::nearest(suffix) == Some("enabled")).cloned()
+    }
+
+    /// Why it cannot be told whether the route is to be published.
+    pub fn unclear(&self) -> Option<Problem> {
+        let said = "write \"true\" to publish the route or \"false\" to take it down";
+        match self.enabled() {
+            Enabled::Yes | Enabled::No => None,
+            Enabled::Unclear(text) => {
+                let message = format!("annotation {PREFIX}enabled is {:?}: {said}", text::shorten(&text, 100));
+                Some(Problem::invalid(reasons::INVALID_ANNOTATION, message))
+            }
+            Enabled::Misspelt(suffix) => {
+                let name = annotations::name(text::truncate(&suffix, 100));
+                let message = format!("nothing reads annotation {name}, did you mean {PREFIX}enabled? {said}");
+                Some(Problem::invalid(reasons::UNKNOWN_ANNOTATION, message))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Annotations, templates and tenant → settings, merged field by field; every field knows who said it.
 //!
 //! Highest first: annotation, its older names, the route's template, the tenant's base template, the tenant's defaults,
-//! what is built in. A list that is said replaces the lists below it.
+//! what is built in. A list that is said replaces the lists below it. Who says who may pass asks for Access.
 
 mod table;
 
@@ -36,6 +36,13 @@ pub enum Layer {
     Base(ObjectKey),
     /// The tenant.
     Tenant(ObjectKey),
+    /// Nobody in so many words, but somebody by another setting.
+    Implied {
+        /// The other setting.
+        by: &'static str,
+        /// Who said that.
+        layer: Box<Layer>,
+    },
     /// Nobody: it is built in.
     BuiltIn,
 }
@@ -48,12 +55,20 @@ impl Layer {
 
     /// Whether a user meant it for certain. The definitions of older operators wrote their defaults into every template.
     pub fn is_deliberate(&self) -> bool {
-        matches!(self, Self::Annotation | Self::Alias(_) | Self::Tenant(_))
+        match self {
+            Self::Annotation | Self::Alias(_) | Self::Tenant(_) => true,
+            Self::Implied { layer, .. } => layer.is_deliberate(),
+            Self::Template(_) | Self::Base(_) | Self::BuiltIn => false,
+        }
     }
 
     /// Whether the route itself says it.
     pub fn is_route(&self) -> bool {
-        matches!(self, Self::Annotation | Self::Alias(_))
+        match self {
+            Self::Annotation | Self::Alias(_) => true,
+            Self::Implied { layer, .. } => layer.is_route(),
+            Self::Template(_) | Self::Base(_) | Self::Tenant(_) | Self::BuiltIn => false,
+        }
     }
 }
 
@@ -65,6 +80,7 @@ impl fmt::Display for Layer {
             Self::Template(key) => write!(f, "template {key}"),
             Self::Base(key) => write!(f, "base template {key}"),
             Self::Tenant(key) => write!(f, "tenant {key}"),
+            Self::Implied { by, layer } => write!(f, "asked for by {by}, {layer}"),
             Self::BuiltIn => f.write_str("built in"),
         }
     }
@@ -96,7 +112,11 @@ pub fn settings(route: &RouteInput, selected: &Selected) -> Result<Settings, Pro
             Err(problem) => wrong.push(problem),
         }
     }
+    if let Some(asked) = layers.asks_for_access(route) {
+        fields.insert(ACCESS.name, asked);
+    }
     wrong.extend(ROUTE_INPUTS.iter().filter_map(|input| unreadable(input, route)));
+    wrong.extend(unknown(route));
     match wrong.first() {
         None => Ok(Settings { route: route.key.clone(), fields }),
         Some(first) => {
@@ -139,6 +159,51 @@ impl Layers {
         }
         Ok(Field { value: setting.built_in.value(), layer: Layer::BuiltIn })
     }
+
+    /// Whoever says who may pass asks for Access. The same layer can say that it is off nevertheless; one below cannot,
+    /// since older definitions wrote that into every template.
+    fn asks_for_access(&self, route: &RouteInput) -> Option<Field> {
+        let implied = |by: &Setting, layer: Layer| {
+            let layer = Layer::Implied { by: by.name, layer: Box::new(layer) };
+            Some(Field { value: json!(true), layer })
+        };
+        if route.inputs.contains_key(ACCESS.name) {
+            return None;
+        }
+        if let Some(by) = asking().find(|setting| route_asks(setting, route)) {
+            return implied(by, layer_of(by, route));
+        }
+        for (layer, object) in self.objects.iter().filter(|(layer, _)| !matches!(layer, Layer::Tenant(_))) {
+            let said = |setting: &Setting| {
+                object.pointer(setting.template).filter(|value| says_something(value, setting.template))
+            };
+            if said(&ACCESS).is_some() {
+                return None;
+            }
+            let asks =
+                |setting: &&Setting| said(setting).is_some_and(|value| setting.name != TOKEN.name || *value == true);
+            if let Some(by) = asking().find(asks) {
+                return implied(by, layer.clone());
+            }
+        }
+        None
+    }
+}
+
+/// The settings that nobody would say who does not want Access.
+fn asking() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().filter(|setting| {
+        setting.name.starts_with("access.") && setting.name != ACCESS.name || setting.name == TOKEN.name
+    })
+}
+
+fn route_asks(setting: &Setting, route: &RouteInput) -> bool {
+    route.inputs.get(setting.name).is_some_and(|text| setting.name != TOKEN.name || text == "true")
+}
+
+/// Under which name the route says a setting.
+fn layer_of(setting: &Setting, route: &RouteInput) -> Layer {
+    route.aliases.get(setting.name).copied().map_or(Layer::Annotation, Layer::Alias)
 }
 
 /// A field that is null, or a text that is blank, says nothing: older definitions wrote blank texts by themselves.
@@ -148,7 +213,7 @@ fn says_something(value: &Value, place: &str) -> bool {
 
 fn annotated(setting: &Setting, text: &str, route: &RouteInput) -> Result<Field, Problem> {
     let alias = route.aliases.get(setting.name).copied();
-    let layer = alias.map_or(Layer::Annotation, Layer::Alias);
+    let layer = layer_of(setting, route);
     let value =
         setting.shape.read(text).map_err(|advice| invalid_annotation(alias.unwrap_or(setting.name), text, &advice))?;
     Ok(Field { value, layer })
@@ -158,6 +223,20 @@ fn annotated(setting: &Setting, text: &str, route: &RouteInput) -> Result<Field,
 fn unreadable(input: &Input, route: &RouteInput) -> Option<Problem> {
     let text = route.input(input.suffix)?;
     input.shape.read(text).err().map(|advice| invalid_annotation(input.suffix, text, &advice))
+}
+
+/// What is wrong with annotations that nothing reads: whoever wrote them meant something that would not happen.
+fn unknown(route: &RouteInput) -> impl Iterator<Item = Problem> {
+    route.unknown.iter().map(|suffix| {
+        let (name, shown) = (crate::annotations::name(text::truncate(suffix, 100)), "the route stays as it is");
+        let message = match crate::annotations::nearest(suffix) {
+            Some(near) => {
+                format!("nothing reads annotation {name}, did you mean {near}? Correct or remove it; {shown}")
+            }
+            None => format!("nothing reads annotation {name}. Correct or remove it; {shown}"),
+        };
+        Problem::invalid(reasons::UNKNOWN_ANNOTATION, message)
+    })
 }
 
 fn invalid_annotation(suffix: &str, value: &str, advice: &str) -> Problem {
@@ -205,6 +284,11 @@ impl Settings {
     /// Whether Access was asked for.
     pub fn asks_for_access(&self) -> bool {
         self.flag(&ACCESS)
+    }
+
+    /// Whether Access was asked for by saying who may pass, not in so many words.
+    pub fn implies_access(&self) -> bool {
+        matches!(self.field(&ACCESS).layer, Layer::Implied { .. })
     }
 
     /// Whether a service token was asked for.

@@ -54,6 +54,10 @@ pub struct State {
     pub leftovers: Vec<Leftover>,
     /// The Secret with the token's credentials, in the route's namespace.
     pub token_secret_name: Option<String>,
+    /// The templates that took part, by name or without being named; none where an earlier version did not record them.
+    pub templates: Option<BTreeSet<ObjectKey>>,
+    /// Since when the name is public that had an Access application, in UTC.
+    pub exposed_at: Option<String>,
     /// When the route was last brought in line, in UTC.
     pub last_sync_time: Option<String>,
     /// What went wrong last.
@@ -149,6 +153,8 @@ impl State {
             phase: StatePhase::Active,
             leftovers: Vec::new(),
             token_secret_name: None,
+            templates: None,
+            exposed_at: None,
             last_sync_time: None,
             last_error: None,
         }
@@ -257,6 +263,8 @@ impl State {
             ("phase", Some(self.phase.as_str().to_owned())),
             ("last_error", self.last_error.clone()),
             ("leftovers", leftovers),
+            ("templates", self.templates.as_ref().map(names::joined)),
+            ("exposed_at", self.exposed_at.clone()),
             // The public half of a credential: not a secret, but not an id either.
             ("service_token_client_id", print.service_token_client_id.clone()),
         ];
@@ -290,6 +298,25 @@ impl State {
             ("lastReconcile", self.last_sync_time.clone()),
         ];
         all.into_iter().filter_map(|(suffix, value)| Some((suffix, value?))).collect()
+    }
+
+    /// Puts what stands now in the place of what stood before, and notes where a name lost its protection by that.
+    pub fn stands(&mut self, footprint: Footprint, now: &str) {
+        let before = std::mem::replace(&mut self.footprint, footprint);
+        let after = &self.footprint;
+        let same = before.hostname.is_none() || before.hostname == after.hostname;
+        let lost = same && before.access_app_id.is_some() && after.access_app_id.is_none();
+        if !after.is_published() || after.access_app_id.is_some() || !same || self.is_inside() {
+            self.exposed_at = None;
+        } else if lost {
+            self.exposed_at = Some(now.to_owned());
+        }
+    }
+
+    /// Whether the name leads to an address that only the inside can reach.
+    fn is_inside(&self) -> bool {
+        let ip = self.footprint.dns_record_ip.as_deref().filter(|_| self.footprint.dns_record_id.is_some());
+        ip.and_then(|ip| ip.parse().ok()).is_some_and(crate::target::is_private)
     }
 
     /// Refers to the route as tasks do.

@@ -65,6 +65,7 @@ impl World {
         let mut lines = vec![route.key.to_string()];
         match (route.enabled(), self.wanted(route)) {
             (Enabled::No, _) => lines.push("  not published".to_owned()),
+            (Enabled::Misspelt(suffix), _) => lines.push(format!("  not published: {suffix} is not enabled")),
             (Enabled::Unclear(value), _) => lines.push(format!("  not published: enabled is {value:?}")),
             (Enabled::Yes, Err(problem)) => lines.push(format!("  {}: {}", problem.reason, problem.message)),
             (Enabled::Yes, Ok((wanted, said))) => {

@@ -89,6 +89,14 @@ impl Subject {
         Some(task.status.as_ref()?.message.clone().unwrap_or_else(|| "the task failed".to_owned()))
     }
 
+    /// The name that stands protected and is wanted open: its users say so, and it is no small thing.
+    pub(crate) fn exposes(&self) -> Option<&str> {
+        let wanted = self.wanted.as_ref().filter(|wanted| wanted.is_open())?;
+        let (stands, name) = (&self.known.as_ref()?.state.footprint, wanted.spec.hostname.as_deref()?);
+        let same = stands.hostname.as_deref().is_none_or(|there| there == name);
+        (same && stands.access_app_id.is_some()).then_some(name)
+    }
+
     /// The zone that was found last, and the hash of what it was found for: by the task that is under way, else by what
     /// is recorded.
     fn last_zone(&self) -> Option<(Option<&str>, &str)> {
@@ -159,13 +167,7 @@ impl Shared {
         let Some(input) = subject.input.clone().filter(|input| !input.deleting) else { return };
         match input.enabled() {
             Enabled::No => {}
-            Enabled::Unclear(text) => {
-                let message = format!(
-                    "annotation {} is {text:?}: write \"true\" to publish the route or \"false\" to take it down",
-                    annotations::name("enabled")
-                );
-                subject.problem = Some(Problem::invalid(reasons::INVALID_ANNOTATION, message));
-            }
+            Enabled::Unclear(_) | Enabled::Misspelt(_) => subject.problem = input.unclear(),
             Enabled::Yes => match self.wanted_of(&input, subject).await {
                 Ok(wanted) => subject.wanted = Some(wanted),
                 Err(problem) => subject.problem = Some(problem),

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use portolan_core::{Change, NewCondition, ObjectKey, Plan, Problem, Target, reasons as core, text};
+use jiff::{SignedDuration, Timestamp};
+use portolan_core::{Change, ConditionStatus, NewCondition, ObjectKey, Plan, Problem, Target, reasons as core, text};
 use portolan_engine::{Levels, Outcome, Reconcile, Report, annotations as steering};
 use portolan_zerotrust_model::{
-    CloudflareZeroTrustTenant as Tenant, FINALIZER, OLDER_FINALIZER, TenantSummary, annotations, reasons,
+    CloudflareZeroTrustTenant as Tenant, FINALIZER, OLDER_FINALIZER, State, TenantSummary, annotations, reasons,
 };
 use serde_json::json;
 
@@ -16,6 +17,11 @@ use crate::shared::Shared;
 const NAMES_SHOWN: usize = 5;
 /// How soon a tenant that waits for its routes looks again, should nobody tell.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The condition that names what lost its Access application.
+const PROTECTION_LOST: &str = "ProtectionLost";
+/// How long a name is told of that lost its Access application.
+const TOLD_FOR: SignedDuration = SignedDuration::from_hours(24);
 
 /// Reasons of routes that are really their tenant's.
 const OF_TENANT: &[&str] = &[
@@ -42,6 +48,8 @@ pub(crate) struct Tally {
     failed: Vec<(ObjectKey, &'static str, String)>,
     /// Deletions that are held.
     held: Vec<String>,
+    /// Names that lost their Access application, the last first, and how long that is told.
+    exposed: Vec<(SignedDuration, String)>,
     /// States that name it.
     states: usize,
     released: bool,
@@ -72,6 +80,7 @@ impl TenantController {
                 .filter_map(|(key, one)| one.failure.map(|(reason, text)| (key, reason, text)))
                 .collect(),
             held: self.shared.deletions.held(&key.to_string()),
+            exposed: exposed(of_tenant.iter().map(|known| &known.state), (self.shared.context.clock)()),
             states: of_tenant.len(),
             released: false,
         }
@@ -198,13 +207,46 @@ impl Reconcile for TenantController {
             [] => NewCondition::not_stalled(),
             held => NewCondition::stalled(core::DELETION_BUDGET_EXCEEDED, held.join(" ")),
         };
+        let mut conditions = vec![self.ready(tally), stalled];
+        conditions.extend(protection_lost(tenant, tally));
+        let again = tally.exposed.last().map(|(left, _)| left.unsigned_abs());
         Report {
             status: json!({"summary": tally.summary, "lastSyncTime": tally.last_sync}),
-            conditions: vec![self.ready(tally), stalled],
+            conditions,
+            again,
             problem: tally.problem.clone(),
             ..Report::default()
         }
     }
+}
+
+/// The names that lost their Access application of late, the last first.
+fn exposed<'a>(states: impl Iterator<Item = &'a State>, now: Timestamp) -> Vec<(SignedDuration, String)> {
+    let mut exposed: Vec<(SignedDuration, String)> = states
+        .filter_map(|state| {
+            let since: Timestamp = state.exposed_at.as_deref()?.parse().ok()?;
+            let left = TOLD_FOR - now.duration_since(since);
+            (left > SignedDuration::ZERO).then(|| (left, state.footprint.hostname.clone().unwrap_or_default()))
+        })
+        .collect();
+    exposed.sort_by(|one, other| (other.0, &one.1).cmp(&(one.0, &other.1)));
+    exposed
+}
+
+/// What is said of names that lost their Access application; nothing where that was never said.
+fn protection_lost(tenant: &Tenant, tally: &Tally) -> Option<NewCondition> {
+    let was_said = || {
+        let conditions = tenant.status.iter().flat_map(|status| &status.conditions);
+        conditions.into_iter().any(|condition| condition.r#type == PROTECTION_LOST)
+    };
+    let of = |status, reason, message: String| NewCondition::of(PROTECTION_LOST, status, reason, message);
+    if tally.exposed.is_empty() {
+        let message = "No name lost its Access application within a day".to_owned();
+        return was_said().then(|| of(ConditionStatus::False, reasons::PROTECTION_KEPT, message));
+    }
+    let names = text::join_some(tally.exposed.iter().map(|(_, name)| name), NAMES_SHOWN);
+    let message = format!("Public now, and protected by Access within the last day: {names}");
+    Some(of(ConditionStatus::True, reasons::PROTECTION_REMOVED, message))
 }
 
 impl TenantController {

@@ -168,9 +168,74 @@ fn scenario_28_access_that_lets_nobody_pass_is_told() {
 
 #[test]
 fn what_looks_like_protection_and_is_none_is_told() {
-    assert_eq!(notices(&examples(), &[("allowEmails", "a@x")], Some(ZONE)), ["AccessNotEnabled"]);
-    assert_eq!(notices(&examples(), &[("acess.enabled", "true")], Some(ZONE)), ["UnknownAnnotation"]);
+    let open = ("access.enabled", "false");
+    assert_eq!(notices(&examples(), &[("allowEmails", "a@x"), open], Some(ZONE)), ["AccessNotEnabled"]);
+    assert_eq!(notices(&examples(), &[("serviceToken", "true"), open], Some(ZONE)), ["AccessNotEnabled"]);
+    assert_eq!(notices(&examples(), &[("allowEmails", "a@x")], Some(ZONE)), [""; 0]);
     assert_eq!(notices(&examples(), &[], Some(ZONE)), [""; 0]);
+}
+
+#[test]
+fn ux_c2_whoever_says_who_may_pass_asks_for_access() {
+    let access = asked(&examples(), &[("access.allowEmails", "a@x")]).access.unwrap();
+    assert_eq!(access.emails, ["a@x"]);
+    assert!(asked(&examples(), &[("allowGroups", "Engineering")]).access.is_some());
+    assert!(asked(&examples(), &[("access.allowEmails", "a@x"), ("access.enabled", "false")]).access.is_none());
+    assert!(asked(&examples(), &[]).access.is_none());
+}
+
+#[test]
+fn ux_c3_a_service_token_asks_for_access() {
+    let desired = asked(&examples(), &[("serviceToken.enabled", "true")]);
+
+    assert!(desired.access.is_some() && desired.token.is_some());
+    assert!(asked(&examples(), &[("serviceToken.enabled", "false")]).access.is_none());
+    let open = asked(&examples(), &[("serviceToken.enabled", "true"), ("access.enabled", "false")]);
+    assert!(open.access.is_none() && open.token.is_some());
+}
+
+#[test]
+fn ux_c2_a_misspelt_key_is_an_error_that_names_the_right_one() {
+    for (misspelt, meant) in [
+        ("access.enable", "access.enabled"),
+        ("accessEnabled", "access.enabled"),
+        ("accessapp", "accessApp"),
+        ("access.Enabled", "access.enabled"),
+        ("acess.allowEmails", "access.allowEmails"),
+        ("servicetoken.enabled", "serviceToken.enabled"),
+    ] {
+        let problem = examples().wanted(&route(&[(misspelt, "true")])).unwrap_err();
+        assert_eq!((problem.class, problem.reason), (portolan_core::Class::Invalid, "UnknownAnnotation"), "{misspelt}");
+        assert!(problem.message.contains(&format!("did you mean {meant}?")), "{}", problem.message);
+    }
+    let strange = examples().wanted(&route(&[("zzzzzzzzzzz", "true")])).unwrap_err();
+    assert!(!strange.message.contains("did you mean"), "{}", strange.message);
+}
+
+#[test]
+fn what_was_left_open_for_want_of_access_enabled_is_carried_out_anew() {
+    let hash = |annotations: &[(&str, &str)]| examples().wanted(&route(annotations)).unwrap().hash;
+    let settings = examples().settings(&route(&[("allowEmails", "a@x")])).unwrap();
+
+    assert_eq!(
+        settings.field(&crate::settings::ACCESS).layer.to_string(),
+        "asked for by access.allowEmails, annotation allowEmails"
+    );
+    let said = [("allowEmails", "a@x"), ("access.enabled", "true")];
+    assert_ne!(hash(&[("allowEmails", "a@x")]), hash(&said));
+    assert!(examples().wanted(&route(&[])).unwrap().is_open() && !examples().wanted(&route(&said)).unwrap().is_open());
+}
+
+#[test]
+fn an_address_of_the_inside_is_not_open() {
+    let dns = |ip: &str| [("dnsOnly.enabled", "true"), ("dnsIp", ip)].map(|(key, value)| (key, value.to_owned()));
+    let open = |ip: &str| {
+        let dns = dns(ip);
+        let said: Vec<(&str, &str)> = dns.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        examples().wanted(&route(&said)).unwrap().is_open()
+    };
+
+    assert!(open("192.0.2.1") && !open("10.0.0.1"));
 }
 
 #[test]

@@ -73,6 +73,17 @@ fn a_route_is_published_when_it_says_true_and_left_alone_otherwise() {
 }
 
 #[test]
+fn ux_c2_a_misspelt_enabled_neither_publishes_nor_takes_down() {
+    let misspelt = RouteInput::read(&http_route(&[("enable", "true")]));
+    let said = RouteInput::read(&http_route(&[("enable", "true"), ("enabled", "false")]));
+
+    assert_eq!(misspelt.enabled(), Enabled::Misspelt("enable".to_owned()));
+    assert_eq!(misspelt.unclear().unwrap().reason, "UnknownAnnotation");
+    assert_eq!((said.enabled(), said.unclear()), (Enabled::No, None));
+    assert_eq!(RouteInput::read(&http_route(&[("colour", "red")])).enabled(), Enabled::No);
+}
+
+#[test]
 fn older_names_count_less_than_the_present_ones() {
     let input = route(&[("accessApp", "TRUE"), ("allowEmails", "a@x, b@x,,"), ("access.allowEmails", "c@x")]);
 

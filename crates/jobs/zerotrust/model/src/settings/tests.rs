@@ -222,3 +222,45 @@ fn no_two_annotations_share_a_name() {
 
     assert_eq!(names.len(), all);
 }
+
+/// Whether Access is on for a template, a base template and annotations.
+fn access(template: Value, base: Value, annotations: &[(&str, &str)]) -> bool {
+    let shelf = Shelf::with_tenant(json!({ "defaults": { "sessionDuration": "8h" } }))
+        .and_template("default/default", template)
+        .and_template("default/base-prod", base);
+    shelf.settings(&route(annotations)).unwrap().asks_for_access()
+}
+
+#[test]
+fn ux_c2_each_layer_asks_for_access_unless_it_says_itself_that_it_is_off() {
+    let lists = json!({ "accessApplication": { "allowEmails": ["a@x"] } });
+    let off = json!({ "accessApplication": { "enabled": false } });
+    let both = json!({ "accessApplication": { "enabled": false, "allowEmails": ["a@x"], "sessionDuration": "24h" } });
+    let token = json!({ "serviceToken": { "enabled": true } });
+    let emails = [("access.allowEmails", "a@x")];
+
+    assert!(!access(json!({}), json!({}), &[]), "a tenant's session does not ask");
+    assert!(access(lists.clone(), json!({}), &[]) && access(json!({}), lists.clone(), &[]));
+    assert!(access(token.clone(), json!({}), &[]) && access(json!({}), token.clone(), &[]));
+    assert!(!access(both.clone(), json!({}), &[]), "older definitions wrote that into templates");
+    assert!(access(both.clone(), json!({}), &emails), "the route says who may pass");
+    assert!(access(lists.clone(), off.clone(), &[]), "a layer below has no say");
+    assert!(!access(off.clone(), lists.clone(), &[]));
+    assert!(!access(json!({ "serviceToken": { "enabled": false } }), json!({}), &[]));
+    assert!(access(token, json!({}), &[("serviceToken.enabled", "false")]), "only access.enabled takes it off");
+    for off in ["access.enabled", "accessApp"] {
+        assert!(!access(lists.clone(), json!({}), &[(off, "false"), emails[0]]));
+    }
+}
+
+#[test]
+fn ux_c2_every_access_annotation_asks_for_access() {
+    let names = crate::annotations::inputs().flat_map(|input| [&[input.suffix], input.aliases].concat());
+    let aliases = ["allowEmails", "allowGroups", "sessionDuration"];
+    for name in names.filter(|name| name.starts_with("access.") || aliases.contains(name)) {
+        let shape = SETTINGS.iter().find(|one| one.name == name || one.aliases.contains(&name)).unwrap().shape;
+        if name != ACCESS.name {
+            assert!(access(json!({}), json!({}), &[(name, &sample(shape, 1).0)]), "{name}");
+        }
+    }
+}

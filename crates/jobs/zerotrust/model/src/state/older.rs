@@ -128,6 +128,8 @@ impl Record {
             },
             leftovers: leftovers.map_err(|error| format!("leftovers: {error}"))?.unwrap_or_default(),
             token_secret_name: self.text(&["servicetokensecretname"]).or_else(|| self.usual_secret(&route, &footprint)),
+            templates: self.flat.get("templates").map(|text| names::keys(text)),
+            exposed_at: self.flat("exposedat"),
             last_sync_time: self.text(&["lastsynctime", "lastreconcile"]),
             last_error: self.flat("lasterror"),
             footprint,

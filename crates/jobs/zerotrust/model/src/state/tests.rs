@@ -41,6 +41,10 @@ fn full() -> State {
             tenant: Some(TenantRef { name: "old".to_owned(), namespace: "default".to_owned() }),
         }],
         token_secret_name: text("app-cfzt-service-token"),
+        templates: Some(
+            [ObjectKey::namespaced("default", "base-prod"), ObjectKey::namespaced("ops", "default")].into(),
+        ),
+        exposed_at: text("2026-11-15T05:30:00Z"),
         last_sync_time: text("2026-11-16T05:30:00Z"),
         last_error: text("no zone"),
         ..State::new("cfzt-default-app", ObjectKey::namespaced("default", "app"))
@@ -308,4 +312,26 @@ proptest! {
         let _ = State::read(&map);
         prop_assert!(!State::is_one(&map));
     }
+}
+
+#[test]
+fn a_name_that_lost_its_application_is_known_since_when() {
+    let stands = |app: Option<&str>, hostname: &str| Footprint {
+        hostname: text(hostname),
+        has_rule: true,
+        access_app_id: app.map(str::to_owned),
+        ..Footprint::default()
+    };
+    let mut state = State::new("cfzt-default-app", ObjectKey::namespaced("default", "app"));
+
+    state.stands(stands(None, "a.example.com"), "t0");
+    assert_eq!(state.exposed_at, None, "it was public from the first");
+    state.stands(stands(Some("x"), "a.example.com"), "t1");
+    state.stands(stands(None, "a.example.com"), "t2");
+    state.stands(stands(None, "a.example.com"), "t3");
+    assert_eq!(state.exposed_at.as_deref(), Some("t2"));
+    state.stands(stands(Some("y"), "a.example.com"), "t4");
+    assert_eq!(state.exposed_at, None);
+    state.stands(stands(None, "b.example.com"), "t5");
+    assert_eq!(state.exposed_at, None, "another name");
 }

@@ -27,7 +27,7 @@ impl Hand<'_> {
             self.copy_credentials(route, handed, &state).await?;
         }
         describe(&mut state, &task);
-        state.footprint = result.footprint();
+        state.stands(result.footprint(), &self.now());
         let token = state.footprint.service_token_id.is_some();
         if token {
             state.token_secret_name.get_or_insert_with(|| names::token_secret(&self.subject.key));

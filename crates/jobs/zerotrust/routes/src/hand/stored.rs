@@ -118,7 +118,7 @@ impl Hand<'_> {
         let result = task.status.as_ref().and_then(|status| status.result.clone()).unwrap_or_default();
         let mut state = self.state();
         describe(&mut state, &task);
-        state.footprint = result.footprint();
+        state.stands(result.footprint(), &self.now());
         if state.footprint.service_token_id.is_some() {
             state
                 .token_secret_name

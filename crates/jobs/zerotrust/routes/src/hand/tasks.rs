@@ -44,6 +44,14 @@ impl Hand<'_> {
     fn tell_queued(&mut self, task: &CloudflareTask) {
         let name = task.metadata.name.as_deref().unwrap_or_default();
         self.notices.push(Notice::normal(reasons::QUEUED, format!("{QUEUED}: CloudflareTask {name}")));
+        if let Some(hostname) = self.subject.exposes() {
+            let message = format!(
+                "{hostname} becomes PUBLIC: its Access application is deleted, since the route and its templates no longer \
+                 ask for one. Set {}: \"true\" to keep it",
+                annotations::name("access.enabled")
+            );
+            self.notices.push(Notice::warning(reasons::PROTECTION_REMOVED, message));
+        }
         let wanted = self.subject.wanted.iter().flat_map(|wanted| &wanted.notices);
         self.notices.extend(wanted.map(|notice| {
             let message = notice.message.clone();

@@ -48,6 +48,7 @@ pub struct Builder {
     plan: &'static str,
     latency: Duration,
     rate_limit: Option<(u32, Duration)>,
+    hides_vanished_zones: bool,
     drift: Drift,
     backend: Backend,
     started: bool,
@@ -62,6 +63,7 @@ impl Default for Builder {
             plan: "enterprise",
             latency: Duration::ZERO,
             rate_limit: Some((1200, Duration::from_secs(300))),
+            hides_vanished_zones: false,
             drift: Drift::Off,
             backend: Backend::Embedded,
             started: true,
@@ -90,6 +92,11 @@ impl Builder {
     /// Requests of a token in a window; `None` for no limit.
     pub fn rate_limit(self, rate_limit: Option<(u32, Duration)>) -> Self {
         Self { rate_limit, ..self }
+    }
+
+    /// Answers for zones that are gone as for zones that the credential has no right to.
+    pub fn hides_vanished_zones(self, hides_vanished_zones: bool) -> Self {
+        Self { hides_vanished_zones, ..self }
     }
 
     /// When drift passes are made by themselves; never, unless this is said.
@@ -140,6 +147,7 @@ impl Builder {
             rate_limit: self.rate_limit,
             seed: self.seed,
             record: recording(self.seed),
+            hides_vanished_zones: self.hides_vanished_zones,
             ..Options::default()
         })
         .expect("the recording can be written");

@@ -31,6 +31,8 @@ fn of_cluster(definitions: &[Value]) -> Vec<Value> {
     let statuses: Vec<&str> = statuses.iter().map(String::as_str).collect();
     vec![
         rule(group, &plurals, &["get", "list", "watch", "patch"]),
+        // A record whose source is gone deletes itself; nothing else of ours is ever deleted in the cluster.
+        rule(group, &["dnsrecords"], &["delete"]),
         rule(group, &statuses, &["patch"]),
         rule("", &["secrets"], &["get", "list", "watch"]),
         rule("", &["namespaces"], &["get"]),
@@ -43,4 +45,23 @@ fn of_cluster(definitions: &[Value]) -> Vec<Value> {
 
 fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finding_11_records_may_delete_themselves_and_nothing_else_may_be_deleted() {
+        let definitions: Vec<Value> = ["dnsrecords", "virtualnetworks"]
+            .iter()
+            .map(|plural| json!({"spec": {"group": Controller::Cloudflare.group(), "names": {"plural": plural}}}))
+            .collect();
+        let rules = [written(&definitions, Reach::Cluster), written(&definitions, Reach::OperatorNamespace)].concat();
+        let says = |rule: &&Value| rule["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("delete")));
+
+        let deleting: Vec<&Value> = rules.iter().filter(says).map(|rule| &rule["resources"]).collect();
+
+        assert_eq!(deleting, [&json!(["dnsrecords"])]);
+    }
 }

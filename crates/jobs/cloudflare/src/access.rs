@@ -9,6 +9,7 @@ use portolan_engine::{SecretValues, Secrets};
 use crate::blocks::AuthType;
 use crate::kind::{CredentialsFrom, InlineSecret};
 use crate::kinds::CloudflareCredentials;
+use crate::used::UsedCredentials;
 
 /// A client, and the account that its credential is for.
 #[derive(Clone)]
@@ -17,6 +18,8 @@ pub(crate) struct Access {
     pub(crate) client: Client,
     /// The credential's account, where the credential names one.
     pub(crate) account: Option<AccountId>,
+    /// Which credential it is.
+    pub(crate) used: UsedCredentials,
 }
 
 /// The credentials that `from` means, among all there are. `None` for Secrets named in the object itself.
@@ -77,7 +80,7 @@ pub(crate) async fn open(
     operator_namespace: &str,
 ) -> Result<Access, Problem> {
     let reference = &credentials.spec.secret_ref;
-    let namespace = reference.namespace.as_deref().unwrap_or(operator_namespace);
+    let namespace = reference.namespace_or(operator_namespace);
     let values = secrets.read(namespace, &reference.name).await?;
     let place = format!("Secret {namespace}/{}", reference.name);
     let credential = match credentials.spec.auth_type {
@@ -89,7 +92,11 @@ pub(crate) async fn open(
     };
     let account = AccountId::parse(&credentials.spec.account_id)
         .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("spec.accountId: {error}")))?;
-    Ok(Access { client: clients.client(&credential), account: Some(account) })
+    let used = UsedCredentials {
+        account_id: Some(account.to_string()),
+        ..UsedCredentials::named(credentials.metadata.name.as_deref().unwrap_or_default())
+    };
+    Ok(Access { client: clients.client(&credential), account: Some(account), used })
 }
 
 /// The client of a Secret that the object itself names.
@@ -105,7 +112,7 @@ pub(crate) async fn open_inline(
         .or_else(|| global_key(&values, &inline.api_key_key, inline.email.as_deref(), "CLOUDFLARE_EMAIL"))
         .or_else(|| global_key(&values, &inline.api_key_key, inline.email.as_deref(), "CLOUDFLARE_API_EMAIL"))
         .ok_or_else(|| missing_inline(&place, inline))?;
-    Ok(Access { client: clients.client(&credential), account: None })
+    Ok(Access { client: clients.client(&credential), account: None, used: UsedCredentials::inline(inline) })
 }
 
 fn token(values: &SecretValues, key: &str) -> Option<Credential> {

@@ -19,6 +19,7 @@ use crate::kinds::{
 };
 use crate::life::{Living, key_of};
 use crate::projection::{self, Projection};
+use crate::resolve::Zones;
 use crate::triggers::{self, Triggers};
 
 /// The lease that the older operator leads by: the two never lead together.
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) secrets: Secrets,
     pub(crate) deletions: Deletions,
     pub(crate) triggers: Triggers,
+    pub(crate) zones: Zones,
     pub(crate) credentials: Cache<CloudflareCredentials>,
     pub(crate) domains: Cache<CloudflareDomain>,
     pub(crate) networks: Cache<VirtualNetwork>,
@@ -66,6 +68,7 @@ impl Shared {
             secrets: Secrets::new(context.client.clone()),
             deletions: Deletions::new(context, RELEASED_ON),
             triggers: Triggers::default(),
+            zones: Zones::default(),
             credentials: Cache::new(),
             domains: Cache::new(),
             networks: Cache::new(),
@@ -178,8 +181,7 @@ impl Shared {
         self.triggers.changed(&projection::secret(namespace, &key.name), Some(CloudflareCredentials::KIND));
         let names = |one: &CloudflareCredentials| {
             let reference = &one.spec.secret_ref;
-            reference.name == key.name
-                && reference.namespace.as_deref().unwrap_or(&self.operator_namespace) == namespace
+            reference.name == key.name && reference.namespace_or(&self.operator_namespace) == namespace
         };
         let credentials: Vec<_> = self.credentials.iter().filter(|one| names(one)).map(|one| key_of(&*one)).collect();
         for one in &credentials {

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::blocks::{SourceReference, TunnelReference, VirtualNetworkReference};
 use crate::sources::Source;
+use crate::used::UsedCredentials;
 
 /// What a kind may do to what stands at Cloudflare for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub struct ZoneHint {
     pub id: Option<String>,
     /// A domain to look the zone up by.
     pub domain: Option<String>,
-    /// The full name that must lie in the zone.
+    /// The name that must lie in the zone, as it was written.
     pub name: String,
 }
 
@@ -114,8 +115,10 @@ impl Needs {
 pub struct Zone {
     /// Its id.
     pub id: ZoneId,
-    /// Its name, where it is known (an object may name the id alone).
+    /// Its name; not known while nothing was asked of Cloudflare.
     pub name: Option<ZoneName>,
+    /// Id of its account, where it is known.
+    pub account: Option<AccountId>,
     /// Longest comment a record may have: 100 on free plans, 500 on others.
     pub comment_limit: usize,
 }
@@ -132,6 +135,8 @@ pub struct Tunnel {
 /// What was looked up for an object.
 #[derive(Clone, Debug, Default)]
 pub struct Resolved {
+    /// The credential that Cloudflare is asked with.
+    pub credentials: Option<UsedCredentials>,
     /// The account, where one is needed.
     pub account: Option<AccountId>,
     /// The zone, where one is needed.
@@ -151,6 +156,8 @@ pub struct Recorded {
     pub scope: Option<String>,
     /// The ids.
     pub ids: Vec<String>,
+    /// The credential that made them, where the status says it.
+    pub credentials: Option<UsedCredentials>,
 }
 
 /// The part of a remote object that we own: what is written, and what is compared.
@@ -198,6 +205,13 @@ pub struct View<'a, B> {
     pub checked_at: Option<&'a str>,
 }
 
+impl<B> View<'_, B> {
+    /// The credential that was used now, else the one before.
+    pub fn used_credentials(&self, before: Option<&UsedCredentials>) -> Option<UsedCredentials> {
+        self.resolved.and_then(|resolved| resolved.credentials.as_ref()).or(before).cloned()
+    }
+}
+
 /// A kind of the job.
 pub trait Kind: Object + kube::CustomResourceExt {
     /// What is written and compared of the remote object.
@@ -222,6 +236,11 @@ pub trait Kind: Object + kube::CustomResourceExt {
 
     /// After how long an object that is well is looked at again, besides drift passes.
     const RESYNC: Option<std::time::Duration> = None;
+
+    /// What only the object itself can be wrong about, of what [`needs`](Self::needs) does not ask.
+    fn check(&self) -> Result<(), Problem> {
+        Ok(())
+    }
 
     /// What must be looked up first. An error is what only the object itself can be wrong about.
     fn needs(&self) -> Result<Needs, Problem>;

@@ -7,6 +7,7 @@ mod access;
 pub mod blocks;
 mod claims;
 mod drift;
+mod gone;
 mod job;
 pub mod kind;
 pub mod kinds;
@@ -18,6 +19,7 @@ mod resolve;
 mod settled;
 pub mod sources;
 mod triggers;
+pub mod used;
 
 pub use job::{Job, LEASE, Settings};
 pub use portolan_engine::{Drift, JobHandle, Passed};

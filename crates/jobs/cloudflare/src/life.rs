@@ -18,7 +18,7 @@ use crate::job::Shared;
 use crate::kind::{Kind, Resolved};
 use crate::matching::{Matched, Step};
 use crate::projection::Projection;
-use crate::resolve::Place;
+use crate::resolve::{Place, Right};
 use crate::settled::Settled;
 
 /// How soon a decision is made again that rested on a snapshot that proved wrong.
@@ -37,6 +37,8 @@ pub(crate) struct Living<K: Kind> {
 pub(crate) struct Found<B: Item> {
     place: Place,
     client: Client,
+    /// By what right something is removed here.
+    right: Right,
     remote: Arc<Remote<B>>,
     candidates: Vec<Entry<B>>,
     /// Tells the collection's writer that this object may be about to write.
@@ -60,6 +62,8 @@ pub(crate) struct Inputs<B: Item> {
     former: Option<Found<B>>,
     /// The remote object of an observed kind.
     observed: Option<Entry<B>>,
+    /// Where the object's remote part was, if that is gone as a whole.
+    gone: Option<Place>,
     /// Ids that stay behind because the user said so.
     left_behind: Vec<String>,
     /// Objects that still refer to this one, which goes.

@@ -250,6 +250,11 @@ impl<B: Body> Step<B> {
         matches!(self, Self::Delete { .. })
     }
 
+    /// Whether the step leaves nothing of ours.
+    pub(crate) fn removes(&self) -> bool {
+        self.deletes() || self.releases()
+    }
+
     /// Whether the step gives an object back to whoever had it before.
     pub(crate) fn releases(&self) -> bool {
         matches!(self, Self::Release { .. })

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed};
+use crate::used::UsedCredentials;
 
 /// What the cache keeps of an object. There is one for each object, so names that are only compared are kept as digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +26,13 @@ impl Projection {
     pub(crate) fn of<K: Kind>(object: &K) -> Self {
         let namespace = object.meta().namespace.as_deref();
         let needs = object.needs().ok();
-        let depends = needs.as_ref().map(|needs| depends(needs, namespace)).unwrap_or_default();
+        let recorded = object.recorded();
+        let mut depends = needs.as_ref().map(|needs| depends(needs, namespace)).unwrap_or_default();
+        // What deletes it later is needed, too, whatever the spec names by now.
+        let used = recorded.credentials.as_ref().and_then(UsedCredentials::from);
+        depends.extend(used.and_then(|from| on_credentials(&from, namespace)));
+        depends.sort_unstable();
+        depends.dedup();
         let zone = needs.as_ref().and_then(|needs| needs.zone.as_ref()).filter(|zone| zone.id.is_none());
         let route =
             needs.as_ref().and_then(|needs| needs.source.as_ref()).is_some_and(|source| source.http_route.is_some());
@@ -33,7 +40,7 @@ impl Projection {
             claim: object.claim().as_deref().map(digest),
             depends: depends.iter().map(|name| digest(name)).collect(),
             host: zone.map(|zone| plain(zone.domain.as_deref().unwrap_or(&zone.name)).into_boxed_str()),
-            ids: object.recorded().ids.into_iter().map(String::into_boxed_str).collect(),
+            ids: recorded.ids.into_iter().map(String::into_boxed_str).collect(),
             default: object.is_default(),
             through_route: route,
         }
@@ -70,12 +77,7 @@ pub(crate) fn digest(name: &str) -> u64 {
 }
 
 fn depends(needs: &Needs, namespace: Option<&str>) -> Vec<String> {
-    let mut all = match &needs.credentials {
-        CredentialsFrom::Named(name) => vec![credentials(name)],
-        CredentialsFrom::Inline(inline) => vec![secret(namespace.unwrap_or_default(), &inline.name)],
-        CredentialsFrom::Default => vec![credentials("")],
-        CredentialsFrom::Itself => Vec::new(),
-    };
+    let mut all: Vec<String> = on_credentials(&needs.credentials, namespace).into_iter().collect();
     if let Some(tunnel) = &needs.tunnel {
         all.push(object(tunnel.kind(), tunnel.namespace_or(namespace), tunnel.name()));
     }
@@ -90,6 +92,15 @@ fn depends(needs: &Needs, namespace: Option<&str>) -> Vec<String> {
         all.push(object(named.kind, named.namespace, named.name));
     }
     all
+}
+
+fn on_credentials(from: &CredentialsFrom, namespace: Option<&str>) -> Option<String> {
+    match from {
+        CredentialsFrom::Named(name) => Some(credentials(name)),
+        CredentialsFrom::Inline(inline) => Some(secret(namespace.unwrap_or_default(), &inline.name)),
+        CredentialsFrom::Default => Some(credentials("")),
+        CredentialsFrom::Itself => None,
+    }
 }
 
 /// Depends on a `CloudflareCredentials`; the empty name is the default.

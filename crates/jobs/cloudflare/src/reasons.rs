@@ -5,6 +5,8 @@ portolan_core::reasons! {
     VALIDATION_FAILED = "ValidationFailed";
     /// Ready: the zone is there.
     VERIFIED = "Verified";
+    /// The zone or account that an object's remote part was in is gone, so that nothing is left to remove.
+    SCOPE_GONE = "ScopeGone";
     /// Not ready: this release cannot do it yet.
     UNSUPPORTED = "Unsupported";
 }

@@ -3,20 +3,26 @@
 //! Everything that Kubernetes holds comes from caches; Cloudflare is asked only for what names it alone knows.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::core::DynamicObject;
 use kube::{Api, ResourceExt};
-use portolan_cloudflare_api::{Freshness, Lane, Scope as RemoteScope, collections};
-use portolan_core::{AccountId, Hostname, ObjectKey, Problem, TunnelId, VirtualNetworkId, ZoneId, reasons};
+use portolan_cloudflare_api::{
+    ApiError, Client, Entry, ErrorClass, Freshness, Identity, Lane, Scope as RemoteScope, collections,
+};
+use portolan_core::{
+    AccountId, Class, Hostname, ObjectKey, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName, reasons,
+};
 use serde_json::Value;
 
 use crate::access::{self, Access};
 use crate::blocks::{TunnelKind, TunnelReference, VirtualNetworkReference};
 use crate::job::Shared;
 use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed, Recorded, Resolved, Tunnel, Zone, ZoneHint};
-use crate::kinds::{CloudflareCredentials, VirtualNetworkBody, resolve_zone};
+use crate::kinds::{CloudflareCredentials, VirtualNetworkBody, ZoneBody, resolve_zone};
 use crate::sources::Source;
+use crate::used::UsedCredentials;
 
 /// Longest comment of a record where the zone's plan is not known: that of free plans.
 const FREE_COMMENT: usize = 100;
@@ -34,6 +40,40 @@ impl Subject {
     pub(crate) fn of<K: Kind>(object: &K) -> Self {
         let credentials = (object as &dyn Any).downcast_ref::<CloudflareCredentials>().cloned().map(Arc::new);
         Self { key: crate::life::key_of(object), credentials }
+    }
+}
+
+/// By what right an object's remote part is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    /// With the credential that made it.
+    Recorded,
+    /// With the spec's, since the one that made it is gone.
+    Substitute,
+    /// With the spec's, since nothing was recorded.
+    Assumed,
+}
+
+/// The client that an object's remote part is removed with.
+pub(crate) struct RemovalAccess {
+    pub(crate) access: Access,
+    pub(crate) right: Right,
+}
+
+/// Zones whose names were read, for each credential that read them. A zone's name never changes.
+#[derive(Default)]
+pub(crate) struct Zones {
+    read: Mutex<HashMap<(Identity, ZoneId), Zone>>,
+}
+
+impl Zones {
+    fn get(&self, client: &Client, id: &ZoneId) -> Option<Zone> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).get(&(client.identity().clone(), id.clone())).cloned()
+    }
+
+    fn put(&self, client: &Client, zone: &Zone) {
+        let key = (client.identity().clone(), zone.id.clone());
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(key, zone.clone());
     }
 }
 
@@ -77,11 +117,6 @@ impl Place {
         };
         Self { id: id.to_owned(), label: format!("{noun} {id}") }
     }
-
-    /// The place that a status recorded, where it is another one than now.
-    pub(crate) fn former<K: Kind>(recorded: &Recorded) -> Self {
-        Self::recorded::<K>(recorded.scope.as_deref().unwrap_or_default())
-    }
 }
 
 impl Shared {
@@ -103,13 +138,39 @@ impl Shared {
         }
     }
 
-    /// An object that names no credentials uses those of the domain that its name lies in.
+    /// An object that names no credentials uses those of the domain that its zone is, or that its name lies in.
     fn named_by_domain(&self, needs: &Needs) -> Option<String> {
         let zone = needs.zone.as_ref().filter(|_| needs.credentials == CredentialsFrom::Default)?;
         let name = zone.domain.as_deref().unwrap_or(&zone.name);
         let domains: Vec<_> = self.domains.iter().collect();
-        let found = resolve_zone(domains.iter().map(AsRef::as_ref), &Hostname::parse(name).ok()?)?;
+        let by_id = zone.id.as_deref().and_then(|id| domains.iter().find(|one| one.zone_id() == Some(id)));
+        let found = match by_id {
+            Some(found) => found,
+            None => resolve_zone(domains.iter().map(AsRef::as_ref), &Hostname::parse(name).ok()?)?,
+        };
         found.spec.credentials_ref.as_ref().map(|reference| reference.name.clone())
+    }
+
+    /// The client that an object's remote part goes with: the credential that made it, whatever the spec says now.
+    /// The spec's takes its place only where that one is gone, and may then remove nothing but what carries our mark.
+    pub(crate) async fn removal_access(
+        &self,
+        needs: &Needs,
+        subject: &Subject,
+        recorded: &Recorded,
+    ) -> Result<RemovalAccess, Problem> {
+        let Some(from) = recorded.credentials.as_ref().and_then(UsedCredentials::from) else {
+            return Ok(RemovalAccess { access: self.access(needs, subject).await?, right: Right::Assumed });
+        };
+        let recorded = Needs { zone: None, ..Needs::only(from) };
+        match self.access(&recorded, subject).await {
+            Ok(access) => Ok(RemovalAccess { access, right: Right::Recorded }),
+            Err(gone) if gone.class == Class::Waiting => match self.access(needs, subject).await {
+                Ok(access) => Ok(RemovalAccess { access, right: Right::Substitute }),
+                Err(_) => Err(gone),
+            },
+            Err(problem) => Err(problem),
+        }
     }
 
     /// Whether Cloudflare is known to refuse the credential, so that asking is of no use.
@@ -122,7 +183,7 @@ impl Shared {
     pub(crate) async fn resolve(&self, needs: &Needs, subject: &Subject, access: &Access) -> Result<Resolved, Problem> {
         let account = self.account(needs, access).await?;
         let zone = match &needs.zone {
-            Some(hint) => Some(self.zone(hint)?),
+            Some(hint) => Some(self.zone(hint, access).await?),
             None => None,
         };
         let tunnel = match &needs.tunnel {
@@ -134,7 +195,9 @@ impl Shared {
             Some(reference) => Some(self.source(reference, subject).await?),
             None => None,
         };
-        Ok(Resolved { account, zone, tunnel, network, source })
+        let in_account = account.as_ref().or_else(|| zone.as_ref()?.account.as_ref()).map(ToString::to_string);
+        let credentials = Some(UsedCredentials { account_id: in_account, ..access.used.clone() });
+        Ok(Resolved { credentials, account, zone, tunnel, network, source })
     }
 
     /// Where an object belongs, as far as that is known without asking Cloudflare.
@@ -144,7 +207,8 @@ impl Shared {
             None => access.account.clone(),
         };
         let zone = match &needs.zone {
-            Some(hint) => Some(self.zone(hint)?),
+            Some(ZoneHint { id: Some(id), .. }) => Some(unnamed_zone(id)?),
+            Some(hint) => Some(self.zone_by_name(hint)?),
             None => None,
         };
         Place::of::<K>(&Resolved { account, zone, ..Resolved::default() })
@@ -186,13 +250,39 @@ impl Shared {
         }
     }
 
-    fn zone(&self, hint: &ZoneHint) -> Result<Zone, Problem> {
-        if let Some(id) = &hint.id {
-            let id = ZoneId::parse(id).map_err(|error| {
-                Problem::invalid(reasons::INVALID_CONFIG, format!("spec.cloudflare.zoneId: {error}"))
-            })?;
-            return Ok(Zone { id, name: None, comment_limit: FREE_COMMENT });
+    async fn zone(&self, hint: &ZoneHint, access: &Access) -> Result<Zone, Problem> {
+        match &hint.id {
+            Some(id) => self.zone_by_id(unnamed_zone(id)?, access).await,
+            None => self.zone_by_name(hint),
         }
+    }
+
+    /// A zone that is named by its id: what it is called, a domain knows, or Cloudflare, which is asked once.
+    async fn zone_by_id(&self, zone: Zone, access: &Access) -> Result<Zone, Problem> {
+        let known = self.domains.iter().find(|domain| domain.zone_id() == Some(zone.id.as_str()));
+        if let Some(domain) = known
+            && let Some(name) = domain.name_of_zone()
+        {
+            return Ok(Zone { name: Some(name), account: domain.account(), ..zone });
+        }
+        if let Some(known) = self.zones.get(&access.client, &zone.id) {
+            return Ok(known);
+        }
+        let doing = format!("reading the name of zone {}", zone.id);
+        let read = access.client.send(Lane::Change, &collections::ZONES.get("", zone.id.as_str())).await;
+        let read = read.map_err(|error| unnamed(&error, &doing))?;
+        let found = Entry::<ZoneBody>::read(read).and_then(|found| {
+            let account = found.item.account.as_deref().and_then(|account| AccountId::parse(account).ok());
+            Some((ZoneName::parse(&found.item.name).ok()?, account))
+        });
+        let (name, account) = found
+            .ok_or_else(|| Problem::transient(reasons::API_ERROR, format!("{doing}: the answer is not understood")))?;
+        let zone = Zone { name: Some(name), account, ..zone };
+        self.zones.put(&access.client, &zone);
+        Ok(zone)
+    }
+
+    fn zone_by_name(&self, hint: &ZoneHint) -> Result<Zone, Problem> {
         let domains: Vec<_> = self.domains.iter().collect();
         crate::kinds::zone_of(domains.iter().map(AsRef::as_ref), hint)
     }
@@ -312,6 +402,25 @@ impl Shared {
             object.managed_fields_mut().clear();
             serde_json::to_value(object).expect("objects are plain JSON")
         }))
+    }
+}
+
+/// A zone of which only the id is known.
+fn unnamed_zone(id: &str) -> Result<Zone, Problem> {
+    let id = ZoneId::parse(id)
+        .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("spec.cloudflare.zoneId: {error}")))?;
+    Ok(Zone { id, name: None, account: None, comment_limit: FREE_COMMENT })
+}
+
+/// Why a zone's name could not be read, and what else tells it.
+fn unnamed(error: &ApiError, doing: &str) -> Problem {
+    let problem = error.problem(doing);
+    match error.class {
+        ErrorClass::Auth | ErrorClass::NotFound => {
+            let way = "correct zoneId, let the token read the zone, or create a CloudflareDomain for it";
+            Problem { message: format!("{}; {way}", problem.message), ..problem }
+        }
+        _ => problem,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     state::State,
     store::{Rows, Stored, id_of, is_deleted},
     table::{Action, Change, Collection},
+    zone::ZONES,
 };
 
 /// Answers one of the six.
@@ -56,10 +57,16 @@ pub(crate) fn existing<'a>(state: &'a State, row: &Collection, call: &Call) -> R
     let id = call.param("id");
     match state.get(row, row.scope_of(call), id) {
         Some(value) if (row.rules.visible)(&call.actor.grant, value) => Ok(value),
-        Some(_) => Err(Refusal::new(403, 9109, "Unauthorized to access requested resource")),
+        Some(_) => Err(hidden()),
+        None if row.id.fits(id) && row.name == ZONES.name && state.options.hides_vanished_zones => Err(hidden()),
         None if row.id.fits(id) => Err(row.not_found.refusal()),
         None => Err(unroutable(&call.path)),
     }
+}
+
+/// The answer to a credential that does not see what it asks for.
+pub(crate) fn hidden() -> Refusal {
+    Refusal::new(403, 9109, "Unauthorized to access requested resource")
 }
 
 /// The answer to an id that cannot be one.

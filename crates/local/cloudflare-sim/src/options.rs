@@ -22,6 +22,10 @@ pub struct Options {
     pub record: Option<PathBuf>,
     /// Contents of records come back as they were sent: neither quoted, lower-cased nor shortened, as by lesser fakes.
     pub verbatim: bool,
+    /// How a zone that is gone is answered for: by 404, 1001 for itself and 7003 below it, or, if this is set, by 403 and
+    /// 9109 as if the credential had no right to it. The API's documentation says neither; the first is what public
+    /// reports show, the second what another implementation of the API answers. Whoever relies on one must bear the other.
+    pub hides_vanished_zones: bool,
     /// How long a timed-out request stays silent before [`Dropped::Timeout`](crate::Dropped).
     pub silence: Duration,
     /// How many Access objects an account may have.
@@ -37,6 +41,7 @@ impl Default for Options {
             seed: 0,
             record: None,
             verbatim: false,
+            hides_vanished_zones: false,
             silence: Duration::from_secs(100),
             quotas: Quotas::default(),
         }

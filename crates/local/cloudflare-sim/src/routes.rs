@@ -124,12 +124,18 @@ fn admit_scope(state: &State, call: &Call) -> Result<(), Refusal> {
         }
     }
     if let Some(id) = call.params.get("zone_id") {
-        let Some(found) = state.get(&zone::ZONES, "", id) else { return Err(crud::unroutable(&call.path)) };
+        let Some(found) = state.get(&zone::ZONES, "", id) else { return Err(no_such_zone(state, call, id)) };
         if !sees_zone(&call.actor, found) {
             return Err(Refusal::new(403, 10000, "Authentication error"));
         }
     }
     Ok(())
+}
+
+/// The answer to what is asked of a zone that is not there.
+fn no_such_zone(state: &State, call: &Call, id: &str) -> Refusal {
+    let hides = state.options.hides_vanished_zones && zone::ZONES.id.fits(id);
+    if hides { crud::hidden() } else { crud::unroutable(&call.path) }
 }
 
 fn sees_zone(actor: &Actor, zone: &serde_json::Value) -> bool {

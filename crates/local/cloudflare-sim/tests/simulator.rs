@@ -273,6 +273,18 @@ async fn zones_are_made_found_paused_and_deleted_with_their_records() {
 }
 
 #[tokio::test]
+async fn s12_a_zone_that_is_gone_is_answered_for_in_either_known_way() {
+    for (hides_vanished_zones, itself, below) in [(false, (404, 1001), (404, 7003)), (true, (403, 9109), (403, 9109))] {
+        let lab = lab_with(Options { hides_vanished_zones, ..Options::default() });
+        lab.ok("DELETE", "/zones/{zone}", json!(null)).await;
+
+        assert_eq!(lab.refused("GET", "/zones/{zone}", json!(null)).await, itself);
+        assert_eq!(lab.refused("GET", "/zones/{zone}/dns_records", json!(null)).await, below);
+        assert_eq!(lab.refused("GET", "/zones/nonsense/dns_records", json!(null)).await, (404, 7003));
+    }
+}
+
+#[tokio::test]
 async fn tunnels_keep_their_name_until_they_are_deleted() {
     let lab = lab();
 

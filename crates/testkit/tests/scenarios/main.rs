@@ -8,3 +8,5 @@ mod credentials;
 mod dns_records;
 mod domains;
 mod private_network;
+mod removal;
+mod zone_ids;

@@ -137,7 +137,7 @@ impl Kind for CloudflareCredentials {
 
     /// The account that it stands for.
     fn recorded(&self) -> Recorded {
-        Recorded { scope: None, ids: vec![self.spec.account_id.clone()] }
+        Recorded { ids: vec![self.spec.account_id.clone()], ..Recorded::default() }
     }
 
     fn status(&self, view: &View<'_, AccountBody>) -> Value {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kube::CustomResource;
 use portolan_cloudflare_api::{Collection, Entry, collections};
-use portolan_core::{Condition, Hostname, Problem, ZoneId, ZoneName, reasons, schema};
+use portolan_core::{AccountId, Condition, Hostname, Problem, ZoneId, ZoneName, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -147,6 +147,16 @@ impl CloudflareDomain {
         self.status.as_ref()?.zone_id.as_deref().filter(|id| !id.is_empty())
     }
 
+    /// Name of that zone, as Cloudflare has it.
+    pub fn name_of_zone(&self) -> Option<ZoneName> {
+        ZoneName::parse(self.status.as_ref()?.zone_name.as_deref()?).ok()
+    }
+
+    /// The zone's account, once it is known.
+    pub fn account(&self) -> Option<AccountId> {
+        AccountId::parse(self.status.as_ref()?.account_id.as_deref()?).ok()
+    }
+
     fn state(&self, view: &View<'_, ZoneBody>) -> (&'static str, String) {
         match (view.problem, view.present.first()) {
             (None, Some(zone)) => ("Ready", zone.item.standing()),
@@ -202,7 +212,7 @@ impl Kind for CloudflareDomain {
     }
 
     fn recorded(&self) -> Recorded {
-        Recorded { scope: None, ids: self.zone_id().map(str::to_owned).into_iter().collect() }
+        Recorded { ids: self.zone_id().map(str::to_owned).into_iter().collect(), ..Recorded::default() }
     }
 
     fn status(&self, view: &View<'_, ZoneBody>) -> Value {
@@ -302,7 +312,8 @@ pub fn zone_of<'a>(
     let id = found.zone_id().unwrap_or_default();
     let id = ZoneId::parse(id).map_err(|error| Problem::waiting(reasons::DEPENDENCY_ERROR, error.to_string()))?;
     let plan = found.status.as_ref().and_then(|status| status.plan.as_deref()).map_or(Plan::Unknown, Plan::parse);
-    Ok(Zone { id, name: Some(found.zone_name()?), comment_limit: plan.comment_limit() })
+    let name = Some(found.zone_name()?);
+    Ok(Zone { id, name, account: found.account(), comment_limit: plan.comment_limit() })
 }
 
 fn no_zone<'a>(mut domains: impl Iterator<Item = &'a CloudflareDomain>, name: &Hostname) -> Problem {

@@ -7,6 +7,7 @@ pub mod addresses;
 pub mod body;
 pub mod data;
 pub mod loc;
+mod name;
 pub mod record_type;
 mod rules;
 pub mod spec_data;
@@ -17,7 +18,7 @@ use std::net::IpAddr;
 use kube::CustomResource;
 use kube::core::ApiResource;
 use portolan_cloudflare_api::{Collection, Entry, collections};
-use portolan_core::{Condition, Hostname, Problem, reasons, schema};
+use portolan_core::{Condition, Hostname, Problem, ZoneName, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,9 +26,11 @@ use serde_json::Value;
 use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
 use crate::kind::{Body as _, Kind, Life, Needs, Recorded, Resolved, View, ZoneHint};
 use crate::sources::Source;
+use crate::used::UsedCredentials;
 use addresses::{AddressSelection, select};
 use body::{AUTOMATIC_TTL, DnsRecordBody};
 use data::Data;
+use name::WrittenName;
 use record_type::RecordType;
 use spec_data::{DnsRecordData, SpecParts};
 
@@ -56,7 +59,8 @@ pub enum SourceDeletionPolicy {
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain, transform = schema::rules(rules::RULES))]
 pub struct DnsRecordSpec {
-    /// Full name of the record, as `www.example.com`. Relative names and `@` are not expanded.
+    /// Full name of the record, as `www.example.com`. Under a `zoneId` also `@` for the zone itself, and a single label for
+    /// a name right below it; other names must lie in the zone.
     #[schemars(length(min = 1, max = 255))]
     pub name: String,
     /// Type of the record; may be left out with `sourceRef`, whose address then decides.
@@ -143,6 +147,9 @@ pub struct DnsRecordStatus {
     /// Ids of all records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub managed_record_ids: Vec<String>,
+    /// The credential that wrote it, and that will delete it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_credentials: Option<UsedCredentials>,
 }
 
 fn invalid(message: impl Into<String>) -> Problem {
@@ -158,28 +165,22 @@ impl DnsRecord {
         given(self.spec.content.as_ref())
     }
 
-    /// The full name; relative ones are refused with what to write instead.
-    fn hostname(&self) -> Result<Hostname, Problem> {
-        let name = self.spec.name.as_str();
-        let zone = given(self.spec.cloudflare.domain.as_ref()).unwrap_or_else(|| "example.com".to_owned());
-        if name == "@" {
-            return Err(invalid(format!("name is @, which is not expanded; write the zone's own name, as {zone}")));
-        }
-        if !name.trim_end_matches('.').contains('.') {
-            return Err(invalid(format!("name {name:?} is not a full name; write {name}.{zone}")));
-        }
-        Hostname::parse(name).map_err(|error| invalid(format!("name: {error}")))
+    /// The name as it was written.
+    fn written(&self) -> Result<WrittenName, Problem> {
+        let details = &self.spec.cloudflare;
+        let zone_is_named = given(details.zone_id.as_ref()).is_some();
+        WrittenName::read(&self.spec.name, zone_is_named, given(details.domain.as_ref()).as_deref())
     }
 
-    /// Whoever publishes a name in the wrong zone publishes something else.
-    fn check_zone(&self, name: &Hostname, resolved: &Resolved) -> Result<(), Problem> {
-        let Some(zone) = resolved.zone.as_ref().and_then(|zone| zone.name.as_ref()) else { return Ok(()) };
-        if name.is_in(zone) {
-            return Ok(());
+    /// The full name, in the zone that was looked up.
+    fn hostname(&self, resolved: &Resolved) -> Result<Hostname, Problem> {
+        let written = self.written()?;
+        match resolved.zone.as_ref().and_then(|zone| zone.name.as_ref()) {
+            Some(zone) => written.within(zone),
+            None => written.full().cloned().ok_or_else(|| {
+                Problem::waiting(reasons::DEPENDENCY_ERROR, "the name of the record's zone is not known yet")
+            }),
         }
-        Err(invalid(format!(
-            "name {name} does not lie in zone {zone}; write the full name, as {name}.{zone}, or correct the zone"
-        )))
     }
 
     /// The wanted records as type and value, before checks.
@@ -286,6 +287,16 @@ impl DnsRecord {
         }
     }
 
+    /// The full name: as Cloudflare has it, else as it is asked for.
+    fn fqdn(&self, view: &View<'_, DnsRecordBody>) -> Option<String> {
+        let there = view.present.first().map(|entry| entry.item.name.to_string());
+        there.or_else(|| match view.resolved {
+            Some(resolved) => self.hostname(resolved).ok().map(String::from),
+            None if self.former().record_id.is_some() => None,
+            None => self.written().ok()?.full().map(ToString::to_string),
+        })
+    }
+
     fn source_version(
         &self,
         view: &View<'_, DnsRecordBody>,
@@ -366,30 +377,37 @@ impl Kind for DnsRecord {
     const LIFE: Life = Life::Owned;
     const ERROR_REASON: &'static str = reasons::RECONCILE_ERROR;
 
+    fn check(&self) -> Result<(), Problem> {
+        self.written().map(|_| ())
+    }
+
+    /// A name that is none is for [`check`](Self::check) to say: who the record belongs to is known all the same.
     fn needs(&self) -> Result<Needs, Problem> {
         let details = &self.spec.cloudflare;
-        let name = self.hostname()?;
         let (id, domain) = (given(details.zone_id.as_ref()), given(details.domain.as_ref()));
-        let zone = Some(ZoneHint { id, domain, name: name.into() });
+        let name = self.written().map_or_else(|_| self.spec.name.clone(), |name| name.text().to_owned());
+        let zone = Some(ZoneHint { id, domain, name });
         Ok(Needs { zone, source: self.spec.source_ref.clone(), ..details.needs() })
     }
 
     fn desired(&self, resolved: &Resolved) -> Result<Vec<DnsRecordBody>, Problem> {
-        let name = self.hostname()?;
-        self.check_zone(&name, resolved)?;
+        let name = self.hostname(resolved)?;
         let values = self.values(resolved)?;
         values.into_iter().map(|(kind, content)| self.body(&name, kind, content)).collect()
     }
 
     fn claim(&self) -> Option<String> {
-        let name = self.hostname().ok()?;
+        let written = self.written().ok()?;
+        let name = written.text();
         let zone = given(self.spec.cloudflare.zone_id.as_ref()).map(|id| format!(" in zone {id}")).unwrap_or_default();
         let kind = self.spec.kind.map_or("address", RecordType::as_str);
         let one_each = self.spec.kind.is_none_or(RecordType::is_proxiable) || self.spec.source_ref.is_some();
         if one_each {
             return Some(format!("{kind} {name}{zone}"));
         }
-        let body = self.body(&name, self.spec.kind?, self.content()).ok()?;
+        // Of the name only what is written is known; the value does not depend on the rest of it.
+        let full = written.full().cloned().or_else(|| written.within(&ZoneName::parse("zone.invalid").ok()?).ok())?;
+        let body = self.body(&full, self.spec.kind?, self.content()).ok()?;
         Some(format!("{kind} {name} {}{zone}", body.value()))
     }
 
@@ -399,7 +417,7 @@ impl Kind for DnsRecord {
         if let Some(first) = given(status.record_id.as_ref()).filter(|first| !ids.contains(first)) {
             ids.insert(0, first);
         }
-        Recorded { scope: given(status.zone_id.as_ref()), ids }
+        Recorded { scope: given(status.zone_id.as_ref()), ids, credentials: status.used_credentials }
     }
 
     fn without_ids(&self) -> Value {
@@ -421,7 +439,8 @@ impl Kind for DnsRecord {
                 ..self.resolved_status(view, &before)
             }
         };
-        now.fqdn = self.hostname().ok().map(String::from).or(before.fqdn);
+        now.fqdn = self.fqdn(view).or(before.fqdn);
+        now.used_credentials = view.used_credentials(before.used_credentials.as_ref());
         now.state = Some(self.state(view).to_owned());
         (now.conditions, now.observed_generation) = (Vec::new(), None);
         serde_json::to_value(now).expect("statuses are plain JSON")
@@ -440,7 +459,8 @@ impl Kind for DnsRecord {
         if self.is_orphaned(resolved) {
             return (reasons::SOURCE_DELETED, "the source is gone; the record stays as it last was".to_owned());
         }
-        (Self::READY_REASON, format!("{} is published as asked for", self.spec.name))
+        let name = self.hostname(resolved).map_or_else(|_| self.spec.name.clone(), String::from);
+        (Self::READY_REASON, format!("{name} is published as asked for"))
     }
 }
 

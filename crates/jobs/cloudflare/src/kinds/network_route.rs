@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, TunnelReference, VirtualNetworkReference, given};
 use crate::kind::{Body, Kind, Life, Needs, NetworkNeed, Recorded, Resolved, View};
+use crate::used::UsedCredentials;
 
 /// Characters that Cloudflare keeps of a route's comment.
 const COMMENT_LIMIT: usize = 100;
@@ -85,6 +86,9 @@ pub struct NetworkRouteStatus {
     /// `active` or `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
+    /// The credential that wrote it, and that will delete it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_credentials: Option<UsedCredentials>,
 }
 
 /// What is written and compared of a route.
@@ -207,6 +211,7 @@ impl Kind for NetworkRoute {
         Recorded {
             scope: given(status.account_id.as_ref()),
             ids: given(status.route_id.as_ref()).into_iter().collect(),
+            credentials: status.used_credentials,
         }
     }
 
@@ -219,6 +224,7 @@ impl Kind for NetworkRoute {
         let state = Some(super::lower_state(view.problem).to_owned());
         let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
         let tunnel = view.resolved.and_then(|resolved| resolved.tunnel.as_ref());
+        let used_credentials = view.used_credentials(before.used_credentials.as_ref());
         let now = match view.present.first() {
             Some(entry) => NetworkRouteStatus {
                 route_id: Some(entry.id.clone()),
@@ -227,6 +233,7 @@ impl Kind for NetworkRoute {
                 tunnel_name: tunnel.map(|tunnel| tunnel.name.clone()).or(before.tunnel_name),
                 virtual_network_id: Some(entry.item.virtual_network_id.to_string()),
                 account_id: account.or(before.account_id),
+                used_credentials,
                 state,
                 ..NetworkRouteStatus::default()
             },
@@ -234,9 +241,12 @@ impl Kind for NetworkRoute {
                 let account_id = before.account_id.or(account);
                 NetworkRouteStatus { account_id, state, conditions: Vec::new(), observed_generation: None, ..before }
             }
-            None => {
-                NetworkRouteStatus { account_id: account.or(before.account_id), state, ..NetworkRouteStatus::default() }
-            }
+            None => NetworkRouteStatus {
+                account_id: account.or(before.account_id),
+                used_credentials,
+                state,
+                ..NetworkRouteStatus::default()
+            },
         };
         serde_json::to_value(now).expect("statuses are plain JSON")
     }

@@ -347,7 +347,7 @@ macro_rules! observed_tunnel {
             fn recorded(&self) -> Recorded {
                 let status = self.status.clone().unwrap_or_default();
                 let ids = given(Some(&status.tunnel_id)).into_iter().collect();
-                Recorded { scope: given(Some(&status.account_id)), ids }
+                Recorded { scope: given(Some(&status.account_id)), ids, credentials: None }
             }
 
             fn status(&self, view: &View<'_, TunnelBody>) -> Value {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::blocks::{CloudflareDetails, given};
 use crate::kind::{Body, Kind, Life, Needs, Recorded, Resolved, View};
+use crate::used::UsedCredentials;
 
 /// Characters that Cloudflare keeps of a network's comment.
 const COMMENT_LIMIT: usize = 256;
@@ -67,6 +68,9 @@ pub struct VirtualNetworkStatus {
     /// Whether it is the account's default network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_default: Option<bool>,
+    /// The credential that wrote it, and that will delete it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_credentials: Option<UsedCredentials>,
 }
 
 /// What is written and compared of a network.
@@ -235,6 +239,7 @@ impl Kind for VirtualNetwork {
         Recorded {
             scope: given(status.account_id.as_ref()),
             ids: given(status.virtual_network_id.as_ref()).into_iter().collect(),
+            credentials: status.used_credentials,
         }
     }
 
@@ -248,6 +253,7 @@ impl Kind for VirtualNetwork {
         let kept = view.problem.is_some() && view.present.is_empty();
         let found = view.present.first();
         let now = VirtualNetworkStatus {
+            used_credentials: view.used_credentials(before.used_credentials.as_ref()),
             virtual_network_id: if kept { before.virtual_network_id } else { found.map(|entry| entry.id.clone()) },
             account_id: if kept { before.account_id.or(account) } else { account.or(before.account_id) },
             is_default: if kept { before.is_default } else { found.map(|entry| entry.item.is_default()) },

@@ -30,7 +30,17 @@ impl<K: Kind> Living<K> {
         found.expect_no_longer();
         match found.remote.write(self.lane(object), ops).await {
             Ok(written) => Ok(written.iter().filter_map(Written::entry).cloned().collect()),
-            Err(error) => Err(self.explain(object, &error, steps, &found.place)),
+            Err(error) if steps.iter().all(Step::removes) => {
+                // The place may have gone since it was listed.
+                let doing = writing::<K>(steps, &found.place);
+                let account = object.recorded();
+                let gone = self.place_gone(&found.client, found.right, &found.place, &account, &error, &doing).await;
+                gone.map(|()| Vec::new()).map_err(|problem| self.explain(object, &error, problem))
+            }
+            Err(error) => {
+                let problem = error.problem(&writing::<K>(steps, &found.place));
+                Err(self.explain(object, &error, problem))
+            }
         }
     }
 
@@ -72,9 +82,7 @@ impl<K: Kind> Living<K> {
     }
 
     /// What a refused write means for the object.
-    fn explain(&self, object: &K, error: &ApiError, steps: &[Step<K::Body>], place: &Place) -> Problem {
-        let names = portolan_core::text::join_some(steps.iter().map(Step::label), 3);
-        let problem = error.problem(&format!("writing the {} {names} in {}", K::NOUN, place.label));
+    fn explain(&self, object: &K, error: &ApiError, problem: Problem) -> Problem {
         let deleting = object.meta().deletion_timestamp.is_some();
         match error.class {
             // What a deletion waits for may go without the object changing.
@@ -105,6 +113,11 @@ impl<K: Kind> Living<K> {
             handle.enqueue_where(|key, projection| *key != own && projection.claim == Some(claim));
         }
     }
+}
+
+fn writing<K: Kind>(steps: &[Step<K::Body>], place: &Place) -> String {
+    let names = portolan_core::text::join_some(steps.iter().map(Step::label), 3);
+    format!("writing the {} {names} in {}", K::NOUN, place.label)
 }
 
 fn op<B: Body>(step: &Step<B>) -> Op {

@@ -3,15 +3,16 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use portolan_cloudflare_api::{Client, Entry, Freshness, Item, Lane, Remote};
-use portolan_core::{Class, Problem, reasons};
+use portolan_cloudflare_api::{ApiError, Client, Entry, Freshness, Item, Lane};
+use portolan_core::{Claim, Class, Problem, reasons};
 use portolan_engine::{Projected, annotations};
 
 use super::{Found, Inputs, Living, SOON, key_of};
-use crate::kind::{Kind, Life, Recorded, Resolved};
+use crate::gone::{self, Standing};
+use crate::kind::{Body as _, CredentialsFrom, Kind, Life, Needs, Recorded, Resolved};
 use crate::kinds::CloudflareCredentials;
 use crate::projection::{self, Projection, digest};
-use crate::resolve::{Place, Subject};
+use crate::resolve::{Place, RemovalAccess, Right, Subject};
 
 /// How old a snapshot may be for a decision to create something.
 const FRESH: Duration = Duration::from_secs(30);
@@ -54,6 +55,7 @@ impl<K: Kind> Living<K> {
     }
 
     pub(super) async fn gather_wanted(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
+        object.check()?;
         let needs = object.needs()?;
         let recorded = object.recorded();
         // What is already there for this object is looked after, whoever wants the same later.
@@ -75,8 +77,7 @@ impl<K: Kind> Living<K> {
                 let moved =
                     recorded.scope.as_deref().is_some_and(|scope| scope != place.id && !recorded.ids.is_empty());
                 if moved {
-                    let former = Place::former::<K>(&recorded);
-                    inputs.former = Some(self.find(object, &access.client, former, &[], &recorded).await?);
+                    inputs.former = self.find_removal(object, &needs, &recorded, &mut inputs.gone).await?;
                 }
                 let recorded = if moved { Recorded::default() } else { recorded };
                 inputs.here = Some(self.find(object, &access.client, place, &wanted, &recorded).await?);
@@ -95,7 +96,8 @@ impl<K: Kind> Living<K> {
             return Ok(inputs);
         }
         let recorded = object.recorded();
-        match self.find_removal(object, &recorded).await {
+        let needs = object.needs().unwrap_or_else(|_| Needs::only(CredentialsFrom::Default));
+        match self.find_removal(object, &needs, &recorded, &mut inputs.gone).await {
             Ok(found) => inputs.here = found,
             // Whoever never recorded an id, and cannot reach Cloudflare now, has nothing there that is known.
             Err(problem) if recorded.ids.is_empty() && problem.class != Class::Transient => {}
@@ -115,22 +117,79 @@ impl<K: Kind> Living<K> {
         named + if by_default { self.shared.triggers.dependents(&projection::credentials("")) } else { 0 }
     }
 
+    /// What an object recorded, as it stands at Cloudflare: by its recorded place, ids and credential, whatever its spec
+    /// has become. Where the place is gone, nothing is left, and `gone` says so.
     pub(super) async fn find_removal(
         &self,
         object: &K,
+        needs: &Needs,
         recorded: &Recorded,
+        gone: &mut Option<Place>,
     ) -> Result<Option<Found<K::Body>>, Problem> {
-        let needs = object.needs()?;
-        let subject = Subject::of(object);
-        let access = self.shared.access(&needs, &subject).await?;
+        let RemovalAccess { access, right } = self.shared.removal_access(needs, &Subject::of(object), recorded).await?;
         let place = match &recorded.scope {
             Some(scope) => Place::recorded::<K>(scope),
-            None => self.shared.place_without_asking::<K>(&needs, &access)?,
+            None => self.shared.place_without_asking::<K>(needs, &access)?,
         };
-        if recorded.ids.is_empty() && self.shared.is_refused(&needs) {
+        if recorded.ids.is_empty() && self.shared.is_refused(needs) {
             return Ok(None);
         }
-        self.find(object, &access.client, place, &[], recorded).await.map(Some)
+        let found = match self.look(object, &access.client, place.clone(), &[], recorded).await {
+            Ok(found) => Found { right, ..found },
+            Err(error) => {
+                let doing = listing(&place);
+                self.place_gone(&access.client, right, &place, recorded, &error, &doing).await?;
+                *gone = Some(place);
+                return Ok(None);
+            }
+        };
+        self.check_substitute(object, &found, recorded)?;
+        Ok(Some(found))
+    }
+
+    /// Whether a refusal comes from the place itself being gone. Anything else is the problem that it is.
+    pub(super) async fn place_gone(
+        &self,
+        client: &Client,
+        right: Right,
+        place: &Place,
+        recorded: &Recorded,
+        error: &ApiError,
+        doing: &str,
+    ) -> Result<(), Problem> {
+        let problem = error.problem(doing);
+        // Another credential than the one that made it may never have seen the place.
+        if !gone::is_suspicious(error) || right != Right::Recorded {
+            return Err(problem);
+        }
+        let account = recorded.credentials.as_ref().and_then(|used| used.account_id.as_deref());
+        match self.shared.standing(client, K::REMOTE.scope, &place.id, account).await? {
+            Standing::Gone => Ok(()),
+            Standing::There => Err(problem),
+            Standing::Unclear(why) => Err(gone::unproven(problem, why)),
+        }
+    }
+
+    /// A credential that takes another's place removes only what says that it is the object's.
+    fn check_substitute(&self, object: &K, found: &Found<K::Body>, recorded: &Recorded) -> Result<(), Problem> {
+        if found.right != Right::Substitute {
+            return Ok(());
+        }
+        let mark = self.mark(object);
+        let unmarked = found
+            .candidates
+            .iter()
+            .find(|entry| recorded.ids.contains(&entry.id) && mark.claim(entry.item.mark_text()) == Claim::Unmarked);
+        let Some(entry) = unmarked else { return Ok(()) };
+        let message = format!(
+            "the {} {} (id {}) carries no mark, and the credentials that made it are gone; it was left untouched. \
+             Bring those credentials back, or delete it by hand and set the annotation \
+             cloudflare-operator.io/force-delete: \"true\"",
+            K::NOUN,
+            entry.item.label(),
+            entry.id
+        );
+        Err(Problem::waiting(reasons::DEPENDENCY_ERROR, message))
     }
 
     pub(super) fn inputs(&self, resolved: Resolved) -> Inputs<K::Body> {
@@ -140,6 +199,7 @@ impl<K: Kind> Living<K> {
             here: None,
             former: None,
             observed: None,
+            gone: None,
             left_behind: Vec::new(),
             still_used: 0,
             ends_itself: false,
@@ -156,16 +216,28 @@ impl<K: Kind> Living<K> {
         wanted: &[K::Body],
         recorded: &Recorded,
     ) -> Result<Found<K::Body>, Problem> {
+        let doing = listing(&place);
+        self.look(object, client, place, wanted, recorded).await.map_err(|error| error.problem(&doing))
+    }
+
+    async fn look(
+        &self,
+        object: &K,
+        client: &Client,
+        place: Place,
+        wanted: &[K::Body],
+        recorded: &Recorded,
+    ) -> Result<Found<K::Body>, ApiError> {
         let remote = client.records::<K::Body>(K::REMOTE, &place.id);
         let expected = Mutex::new(Some(remote.expect()));
         self.settled.asked(&place.id, client);
         let lane = self.lane(object);
-        refresh(&remote, lane, Freshness::Any, &place).await?;
+        remote.refresh(lane, Freshness::Any).await?;
         let known = remote.with(|snapshot| {
             recorded.ids.len() == wanted.len().max(1) && recorded.ids.iter().all(|id| snapshot.get(id).is_some())
         });
         if !known {
-            refresh(&remote, lane, Freshness::Within(FRESH), &place).await?;
+            remote.refresh(lane, Freshness::Within(FRESH)).await?;
         }
         let owners = self.mark(object).owner_keys();
         let candidates = remote.with(|snapshot| {
@@ -179,7 +251,7 @@ impl<K: Kind> Living<K> {
             found.dedup_by(|a, b| a.id == b.id);
             found
         });
-        Ok(Found { place, client: client.clone(), remote, candidates, expected })
+        Ok(Found { place, client: client.clone(), right: Right::Recorded, remote, candidates, expected })
     }
 
     /// The remote object of a kind that is only looked at.
@@ -217,7 +289,8 @@ impl<K: Kind> Living<K> {
         age: Duration,
     ) -> Result<Vec<Entry<K::Body>>, Problem> {
         let remote = client.records::<K::Body>(K::REMOTE, &place.id);
-        refresh(&remote, Lane::Change, Freshness::Within(age), place).await?;
+        let listed = remote.refresh(Lane::Change, Freshness::Within(age)).await;
+        listed.map_err(|error| error.problem(&listing(place)))?;
         let keys: Vec<String> = wanted.iter().map(Item::natural_key).collect();
         Ok(remote.with(|snapshot| keys.iter().flat_map(|key| snapshot.by_key(key)).cloned().collect()))
     }
@@ -234,9 +307,8 @@ impl<K: Kind> Living<K> {
     }
 }
 
-async fn refresh<B: Item>(remote: &Remote<B>, lane: Lane, freshness: Freshness, place: &Place) -> Result<(), Problem> {
-    let listed = remote.refresh(lane, freshness).await;
-    listed.map_err(|error| error.problem(&format!("listing what is in {}", place.label)))
+fn listing(place: &Place) -> String {
+    format!("listing what is in {}", place.label)
 }
 
 async fn read_one<K: Kind>(client: &Client, place: &Place, id: &str) -> Result<Entry<K::Body>, Problem> {

@@ -6,6 +6,7 @@ use portolan_engine::{Notice, Report};
 
 use super::{Inputs, Living, Steps, key_of};
 use crate::kind::{Kind, Life, View};
+use crate::reasons::SCOPE_GONE;
 
 impl<K: Kind> Living<K> {
     pub(super) fn well(
@@ -74,6 +75,10 @@ pub(super) fn notices<K: Kind>(plan: &Steps<K::Body>, inputs: &Inputs<K::Body>) 
 /// What an object that goes leaves others with.
 pub(super) fn left_behind<B: Item>(inputs: &Inputs<B>) -> Vec<Notice> {
     let mut notices = Vec::new();
+    if let Some(place) = &inputs.gone {
+        let message = format!("{} is gone, and everything that was in it: nothing was left to remove", place.label);
+        notices.push(Notice::normal(SCOPE_GONE, message));
+    }
     if !inputs.left_behind.is_empty() {
         let ids = text::join_and(&inputs.left_behind);
         let message = format!("finalizer removed by force; left behind at Cloudflare: {ids}");

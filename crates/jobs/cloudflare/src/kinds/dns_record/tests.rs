@@ -18,7 +18,12 @@ fn record(spec: Value) -> DnsRecord {
 }
 
 fn zone() -> Resolved {
-    let zone = Zone { id: "z1".parse().unwrap(), name: Some("example.com".parse().unwrap()), comment_limit: 100 };
+    let zone = Zone {
+        id: "z1".parse().unwrap(),
+        name: Some("example.com".parse().unwrap()),
+        account: None,
+        comment_limit: 100,
+    };
     Resolved { zone: Some(zone), ..Resolved::default() }
 }
 
@@ -486,7 +491,10 @@ fn the_older_operators_single_id_is_recorded_too() {
     let mut object = record(json!({ "name": "a.example.com", "type": "A", "content": "192.0.2.1" }));
     object.status = from_value(json!({ "recordId": "r1", "zoneId": "z9" })).unwrap();
 
-    assert_eq!(object.recorded(), Recorded { scope: Some("z9".to_owned()), ids: vec!["r1".to_owned()] });
+    assert_eq!(
+        object.recorded(),
+        Recorded { scope: Some("z9".to_owned()), ids: vec!["r1".to_owned()], credentials: None }
+    );
 }
 
 #[test]

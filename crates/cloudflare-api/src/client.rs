@@ -15,6 +15,7 @@ use crate::governor::{Budget, Lane};
 use crate::item::Item;
 use crate::listing;
 use crate::manner::Manner;
+use crate::rarely::{Rarely, Single};
 use crate::reader::Reader;
 use crate::remote::Remote;
 use crate::request::Request;
@@ -94,6 +95,18 @@ impl Client {
         let key = format!("{scope_id}/{owner_id}");
         let make = || Document::new(self.sender.clone(), kind, scope_id, owner_id);
         self.handle(kind.name, &key, make, Document::with_retry)
+    }
+
+    /// An object that changes hardly ever, as it was read lately; none where it may not be seen or is not there.
+    pub async fn rarely(
+        &self,
+        lane: Lane,
+        single: &'static Single,
+        scope_id: &str,
+    ) -> Result<Option<Arc<Value>>, ApiError> {
+        let make = || Rarely::new(self.sender.clone(), single, scope_id);
+        let kept = self.handle(single.name, scope_id, make, |kept, _| Rarely::clone(kept));
+        kept.get(self.manner(lane)).await
     }
 
     /// What is left of the credential's budget.

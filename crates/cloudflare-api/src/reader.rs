@@ -11,6 +11,7 @@ use crate::document::{Content, Document, DocumentKind, Known};
 use crate::error::ApiError;
 use crate::governor::{Budget, Lane};
 use crate::item::Item;
+use crate::rarely::Single;
 use crate::remote::Remote;
 use crate::request::Request;
 use crate::snapshot::Snapshot;
@@ -38,6 +39,16 @@ impl Reader {
     /// Every object of a collection, over all pages.
     pub async fn list_all(&self, lane: Lane, collection: &Collection, scope_id: &str) -> Result<Vec<Value>, ApiError> {
         self.client.list_all(lane, collection, scope_id).await
+    }
+
+    /// An object that changes hardly ever, as it was read lately; none where it may not be seen or is not there.
+    pub async fn rarely(
+        &self,
+        lane: Lane,
+        single: &'static Single,
+        scope_id: &str,
+    ) -> Result<Option<Arc<Value>>, ApiError> {
+        self.client.rarely(lane, single, scope_id).await
     }
 
     /// A collection's snapshot.

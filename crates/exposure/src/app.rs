@@ -8,7 +8,7 @@ use portolan_core::Hostname;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::policy::{OwnPolicy, Role, includes_token};
+use crate::policy::{KEPT, OwnPolicy, Role, includes_token, keeping};
 use crate::token;
 
 #[cfg(test)]
@@ -18,6 +18,9 @@ mod tests;
 const READ_ONLY: [&str; 7] = ["id", "uid", "aud", "created_at", "updated_at", "domain_type", "scim_config"];
 /// Optional members that are ours: where they are not wanted they are taken away.
 const OPTIONAL: [&str; 4] = ["logo_url", "custom_deny_message", "custom_deny_url", "custom_non_identity_deny_url"];
+
+/// The member that lets preflights pass.
+const PREFLIGHT_BYPASS: &str = "options_preflight_bypass";
 
 /// How deep an application for a wildcard reaches; an application may list five names.
 const WILDCARD_DEPTHS: usize = 4;
@@ -49,6 +52,16 @@ impl App {
     /// Its name; not unique.
     pub fn name(&self) -> &str {
         self.0.get("name").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// What a token for it says that it is for. A recreated application has another one.
+    pub(crate) fn audience(&self) -> Option<&str> {
+        self.0.get("aud").and_then(Value::as_str).filter(|audience| !audience.is_empty())
+    }
+
+    /// Whether preflights pass without a token.
+    pub(crate) fn bypasses_preflights(&self) -> bool {
+        self.0.get(PREFLIGHT_BYPASS) == Some(&json!(true))
     }
 
     /// Its policies in order, as objects; ones that are only named by id become `{"id": …}`.
@@ -102,19 +115,17 @@ fn is_reusable(policy: &Value) -> bool {
 
 /// A found policy as it is sent back: a link, or an inline one with its id.
 fn sendable(policy: &Value) -> Value {
-    let fields = if is_reusable(policy) {
-        &["id", "precedence"][..]
-    } else {
-        &["id", "name", "decision", "include", "exclude", "require", "precedence"][..]
-    };
-    fields.iter().filter_map(|field| Some(((*field).to_owned(), policy.get(*field)?.clone()))).collect()
+    let own = ["name", "decision", "include"];
+    let inline = own.iter().chain(&KEPT).filter(|_| !is_reusable(policy));
+    let fields = ["id", "precedence"].iter().chain(inline);
+    fields.filter_map(|field| Some(((*field).to_owned(), policy.get(*field)?.clone()))).collect()
 }
 
 /// A found policy for a change's text: what we would write of it.
 pub(crate) fn policy_shown(policy: &Value) -> Value {
     let mut shown = sendable(policy);
     if let Some(fields) = shown.as_object_mut() {
-        fields.retain(|field, value| !(matches!(field.as_str(), "exclude" | "require") && is_empty(Some(value))));
+        fields.retain(|field, value| !(KEPT.contains(&field.as_str()) && is_empty(Some(value))));
     }
     shown
 }
@@ -175,6 +186,14 @@ impl AppWish {
         Self { policies, ..self.clone() }
     }
 
+    /// Whether preflights will pass without a token at the application that `found` becomes.
+    pub(crate) fn bypasses_preflights(&self, found: Option<&App>) -> bool {
+        match self.settings.get(PREFLIGHT_BYPASS) {
+            Some(wanted) => *wanted == json!(true),
+            None => found.is_some_and(App::bypasses_preflights),
+        }
+    }
+
     /// The body of the request that makes it.
     pub(crate) fn create(&self, made: Made<'_>) -> Value {
         let mut body = self.settings.clone();
@@ -221,15 +240,16 @@ impl AppWish {
         }
     }
 
-    /// Whether the application stands for all that the record and the rule of a wildcard answer for.
-    fn covers_depths(&self, found: &App) -> bool {
-        if !self.hostname.is_wildcard() {
+    /// Whether the application stands for all that the record and the rule answer for. Its domain alone does not tell: the
+    /// destinations do, where there are any; the older list of domains only follows them.
+    fn covers(&self, found: &App) -> bool {
+        let listed = |field: &str| found.0.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
+        let destinations = listed("destinations");
+        let domains = if destinations.is_empty() { listed("self_hosted_domains") } else { destinations };
+        let domains: Vec<String> = domains.iter().filter_map(uri).collect();
+        if domains.is_empty() && !self.hostname.is_wildcard() {
             return true;
         }
-        let listed = |field: &str| found.0.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut domains = listed("destinations");
-        domains.extend(listed("self_hosted_domains"));
-        let domains: Vec<String> = domains.iter().filter_map(uri).collect();
         covered(self.hostname.as_str()).iter().all(|name| domains.contains(name))
     }
 
@@ -242,7 +262,7 @@ impl AppWish {
                     .zip(pairs)
                     .enumerate()
                     .map(|(index, (own, found))| {
-                        let mut body = own.inline(index + 1, made.token_id);
+                        let mut body = keeping(own.inline(index + 1, made.token_id), found);
                         if let Some(id) = found.and_then(id) {
                             body["id"] = json!(id);
                         }
@@ -277,7 +297,7 @@ impl AppWish {
         let wanted = self.settings.iter().map(|(field, value)| (field.as_str(), value));
         let unwanted = |field: &&str| !self.adopted && !self.settings.contains_key(*field);
         found.domain() == self.hostname.as_str()
-            && self.covers_depths(found)
+            && self.covers(found)
             && found.name() == self.name
             && wanted.into_iter().all(|(field, value)| is_same(found.0.get(field), value))
             && OPTIONAL.iter().filter(|field| unwanted(field)).all(|field| is_empty(found.0.get(*field)))
@@ -336,7 +356,10 @@ fn inline_difference(own: &[OwnPolicy], found: &[Value], made: Made<'_>) -> Diff
     match (different.next(), different.next()) {
         (None, _) => Difference::None,
         (Some((index, (own, Some(found)))), None) => match id(found) {
-            Some(id) => Difference::Policy { id: id.to_owned(), body: own.inline(index + 1, made.token_id) },
+            Some(id) => {
+                let body = keeping(own.inline(index + 1, made.token_id), Some(found));
+                Difference::Policy { id: id.to_owned(), body }
+            }
             None => Difference::App,
         },
         _ => Difference::App,
@@ -369,7 +392,8 @@ fn is_same(found: Option<&Value>, wanted: &Value) -> bool {
     }
 }
 
-fn is_empty(value: Option<&Value>) -> bool {
+/// Whether a member says no more than its absence.
+pub(crate) fn is_empty(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null | Value::Bool(false)) => true,
         Some(Value::String(text)) => text.is_empty(),

@@ -211,10 +211,10 @@ impl<'a, J: Journal> Run<'a, J> {
             Work::DeletePolicy { id } => self.delete_policy(id).await,
             Work::CreateApp { wish } => self.create_app(wish).await,
             Work::UpdateApp { id, found, wish } => self.update_app(id, found.as_ref(), wish).await,
-            Work::PutPolicy { app_id, policy_id, body, wish } => self.put_policy(app_id, policy_id, body, wish).await,
+            Work::ConfirmApp { id, wish, taken } => self.confirm_app(id, wish, *taken).await,
             Work::DetachToken { app_id, token_id } => self.detach_token(app_id, token_id).await,
             Work::DeleteApp { id } => self.delete_app(id).await,
-            Work::EnsureRule { hostname, rule, claim } => self.ensure_rule(hostname, rule, claim).await,
+            Work::EnsureRule { hostname, rule, wall, claim } => self.ensure_rule(hostname, rule, wall, claim).await,
             Work::RemoveRule { hostname, tunnel_id, claim } => self.remove_rule(hostname, tunnel_id, claim).await,
             Work::Records { zone_id, hostname, work } => self.write_records(zone_id, hostname, work).await,
             Work::CreateRedirect { zone_id, hostname, ruleset_id, body } => {

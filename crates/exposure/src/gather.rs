@@ -76,8 +76,8 @@ pub async fn gather_with(
     let recorded = completed.as_ref().unwrap_or(recorded);
     let look = Look { reader, mark, desired, recorded, intent, held: Holdings::read(recorded), fresh, account };
     let (tunnels, records) = tokio::try_join!(look.tunnels(), look.records())?;
-    let (apps, tokens, policies, groups) =
-        tokio::try_join!(look.apps(), look.tokens(), look.policies(), look.groups())?;
+    let (apps, tokens, policies, groups, team) =
+        tokio::try_join!(look.apps(), look.tokens(), look.policies(), look.groups(), look.team())?;
     let configurations = look.configurations(&tunnels).await?;
     let redirects = look.redirects(&records).await?;
     Ok(Live {
@@ -91,6 +91,7 @@ pub async fn gather_with(
         policies: policies.0,
         policy_count: policies.1,
         groups: groups.0,
+        team,
         redirects,
     })
 }

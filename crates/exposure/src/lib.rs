@@ -31,6 +31,7 @@ pub mod rules;
 mod step;
 mod token;
 mod tunnel;
+mod wall;
 mod withdraw;
 
 pub use app::App;

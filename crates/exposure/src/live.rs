@@ -36,6 +36,8 @@ pub struct Live {
     pub policy_count: usize,
     /// Groups that are named.
     pub groups: Vec<Entry<Group>>,
+    /// The name of the account's team, where a rule has to name it and it may be read.
+    pub team: Option<String>,
     /// By zone: its redirects.
     pub redirects: BTreeMap<String, Redirects>,
 }

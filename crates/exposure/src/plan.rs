@@ -10,6 +10,7 @@ mod redirect;
 mod retire;
 mod rule;
 mod token;
+mod wall;
 
 pub(crate) use app::unrecorded_app;
 pub(crate) use records::find_records;
@@ -17,6 +18,7 @@ pub(crate) use redirect::{find_redirects, not_managed};
 pub(crate) use retire::{old_apps_gone, policy_gone, removal, rule_gone};
 pub(crate) use rule::{Verdict, adopted as rule_adopted, conflict as rule_conflict, decide, find_rules, is_ours};
 pub(crate) use token::{released, token_gone, unrecorded_token};
+pub(crate) use wall::{open_below, unavailable};
 
 use std::collections::BTreeSet;
 
@@ -38,13 +40,13 @@ pub fn plan(desired: &Desired, recorded: &Footprint, live: &Live, notes: &Notes)
     let mut planner = Planner::new(desired, recorded, live, notes);
     planner.check_tunnel()?;
     let wish = planner.app_wish()?;
-    let parts = Parts {
-        token: planner.token()?,
-        records: planner.records()?,
-        rule: planner.rule()?,
-        redirect: planner.redirect(),
-        app: planner.app(wish.as_ref())?,
-    };
+    let (token, records) = (planner.token()?, planner.records()?);
+    planner.find_rule()?;
+    let redirect = planner.redirect();
+    let app = planner.app(wish.as_ref())?;
+    let wall = planner.wall(wish.as_ref(), &app)?;
+    let rule = planner.rule(&wall)?;
+    let parts = Parts { token, app, rule, records, redirect };
     let steps = planner.in_order(parts, wish.as_ref())?;
     Ok(planner.finish(steps))
 }
@@ -53,7 +55,7 @@ pub fn plan(desired: &Desired, recorded: &Footprint, live: &Live, notes: &Notes)
 struct Parts {
     token: Vec<Step>,
     app: app::AppMatch,
-    rule: Vec<Step>,
+    rule: Option<rule::RuleStep>,
     records: Vec<Step>,
     redirect: Vec<Step>,
 }
@@ -64,6 +66,8 @@ struct Planner<'a> {
     notes: &'a Notes,
     held: Holdings,
     place: Place,
+    /// Whether the name was published before.
+    stood: bool,
     /// Names that were ours, or were about to be.
     names: BTreeSet<String>,
     notices: Vec<Notice>,
@@ -82,7 +86,8 @@ impl<'a> Planner<'a> {
             zone_id: desired.record.as_ref().map(|record| record.zone_id().to_owned()).or_else(recorded_zone),
         };
         let names = known_names(recorded, notes);
-        Self { desired, live, notes, held, place, names, notices: Vec::new() }
+        let stood = held.publishes(desired.hostname.as_str());
+        Self { desired, live, notes, held, place, stood, names, notices: Vec::new() }
     }
 
     fn hostname(&self) -> &'a Hostname {
@@ -127,8 +132,10 @@ impl<'a> Planner<'a> {
         let (own, own_ids) = self.own_policies(wish)?;
         let early = self.early_app(&app, wish, !token.is_empty() || !own.is_empty());
         let follows = app.follows(self.name());
-        let protect = self.app_steps(app, wish, early.is_some(), &own_ids);
-        let publish = rule.into_iter().chain(records).chain(redirect);
+        let publishes = rule.as_ref().is_some_and(|rule| rule.publishes) || records.iter().any(Step::publishes);
+        let confirm = self.confirmation(&app, wish).filter(|_| publishes);
+        let protect = self.app_steps(app, wish, early.is_some(), &own_ids).or(confirm);
+        let publish = rule.into_iter().map(|rule| rule.step).chain(records).chain(redirect);
         let retire = self.retire();
         let mut steps: Vec<Step> = early.into_iter().chain(token).chain(own).collect();
         match (wish.is_some() && self.leaves_a_name(), follows) {

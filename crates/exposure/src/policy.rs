@@ -7,8 +7,23 @@ use portolan_core::{Claim, Mark};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::app::is_empty;
+
 /// Characters of a policy's name.
 const NAME_LIMIT: usize = 250;
+/// Members of a policy that we never write. Who added one to a policy of ours narrowed whom it lets pass: it stays.
+pub(crate) const KEPT: [&str; 10] = [
+    "exclude",
+    "require",
+    "approval_groups",
+    "approval_required",
+    "connection_rules",
+    "isolation_required",
+    "mfa_config",
+    "purpose_justification_prompt",
+    "purpose_justification_required",
+    "session_duration",
+];
 /// Stands for the id of a token that is still to be made.
 const NEW_TOKEN: &str = "(new token)";
 
@@ -31,6 +46,11 @@ impl ReusablePolicy {
 }
 
 impl ReusablePolicy {
+    /// Whether whom it is for passes unasked, and without a token.
+    pub(crate) fn is_bypass(&self) -> bool {
+        self.0.get("decision").and_then(Value::as_str) == Some("bypass")
+    }
+
     /// The policy for a change's text.
     pub(crate) fn shown(&self) -> Value {
         let fields = ["name", "decision", "include"];
@@ -145,6 +165,16 @@ impl OwnPolicy {
     pub(crate) fn is_reusable(&self, found: &Value, mark: &Mark, token_id: Option<&str>) -> bool {
         same_policy(found, &self.reusable(mark, token_id))
     }
+}
+
+/// A policy as it is written over a found one: what somebody added there stays.
+pub(crate) fn keeping(mut body: Value, found: Option<&Value>) -> Value {
+    for field in KEPT {
+        if let Some(value) = found.and_then(|found| found.get(field)).filter(|value| !is_empty(Some(value))) {
+            body[field] = value.clone();
+        }
+    }
+    body
 }
 
 fn same_policy(found: &Value, wanted: &Value) -> bool {

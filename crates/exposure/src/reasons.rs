@@ -3,8 +3,16 @@
 portolan_core::reasons! {
     /// A reusable Access policy that is named does not exist, or several have the name.
     POLICY_NOT_FOUND = "PolicyNotFound";
-    /// An Access group that is named does not exist, or several have the name.
+    /// An Access group that is named does not exist, several have the name, or it is named as all are.
     GROUP_NOT_FOUND = "GroupNotFound";
+    /// Whoever logs in may pass, since the literal `everyone` stands among the groups.
+    EVERYONE_ALLOWED = "EveryoneAllowed";
+    /// Access was asked for where requests would not pass through it.
+    PROTECTION_IMPOSSIBLE = "ProtectionImpossible";
+    /// The application lets requests pass without a token, so the tunnel's client cannot ask for one.
+    SECOND_WALL_IMPOSSIBLE = "SecondWallImpossible";
+    /// The team's name cannot be read, so the tunnel's client is not told to ask for the application's token.
+    SECOND_WALL_UNAVAILABLE = "SecondWallUnavailable";
     /// The tunnel does not exist in the account.
     TUNNEL_NOT_FOUND = "TunnelNotFound";
     /// The tunnel takes its configuration from a file beside `cloudflared`, not from the API.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::desired::Rule;
+use crate::wall;
 
 #[cfg(test)]
 mod tests;
@@ -52,6 +53,17 @@ pub fn matches(found: &Value, wanted: &Rule) -> bool {
     text(found, "service") == wanted.service && origin_request(found) == wanted.origin_request
 }
 
+/// The same, but for what the rule asks of requests: what depends on the application is not what the rule is told by.
+pub(crate) fn matches_but_wall(found: &Value, wanted: &Rule) -> bool {
+    let found = (text(found, "service"), without_wall(&origin_request(found)));
+    found == (wanted.service.as_str(), without_wall(&wanted.origin_request))
+}
+
+/// Whether a rule asks something of requests.
+pub(crate) fn is_walled(found: &Value) -> bool {
+    origin_request(found).contains_key(wall::MEMBER)
+}
+
 /// Tells whether a rule found later is just the one that was about to be written.
 pub fn digest(hostname: &Hostname, rule: &Rule) -> String {
     digest_of(&rule.tunnel_id, hostname, &rule.service, &rule.origin_request)
@@ -72,7 +84,7 @@ pub(crate) fn body(hostname: &Hostname, rule: &Rule) -> Value {
 }
 
 fn digest_of(tunnel_id: &str, hostname: &Hostname, service: &str, origin_request: &Map<String, Value>) -> String {
-    let content = json!([tunnel_id, hostname.as_str(), service, origin_request]).to_string();
+    let content = json!([tunnel_id, hostname.as_str(), service, without_wall(origin_request)]).to_string();
     Sha256::digest(content).iter().take(8).fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
         hex
@@ -188,6 +200,12 @@ fn text<'a>(rule: &'a Value, field: &str) -> &'a str {
 fn origin_request(rule: &Value) -> Map<String, Value> {
     let mut fields = rule.get("originRequest").and_then(Value::as_object).cloned().unwrap_or_default();
     fields.retain(|_, value| !value.is_null());
+    fields
+}
+
+fn without_wall(origin_request: &Map<String, Value>) -> Map<String, Value> {
+    let mut fields = origin_request.clone();
+    fields.remove(wall::MEMBER);
     fields
 }
 

@@ -10,6 +10,7 @@ use crate::holdings::{Holdings, Place, RecordKind};
 use crate::notice::Notice;
 use crate::policy::OwnPolicy;
 use crate::quota::Quotas;
+use crate::wall::Wall;
 
 /// An ordered plan: carried out from its first step to its last.
 #[derive(Clone, Debug)]
@@ -59,6 +60,14 @@ pub struct Step {
 impl Step {
     pub(crate) fn new(change: Change, work: Work) -> Self {
         Self { changes: vec![change], work }
+    }
+}
+
+impl Step {
+    /// Whether records are written by which requests arrive.
+    pub(crate) fn publishes(&self) -> bool {
+        let published = |work: &RecordWork| matches!(work, RecordWork::Create { .. } | RecordWork::Update { .. });
+        matches!(&self.work, Work::Records { work, .. } if work.iter().any(published))
     }
 }
 
@@ -160,16 +169,18 @@ pub(crate) enum Work {
     CreateApp {
         wish: AppWish,
     },
+    /// Read first: one policy of it is written, or all of it, or nothing.
     UpdateApp {
         id: String,
         found: Option<App>,
         wish: AppWish,
     },
-    PutPolicy {
-        app_id: String,
-        policy_id: String,
-        body: Value,
+    /// Read before the name is published, where nothing of it is written: what is known of it may be old.
+    ConfirmApp {
+        id: String,
         wish: AppWish,
+        /// It was found, and is ours only if it still is as it was.
+        taken: bool,
     },
     /// The token's policy is taken out of an application that stays.
     DetachToken {
@@ -182,6 +193,7 @@ pub(crate) enum Work {
     EnsureRule {
         hostname: Hostname,
         rule: Rule,
+        wall: Wall,
         claim: RuleClaim,
     },
     RemoveRule {
@@ -223,10 +235,11 @@ impl Work {
             Self::RefreshToken { .. } => "refreshServiceToken",
             Self::DeleteToken { .. } => "deleteServiceToken",
             Self::CreatePolicy { .. } => "createAccessPolicy",
-            Self::UpdatePolicy { .. } | Self::PutPolicy { .. } => "updateAccessPolicy",
+            Self::UpdatePolicy { .. } => "updateAccessPolicy",
             Self::DeletePolicy { .. } => "deleteAccessPolicy",
             Self::CreateApp { .. } => "createAccessApp",
             Self::UpdateApp { .. } | Self::DetachToken { .. } => "updateAccessApp",
+            Self::ConfirmApp { .. } => "confirmAccessApp",
             Self::DeleteApp { .. } => "deleteAccessApp",
             Self::EnsureRule { .. } => "tunnelRoute",
             Self::RemoveRule { .. } => "removeTunnelRoute",
@@ -247,7 +260,7 @@ impl Work {
             Self::CreatePolicy { .. } | Self::UpdatePolicy { .. } | Self::DeletePolicy { .. } => Stage::Policy,
             Self::CreateApp { .. }
             | Self::UpdateApp { .. }
-            | Self::PutPolicy { .. }
+            | Self::ConfirmApp { .. }
             | Self::DetachToken { .. }
             | Self::DeleteApp { .. } => Stage::App,
             Self::EnsureRule { .. } | Self::RemoveRule { .. } => Stage::Rule,

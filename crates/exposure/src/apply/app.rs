@@ -2,7 +2,9 @@
 //! answer shows the policies.
 
 use http::Method;
-use portolan_cloudflare_api::{ApiError, Created, Entry, ErrorClass, Op, Request, Snapshot, Written, collections};
+use portolan_cloudflare_api::{
+    ApiError, Created, Entry, ErrorClass, Lane, Op, Request, Snapshot, Written, collections,
+};
 use portolan_core::{Problem, reasons as core_reasons};
 use serde_json::{Value, json};
 
@@ -59,10 +61,14 @@ impl<J: Journal> Run<'_, J> {
         let doing = format!("changing the Access application for {}", wish.hostname);
         let held = self.held.app.as_ref().map(|app| app.id.clone()).unwrap_or_default();
         let id = if id.is_empty() { held } else { id.to_owned() };
-        let found = match (found, self.app.take()) {
+        let planned = found;
+        let found = match (planned, self.app.take()) {
             (None, Some(made)) => Entry { id: id.clone(), item: made },
             _ => self.read_app(&id, &doing).await?,
         };
+        if planned.is_some_and(|planned| planned.domain() != found.item.domain()) {
+            return Err(moved(&doing, &found));
+        }
         let (token_id, own_ids) = self.made(wish)?;
         let made = Made { token_id: token_id.as_deref(), own_ids: &own_ids };
         let body = match wish.difference(&found.item, made) {
@@ -70,16 +76,50 @@ impl<J: Journal> Run<'_, J> {
                 self.hold_app(found, wish, &own_ids).await?;
                 return Ok(Done::Nothing);
             }
-            Difference::Policy { id: policy_id, body } => return self.put_policy(&id, &policy_id, &body, wish).await,
+            Difference::Policy { id: policy_id, body } => return self.put_policy(found, &policy_id, &body, wish).await,
             Difference::App => wish.update(&found.item, made),
         };
         let entry = self.put_app(&id, body, &doing).await?;
         self.hold_app(entry, wish, &own_ids).await
     }
 
+    /// An application that is not written in this run is seen before the name is published behind it.
+    pub(super) async fn confirm_app(&mut self, id: &str, wish: &AppWish, taken: bool) -> Result<Done, Fault> {
+        let doing = format!("looking at the Access application for {}", wish.hostname);
+        let (token_id, own_ids) = self.made(wish)?;
+        let found = match self.read_app_in(Lane::Protect, id, &doing).await {
+            Ok(found) => found,
+            Err(fault) if fault.stale => {
+                self.let_go();
+                return Err(fault);
+            }
+            Err(fault) => return Err(fault),
+        };
+        let made = Made { token_id: token_id.as_deref(), own_ids: &own_ids };
+        if wish.difference(&found.item, made) == Difference::None {
+            self.hold_app(found, wish, &own_ids).await?;
+            return Ok(Done::Nothing);
+        }
+        if taken {
+            self.let_go();
+        }
+        let message = format!("{doing}: the application {} is not as it was when it was last listed", found.id);
+        Err(Fault { problem: Problem::transient(core_reasons::API_ERROR, message), stale: true })
+    }
+
+    /// What was taken for the name's application is not, so nobody is told that it is.
+    fn let_go(&mut self) {
+        self.held.app = None;
+        self.notices.retain(|notice| notice.reason != core_reasons::ADOPTED);
+    }
+
     /// The application as it stands now: a PUT replaces all of it, also what somebody changed since it was last listed.
     async fn read_app(&mut self, id: &str, doing: &str) -> Result<Entry<App>, Fault> {
-        let read = self.client.send(self.lane(), &collections::ACCESS_APPS.get(self.account(), id)).await;
+        self.read_app_in(self.lane(), id, doing).await
+    }
+
+    async fn read_app_in(&mut self, lane: Lane, id: &str, doing: &str) -> Result<Entry<App>, Fault> {
+        let read = self.client.send(lane, &collections::ACCESS_APPS.get(self.account(), id)).await;
         let entry = match read {
             Ok(app) => Entry::<App>::read(app),
             Err(error) => {
@@ -131,15 +171,14 @@ impl<J: Journal> Run<'_, J> {
         fault
     }
 
-    pub(super) async fn put_policy(
+    async fn put_policy(
         &mut self,
-        app_id: &str,
+        mut app: Entry<App>,
         policy_id: &str,
         body: &Value,
         wish: &AppWish,
     ) -> Result<Done, Fault> {
-        let body = self.with_token(body, wish);
-        let request = Request::new(Method::PUT, POLICY, &[self.account(), app_id, policy_id]).with_body(body.clone());
+        let request = Request::new(Method::PUT, POLICY, &[self.account(), &app.id, policy_id]).with_body(body.clone());
         let answer = match self.client.send(self.lane(), &request).await {
             Ok(answer) => answer,
             Err(error) => {
@@ -147,21 +186,9 @@ impl<J: Journal> Run<'_, J> {
                 return Err(self.app_refused(&error, &format!("changing the Access policy of {}", wish.hostname)));
             }
         };
-        let known = self.apps().with(|apps| apps.get(app_id).cloned());
-        let Some(mut entry) = known else {
-            self.apps().invalidate();
-            return Ok(Done::Planned);
-        };
-        replace_policy(&mut entry.item, policy_id, &body, &answer);
-        self.apps().learn(&entry);
-        self.hold_app(entry, wish, &[]).await
-    }
-
-    /// The body as planned, but for a token that was only made in this run.
-    fn with_token(&self, body: &Value, wish: &AppWish) -> Value {
-        let token_id = self.held.token.as_ref().map(|token| token.id.as_str());
-        let own = wish.policies.own().iter().enumerate().find(|(_, own)| body["name"] == own.name.as_str());
-        own.map_or_else(|| body.clone(), |(index, own)| own.inline(index + 1, token_id))
+        replace_policy(&mut app.item, policy_id, body, &answer);
+        self.apps().learn(&app);
+        self.hold_app(app, wish, &[]).await
     }
 
     /// What the wish needs that came to light on the way.
@@ -245,6 +272,12 @@ impl<J: Journal> Run<'_, J> {
             Err(error) => Err(self.fault(&error, &format!("deleting Access application {id}"))),
         }
     }
+}
+
+/// Somebody pointed the application at another name since it was planned for.
+fn moved(doing: &str, found: &Entry<App>) -> Fault {
+    let message = format!("{doing}: the application {} stands for {} now", found.id, found.item.domain());
+    Fault { problem: Problem::transient(core_reasons::API_ERROR, message), stale: true }
 }
 
 /// Follows a change of one policy in what is known of the application.

@@ -1,11 +1,11 @@
 //! Our own reusable policies: made before the application links them, deleted after it is gone.
 
-use portolan_cloudflare_api::{Entry, ErrorClass, Op, Snapshot};
+use portolan_cloudflare_api::{Entry, ErrorClass, Op, Snapshot, collections};
 
 use super::{Done, Fault, Run, count};
 use crate::journal::Journal;
 use crate::plan::quota_exceeded;
-use crate::policy::{OwnPolicy, ReusablePolicy};
+use crate::policy::{OwnPolicy, ReusablePolicy, keeping};
 use crate::quota::Counted;
 
 impl<J: Journal> Run<'_, J> {
@@ -37,14 +37,23 @@ impl<J: Journal> Run<'_, J> {
     }
 
     pub(super) async fn update_policy(&mut self, id: &str, own: &OwnPolicy) -> Result<Done, Fault> {
+        let doing = format!("changing Access policy {}", own.name);
+        let found = match self.client.send(self.lane(), &collections::ACCESS_POLICIES.get(self.account(), id)).await {
+            Ok(found) => found,
+            Err(error) => {
+                self.policies().invalidate();
+                return Err(self.fault(&error, &doing));
+            }
+        };
         let body = own.reusable(&self.exposure.mark, self.token_id().as_deref());
+        let body = keeping(body, Some(&found));
         let op = Op::Update { id: id.to_owned(), body };
         match self.policies().write(self.lane(), vec![op]).await {
             Ok(_) => {
                 self.own.insert(own.name.clone(), id.to_owned());
                 Ok(Done::Planned)
             }
-            Err(error) => Err(self.fault(&error, &format!("changing Access policy {}", own.name))),
+            Err(error) => Err(self.fault(&error, &doing)),
         }
     }
 

@@ -8,15 +8,17 @@ use portolan_core::{Change, Hostname, Problem};
 use serde_json::Value;
 
 use super::{Done, Fault, Run};
+use crate::app::App;
 use crate::changes;
 use crate::desired::Rule;
 use crate::holdings::RuleHeld;
 use crate::journal::Journal;
 use crate::notice::Notice;
-use crate::plan::{Verdict, decide, is_ours, rule_adopted, rule_conflict};
+use crate::plan::{Verdict, decide, is_ours, open_below, rule_adopted, rule_conflict, unavailable};
 use crate::reasons;
 use crate::rules::{self, Edit};
 use crate::step::RuleClaim;
+use crate::wall::Wall;
 
 /// What an edit found.
 type Found<T> = Arc<Mutex<Option<T>>>;
@@ -42,26 +44,48 @@ impl<J: Journal> Run<'_, J> {
         &mut self,
         hostname: &Hostname,
         rule: &Rule,
+        wall: &Wall,
         claim: &RuleClaim,
     ) -> Result<Done, Fault> {
+        let wall = self.known_wall(hostname, wall)?;
         let first: Found<Verdict> = Arc::default();
         let edit = {
-            let (first, hostname, rule) = (Arc::clone(&first), hostname.clone(), rule.clone());
+            let (first, hostname, rule, wall) = (Arc::clone(&first), hostname.clone(), rule.clone(), wall.clone());
             let mut claim = claim.clone();
             // What we write ourselves is ours when it is merged again.
             claim.intended.push(rules::digest(&hostname, &rule));
             move |config: &mut Value| {
-                let verdict = decide(config, &hostname, &rule, &claim);
+                let wanted = wall.on(&rule, rules::find(config, &hostname));
+                let verdict = decide(config, &hostname, &wanted, &claim);
                 let writes = !matches!(verdict, Verdict::Foreign(_) | Verdict::Equal { .. });
                 note(&first, verdict);
                 if writes {
-                    rules::merge(config, &[Edit::Ensure { hostname: hostname.clone(), rule: rule.clone() }]);
+                    rules::merge(config, &[Edit::Ensure { hostname: hostname.clone(), rule: wanted }]);
                 }
             }
         };
         let committed = self.edit(&rule.tunnel_id, hostname, edit).await?;
-        let written = rules::find(&committed.content.value, hostname).is_some_and(|found| rules::matches(found, rule));
-        self.settle_rule(hostname, rule, claim, get(&first), written)
+        let found = rules::find(&committed.content.value, hostname);
+        let wanted = wall.on(rule, found);
+        let written = found.is_some_and(|found| rules::matches(found, &wanted));
+        self.settle_rule(hostname, &wanted, claim, get(&first), written)
+    }
+
+    /// The wall with the audience of the application as it was seen in this run: a new application has a new one.
+    fn known_wall(&mut self, hostname: &Hostname, wall: &Wall) -> Result<Wall, Fault> {
+        let wall = wall.of(self.app.as_ref().and_then(App::audience));
+        let unknown = match &wall {
+            Wall::Team { audience, .. } | Wall::Kept { audience } => audience.is_none(),
+            Wall::Open | Wall::Untouched => false,
+        };
+        if !unknown {
+            return Ok(wall);
+        }
+        if hostname.is_wildcard() && !self.held.publishes(hostname.as_str()) {
+            return Err(open_below(hostname.as_str()).into());
+        }
+        self.notices.push(unavailable(hostname.as_str()));
+        Ok(Wall::Untouched)
     }
 
     fn settle_rule(

@@ -1,6 +1,6 @@
 //! What protects names: applications, service tokens, reusable policies, groups.
 
-use portolan_cloudflare_api::{Entry, Snapshot, collections};
+use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Entry, ErrorClass, Snapshot, collections};
 use portolan_core::Problem;
 
 use super::{Found, Look};
@@ -8,6 +8,10 @@ use crate::app::App;
 use crate::plan::is_id;
 use crate::policy::{Group, ReusablePolicy, is_marked};
 use crate::token::ServiceToken;
+use crate::wall::team_of;
+
+/// What stands for all in a list of groups.
+const EVERYONE: &str = "everyone";
 
 impl Look<'_> {
     pub(super) async fn apps(&self) -> Result<Found<App>, Problem> {
@@ -78,21 +82,40 @@ impl Look<'_> {
 
     pub(super) async fn groups(&self) -> Result<Found<Group>, Problem> {
         let groups = self.access().map(|access| access.groups.as_slice()).unwrap_or_default();
-        let names: Vec<&String> = groups.iter().filter(|group| !is_id(group) && !is_everyone(group)).collect();
-        if names.is_empty() {
+        // A group that has the name of all is looked for, too: then nobody can tell which of the two is meant.
+        let (all, names): (Vec<&String>, Vec<&String>) =
+            groups.iter().filter(|group| !is_id(group)).partition(|group| is_everyone(group));
+        if all.is_empty() && names.is_empty() {
             return Ok((Vec::new(), 0));
         }
         let pick = |groups: &Snapshot<Group>| {
-            let found: Vec<_> = names.iter().flat_map(|name| groups.by_key(name)).cloned().collect();
+            let found: Vec<_> = names.iter().chain(&all).flat_map(|name| groups.by_key(name)).cloned().collect();
             let complete = names.iter().all(|name| found.iter().any(|entry| entry.item.name == **name));
             (found, complete)
         };
         let found = self.find(&collections::ACCESS_GROUPS, self.account(), self.fresh.age, pick).await;
-        found.map_err(|error| error.problem("listing Access groups"))
+        match found {
+            // Who wrote the literal alone needs no permission to see groups.
+            Err(error) if error.class == ErrorClass::Auth && names.is_empty() => Ok((Vec::new(), 0)),
+            found => found.map_err(|error| error.problem("listing Access groups")),
+        }
     }
 }
 
-/// The group that stands for all.
+impl Look<'_> {
+    /// The team that the rule of a protected name has to name; none where it may not be read.
+    pub(super) async fn team(&self) -> Result<Option<String>, Problem> {
+        if self.desired.is_none_or(|desired| desired.access.is_none() || desired.rule.is_none()) {
+            return Ok(None);
+        }
+        match self.reader.rarely(self.fresh.lane, &ACCESS_ORGANIZATION, self.account()).await {
+            Ok(organization) => Ok(organization.as_deref().and_then(team_of)),
+            Err(error) => Err(error.problem("reading the Zero Trust organization")),
+        }
+    }
+}
+
+/// The group that stands for all: the literal alone. Accounts have groups named `Everyone` that mean their staff.
 pub(crate) fn is_everyone(group: &str) -> bool {
-    group.eq_ignore_ascii_case("everyone")
+    group == EVERYONE
 }

@@ -101,7 +101,7 @@ impl Look<'_> {
         let moves = desired.access.is_some() && self.held.hostnames().iter().any(|held| *held != name);
         let held = self.held.rules.iter().any(|held| held.tunnel_id == tunnel_id && held.hostname == name);
         let found = known.and_then(|content| rules::find(&content.value, &desired.hostname));
-        moves || found.is_some_and(|found| !held && !rules::matches(found, rule))
+        moves || found.is_some_and(|found| !held && !rules::matches_but_wall(found, rule))
     }
 
     pub(super) async fn records(&self) -> Result<ZoneRecords, Problem> {

@@ -37,7 +37,7 @@ impl AppMatch {
 
 impl Planner<'_> {
     /// The wanted application, names of policies and groups resolved.
-    pub(super) fn app_wish(&self) -> Result<Option<AppWish>, Problem> {
+    pub(super) fn app_wish(&mut self) -> Result<Option<AppWish>, Problem> {
         let Some(access) = &self.desired.access else { return Ok(None) };
         let own = self.own_wishes(access)?;
         let theirs = self.linked_policies(access)?;
@@ -211,6 +211,13 @@ impl Planner<'_> {
         }
     }
 
+    /// The look at an application of which nothing has to be written.
+    pub(super) fn confirmation(&self, app: &AppMatch, wish: Option<&AppWish>) -> Option<Step> {
+        let AppMatch::Found { entry, adopted, taken } = app else { return None };
+        let wish = AppWish { adopted: *adopted, ..wish?.clone() };
+        Some(Step { changes: Vec::new(), work: Work::ConfirmApp { id: entry.id.clone(), wish, taken: *taken } })
+    }
+
     /// What is written to an application that stands; nothing where it is as wanted.
     fn app_update(
         &mut self,
@@ -233,7 +240,7 @@ impl Planner<'_> {
                 let before = entry.item.policies().iter().find(|policy| policy["id"] == id.as_str()).map(policy_shown);
                 let mut after = body.clone();
                 after["id"] = json!(id);
-                let work = Work::PutPolicy { app_id: entry.id, policy_id: id, body, wish };
+                let work = Work::UpdateApp { id: entry.id, found: Some(entry.item), wish };
                 Some((before.unwrap_or_default(), after, work))
             }
             Difference::App => {

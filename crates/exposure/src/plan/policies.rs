@@ -9,17 +9,21 @@ use crate::app::{AppWish, Policies};
 use crate::changes;
 use crate::desired::Access;
 use crate::gather::is_everyone;
+use crate::notice::Notice;
 use crate::policy::{Grant, OwnPolicy, Role, is_marked};
 use crate::quota::Counted;
 use crate::reasons;
 use crate::step::{Step, Work};
 
 impl Planner<'_> {
-    pub(super) fn own_wishes(&self, access: &Access) -> Result<Vec<OwnPolicy>, Problem> {
+    pub(super) fn own_wishes(&mut self, access: &Access) -> Result<Vec<OwnPolicy>, Problem> {
         let mut grants: Vec<Grant> = access.groups.iter().map(|group| self.group(group)).collect::<Result<_, _>>()?;
         grants.extend(access.emails.iter().map(|address| Grant::Email(address.clone())));
         let mut seen = BTreeSet::new();
         grants.retain(|grant| seen.insert(grant.clone()));
+        if grants.contains(&Grant::Everyone) {
+            self.notices.push(everyone_allowed(self.name()));
+        }
         let allow = OwnPolicy { role: Role::Allow, name: access.policy_name.clone(), grants };
         let service =
             OwnPolicy { role: Role::Service, name: access.service_policy_name.clone(), grants: vec![Grant::Token] };
@@ -28,13 +32,13 @@ impl Planner<'_> {
     }
 
     fn group(&self, group: &str) -> Result<Grant, Problem> {
-        if is_everyone(group) {
-            return Ok(Grant::Everyone);
-        }
         if is_id(group) {
             return Ok(Grant::Group(group.to_owned()));
         }
         let mut found = self.live.groups.iter().filter(|entry| entry.item.name == group);
+        if is_everyone(group) {
+            return found.next().map_or(Ok(Grant::Everyone), |entry| Err(ambiguous(&entry.id)));
+        }
         match (found.next(), found.next()) {
             (Some(entry), None) => Ok(Grant::Group(entry.id.clone())),
             (None, _) => Err(Problem::waiting(
@@ -132,4 +136,20 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+fn everyone_allowed(hostname: &str) -> Notice {
+    Notice::warning(
+        reasons::EVERYONE_ALLOWED,
+        format!("whoever logs in by any method may pass at {hostname}: allowGroups says everyone"),
+    )
+}
+
+fn ambiguous(group_id: &str) -> Problem {
+    Problem::waiting(
+        reasons::GROUP_NOT_FOUND,
+        format!(
+            "everyone in allowGroups stands for all, but the account has an Access group of that name; write the group's id {group_id}, or rename it"
+        ),
+    )
 }

@@ -13,20 +13,49 @@ use crate::notice::Notice;
 use crate::reasons;
 use crate::rules;
 use crate::step::{RuleClaim, Step, Work};
+use crate::wall::Wall;
+
+/// The step that writes the rule.
+pub(super) struct RuleStep {
+    pub(super) step: Step,
+    /// Whether it lets requests through that did not pass before; a rule of ours that only asks for more does not.
+    pub(super) publishes: bool,
+}
 
 impl Planner<'_> {
-    pub(super) fn rule(&mut self) -> Result<Vec<Step>, Problem> {
+    /// Finds the rule of the name, whatever it asks of requests, or refuses.
+    pub(super) fn find_rule(&mut self) -> Result<(), Problem> {
         find_rules(&mut self.held, self.live, self.notes);
-        let Some(rule) = &self.desired.rule else { return Ok(Vec::new()) };
+        let Some(rule) = &self.desired.rule else { return Ok(()) };
+        let hostname = self.hostname();
+        let known = self.live.configurations.get(&rule.tunnel_id);
+        let Some(found) = known.and_then(|content| rules::find(&content.value, hostname)) else { return Ok(()) };
+        let claim = self.rule_claim(hostname, &rule.tunnel_id);
+        let ours = is_ours(found, hostname, &rule.tunnel_id, &claim);
+        let same = rules::matches_but_wall(found, rule);
+        // Whether somebody's rule that asks for a token is the wanted one shows when the application is known.
+        let unclear = rules::is_walled(found) && self.desired.access.is_some();
+        if same && (ours || !rules::is_walled(found)) {
+            self.hold_rule(rule, !ours);
+        } else if !ours && !self.desired.adopt && !(same && unclear) {
+            return Err(conflict(hostname, &rule.tunnel_id, found));
+        }
+        Ok(())
+    }
+
+    pub(super) fn rule(&mut self, wall: &Wall) -> Result<Option<RuleStep>, Problem> {
+        let Some(rule) = &self.desired.rule else { return Ok(None) };
         let hostname = self.hostname().clone();
         let claim = RuleClaim { adopt: self.desired.adopt, ..self.rule_claim(&hostname, &rule.tunnel_id) };
         let target = changes::rule(&rule.tunnel_id, &hostname);
-        let after = rules::body(&hostname, rule);
         let known = self.live.configurations.get(&rule.tunnel_id);
-        let change = match known.map(|content| decide(&content.value, &hostname, rule, &claim)) {
+        let found = known.and_then(|content| rules::find(&content.value, &hostname));
+        let wanted = wall.on(rule, found);
+        let after = rules::body(&hostname, &wanted);
+        let change = match known.map(|content| decide(&content.value, &hostname, &wanted, &claim)) {
             Some(Verdict::Equal { adopted }) => {
                 self.hold_rule(rule, adopted);
-                return Ok(Vec::new());
+                return Ok(None);
             }
             Some(Verdict::Foreign(found)) => return Err(conflict(&hostname, &rule.tunnel_id, &found)),
             Some(Verdict::Adopt(before)) => {
@@ -40,8 +69,10 @@ impl Planner<'_> {
             }
             None => Change::create(target, after, "the tunnel's configuration was not read yet"),
         };
-        let work = Work::EnsureRule { hostname, rule: rule.clone(), claim };
-        Ok(vec![Step::new(change, work)])
+        let asks_more = matches!(wall, Wall::Team { .. });
+        let publishes = !(asks_more && self.stood && found.is_some_and(|found| rules::matches_but_wall(found, rule)));
+        let work = Work::EnsureRule { hostname, rule: rule.clone(), wall: wall.clone(), claim };
+        Ok(Some(RuleStep { step: Step::new(change, work), publishes }))
     }
 
     /// Notes a rule as ours that stands already.
@@ -116,7 +147,9 @@ pub(crate) enum Verdict {
 pub(crate) fn decide(config: &Value, hostname: &Hostname, rule: &Rule, claim: &RuleClaim) -> Verdict {
     let Some(found) = rules::find(config, hostname) else { return Verdict::Create };
     let ours = is_ours(found, hostname, &rule.tunnel_id, claim);
-    match (rules::matches(found, rule), ours, claim.adopt) {
+    // Somebody's rule that is as wanted may be made to ask for more, never for less.
+    let asks_more = !rules::is_walled(found) && rules::matches_but_wall(found, rule);
+    match (rules::matches(found, rule), ours, claim.adopt || asks_more) {
         (true, ours, _) => Verdict::Equal { adopted: !ours },
         (false, true, _) => Verdict::Update(found.clone()),
         (false, false, true) => Verdict::Adopt(found.clone()),

@@ -1,7 +1,7 @@
 //! Paths that no row of the table describes, and the functions that answer there.
 
 use crate::{
-    access::{app_policy, service_token},
+    access::{app_policy, organization, service_token},
     audit,
     auth::Level,
     call::Call,
@@ -54,6 +54,7 @@ pub(crate) const SPECIAL: &[Special] = &[
         Some(("networks", Level::Read)),
         network_route::find_by_ip,
     ),
+    ("GET", "/accounts/{account_id}/access/organizations", Some(("access_groups", Level::Read)), organization::get),
     ("GET", "/accounts/{account_id}/access/apps/{id}/policies", Some(("access_apps", Level::Read)), app_policy::list),
     (
         "POST",

@@ -110,7 +110,8 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
     permission!(
         "access-groups",
         "Account · Access: Organizations, Identity Providers, and Groups · Read",
-        "The token may look up Access groups by name, for routes that let groups pass.",
+        "The token may look up Access groups by name, for routes that let groups pass, and the team's name, so that the tunnel \
+         itself asks for the token of Access at protected names.",
         Account,
         Groups,
         Probe::Read(&collections::ACCESS_GROUPS)

@@ -1,4 +1,4 @@
-//! `/accounts/{account_id}/access/…`: applications, policies, groups, service tokens, identity providers.
+//! `/accounts/{account_id}/access/…`: applications, policies, groups, service tokens, identity providers, the organisation.
 //!
 //! What the public documentation does not say (some numeric codes) is chosen here, once, and told apart below.
 
@@ -9,6 +9,7 @@ mod domain;
 mod duration;
 pub(crate) mod group;
 pub(crate) mod identity_provider;
+pub(crate) mod organization;
 pub(crate) mod policy;
 mod quota;
 mod rule;

@@ -21,7 +21,7 @@ use crate::store::{flag, id_of, text};
 pub(super) struct Asked {
     pub(super) app: Option<EdgeApp>,
     pub(super) access: EdgeAccess,
-    /// Tag of the application that granted the request.
+    /// Tag of the application whose token the request carries on; empty where it carries none.
     pub(super) audience: String,
     pub(super) outcome: Option<EdgeOutcome>,
 }
@@ -34,11 +34,13 @@ pub(super) fn ask(view: View<'_>, zone: &Value, request: &EdgeRequest) -> Asked 
     let policies = view.policies(account, app);
     let token = request.service_token().and_then(|(id, secret)| view.token(account, id, secret));
     let judge = Judge { view, account, visitor: Visitor::of(request, token.as_deref()) };
-    let access = if request.method == http::Method::OPTIONS && flag(app, "options_preflight_bypass") {
-        EdgeAccess::Granted { policy: "options_preflight_bypass".to_owned(), identity: None }
-    } else {
-        judge_all(&judge, &policies)
-    };
+    let Judged { access, with_token } =
+        if request.method == http::Method::OPTIONS && flag(app, "options_preflight_bypass") {
+            Judged::unasked("options_preflight_bypass")
+        } else {
+            judge_all(&judge, &policies)
+        };
+    let audience = if with_token { text(app, "aud").to_owned() } else { String::new() };
     let outcome = answer(&access, app, &view.team(account), request);
     let shown = EdgeApp {
         id: id_of(app).to_owned(),
@@ -46,7 +48,7 @@ pub(super) fn ask(view: View<'_>, zone: &Value, request: &EdgeRequest) -> Asked 
         domain: domain.to_owned(),
         policies: policies.iter().map(|policy| EdgePolicy::of(policy)).collect(),
     };
-    Asked { app: Some(shown), access, audience: text(app, "aud").to_owned(), outcome }
+    Asked { app: Some(shown), access, audience, outcome }
 }
 
 /// The application whose domain fits the request best.
@@ -60,21 +62,42 @@ fn covering<'a>(view: View<'a>, account: &str, request: &EdgeRequest) -> Option<
     best.map(|(_, app, domain)| (app, domain))
 }
 
-fn judge_all(judge: &Judge<'_>, policies: &[Cow<'_, Value>]) -> EdgeAccess {
+/// What the policies say, and whether the request goes on with the application's token. Bypass switches Access off for a
+/// request, so that one goes on without: <https://developers.cloudflare.com/cloudflare-one/policies/access/#bypass>
+struct Judged {
+    access: EdgeAccess,
+    with_token: bool,
+}
+
+impl Judged {
+    fn unasked(policy: &str) -> Self {
+        Self { access: EdgeAccess::Granted { policy: policy.to_owned(), identity: None }, with_token: false }
+    }
+
+    fn granted(policy: &Value, identity: Option<String>) -> Self {
+        Self { access: EdgeAccess::Granted { policy: text(policy, "name").to_owned(), identity }, with_token: true }
+    }
+
+    fn refused(access: EdgeAccess) -> Self {
+        Self { access, with_token: false }
+    }
+}
+
+fn judge_all(judge: &Judge<'_>, policies: &[Cow<'_, Value>]) -> Judged {
     let first = |decisions: [&str; 2]| {
         policies.iter().find(|policy| decisions.contains(&text(policy, "decision")) && judge.fits(policy))
     };
-    let granted = |policy: &Value, identity| EdgeAccess::Granted { policy: text(policy, "name").to_owned(), identity };
     match first(["bypass", "non_identity"]) {
-        Some(policy) if text(policy, "decision") == "bypass" => return granted(policy, None),
-        Some(policy) => return granted(policy, judge.visitor.token.map(str::to_owned)),
+        Some(policy) if text(policy, "decision") == "bypass" => return Judged::unasked(text(policy, "name")),
+        Some(policy) => return Judged::granted(policy, judge.visitor.token.map(str::to_owned)),
         None => {}
     }
-    let Some(email) = judge.visitor.email else { return stranger(policies) };
+    let Some(email) = judge.visitor.email else { return Judged::refused(stranger(policies)) };
+    let denied = |reason| Judged::refused(EdgeAccess::Denied { reason });
     match first(["allow", "deny"]) {
-        Some(policy) if text(policy, "decision") == "allow" => granted(policy, judge.visitor.identity()),
-        Some(policy) => EdgeAccess::Denied { reason: format!("policy {} denies {email}", text(policy, "name")) },
-        None => EdgeAccess::Denied { reason: format!("no policy allows {email}") },
+        Some(policy) if text(policy, "decision") == "allow" => Judged::granted(policy, judge.visitor.identity()),
+        Some(policy) => denied(format!("policy {} denies {email}", text(policy, "name"))),
+        None => denied(format!("no policy allows {email}")),
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn find(view: View<'_>, zone: &Value, target: &Target, request: &Edge
     let Some(rule) = first(tunnel.config, request) else {
         return Found::nothing(failure::tunnel(format!("no rule of tunnel {id} takes {}", request.host)));
     };
-    let outcome = serve(&rule, audience);
+    let outcome = serve(&rule, &Assertion { audience, team: &view.team(&tunnel.account) });
     Found { rule: Some(rule), outcome }
 }
 
@@ -90,9 +90,17 @@ fn takes_path(pattern: &str, path: &str) -> bool {
     pattern.is_empty() || Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(path))
 }
 
-fn serve(rule: &EdgeRule, audience: &str) -> EdgeOutcome {
-    if let Some(reason) = unassured(&rule.settings, audience) {
-        return EdgeOutcome::Refused { status: 403, reason };
+/// The token that a request carries.
+struct Assertion<'a> {
+    /// Tag of the application; empty where the request carries none.
+    audience: &'a str,
+    /// The team whose keys signed it.
+    team: &'a str,
+}
+
+fn serve(rule: &EdgeRule, assertion: &Assertion<'_>) -> EdgeOutcome {
+    if let Some((status, reason)) = unassured(&rule.settings, assertion) {
+        return EdgeOutcome::Refused { status, reason };
     }
     match rule.service.as_str() {
         "hello_world" | "hello-world" => EdgeOutcome::Hello,
@@ -103,12 +111,21 @@ fn serve(rule: &EdgeRule, audience: &str) -> EdgeOutcome {
     }
 }
 
-/// A rule may ask for the assertion of certain applications.
-fn unassured(settings: &Map<String, Value>, audience: &str) -> Option<String> {
+/// A rule may ask for the assertion of certain applications: 403 where there is none or one of another application, 502
+/// where it cannot be verified by the keys of the team that the rule names.
+/// (`cloudflared`: `ingress/middleware/jwtvalidator.go`, `applyIngressMiddleware` in `proxy/proxy.go`.)
+fn unassured(settings: &Map<String, Value>, assertion: &Assertion<'_>) -> Option<(u16, String)> {
     let access = settings.get("access").filter(|access| flag(access, "required"))?;
-    let tags = access["audTag"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let fits = !audience.is_empty() && tags.into_iter().any(|tag| tag == audience);
-    (!fits).then(|| "the rule asks for the assertion of another Access application".to_owned())
+    let mut tags = access["audTag"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let (status, reason) = match assertion {
+        Assertion { audience: "", .. } => (403, "the rule asks for an assertion of Access, and there is none"),
+        Assertion { team, .. } if text(access, "teamName") != *team => {
+            (502, "the rule names another team than the one that signed the assertion")
+        }
+        Assertion { audience, .. } if tags.any(|tag| tag == *audience) => return None,
+        Assertion { .. } => (403, "the rule asks for the assertion of another Access application"),
+    };
+    Some((status, reason.to_owned()))
 }
 
 #[cfg(test)]
@@ -151,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_rule_that_asks_for_an_assertion_refuses_others() {
-        let rule = |audience: &str| {
+        let rule = |audience: &str, team: &str| {
             let settings = json!({"access": {"required": true, "teamName": "t", "audTag": ["tag"]}});
             let settings = settings.as_object().cloned().unwrap();
             let rule = EdgeRule {
@@ -161,11 +178,12 @@ mod tests {
                 service: "hello_world".into(),
                 settings,
             };
-            serve(&rule, audience)
+            serve(&rule, &Assertion { audience, team })
         };
 
-        assert_eq!(rule("tag"), EdgeOutcome::Hello);
-        assert!(matches!(rule("other"), EdgeOutcome::Refused { status: 403, .. }));
-        assert!(matches!(rule(""), EdgeOutcome::Refused { status: 403, .. }));
+        assert_eq!(rule("tag", "t"), EdgeOutcome::Hello);
+        assert!(matches!(rule("other", "t"), EdgeOutcome::Refused { status: 403, .. }));
+        assert!(matches!(rule("", "t"), EdgeOutcome::Refused { status: 403, .. }));
+        assert!(matches!(rule("tag", "other"), EdgeOutcome::Refused { status: 502, .. }));
     }
 }

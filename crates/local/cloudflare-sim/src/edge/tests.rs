@@ -382,3 +382,85 @@ fn a_redirect_rule_sends_visitors_from_http_to_https() {
     assert_eq!(plain.outcome, expected);
     assert_eq!(stage.status("www.example.com", NOBODY), Some(302));
 }
+
+impl Stage {
+    /// A rule that asks for the token of the application that was made last.
+    fn walled(self, name: &str) -> Self {
+        let app = self.simulator.state()["access_apps"][&self.account].as_array().unwrap().last().unwrap().clone();
+        let access = json!({"required": true, "teamName": "example-inc", "audTag": [app["aud"]]});
+        self.rules(json!([
+            {"hostname": name, "service": "http_status:200", "originRequest": {"access": access}},
+            {"service": "http_status:404"},
+        ]))
+    }
+}
+
+#[test]
+fn finding_3_a_rule_that_asks_for_a_token_refuses_what_no_application_covered() {
+    let app = json!({
+        "type": "self_hosted", "name": "all", "domain": "*.example.com",
+        "policies": [allow(json!([{"email": {"email": "a@example.com"}}]))],
+    });
+    let stage = Stage::new().app(app).published("*.example.com");
+    assert_eq!(stage.status("a.b.c.d.e.example.com", &[]), Some(200), "an application's star is one label");
+
+    let stage = stage.walled("*.example.com");
+
+    assert_eq!(stage.status("a.b.c.d.e.example.com", &[]), Some(403));
+    assert_eq!(stage.status("a.b.c.d.e.example.com", &email("a@example.com")), Some(403));
+    assert_eq!(stage.status("a.example.com", &email("a@example.com")), Some(200));
+    assert_eq!(stage.status("a.example.com", &[]), Some(302));
+}
+
+#[test]
+fn finding_3_a_rule_goes_on_asking_when_the_application_is_gone_or_another() {
+    let policies = json!([allow(json!([{"email": {"email": "a@example.com"}}]))]);
+    let stage = Stage::new().protected(policies.clone()).published("www.example.com").walled("www.example.com");
+    assert_eq!(stage.status("www.example.com", &email("a@example.com")), Some(200));
+
+    let app = stage.simulator.state()["access_apps"][&stage.account][0]["id"].as_str().unwrap().to_owned();
+    stage.simulator.remove("access_apps", &app);
+    assert_eq!(stage.status("www.example.com", &[]), Some(403));
+
+    let stage = stage.protected(policies);
+    assert_eq!(stage.status("www.example.com", &email("a@example.com")), Some(403), "another audience");
+    let stage = stage.walled("www.example.com");
+    assert_eq!(stage.status("www.example.com", &email("a@example.com")), Some(200));
+}
+
+#[test]
+fn finding_3_who_passes_unasked_carries_no_token() {
+    let bypass = json!({"name": "office", "decision": "bypass", "include": [{"everyone": {}}]});
+    let stage = Stage::new().protected(json!([bypass])).published("www.example.com");
+    assert_eq!(stage.status("www.example.com", &[]), Some(200));
+
+    let stage = stage.walled("www.example.com");
+
+    assert_eq!(stage.status("www.example.com", &[]), Some(403));
+}
+
+#[tokio::test]
+async fn finding_3_a_service_token_passes_both_walls() {
+    let stage = Stage::new();
+    let token = stage.api("POST", "access/service_tokens", json!({"name": "robot"})).await;
+    let robot = json!({
+        "name": "robots", "decision": "non_identity", "include": [{"service_token": {"token_id": token["id"]}}],
+    });
+    let stage = stage.protected(json!([robot])).published("www.example.com").walled("www.example.com");
+    let text = |field: &str| token[field].as_str().unwrap().to_owned();
+    let (id, secret) = (text("client_id"), text("client_secret"));
+
+    let shown = [("CF-Access-Client-Id", id.as_str()), ("CF-Access-Client-Secret", secret.as_str())];
+
+    assert_eq!(stage.status("www.example.com", &shown), Some(200));
+    assert_eq!(stage.status("www.example.com", &[]), Some(403));
+}
+
+#[tokio::test]
+async fn the_organisation_tells_the_team_that_signs() {
+    let stage = Stage::new();
+
+    let organization = stage.api("GET", "access/organizations", Value::Null).await;
+
+    assert_eq!(organization["auth_domain"], "example-inc.cloudflareaccess.com");
+}

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::{
-    access::view as access,
-    account::ACCOUNTS,
+    access::{organization, view as access},
     dns::RECORDS,
     rulesets,
     state::State,
@@ -53,13 +52,7 @@ impl<'a> View<'a> {
 
     /// The team's name in the login's address.
     pub(super) fn team(self, account: &str) -> String {
-        let name = self.0.get(&ACCOUNTS, "", account).map_or("", |account| text(account, "name"));
-        let slug: String = name
-            .chars()
-            .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' })
-            .collect();
-        let slug = slug.trim_matches('-');
-        if slug.is_empty() { "team".to_owned() } else { slug.to_owned() }
+        organization::team(self.0, account)
     }
 
     pub(super) fn is_paused(zone: &Value) -> bool {

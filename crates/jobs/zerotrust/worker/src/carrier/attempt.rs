@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use portolan_cloudflare_api::{Freshness, Lane, collections};
+use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Freshness, Lane, collections};
 use portolan_core::{Plan, Problem};
 use portolan_engine::jitter;
 use portolan_exposure::{App, Applied, Exposure, Failed, Footprint, Fresh, Journal, NewCredential, Notes};
@@ -89,19 +89,21 @@ impl Carrier {
         done
     }
 
-    /// After the first name of an account its Access applications are listed, once: then the first name that asks for
+    /// After the first name of an account its Access applications are listed and its team is read, once: then the first name that asks for
     /// protection costs no more than the next ones, and what is left of the quota is known.
     async fn learn_of_protection(&self, ready: &Ready) {
         let account = ready.work.desired().map(|desired| desired.account_id.as_str());
         let Some(account) = account.filter(|account| self.is_news(account)) else { return };
-        let apps = ready.client.reader().records::<App>(&collections::ACCESS_APPS, account);
-        let listed = tokio::select! {
+        let reader = ready.client.reader();
+        let apps = reader.records::<App>(&collections::ACCESS_APPS, account);
+        let team = reader.rarely(Lane::Drift, &ACCESS_ORGANIZATION, account);
+        let learned = tokio::select! {
             biased;
-            listed = apps.refresh(Lane::Drift, Freshness::Any) => listed,
+            learned = async { tokio::try_join!(apps.refresh(Lane::Drift, Freshness::Any), team) } => learned,
             () = self.shutdown.cancelled() => return,
         };
-        if let Err(error) = listed {
-            tracing::debug!(%error, "Access applications could not be listed ahead of their first use");
+        if let Err(error) = learned {
+            tracing::debug!(%error, "Access applications and the team could not be read ahead of their first use");
         }
     }
 

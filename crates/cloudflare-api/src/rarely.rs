@@ -1,0 +1,75 @@
+//! Objects that change hardly ever: read once, then kept for a while by everybody who uses the credential.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::error::{ApiError, ErrorClass};
+use crate::manner::Manner;
+use crate::request::Request;
+use crate::sender::Sender;
+
+/// So long an answer is believed.
+const KEPT: Duration = Duration::from_secs(600);
+/// So long a refusal is believed: whoever gives the credential the right does not wait much longer for it.
+const REFUSAL_KEPT: Duration = Duration::from_secs(60);
+/// Code of an account without Access (`access.api.error.not_enabled`).
+const NOT_ENABLED: u64 = 9999;
+
+/// An object of which an account has one.
+#[derive(Debug)]
+pub struct Single {
+    /// Short name, unique among them.
+    pub name: &'static str,
+    /// Path template, with the scope's id in it.
+    pub template: &'static str,
+}
+
+/// An account's Zero Trust organisation; its `auth_domain` (`team.cloudflareaccess.com`) holds the team's name.
+/// <https://developers.cloudflare.com/api/resources/zero_trust/subresources/organizations/methods/list/>
+pub static ACCESS_ORGANIZATION: Single =
+    Single { name: "access_organization", template: "/accounts/{account_id}/access/organizations" };
+
+/// What was last heard of an object: none where it may not be seen or is not there.
+type Heard = Option<(Instant, Option<Arc<Value>>)>;
+
+/// The object of one scope. Those who ask at the same time share a request.
+#[derive(Clone)]
+pub(crate) struct Rarely {
+    sender: Arc<Sender>,
+    request: Request,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl Rarely {
+    pub(crate) fn new(sender: Arc<Sender>, single: &'static Single, scope_id: &str) -> Self {
+        Self { sender, request: Request::get(single.template, &[scope_id]), heard: Arc::default() }
+    }
+
+    /// The object, read anew only if it was not for a while; none where it may not be seen or is not there.
+    pub(crate) async fn get(&self, manner: Manner) -> Result<Option<Arc<Value>>, ApiError> {
+        let mut heard = self.heard.lock().await;
+        if let Some((_, value)) = heard.as_ref().filter(|(at, value)| at.elapsed() < kept(value.is_some())) {
+            return Ok(value.clone());
+        }
+        let value = match self.sender.answer::<Value>(manner, &self.request).await {
+            Ok(answer) => Some(Arc::new(answer.result)),
+            Err(error) if is_final(&error) => None,
+            Err(error) => return Err(error),
+        };
+        *heard = Some((Instant::now(), value.clone()));
+        Ok(value)
+    }
+}
+
+fn kept(found: bool) -> Duration {
+    if found { KEPT } else { REFUSAL_KEPT }
+}
+
+/// Whether asking again at once would say the same.
+fn is_final(error: &ApiError) -> bool {
+    matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) || error.has_code(NOT_ENABLED)
+}

@@ -1,17 +1,17 @@
 //! A cluster's objects of the zerotrust job, read once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
-use kube::api::ListParams;
+use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::{Api, ResourceExt};
-use portolan_core::ObjectKey;
+use portolan_core::{ObjectKey, Problem};
 use portolan_zerotrust::model::{
     self, Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant,
-    Enabled, HttpRoute, RouteInput, State,
+    Enabled, HttpRoute, RouteInput, Selected, Sought, State,
 };
 use serde::de::DeserializeOwned;
 
@@ -24,6 +24,8 @@ pub(crate) struct Facts {
     operator_namespace: String,
     tenants: BTreeMap<ObjectKey, Arc<Tenant>>,
     templates: BTreeMap<ObjectKey, Arc<Template>>,
+    /// Templates that do not fit their definition.
+    malformed: BTreeSet<ObjectKey>,
     routes: Vec<HttpRoute>,
     tasks: Vec<CloudflareTask>,
     states: Vec<State>,
@@ -36,14 +38,17 @@ impl Facts {
         let client = || server.client().clone();
         let everything = ListParams::default();
         let tenants: Vec<Tenant> = list(&Api::all(client()), &everything).await?;
-        let templates: Vec<Template> = list(&Api::all(client()), &everything).await?;
+        let kind = ApiResource::erase::<Template>(&());
+        let templates: Vec<DynamicObject> = list(&Api::all_with(client(), &kind), &everything).await?;
+        let (templates, malformed) = read_templates(templates);
         let maps: Vec<ConfigMap> = list(&Api::namespaced(client(), operator_namespace), &everything).await?;
         let of_routes = ListParams::default().fields("involvedObject.kind=HTTPRoute");
         let events: Vec<Event> = list(&Api::all(client()), &of_routes).await?;
         Ok(Self {
             operator_namespace: operator_namespace.to_owned(),
             tenants: tenants.into_iter().map(|tenant| (tenant.key(), Arc::new(tenant))).collect(),
-            templates: templates.into_iter().map(|template| (template.key(), Arc::new(template))).collect(),
+            templates,
+            malformed,
             routes: list(&Api::all(client()), &everything).await?,
             tasks: list(&Api::namespaced(client(), operator_namespace), &everything).await?,
             states: maps.iter().filter(|map| State::is_one(map)).filter_map(|map| State::read(map).ok()).collect(),
@@ -74,9 +79,19 @@ impl Facts {
             state: self.states.iter().find(|state| state.route == input.key),
             incident: self.incidents.get(&input.key),
             tenant: model::select_tenant(&input, self, &self.operator_namespace).ok(),
-            selected: model::select(&input, self, &self.operator_namespace),
+            selected: self.selected(&input),
             input,
         }
+    }
+
+    /// The tenant and the templates of a route; a problem where a template is gone that took part in what stands.
+    fn selected(&self, input: &RouteInput) -> Result<Selected, Problem> {
+        let selected = model::select(input, self, &self.operator_namespace)?;
+        let state = self.states.iter().find(|state| state.route == input.key);
+        if let Some(took_part) = state.and_then(|state| state.templates.as_ref()) {
+            model::still_there(input, &selected, took_part, self, &self.operator_namespace)?;
+        }
+        Ok(selected)
     }
 }
 
@@ -89,9 +104,25 @@ impl Catalogue for Facts {
         self.tenants.get(key).cloned()
     }
 
-    fn template(&self, key: &ObjectKey) -> Option<Arc<Template>> {
-        self.templates.get(key).cloned()
+    fn template(&self, key: &ObjectKey) -> Sought {
+        if self.malformed.contains(key) {
+            return Sought::Unknown("it does not fit its definition; correct it");
+        }
+        self.templates.get(key).cloned().into()
     }
+}
+
+/// Templates by key, and those that do not fit their definition.
+fn read_templates(objects: Vec<DynamicObject>) -> (BTreeMap<ObjectKey, Arc<Template>>, BTreeSet<ObjectKey>) {
+    let (mut templates, mut malformed) = (BTreeMap::new(), BTreeSet::new());
+    for object in objects {
+        let key = ObjectKey::namespaced(object.namespace().unwrap_or_default(), object.name_any());
+        match object.try_parse::<Template>() {
+            Ok(template) => drop(templates.insert(key, Arc::new(template))),
+            Err(_) => drop(malformed.insert(key)),
+        }
+    }
+    (templates, malformed)
 }
 
 /// The last event of each route.

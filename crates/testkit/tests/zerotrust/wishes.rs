@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use portolan_testkit::World;
-use portolan_testkit::zerotrust::Route;
-use serde_json::Value;
+use portolan_testkit::manifests::ZONE_ID;
+use portolan_testkit::zerotrust::manifests::in_namespace;
+use portolan_testkit::zerotrust::{OPERATOR_NAMESPACE, Route, template, tenant, world};
+use serde_json::{Value, json};
 
 use crate::{publish, settled};
 
@@ -126,4 +128,206 @@ async fn a_loss_of_protection_is_told_for_a_day() {
 
     assert!(condition(&world, "ProtectionLost").await.is_some_and(|said| said.starts_with("False/")));
     assert_eq!(world.cluster.get("HTTPRoute/default/app").await.map(|_| Value::Null), Some(Value::Null));
+}
+
+/// A template that protects.
+fn protecting(name: &str) -> Value {
+    template(name, json!({ "accessApplication": { "enabled": true, "allowEmails": [USER] } }))
+}
+
+fn template_id(name: &str) -> String {
+    format!("CloudflareZeroTrustTemplate/default/{name}")
+}
+
+/// A world in which a template protects the route, and nothing else does.
+async fn protected_by(name: &str) -> World {
+    let world = settled([]).await;
+    world.cluster.apply(&protecting(name)).await;
+    publish(&world, app()).await;
+    assert_guarded(&world, "app.example.com");
+    world.forget();
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_2_deleting_an_implicit_template_keeps_every_name_as_it_is() {
+    for name in ["base-prod", "default"] {
+        let world = protected_by(name).await;
+
+        world.cluster.delete(&template_id(name)).await;
+        world.settle().await;
+        assert_guarded(&world, "app.example.com");
+        assert_eq!(world.writes(), [""; 0]);
+        let told = world.cluster.told("HTTPRoute/default/app").await;
+        assert!(told.iter().any(|one| one.starts_with("TemplateNotFound") && one.contains(name)), "{told:?}");
+        assert_eq!(world.cluster.ready(TENANT).await, "False/PartialFailure");
+
+        world.crash().await;
+        world.restart().await;
+        world.settle().await;
+        world.drift_pass().await;
+        publish(&world, app().with("origin.url", "http://other:80")).await;
+        assert_guarded(&world, "app.example.com");
+        assert_eq!(world.writes(), [""; 0], "also after a restart, and for another edit of the route");
+
+        world.cluster.apply(&protecting(name)).await;
+        world.settle_within(Duration::from_secs(10)).await;
+        assert_guarded(&world, "app.example.com");
+        assert_eq!(world.name("app.example.com").rule()["service"], "http://other:80");
+        assert_eq!(world.cluster.ready(TENANT).await, "True/ReconcileSuccess");
+        world.assert_sound(name).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_2_a_route_without_templates_and_an_empty_template_are_the_ways_out() {
+    let world = protected_by("base-prod").await;
+    world.cluster.delete(&template_id("base-prod")).await;
+    world.settle().await;
+    assert_guarded(&world, "app.example.com");
+
+    publish(&world, app().with("template", "none")).await;
+    assert!(world.name("app.example.com").is_public());
+    assert!(told(&world, "app").await.contains(&"ProtectionRemoved".to_owned()));
+    publish(&world, app()).await;
+    assert!(world.name("app.example.com").is_public(), "no template takes part any more");
+
+    let world = protected_by("base-prod").await;
+    world.cluster.delete(&template_id("base-prod")).await;
+    world.settle().await;
+    world.cluster.apply(&template("base-prod", json!({}))).await;
+    world.settle().await;
+    assert!(world.name("app.example.com").is_public());
+    world.assert_sound("ways out").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_2_a_weaker_default_of_the_operator_does_not_take_the_place_of_the_routes_own() {
+    let world = protected_by("default").await;
+    world.cluster.apply(&in_namespace(template("default", json!({})), OPERATOR_NAMESPACE)).await;
+    world.settle().await;
+
+    world.cluster.delete(&template_id("default")).await;
+    world.settle().await;
+
+    assert_guarded(&world, "app.example.com");
+    assert!(told(&world, "app").await.contains(&"TemplateNotFound".to_owned()));
+}
+
+/// The definition of templates.
+async fn definition(world: &World) -> Value {
+    let id = "CustomResourceDefinition/cloudflarezerotrusttemplates.cfzt.cloudflare.com";
+    let mut found = world.cluster.get(id).await.expect("it is installed");
+    for field in ["resourceVersion", "uid", "creationTimestamp", "generation", "managedFields"] {
+        found["metadata"].as_object_mut().map(|metadata| metadata.remove(field));
+    }
+    found.as_object_mut().map(|all| all.remove("status"));
+    found
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_2_a_template_that_cannot_be_read_keeps_what_stands_and_publishes_nothing_new() {
+    let world = protected_by("base-prod").await;
+    let good = definition(&world).await;
+    let mut loose = good.clone();
+    loose["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
+        json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    world.cluster.replace_definition(&loose).await;
+    world.cluster.apply(&template("base-prod", json!({ "accessApplication": "none of your business" }))).await;
+    world.settle().await;
+    assert_guarded(&world, "app.example.com");
+
+    publish(&world, Route::to("new", "new.example.com")).await;
+    assert!(world.name("new.example.com").is_gone());
+    assert!(told(&world, "new").await.contains(&"TemplateNotFound".to_owned()));
+    assert_eq!(world.writes(), [""; 0]);
+
+    world.cluster.apply(&protecting("base-prod")).await;
+    world.settle_within(Duration::from_secs(10)).await;
+    assert_guarded(&world, "app.example.com");
+    assert_guarded(&world, "new.example.com");
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_2_a_definition_that_is_removed_and_installed_again_opens_nothing() {
+    let world = protected_by("base-prod").await;
+    let definition = definition(&world).await;
+
+    world.cluster.delete("CustomResourceDefinition/cloudflarezerotrusttemplates.cfzt.cloudflare.com").await;
+    world.pass(Duration::from_secs(700)).await;
+    publish(&world, Route::to("new", "new.example.com")).await;
+    assert_guarded(&world, "app.example.com");
+    assert!(world.name("new.example.com").is_gone(), "nobody can tell what its template says");
+    world.crash().await;
+    world.restart().await;
+    world.pass(Duration::from_secs(100)).await;
+    assert_guarded(&world, "app.example.com");
+    assert!(world.name("new.example.com").is_gone(), "also for an operator that never saw the kind");
+    assert_eq!(world.writes(), [""; 0]);
+
+    world.cluster.replace_definition(&definition).await;
+    world.pass(Duration::from_secs(200)).await;
+    assert_guarded(&world, "app.example.com");
+    assert_eq!(world.name("app.example.com").apps().len(), 1, "the kind is back, the template is not");
+    world.cluster.apply(&protecting("base-prod")).await;
+    world.settle_within(Duration::from_secs(10)).await;
+    assert_guarded(&world, "app.example.com");
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_2_a_template_that_goes_while_its_task_is_under_way_is_missed_too() {
+    for wait in [0, 100, 400, 900] {
+        let world = world().latency(Duration::from_millis(150)).start().await;
+        world.cluster.apply(&protecting("base-prod")).await;
+        world.settle().await;
+        world.cluster.apply(app().manifest()).await;
+        while world.tasks().await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+
+        world.cluster.delete(&template_id("base-prod")).await;
+        world.settle().await;
+
+        assert_guarded(&world, "app.example.com");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_2_a_state_of_an_earlier_version_opens_nothing() {
+    let world = protected_by("base-prod").await;
+    let state = format!("ConfigMap/{OPERATOR_NAMESPACE}/cfzt-default-app");
+    let forgets = json!({ "data": { "templates": null } });
+
+    world.cluster.patch(&state, &forgets).await;
+    world.settle().await;
+    let noted = world.state_of("app").await.expect("it is kept")["data"]["templates"].clone();
+    assert_eq!(noted, "default/base-prod", "what stands was made with the templates of now: that is recorded");
+
+    world.crash().await;
+    world.cluster.patch(&state, &forgets).await;
+    world.cluster.delete(&template_id("base-prod")).await;
+    world.restart().await;
+    world.settle().await;
+    assert_guarded(&world, "app.example.com");
+    assert!(told(&world, "app").await.contains(&"TemplateNotFound".to_owned()));
+    publish(&world, app().with("access.enabled", "false")).await;
+    assert!(world.name("app.example.com").is_public(), "it is said");
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_15_a_name_outside_of_the_tenants_zone_is_refused() {
+    let world = settled([]).await;
+    let mut zoned = tenant("prod");
+    zoned["spec"]["zoneId"] = json!(ZONE_ID);
+    world.cluster.apply(&zoned).await;
+
+    publish(&world, Route::to("out", "app.other.org")).await;
+    publish(&world, Route::to("in", "in.example.com")).await;
+
+    let told = world.cluster.told("HTTPRoute/default/out").await;
+    assert!(told.iter().any(|one| one.starts_with("ZoneMismatch") && one.contains("example.com")), "{told:?}");
+    assert!(world.name("in.example.com").is_public());
+    assert_eq!(world.cloudflare.all("dns_records").len(), 1, "{:#?}", world.cloudflare.all("dns_records"));
+    assert!(world.name("app.other.org").rules().is_empty());
 }

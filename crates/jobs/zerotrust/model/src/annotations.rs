@@ -166,7 +166,11 @@ pub const ROUTE_INPUTS: &[Input] = &[
     route("enabled", Shape::Text, "`\"true\"` publishes the route; anything else leaves it alone."),
     route("hostname", Shape::Text, "The name to publish, as `app.example.com` or `*.example.com`."),
     route("tenant", Shape::Text, "The tenant, as `name` or `namespace/name`; else the template's, else the only one."),
-    route("template", Shape::Text, "The template; `default` where absent, if there is one."),
+    route(
+        "template",
+        Shape::Text,
+        "The template; `default` where absent, if there is one; `none` for none at all, not even `base-{tenant}`.",
+    ),
     route(
         "adopt",
         Shape::Flag,

@@ -7,7 +7,7 @@ use portolan_exposure::{Footprint, Part};
 use serde_json::{Value, from_value, json};
 
 use crate::gateway::HttpRoute;
-use crate::select::{Catalogue, Selected, select};
+use crate::select::{Catalogue, Selected, Sought, select};
 use crate::settings::{Settings, settings};
 use crate::template::CloudflareZeroTrustTemplate as Template;
 use crate::tenant::CloudflareZeroTrustTenant as Tenant;
@@ -64,6 +64,8 @@ fn merge(into: &mut Value, more: Value) {
 pub(crate) struct Shelf {
     pub(crate) tenants: Vec<Arc<Tenant>>,
     pub(crate) templates: Vec<Arc<Template>>,
+    /// Templates that nobody can read.
+    pub(crate) broken: Vec<String>,
 }
 
 impl Shelf {
@@ -116,8 +118,11 @@ impl Catalogue for Shelf {
         self.tenants.iter().find(|tenant| tenant.key() == *key).cloned()
     }
 
-    fn template(&self, key: &ObjectKey) -> Option<Arc<Template>> {
-        self.templates.iter().find(|template| template.key() == *key).cloned()
+    fn template(&self, key: &ObjectKey) -> Sought {
+        if self.broken.contains(&key.to_string()) {
+            return Sought::Unknown("it does not fit its definition");
+        }
+        self.templates.iter().find(|template| template.key() == *key).cloned().into()
     }
 }
 

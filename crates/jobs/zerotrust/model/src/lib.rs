@@ -43,7 +43,7 @@ pub use operator_config::{
 pub use origin_tls::OriginTls;
 pub use reference::{RouteRef, SecretRef, TenantRef};
 pub use route::{Enabled, RouteInput, hostname};
-pub use select::{Catalogue, DEFAULT_TEMPLATE, Selected, select, select_tenant};
+pub use select::{Catalogue, DEFAULT_TEMPLATE, NO_TEMPLATE, Selected, Sought, select, select_tenant, still_there};
 pub use settings::{Layer, Settings, settings};
 pub use state::{Leftover, State};
 pub use target::Target;

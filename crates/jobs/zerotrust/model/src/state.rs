@@ -313,6 +313,15 @@ impl State {
         }
     }
 
+    /// Notes the templates of what was carried out in part: those that took part before still may.
+    pub fn joined_by(&mut self, templates: Option<BTreeSet<ObjectKey>>) {
+        match (&mut self.templates, templates) {
+            (Some(known), Some(more)) => known.extend(more),
+            (known, more) if self.footprint.is_empty() => *known = more,
+            _ => {}
+        }
+    }
+
     /// Whether the name leads to an address that only the inside can reach.
     fn is_inside(&self) -> bool {
         let ip = self.footprint.dns_record_ip.as_deref().filter(|_| self.footprint.dns_record_id.is_some());

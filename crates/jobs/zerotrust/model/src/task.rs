@@ -9,6 +9,8 @@ mod older;
 mod operations;
 mod status;
 
+use std::collections::BTreeSet;
+
 use kube::{CustomResource, ResourceExt};
 use portolan_core::{ObjectKey, schema};
 use schemars::JsonSchema;
@@ -23,6 +25,8 @@ pub use operations::{
 };
 pub use status::{CloudflareTaskStatus, Phase, TaskNotice};
 
+/// The annotation of tasks that names the templates they were made from.
+pub const TEMPLATES: &str = "templates";
 /// What a queued task says of itself.
 pub const QUEUED: &str = "Queued by kube_worker";
 
@@ -119,6 +123,11 @@ impl CloudflareTask {
     /// The hash of the inputs that its present spec was made from.
     pub fn hash(&self) -> Option<&str> {
         self.annotations().get(&crate::annotations::name("annotation-hash")).map(String::as_str)
+    }
+
+    /// The templates that its present spec was made from; none where an earlier version did not note them.
+    pub fn templates(&self) -> Option<BTreeSet<ObjectKey>> {
+        self.annotations().get(&crate::annotations::name(TEMPLATES)).map(|text| crate::names::keys(text))
     }
 
     /// Whether its status is about its present spec.

@@ -24,17 +24,44 @@ pub fn choose<'a>(hostname: &Hostname, account: &str, zones: impl IntoIterator<I
     fitting.max_by_key(|zone| (zone.name.as_str().len(), zone.active, std::cmp::Reverse(zone.id.as_str())))
 }
 
-/// The zone to use, from what was found and what the tenant says: they must not differ.
-pub fn agree(hostname: &Hostname, found: Option<&str>, tenant: Option<&str>) -> Result<Option<String>, Problem> {
-    let tenant = tenant.filter(|zone| !zone.is_empty());
-    match (found, tenant) {
-        (Some(found), Some(tenant)) if found != tenant => {
+/// What is known of the tenant's own zone, where none was found that holds the name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Its name.
+    Named(ZoneName),
+    /// Zones can be listed and this one is not among them, nor can it be read.
+    Hidden,
+    /// The credential may read no zone at all: nobody can tell.
+    Unreadable,
+}
+
+/// The zone that was found, where the tenant's is not another one.
+pub fn agree(hostname: &Hostname, found: &str, tenant: Option<&str>) -> Result<String, Problem> {
+    match tenant.filter(|zone| !zone.is_empty() && *zone != found) {
+        None => Ok(found.to_owned()),
+        Some(tenant) => {
             let message = format!(
                 "{hostname} lies in zone {found}, but the tenant's zoneId is {tenant}: change zoneId or the hostname"
             );
             Err(Problem::invalid(reasons::ZONE_MISMATCH, message))
         }
-        (found, tenant) => Ok(found.or(tenant).map(str::to_owned)),
+    }
+}
+
+/// The tenant's zone where none was found: only if the name lies in it, or if nobody can tell. Cloudflare takes a name
+/// outside of a zone for one inside of it, and makes `app.example.org.example.com`.
+pub fn stand_in(hostname: &Hostname, tenant: &str, told: &Told) -> Result<String, Problem> {
+    let mismatch = |why: String| Err(Problem::invalid(reasons::ZONE_MISMATCH, why));
+    match told {
+        Told::Named(name) if hostname.is_in(name) => Ok(tenant.to_owned()),
+        Told::Named(name) => mismatch(format!(
+            "{hostname} does not lie in zone {name}, which the tenant's zoneId {tenant} is: change zoneId or the hostname"
+        )),
+        Told::Hidden => mismatch(format!(
+            "no zone that the API token can see holds {hostname}, and it cannot see the tenant's zoneId {tenant}: give the \
+             token Zone:Read for that zone, or change zoneId"
+        )),
+        Told::Unreadable => Ok(tenant.to_owned()),
     }
 }
 
@@ -75,9 +102,19 @@ mod tests {
     fn scenario_25_a_tenants_zone_guards_and_stands_in() {
         let name = Hostname::parse("a.example.com").unwrap();
 
-        assert_eq!(agree(&name, Some("1"), Some("2")).unwrap_err().reason, "ZoneMismatch");
-        assert_eq!(agree(&name, None, Some("2")).unwrap().as_deref(), Some("2"));
-        assert_eq!(agree(&name, Some("1"), Some("")).unwrap().as_deref(), Some("1"));
-        assert_eq!(agree(&name, None, None).unwrap(), None);
+        assert_eq!(agree(&name, "1", Some("2")).unwrap_err().reason, "ZoneMismatch");
+        assert_eq!(agree(&name, "1", Some("")).unwrap(), "1");
+        assert_eq!(agree(&name, "1", None).unwrap(), "1");
+        assert_eq!(stand_in(&name, "2", &Told::Unreadable).unwrap(), "2");
+    }
+
+    #[test]
+    fn finding_15_a_tenants_zone_stands_in_only_for_names_inside_it() {
+        let (name, other) = (Hostname::parse("a.example.com").unwrap(), Hostname::parse("app.other.org").unwrap());
+        let named = Told::Named(ZoneName::parse("example.com").unwrap());
+
+        assert_eq!(stand_in(&name, "2", &named).unwrap(), "2");
+        assert_eq!(stand_in(&other, "2", &named).unwrap_err().reason, "ZoneMismatch");
+        assert_eq!(stand_in(&name, "2", &Told::Hidden).unwrap_err().reason, "ZoneMismatch");
     }
 }

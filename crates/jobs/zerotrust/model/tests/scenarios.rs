@@ -7,8 +7,8 @@ use std::sync::Arc;
 use portolan_core::{ObjectKey, OwnerId, Problem};
 use portolan_exposure::{Desired, Record};
 use portolan_zerotrust_model::{
-    Catalogue, CloudflareZeroTrustTemplate, CloudflareZeroTrustTenant, Enabled, HttpRoute, RouteInput, Target, Wanted,
-    desired, select, settings,
+    Catalogue, CloudflareZeroTrustTemplate, CloudflareZeroTrustTenant, Enabled, HttpRoute, RouteInput, Sought, Target,
+    Wanted, desired, select, settings,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -89,8 +89,8 @@ impl Catalogue for World {
         self.tenants.iter().find(|tenant| tenant.key() == *key).cloned()
     }
 
-    fn template(&self, key: &ObjectKey) -> Option<Arc<CloudflareZeroTrustTemplate>> {
-        self.templates.iter().find(|template| template.key() == *key).cloned()
+    fn template(&self, key: &ObjectKey) -> Sought {
+        self.templates.iter().find(|template| template.key() == *key).cloned().into()
     }
 }
 

@@ -7,12 +7,14 @@ use std::time::Duration;
 use portolan_cloudflare_api::{
     ApiError, Clients, Credential, Entry, ErrorClass, Freshness, Identity, Lane, Reader, collections,
 };
-use portolan_core::{ObjectKey, Problem, reasons as core};
+use portolan_core::{ObjectKey, Problem, ZoneName, reasons as core};
 use portolan_engine::Secrets;
 use portolan_exposure::{Tunnel, TunnelState};
 use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, SecretRef, reasons};
 use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
+
+use crate::zones;
 
 /// How old a list may be that a tunnel is said to be missing from.
 const RECENT: Duration = Duration::from_secs(2);
@@ -22,6 +24,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// How long a refused credential is not tried again, unless it changes.
 const REFUSED: Duration = Duration::from_secs(290);
 
+type ZoneNames = BTreeMap<(Identity, String), (Instant, Option<ZoneName>)>;
+
 /// Reads credentials.
 #[derive(Clone)]
 pub(crate) struct Credentials {
@@ -29,13 +33,15 @@ pub(crate) struct Credentials {
     secrets: Secrets,
     /// Credentials that Cloudflare refused, and when.
     refused: Arc<Mutex<BTreeMap<Identity, (Instant, Problem)>>>,
+    /// Names of zones that were asked for one by one, and when; none where that is not allowed.
+    zones: Arc<Mutex<ZoneNames>>,
     /// Tunnels that were found usable, where they cannot be listed.
     checked: Arc<Mutex<BTreeSet<(Identity, String, String)>>>,
 }
 
 impl Credentials {
     pub(crate) fn new(clients: Arc<Clients>, secrets: Secrets) -> Self {
-        Self { clients, secrets, refused: Arc::default(), checked: Arc::default() }
+        Self { clients, secrets, refused: Arc::default(), zones: Arc::default(), checked: Arc::default() }
     }
 
     /// The reading client of a credential.
@@ -118,10 +124,32 @@ impl Credentials {
         Ok(())
     }
 
+    /// The name of one zone; none where the credential may not read it. What was found stays known for a while.
+    pub(crate) async fn zone(&self, reader: &Reader, id: &str) -> Result<Option<ZoneName>, Problem> {
+        let key = (reader.identity().clone(), id.to_owned());
+        let known = self.zones.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some((_, name)) = known.filter(|(since, _)| since.elapsed() < zones::FOUND) {
+            return Ok(name);
+        }
+        let name = match reader.get(Lane::Change, &collections::ZONES.get("", id)).await {
+            Ok(found) => found["name"].as_str().and_then(|name| ZoneName::parse(name).ok()),
+            Err(error) if error.class == ErrorClass::Auth => None,
+            Err(error) if error.class == ErrorClass::NotFound => {
+                let message = format!("the tenant's zoneId {id} is no zone at Cloudflare: change it, or take it away");
+                return Err(Problem::waiting(reasons::ZONE_NOT_FOUND, message).with_retry_after(LOOK_AGAIN));
+            }
+            Err(error) => return Err(self.problem(reader, &error, &format!("reading zone {id}"))),
+        };
+        let mut zones = self.zones.lock().unwrap_or_else(PoisonError::into_inner);
+        zones.insert(key, (Instant::now(), name.clone()));
+        Ok(name)
+    }
+
     /// A Secret changed or went.
     pub(crate) fn forget(&self, secret: &ObjectKey) {
         self.secrets.forget(secret);
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.zones.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Recorded {
     pub(crate) has_secret: bool,
     /// Whether it holds what no state may hold.
     pub(crate) unclean: bool,
+    /// Whether it does not say which templates took part.
+    pub(crate) untold: bool,
 }
 
 /// A task that is under way.
@@ -149,6 +151,8 @@ pub(crate) enum Step {
     Forget,
     /// The token is gone: so goes its Secret.
     DropSecret,
+    /// Records which templates took part in what stands.
+    NoteTemplates,
     /// Writes the annotations on the route.
     Outputs,
 }
@@ -178,7 +182,8 @@ impl Step {
             | Self::FinishRemoval
             | Self::FinishLeftover
             | Self::Forget
-            | Self::DropSecret => true,
+            | Self::DropSecret
+            | Self::NoteTemplates => true,
         }
     }
 }
@@ -237,6 +242,10 @@ fn publish(facts: &Facts, hash: &str, uid: &str, account: &str) -> Vec<Step> {
     let mut steps = follow_leftovers(facts);
     if facts.secret == TokenSecret::Unwanted && recorded.is_some_and(|one| one.has_secret) {
         steps.push(Step::DropSecret);
+    }
+    // The hash says so: what stands was made with the templates of now.
+    if steps.is_empty() && recorded.is_some_and(|one| one.untold) {
+        steps.push(Step::NoteTemplates);
     }
     steps
 }

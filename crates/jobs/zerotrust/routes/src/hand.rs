@@ -81,6 +81,7 @@ impl<'a> Hand<'a> {
             Step::FinishLeftover => self.finish_leftover().await,
             Step::Forget => self.forget().await,
             Step::DropSecret => self.drop_secret_of_token().await,
+            Step::NoteTemplates => self.note_templates().await,
             Step::Outputs => self.write_outputs().await,
         }
     }

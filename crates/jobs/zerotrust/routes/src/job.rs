@@ -227,6 +227,8 @@ fn follow_caches(shared: &Arc<Shared>) {
     let own = weak();
     shared.templates.on_change(move |before, after| with(&own, &|shared| shared.template_seen(before, after)));
     let own = weak();
+    shared.templates.on_doubt(move || with(&own, &Shared::all_changed));
+    let own = weak();
     shared.records.states.on_seen(move |before, after| {
         let (before, after) = (before.and_then(Known::read), after.and_then(Known::read));
         with(&own, &|shared| shared.state_seen(before.as_ref(), after.as_ref()));

@@ -9,10 +9,10 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, Resource as _};
 use portolan_cloudflare_api::Clients;
 use portolan_core::{ObjectKey, Plan, Problem};
-use portolan_engine::{Cache, Context, Deletions, FIELD_MANAGER, Handle, Notice, Secrets, in_time};
+use portolan_engine::{Cache, Context, Deletions, Doubt, FIELD_MANAGER, Handle, Lookup, Notice, Secrets, in_time};
 use portolan_zerotrust_model::{
     Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, HttpRoute,
-    RouteInput, SecretRef, State,
+    RouteInput, SecretRef, Sought, State,
 };
 use serde_json::{Value, json};
 
@@ -238,8 +238,15 @@ impl Catalogue for Shared {
         self.tenants.get(key)
     }
 
-    fn template(&self, key: &ObjectKey) -> Option<Arc<Template>> {
-        self.templates.get(key)
+    fn template(&self, key: &ObjectKey) -> Sought {
+        match self.templates.look_up(key) {
+            Lookup::Found(template) => Sought::Found(template),
+            Lookup::Absent => Sought::Absent,
+            Lookup::Unknown(Doubt::Malformed) => Sought::Unknown("it does not fit its definition; correct it"),
+            Lookup::Unknown(Doubt::Unlisted) => {
+                Sought::Unknown("the cluster does not serve CloudflareZeroTrustTemplate; install its definition")
+            }
+        }
     }
 }
 

@@ -9,11 +9,12 @@ use kube::ResourceExt as _;
 use portolan_cloudflare_api::Reader;
 use portolan_core::{Hostname, ObjectKey, Plan, Problem};
 use portolan_engine::{Levels, in_time};
+use portolan_zerotrust_model::settings::ACCESS;
 use portolan_zerotrust_model::state::StatePhase;
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{
-    CloudflareTask, Enabled, HttpRoute, Phase, RouteInput, Selected, Settings, Target, TaskResult, Wanted, annotations,
-    desired, names, reasons, select, select_tenant, settings, target,
+    CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, Phase, RouteInput, Selected, Settings, Target, TaskResult, Wanted,
+    annotations, desired, names, reasons, select, select_tenant, settings, still_there, target,
 };
 use serde_json::{Map, Value};
 
@@ -89,12 +90,34 @@ impl Subject {
         Some(task.status.as_ref()?.message.clone().unwrap_or_else(|| "the task failed".to_owned()))
     }
 
+    /// The templates that took part in what stands, or in what a task is about to make.
+    fn took_part(&self) -> BTreeSet<ObjectKey> {
+        let recorded = self.known.as_ref().and_then(|known| known.state.templates.clone());
+        let queued = self.task.as_ref().and_then(|task| task.templates());
+        recorded.into_iter().chain(queued).flatten().collect()
+    }
+
+    /// A problem where protection that stands would go though nobody says so, and which templates had asked for it was not
+    /// recorded: one of them may be gone.
+    fn nobody_was_forgotten(&self, input: &RouteInput, settings: &Settings, wanted: &Wanted) -> Result<(), Problem> {
+        let untold = self.known.as_ref().is_some_and(|known| known.state.templates.is_none());
+        let declined = input.input("template") == Some(NO_TEMPLATE);
+        let said = settings.field(&ACCESS).layer.is_user() || declined;
+        let Some(hostname) = open_again(self.known.as_deref(), wanted).filter(|_| untold && !said) else {
+            return Ok(());
+        };
+        let message = format!(
+            "{hostname} is protected by Access, nobody asks for that any more, and which templates did was not recorded: \
+             what stands stays as it is. Make the template again that is missing, or set the annotation {}: \"false\" to \
+             make the name public",
+            annotations::name(ACCESS.name)
+        );
+        Err(Problem::waiting(reasons::TEMPLATE_NOT_FOUND, message))
+    }
+
     /// The name that stands protected and is wanted open: its users say so, and it is no small thing.
     pub(crate) fn exposes(&self) -> Option<&str> {
-        let wanted = self.wanted.as_ref().filter(|wanted| wanted.is_open())?;
-        let (stands, name) = (&self.known.as_ref()?.state.footprint, wanted.spec.hostname.as_deref()?);
-        let same = stands.hostname.as_deref().is_none_or(|there| there == name);
-        (same && stands.access_app_id.is_some()).then_some(name)
+        open_again(self.known.as_deref(), self.wanted.as_ref()?)
     }
 
     /// The zone that was found last, and the hash of what it was found for: by the task that is under way, else by what
@@ -186,12 +209,14 @@ impl Shared {
         let selected = select(input, self, self.namespace())?;
         subject.tenant = Some(selected.tenant.key());
         Levels::mark(&selected.tenant.key());
-        subject.templates = [&selected.template, &selected.base].into_iter().flatten().map(|one| one.key()).collect();
+        subject.templates = selected.templates();
+        still_there(input, &selected, &subject.took_part(), self, self.namespace())?;
         let settings = settings(input, &selected)?;
         tracing::debug!(hostname = %hostname, settings = %settings.lines().join("; "), "Merged the settings");
         let ip = self.target(&settings, subject).await?;
         subject.reserved = Some(self.take_name(input, &hostname, &selected)?);
         let wanted = self.with_zone(input, &hostname, (&selected, &settings, ip), subject).await?;
+        subject.nobody_was_forgotten(input, &settings, &wanted)?;
         if asks_for_token(&wanted) {
             subject.secret = self.token_secret(subject).await?;
         }
@@ -300,6 +325,13 @@ impl Shared {
     }
 }
 
+/// The name that is recorded as protected and is wanted open.
+fn open_again<'a>(known: Option<&Known>, wanted: &'a Wanted) -> Option<&'a str> {
+    let (stands, name) = (&known?.state.footprint, wanted.spec.hostname.as_deref()?);
+    let same = stands.hostname.as_deref().is_none_or(|there| there == name);
+    (wanted.is_open() && same && stands.access_app_id.is_some()).then_some(name)
+}
+
 fn given(id: Option<&String>) -> Option<&str> {
     id.map(String::as_str).filter(|id| !id.is_empty())
 }
@@ -320,6 +352,7 @@ fn recorded(known: &Known) -> Recorded {
         forget: known.forget,
         has_secret: state.token_secret_name.is_some(),
         unclean: known.unclean,
+        untold: state.templates.is_none(),
     }
 }
 

@@ -1,19 +1,20 @@
 //! Hostname → the zone that it lies in, by a snapshot of the zones that the credential sees.
 //!
 //! The longest name wins, so that delegated zones do. A zone that was found stays known for ten minutes, and for good where
-//! no delegated zone can lie between it and the name; a name without a zone is looked for again after one minute.
+//! no delegated zone can lie between it and the name; a name without a zone is looked for again after one minute. The
+//! zone that a tenant names stands in where zones cannot be listed, and only for names that lie in it.
 
 use std::time::Duration;
 
 use portolan_cloudflare_api::{Entry, ErrorClass, Freshness, Item, Lane, Reader, Snapshot, collections};
 use portolan_core::{Hostname, Problem, ZoneName};
-use portolan_zerotrust_model::zone;
+use portolan_zerotrust_model::zone::{self, Told};
 use serde::Deserialize;
 
 use crate::credentials::Credentials;
 
 /// How long a zone that was found is taken as still there.
-const FOUND: Duration = Duration::from_secs(600);
+pub(crate) const FOUND: Duration = Duration::from_secs(600);
 /// How long a name without a zone is taken as still without.
 const MISSED: Duration = Duration::from_secs(60);
 
@@ -43,7 +44,7 @@ impl Item for Zone {
 pub(crate) struct Question<'a> {
     pub(crate) hostname: &'a Hostname,
     pub(crate) account: &'a str,
-    /// The only zone that the tenant allows; used as it is where zones cannot be read.
+    /// The only zone that the tenant allows.
     pub(crate) only: Option<&'a str>,
 }
 
@@ -62,7 +63,10 @@ pub(crate) async fn look_up(
     {
         if let Err(error) = zones.refresh(Lane::Change, freshness).await {
             return match question.only {
-                Some(only) if error.class == ErrorClass::Auth => Ok(Some(only.to_owned())),
+                Some(only) if error.class == ErrorClass::Auth => {
+                    let told = credentials.zone(reader, only).await?.map_or(Told::Unreadable, Told::Named);
+                    zone::stand_in(question.hostname, only, &told).map(Some)
+                }
                 _ => {
                     Err(credentials.problem(reader, &error, &format!("looking for the zone of {}", question.hostname)))
                 }
@@ -70,10 +74,25 @@ pub(crate) async fn look_up(
         }
         let found = zones.with(|snapshot| chosen(snapshot, question));
         if let Some(found) = found.filter(|found| any || found.is_parent_of(question.hostname)) {
-            return zone::agree(question.hostname, Some(&found.id), question.only);
+            return zone::agree(question.hostname, &found.id, question.only).map(Some);
         }
     }
-    zone::agree(question.hostname, None, question.only)
+    let Some(only) = question.only else { return Ok(None) };
+    let (listed, empty) = zones.with(|snapshot| (snapshot.get(only).and_then(name_of), snapshot.len() == 0));
+    let told = match listed {
+        Some(name) => Told::Named(name),
+        None => match credentials.zone(reader, only).await? {
+            Some(name) => Told::Named(name),
+            // A credential that may read no zone is told that there are none.
+            None if empty => Told::Unreadable,
+            None => Told::Hidden,
+        },
+    };
+    zone::stand_in(question.hostname, only, &told).map(Some)
+}
+
+fn name_of(entry: &Entry<Zone>) -> Option<ZoneName> {
+    ZoneName::parse(&entry.item.name).ok()
 }
 
 /// What is known of zones is no longer trusted.
@@ -107,7 +126,7 @@ impl Chosen {
 fn as_zone(entry: &Entry<Zone>) -> Option<zone::Zone> {
     Some(zone::Zone {
         id: entry.id.clone(),
-        name: ZoneName::parse(&entry.item.name).ok()?,
+        name: name_of(entry)?,
         account_id: entry.item.account.as_ref().map(|account| account.id.clone()).filter(|id| !id.is_empty()),
         active: entry.item.status == "active",
     })

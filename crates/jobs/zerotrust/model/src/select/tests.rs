@@ -118,7 +118,8 @@ fn templates_are_looked_for_with_the_route_then_the_tenant_then_the_operator() {
 
     assert_eq!(found(&shelf, "web"), "default/web");
     assert_eq!(found(&shelf, "only"), "shared/only");
-    let without = Shelf { tenants: shelf.tenants.clone(), templates: shelf.templates[..2].to_vec() };
+    let without =
+        Shelf { tenants: shelf.tenants.clone(), templates: shelf.templates[..2].to_vec(), ..Shelf::default() };
     assert_eq!(found(&without, "web"), format!("{OPERATOR}/web"));
     let base = without.select(&route(&[("tenant", "shared/prod")])).unwrap().base.unwrap();
     assert_eq!(base.key().to_string(), format!("{OPERATOR}/base-prod"));
@@ -129,4 +130,84 @@ fn a_blank_annotation_names_nothing() {
     let shelf = Shelf::with_tenant(json!({}));
 
     assert_eq!(tenant_of(&shelf, &[("tenant", " "), ("template", "")]), "default/prod");
+}
+
+/// Whether what took part is still there, once the shelf is as it is.
+fn after(shelf: &Shelf, annotations: &[(&str, &str)], took_part: &[&str]) -> Result<(), portolan_core::Problem> {
+    let took_part = crate::names::keys(&took_part.join(","));
+    let route = route(annotations);
+    crate::still_there(&route, &shelf.select(&route)?, &took_part, shelf, OPERATOR)
+}
+
+#[test]
+fn finding_2_a_template_that_took_part_and_is_gone_is_missed() {
+    let shelf = Shelf::with_tenant(json!({}));
+    let problem = after(&shelf, &[], &["default/base-prod"]).unwrap_err();
+
+    assert_eq!((problem.class, problem.reason), (portolan_core::Class::Waiting, "TemplateNotFound"));
+    assert!(problem.message.contains("default/base-prod") && problem.message.contains("none"), "{}", problem.message);
+    assert_eq!(reason(after(&shelf, &[], &["default/default"])), "TemplateNotFound");
+    assert_eq!(reason(after(&shelf, &[], &[])), "fine");
+    for back in ["default/base-prod", "default/default"] {
+        let shelf = Shelf::with_tenant(json!({})).and_template(back, json!({}));
+        assert_eq!(reason(after(&shelf, &[], &[back])), "fine", "an empty one will do");
+    }
+}
+
+#[test]
+fn finding_2_a_weaker_template_elsewhere_does_not_take_the_place_of_one_that_is_gone() {
+    for name in ["default", "base-prod", "web"] {
+        let named = [("template", name)];
+        let annotations = if name == "web" { &named[..] } else { &[] };
+        let farther = format!("{OPERATOR}/{name}");
+        let shelf = Shelf::with_tenant(json!({})).and_template(&farther, json!({}));
+        assert_eq!(reason(after(&shelf, annotations, &[&format!("default/{name}")])), "TemplateNotFound", "{name}");
+        let nearer = shelf.and_template(&format!("default/{name}"), json!({}));
+        assert_eq!(reason(after(&nearer, annotations, &[&farther])), "fine", "{name}: somebody made a nearer one");
+    }
+}
+
+#[test]
+fn finding_2_what_users_change_themselves_is_not_missed() {
+    let shelf = Shelf::with_tenant(json!({}))
+        .and_tenant("default/dev", json!({}))
+        .and_tenant("shared/prod", json!({}))
+        .and_template("default/web", json!({}));
+    let prod = ("tenant", "prod");
+
+    assert_eq!(reason(after(&shelf, &[("template", "web"), prod], &["default/default"])), "fine", "another template");
+    assert_eq!(reason(after(&shelf, &[prod], &["default/web2"])), "fine", "it names none any more");
+    assert_eq!(reason(after(&shelf, &[("tenant", "dev")], &["default/base-prod"])), "fine", "another tenant");
+    let moved = [("tenant", "default/prod")];
+    assert_eq!(reason(after(&shelf, &moved, &["shared/base-prod"])), "fine", "a tenant of the same name elsewhere");
+    assert_eq!(reason(after(&shelf, &[prod], &["default/base-prod"])), "TemplateNotFound");
+}
+
+#[test]
+fn finding_2_a_route_may_say_that_it_wants_no_template() {
+    let shelf = Shelf::with_tenant(json!({}))
+        .and_template("default/default", json!({}))
+        .and_template("default/base-prod", json!({}));
+    let none = [("template", "none")];
+
+    let selected = shelf.select(&route(&none)).unwrap();
+    assert!(selected.template.is_none() && selected.base.is_none());
+    assert_eq!(reason(after(&Shelf::with_tenant(json!({})), &none, &["default/base-prod", "default/default"])), "fine");
+
+    let of_that_name = shelf.and_template("default/none", json!({}));
+    assert_eq!(of_that_name.select(&route(&none)).unwrap().templates().len(), 2, "one of that name is one");
+    assert_eq!(reason(after(&Shelf::with_tenant(json!({})), &none, &["default/none"])), "TemplateNotFound");
+}
+
+#[test]
+fn finding_2_a_template_that_cannot_be_read_may_be_one() {
+    for broken in ["default/default", "default/base-prod", "cloudflare-zero-trust/base-prod"] {
+        let shelf = Shelf { broken: vec![broken.to_owned()], ..Shelf::with_tenant(json!({})) };
+        let problem = shelf.select(&route(&[("tenant", "prod")])).unwrap_err();
+        assert_eq!(problem.reason, "TemplateNotFound");
+        assert!(problem.message.contains(broken), "{}", problem.message);
+        assert_eq!(reason(shelf.select(&route(&[("tenant", "prod"), ("template", "none")]))), "fine");
+    }
+    let farther = Shelf { broken: vec![format!("{OPERATOR}/default")], ..Shelf::with_tenant(json!({})) };
+    assert_eq!(reason(farther.and_template("default/default", json!({})).select(&route(&[]))), "fine", "not asked for");
 }

@@ -36,6 +36,16 @@ fn scenario_05_a_settled_route_needs_nothing() {
 }
 
 #[test]
+fn finding_2_a_state_that_does_not_say_which_templates_took_part_is_told_once() {
+    let untold = Recorded { untold: true, ..standing() };
+
+    assert_eq!(decide(&facts(published(), Some(untold.clone()))), [Step::NoteTemplates]);
+    let edited = Recorded { hash: "h0".to_owned(), ..untold.clone() };
+    assert_eq!(decide(&facts(published(), Some(edited))), [Step::Queue], "what stands was made with others");
+    assert_eq!(decide(&facts(Wish::Unclear, Some(untold))), []);
+}
+
+#[test]
 fn scenario_08_stripped_outputs_are_restored_without_a_task() {
     let stripped = Facts { outputs_differ: true, ..facts(published(), Some(standing())) };
 

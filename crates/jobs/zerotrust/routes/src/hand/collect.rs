@@ -32,6 +32,7 @@ impl Hand<'_> {
         if token {
             state.token_secret_name.get_or_insert_with(|| names::token_secret(&self.subject.key));
         }
+        state.templates = task.templates();
         state.hash = status.annotation_hash.clone().unwrap_or_default();
         state.phase = StatePhase::Active;
         state.last_sync_time = Some(self.now());

@@ -83,6 +83,12 @@ impl Hand<'_> {
         self.store(&state).await
     }
 
+    /// Records which templates took part, where an earlier version did not.
+    pub(super) async fn note_templates(&mut self) -> Result<(), Problem> {
+        let state = State { templates: Some(self.subject.templates.clone()), ..self.state() };
+        self.store(&state).await
+    }
+
     /// What stands in another account waits there until the new one stands.
     pub(super) async fn set_aside(&mut self) -> Result<(), Problem> {
         let mut state = self.state();
@@ -118,6 +124,7 @@ impl Hand<'_> {
         let result = task.status.as_ref().and_then(|status| status.result.clone()).unwrap_or_default();
         let mut state = self.state();
         describe(&mut state, &task);
+        state.joined_by(task.templates());
         state.stands(result.footprint(), &self.now());
         if state.footprint.service_token_id.is_some() {
             state

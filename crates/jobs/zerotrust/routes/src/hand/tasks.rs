@@ -7,7 +7,7 @@ use portolan_core::{ObjectKey, Problem};
 use portolan_engine::{Notice, in_time};
 use portolan_exposure::Footprint;
 use portolan_zerotrust_model::names::{self, Names, User};
-use portolan_zerotrust_model::task::{Action, ExistingIds, QUEUED};
+use portolan_zerotrust_model::task::{Action, ExistingIds, QUEUED, TEMPLATES};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskSpec, Phase, annotations, reasons};
 
 use super::stored::identity;
@@ -77,6 +77,7 @@ impl Hand<'_> {
         self.label(&mut task);
         let notes = task.metadata.annotations.get_or_insert_default();
         notes.insert(annotations::name("annotation-hash"), wanted.hash.clone());
+        notes.insert(annotations::name(TEMPLATES), names::joined(&self.subject.templates));
         if self.shared.is_drifted(&self.subject.key) {
             notes.insert(annotations::name(QUEUED_FOR), "drift".to_owned());
         }

@@ -5,14 +5,17 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use portolan_core::WriteGate;
 use serde_json::Value;
 
 use crate::collection::Collection;
+use crate::commit;
 use crate::credential::Identity;
-use crate::document::{Document, DocumentKind};
+use crate::document::{self, Document, DocumentKind};
 use crate::error::ApiError;
 use crate::governor::{Budget, Lane};
 use crate::item::Item;
+use crate::lines::Lines;
 use crate::listing;
 use crate::manner::Manner;
 use crate::rarely::{Rarely, Single};
@@ -20,32 +23,49 @@ use crate::reader::Reader;
 use crate::remote::Remote;
 use crate::request::Request;
 use crate::retry::RetryPolicy;
-use crate::sender::Sender;
+use crate::sender::{Exit, Sender};
 use crate::urgency::Urgency;
 
 #[cfg(test)]
 mod tests;
 
-/// By name, scope, type and the policy of whoever asked.
-type Handles = HashMap<(&'static str, String, TypeId, RetryPolicy), Arc<dyn Any + Send + Sync>>;
+/// By name, scope and type.
+type Handles = HashMap<(&'static str, String, TypeId), Arc<dyn Any + Send + Sync>>;
+
+/// What the clients of all credentials of a process share.
+#[derive(Default)]
+pub(crate) struct Common {
+    documents: Lines<document::Line>,
+    collections: Lines<commit::Line>,
+}
 
 /// A client; clones share everything.
 #[derive(Clone)]
 pub struct Client {
     sender: Arc<Sender>,
     handles: Arc<Mutex<Handles>>,
+    common: Arc<Common>,
     retry: RetryPolicy,
+    /// None where it is always open.
+    gate: Option<WriteGate>,
 }
 
 impl Client {
-    pub(crate) fn new(sender: Sender) -> Self {
+    pub(crate) fn new(sender: Sender, common: Arc<Common>) -> Self {
         let retry = sender.retry();
-        Self { sender: Arc::new(sender), handles: Arc::default(), retry }
+        Self { sender: Arc::new(sender), handles: Arc::default(), common, retry, gate: None }
     }
 
     /// The same client for callers who repeat failed requests by another policy.
     pub(crate) fn with_retry(self, retry: RetryPolicy) -> Self {
         Self { retry, ..self }
+    }
+
+    /// The same client, whose writes leave while this gate is open too: also those that wait in a writer's line.
+    #[must_use]
+    pub fn within(&self, gate: &WriteGate) -> Self {
+        let gate = self.gate.as_ref().map_or_else(|| gate.clone(), |own| own.and(gate));
+        Self { gate: Some(gate), ..self.clone() }
     }
 
     /// The part of it that cannot write; snapshots are shared.
@@ -55,7 +75,9 @@ impl Client {
 
     /// Sends one request when the governor allows, again where that is safe, and gives the answer's `result`.
     pub async fn send(&self, lane: Lane, request: &Request) -> Result<Value, ApiError> {
-        Ok(self.sender.answer(self.manner(lane), request).await?.result)
+        let may_go = || self.gate.as_ref().is_none_or(WriteGate::is_open);
+        let exit = Exit { may_go: &may_go, line: None };
+        Ok(self.sender.answer(None, self.manner(lane), exit, request).await?.result)
     }
 
     /// After a failure that may pass: waits as long as the policy asks, then true, as often as it allows. For a POST that may
@@ -86,15 +108,21 @@ impl Client {
 
     /// The handle of a collection: the same one for the same collection and scope.
     pub fn records<T: Item>(&self, collection: &'static Collection, scope_id: &str) -> Arc<Remote<T>> {
-        let make = || Remote::new(self.sender.clone(), collection, scope_id);
-        self.handle(collection.name, scope_id, make, Remote::with_retry)
+        let make = || {
+            let line = collection.batch.is_some().then(|| self.common.collections.of(collection.name, scope_id));
+            Remote::new(self.sender.clone(), collection, scope_id, line)
+        };
+        self.handle(collection.name, scope_id, make, Remote::view)
     }
 
     /// The handle of a document: the same one for the same document.
     pub fn document(&self, kind: &'static DocumentKind, scope_id: &str, owner_id: &str) -> Arc<Document> {
         let key = format!("{scope_id}/{owner_id}");
-        let make = || Document::new(self.sender.clone(), kind, scope_id, owner_id);
-        self.handle(kind.name, &key, make, Document::with_retry)
+        let make = || {
+            let line = self.common.documents.of(kind.name, &key);
+            Document::new(self.sender.clone(), kind, (scope_id, owner_id), line)
+        };
+        self.handle(kind.name, &key, make, Document::view)
     }
 
     /// An object that changes hardly ever, as it was read lately; none where it may not be seen or is not there.
@@ -119,20 +147,22 @@ impl Client {
         self.sender.identity()
     }
 
-    /// The handle for this client's policy: a view of the one that all share.
+    /// The handle for this client's policy and gate: a view of the one that all share.
     fn handle<H: Send + Sync + 'static>(
         &self,
         name: &'static str,
         scope: &str,
         make: impl FnOnce() -> H,
-        view: impl FnOnce(&H, RetryPolicy) -> H,
+        view: impl FnOnce(&H, RetryPolicy, WriteGate) -> H,
     ) -> Arc<H> {
-        let key = |retry| (name, scope.to_owned(), TypeId::of::<H>(), retry);
+        let key = (name, scope.to_owned(), TypeId::of::<H>());
         let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let usual = handles.entry(key(self.sender.retry())).or_insert_with(|| Arc::new(make())).clone();
+        let usual = handles.entry(key).or_insert_with(|| Arc::new(make())).clone();
         let usual: Arc<H> = usual.downcast().expect("the type is part of the key");
-        let handle = handles.entry(key(self.retry)).or_insert_with(|| Arc::new(view(&usual, self.retry))).clone();
-        handle.downcast().expect("the type is part of the key")
+        if self.retry == self.sender.retry() && self.gate.is_none() {
+            return usual;
+        }
+        Arc::new(view(&usual, self.retry, self.gate.clone().unwrap_or_default()))
     }
 
     fn manner(&self, lane: Lane) -> Manner {

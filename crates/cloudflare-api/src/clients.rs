@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use portolan_core::Clock;
+use portolan_core::{Clock, WriteGate};
 
-use crate::client::Client;
+use crate::client::{Client, Common};
 use crate::credential::{Credential, Identity};
 use crate::governor::Budget;
 use crate::metrics::Metrics;
@@ -20,6 +20,7 @@ use crate::transport::Transport;
 pub struct Clients {
     shared: Arc<Shared>,
     retry: RetryPolicy,
+    gate: Option<WriteGate>,
 }
 
 struct Shared {
@@ -27,6 +28,7 @@ struct Shared {
     transport: Arc<dyn Transport>,
     clock: Clock,
     metrics: Metrics,
+    common: Arc<Common>,
     known: Mutex<BTreeMap<Identity, Client>>,
 }
 
@@ -34,28 +36,37 @@ impl Clients {
     /// No clients yet; they all send over `transport`.
     pub fn new(settings: Settings, transport: Arc<dyn Transport>, clock: Clock) -> Self {
         let retry = settings.retry;
-        let (settings, metrics, known) = (Arc::new(settings), Metrics::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { settings, transport, clock, metrics, known }), retry }
+        let (settings, metrics, common) = (Arc::new(settings), Metrics::default(), Arc::default());
+        let shared = Shared { settings, transport, clock, metrics, common, known: Mutex::default() };
+        Self { shared: Arc::new(shared), retry, gate: None }
     }
 
     /// The same clients (budgets, snapshots, handles) for callers who repeat failed requests by another policy.
     pub fn with_retry(&self, retry: RetryPolicy) -> Self {
-        Self { shared: Arc::clone(&self.shared), retry }
+        Self { shared: Arc::clone(&self.shared), retry, gate: self.gate.clone() }
+    }
+
+    /// The same clients for callers whose writes leave only while this gate is open.
+    pub fn within(&self, gate: &WriteGate) -> Self {
+        let gate = self.gate.as_ref().map_or_else(|| gate.clone(), |own| own.and(gate));
+        Self { shared: Arc::clone(&self.shared), retry: self.retry, gate: Some(gate) }
     }
 
     /// The client of a credential: the same one for an equal credential.
     pub fn client(&self, credential: &Credential) -> Client {
         let make = || {
-            Client::new(Sender::new(
+            let sender = Sender::new(
                 credential.clone(),
                 self.shared.settings.clone(),
                 self.shared.transport.clone(),
                 self.shared.clock.clone(),
                 self.shared.metrics.clone(),
-            ))
+            );
+            Client::new(sender, Arc::clone(&self.shared.common))
         };
         let client = self.clients().entry(credential.identity()).or_insert_with(make).clone();
-        client.with_retry(self.retry)
+        let client = client.with_retry(self.retry);
+        self.gate.as_ref().map_or_else(|| client.clone(), |gate| client.within(gate))
     }
 
     /// The part of a credential's client that cannot write.

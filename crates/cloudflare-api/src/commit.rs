@@ -5,11 +5,13 @@
 //! for the budget makes batches larger, not queues longer. A refused batch is split by source until the bad one is alone.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::StreamExt;
 use http::Method;
+use portolan_core::WriteGate;
+use serde_json::Value;
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
@@ -22,6 +24,7 @@ use crate::limiter::Permit;
 use crate::manner::Manner;
 use crate::remote::{Doubt, Shared, WRITES_AT_ONCE};
 use crate::request::Request;
+use crate::sender::Exit;
 use crate::store::Freshness;
 
 /// How long a write waits for others that are about to come.
@@ -32,6 +35,7 @@ type Answer<T> = Result<Vec<Written<T>>, ApiError>;
 /// One caller's operations.
 pub(crate) struct Source<T> {
     manner: Manner,
+    gate: WriteGate,
     /// What the caller's lines carry in the log.
     span: Span,
     ops: Vec<Op>,
@@ -43,6 +47,11 @@ pub(crate) struct Source<T> {
 impl<T: Item> Source<T> {
     fn open(&self) -> impl Iterator<Item = (usize, &Op)> {
         self.ops.iter().enumerate().filter(|(index, _)| self.done[*index].is_none())
+    }
+
+    /// Whether somebody waits for it who may still write.
+    fn may_go(&self) -> bool {
+        !self.reply.is_closed() && self.gate.is_open()
     }
 
     fn size(&self) -> usize {
@@ -79,10 +88,10 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T: Item> Queue<T> {
-    pub(crate) fn push(&self, manner: Manner, ops: Vec<Op>) -> oneshot::Receiver<Answer<T>> {
+    pub(crate) fn push(&self, (manner, gate): (Manner, WriteGate), ops: Vec<Op>) -> oneshot::Receiver<Answer<T>> {
         let (reply, answer) = oneshot::channel();
         let done = ops.iter().map(|_| None).collect();
-        self.waiting().push_back(Source { manner, span: Span::current(), ops, done, reply });
+        self.waiting().push_back(Source { manner, gate, span: Span::current(), ops, done, reply });
         self.gathering.arrived();
         answer
     }
@@ -95,10 +104,10 @@ impl<T: Item> Queue<T> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The most urgent lane that waits; callers that went away do not.
+    /// The most urgent lane that waits; callers that went away or may not write any more do not.
     fn lane(&self) -> Option<Lane> {
         let mut waiting = self.waiting();
-        waiting.retain(|source| !source.reply.is_closed());
+        lapse(&mut waiting);
         waiting.iter().map(|source| source.manner.lane).min()
     }
 
@@ -125,7 +134,7 @@ impl<T: Item> Queue<T> {
     /// the call touches stays, and so do those behind it that touch the same.
     fn take(&self, limit: usize) -> Vec<Source<T>> {
         let mut waiting = self.waiting();
-        waiting.retain(|source| !source.reply.is_closed());
+        lapse(&mut waiting);
         waiting.make_contiguous().sort_by_key(|source| source.manner.lane);
         let (mut taken, mut left, mut size) = (Vec::new(), VecDeque::new(), 0);
         let mut touched: HashSet<String> = HashSet::new();
@@ -143,6 +152,51 @@ impl<T: Item> Queue<T> {
         }
         *waiting = left;
         taken
+    }
+}
+
+/// Takes out whom nobody waits for, and who may not write any more and is told so.
+fn lapse<T: Item>(waiting: &mut VecDeque<Source<T>>) {
+    *waiting = still_allowed(waiting.drain(..).collect()).into();
+}
+
+/// The line of all who write one zone's records in this process, whatever their credentials and whatever they keep of a
+/// record: one write is on its way at a time, and everybody who reads the zone hears of it. Nobody waits in line for a
+/// budget or after a failure.
+#[derive(Default)]
+pub(crate) struct Line {
+    turn: tokio::sync::Mutex<()>,
+    followers: Mutex<Vec<Weak<dyn Follow>>>,
+}
+
+/// Somebody with a snapshot of their own, who hears what others write.
+pub(crate) trait Follow: Send + Sync {
+    fn stored(&self, object: &Value);
+    fn removed(&self, id: &str);
+    fn doubted(&self);
+}
+
+impl Line {
+    /// Waits until no other write is on its way.
+    pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.turn.lock().await
+    }
+
+    pub(crate) fn follow(&self, follower: Weak<dyn Follow>) {
+        let mut followers = self.followers();
+        followers.retain(|follower| follower.strong_count() > 0);
+        followers.push(follower);
+    }
+
+    /// Tells everybody but the one who wrote.
+    pub(crate) fn tell<T: Follow>(&self, writer: &T, tell: impl Fn(&dyn Follow)) {
+        let others = |follower: &&Weak<dyn Follow>| !std::ptr::addr_eq(follower.as_ptr(), std::ptr::from_ref(writer));
+        let others: Vec<Arc<dyn Follow>> = self.followers().iter().filter(others).filter_map(Weak::upgrade).collect();
+        others.iter().for_each(|follower| tell(follower.as_ref()));
+    }
+
+    fn followers(&self) -> MutexGuard<'_, Vec<Weak<dyn Follow>>> {
+        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -192,7 +246,7 @@ impl<T: Item> Commit<'_, T> {
         let mut permit = Some(permit);
         let mut groups = vec![group];
         while let Some(group) = groups.pop() {
-            let group = self.within_quota(group);
+            let group = self.within_quota(still_allowed(group));
             if group.is_empty() {
                 continue;
             }
@@ -211,21 +265,27 @@ impl<T: Item> Commit<'_, T> {
         rest
     }
 
+    /// What has to hold when a request leaves: one at a time for the whole process.
+    fn exit<'b>(&'b self, may_go: &'b (dyn Fn() -> bool + Send + Sync)) -> Exit<'b> {
+        Exit { may_go, line: self.shared.line.as_deref() }
+    }
+
     async fn send(&self, permit: Option<Permit>, group: &[Source<T>]) -> Sent<T> {
+        let may_go = || group.iter().all(Source::may_go);
         let ops: Vec<&Op> = group.iter().flat_map(|source| source.open().map(|(_, op)| op)).collect();
         match (ops.as_slice(), self.shared.collection.batch) {
             ([], _) => {
                 permit.into_iter().for_each(Permit::unused);
                 Sent::Applied(Vec::new())
             }
-            ([op], _) => Sent::of_one(self.shared.write_one(permit, self.manner, op).await),
+            ([op], _) => Sent::of_one(self.shared.write_one(permit, self.manner, self.exit(&may_go), op).await),
             (_, None) => Sent::of_one(Err(ApiError::transient("the collection takes no batches", Effect::None))),
             (_, Some(batch)) => {
                 let assembled = batch::assemble(ops.iter().copied());
                 let request = Request::new(Method::POST, batch.template, &[self.shared.scope.as_str()])
                     .with_body(assembled.body.clone());
                 let doubt = Doubt::unless_answered(self.shared);
-                let answer = self.shared.sender.answer_with(permit, self.manner, &request).await;
+                let answer = self.shared.sender.answer(permit, self.manner, self.exit(&may_go), &request).await;
                 doubt.answered();
                 self.shared.sender.metrics().committed(self.shared.collection.name, ops.len());
                 self.read(&assembled, &ops, answer.map(|answer| answer.result))
@@ -233,7 +293,7 @@ impl<T: Item> Commit<'_, T> {
         }
     }
 
-    fn read(&self, assembled: &Assembled, ops: &[&Op], answer: Result<serde_json::Value, ApiError>) -> Sent<T> {
+    fn read(&self, assembled: &Assembled, ops: &[&Op], answer: Result<Value, ApiError>) -> Sent<T> {
         match answer {
             Ok(result) => {
                 self.shared.batch_known();
@@ -268,6 +328,9 @@ impl<T: Item> Commit<'_, T> {
 
     /// What is to be sent again after a refusal, last group first.
     async fn sort_out(&mut self, group: Vec<Source<T>>, error: ApiError, blamed: &[usize]) -> Vec<Vec<Source<T>>> {
+        if !group.iter().all(Source::may_go) && error.effect == Effect::None {
+            return vec![group];
+        }
         if may_be_missing(&error, &group) {
             return self.without_missing(group, error).await;
         }
@@ -354,7 +417,9 @@ impl<T: Item> Commit<'_, T> {
                 if source.done[index].is_some() {
                     continue;
                 }
-                match self.shared.write_one(None, source.manner, &source.ops[index]).await {
+                let may_go = || source.may_go();
+                let exit = Exit { may_go: &may_go, line: None };
+                match self.shared.write_one(None, source.manner, exit, &source.ops[index]).await {
                     Ok(written) => source.done[index] = Some(written),
                     Err(error) => return source.fail(error),
                 }
@@ -363,6 +428,13 @@ impl<T: Item> Commit<'_, T> {
         };
         futures::stream::iter(group).for_each_concurrent(WRITES_AT_ONCE, write).await;
     }
+}
+
+/// The group without those who may not write any more, who are told so.
+fn still_allowed<T: Item>(group: Vec<Source<T>>) -> Vec<Source<T>> {
+    let (ready, late): (Vec<_>, Vec<_>) = group.into_iter().partition(Source::may_go);
+    fail_all(late, &ApiError::lapsed());
+    ready
 }
 
 fn fail_all<T: Item>(group: Vec<Source<T>>, error: &ApiError) {

@@ -5,9 +5,10 @@
 //! write that failed is never just repeated: the document is read and merged again first.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 
 use http::Method;
+use portolan_core::WriteGate;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
@@ -19,15 +20,20 @@ use crate::limiter::Permit;
 use crate::manner::Manner;
 use crate::request::Request;
 use crate::retry::RetryPolicy;
-use crate::sender::Sender;
+use crate::sender::{Exit, Sender};
 use crate::store::Freshness;
 
+mod line;
+#[cfg(test)]
+mod line_tests;
 mod memory;
 mod queue;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub(crate) use line::Line;
+use line::{Remembered, Turn};
 pub use memory::Known;
 use memory::Memory;
 use queue::Queue;
@@ -94,7 +100,8 @@ pub struct Committed {
     pub raced: Option<Raced>,
 }
 
-/// One document's handle, with one writer for everybody in the process.
+/// One document's handle, with one writer for everybody in the process who has this credential; the writers of several
+/// credentials stand in one [`Line`].
 ///
 /// # Expected flow
 /// [`expect`](Self::expect) as soon as an edit is likely, [`snapshot`](Self::snapshot) or [`refresh`](Self::refresh) to plan,
@@ -103,6 +110,7 @@ pub struct Committed {
 /// # Guarantees
 /// - Edits that gather are one read and one write. A refused document is split by source, so that one bad edit fails alone.
 /// - Edits run on the document as it was just read, never on a snapshot, and nothing is written if they change nothing.
+/// - A write carries edits of one credential, and goes over the document as the last write of this process left it.
 /// - A write of unknown outcome is followed by a read, and only then, after the policy's pause, by another write.
 ///
 /// # Caveats
@@ -111,25 +119,40 @@ pub struct Document {
     shared: Arc<Shared>,
     writer: Arc<OnceLock<AbortOnDropHandle<()>>>,
     retry: RetryPolicy,
+    gate: WriteGate,
 }
 
 impl Document {
-    pub(crate) fn new(sender: Arc<Sender>, kind: &'static DocumentKind, scope: &str, owner: &str) -> Self {
+    pub(crate) fn new(
+        sender: Arc<Sender>,
+        kind: &'static DocumentKind,
+        (scope, owner): (&str, &str),
+        line: Arc<Line>,
+    ) -> Self {
         let retry = sender.retry();
+        let memory = Remembered::default();
+        line.follow(&memory);
         let shared = Shared {
             sender,
             kind,
             segments: [scope.to_owned(), owner.to_owned()],
             queue: Queue::default(),
-            memory: Mutex::default(),
+            memory,
             reading: tokio::sync::Mutex::new(()),
+            line,
         };
-        Self { shared: Arc::new(shared), writer: Arc::default(), retry }
+        Self { shared: Arc::new(shared), writer: Arc::default(), retry, gate: WriteGate::default() }
     }
 
-    /// The same document and writer for callers with another policy.
-    pub(crate) fn with_retry(&self, retry: RetryPolicy) -> Self {
-        Self { shared: self.shared.clone(), writer: self.writer.clone(), retry }
+    /// The same document and writer for callers with another policy, who may write while a gate is open.
+    pub(crate) fn view(&self, retry: RetryPolicy, gate: WriteGate) -> Self {
+        Self { shared: self.shared.clone(), writer: self.writer.clone(), retry, gate }
+    }
+
+    /// The same document for edits that are sent while this gate is open too.
+    #[must_use]
+    pub fn within(&self, gate: &WriteGate) -> Self {
+        self.view(self.retry, self.gate.and(gate))
     }
 
     /// Reads it.
@@ -175,7 +198,7 @@ impl Document {
         edit: impl Fn(&mut Value) + Send + Sync + 'static,
     ) -> Result<Committed, ApiError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.queue.push(self.manner(lane), source, Box::new(edit), reply);
+        self.shared.queue.push((self.manner(lane), self.gate.clone()), source, Box::new(edit), reply);
         self.writer.get_or_init(|| AbortOnDropHandle::new(tokio::spawn(writer::run(self.shared.clone()))));
         answer.await.unwrap_or_else(|_| Err(ApiError::transient("the writer stopped", Effect::Unknown)))
     }
@@ -200,8 +223,18 @@ struct Shared {
     kind: &'static DocumentKind,
     segments: [String; 2],
     queue: Queue,
-    memory: Mutex<Memory>,
+    memory: Remembered,
     reading: tokio::sync::Mutex<()>,
+    line: Arc<Line>,
+}
+
+/// A document as it was read for a write.
+struct Live {
+    content: Arc<Content>,
+    /// Writes of this process that it holds.
+    writes: u64,
+    /// Whether the document is there.
+    found: bool,
 }
 
 impl Shared {
@@ -214,8 +247,13 @@ impl Shared {
     }
 
     async fn read(&self, permit: Option<Permit>, manner: Manner) -> Result<Arc<Content>, ApiError> {
-        let began = self.memory().begin();
-        let answer = self.sender.answer_with(permit, manner, &self.request(Method::GET)).await;
+        Ok(self.look(permit, manner).await?.content)
+    }
+
+    async fn look(&self, permit: Option<Permit>, manner: Manner) -> Result<Live, ApiError> {
+        let (began, writes) = (self.memory().begin(), self.line.writes());
+        let answer = self.sender.answer(permit, manner, Exit::FREE, &self.request(Method::GET)).await;
+        let found = answer.is_ok();
         let content = match answer {
             Ok(answer) => self.content(answer.result),
             Err(error) if error.class == ErrorClass::NotFound => Content::default(),
@@ -226,29 +264,29 @@ impl Shared {
         };
         let content = Arc::new(content);
         self.memory().store(began, &content);
-        Ok(content)
+        Ok(Live { content, writes, found })
     }
 
     /// One attempt: another one needs another read.
-    async fn write(&self, manner: Manner, value: &Value) -> Result<Arc<Content>, ApiError> {
+    async fn write(&self, (permit, turn): (Permit, Turn<'_>), manner: Manner, value: &Value) -> Result<Live, ApiError> {
         let request = self.request(Method::PUT).with_body(json!({ self.kind.content: value }));
-        let began = self.memory().begin();
-        let answer = self.sender.answer::<Value>(manner.once(), &request).await;
+        let leaving = turn.leaves(&self.memory);
+        let answer = self.sender.answer::<Value>(Some(permit), manner.once(), Exit::FREE, &request).await;
         let content = match answer {
             Ok(answer) if answer.result.get(self.kind.content).is_none_or(Value::is_null) => {
                 Content { value: value.clone(), ..self.content(answer.result) }
             }
             Ok(answer) => self.content(answer.result),
             Err(error) => {
-                if error.effect == Effect::Unknown {
-                    self.memory().doubt();
+                if error.effect == Effect::None {
+                    leaving.refused();
                 }
                 return Err(error);
             }
         };
         let content = Arc::new(content);
-        self.memory().store(began, &content);
-        Ok(content)
+        let writes = leaving.arrived(&content);
+        Ok(Live { content, writes, found: true })
     }
 
     fn content(&self, mut result: Value) -> Content {

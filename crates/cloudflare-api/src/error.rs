@@ -78,6 +78,11 @@ impl ApiError {
         }
     }
 
+    /// A write that whoever asked for it may not send any more.
+    pub(crate) fn lapsed() -> Self {
+        Self::transient("the right to write ran out before the write was sent", Effect::None)
+    }
+
     /// Something known to be gone.
     pub(crate) fn gone(id: &str) -> Self {
         Self { class: ErrorClass::NotFound, ..Self::transient(format!("{id} is no longer there"), Effect::None) }

@@ -26,6 +26,7 @@ pub mod governor;
 mod headers;
 mod item;
 mod limiter;
+mod lines;
 mod listing;
 mod manner;
 mod metrics;

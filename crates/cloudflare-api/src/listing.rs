@@ -13,7 +13,7 @@ use crate::envelope::PageInfo;
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::limiter::Permit;
 use crate::manner::Manner;
-use crate::sender::Sender;
+use crate::sender::{Exit, Sender};
 use crate::urgency::Urgency;
 
 /// More pages than this are an API that does not end.
@@ -128,7 +128,7 @@ async fn once<E: Element>(
             Some(permit) => (manner.lane, permit),
             None => urgency.permit(sender, manner.lane).await,
         };
-        let answer = match sender.answer_with::<Listed<E>>(Some(permit), manner.in_lane(lane), &request).await {
+        let answer = match sender.answer::<Listed<E>>(Some(permit), manner.in_lane(lane), Exit::FREE, &request).await {
             Err(error) if too_large(&error, &page) => {
                 page.per_page = SMALL_PAGE;
                 continue;

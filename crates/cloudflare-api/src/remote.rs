@@ -1,15 +1,16 @@
 //! A collection's handle: one snapshot and one writer for everybody in the process.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use portolan_core::WriteGate;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::collection::Collection;
-use crate::commit::{self, Queue};
+use crate::commit::{self, Follow, Line, Queue};
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::gathering::Expected;
 use crate::governor::Lane;
@@ -19,12 +20,14 @@ use crate::listing;
 use crate::manner::Manner;
 use crate::request::Request;
 use crate::retry::RetryPolicy;
-use crate::sender::Sender;
+use crate::sender::{Exit, Sender};
 use crate::snapshot::Snapshot;
-use crate::store::{Freshness, Need, Store};
+use crate::store::{Edit, Freshness, Need, Store};
 use crate::urgency::Urgency;
 
 mod create;
+#[cfg(test)]
+mod line_tests;
 #[cfg(test)]
 mod tests;
 
@@ -55,17 +58,29 @@ pub struct Remote<T: Item> {
     shared: Arc<Shared<T>>,
     writer: Arc<OnceLock<AbortOnDropHandle<()>>>,
     retry: RetryPolicy,
+    gate: WriteGate,
 }
 
 impl<T: Item> Remote<T> {
-    pub(crate) fn new(sender: Arc<Sender>, collection: &'static Collection, scope: &str) -> Self {
+    /// A handle; where it has a line, its writes stand in it with those of others.
+    pub(crate) fn new(
+        sender: Arc<Sender>,
+        collection: &'static Collection,
+        scope: &str,
+        line: Option<Arc<Line>>,
+    ) -> Self {
         let retry = sender.retry();
-        Self { shared: Arc::new(Shared::new(sender, collection, scope)), writer: Arc::default(), retry }
+        let shared = Arc::new(Shared::new(sender, collection, scope, line));
+        if let Some(line) = &shared.line {
+            let follower: Weak<dyn Follow> = Arc::<Shared<T>>::downgrade(&shared);
+            line.follow(follower);
+        }
+        Self { shared, writer: Arc::default(), retry, gate: WriteGate::default() }
     }
 
-    /// The same snapshot and writer for callers with another policy.
-    pub(crate) fn with_retry(&self, retry: RetryPolicy) -> Self {
-        Self { shared: self.shared.clone(), writer: self.writer.clone(), retry }
+    /// The same snapshot and writer for callers with another policy, who may write while a gate is open.
+    pub(crate) fn view(&self, retry: RetryPolicy, gate: WriteGate) -> Self {
+        Self { shared: self.shared.clone(), writer: self.writer.clone(), retry, gate }
     }
 
     fn manner(&self, lane: Lane) -> Manner {
@@ -96,7 +111,7 @@ impl<T: Item> Remote<T> {
         }
         if !self.shared.batches() {
             let _turn = self.shared.writes.acquire().await;
-            return self.shared.write_in_turn(self.manner(lane), &ops).await;
+            return self.shared.write_in_turn(self.manner(lane), &self.gate, &ops).await;
         }
         let mut written = Vec::with_capacity(ops.len());
         let mut ops = ops.into_iter().peekable();
@@ -108,7 +123,7 @@ impl<T: Item> Remote<T> {
     }
 
     async fn commit(&self, lane: Lane, ops: Vec<Op>) -> Result<Vec<Written<T>>, ApiError> {
-        let answer = self.shared.queue.push(self.manner(lane), ops);
+        let answer = self.shared.queue.push((self.manner(lane), self.gate.clone()), ops);
         self.writer.get_or_init(|| AbortOnDropHandle::new(tokio::spawn(commit::run(self.shared.clone()))));
         answer.await.unwrap_or_else(|_| Err(ApiError::transient("the writer stopped", Effect::Unknown)))
     }
@@ -152,10 +167,12 @@ pub(crate) struct Shared<T: Item> {
     batch_limit: AtomicUsize,
     /// Times in a row that the API did not know the batch call.
     batch_misses: AtomicU32,
+    /// Others who write the same.
+    pub(crate) line: Option<Arc<Line>>,
 }
 
 impl<T: Item> Shared<T> {
-    fn new(sender: Arc<Sender>, collection: &'static Collection, scope: &str) -> Self {
+    fn new(sender: Arc<Sender>, collection: &'static Collection, scope: &str, line: Option<Arc<Line>>) -> Self {
         Self {
             sender,
             collection,
@@ -167,6 +184,7 @@ impl<T: Item> Shared<T> {
             writes: Semaphore::new(WRITES_AT_ONCE),
             batch_limit: AtomicUsize::new(collection.batch.map_or(1, |batch| batch.max)),
             batch_misses: AtomicU32::new(0),
+            line,
         }
     }
 
@@ -237,10 +255,11 @@ impl<T: Item> Shared<T> {
     }
 
     /// One operation after the other.
-    pub(crate) async fn write_in_turn(&self, manner: Manner, ops: &[Op]) -> Result<Vec<Written<T>>, ApiError> {
+    async fn write_in_turn(&self, manner: Manner, gate: &WriteGate, ops: &[Op]) -> Result<Vec<Written<T>>, ApiError> {
+        let may_go = || gate.is_open();
         let mut written = Vec::with_capacity(ops.len());
         for op in ops {
-            written.push(self.write_one(None, manner, op).await?);
+            written.push(self.write_one(None, manner, Exit { may_go: &may_go, line: None }, op).await?);
         }
         Ok(written)
     }
@@ -250,10 +269,11 @@ impl<T: Item> Shared<T> {
         &self,
         permit: Option<Permit>,
         manner: Manner,
+        exit: Exit<'_>,
         op: &Op,
     ) -> Result<Written<T>, ApiError> {
         let guard = Doubt::unless_answered(self);
-        let answer = self.sender.answer_with(permit, manner, &self.request(op)).await;
+        let answer = self.sender.answer(permit, manner, exit, &self.request(op)).await;
         guard.answered();
         self.sender.metrics().committed(self.collection.name, 1);
         match answer {
@@ -275,8 +295,10 @@ impl<T: Item> Shared<T> {
     pub(crate) fn take_in(&self, op: &Op, result: Value) -> Result<Written<T>, ApiError> {
         if let Op::Delete { id, .. } = op {
             self.store().removed(id);
+            self.tell(|other| other.removed(id));
             return Ok(Written::Deleted(id.clone()));
         }
+        self.tell(|other| other.stored(&result));
         let Some(entry) = Entry::read(result) else {
             self.store().doubt();
             return Err(ApiError::transient("the answer to a write does not show the object", Effect::Unknown));
@@ -308,6 +330,31 @@ impl<T: Item> Shared<T> {
         if error.effect == Effect::Unknown || error.class == ErrorClass::Conflict {
             self.store().doubt();
         }
+        if error.effect == Effect::Unknown {
+            self.tell(|other| other.doubted());
+        }
+    }
+
+    fn tell(&self, tell: impl Fn(&dyn Follow)) {
+        if let Some(line) = &self.line {
+            line.tell(self, tell);
+        }
+    }
+}
+
+impl<T: Item> Follow for Shared<T> {
+    fn stored(&self, object: &Value) {
+        if let Some(entry) = Entry::read(object.clone()) {
+            self.store().heard(&Edit::Stored(entry));
+        }
+    }
+
+    fn removed(&self, id: &str) {
+        self.store().heard(&Edit::Removed(id.to_owned()));
+    }
+
+    fn doubted(&self) {
+        self.store().heard_doubt();
     }
 }
 
@@ -340,6 +387,7 @@ impl<T: Item> Drop for Doubt<'_, T> {
     fn drop(&mut self) {
         if let Some(shared) = self.shared {
             shared.store().doubt();
+            shared.tell(|other| other.doubted());
         }
     }
 }

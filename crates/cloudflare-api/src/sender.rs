@@ -9,6 +9,7 @@ use rand::{Rng, SeedableRng};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
+use crate::commit::Line;
 use crate::credential::{Credential, Identity};
 use crate::envelope::{self, Answer};
 use crate::error::{ApiError, Effect, ErrorClass};
@@ -22,6 +23,27 @@ use crate::request::Request;
 use crate::retry::RetryPolicy;
 use crate::settings::Settings;
 use crate::transport::Transport;
+
+/// What has to hold when a request leaves.
+#[derive(Clone, Copy)]
+pub(crate) struct Exit<'a> {
+    /// Whether whoever asked for a write may still write.
+    pub(crate) may_go: &'a (dyn Fn() -> bool + Send + Sync),
+    /// Others who write the same.
+    pub(crate) line: Option<&'a Line>,
+}
+
+impl Exit<'_> {
+    /// Nothing: it reads, or was asked already.
+    pub(crate) const FREE: Self = Self { may_go: &|| true, line: None };
+}
+
+/// What became of one attempt.
+enum Left<R> {
+    Answered(Result<Answer<R>, ApiError>),
+    /// It was too late to write.
+    Lapsed,
+}
 
 /// One credential's line to the API. Handles hold it without holding the client that made them.
 pub(crate) struct Sender {
@@ -80,19 +102,13 @@ impl Sender {
         permit
     }
 
-    /// Sends a request, again where that is safe.
-    pub(crate) async fn answer<R>(&self, manner: Manner, request: &Request) -> Result<Answer<R>, ApiError>
-    where
-        R: DeserializeOwned + Default,
-    {
-        self.answer_with(None, manner, request).await
-    }
-
-    /// The same, with a turn that was waited for before.
-    pub(crate) async fn answer_with<R>(
+    /// Sends a request, again where that is safe, with a turn that was waited for before. What `exit` says is asked each
+    /// time that a write leaves.
+    pub(crate) async fn answer<R>(
         &self,
         mut permit: Option<Permit>,
         manner: Manner,
+        exit: Exit<'_>,
         request: &Request,
     ) -> Result<Answer<R>, ApiError>
     where
@@ -108,9 +124,10 @@ impl Sender {
                 Some(permit) => permit,
                 None => self.permit(manner.lane).await,
             };
-            let error = match self.attempt(turn, request).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
+            let error = match self.leave(turn, exit, request).await {
+                Left::Answered(Ok(answer)) => return Ok(answer),
+                Left::Answered(Err(error)) => error,
+                Left::Lapsed => return Err(ApiError::lapsed()),
             };
             let Some(pause) = manner.retry.pause(request, &error, attempt, self.jitter()) else {
                 return Err(error);
@@ -128,6 +145,22 @@ impl Sender {
         tracing::debug!(error = %error, pause_ms = pause.as_millis(), "Looking before a write is sent again");
         tokio::time::sleep(pause).await;
         true
+    }
+
+    /// One attempt, in line with others who write the same. Nothing is waited for between the question and the sending.
+    async fn leave<R>(&self, permit: Permit, exit: Exit<'_>, request: &Request) -> Left<R>
+    where
+        R: DeserializeOwned + Default,
+    {
+        let _turn = match exit.line {
+            Some(line) => Some(line.turn().await),
+            None => None,
+        };
+        if !request.is_read() && !(exit.may_go)() {
+            permit.unused();
+            return Left::Lapsed;
+        }
+        Left::Answered(self.attempt(permit, request).await)
     }
 
     async fn attempt<R>(&self, permit: Permit, request: &Request) -> Result<Answer<R>, ApiError>

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::item::{Entry, Found, Item};
+use crate::store::Edit;
 
 /// A collection's objects.
 #[derive(Clone, Debug)]
@@ -120,6 +121,14 @@ impl<T: Item> Snapshot<T> {
         }
         self.free.push(slot);
         Some(entry)
+    }
+
+    /// Follows a write.
+    pub(crate) fn apply(&mut self, edit: Edit<T>) {
+        match edit {
+            Edit::Stored(entry) => self.store(entry),
+            Edit::Removed(id) => drop(self.remove(&id)),
+        }
     }
 
     fn at(&self, slot: u32) -> Option<&Entry<T>> {

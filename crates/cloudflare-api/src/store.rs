@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorClass};
 use crate::item::{Entry, Found, Item};
 use crate::snapshot::Snapshot;
 
@@ -30,8 +30,9 @@ pub(crate) enum Need {
     Failed(ApiError),
 }
 
+/// A write as a snapshot shows it.
 #[derive(Clone, Debug)]
-enum Edit<T> {
+pub(crate) enum Edit<T> {
     Stored(Entry<T>),
     Removed(String),
 }
@@ -45,6 +46,8 @@ pub(crate) struct Store<T> {
     failed: Option<(u64, ApiError)>,
     /// What was written while a listing runs, which may or may not have seen it.
     journal: Option<Vec<Edit<T>>>,
+    /// This credential may read the scope, as far as it has tried.
+    reads: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +62,15 @@ pub(crate) struct Began(Listed);
 
 impl<T> Default for Store<T> {
     fn default() -> Self {
-        Self { snapshot: Snapshot::default(), tick: 0, listed: None, doubted: 0, failed: None, journal: None }
+        Self {
+            snapshot: Snapshot::default(),
+            tick: 0,
+            listed: None,
+            doubted: 0,
+            failed: None,
+            journal: None,
+            reads: false,
+        }
     }
 }
 
@@ -102,16 +113,17 @@ impl<T: Item> Store<T> {
     pub(crate) fn finish(&mut self, Began(listed): Began, objects: Vec<Found<T>>) {
         self.snapshot = Snapshot::listed(objects, listed.at);
         for edit in self.journal.take().into_iter().flatten() {
-            match edit {
-                Edit::Stored(entry) => self.snapshot.store(entry),
-                Edit::Removed(id) => drop(self.snapshot.remove(&id)),
-            }
+            self.snapshot.apply(edit);
         }
         self.listed = Some(listed);
+        self.reads = true;
         self.failed = None;
     }
 
     pub(crate) fn fail(&mut self, error: ApiError) {
+        if matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) {
+            self.reads = false;
+        }
         self.failed = Some((self.tick(), error));
     }
 
@@ -121,22 +133,40 @@ impl<T: Item> Store<T> {
     }
 
     pub(crate) fn stored(&mut self, entry: &Entry<T>) {
-        if let Some(journal) = &mut self.journal {
-            journal.push(Edit::Stored(entry.clone()));
-        }
+        self.note(&Edit::Stored(entry.clone()));
         self.snapshot.store(entry.clone());
     }
 
     pub(crate) fn removed(&mut self, id: &str) {
-        if let Some(journal) = &mut self.journal {
-            journal.push(Edit::Removed(id.to_owned()));
-        }
+        self.note(&Edit::Removed(id.to_owned()));
         self.snapshot.remove(id);
+    }
+
+    fn note(&mut self, edit: &Edit<T>) {
+        if let Some(journal) = &mut self.journal {
+            journal.push(edit.clone());
+        }
+    }
+
+    /// Another credential's write: it shows here only where this one has read the scope itself.
+    pub(crate) fn heard(&mut self, edit: &Edit<T>) {
+        self.note(edit);
+        if self.reads {
+            self.snapshot.apply(edit.clone());
+        }
+    }
+
+    /// Another credential's write that may have arrived.
+    pub(crate) fn heard_doubt(&mut self) {
+        if self.reads || self.journal.is_some() {
+            self.doubt();
+        }
     }
 
     /// Nothing is there any more.
     pub(crate) fn clear(&mut self) {
         self.snapshot = Snapshot::default();
+        self.reads = false;
         self.doubt();
     }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use portolan_core::WriteGate;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tracing::Span;
@@ -23,10 +24,16 @@ pub(super) struct Source {
     /// What the caller's lines carry in the log.
     span: Span,
     edit: Edit,
+    gate: WriteGate,
     replies: Vec<Reply>,
 }
 
 impl Source {
+    /// Whether somebody waits for it who may still write.
+    pub(super) fn may_go(&self) -> bool {
+        self.is_wanted() && self.gate.is_open()
+    }
+
     pub(super) fn apply(&self, value: &mut Value) {
         (self.edit)(value);
     }
@@ -51,11 +58,12 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn push(&self, manner: Manner, name: &str, edit: Edit, reply: Reply) {
+    pub(super) fn push(&self, (manner, gate): (Manner, WriteGate), name: &str, edit: Edit, reply: Reply) {
         let mut waiting = self.waiting();
         match waiting.iter_mut().find(|source| source.name == name) {
             Some(older) => {
                 older.edit = edit;
+                older.gate = gate;
                 older.manner = Manner::shared([older.manner, manner]).unwrap_or(manner);
                 older.replies.push(reply);
             }
@@ -64,6 +72,7 @@ impl Queue {
                 manner,
                 span: Span::current(),
                 edit,
+                gate,
                 replies: vec![reply],
             }),
         }
@@ -74,7 +83,9 @@ impl Queue {
     /// How the next commit goes, and in whose span; none if nobody waits.
     pub(super) fn next(&self) -> Option<(Manner, Span)> {
         let mut waiting = self.waiting();
-        waiting.retain(Source::is_wanted);
+        let (ready, late): (VecDeque<Source>, VecDeque<Source>) = waiting.drain(..).partition(Source::may_go);
+        *waiting = ready;
+        lapse(late);
         let manner = Manner::shared(waiting.iter().map(|source| source.manner))?;
         waiting.front().map(|source| (manner, source.span.clone()))
     }
@@ -85,5 +96,12 @@ impl Queue {
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Source>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells those who may not write any more.
+pub(super) fn lapse(sources: impl IntoIterator<Item = Source>) {
+    for source in sources {
+        source.answer(&Err(ApiError::lapsed()));
     }
 }

@@ -1,6 +1,7 @@
 //! Whole documents against a scripted API under a paused clock.
 
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;

@@ -6,9 +6,11 @@ use std::time::Duration;
 use serde_json::Value;
 use tracing::Instrument;
 
-use super::queue::Source;
-use super::{Committed, Content, Raced, Shared};
+use super::line::Turn;
+use super::queue::{Source, lapse};
+use super::{Committed, Content, Live, Raced, Shared};
 use crate::error::{ApiError, Effect, ErrorClass};
+use crate::limiter::Permit;
 use crate::manner::Manner;
 
 /// Times that a document is merged again because somebody else wrote it meanwhile.
@@ -34,7 +36,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 async fn commit(shared: &Shared, manner: Manner) {
     let (lane, permit) = shared.queue.urgency.permit(&shared.sender, manner.lane).await;
     let manner = manner.in_lane(lane);
-    let live = shared.read(Some(permit), manner).await;
+    let live = shared.look(Some(permit), manner).await;
     let group = shared.queue.take();
     shared.queue.urgency.settle();
     let mut live = match live {
@@ -46,56 +48,86 @@ async fn commit(shared: &Shared, manner: Manner) {
     };
     shared.sender.metrics().committed(shared.kind.name, group.len());
     let mut groups = vec![group];
-    while let Some(mut group) = groups.pop() {
-        match apply(shared, manner, Arc::clone(&live), &group).await {
+    while let Some(group) = groups.pop() {
+        let (mut group, late): (Vec<_>, Vec<_>) = group.into_iter().partition(Source::may_go);
+        lapse(late);
+        if group.is_empty() {
+            continue;
+        }
+        match apply(shared, manner, &mut live, &group).await {
+            Err(_) if !group.iter().all(Source::may_go) => groups.push(group),
             Err(error) if group.len() > 1 && concerns_content(&error) => {
                 let second = group.split_off(group.len().div_ceil(2));
                 groups.extend([second, group]);
             }
-            answer => {
-                if let Ok(committed) = &answer {
-                    live = Arc::clone(&committed.content);
-                }
-                for source in group {
-                    source.answer(&answer);
-                }
-            }
+            answer => group.into_iter().for_each(|source| source.answer(&answer)),
         }
     }
 }
 
-async fn apply(shared: &Shared, manner: Manner, live: Arc<Content>, group: &[Source]) -> Result<Committed, ApiError> {
-    let mut so_far = Committed { content: live, written: false, raced: None };
+async fn apply(shared: &Shared, manner: Manner, live: &mut Live, group: &[Source]) -> Result<Committed, ApiError> {
+    let mut so_far = Committed { content: Arc::clone(&live.content), written: false, raced: None };
     let (mut merges, mut attempt) = (0, 0);
     loop {
-        let wanted = merged(&so_far.content.value, group);
-        if wanted == so_far.content.value {
+        if merged(&live.content.value, group) == live.content.value {
+            so_far.content = Arc::clone(&live.content);
             return Ok(so_far);
         }
         if merges == MERGES {
             return Err(never_still());
         }
-        match shared.write(manner, &wanted).await {
+        let Some(turn) = turn(shared, manner, live).await? else {
+            merges += 1;
+            continue;
+        };
+        let wanted = merged(&live.content.value, group);
+        if wanted == live.content.value {
+            turn.0.unused();
+            continue;
+        }
+        if !group.iter().all(Source::may_go) {
+            turn.0.unused();
+            return Err(ApiError::lapsed());
+        }
+        match shared.write(turn, manner, &wanted).await {
             Ok(now) => {
-                let raced = take_in(shared, &mut so_far, now);
+                let raced = take_in(shared, &mut so_far, live, now);
                 if !raced {
                     return Ok(so_far);
                 }
                 merges += 1;
-                so_far.content = shared.read(None, manner).await?;
+                *live = shared.look(None, manner).await?;
             }
             Err(error) if shared.sender.again(manner.retry, &error, attempt).await => {
                 attempt += 1;
-                let now = shared.read(None, manner).await?;
-                if error.effect == Effect::Unknown && now.value == wanted {
-                    take_in(shared, &mut so_far, now);
+                let now = shared.look(None, manner).await?;
+                if error.effect == Effect::Unknown && now.content.value == wanted {
+                    take_in(shared, &mut so_far, live, now);
                 } else {
-                    so_far.content = now;
+                    *live = now;
                 }
             }
             Err(error) => return Err(error),
         }
     }
+}
+
+/// The turn to write over `live`, which is the document as the last write of this process left it. The budget is waited
+/// for before the turn, so that nobody else waits for it. None where the document had to be read again.
+async fn turn<'a>(shared: &'a Shared, manner: Manner, live: &mut Live) -> Result<Option<(Permit, Turn<'a>)>, ApiError> {
+    let permit = shared.sender.permit(manner.lane).await;
+    let turn = shared.line.turn().await;
+    if turn.follows(live.writes) {
+        return Ok(Some((permit, turn)));
+    }
+    // Who found the document may know what others made of it since.
+    if let Some((content, writes)) = turn.last().filter(|_| live.found) {
+        *live = Live { content, writes, found: true };
+        return Ok(Some((permit, turn)));
+    }
+    drop(turn);
+    *live = shared.look(Some(permit), manner).await?;
+    Ok(None)
 }
 
 fn merged(live: &Value, group: &[Source]) -> Value {
@@ -107,15 +139,16 @@ fn merged(live: &Value, group: &[Source]) -> Value {
 }
 
 /// Our write is in `now`; true if somebody else's was overtaken.
-fn take_in(shared: &Shared, so_far: &mut Committed, now: Arc<Content>) -> bool {
-    let race = race(&so_far.content, &now);
+fn take_in(shared: &Shared, so_far: &mut Committed, live: &mut Live, now: Live) -> bool {
+    let race = race(&live.content, &now.content);
     if let Some(Raced { read, became }) = race {
         let document = shared.kind.name;
         tracing::warn!(document, of = shared.segments[1], read, became, "Somebody else wrote at the same time");
     }
     so_far.written = true;
     so_far.raced = race.or(so_far.raced);
-    so_far.content = now;
+    so_far.content = Arc::clone(&now.content);
+    *live = now;
     race.is_some()
 }
 

@@ -1,7 +1,8 @@
 //! Who leads: one process at a time, by a `coordination.k8s.io` Lease.
 //!
 //! A lease has expired when nobody renewed it for its duration *as seen from here*: other machines' clocks are not
-//! trusted. A leader that cannot renew gives up before others may take over.
+//! trusted. A leader that cannot renew gives up before others may take over; others cannot have seen a renewal before it was
+//! sent, so that is when its time begins.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +13,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use portolan_core::Clock;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::context::Context;
+use crate::leadership::Leadership;
 use crate::metrics::Metrics;
 use crate::watch::{Following, Selection, Sighting, follow};
 
@@ -47,12 +49,14 @@ pub struct Election {
     clock: Clock,
     seed: u64,
     metrics: Arc<Metrics>,
+    leadership: Leadership,
 }
 
 /// The time in which a candidate leads.
 pub struct Term {
     election: Election,
     lease: Lease,
+    /// When the last renewal that succeeded was sent.
     renewed: Instant,
 }
 
@@ -80,7 +84,13 @@ impl Election {
             clock: context.clock.clone(),
             seed: context.seed,
             metrics: context.metrics.clone(),
+            leadership: Leadership::default(),
         }
+    }
+
+    /// The same candidate; those who write in its name look here.
+    pub(crate) fn granting(self, leadership: Leadership) -> Self {
+        Self { leadership, ..self }
     }
 
     /// Waits until this candidate leads.
@@ -115,8 +125,11 @@ impl Election {
                         Known::Free(lease) => lease.as_deref(),
                         Known::Held { lease, .. } => Some(&**lease),
                     };
+                    let sent = Instant::now();
                     if let Some(lease) = self.take(old).await {
-                        return Term { election: self.clone(), lease, renewed: Instant::now() };
+                        let mut term = Term { election: self.clone(), lease, renewed: sent };
+                        term.renewed_at(sent);
+                        return term;
                     }
                     not_before = Instant::now() + RETRY;
                 }
@@ -162,11 +175,15 @@ impl Election {
             renew_time: Some(now),
             ..LeaseSpec::default()
         });
-        let written = match old {
-            Some(_) => self.leases.replace(&self.name, &PostParams::default(), &lease).await,
-            None => self.leases.create(&PostParams::default(), &lease).await,
+        let parameters = PostParams::default();
+        let write = async {
+            match old {
+                Some(_) => self.leases.replace(&self.name, &parameters, &lease).await,
+                None => self.leases.create(&parameters, &lease).await,
+            }
         };
-        match written {
+        // One that arrives all the same is found to be ours, and is taken again.
+        match timeout(DEADLINE, write).await.unwrap_or_else(|_| Err(silent())) {
             Ok(lease) => Some(lease),
             Err(kube::Error::Api(status)) if status.code == 409 => None,
             Err(error) => {
@@ -182,14 +199,26 @@ impl Term {
     pub async fn hold(&mut self) {
         loop {
             tokio::time::sleep(RENEW).await;
+            let sent = Instant::now();
             let left = DEADLINE.saturating_sub(self.renewed.elapsed());
-            match tokio::time::timeout(left.max(Duration::from_millis(1)), self.renew()).await {
-                Ok(Renewal::Done) => self.renewed = Instant::now(),
-                Ok(Renewal::Lost) => return,
-                Ok(Renewal::Failed) | Err(_) if self.renewed.elapsed() >= DEADLINE => return,
+            match timeout(left.max(Duration::from_millis(1)), self.renew()).await {
+                Ok(Renewal::Done) => self.renewed_at(sent),
+                Ok(Renewal::Lost) => break,
+                Ok(Renewal::Failed) | Err(_) if self.renewed.elapsed() >= DEADLINE => break,
                 Ok(Renewal::Failed) | Err(_) => {}
             }
         }
+        self.election.leadership.ends();
+    }
+
+    /// Whether it still holds, for those who write in its name.
+    pub fn leadership(&self) -> Leadership {
+        self.election.leadership.clone()
+    }
+
+    fn renewed_at(&mut self, sent: Instant) {
+        self.renewed = sent;
+        self.election.leadership.until(sent + DEADLINE);
     }
 
     async fn renew(&mut self) -> Renewal {
@@ -223,12 +252,15 @@ impl Term {
 
     /// Gives the lease back, so that others need not wait for it to expire.
     pub async fn release(self) {
+        self.election.leadership.ends();
         let mut lease = self.lease;
         let spec = lease.spec.get_or_insert_default();
         spec.holder_identity = Some(String::new());
         spec.lease_duration_seconds = Some(1);
         let Election { leases, name, .. } = &self.election;
-        if let Err(error) = leases.replace(name, &PostParams::default(), &lease).await {
+        let parameters = PostParams::default();
+        let written = timeout(DEADLINE, leases.replace(name, &parameters, &lease)).await;
+        if let Err(error) = written.unwrap_or_else(|_| Err(silent())) {
             tracing::debug!(lease = %name, %error, "The lease was not released and will expire");
         }
     }
@@ -238,6 +270,10 @@ enum Renewal {
     Done,
     Lost,
     Failed,
+}
+
+fn silent() -> kube::Error {
+    kube::Error::Service(format!("no answer within {} s", DEADLINE.as_secs()).into())
 }
 
 fn is_free(lease: &Lease) -> bool {

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use portolan_core::{Problem, reasons};
 
 use crate::context::Context;
+use crate::leadership::Leadership;
 use crate::lease::{Election, Term};
 
 /// Makes locks for one process.
@@ -38,6 +39,11 @@ impl Held {
     /// Keeps the lock while a long write is under way; returns when it is lost.
     pub async fn hold(&mut self) {
         self.0.hold().await;
+    }
+
+    /// Whether the lock still holds.
+    pub fn leadership(&self) -> Leadership {
+        self.0.leadership()
     }
 
     /// Lets the next one in.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, Mode};
 use crate::health::{Check, Probes};
+use crate::leadership::Leadership;
 use crate::lease::{Candidacy, Election, Term};
 use crate::pulse::Pulse;
 use crate::task::{Busy, Lack, Task};
@@ -27,6 +28,7 @@ pub struct Job {
     name: &'static str,
     needs: Option<Needs>,
     candidacy: Option<Candidacy>,
+    leadership: Leadership,
     start: Start,
 }
 
@@ -36,12 +38,17 @@ type Needs = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Syn
 impl Job {
     /// A job that makes its tasks anew each time it starts. The tasks end when the token says so.
     pub fn new(name: &'static str, start: impl Fn(&CancellationToken) -> Vec<Task> + Send + Sync + 'static) -> Self {
-        Self { name, needs: None, candidacy: None, start: Box::new(start) }
+        Self { name, needs: None, candidacy: None, leadership: Leadership::default(), start: Box::new(start) }
     }
 
     /// Runs only while this process holds the lease.
     pub fn elected(self, candidacy: Candidacy) -> Self {
         Self { candidacy: Some(candidacy), ..self }
+    }
+
+    /// Says while it runs that it may write; what it writes with looks there.
+    pub fn granting(self, leadership: &Leadership) -> Self {
+        Self { leadership: leadership.clone(), ..self }
     }
 
     /// Waits, without being ready, until nothing is lacking; `look` says what is.
@@ -241,8 +248,11 @@ impl Seat {
     /// Waits for the lease, where the job has one.
     async fn lead(&self, job: &Job) -> Option<Term> {
         // A lease is a write too.
-        let candidacy = job.candidacy.as_ref().filter(|_| self.context.mode != Mode::DryRun)?;
-        let election = Election::of(&self.context, candidacy.clone());
+        let Some(candidacy) = job.candidacy.as_ref().filter(|_| self.context.mode != Mode::DryRun) else {
+            job.leadership.always();
+            return None;
+        };
+        let election = Election::of(&self.context, candidacy.clone()).granting(job.leadership.clone());
         let first_look = tokio::time::timeout(PAUSE, election.acquire()).await;
         if let Ok(term) = first_look {
             return Some(term);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 
-use portolan_core::{Plan, Problem};
+use portolan_core::{Plan, Problem, WriteGate};
 use secrecy::SecretString;
 
 use crate::footprint::Footprint;
@@ -16,9 +16,9 @@ pub trait Journal: Sync {
     fn credential(&self, new: NewCredential) -> impl Future<Output = Result<(), Problem>> + Send;
 
     /// Right before a step that edits a tunnel's configuration: whoever shares the tunnel with other processes takes their
-    /// turn here. The turn ends at the next [`reached`](Self::reached), or with the run.
-    fn begins(&self, _tunnel_id: &str) -> impl Future<Output = Result<(), Problem>> + Send {
-        std::future::ready(Ok(()))
+    /// turn here. The turn lasts as long as the gate is kept, and the edit is sent only while it is open.
+    fn begins(&self, _tunnel_id: &str) -> impl Future<Output = Result<WriteGate, Problem>> + Send {
+        std::future::ready(Ok(WriteGate::default()))
     }
 
     /// Notes how far the work has come; `operation` names the step that is done.

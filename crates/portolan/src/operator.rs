@@ -6,7 +6,9 @@ use futures::future::BoxFuture;
 use portolan_cloudflare as cloudflare;
 use portolan_cloudflare_api::{Clients, HttpTransport, Settings as ApiSettings, Transport};
 use portolan_core::{Clock, OwnerId};
-use portolan_engine::{Candidacy, Context, Drift, Job, JobHandle, Manager, Metrics, Mode, PlanSink, Probes};
+use portolan_engine::{
+    Candidacy, Context, Drift, Job, JobHandle, Leadership, Manager, Metrics, Mode, PlanSink, Probes,
+};
 use portolan_zerotrust as zerotrust;
 
 use crate::failure::{Failure, Outcome};
@@ -124,6 +126,12 @@ impl Operator {
 
 /// A job, to be run while this process leads it, or always where there is no election.
 fn job(name: JobName, context: &Arc<Context>, clients: &Arc<Clients>, options: &Options) -> (Job, JobHandle) {
+    let candidacy = options.candidacy(name);
+    let leadership = Leadership::default();
+    let (context, clients) = match candidacy {
+        Some(_) => guarded(&leadership, context, clients),
+        None => (Arc::clone(context), Arc::clone(clients)),
+    };
     let (job, handle) = match name {
         JobName::Cloudflare => {
             let settings = cloudflare::Settings { drift: options.drift };
@@ -132,7 +140,7 @@ fn job(name: JobName, context: &Arc<Context>, clients: &Arc<Clients>, options: &
             (job.into_managed(), handle)
         }
         JobName::Zerotrust => {
-            let job = zerotrust::Job::new(context, clients, options.zerotrust.clone());
+            let job = zerotrust::Job::new(&context, &clients, options.zerotrust.clone());
             let (handle, job) = (job.handle(), job.into_managed());
             match options.needs.clone() {
                 Some(needs) => (job.needing(move || needs()), handle),
@@ -140,10 +148,16 @@ fn job(name: JobName, context: &Arc<Context>, clients: &Arc<Clients>, options: &
             }
         }
     };
-    match options.candidacy(name) {
-        Some(candidacy) => (job.elected(candidacy), handle),
+    match candidacy {
+        Some(candidacy) => (job.elected(candidacy).granting(&leadership), handle),
         None => (job, handle),
     }
+}
+
+/// A cluster and Cloudflare for who writes only while it leads.
+fn guarded(leadership: &Leadership, context: &Context, clients: &Clients) -> (Arc<Context>, Arc<Clients>) {
+    let context = Context { client: leadership.guard(&context.client), ..context.clone() };
+    (Arc::new(context), Arc::new(clients.within(&leadership.gate())))
 }
 
 fn context(client: kube::Client, options: &Options, clock: Clock) -> Context {

@@ -1,15 +1,19 @@
 //! One process leads a job at a time.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::Api;
-use kube::api::{Patch, PatchParams};
-use portolan_engine::{CancellationToken, Candidacy, DocumentLock, Job, Manager, Mode, Task};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use portolan_engine::{
+    CancellationToken, Candidacy, Context, DocumentLock, Election, Job, Leadership, Manager, Mode, Task,
+};
 use serde_json::json;
 use tokio::time::Instant;
+use tower::ServiceExt as _;
 
 use crate::gadget::gadget;
 use crate::world::World;
@@ -219,4 +223,101 @@ async fn a_job_that_waits_or_stands_by_stops_at_once() {
 
     assert!(begun.elapsed() < Duration::from_millis(10), "{:?}", begun.elapsed());
     assert_eq!(holder(&world).await, "first");
+}
+
+/// A process's own way to the cluster, whose writes of leases are answered so late.
+fn slowly(world: &World, late: &Arc<Mutex<Duration>>) -> Context {
+    let (server, late) = (world.server.service(), Arc::clone(late));
+    let line = tower::service_fn(move |request: http::Request<_>| {
+        let (server, pause) = (server.clone(), *late.lock().unwrap());
+        async move {
+            let slow = request.method() != http::Method::GET && request.uri().path().contains("/leases");
+            let answer = server.oneshot(request).await;
+            if slow {
+                tokio::time::sleep(pause).await;
+            }
+            answer
+        }
+    });
+    Context { client: Client::new(line, "default"), ..(*world.context).clone() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_18_a_term_is_measured_from_before_its_request_was_sent() {
+    let world = World::empty().await;
+    let late = Arc::new(Mutex::new(Duration::from_secs(6)));
+    let election = Election::new(&slowly(&world, &late), LEASE, "slow");
+    let begun = Instant::now();
+
+    let mut term = election.acquire().await;
+    assert!(begun.elapsed() >= Duration::from_secs(6), "the lease was there at once, and its answer late");
+    let leadership = term.leadership();
+    assert!(leadership.is_held());
+    term.hold().await;
+
+    // Others follow fifteen seconds after they saw it.
+    assert!(begun.elapsed() < Duration::from_millis(10_100), "{:?}", begun.elapsed());
+    assert!(!leadership.is_held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_18_a_candidate_whose_request_is_not_answered_tries_again() {
+    let world = World::empty().await;
+    let late = Arc::new(Mutex::new(Duration::from_secs(1_000_000)));
+    let election = Election::new(&slowly(&world, &late), LEASE, "patient");
+    let acquiring = tokio::spawn(async move { election.acquire().await });
+    seconds(5).await;
+
+    *late.lock().unwrap() = Duration::ZERO;
+    seconds(20).await;
+
+    assert!(acquiring.is_finished());
+    assert_eq!(holder(&world).await, "patient");
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_17_a_leader_that_cannot_renew_writes_nothing_more_whatever_still_runs() {
+    let world = World::empty().await;
+    let late = Arc::new(Mutex::new(Duration::ZERO));
+    let context = slowly(&world, &late);
+    let leadership = Leadership::default();
+    let maps: Api<ConfigMap> = Api::default_namespaced(leadership.guard(&context.client));
+    let map = |name: &str| ConfigMap {
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        ..ConfigMap::default()
+    };
+    assert!(maps.create(&PostParams::default(), &map("before")).await.is_err(), "it does not lead yet");
+    let idle = Job::new("idle", |_: &CancellationToken| vec![Task::new("idle", || 0, std::future::pending())]);
+    let job = idle.elected(standing(&world, "first")).granting(&leadership);
+    let _manager = Manager::start(&Arc::new(context), [job]);
+    seconds(5).await;
+    assert!(maps.create(&PostParams::default(), &map("leading")).await.is_ok());
+    let gate = leadership.gate();
+    assert!(gate.is_open());
+
+    *late.lock().unwrap() = Duration::from_secs(1_000_000);
+    seconds(11).await;
+
+    assert!(!gate.is_open());
+    assert!(maps.create(&PostParams::default(), &map("after")).await.is_err());
+    let seen: Vec<String> = maps
+        .list(&kube::api::ListParams::default())
+        .await
+        .unwrap()
+        .items
+        .into_iter()
+        .filter_map(|map| map.metadata.name)
+        .collect();
+    assert_eq!(seen, ["leading"], "reading goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_without_an_election_may_always_write() {
+    let world = World::empty().await;
+    let leadership = Leadership::default();
+
+    let _manager = Manager::start(&world.context, [world.job().granting(&leadership)]);
+    seconds(1).await;
+
+    assert!(leadership.is_held());
 }

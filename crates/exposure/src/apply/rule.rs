@@ -165,7 +165,7 @@ impl<J: Journal> Run<'_, J> {
         let document = self.client.document(&TUNNEL_CONFIGURATION, self.account(), tunnel_id);
         // Nobody waits for an edit that waits for others itself.
         drop(self.expected_edits.remove(tunnel_id));
-        self.journal.begins(tunnel_id).await?;
+        let document = document.within(&self.journal.begins(tunnel_id).await?);
         let source = format!("{} {hostname}", self.exposure.mark.key);
         let committed = document.edit(self.lane(), &source, edit).await;
         match committed {

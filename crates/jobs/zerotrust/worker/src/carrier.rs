@@ -82,7 +82,7 @@ pub(crate) struct Ready {
     handed: Option<Handed>,
     announced: Announced,
     /// Nobody else makes a token of the same name meanwhile.
-    _turn: Option<Turn>,
+    turn: Option<Turn>,
 }
 
 /// What is to be done with a task.
@@ -201,7 +201,7 @@ impl Carrier {
         notes.intent = intent;
         let live = work.gather(&client.reader(), &recorded, notes.intent.as_ref(), work::freshness(task)).await?;
         notes.elsewhere = self.elsewhere(task, &recorded, &live).await?;
-        Ok(Ready { begun, client, work, recorded, live, notes, handed, announced, _turn: turn })
+        Ok(Ready { begun, client, work, recorded, live, notes, handed, announced, turn })
     }
 
     /// The client of a task's credential.

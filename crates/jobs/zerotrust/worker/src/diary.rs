@@ -1,16 +1,16 @@
 //! What a worker keeps while it carries a task out: credentials at once, ids that nothing else would lead back to, and
 //! the place where it stopped.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use portolan_core::{Problem, reasons};
+use portolan_core::{Problem, WriteGate, reasons};
 use portolan_engine::CancellationToken;
 use portolan_exposure::{Footprint, Journal, NewCredential};
 use portolan_zerotrust_model::CloudflareTaskStatus;
 
 use crate::claim::{Claim, Refused};
 use crate::handover::Handover;
-use crate::locks::{Locks, Term};
+use crate::locks::{self, Locks};
 use crate::progress::{self, Handed};
 
 /// What all diaries of a worker share.
@@ -28,8 +28,6 @@ pub(crate) struct Desk<'a> {
 pub(crate) struct Diary<'a> {
     claim: tokio::sync::Mutex<Claim>,
     desk: Desk<'a>,
-    /// The turn to write a tunnel's configuration, while it is written.
-    turn: Mutex<Vec<Arc<Term>>>,
     /// The request for new credentials that is carried out.
     rotation: Option<String>,
     pages: Mutex<Pages>,
@@ -95,8 +93,7 @@ impl<'a> Diary<'a> {
         let stored = claim.task().status.as_ref().and_then(|status| status.result.as_ref());
         let stored = stored.map(|result| Unmarked::of(&result.footprint())).unwrap_or_default();
         let pages = Pages { footprint: recorded.clone(), handed, stored, ending: None };
-        let (claim, turn) = (tokio::sync::Mutex::new(claim), Mutex::default());
-        Self { claim, desk, turn, rotation, pages: Mutex::new(pages) }
+        Self { claim: tokio::sync::Mutex::new(claim), desk, rotation, pages: Mutex::new(pages) }
     }
 
     /// What is ours, as far as the work came.
@@ -150,10 +147,6 @@ impl<'a> Diary<'a> {
         Problem::transient(reasons::PENDING, message)
     }
 
-    fn turn(&self) -> MutexGuard<'_, Vec<Arc<Term>>> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn pages(&self) -> MutexGuard<'_, Pages> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -168,16 +161,13 @@ impl Journal for Diary<'_> {
     }
 
     /// The lease is held around the write alone, so that another worker protects its names meanwhile.
-    async fn begins(&self, tunnel_id: &str) -> Result<(), Problem> {
-        self.turn().clear();
+    async fn begins(&self, tunnel_id: &str) -> Result<WriteGate, Problem> {
         let turn = self.desk.locks.enter([format!("tunnels/{tunnel_id}/configuration")].into()).await?;
-        *self.turn() = turn;
-        Ok(())
+        Ok(locks::gate(turn))
     }
 
     async fn reached(&self, footprint: &Footprint, operation: &'static str) -> Result<(), Problem> {
         tracing::debug!(operation, "Reached");
-        self.turn().clear();
         self.note(footprint);
         let news = Unmarked::of(footprint).adds_to(&self.pages().stored);
         if news {

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use portolan_core::Problem;
-use portolan_engine::{CancellationToken, Context, DocumentLock, Held};
+use portolan_core::{Problem, WriteGate};
+use portolan_engine::{CancellationToken, Context, DocumentLock, Held, Leadership};
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 use tokio_util::task::AbortOnDropHandle;
@@ -26,6 +26,7 @@ pub(crate) struct Locks {
     context: Arc<Context>,
     /// None where this worker is alone.
     lock: Option<DocumentLock>,
+    /// Those that are in use.
     documents: Mutex<BTreeMap<String, Arc<Document>>>,
 }
 
@@ -36,10 +37,17 @@ struct Document {
     term: Mutex<Weak<Term>>,
 }
 
-/// A lease that is held; when nobody needs it any more it is given back.
+/// A lease that is held; when nobody needs it any more it is given back. Tasks of all credentials share it: their writes
+/// stand in one line here anyway.
 pub(crate) struct Term {
     begun: Instant,
+    lease: Leadership,
     _end: DropGuard,
+}
+
+/// Open while all these leases hold, which they are kept for.
+pub(crate) fn gate(terms: Vec<Arc<Term>>) -> WriteGate {
+    WriteGate::new(move || terms.iter().all(|term| term.lease.is_held()))
 }
 
 impl Locks {
@@ -74,15 +82,18 @@ impl Locks {
             let _ = ended.await;
         }
         let held = lock.acquire(&self.context, name, PATIENCE).await?;
-        let over = CancellationToken::new();
-        *keeper = Some(AbortOnDropHandle::new(tokio::spawn(keep(held, over.clone()))));
-        let term = Arc::new(Term { begun: Instant::now(), _end: over.drop_guard() });
+        let (over, lease) = (CancellationToken::new(), held.leadership());
+        let kept = keep(held, over.clone(), Arc::clone(&document));
+        *keeper = Some(AbortOnDropHandle::new(tokio::spawn(kept)));
+        let term = Arc::new(Term { begun: Instant::now(), lease, _end: over.drop_guard() });
         *document.term.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&term);
         Ok(term)
     }
 
     fn document(&self, name: &str) -> Arc<Document> {
         let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who waits for a lease or keeps one has its document.
+        documents.retain(|_, document| Arc::strong_count(document) > 1);
         Arc::clone(documents.entry(name.to_owned()).or_default())
     }
 }
@@ -90,18 +101,18 @@ impl Locks {
 impl Document {
     fn young(&self) -> Option<Arc<Term>> {
         let term = self.term.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
-        term.filter(|term| term.begun.elapsed() < JOINING)
+        term.filter(|term| term.begun.elapsed() < JOINING && term.lease.is_held())
     }
 }
 
-/// Renews a lease until its term is over.
-async fn keep(mut held: Held, over: CancellationToken) {
+/// Renews a lease until its term is over. The document is not forgotten meanwhile.
+async fn keep(mut held: Held, over: CancellationToken, _document: Arc<Document>) {
     let lost = tokio::select! {
         () = over.cancelled() => false,
         () = held.hold() => true,
     };
     if lost {
-        tracing::warn!("The lock of a document was lost: another worker may write it too");
+        tracing::warn!("The lock of a document was lost: what was to be written under it is not sent");
         over.cancelled().await;
     } else {
         held.release().await;

@@ -1,6 +1,7 @@
 //! The sign that this worker lives: a Lease, written before the first claim and renewed only while claims are held.
 //!
-//! A worker with nothing to do writes nothing. One that is alone needs no sign at all.
+//! A worker with nothing to do writes nothing. One that is alone needs no sign at all. One whose sign gets too old stops its
+//! attempts and sends no more writes, before others take it for dead.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +10,11 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Resource as _};
-use portolan_core::{Clock, OwnerId, Problem, text};
+use portolan_core::{Clock, OwnerId, Problem, WriteGate, reasons, text};
 use portolan_engine::{CancellationToken, Context, FIELD_MANAGER, in_time, kubernetes_problem};
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::settings::Settings;
 
@@ -41,11 +42,43 @@ pub(crate) struct Presence {
     clock: Clock,
     written: Mutex<Option<Instant>>,
     held: watch::Sender<usize>,
+    trust: watch::Sender<Trust>,
+}
+
+/// How long others surely take this worker for alive.
+#[derive(Clone, Copy, Debug)]
+struct Trust {
+    /// Counts the times that it was broken: an attempt does not outlive the one it began in.
+    term: u64,
+    until: Instant,
 }
 
 /// A claim for which this worker says that it lives. Dropped, the claim no longer counts.
 pub(crate) struct Sign {
     presence: Arc<Presence>,
+    term: u64,
+}
+
+impl Sign {
+    /// Open while this worker has been taken for alive ever since the claim.
+    pub(crate) fn gate(&self) -> WriteGate {
+        let (presence, term) = (Arc::clone(&self.presence), self.term);
+        WriteGate::new(move || presence.is_trusted(term))
+    }
+
+    /// Waits until others may take this worker for dead.
+    pub(crate) fn lapsed(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (presence, term) = (Arc::clone(&self.presence), self.term);
+        async move {
+            if presence.settings.alone {
+                return std::future::pending().await;
+            }
+            while presence.is_trusted(term) {
+                let until = presence.trust.borrow().until;
+                tokio::time::sleep_until(until).await;
+            }
+        }
+    }
 }
 
 impl Presence {
@@ -56,17 +89,25 @@ impl Presence {
             clock: context.clock.clone(),
             written: Mutex::default(),
             held: watch::channel(0).0,
+            trust: watch::channel(Trust { term: 0, until: Instant::now() }).0,
         })
     }
 
     /// Makes sure that the sign is fresh; to be held as long as the claim that follows.
     pub(crate) async fn sign(self: &Arc<Self>) -> Result<Sign, Problem> {
         self.held.send_modify(|held| *held += 1);
-        let sign = Sign { presence: Arc::clone(self) };
+        let mut sign = Sign { presence: Arc::clone(self), term: 0 };
         if !self.settings.alone {
             self.freshen().await?;
+            sign.term = self.trust.borrow().term;
         }
         Ok(sign)
+    }
+
+    /// Whether nobody can have taken this worker for dead in this term. Time alone ends it: no task has to run for that.
+    fn is_trusted(&self, term: u64) -> bool {
+        let trust = *self.trust.borrow();
+        self.settings.alone || (trust.term == term && Instant::now() < trust.until)
     }
 
     /// Renews the sign while claims are held, and takes it away at the end.
@@ -85,16 +126,24 @@ impl Presence {
 
     async fn keep_fresh(&self) {
         let mut held = self.held.subscribe();
+        let mut pause = self.renewal();
         loop {
             // The sender lives as long as this value.
             let _ = held.wait_for(|held| *held > 0).await;
-            tokio::time::sleep(self.renewal()).await;
+            tokio::time::sleep(pause).await;
+            pause = self.renewal();
             if *held.borrow() > 0
                 && let Err(error) = self.freshen().await
             {
                 tracing::warn!(%error, "The worker's lease could not be renewed and will be tried again");
+                pause /= 2;
             }
         }
+    }
+
+    /// How long after a sign was sent this worker still writes: what is under way then arrives before the lease is over.
+    fn trusted_for(&self) -> Duration {
+        self.settings.lease * 3 / 4
     }
 
     /// How old the sign may get.
@@ -107,9 +156,15 @@ impl Presence {
         if written.is_some_and(|at| at.elapsed() < self.renewal()) {
             return Ok(());
         }
+        // Others cannot have seen it before it was sent.
         let begun = Instant::now();
-        self.write().await?;
+        let silent = || Problem::transient(reasons::API_ERROR, "writing the worker's lease failed: no answer in time");
+        timeout(self.renewal(), self.write()).await.unwrap_or_else(|_| Err(silent()))?;
         *written = Some(begun);
+        self.trust.send_modify(|trust| {
+            trust.term += u64::from(Instant::now() >= trust.until);
+            trust.until = begun + self.trusted_for();
+        });
         Ok(())
     }
 

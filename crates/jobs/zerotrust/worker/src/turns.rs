@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use portolan_core::{OwnerId, Problem};
+use portolan_core::{OwnerId, Problem, WriteGate};
 use portolan_exposure::{Desired, Footprint};
 use tokio::sync::OwnedMutexGuard;
 
-use crate::locks::{Locks, Term};
+use crate::locks::{self, Locks, Term};
 
 /// Who may make a token of which name.
 #[derive(Default)]
@@ -25,7 +25,14 @@ type Name = (String, String);
 /// A turn; dropped, the next one's comes.
 pub(crate) struct Turn {
     _here: OwnedMutexGuard<()>,
-    _elsewhere: Vec<Arc<Term>>,
+    elsewhere: Vec<Arc<Term>>,
+}
+
+impl Turn {
+    /// Open while the turn is surely ours.
+    pub(crate) fn gate(&self) -> WriteGate {
+        locks::gate(self.elsewhere.clone())
+    }
 }
 
 impl Turns {
@@ -42,7 +49,7 @@ impl Turns {
         let document = document(&account, &token.name);
         let here = self.of((account, token.name.clone())).lock_owned().await;
         let elsewhere = locks.enter([document].into()).await?;
-        Ok(Some(Turn { _here: here, _elsewhere: elsewhere }))
+        Ok(Some(Turn { _here: here, elsewhere }))
     }
 
     fn of(&self, name: Name) -> Arc<tokio::sync::Mutex<()>> {

@@ -31,7 +31,7 @@ pub(super) struct ZerotrustArgs {
     drift_resync_seconds: u64,
 
     /// How long a worker counts as living after its last sign
-    #[arg(long, value_name = "SECONDS", env = "TASK_LEASE_SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(5..))]
+    #[arg(long, value_name = "SECONDS", env = "TASK_LEASE_SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(5..))]
     task_lease_seconds: u64,
 
     /// This process's name in claims, unique among those that run at one time

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Freshness, Lane, collections};
+use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Client, Freshness, Lane, collections};
 use portolan_core::{Plan, Problem};
 use portolan_engine::jitter;
 use portolan_exposure::{App, Applied, Exposure, Failed, Footprint, Fresh, Journal, NewCredential, Notes};
@@ -32,6 +32,8 @@ enum Ended {
     Failed(Box<Failed>),
     /// The worker stops, and the last call did not end in time.
     GivenUp,
+    /// Others may take this worker for dead, and the task for theirs.
+    Lapsed,
 }
 
 impl Carrier {
@@ -67,6 +69,7 @@ impl Carrier {
         }
         tracing::debug!(task = %task.key(), spec = %serde_json::json!(task.spec), "Carrying out");
         let sign = self.presence.sign().await?;
+        let (gate, lapsed) = (sign.gate(), sign.lapsed());
         let now = (self.context.clock)();
         let intent = ready.work.intent(ready.notes.intent.as_ref(), now);
         let status = |seen: &CloudflareTask| progress::claimed(seen, &self.settings, intent.as_ref(), now);
@@ -79,10 +82,12 @@ impl Carrier {
         let (rotation, handed) = (ready.work.rotation(), ready.handed.clone());
         let desk = Desk { handover: &self.handover, locks: &self.locks, shutdown: &self.shutdown };
         let diary = Diary::new(claim, desk, &ready.recorded, handed, rotation);
+        let client = ready.client.within(&ready.turn.as_ref().map_or(gate.clone(), |turn| turn.gate().and(&gate)));
         let ended = tokio::select! {
             biased;
-            ended = self.carry_out(task, ready, exposure, &notes, &diary) => ended,
+            ended = self.carry_out(task, (ready, &client), exposure, &notes, &diary) => ended,
             () = self.last_call() => Ended::GivenUp,
+            () = lapsed => Ended::Lapsed,
         };
         let done = self.conclude(task, &diary, ended, ready.begun).await;
         self.learn_of_protection(ready).await;
@@ -139,7 +144,7 @@ impl Carrier {
     async fn carry_out(
         &self,
         task: &CloudflareTask,
-        ready: &Ready,
+        (ready, client): (&Ready, &Client),
         exposure: &Exposure,
         notes: &Notes,
         diary: &Diary<'_>,
@@ -150,7 +155,7 @@ impl Carrier {
         loop {
             let exposure = replanned.as_ref().unwrap_or(exposure);
             ready.announced.no_longer();
-            let failed = match portolan_exposure::apply_again(&ready.client, exposure, diary, round).await {
+            let failed = match portolan_exposure::apply_again(client, exposure, diary, round).await {
                 Ok(applied) => return Ended::Applied(Box::new(joined(whole, applied))),
                 Err(failed) => failed,
             };
@@ -197,8 +202,11 @@ impl Carrier {
         ended: Ended,
         begun: Instant,
     ) -> Result<Done, Problem> {
+        if matches!(ended, Ended::Lapsed) {
+            tracing::warn!(task = %task.key(), "The worker's lease ran out: the attempt is given up and nothing more is written");
+        }
         match (ended, diary.ending()) {
-            (_, Some(Ending::Lost)) => {
+            (Ended::Lapsed, _) | (_, Some(Ending::Lost)) => {
                 self.metrics.ended(task, Came::Lost, Some(begun.elapsed()));
                 Ok(Done { problem: None, again: Some(SOON) })
             }

@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams};
+use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_zerotrust_model::Phase;
 use portolan_zerotrust_worker::Settings;
+
+use serde_json::json;
 
 use crate::world::{World, protected, task};
 
@@ -132,4 +137,79 @@ async fn two_workers_that_protect_names_side_by_side_lose_none_of_them_and_overt
     assert!(!everything.contains("TunnelConfigRaced"), "the tunnel was written by one at a time");
     let posts = world.writes().iter().filter(|write| *write == "POST access/apps").count();
     assert_eq!(posts, 40);
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_17_a_worker_whose_lease_ran_out_writes_nothing_more() {
+    let mut world = World::empty().await;
+    world.run(worker("w1"));
+    world.settle().await;
+    // The record waits for the budget, as others may wait behind a rate limit or a slow answer.
+    let limited = Fault::on("POST", "/dns_records", Effect::status(429)).retry_after(Duration::from_secs(50)).times(1);
+    world.simulator.fault(limited);
+    world.create(&task("web")).await;
+    world.until(async || world.writes().contains(&"POST dns_records → 429".to_owned())).await;
+
+    world.cut_off("w1", true);
+    world.run(worker("w2"));
+    tokio::time::sleep(Duration::from_secs(58)).await;
+    assert_eq!(world.phase("cfzt-shop-web").await, Phase::InProgress, "nobody else has it yet");
+    assert_eq!(world.writes(), Vec::<String>::new());
+    assert_eq!(world.records(), Vec::<String>::new());
+
+    world.until(async || world.phase("cfzt-shop-web").await == Phase::Completed).await;
+    world.cut_off("w1", false);
+    world.after(120).await;
+    let status = world.status("cfzt-shop-web").await;
+    assert_eq!((status.phase, status.worker_pod.as_deref()), (Some(Phase::Completed), Some("w2")), "{status:?}");
+    assert_eq!((world.rules().len(), world.records().len()), (1, 1));
+    let records = world.writes().iter().filter(|write| *write == "POST dns_records").count();
+    assert_eq!(records, 1, "one of them made it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_17_a_worker_that_comes_back_before_it_was_missed_begins_its_task_anew() {
+    let mut world = World::empty().await;
+    world.simulator.set_latency(Duration::from_secs(25));
+    world.run(worker("w1"));
+    world.settle().await;
+    world.create(&task("web")).await;
+    world.until(async || world.phase("cfzt-shop-web").await == Phase::InProgress).await;
+
+    world.cut_off("w1", true);
+    tokio::time::sleep(Duration::from_secs(47)).await;
+    world.cut_off("w1", false);
+    world.after(300).await;
+
+    let status = world.status("cfzt-shop-web").await;
+    assert_eq!((status.phase, status.attempts), (Some(Phase::Completed), Some(2)), "{status:?}");
+    assert_eq!((world.rules().len(), world.records().len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_17_a_document_whose_lock_was_lost_is_not_written_under_it() {
+    let mut world = World::empty().await;
+    world.simulator.set_latency(Duration::from_secs(12));
+    world.run(worker("w1"));
+    world.settle().await;
+    world.create(&task("web")).await;
+    let leases: Api<_> = world.leases();
+    let lock = async || {
+        let all = leases.list(&ListParams::default()).await.unwrap().items;
+        all.iter().map(kube::ResourceExt::name_any).find(|name| name.starts_with("portolan-lock-"))
+    };
+    world.until(async || lock().await.is_some()).await;
+    let lock = lock().await.unwrap();
+    world.writes();
+
+    let theirs = json!({"spec": {"holderIdentity": "them", "leaseDurationSeconds": 600}});
+    leases.patch(&lock, &PatchParams::default(), &Patch::Merge(theirs)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(world.writes(), Vec::<String>::new());
+
+    let free = json!({"spec": {"holderIdentity": ""}});
+    leases.patch(&lock, &PatchParams::default(), &Patch::Merge(free)).await.unwrap();
+    world.after(900).await;
+    assert_eq!(world.phase("cfzt-shop-web").await, Phase::Completed);
+    assert_eq!((world.rules().len(), world.records().len()), (1, 1));
 }

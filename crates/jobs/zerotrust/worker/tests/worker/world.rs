@@ -1,6 +1,6 @@
 //! An API server, a simulator and workers in one process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub(crate) struct World {
     workers: Vec<Running>,
     /// Paths of workers' requests for Secrets, with their queries.
     secret_requests: Arc<Mutex<Vec<String>>>,
+    /// Workers whose cluster does not answer.
+    cut_off: Arc<Mutex<BTreeSet<String>>>,
     /// What workers measured, also those that are gone.
     measured: BTreeMap<String, Arc<Metrics>>,
     server: ApiServer,
@@ -89,8 +91,9 @@ impl World {
         simulator
             .put("cfd_tunnel", ACCOUNT, json!({ "id": TUNNEL, "name": "edge", "config_src": "cloudflare" }))
             .unwrap();
-        let (sent, secret_requests, measured) = (TaskTracker::new(), Arc::default(), BTreeMap::new());
-        let world = Self { client, simulator, clock, sent, workers: Vec::new(), secret_requests, measured, server };
+        let (sent, measured, workers) = (TaskTracker::new(), BTreeMap::new(), Vec::new());
+        let (secret_requests, cut_off) = (Arc::default(), Arc::default());
+        let world = Self { client, simulator, clock, sent, workers, secret_requests, cut_off, measured, server };
         world.furnish().await;
         world
     }
@@ -129,7 +132,8 @@ impl World {
 
     /// Starts a worker.
     pub(crate) fn run(&mut self, settings: Settings) {
-        let mut context = Context::new(self.watched_client(), self.clock.clone(), OwnerId::derive("test"));
+        let client = self.watched_client(&settings.identity);
+        let mut context = Context::new(client, self.clock.clone(), OwnerId::derive("test"));
         NAMESPACE.clone_into(&mut context.operator_namespace);
         let transport = Arc::new(InProcess { simulator: self.simulator.clone(), sent: self.sent.clone() });
         let clients = Clients::new(ApiSettings::default(), transport, self.clock.clone());
@@ -144,16 +148,37 @@ impl World {
         self.workers.push(Running { name, tasks, busy, shutdown });
     }
 
-    /// A client whose requests for Secrets are noted.
-    fn watched_client(&self) -> Client {
-        let noted = Arc::clone(&self.secret_requests);
+    /// The cluster does not answer a worker any more, or again.
+    pub(crate) fn cut_off(&self, worker: &str, is_cut: bool) {
+        let mut cut_off = self.cut_off.lock().unwrap();
+        if is_cut {
+            cut_off.insert(worker.to_owned());
+        } else {
+            cut_off.remove(worker);
+        }
+    }
+
+    /// A worker's client, whose requests for Secrets are noted.
+    fn watched_client(&self, worker: &str) -> Client {
+        let (noted, cut_off, worker) =
+            (Arc::clone(&self.secret_requests), Arc::clone(&self.cut_off), worker.to_owned());
         let note = move |request: http::Request<_>| {
             if request.uri().path().contains("/secrets") {
                 noted.lock().unwrap().push(request.uri().to_string());
             }
             request
         };
-        Client::new(self.server.service().map_request(note), "default")
+        let server = self.server.service().map_request(note);
+        let line = tower::service_fn(move |request| {
+            let (server, is_cut) = (server.clone(), cut_off.lock().unwrap().contains(&worker));
+            async move {
+                if is_cut {
+                    std::future::pending::<()>().await;
+                }
+                server.oneshot(request).await
+            }
+        });
+        Client::new(line, "default")
     }
 
     /// What workers asked for of Secrets so far.

@@ -133,7 +133,7 @@ impl Client {
         scope_id: &str,
     ) -> Result<Option<Arc<Value>>, ApiError> {
         let make = || Rarely::new(self.sender.clone(), single, scope_id);
-        let kept = self.handle(single.name, scope_id, make, |kept, _| Rarely::clone(kept));
+        let kept = self.handle(single.name, scope_id, make, |kept, _, _| Rarely::clone(kept));
         kept.get(self.manner(lane)).await
     }
 

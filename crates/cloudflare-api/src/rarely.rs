@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::error::{ApiError, ErrorClass};
 use crate::manner::Manner;
 use crate::request::Request;
-use crate::sender::Sender;
+use crate::sender::{Exit, Sender};
 
 /// So long an answer is believed.
 const KEPT: Duration = Duration::from_secs(600);
@@ -55,7 +55,7 @@ impl Rarely {
         if let Some((_, value)) = heard.as_ref().filter(|(at, value)| at.elapsed() < kept(value.is_some())) {
             return Ok(value.clone());
         }
-        let value = match self.sender.answer::<Value>(manner, &self.request).await {
+        let value = match self.sender.answer::<Value>(None, manner, Exit::FREE, &self.request).await {
             Ok(answer) => Some(Arc::new(answer.result)),
             Err(error) if is_final(&error) => None,
             Err(error) => return Err(error),

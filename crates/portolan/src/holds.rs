@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use portolan_engine::CREDENTIAL_FINALIZERS;
 use portolan_zerotrust::model::{FINALIZER, OLDER_FINALIZER, State, annotations};
 use serde_json::{Value, json};
 
@@ -35,7 +36,9 @@ impl Hold {
             .map(|all| all.iter().filter_map(Value::as_str).map(str::to_owned).collect())
             .unwrap_or_default();
         let known = finalizers(kind, object, recorded);
-        let ours: Vec<String> = all.iter().filter(|name| known.contains(&name.as_str())).cloned().collect();
+        let guards = |name: &str| is_secret(kind) && name.starts_with(CREDENTIAL_FINALIZERS);
+        let ours: Vec<String> =
+            all.iter().filter(|name| known.contains(&name.as_str()) || guards(name)).cloned().collect();
         let hold =
             Self { kind: kind.clone(), namespace: text("namespace"), name: text("name"), uid: text("uid"), ours, all };
         (!hold.ours.is_empty()).then_some(hold)
@@ -63,6 +66,11 @@ impl Hold {
             {"op": "replace", "path": "/metadata/finalizers", "value": rest},
         ])
     }
+}
+
+/// Credentials carry a finalizer of each job that needs them.
+fn is_secret(kind: &Kind) -> bool {
+    kind.group.is_empty() && kind.kind == "Secret"
 }
 
 /// The finalizers that are ours to take off an object of a kind.
@@ -123,7 +131,9 @@ impl Holds {
 /// The kinds whose objects may carry finalizers of ours, each once.
 fn looked_at(kinds: &Kinds) -> Vec<&Kind> {
     let routes = kinds.in_group(GATEWAY_GROUP).into_iter().filter(|kind| kind.kind == "HTTPRoute");
-    let all = kinds.in_group(seen::GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP)).chain(routes);
+    let secrets = kinds.in_group("").into_iter().filter(|kind| is_secret(kind));
+    let ours = kinds.in_group(seen::GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP));
+    let all = ours.chain(routes).chain(secrets);
     let mut once = BTreeSet::new();
     all.filter(|kind| once.insert(kind.resource())).collect()
 }
@@ -176,6 +186,18 @@ mod tests {
         let record = kind(seen::GROUP, "DNSRecord");
         let finalizer = "dnsrecord.networking.cloudflare-operator.io/finalizer";
         assert_eq!(ours(&record, &object(&[finalizer, FINALIZER], None), &[]), [finalizer]);
+    }
+
+    #[test]
+    fn finding_5_the_finalizers_that_keep_credentials_are_ours_on_secrets_alone() {
+        let held =
+            object(&["foreign", "portolan.dev/credential-zerotrust", "portolan.dev/credential-cloudflare"], None);
+
+        assert_eq!(
+            ours(&kind("", "Secret"), &held, &[]),
+            ["portolan.dev/credential-zerotrust", "portolan.dev/credential-cloudflare"]
+        );
+        assert_eq!(ours(&kind("", "ConfigMap"), &held, &[]), [""; 0]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub fn written(definitions: &[Value], reach: Reach) -> Vec<Value> {
     match reach {
         Reach::Cluster => of_cluster(definitions),
         Reach::OperatorNamespace => vec![
-            rule("", &["configmaps"], &["list", "create", "patch"]),
+            rule("", &["configmaps"], &["list", "watch", "create", "patch"]),
             rule("coordination.k8s.io", &["leases"], &["create"]),
             json!({
                 "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [LEASE],
@@ -34,7 +34,8 @@ fn of_cluster(definitions: &[Value]) -> Vec<Value> {
         // A record whose source is gone deletes itself; nothing else of ours is ever deleted in the cluster.
         rule(group, &["dnsrecords"], &["delete"]),
         rule(group, &statuses, &["patch"]),
-        rule("", &["secrets"], &["get", "list", "watch"]),
+        // Credentials are read; a finalizer keeps them while something stands that was made with them.
+        rule("", &["secrets"], &["get", "list", "watch", "patch"]),
         rule("", &["namespaces"], &["get"]),
         rule("", &["services", "nodes"], &["get", "list", "watch"]),
         rule("networking.k8s.io", &["ingresses"], &["get", "list", "watch"]),

@@ -24,6 +24,8 @@ pub const COMPONENT_LABEL: (&str, &str) = ("app.kubernetes.io/component", "state
 /// Label that states of the other older operator, and ours, have.
 pub const MANAGED_BY_LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "cfzt-operator");
 const NAME_LABEL: (&str, &str) = ("app.kubernetes.io/name", "cloudflare-zero-trust-operator");
+/// The annotation on a state that names another Secret, with which what it records can be taken down.
+pub const SUBSTITUTE_ANNOTATION: &str = "portolan.dev/credential";
 /// The form that is written.
 const SCHEMA_VERSION: &str = "1";
 
@@ -202,6 +204,12 @@ impl State {
             .iter()
             .any(|(key, value)| labels.and_then(|labels| labels.get(*key)).is_some_and(|found| found == value))
             && Self::route_of(map).is_some()
+    }
+
+    /// The credential that an administrator names in the place of one that is lost, as `namespace/name`. States lie in the
+    /// operator's namespace, where nobody else writes.
+    pub fn substitute(map: &ConfigMap) -> Option<SecretRef> {
+        SecretRef::parse(map.metadata.annotations.as_ref()?.get(SUBSTITUTE_ANNOTATION)?.trim())
     }
 
     /// Whether a user says that a state is to be forgotten, whatever stands.

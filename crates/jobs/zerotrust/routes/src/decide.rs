@@ -74,6 +74,8 @@ pub(crate) struct UnderWay {
     pub(crate) leftover: bool,
     /// Whether an older operator made it: its worker is gone, and nobody else carries it out.
     pub(crate) older: bool,
+    /// Whether it is to be carried out with another credential than it says.
+    pub(crate) recredited: bool,
 }
 
 /// The Secret with a token's credentials.
@@ -104,6 +106,8 @@ pub(crate) struct Facts {
     pub(crate) lost: bool,
     /// Whether the annotations on the route are not what they should be.
     pub(crate) outputs_differ: bool,
+    /// Whether what is wanted takes a name down that stands, or leaves it without the protection that it has.
+    pub(crate) loses: bool,
 }
 
 /// One thing to do.
@@ -133,6 +137,8 @@ pub(crate) enum Step {
     DropTask,
     /// The task that takes the name down is no longer wanted.
     CancelRemoval,
+    /// Asks whether so much may be taken down or left unprotected.
+    AskToLose,
     /// Asks whether so much may be deleted, and records that it will be.
     BeginRemoval,
     /// Makes a task that takes the name down.
@@ -143,6 +149,8 @@ pub(crate) enum Step {
     QueueLeftover,
     /// Says that the removal waits.
     MarkRemovalPending,
+    /// Gives the removal that waits another credential.
+    RecreditRemoval,
     /// What was to be taken down is gone: records that, and the task goes.
     FinishRemoval,
     /// What an earlier tenant left is gone.
@@ -168,6 +176,8 @@ impl Step {
             | Self::ConvertTask
             | Self::QueueLeftover
             | Self::MarkRemovalPending
+            | Self::RecreditRemoval
+            | Self::AskToLose
             | Self::BeginRemoval
             | Self::SetAside
             | Self::TakeBack
@@ -201,6 +211,11 @@ pub(crate) fn decide(facts: &Facts) -> Vec<Step> {
         Wish::Unclear => keep(facts),
         Wish::Absent => unpublish(facts),
     });
+    // What stands stays until the budget allows that it goes, whatever makes it go.
+    let begins = |step: &Step| matches!(step, Step::SetAside | Step::Queue | Step::Requeue);
+    if facts.loses && steps.iter().any(begins) {
+        steps.insert(0, Step::AskToLose);
+    }
     // While nothing else happens, the route says how it stands.
     if steps.is_empty() && facts.outputs_differ && facts.wish != Wish::Absent {
         steps.push(Step::Outputs);
@@ -291,6 +306,7 @@ fn follow_leftovers(facts: &Facts) -> Vec<Step> {
     match &facts.removal {
         Some(removal) => match removal.phase {
             Phase::Completed if removal.current => vec![Step::FinishLeftover],
+            Phase::Pending | Phase::Failed if removal.recredited => vec![Step::RecreditRemoval],
             Phase::Pending if !removal.marked => vec![Step::MarkRemovalPending],
             Phase::Pending | Phase::InProgress | Phase::Completed | Phase::Failed => Vec::new(),
         },
@@ -339,6 +355,7 @@ fn unpublish(facts: &Facts) -> Vec<Step> {
             Phase::Pending | Phase::Failed | Phase::Completed if forget => vec![Step::CancelRemoval, Step::Forget],
             Phase::Completed if removal.current && removal.leftover => vec![Step::FinishLeftover],
             Phase::Completed if removal.current => vec![Step::FinishRemoval],
+            Phase::Pending | Phase::Failed if removal.recredited => vec![Step::RecreditRemoval],
             Phase::Pending if !removal.marked => vec![Step::MarkRemovalPending],
             Phase::Failed if facts.drifted => vec![Step::MarkRemovalPending],
             Phase::Pending | Phase::InProgress | Phase::Failed | Phase::Completed => Vec::new(),

@@ -122,7 +122,12 @@ impl Shared {
     }
 
     /// What a route asks for, without asking anybody.
-    fn wanted_again(&self, input: &RouteInput, zone: Option<&str>, recorded: &Footprint) -> Result<Wanted, Problem> {
+    pub(crate) fn wanted_again(
+        &self,
+        input: &RouteInput,
+        zone: Option<&str>,
+        recorded: &Footprint,
+    ) -> Result<Wanted, Problem> {
         let selected = select(input, self, self.namespace())?;
         let settings = settings(input, &selected)?;
         let ip = match settings.target()? {

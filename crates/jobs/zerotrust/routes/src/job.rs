@@ -7,7 +7,7 @@ use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use portolan_cloudflare_api::Clients;
 use portolan_core::ObjectKey;
 use portolan_engine::{
-    CancellationToken, Context, Controller, Loaded, Passed, Seen, Selection, Task, counting, key_of, level,
+    CancellationToken, Context, Controller, Loaded, Passed, Seen, Selection, Task, Unheld, counting, key_of, level,
 };
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{
@@ -57,6 +57,13 @@ impl Routes {
             ledgers,
             counting(self.metrics.count(&shared), shutdown.clone()),
         ];
+        let (ready, needs) = (Arc::clone(&shared), Arc::downgrade(&shared));
+        let ready = async move {
+            ready.ready().await;
+            ready.routes.listed().await;
+        };
+        let needed = move || needs.upgrade().map(|shared| shared.needed_secrets()).unwrap_or_default();
+        tasks.push(shared.guard.keeper(shutdown.clone(), ready, needed));
         tasks.push(tenant_controller(&shared, loaded.clone()).into_task(shutdown.clone()));
         tasks.push(template_controller(&shared).into_task(shutdown.clone()));
         tasks.push(route_controller(&shared, loaded).into_task(shutdown.clone()));
@@ -129,8 +136,14 @@ fn tenant_controller(shared: &Arc<Shared>, loaded: Loaded) -> Controller<TenantC
         .after(gate(shared, loaded))
         .watch_metadata(&secrets, Selection::all(), move |seen: Seen<'_, PartialObjectMeta<DynamicObject>>, _| {
             let key = match seen {
-                Seen::Here(secret) => key_of(&secret.metadata),
-                Seen::Gone(key) => key.clone(),
+                Seen::Here(secret) => {
+                    credentials.guard.seen(&secret.metadata);
+                    key_of(&secret.metadata)
+                }
+                Seen::Gone(key) => {
+                    credentials.guard.gone(key);
+                    key.clone()
+                }
             };
             credentials.secret_changed(&key)
         })
@@ -156,6 +169,15 @@ impl Shared {
         let waiting: Vec<ObjectKey> = waiting.into_iter().map(|(route, _)| route).collect();
         self.route_changed(&waiting);
         tenants
+    }
+
+    /// What was held may go, or is no longer wanted: who asked runs, and the tenant says so.
+    fn unheld(&self, unheld: &Unheld) {
+        if let Some((namespace, name)) = unheld.id.split_once('/') {
+            self.tenant_changed(&ObjectKey::namespaced(namespace, name));
+        }
+        let routes: Vec<ObjectKey> = unheld.askers.iter().map(|asker| asker.key.clone()).collect();
+        self.route_changed(&routes);
     }
 
     /// All routes that ask to be published run.
@@ -196,6 +218,10 @@ impl Shared {
         for tenant in all().filter_map(|known| self.tenant_key(&known.state)) {
             self.tenant_changed(&tenant);
         }
+        let credential = |known: &Known| known.state.credential.clone();
+        if before.is_some_and(|before| after.map(credential) != Some(credential(before))) {
+            self.guard.look_again();
+        }
         let name = |known: Option<&Known>| known.and_then(|known| known.state.footprint.hostname.clone());
         if let Some(left) = name(before).filter(|left| Some(left) != name(after).as_ref()) {
             self.routes.enqueue_all(&self.claims.of(&left));
@@ -204,6 +230,9 @@ impl Shared {
 
     /// Whoever wrote a task: who waits for the name that it no longer makes has a look.
     fn task_changed(&self, before: Option<&CloudflareTask>, after: Option<&CloudflareTask>) {
+        if after.is_none() && before.is_some_and(|task| task.spec.action() == Action::Delete) {
+            self.guard.look_again();
+        }
         let name = |task: Option<&CloudflareTask>| {
             task.filter(|task| task.spec.action() == Action::Reconcile)?.spec.hostname.clone()
         };
@@ -228,6 +257,8 @@ fn follow_caches(shared: &Arc<Shared>) {
     shared.templates.on_change(move |before, after| with(&own, &|shared| shared.template_seen(before, after)));
     let own = weak();
     shared.templates.on_doubt(move || with(&own, &Shared::all_changed));
+    let own = weak();
+    shared.deletions.on_unheld(move |unheld| with(&own, &|shared| shared.unheld(&unheld)));
     let own = weak();
     shared.records.states.on_seen(move |before, after| {
         let (before, after) = (before.and_then(Known::read), after.and_then(Known::read));

@@ -14,7 +14,9 @@ mod drift;
 mod hand;
 mod job;
 mod locks;
+mod losses;
 mod metrics;
+mod needs;
 mod outputs;
 mod preview;
 mod reasons;
@@ -32,4 +34,5 @@ mod zones;
 
 pub use job::Routes;
 pub use metrics::METRICS;
+pub use needs::CREDENTIAL_FINALIZER;
 pub use settings::Settings;

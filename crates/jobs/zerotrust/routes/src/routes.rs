@@ -7,6 +7,7 @@ use portolan_core::{Class, ObjectKey, Plan, Problem, reasons as core};
 use portolan_engine::{Mode, Notice, Outcome, Reconcile, Report, outcome};
 use portolan_zerotrust_model::{Enabled, FINALIZER, HttpRoute, OLDER_FINALIZER, RouteInput, annotations};
 
+use crate::board::Standing;
 use crate::hand::Hand;
 use crate::shared::{Projection, Shared};
 use crate::subject::Subject;
@@ -35,8 +36,11 @@ impl RouteController {
 
     /// How it stands is noted, and told to its owner where it is news.
     async fn announce(&self, subject: &Subject) {
+        self.announce_as(subject, subject.standing()).await;
+    }
+
+    async fn announce_as(&self, subject: &Subject, standing: Option<Standing>) {
         let before = self.shared.board.get(&subject.key).and_then(|one| one.failure);
-        let standing = subject.standing();
         let failure = standing.as_ref().and_then(|one| one.failure.clone());
         self.shared.stands(&subject.key, standing);
         if self.shared.routes.read(|store| store.get(&subject.key).is_none()) {
@@ -48,6 +52,22 @@ impl RouteController {
             outcome::failed(&format_args!("HTTPRoute {}", subject.key), problem);
         }
         self.tell(subject, &[Notice::warning(reason, message)]).await;
+    }
+
+    /// A step could not be done: what stands stays, and the route says why until it can.
+    async fn note_end(&self, subject: &Subject, hand: &mut Hand<'_>, ended: Result<(), &Problem>) {
+        let stuck = ended.err().filter(|problem| problem.class != Class::Transient);
+        if stuck == subject.stuck.as_ref() {
+            return;
+        }
+        self.shared.set_stuck(&subject.key, stuck.cloned());
+        let Some(problem) = stuck else { return };
+        let failure = Some((problem.reason, problem.message.clone()));
+        let standing = subject.standing().map(|one| Standing { failure, settled: false, ..one });
+        self.announce_as(subject, standing).await;
+        if let Err(error) = hand.write_trouble(problem).await {
+            tracing::debug!(route = %subject.key, %error, "What stops a route could not be written on it");
+        }
     }
 
     async fn tell(&self, subject: &Subject, notices: &[Notice]) {
@@ -164,7 +184,9 @@ impl Reconcile for RouteController {
         let mut hand = Hand::new(&self.shared, subject);
         let carried_out = hand.carry_out(&subject.steps).await;
         // What was done is told, even if the rest was not.
-        self.tell(subject, &hand.notices).await;
+        let notices = std::mem::take(&mut hand.notices);
+        self.tell(subject, &notices).await;
+        self.note_end(subject, &mut hand, carried_out.as_ref().copied()).await;
         carried_out
     }
 

@@ -9,7 +9,9 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, Resource as _};
 use portolan_cloudflare_api::Clients;
 use portolan_core::{ObjectKey, Plan, Problem};
-use portolan_engine::{Cache, Context, Deletions, Doubt, FIELD_MANAGER, Handle, Lookup, Notice, Secrets, in_time};
+use portolan_engine::{
+    Cache, Context, Deletions, Doubt, FIELD_MANAGER, Handle, Lookup, Notice, SecretGuard, Secrets, in_time,
+};
 use portolan_zerotrust_model::{
     Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, HttpRoute,
     RouteInput, SecretRef, Sought, State,
@@ -20,6 +22,7 @@ use crate::board::{Board, Standing};
 use crate::credentials::Credentials;
 use crate::locks::Locks;
 use crate::metrics::Ends;
+use crate::needs::CREDENTIAL_FINALIZER;
 use crate::records::Records;
 use crate::rivals::Reservations;
 use crate::settings::Settings;
@@ -38,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) credentials: Credentials,
     pub(crate) deletions: Deletions,
+    /// Keeps credentials from vanishing while something stands that was made with them.
+    pub(crate) guard: SecretGuard,
     pub(crate) tenants: Cache<Tenant>,
     pub(crate) templates: Cache<Template>,
     pub(crate) records: Records,
@@ -50,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) reservations: Reservations,
     /// Routes that do not stand as they were left.
     pub(crate) drifted: Mutex<BTreeSet<ObjectKey>>,
+    /// Routes whose last step could not be done, and why.
+    stuck: Mutex<HashMap<ObjectKey, Problem>>,
     /// When the service tokens of routes end.
     pub(crate) ends: Ends,
     /// Routes that went, for the sweep.
@@ -62,6 +69,7 @@ impl Shared {
         Self {
             credentials: Credentials::new(clients, secrets),
             deletions: Deletions::new(&context, RELEASED_ON),
+            guard: SecretGuard::new(&context, CREDENTIAL_FINALIZER, settings.finalizers),
             tenants: Cache::new(),
             templates: Cache::new(),
             records: Records::new(&context.operator_namespace),
@@ -73,6 +81,7 @@ impl Shared {
             claims: Claims::default(),
             reservations: Reservations::default(),
             drifted: Mutex::default(),
+            stuck: Mutex::default(),
             ends: Ends::default(),
             orphaned: tokio::sync::Notify::new(),
             context,
@@ -169,6 +178,20 @@ impl Shared {
         } else {
             all.remove(route);
         }
+    }
+
+    /// Why the last step of a route could not be done, as long as it cannot.
+    pub(crate) fn stuck(&self, route: &ObjectKey) -> Option<Problem> {
+        self.stuck.lock().unwrap_or_else(PoisonError::into_inner).get(route).cloned()
+    }
+
+    /// A step of a route could not be done, or all were.
+    pub(crate) fn set_stuck(&self, route: &ObjectKey, problem: Option<Problem>) {
+        let mut all = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+        match problem {
+            Some(problem) => all.insert(route.clone(), problem),
+            None => all.remove(route),
+        };
     }
 
     /// Writes an event on a route.

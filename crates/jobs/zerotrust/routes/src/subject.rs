@@ -8,19 +8,20 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use portolan_cloudflare_api::Reader;
 use portolan_core::{Hostname, ObjectKey, Plan, Problem};
-use portolan_engine::{Levels, in_time};
+use portolan_engine::{Levels, Mode, in_time};
 use portolan_zerotrust_model::settings::ACCESS;
 use portolan_zerotrust_model::state::StatePhase;
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{
-    CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, Phase, RouteInput, Selected, Settings, Target, TaskResult, Wanted,
-    annotations, desired, names, reasons, select, select_tenant, settings, still_there, target,
+    CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, Phase, RouteInput, SecretRef, Selected, Settings, State, Target,
+    TaskResult, Wanted, annotations, desired, names, reasons, select, select_tenant, settings, still_there, target,
 };
 use serde_json::{Map, Value};
 
 use crate::board::Standing;
 use crate::decide::{Facts, Recorded, Step, TokenSecret, UnderWay, Wish, decide};
 use crate::locks::Turn;
+use crate::losses;
 use crate::outputs::{self, Trouble};
 use crate::records::Known;
 use crate::rivals::Reserved;
@@ -45,6 +46,8 @@ pub(crate) struct Subject {
     pub(crate) secret: TokenSecret,
     /// Why it cannot be told what is to stand.
     pub(crate) problem: Option<Problem>,
+    /// Why the last step could not be done.
+    pub(crate) stuck: Option<Problem>,
     pub(crate) tenant: Option<ObjectKey>,
     pub(crate) templates: BTreeSet<ObjectKey>,
     pub(crate) service: Option<ObjectKey>,
@@ -77,11 +80,33 @@ impl Subject {
         [&self.task, &self.removal].into_iter().flatten().map(AsRef::as_ref).find(|task| task.phase() == Phase::Failed)
     }
 
+    /// Why a name that was published has no record.
+    fn without_record(&self) -> Option<(&'static str, String)> {
+        let wanted = self.wanted.as_ref().filter(|_| self.task.is_none() && self.known.is_some())?;
+        if given(wanted.spec.zone_id.as_ref()).is_some() {
+            return None;
+        }
+        let hostname = wanted.spec.hostname.as_deref().unwrap_or_default();
+        let message = format!(
+            "no zone of the account holds {hostname}: it has a rule, but no record leads to it. Add the zone to the account, or \
+             let the API token see it"
+        );
+        Some((reasons::DNS_SKIPPED, message))
+    }
+
     /// Whether another route has the name that a task of this one tries to get.
     fn lost(&self) -> bool {
         let lost = self.problem.as_ref().is_some_and(|problem| problem.reason == reasons::HOSTNAME_CONFLICT);
         let wanted = self.input.as_ref().and_then(|input| input.hostname().ok()).map(|name| name.to_string());
         lost && self.task.as_ref().is_some_and(|task| task.spec.hostname == wanted)
+    }
+
+    /// Whether what is wanted takes something from the name that stands.
+    pub(crate) fn loses(&self) -> bool {
+        match (&self.wanted, &self.known) {
+            (Some(wanted), Some(known)) => losses::loses(&known.state.footprint, &wanted.spec),
+            _ => false,
+        }
     }
 
     /// What the failed task says.
@@ -142,6 +167,8 @@ impl Subject {
             let message = self.failure()?;
             Some((crate::reasons::of_message(&message), crate::reasons::without_reason(&message).to_owned()))
         });
+        let stuck = || self.stuck.as_ref().map(|problem| (problem.reason, problem.message.clone()));
+        let failure = failure.or_else(stuck).or_else(|| self.without_record());
         let tenant = self.tenant.clone().or_else(|| self.known.as_ref().and_then(|known| known.state.tenant.clone()));
         Some(Standing {
             tenant,
@@ -171,6 +198,7 @@ impl Shared {
             removal: self.records.task(key, Action::Delete),
             secret: TokenSecret::Unwanted,
             problem: None,
+            stuck: self.stuck(key),
             tenant: None,
             templates: BTreeSet::new(),
             service: None,
@@ -182,6 +210,11 @@ impl Shared {
         };
         self.find_wish(&mut subject).await;
         self.settle_on_steps(&mut subject);
+        if let Some(known) = subject.known.as_ref().filter(|_| !subject.is_leaving() && !subject.loses())
+            && self.context.mode == Mode::Live
+        {
+            self.keeps(&known.state);
+        }
         Ok(subject)
     }
 
@@ -281,6 +314,11 @@ impl Shared {
     }
 
     fn settle_on_steps(&self, subject: &mut Subject) {
+        if decide(&self.facts(subject)).is_empty() {
+            // Nothing is to be done any more, so nothing stops it.
+            self.set_stuck(&subject.key, None);
+            subject.stuck = None;
+        }
         let trouble = self.trouble(subject);
         let state = subject.known.as_ref().map(|known| &known.state);
         let leaving = subject.is_leaving();
@@ -298,7 +336,15 @@ impl Shared {
     fn trouble(&self, subject: &Subject) -> Option<Trouble> {
         match &subject.problem {
             Some(problem) => Some(Trouble::of(problem)),
-            None => subject.failure().map(|message| Trouble::failed(&message)),
+            None => {
+                let failed = subject.failure().map(|message| Trouble::failed(&message));
+                let stuck = || subject.stuck.as_ref().map(Trouble::of);
+                let without = || {
+                    let (reason, message) = subject.without_record()?;
+                    Some(Trouble::of(&Problem::waiting(reason, message)))
+                };
+                failed.or_else(stuck).or_else(without)
+            }
         }
     }
 
@@ -321,6 +367,7 @@ impl Shared {
             drifted: self.is_drifted(&subject.key),
             lost: subject.lost(),
             outputs_differ: subject.outputs.is_some(),
+            loses: subject.loses(),
         }
     }
 }
@@ -356,6 +403,16 @@ fn recorded(known: &Known) -> Recorded {
     }
 }
 
+/// Whether a task takes down what an earlier tenant left.
+pub(crate) fn is_leftover(task: &CloudflareTask) -> bool {
+    task.annotations().contains_key(&annotations::name(LEFTOVER))
+}
+
+/// The credential that a removal is to use, where one is recorded.
+pub(crate) fn removal_credential(state: &State, leftover: bool) -> Option<SecretRef> {
+    if leftover { state.leftovers.first()?.credential.clone() } else { state.credential.clone() }
+}
+
 fn under_way(task: &CloudflareTask, subject: &Subject) -> UnderWay {
     let status = task.status.as_ref();
     let result = status.and_then(|status| status.result.as_ref()).map(TaskResult::footprint);
@@ -371,7 +428,11 @@ fn under_way(task: &CloudflareTask, subject: &Subject) -> UnderWay {
             || (task.is_older() && task.unreported().is_some()),
         // A task that asks for nothing new does not bring lost credentials back.
         suits_token: !(asked == Some(true) && subject.secret == TokenSecret::Lost),
-        leftover: task.annotations().contains_key(&annotations::name(LEFTOVER)),
+        leftover: is_leftover(task),
         older: task.is_older(),
+        recredited: subject.known.as_ref().is_some_and(|known| {
+            let credential = removal_credential(&known.state, is_leftover(task));
+            credential.is_some() && credential != task.spec.credential_secret_ref
+        }),
     }
 }

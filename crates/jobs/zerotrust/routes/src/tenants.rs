@@ -78,6 +78,8 @@ impl TenantController {
             failed: standing
                 .into_iter()
                 .filter_map(|(key, one)| one.failure.map(|(reason, text)| (key, reason, text)))
+                // What the budget holds back is said for all of them together.
+                .filter(|(_, reason, _)| *reason != core::DELETION_BUDGET_EXCEEDED)
                 .collect(),
             held: self.shared.deletions.held(&key.to_string()),
             exposed: exposed(of_tenant.iter().map(|known| &known.state), (self.shared.context.clock)()),
@@ -163,6 +165,10 @@ impl Reconcile for TenantController {
     async fn gather(&self, tenant: &Tenant) -> Result<Tally, Problem> {
         Levels::mark(&tenant.key());
         let released = self.release(tenant).await?;
+        if is_forced(tenant) && tenant.metadata.deletion_timestamp.is_some() {
+            // What stands is left as it is: nobody will need the credential.
+            self.shared.guard.abandon(&tenant.credential().object()).await?;
+        }
         let mut tally = self.tally(&tenant.key());
         tally.released = released;
         if tenant.metadata.deletion_timestamp.is_none() {
@@ -252,10 +258,7 @@ fn protection_lost(tenant: &Tenant, tally: &Tally) -> Option<NewCondition> {
 impl TenantController {
     /// A tenant that is being deleted stays as long as something is published with it: its credential is needed.
     fn report_leaving(&self, tenant: &Tenant, tally: &Tally) -> Report {
-        let forced = tenant.metadata.annotations.iter().flatten().any(|(name, value)| {
-            *name == annotations::name("force-forget") && value.trim().eq_ignore_ascii_case("true")
-        });
-        if tally.states == 0 || forced {
+        if tally.states == 0 || is_forced(tenant) {
             return Report::default();
         }
         let names = self.shared.records.all();
@@ -275,4 +278,14 @@ impl TenantController {
         let problem = Problem::waiting(core::DELETING, message).with_retry_after(PATIENCE);
         Report { problem: Some(problem), ..Report::default() }
     }
+}
+
+/// Whether the user says that a tenant is to go whatever stands.
+fn is_forced(tenant: &Tenant) -> bool {
+    tenant
+        .metadata
+        .annotations
+        .iter()
+        .flatten()
+        .any(|(name, value)| *name == annotations::name("force-forget") && value.trim().eq_ignore_ascii_case("true"))
 }

@@ -108,13 +108,18 @@ impl Record {
         let footprint = self.footprint();
         let dns_only = footprint.dns_record_id.is_some() && !footprint.has_rule;
         let leftovers = self.json("leftovers").map(serde_json::from_value::<Vec<Leftover>>).transpose();
+        let mut leftovers = leftovers.map_err(|error| format!("leftovers: {error}"))?.unwrap_or_default();
+        let substitute = State::substitute(map);
+        if let Some(leftover) = leftovers.first_mut().filter(|_| footprint.is_empty()) {
+            leftover.credential = substitute.clone().or(leftover.credential.take());
+        }
         Ok(State {
             name: meta.name.clone().unwrap_or_default(),
             route: route.clone(),
             uid: uid.or_else(|| self.text(&["httprouteuid"])),
             hash: self.flat("annotationhash").unwrap_or_default(),
             tenant: self.tenant(map),
-            credential: self.flat("credentialsecret").and_then(|text| SecretRef::parse(&text)),
+            credential: substitute.or_else(|| self.flat("credentialsecret").and_then(|text| SecretRef::parse(&text))),
             mode: match self.flat("mode").as_deref() {
                 Some("dns-only") => Mode::DnsOnly,
                 None if dns_only => Mode::DnsOnly,
@@ -126,7 +131,7 @@ impl Record {
             } else {
                 StatePhase::Active
             },
-            leftovers: leftovers.map_err(|error| format!("leftovers: {error}"))?.unwrap_or_default(),
+            leftovers,
             token_secret_name: self.text(&["servicetokensecretname"]).or_else(|| self.usual_secret(&route, &footprint)),
             templates: self.flat.get("templates").map(|text| names::keys(text)),
             exposed_at: self.flat("exposedat"),

@@ -22,6 +22,7 @@ fn facts(wish: Wish, recorded: Option<Recorded>) -> Facts {
         drifted: false,
         lost: false,
         outputs_differ: false,
+        loses: false,
     }
 }
 
@@ -298,4 +299,27 @@ fn scenario_63_a_state_with_a_secret_in_it_is_cleaned_first() {
     let unclean = Recorded { unclean: true, ..standing() };
 
     assert_eq!(decide(&facts(published(), Some(unclean))), [Step::Scrub]);
+}
+
+#[test]
+fn ux_c4_what_takes_a_name_or_its_protection_away_is_asked_for_first() {
+    let other = || Wish::Published { hash: "h2".to_owned(), uid: "u1".to_owned(), account: "a1".to_owned() };
+    let loses = Facts { loses: true, ..facts(other(), Some(standing())) };
+    assert_eq!(decide(&loses), [Step::AskToLose, Step::Queue]);
+
+    let waiting = Facts { task: Some(task(Phase::Pending)), ..loses.clone() };
+    assert_eq!(decide(&waiting), [Step::AskToLose, Step::Requeue]);
+    assert_eq!(decide(&Facts { loses: false, ..loses.clone() }), [Step::Queue]);
+    let working = Facts { task: Some(task(Phase::InProgress)), ..loses };
+    assert_eq!(decide(&working), [], "what a worker has is awaited");
+}
+
+#[test]
+fn finding_5_a_removal_whose_credential_is_replaced_is_given_the_other() {
+    let removal = UnderWay { recredited: true, ..task(Phase::Failed) };
+    let going = Facts { removal: Some(removal.clone()), ..facts(Wish::Absent, Some(standing())) };
+    assert_eq!(decide(&going), [Step::RecreditRemoval]);
+
+    let working = UnderWay { phase: Phase::InProgress, ..removal };
+    assert_eq!(decide(&Facts { removal: Some(working), ..going }), []);
 }

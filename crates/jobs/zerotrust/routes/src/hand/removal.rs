@@ -1,18 +1,18 @@
 //! A name is taken down: asked for, recorded, queued, and at the end forgotten.
 
-use portolan_core::{ObjectId, Problem, reasons as core};
-use portolan_engine::{Notice, Scope, Surroundings};
+use portolan_core::{ObjectId, Problem};
+use portolan_engine::{Notice, Surroundings};
 use portolan_exposure::Footprint;
 use portolan_zerotrust_model::state::StatePhase;
 use portolan_zerotrust_model::task::{Action, DeleteIds};
-use portolan_zerotrust_model::{CloudflareTaskSpec, Enabled, SecretRef, State, TenantRef, reasons};
+use portolan_zerotrust_model::{CloudflareTaskSpec, SecretRef, State, TenantRef, reasons};
 
 use super::Hand;
 use super::stored::describe;
 use crate::zones;
 
-/// The collection that deletions are counted in.
-const NAMES: &str = "names";
+/// Of more names it is not worked out which of them are about to be lost: each is counted when it comes.
+const MOST_LOOKED_AT: usize = 1000;
 
 impl Hand<'_> {
     fn asker(&self) -> ObjectId {
@@ -30,20 +30,27 @@ impl Hand<'_> {
         self.store(&state).await
     }
 
+    /// Asks whether a name may be withdrawn or lose its protection, before a task is made that does it.
+    pub(super) async fn ask_to_lose(&mut self) -> Result<(), Problem> {
+        self.ask_for_deletion(&self.state()).await
+    }
+
     async fn ask_for_deletion(&mut self, state: &State) -> Result<(), Problem> {
-        let (Some(tenant), Some(hostname)) = (self.shared.tenant_key(state), state.footprint.hostname.clone()) else {
+        let (Some(scope), Some(hostname)) = (self.shared.names_of(state), state.footprint.hostname.clone()) else {
             return Ok(());
         };
-        let scope = Scope { id: tenant.to_string(), collection: NAMES.to_owned(), label: format!("tenant {tenant}") };
+        let Some(tenant) = self.shared.tenant_key(state) else { return Ok(()) };
         let ending = self.shared.is_ending(self.subject.key.namespace.as_deref()).await;
         let ending = ending.then(|| self.subject.key.namespace.clone()).flatten();
         let surroundings = || {
             let of_tenant: Vec<_> = self.shared.records.all();
             let of_tenant = of_tenant.into_iter().filter(|known| self.shared.is_of(&known.state, &tenant));
             let of_tenant: Vec<_> = of_tenant.filter(|known| known.state.footprint.hostname.is_some()).collect();
+            let looks = of_tenant.len() <= MOST_LOOKED_AT;
+            let losing = |state: &State| looks && state.phase != StatePhase::Deleting && self.shared.is_losing(state);
             let going = of_tenant
                 .iter()
-                .filter(|known| self.is_going(&known.state, ending.as_deref()))
+                .filter(|known| self.is_going(&known.state, ending.as_deref()) || losing(&known.state))
                 .filter(|known| known.state.route != self.subject.key);
             Surroundings {
                 following: going.filter_map(|known| known.state.footprint.hostname.clone()).collect(),
@@ -51,13 +58,7 @@ impl Hand<'_> {
             }
         };
         let news = || self.shared.tenant_changed(&tenant);
-        let asked = self.shared.deletions.ask(self.asker(), &scope, &[hostname], surroundings, news).await;
-        if let Err(problem) = &asked
-            && problem.reason == core::DELETION_BUDGET_EXCEEDED
-        {
-            self.shared.tell(&self.subject.key, &Notice::warning(problem.reason, problem.message.clone())).await;
-        }
-        asked
+        self.shared.deletions.ask(self.asker(), &scope, &[hostname], surroundings, news).await
     }
 
     /// Whether a route is going too and has not been counted yet.
@@ -66,11 +67,7 @@ impl Hand<'_> {
             return false;
         }
         let ends = ending.is_some() && state.route.namespace.as_deref() == ending;
-        ends || self
-            .shared
-            .routes
-            .get(&state.route)
-            .is_none_or(|route| route.deleting || route.projection.is_some_and(|input| input.enabled() == Enabled::No))
+        ends || self.shared.is_leaving(&state.route)
     }
 
     /// Makes the task that takes the name down.
@@ -88,6 +85,16 @@ impl Hand<'_> {
         let mut spec = self.removal_spec(&state, &leftover.footprint, leftover.credential.clone())?;
         spec.tenant_ref = leftover.tenant.clone().or(spec.tenant_ref);
         self.make_removal(spec, true).await
+    }
+
+    /// Gives the removal that waits the credential that is recorded now; what it noted about its attempts stays.
+    pub(super) async fn recredit_removal(&mut self) -> Result<(), Problem> {
+        let (Some(task), state) = (self.removal.clone(), self.state()) else { return Ok(()) };
+        let leftover = crate::subject::is_leftover(&task);
+        let credential_secret_ref = crate::subject::removal_credential(&state, leftover);
+        let spec = CloudflareTaskSpec { credential_secret_ref, ..task.spec.clone() };
+        self.removal = Some(self.replace_task(&task, self.removal_task(spec, leftover)).await?);
+        self.mark_pending(Action::Delete).await
     }
 
     async fn make_removal(&mut self, spec: CloudflareTaskSpec, leftover: bool) -> Result<(), Problem> {
@@ -182,8 +189,19 @@ impl Hand<'_> {
         self.mark_pending(Action::Delete).await
     }
 
-    /// The name is wanted again.
+    /// The name is wanted again. What a removal that was begun has left is all that stands: the rest is made anew.
     pub(super) async fn cancel_removal(&mut self) -> Result<(), Problem> {
+        let begun = self.removal.as_ref().filter(|task| !crate::subject::is_leftover(task));
+        let status = begun.and_then(|task| task.status.clone()).unwrap_or_default();
+        if self.known.is_some() && (status.attempts.is_some() || status.result.is_some()) {
+            let mut state = self.state();
+            if let Some(left) = status.result {
+                state.footprint = left.footprint();
+            }
+            state.hash.clear();
+            state.phase = StatePhase::Active;
+            self.store(&state).await?;
+        }
         self.drop_task(Action::Delete).await?;
         self.activate().await
     }

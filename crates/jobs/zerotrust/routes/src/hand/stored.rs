@@ -160,6 +160,17 @@ impl Hand<'_> {
         }
     }
 
+    /// Says on the route what stops it.
+    pub(crate) async fn write_trouble(&mut self, problem: &Problem) -> Result<(), Problem> {
+        let Some(route) = self.living_route() else { return Ok(()) };
+        let known = self.known.as_ref().map(|known| &known.state);
+        let wanted = outputs::wanted(known, Some(&outputs::Trouble::of(problem)));
+        match outputs::difference(route.annotations(), &wanted) {
+            Some(changes) => self.annotate(changes).await,
+            None => Ok(()),
+        }
+    }
+
     /// Makes the annotations on the route what they should be.
     pub(super) async fn write_outputs(&mut self) -> Result<(), Problem> {
         match self.subject.outputs.clone() {

@@ -34,11 +34,26 @@ impl Hand<'_> {
     /// Makes the task that makes the name stand.
     pub(super) async fn queue(&mut self) -> Result<(), Problem> {
         let Some(task) = self.wanted_task() else { return Ok(()) };
+        self.hold_credential(&task.spec).await?;
         let made = self.make_task(task, Action::Reconcile).await?;
         self.shared.set_drifted(&self.subject.key, false);
         self.tell_queued(&made);
         self.task = Some(made);
         self.mark_pending(Action::Reconcile).await
+    }
+
+    /// The credential must not vanish while something stands that was made with it: it could never be taken down.
+    async fn hold_credential(&self, spec: &CloudflareTaskSpec) -> Result<(), Problem> {
+        let Some(secret) = &spec.credential_secret_ref else { return Ok(()) };
+        if self.shared.guard.hold(&secret.object()).await? {
+            return Ok(());
+        }
+        let message = format!(
+            "Secret not found or being deleted: {}; create it with the API token under the key {}",
+            secret.object(),
+            secret.key()
+        );
+        Err(Problem::waiting(reasons::CREDENTIAL_NOT_FOUND, message))
     }
 
     fn tell_queued(&mut self, task: &CloudflareTask) {
@@ -137,6 +152,7 @@ impl Hand<'_> {
     /// Gives a task that waits what is wanted now. What it noted about its earlier attempts stays.
     pub(super) async fn requeue(&mut self) -> Result<(), Problem> {
         let (Some(task), Some(wanted)) = (self.task.clone(), self.wanted_task()) else { return Ok(()) };
+        self.hold_credential(&wanted.spec).await?;
         let changed = self.replace_task(&task, wanted).await?;
         self.shared.set_drifted(&self.subject.key, false);
         self.tell_queued(&changed);

@@ -23,7 +23,7 @@ use crate::step::{Course, Exposure, RuleClaim, Step, Work};
 
 const WHY: &str = "the name is withdrawn";
 /// What follows a tunnel's id in the name that a CNAME leads to.
-const TUNNEL_DOMAIN: &str = ".cfargotunnel.com";
+pub(crate) const TUNNEL_DOMAIN: &str = ".cfargotunnel.com";
 
 /// What to do so that nothing of ours is left for a name.
 pub fn withdraw(mark: &Mark, recorded: &Footprint, live: &Live, notes: &Notes) -> Result<Exposure, Problem> {

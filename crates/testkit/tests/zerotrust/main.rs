@@ -8,6 +8,7 @@ mod crashes;
 mod deletion;
 mod examples;
 mod fleet;
+mod losses;
 mod metrics;
 mod neighbours;
 mod rotation;

@@ -108,6 +108,8 @@ pub(crate) struct Facts {
     pub(crate) outputs_differ: bool,
     /// Whether what is wanted takes a name down that stands, or leaves it without the protection that it has.
     pub(crate) loses: bool,
+    /// Whether nothing is recorded, though something is proven to be ours.
+    pub(crate) recovered: bool,
 }
 
 /// One thing to do.
@@ -115,6 +117,8 @@ pub(crate) struct Facts {
 pub(crate) enum Step {
     /// Takes secrets out of a state that an older operator wrote.
     Scrub,
+    /// Records what is proven to be ours, though its state was lost.
+    Recover,
     /// Records what a task of an older operator knows, and notes what it may have made besides.
     TakeOver,
     /// Records what an older operator was about to take down, and its task goes.
@@ -183,6 +187,7 @@ impl Step {
             | Self::TakeBack
             | Self::Outputs => false,
             Self::Scrub
+            | Self::Recover
             | Self::TakeOver
             | Self::TakeOverRemoval
             | Self::Harvest
@@ -203,6 +208,9 @@ pub(crate) fn decide(facts: &Facts) -> Vec<Step> {
     let mut steps = Vec::new();
     if facts.recorded.as_ref().is_some_and(|recorded| recorded.unclean) {
         steps.push(Step::Scrub);
+    }
+    if facts.recovered {
+        return vec![Step::Recover];
     }
     steps.extend(match &facts.wish {
         _ if facts.removal.as_ref().is_some_and(|removal| removal.older) => vec![Step::TakeOverRemoval],

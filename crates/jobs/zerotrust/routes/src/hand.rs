@@ -61,6 +61,7 @@ impl<'a> Hand<'a> {
     async fn step(&mut self, step: Step) -> Result<(), Problem> {
         match step {
             Step::Scrub => self.scrub().await,
+            Step::Recover => self.record_recovered().await,
             Step::TakeOver => self.take_over().await,
             Step::TakeOverRemoval => self.take_over_removal().await,
             Step::SetAside => self.set_aside().await,

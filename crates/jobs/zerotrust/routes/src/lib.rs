@@ -21,6 +21,7 @@ mod outputs;
 mod preview;
 mod reasons;
 mod records;
+mod recover;
 mod rivals;
 mod routes;
 mod settings;

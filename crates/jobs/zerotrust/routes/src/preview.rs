@@ -11,7 +11,7 @@ use crate::subject::Subject;
 impl Subject {
     /// What is recorded, also by tasks that an older operator left.
     fn stands(&self) -> Footprint {
-        let recorded = self.known.as_ref().map(|known| known.state.footprint.clone()).unwrap_or_default();
+        let recorded = self.recorded().map(|state| state.footprint.clone()).unwrap_or_default();
         let older = [&self.task, &self.removal].into_iter().flatten().filter(|task| task.is_older());
         older.fold(recorded, |recorded, task| task.taken_over(&recorded))
     }
@@ -26,7 +26,7 @@ impl Shared {
         let recorded = subject.stands();
         let mut all = Plan::default();
         let told = || subject.removal.as_ref().and_then(|task| task.spec.credential_secret_ref.clone());
-        let credential = subject.known.as_ref().and_then(|known| self.credential_of(&known.state)).or_else(told);
+        let credential = subject.recorded().and_then(|state| self.credential_of(state)).or_else(told);
         if let Some(wanted) = &subject.wanted {
             let account = wanted.spec.account_id.as_deref();
             let moves = recorded.account_id.as_deref().is_some_and(|there| Some(there) != account);

@@ -24,6 +24,7 @@ use crate::locks::Turn;
 use crate::losses;
 use crate::outputs::{self, Trouble};
 use crate::records::Known;
+use crate::recover::{self, Recovery};
 use crate::rivals::Reserved;
 use crate::shared::Shared;
 use crate::token::{self, Found};
@@ -51,6 +52,8 @@ pub(crate) struct Subject {
     pub(crate) tenant: Option<ObjectKey>,
     pub(crate) templates: BTreeSet<ObjectKey>,
     pub(crate) service: Option<ObjectKey>,
+    /// What is proven of things that only the route's annotations name.
+    pub(crate) recovery: Recovery,
     /// Keeps others from the hostname until this pass has ended.
     pub(crate) reserved: Option<Reserved>,
     pub(crate) steps: Vec<Step>,
@@ -67,6 +70,15 @@ impl Subject {
         match &self.input {
             None => true,
             Some(input) => input.deleting || input.enabled() == Enabled::No,
+        }
+    }
+
+    /// What is recorded, or is proven and about to be.
+    pub(crate) fn recorded(&self) -> Option<&State> {
+        match (&self.known, &self.recovery) {
+            (Some(known), _) => Some(&known.state),
+            (None, Recovery::Found(state)) => Some(state),
+            (None, _) => None,
         }
     }
 
@@ -202,6 +214,7 @@ impl Shared {
             tenant: None,
             templates: BTreeSet::new(),
             service: None,
+            recovery: Recovery::Needless,
             reserved: None,
             steps: Vec::new(),
             outputs: None,
@@ -209,6 +222,7 @@ impl Shared {
             _turn: turn,
         };
         self.find_wish(&mut subject).await;
+        self.find_lost(&mut subject).await;
         self.settle_on_steps(&mut subject);
         if let Some(known) = subject.known.as_ref().filter(|_| !subject.is_leaving() && !subject.loses())
             && self.context.mode == Mode::Live
@@ -228,6 +242,23 @@ impl Shared {
                 Ok(wanted) => subject.wanted = Some(wanted),
                 Err(problem) => subject.problem = Some(problem),
             },
+        }
+    }
+
+    /// A state may be lost: what the route's annotations name is looked for before anything else happens.
+    async fn find_lost(&self, subject: &mut Subject) {
+        match self.recover(subject).await {
+            Ok(recovery) => subject.recovery = recovery,
+            Err(problem) => {
+                subject.recovery = Recovery::Unknown;
+                subject.wanted = None;
+                let message = format!(
+                    "nothing is recorded for the route, and what its annotations name could not be looked for: {}. If nothing \
+                     stands at Cloudflare, take the annotations with ids off the route",
+                    problem.message
+                );
+                subject.problem.get_or_insert(Problem { message, ..problem });
+            }
         }
     }
 
@@ -323,7 +354,10 @@ impl Shared {
         let state = subject.known.as_ref().map(|known| &known.state);
         let leaving = subject.is_leaving();
         subject.outputs = subject.route.as_ref().and_then(|route| {
-            let wanted = outputs::wanted(state.filter(|_| !leaving), trouble.as_ref());
+            let mut wanted = outputs::wanted(state.filter(|_| !leaving), trouble.as_ref());
+            if subject.recovery.keeps_annotations() {
+                wanted.extend(recover::ids(route.annotations()));
+            }
             outputs::difference(route.annotations(), &wanted)
         });
         // An object that is going needs no annotations any more.
@@ -368,6 +402,7 @@ impl Shared {
             lost: subject.lost(),
             outputs_differ: subject.outputs.is_some(),
             loses: subject.loses(),
+            recovered: matches!(subject.recovery, Recovery::Found(_)),
         }
     }
 }

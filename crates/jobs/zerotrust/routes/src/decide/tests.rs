@@ -23,6 +23,7 @@ fn facts(wish: Wish, recorded: Option<Recorded>) -> Facts {
         lost: false,
         outputs_differ: false,
         loses: false,
+        recovered: false,
     }
 }
 
@@ -322,4 +323,11 @@ fn finding_5_a_removal_whose_credential_is_replaced_is_given_the_other() {
 
     let working = UnderWay { phase: Phase::InProgress, ..removal };
     assert_eq!(decide(&Facts { removal: Some(working), ..going }), []);
+}
+
+#[test]
+fn heldout_f1_what_is_proven_to_be_ours_is_recorded_before_anything_else() {
+    for wish in [published(), Wish::Unclear, Wish::Absent] {
+        assert_eq!(decide(&Facts { recovered: true, outputs_differ: true, ..facts(wish, None) }), [Step::Recover]);
+    }
 }

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::{Hand, is_missing, refused};
 use crate::outputs;
 use crate::records::{Known, key};
+use crate::recover::Recovery;
 
 impl Hand<'_> {
     /// The state there is, or one for which nothing is recorded yet.
@@ -86,6 +87,14 @@ impl Hand<'_> {
     /// Records which templates took part, where an earlier version did not.
     pub(super) async fn note_templates(&mut self) -> Result<(), Problem> {
         let state = State { templates: Some(self.subject.templates.clone()), ..self.state() };
+        self.store(&state).await
+    }
+
+    /// Records what is proven to be ours, though its state was lost.
+    pub(super) async fn record_recovered(&mut self) -> Result<(), Problem> {
+        let Recovery::Found(found) = &self.subject.recovery else { return Ok(()) };
+        let state = State { name: self.new_state_name(), ..(**found).clone() };
+        tracing::info!(route = %self.subject.key, state = state.name, "Rebuilt a state that was lost");
         self.store(&state).await
     }
 
@@ -164,7 +173,10 @@ impl Hand<'_> {
     pub(crate) async fn write_trouble(&mut self, problem: &Problem) -> Result<(), Problem> {
         let Some(route) = self.living_route() else { return Ok(()) };
         let known = self.known.as_ref().map(|known| &known.state);
-        let wanted = outputs::wanted(known, Some(&outputs::Trouble::of(problem)));
+        let mut wanted = outputs::wanted(known, Some(&outputs::Trouble::of(problem)));
+        if self.subject.recovery.keeps_annotations() {
+            wanted.extend(crate::recover::ids(route.annotations()));
+        }
         match outputs::difference(route.annotations(), &wanted) {
             Some(changes) => self.annotate(changes).await,
             None => Ok(()),

@@ -1,5 +1,7 @@
 //! A plan is a value: what would be changed, where, and why.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -109,9 +111,51 @@ impl Change {
 pub struct Plan {
     /// The changes, in order.
     pub changes: Vec<Change>,
+    /// The names that it is about, and whether they are protected.
+    #[serde(default, skip_serializing_if = "Names::is_empty")]
+    pub names: Names,
+}
+
+/// Names and their protection, before and after.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Names {
+    /// Those that were protected so far, whether or not they stay.
+    pub protected_before: BTreeSet<String>,
+    /// Those that would be published with protection.
+    pub protected: BTreeSet<String>,
+    /// Those that would be published without.
+    pub open: BTreeSet<String>,
+}
+
+impl Names {
+    /// Whether it is about none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The names that lose their protection and stay published, or are published by somebody else: open to everyone. What
+    /// protects `*.example.com` protects the names below it.
+    pub fn becoming_public(&self) -> Vec<&str> {
+        let lost = |name: &&String| covers(&self.protected_before, name) && !covers(&self.protected, name);
+        self.open.iter().filter(lost).map(String::as_str).collect()
+    }
+}
+
+fn covers(names: &BTreeSet<String>, name: &str) -> bool {
+    let below = |suffix: &str| suffix.strip_prefix('*').is_some_and(|suffix| name.ends_with(suffix));
+    names.iter().any(|one| one == name || below(one))
 }
 
 impl Plan {
+    /// Adds another plan to this one.
+    pub fn extend(&mut self, other: Self) {
+        self.changes.extend(other.changes);
+        let Names { protected_before, protected, open } = other.names;
+        self.names.protected_before.extend(protected_before);
+        self.names.protected.extend(protected);
+        self.names.open.extend(open);
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
@@ -124,13 +168,15 @@ impl Plan {
 
     /// The changes and their counts as JSON, in a stable form that programs may read.
     pub fn to_json(&self) -> Value {
-        json!({ "changes": self.changes, "summary": self.counts() })
+        json!({
+            "changes": self.changes, "summary": self.counts(), "becomingPublic": self.names.becoming_public(),
+        })
     }
 }
 
 impl FromIterator<Change> for Plan {
     fn from_iter<I: IntoIterator<Item = Change>>(changes: I) -> Self {
-        Self { changes: changes.into_iter().collect() }
+        Self { changes: changes.into_iter().collect(), names: Names::default() }
     }
 }
 
@@ -191,6 +237,7 @@ mod tests {
 
         insta::assert_json_snapshot!(plan.to_json(), @r#"
         {
+          "becomingPublic": [],
           "changes": [
             {
               "action": "create",
@@ -228,6 +275,35 @@ mod tests {
         }
         "#);
         assert_eq!(serde_json::from_value::<Plan>(plan.to_json()).unwrap(), plan);
+    }
+
+    fn names(protected_before: &[&str], protected: &[&str], open: &[&str]) -> Names {
+        let set = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        Names { protected_before: set(protected_before), protected: set(protected), open: set(open) }
+    }
+
+    #[test]
+    fn a_name_becomes_public_when_it_stays_and_its_protection_does_not() {
+        assert_eq!(names(&["a.x"], &[], &["a.x"]).becoming_public(), ["a.x"]);
+        assert!(names(&["a.x"], &["a.x"], &[]).becoming_public().is_empty(), "it stays protected");
+        assert!(names(&["a.x"], &[], &[]).becoming_public().is_empty(), "it goes");
+        assert!(names(&[], &[], &["a.x"]).becoming_public().is_empty(), "it was open");
+    }
+
+    #[test]
+    fn a_name_below_a_wildcard_loses_its_protection_with_it() {
+        assert_eq!(names(&["*.x"], &[], &["a.x"]).becoming_public(), ["a.x"]);
+        assert!(names(&["a.x"], &["*.x"], &["a.x"]).becoming_public().is_empty());
+        assert!(names(&["*.x"], &[], &["x", "a.yx"]).becoming_public().is_empty());
+    }
+
+    #[test]
+    fn another_route_that_publishes_the_name_open_makes_it_public() {
+        let mut plan = Plan { names: names(&["a.x"], &["b.x"], &[]), ..Plan::default() };
+
+        plan.extend(Plan { names: names(&[], &[], &["a.x"]), ..Plan::default() });
+
+        assert_eq!(plan.to_json()["becomingPublic"], json!(["a.x"]));
     }
 
     #[test]

@@ -1,10 +1,16 @@
-//! A plan → text for a terminal: a line for each change, its fields below, a summary at the end.
+//! A plan → text for a terminal: names that become public, a line for each change, its fields below, a summary at the end.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::{Action, Change, Counts, FieldDiff, Plan, field_diff, text::printable};
+use crate::{
+    Action, Change, Counts, FieldDiff, Plan, field_diff,
+    text::{printable, truncate},
+};
+
+/// Longer values are cut.
+const LONGEST_VALUE: usize = 120;
 
 /// Whether text carries terminal colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,13 +22,18 @@ pub enum Colour {
 }
 
 impl Plan {
-    /// The plan for people: `+ create DNS record A www.example.com (example.com): why`, the fields below it, and
+    /// The plan for people: `! admin.example.com becomes PUBLIC` where a name loses its protection, `+ create DNS record A www.example.com (example.com): why`, the fields below it, and
     /// `Plan: 2 to create, 1 to update, 0 to delete.` at the end.
     pub fn render(&self, colour: Colour) -> String {
-        if self.is_empty() {
-            return "No changes.\n".to_owned();
-        }
         let mut text = String::new();
+        for name in self.names.becoming_public() {
+            text.push_str(&painted(&printable(&format!("! {name} becomes PUBLIC")), "1;31", colour));
+            text.push_str(": it was protected, and would be published without its Access application\n");
+        }
+        if self.is_empty() {
+            text.push_str("No changes.\n");
+            return text;
+        }
         for change in &self.changes {
             write_change(&mut text, change, colour);
         }
@@ -87,8 +98,11 @@ fn painted(text: &str, paint: &str, colour: Colour) -> String {
     }
 }
 
-/// What differs; for objects that come or go as a whole, all of their fields.
+/// What differs; for objects that come, all of their fields, and for those that go, none.
 fn fields(change: &Change) -> Vec<FieldDiff> {
+    if change.action == Action::Delete {
+        return Vec::new();
+    }
     let nothing = Value::Object(serde_json::Map::new());
     let before = change.before.as_ref().unwrap_or(&nothing);
     let after = change.after.as_ref().unwrap_or(&nothing);
@@ -97,13 +111,20 @@ fn fields(change: &Change) -> Vec<FieldDiff> {
 
 fn line(change: &Change, field: &FieldDiff) -> String {
     let value = match (&field.before, &field.after) {
-        (Some(before), Some(after)) => format!("{before} → {after}"),
-        (Some(before), None) if change.after.is_some() => format!("{before} → nothing"),
-        (Some(only), None) | (None, Some(only)) => only.to_string(),
+        (Some(before), Some(after)) => format!("{} → {}", cut(before), cut(after)),
+        (Some(before), None) if change.after.is_some() => format!("{} → nothing", cut(before)),
+        (Some(only), None) | (None, Some(only)) => cut(only),
         (None, None) => String::new(),
     };
     let text = if field.path.is_empty() { value } else { format!("{}: {value}", field.path) };
     printable(&text).into_owned()
+}
+
+/// A value, or its beginning and how long it is.
+fn cut(value: &Value) -> String {
+    let text = value.to_string();
+    let shown = truncate(&text, LONGEST_VALUE);
+    if shown.len() == text.len() { text } else { format!("{shown}… ({} characters)", text.chars().count()) }
 }
 
 #[cfg(test)]
@@ -149,9 +170,6 @@ mod tests {
             proxied: false → nothing
             ttl: 300 → nothing
         - delete DNS record A gone.example.com (example.com): its object is deleted
-            content: "1.2.3.4"
-            proxied: false
-            ttl: 300
         > release DNS record A kept.example.com (example.com): it was here before
 
         Plan: 1 to create, 1 to adopt, 1 to update, 1 to replace, 1 to delete, 1 to release.
@@ -160,17 +178,35 @@ mod tests {
 
     #[test]
     fn colours_surround_the_headline_only() {
-        let plan = Plan { changes: plan().changes.split_off(4) };
+        let plan = Plan::from_iter(plan().changes.split_off(4));
 
         insta::assert_snapshot!(plan.render(Colour::On).replace('\u{1b}', "ESC"), @r#"
         ESC[31m- delete DNS record A gone.example.com (example.com)ESC[0m: its object is deleted
-            content: "1.2.3.4"
-            proxied: false
-            ttl: 300
         ESC[36m> release DNS record A kept.example.com (example.com)ESC[0m: it was here before
 
         Plan: 0 to create, 0 to update, 1 to delete, 1 to release.
         "#);
+    }
+
+    #[test]
+    fn ux_m13_a_long_value_is_cut() {
+        let target = || Target::new("DNS record", "example.com", "TXT long.example.com");
+        let (old, new) = (json!({ "content": "a".repeat(5000) }), json!({ "content": "ä".repeat(5000) }));
+
+        let text = Plan::from_iter([Change::update(target(), old, new, "")]).render(Colour::Off);
+
+        assert!(text.chars().count() < 450 && text.matches("… (5002 characters)").count() == 2, "{text}");
+    }
+
+    #[test]
+    fn a_name_that_becomes_public_is_told_first_and_in_red() {
+        let mut plan = plan();
+        plan.names.protected_before.insert("a.example.com".to_owned());
+        plan.names.open.insert("a.example.com".to_owned());
+
+        let text = plan.render(Colour::On);
+
+        assert!(text.starts_with("\u{1b}[1;31m! a.example.com becomes PUBLIC\u{1b}[0m: "), "{text}");
     }
 
     #[test]

@@ -152,6 +152,13 @@ impl Footprint {
         self.has_rule || self.cname_record_id.is_some() || self.dns_record_id.is_some()
     }
 
+    /// The names that an application of ours stands for.
+    pub fn protected_names(&self) -> impl Iterator<Item = &str> {
+        let own = self.access_app_id.as_ref().and(self.app_hostname.as_deref().or(self.hostname.as_deref()));
+        let former = self.former.iter().filter(|former| former.access_app_id.is_some());
+        own.into_iter().chain(former.map(|former| former.hostname.as_str()))
+    }
+
     /// The records that are ours where the name is now.
     pub fn record_ids(&self) -> impl Iterator<Item = &str> {
         [&self.cname_record_id, &self.dns_record_id].into_iter().flatten().map(String::as_str)

@@ -1,18 +1,30 @@
 //! Manifests → server-side apply, definitions and namespaces first.
 
+mod owners;
+mod three_way;
+mod way;
+
 use std::time::Duration;
 
 use futures::StreamExt;
 use http::{Method, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::kinds::{Kind, Kinds, segment};
 use crate::manifest::Manifest;
 use crate::output;
-use crate::server::{Call, Server};
+use crate::server::{Answer, Call, CallError, Server};
+
+use owners::{Operation, Owner};
+pub(crate) use way::MANAGER;
+use way::{Choice, FORMER_MANAGER, Way};
 
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const JSON_PATCH: &str = "application/json-patch+json";
+/// How often an object that others write meanwhile is looked at again.
+const ATTEMPTS: usize = 5;
 const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How to apply.
@@ -20,12 +32,40 @@ const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Options {
     /// Namespace of objects that name none; may not contradict those that do.
     pub(crate) namespace: Option<String>,
-    /// Name under which the fields are owned.
-    pub(crate) field_manager: String,
+    /// Who applies.
+    pub(crate) applier: As,
     /// What happens to fields of other managers.
     pub(crate) conflicts: Conflicts,
     /// Whether anything is stored.
     pub(crate) storing: Storing,
+}
+
+/// Who applies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum As {
+    /// The manager of this name, by server-side apply.
+    Manager(String),
+    /// Whoever applied the object before, in the same way; where a name is given, that manager.
+    Before(Option<String>),
+}
+
+impl As {
+    /// Portolan.
+    pub(crate) fn portolan() -> Self {
+        Self::Manager(MANAGER.to_owned())
+    }
+
+    fn choose(&self, live: Option<&Value>) -> Choice {
+        let plain = |way| Choice { way, note: None };
+        match (self, live) {
+            (Self::Manager(manager) | Self::Before(Some(manager)), None) | (Self::Manager(manager), Some(_)) => {
+                plain(Way::ServerSide { manager: manager.clone() })
+            }
+            (Self::Before(None), None) => plain(Way::ServerSide { manager: MANAGER.to_owned() }),
+            (Self::Before(None), Some(live)) => way::of(live),
+            (Self::Before(Some(manager)), Some(live)) => plain(way::by(manager, live)),
+        }
+    }
 }
 
 /// What happens to fields that other managers own.
@@ -35,6 +75,8 @@ pub(crate) enum Conflicts {
     Refuse,
     /// They are taken over.
     TakeOver,
+    /// They are taken over, and it is told where that needs to be asked for.
+    Tell,
 }
 
 /// Whether anything is stored.
@@ -74,6 +116,8 @@ pub(crate) struct Applied {
     pub(crate) object: String,
     /// What became of it.
     pub(crate) change: Change,
+    /// What there is to say about how it was applied.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Applies manifests to one server.
@@ -117,16 +161,103 @@ impl<'a> Applier<'a> {
         if kind.namespaced {
             object["metadata"]["namespace"] = Value::String(namespace);
         }
-        let path = format!("{path}?{}", self.query());
-        let call = Call {
-            method: Method::PATCH,
-            content_type: APPLY_PATCH,
-            body: object.to_string().into_bytes(),
-            ..Call::get(&path)
+        let Choice { way, note } = self.options.applier.choose(before.as_ref());
+        let mut notes: Vec<String> = note.into_iter().collect();
+        let answer = match &before {
+            Some(live) => self.apply_to(&path, live, &object, &way, &mut notes).await?,
+            None => self.server_side(&path, &object, way.manager(), self.options.conflicts).await?,
         };
-        let answer = self.server.call(call).await?;
         let change = outcome(answer.status, before.as_ref(), &answer.body);
-        Ok(Applied { object: kind.object(manifest.name()), change })
+        Ok(Applied { object: kind.object(manifest.name()), change, notes })
+    }
+
+    /// Applies a file to an object that is there.
+    async fn apply_to(
+        &self,
+        path: &str,
+        live: &Value,
+        file: &Value,
+        way: &Way,
+        notes: &mut Vec<String>,
+    ) -> Outcome<Answer> {
+        let manager = match way {
+            Way::ClientSide { manager, last } => {
+                return Ok(self.merge(path, &three_way::patch(last, file, live), manager).await?);
+            }
+            Way::ServerSide { manager } if manager == MANAGER => self.succeed(path, live, is_former).await?,
+            Way::ServerSide { manager } => manager,
+            Way::Release { manager } => {
+                let writes = |owner: &Owner<'_>| owner.manager == manager && owner.operation == Operation::Update;
+                self.hand_over(path, live, writes, manager).await?;
+                manager
+            }
+        };
+        if self.options.conflicts != Conflicts::Tell || way.forces() {
+            return Ok(self.server_side(path, file, manager, self.options.conflicts).await?);
+        }
+        match self.server_side(path, file, manager, Conflicts::Refuse).await {
+            Err(CallError::Refused { code: 409, message, .. }) => {
+                notes.push(format!("refused unless conflicts are forced: {message}"));
+                Ok(self.server_side(path, file, manager, Conflicts::TakeOver).await?)
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// The name under which Portolan applies to an object: what it applied under a former name becomes its own first, so
+    /// that it neither conflicts with itself nor forgets what it applied.
+    async fn succeed(&self, path: &str, live: &Value, is_former: fn(&Owner<'_>) -> bool) -> Outcome<&'static str> {
+        if self.options.storing == Storing::DryRun {
+            return Ok(if owners::owners(live).any(|owner| is_former(&owner)) { FORMER_MANAGER } else { MANAGER });
+        }
+        self.hand_over(path, live, is_former, MANAGER).await?;
+        Ok(MANAGER)
+    }
+
+    /// Makes what some owners have a manager's, as applied.
+    async fn hand_over(&self, path: &str, live: &Value, from: impl Fn(&Owner<'_>) -> bool, manager: &str) -> Outcome {
+        let mut live = live.clone();
+        for attempt in 1.. {
+            let Some(fields) = owners::handed_over(&live, &from, manager) else { break };
+            let patch = json!([
+                {"op": "replace", "path": "/metadata/managedFields", "value": fields},
+                {"op": "replace", "path": "/metadata/resourceVersion", "value": live["metadata"]["resourceVersion"]},
+            ]);
+            match self.patch(path, JSON_PATCH, &patch, &format!("fieldManager={}", segment(manager))).await {
+                Err(CallError::Refused { code: 409, .. }) if attempt < ATTEMPTS => {
+                    let Some(newer) = self.server.find(path).await? else { break };
+                    live = newer;
+                }
+                answer => return Ok(answer.map(drop)?),
+            }
+        }
+        Ok(())
+    }
+
+    async fn server_side(
+        &self,
+        path: &str,
+        file: &Value,
+        manager: &str,
+        conflicts: Conflicts,
+    ) -> Result<Answer, CallError> {
+        let mut query = format!("fieldManager={}&fieldValidation=Strict", segment(manager));
+        if conflicts != Conflicts::Refuse {
+            query.push_str("&force=true");
+        }
+        self.patch(path, APPLY_PATCH, file, &query).await
+    }
+
+    async fn merge(&self, path: &str, patch: &Value, manager: &str) -> Result<Answer, CallError> {
+        let query = format!("fieldManager={}&fieldValidation=Strict", segment(manager));
+        self.patch(path, MERGE_PATCH, patch, &query).await
+    }
+
+    async fn patch(&self, path: &str, form: &str, patch: &Value, query: &str) -> Result<Answer, CallError> {
+        let dry = if self.options.storing == Storing::DryRun { "&dryRun=All" } else { "" };
+        let path = format!("{path}?{query}{dry}");
+        let body = patch.to_string().into_bytes();
+        self.server.call(Call { method: Method::PATCH, content_type: form, body, ..Call::get(&path) }).await
     }
 
     /// The manifest's own namespace; one given by `-n` may fill a gap but not contradict.
@@ -142,17 +273,6 @@ impl<'a> Applier<'a> {
         }
     }
 
-    fn query(&self) -> String {
-        let mut query = format!("fieldManager={}&fieldValidation=Strict", segment(&self.options.field_manager));
-        if self.options.conflicts == Conflicts::TakeOver {
-            query.push_str("&force=true");
-        }
-        if self.options.storing == Storing::DryRun {
-            query.push_str("&dryRun=All");
-        }
-        query
-    }
-
     /// Waits until the new definitions are served, then asks for the kinds again.
     async fn learn_new_kinds(&mut self, manifests: &[&Manifest]) -> Outcome {
         for manifest in manifests.iter().filter(|manifest| is_definition(manifest)) {
@@ -166,6 +286,11 @@ impl<'a> Applier<'a> {
         self.kinds = Kinds::discover(self.server).await?;
         Ok(())
     }
+}
+
+/// Whether it is Portolan under the name that `portolan up` had.
+fn is_former(owner: &Owner<'_>) -> bool {
+    owner.manager == FORMER_MANAGER && owner.operation == Operation::Apply
 }
 
 fn comes_first(manifest: &Manifest) -> bool {

@@ -5,7 +5,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use portolan_zerotrust::Role;
 use serde_json::Value;
 
-use crate::applying::{Applier, Conflicts, Options, Storing};
+use crate::applying::{Applier, As, Conflicts, Options, Storing};
 use crate::failure::{Failure, Outcome};
 use crate::jobs::JobName;
 use crate::kinds::{Kinds, segment};
@@ -75,12 +75,8 @@ pub(crate) async fn install_routes(server: &Server) -> Outcome {
 
 /// The same for any definitions.
 pub(crate) async fn install_all(server: &Server, manifests: &[Manifest]) -> Outcome {
-    let options = Options {
-        namespace: None,
-        field_manager: "portolan".to_owned(),
-        conflicts: Conflicts::TakeOver,
-        storing: Storing::Stored,
-    };
+    let options =
+        Options { namespace: None, applier: As::portolan(), conflicts: Conflicts::TakeOver, storing: Storing::Stored };
     let mut failed = None;
     let mut applier = Applier::new(server, options).await?;
     applier

@@ -209,7 +209,7 @@ impl Reconcile for Gadgets {
             Step::Update { old, new } => Some(Change::update(target, json!(old), json!(new), "differs")),
             Step::Delete(old) => Some(Change::delete(target, json!(old), "deleted")),
         };
-        Plan { changes: change.into_iter().collect() }
+        change.into_iter().collect()
     }
 
     fn acts(&self, plan: &(String, Step)) -> bool {

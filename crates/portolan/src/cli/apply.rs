@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{NamespaceArgs, print};
-use crate::applying::{Applier, Conflicts, Options, Storing};
+use crate::applying::{Applier, As, Conflicts, MANAGER, Options, Storing};
 use crate::failure::{Outcome, Tally};
 use crate::manifest;
 use crate::server::{ConnectArgs, Server};
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     dry_run: bool,
 
     /// Name under which the fields are owned
-    #[arg(long, value_name = "NAME", default_value = "portolan")]
+    #[arg(long, value_name = "NAME", default_value = MANAGER)]
     field_manager: String,
 
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
 fn options(args: &Args) -> Options {
     Options {
         namespace: args.namespace.namespace.clone(),
-        field_manager: args.field_manager.clone(),
+        applier: As::Manager(args.field_manager.clone()),
         conflicts: if args.force_conflicts { Conflicts::TakeOver } else { Conflicts::Refuse },
         storing: if args.dry_run { Storing::DryRun } else { Storing::Stored },
     }

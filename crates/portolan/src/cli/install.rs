@@ -7,7 +7,7 @@ use portolan_install::{Release, Values, objects};
 use serde_json::{Value, json};
 
 use super::print;
-use crate::applying::{Applier, Conflicts, Options, Storing};
+use crate::applying::{Applier, As, Conflicts, Options, Storing};
 use crate::definitions::{self, GATEWAY_GROUP};
 use crate::duration::{duration, shown};
 use crate::failure::{Failure, Outcome, Tally};
@@ -151,7 +151,7 @@ async fn apply(args: &Args, values: &Values, objects: Vec<Value>) -> Outcome {
 fn options() -> Options {
     Options {
         namespace: None,
-        field_manager: "portolan-install".to_owned(),
+        applier: As::Manager("portolan-install".to_owned()),
         conflicts: Conflicts::TakeOver,
         storing: Storing::Stored,
     }

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use portolan_core::OwnerId;
+use portolan_cloudflare_api::DEFAULT_BASE_URL;
+use portolan_core::text::{count, join_and};
+use portolan_core::{Action, ObjectId, OwnerId, Problem};
+use serde_json::{Value, json};
 
 use super::{Form, print};
 use crate::cloudflare::Cloudflare;
@@ -21,13 +24,17 @@ use crate::{operator, output};
 
 /// Exit code where something would change.
 const CHANGES: u8 = 2;
+/// More deletions than this may be held back.
+const DELETIONS_FREE: usize = 10;
 
 /// Arguments of `portolan plan`.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "The cluster is copied into this process, the files are applied to the copy, and the controllers plan \
     there with the\ncluster's own credentials; nothing is written anywhere. Without a cluster the files are planned alone.\n\
-    Exit codes: 0 nothing would change, 2 something would, 1 it could not be found out."
+    Each file is applied as its object was applied before (portolan, kubectl, helm, Flux, Argo CD), so that what a file no\n\
+    longer says goes as it would there.\n\
+    Exit codes: 0 nothing would change, 2 something would, 1 it could not be found out, for any object."
 )]
 pub(crate) struct Args {
     /// File or folder with objects to lay over the cluster's; `-` reads standard input. May be repeated
@@ -41,6 +48,10 @@ pub(crate) struct Args {
     /// How to show it
     #[arg(short, long, value_enum, default_value = "text")]
     output: Form,
+
+    /// Who applies the files, as `kubectl` or `kustomize-controller`; by default whoever applied each object before
+    #[arg(long, value_name = "NAME")]
+    field_manager: Option<String>,
 
     /// Address of the Cloudflare API; by default that of `portolan up`, the environment's, or Cloudflare's own
     #[arg(long, value_name = "live|URL", value_parser = Cloudflare::parse)]
@@ -70,22 +81,81 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
     let manifests =
         if args.filenames.is_empty() { Vec::new() } else { manifest::read(&args.filenames, args.recursive)? };
     let cluster = cluster(&args, &manifests).await?;
+    let asked = Asked::of(&args, &cluster)?;
+    if args.output == Form::Text {
+        print(&asked.sentence());
+    }
     let question = Question {
-        cloudflare: cloudflare(&args, &cluster)?,
+        cloudflare: asked.cloudflare.clone(),
         cluster: cluster.server(),
         manifests: &manifests,
         namespace: args.cluster_resource_namespace.clone(),
         zerotrust_namespace: args.zerotrust.operator_namespace.clone(),
         owner: args.owner_id.as_deref().map(|id| OwnerId::parse(id).unwrap_or_else(|_| OwnerId::derive(id))),
+        field_manager: args.field_manager.clone(),
         timeout: args.timeout,
     };
     let answer = planning::plan(&question).await?;
-    print(&shown(&answer, args.output)?);
-    if answer.is_incomplete() {
-        return Err(Failure::new("some objects could not be planned: Cloudflare or the cluster could not be asked")
-            .next("see to what the messages above name, and plan again"));
+    print(&match args.output {
+        Form::Json => output::json_text(&asked.with(answer.to_json()))?,
+        Form::Text => text(&answer, Paint::for_stdout()),
+    });
+    if !answer.unplanned.is_empty() {
+        return Err(incomplete(&answer));
     }
-    Ok(if answer.plan.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
+    Ok(if answer.is_quiet() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
+}
+
+/// What could not be found out, and why.
+fn incomplete(answer: &Answer) -> Failure {
+    let mut reasons: Vec<&str> = answer.unplanned.values().map(|problem| problem.reason).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let what = count(answer.unplanned.len(), "object");
+    let failure = Failure::new(format!("{what} could not be planned: {}", join_and(reasons)));
+    failure.next("see to what \"Not planned\" names, and plan again: what stands there stays as it is until then")
+}
+
+/// Who is asked.
+struct Asked {
+    /// The cluster's address; none where files are planned alone.
+    cluster: Option<String>,
+    cloudflare: String,
+    sort: &'static str,
+}
+
+impl Asked {
+    fn of(args: &Args, cluster: &Cluster) -> Outcome<Self> {
+        let (own, simulated) = match cluster {
+            Cluster::Answering(server) => {
+                let urls = Urls::beside(&args.connect, server.address());
+                let simulated = urls.as_ref().is_some_and(|urls| urls.edge.is_some());
+                (urls.map(|urls| urls.cloudflare), simulated)
+            }
+            Cluster::Stopped(stored) => (stored.cloudflare(), true),
+            Cluster::None => (None, false),
+        };
+        let cloudflare = Cloudflare::address(args.cloudflare.as_ref(), || own.clone())?;
+        let sort = match &own {
+            _ if cloudflare == DEFAULT_BASE_URL => "live",
+            Some(own) if simulated && *own == cloudflare => "simulated",
+            _ => "named",
+        };
+        Ok(Self { cluster: cluster.server().map(|server| server.address().to_owned()), cloudflare, sort })
+    }
+
+    /// The first line.
+    fn sentence(&self) -> String {
+        let cluster = self.cluster.as_deref().unwrap_or("the files alone");
+        let sort = if self.sort == "named" { String::new() } else { format!("{} ", self.sort) };
+        format!("Planning {cluster} with the {sort}Cloudflare API at {}\n", self.cloudflare)
+    }
+
+    /// The same for programs.
+    fn with(&self, mut document: Value) -> Value {
+        document["asked"] = json!({"cluster": self.cluster, "cloudflare": self.cloudflare, "cloudflareIs": self.sort});
+        document
+    }
 }
 
 /// What the files are laid over.
@@ -134,30 +204,27 @@ async fn answering(args: &Args) -> Outcome<Server> {
     Ok(server)
 }
 
-/// The API's address: what was asked for, the environment's, the cluster's own, Cloudflare's.
-fn cloudflare(args: &Args, cluster: &Cluster) -> Outcome<String> {
-    let own = || match cluster {
-        Cluster::Answering(server) => Some(Urls::beside(&args.connect, server.address())?.cloudflare),
-        Cluster::Stopped(stored) => stored.cloudflare(),
-        Cluster::None => None,
+fn text(answer: &Answer, paint: Paint) -> String {
+    let mut text = String::new();
+    let mut block = |title: &str, lines: &mut dyn Iterator<Item = String>| {
+        let lines: Vec<String> = lines.collect();
+        if !lines.is_empty() {
+            writeln!(text, "{title}:\n  {}\n", lines.join("\n  ")).expect("writing to a string cannot fail");
+        }
     };
-    Cloudflare::address(args.cloudflare.as_ref(), own)
-}
-
-fn shown(answer: &Answer, form: Form) -> Outcome<String> {
-    if form == Form::Json {
-        return output::json_text(&answer.to_json());
+    let unplanned = answer.unplanned.iter();
+    let told = |(object, problem): (&ObjectId, &Problem)| format!("{object}: {}, {}", problem.reason, problem.message);
+    block("Not planned", &mut unplanned.map(told));
+    block("Assumed", &mut answer.notes.iter().cloned());
+    let rest = !answer.unplanned.is_empty() && answer.is_quiet();
+    text.push_str(&if rest { "Nothing else would change.\n".to_owned() } else { answer.plan.render(paint.colour()) });
+    let deletions = answer.plan.counts().of(Action::Delete);
+    if deletions > DELETIONS_FREE {
+        writeln!(text, "More than {DELETIONS_FREE} deletions at once may be held until they are released.")
+            .expect("writing to a string cannot fail");
     }
-    let mut text = answer.plan.render(Paint::for_stdout().colour());
     if !answer.take_over.is_empty() {
         write!(text, "\n{}", answer.take_over.text()).expect("writing to a string cannot fail");
     }
-    if !answer.unplanned.is_empty() {
-        text.push_str("\nNot planned:\n");
-        for (object, problem) in &answer.unplanned {
-            writeln!(text, "  {object}: {}, {}", problem.reason, problem.message)
-                .expect("writing to a string cannot fail");
-        }
-    }
-    Ok(text)
+    text
 }

@@ -2,6 +2,8 @@
 
 mod copy;
 mod overlay;
+#[cfg(test)]
+mod pairs;
 mod references;
 mod stored;
 mod takeover;
@@ -11,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use portolan_apiserver::{ApiServer, Config};
-use portolan_core::{Class, ObjectId, OwnerId, Plan, Problem};
+use portolan_core::{ObjectId, OwnerId, Plan, Problem};
 use portolan_engine::{Drift, Mode, PlanSink, cluster_owner};
 use serde_json::{Value, json};
 
@@ -43,6 +45,8 @@ pub(crate) struct Question<'a> {
     pub(crate) zerotrust_namespace: String,
     /// Whose marks are ours, where not the cluster's.
     pub(crate) owner: Option<OwnerId>,
+    /// Who applies the files, where not whoever applied each object before.
+    pub(crate) field_manager: Option<String>,
     /// How long planning may take.
     pub(crate) timeout: Duration,
 }
@@ -53,26 +57,28 @@ pub(crate) struct Answer {
     pub(crate) unplanned: BTreeMap<ObjectId, Problem>,
     /// What older operators left, and what becomes of it.
     pub(crate) take_over: TakeOver,
+    /// What was assumed about how the files are applied.
+    pub(crate) notes: Vec<String>,
 }
 
 /// What each object's last pass planned.
 type Collected = Arc<Mutex<BTreeMap<ObjectId, Result<Plan, Problem>>>>;
 
 impl Answer {
-    fn of(collected: &Collected, take_over: TakeOver) -> Self {
-        let mut answer = Self { plan: Plan::default(), unplanned: BTreeMap::new(), take_over };
+    fn of(collected: &Collected, take_over: TakeOver, notes: Vec<String>) -> Self {
+        let mut answer = Self { plan: Plan::default(), unplanned: BTreeMap::new(), take_over, notes };
         for (object, outcome) in collected.lock().expect("nothing panics while it is held").iter() {
             match outcome {
-                Ok(plan) => answer.plan.changes.extend(plan.changes.iter().cloned()),
+                Ok(plan) => answer.plan.extend(plan.clone()),
                 Err(problem) => drop(answer.unplanned.insert(object.clone(), problem.clone())),
             }
         }
         answer
     }
 
-    /// Whether Cloudflare or the cluster could not be asked, so that the plan may lack something.
-    pub(crate) fn is_incomplete(&self) -> bool {
-        self.unplanned.values().any(|problem| matches!(problem.class, Class::Transient | Class::Denied))
+    /// Whether nothing would change, as far as it could be planned.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.plan.is_empty() && self.plan.names.becoming_public().is_empty()
     }
 
     /// For programs.
@@ -82,6 +88,7 @@ impl Answer {
         });
         let mut document = self.plan.to_json();
         document["unplanned"] = unplanned.collect();
+        document["notes"] = json!(self.notes);
         if !self.take_over.is_empty() {
             document["takeOver"] = self.take_over.to_json();
         }
@@ -100,7 +107,7 @@ pub(crate) async fn plan(question: &Question<'_>) -> Outcome<Answer> {
     }
     definitions::install_routes(&local).await?;
     local.make_namespace(&question.zerotrust_namespace).await?;
-    overlay::apply(&local, question).await?;
+    let notes = overlay::apply(&local, question).await?;
     let take_over = TakeOver::read(&local, &question.zerotrust_namespace).await?;
     let collected = Collected::default();
     let operator = Operator::start(client, options(question, sink(&collected)).await?)?;
@@ -108,7 +115,7 @@ pub(crate) async fn plan(question: &Question<'_>) -> Outcome<Answer> {
         Failure::new(format!("planning took longer than {} s", question.timeout.as_secs()))
             .next("try again with a longer --timeout; LOG_LEVEL=info shows what it waits for")
     })?;
-    Ok(Answer::of(&collected, take_over))
+    Ok(Answer::of(&collected, take_over, notes))
 }
 
 async fn options(question: &Question<'_>, plans: PlanSink) -> Outcome<operator::Options> {

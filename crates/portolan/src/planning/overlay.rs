@@ -1,7 +1,7 @@
-//! Files → the copy, under the same rules as in the cluster.
+//! Files → the copy, under the same rules as in the cluster, and in the way in which each object was applied there.
 
 use super::Question;
-use crate::applying::{Applier, Conflicts, Options, Storing};
+use crate::applying::{Applier, As, Conflicts, Options, Storing};
 use crate::definitions::GATEWAY_GROUP;
 use crate::failure::{Failure, Outcome};
 use crate::manifest::Manifest;
@@ -9,29 +9,30 @@ use crate::seen::GROUP;
 use crate::server::Server;
 use crate::zerotrust;
 
-/// Applies those objects of the files that can change anything at Cloudflare.
-pub(super) async fn apply(local: &Server, question: &Question<'_>) -> Outcome {
+/// Applies those objects of the files that can change anything at Cloudflare; says what was assumed about how.
+pub(super) async fn apply(local: &Server, question: &Question<'_>) -> Outcome<Vec<String>> {
     let manifests: Vec<Manifest> = question.manifests.iter().filter(|manifest| matters(manifest)).cloned().collect();
     if question.cluster.is_none() {
         make_namespaces(local, &manifests).await?;
     }
     let options = Options {
         namespace: None,
-        field_manager: "portolan".to_owned(),
-        conflicts: Conflicts::TakeOver,
+        applier: As::Before(question.field_manager.clone()),
+        conflicts: Conflicts::Tell,
         storing: Storing::Stored,
     };
-    let mut refused = Vec::new();
+    let (mut refused, mut notes) = (Vec::new(), Vec::new());
     let mut applier = Applier::new(local, options).await?;
     applier
-        .apply_all(&manifests, |manifest, outcome| {
-            if let Err(failure) = outcome {
-                refused.push(failure.while_doing(&manifest.origin));
+        .apply_all(&manifests, |manifest, outcome| match outcome {
+            Ok(applied) => {
+                notes.extend(applied.notes.iter().map(|note| format!("{}: {note}", applied.object)));
             }
+            Err(failure) => refused.push(failure.while_doing(&manifest.origin)),
         })
         .await?;
     match refused.len() {
-        0 => Ok(()),
+        0 => Ok(notes),
         1 => Err(refused.remove(0)),
         count => {
             for failure in &refused {

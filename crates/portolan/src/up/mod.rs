@@ -17,7 +17,7 @@ use portolan_engine::cluster_owner;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::applying::{Applier, Change, Conflicts, Options, Storing};
+use crate::applying::{Applier, As, Change, Conflicts, Options, Storing};
 use crate::cli::apiserver::not_started;
 use crate::cloudflare::Cloudflare;
 use crate::definitions;
@@ -133,7 +133,7 @@ impl Up {
     pub(crate) async fn apply(&self, manifests: &[Manifest]) -> Outcome<Applied> {
         let options = Options {
             namespace: None,
-            field_manager: "portolan-up".to_owned(),
+            applier: As::portolan(),
             conflicts: Conflicts::TakeOver,
             storing: Storing::Stored,
         };

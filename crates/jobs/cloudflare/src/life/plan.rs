@@ -47,7 +47,7 @@ pub(super) fn changes<K: Kind>(
     if inputs.ends_itself {
         changes.push(own_end::<K>(object));
     }
-    Plan { changes }
+    changes.into_iter().collect()
 }
 
 fn own_end<K: Kind>(object: &K) -> portolan_core::Change {

@@ -105,7 +105,7 @@ impl Case {
 
     fn steps(&self) -> Vec<String> {
         let matched = self.run().expect("the case has a plan");
-        let plan = Plan { changes: matched.steps.iter().map(|step| step.change("record", "zone", "test")).collect() };
+        let plan = matched.steps.iter().map(|step| step.change("record", "zone", "test")).collect::<Plan>();
         let change = |change: &Change| {
             format!("{:?} {} {}", change.action, change.target.name, change.target.id.as_deref().unwrap_or("-"))
         };

@@ -1,6 +1,6 @@
 //! What would change at Cloudflare, where nothing may be applied: `portolan plan` and `--dry-run` show it.
 
-use portolan_core::{Plan, Problem};
+use portolan_core::{Names, Plan, Problem};
 use portolan_exposure::{Exposure, Footprint, Fresh, Notes, gather_with, plan, withdraw};
 use portolan_zerotrust_model::{CloudflareTaskSpec, RouteRef, SecretRef};
 
@@ -24,25 +24,39 @@ impl Shared {
             return Err(problem.clone());
         }
         let recorded = subject.stands();
-        let mut all = Plan::default();
+        let mut all = Plan { names: self.names(subject), ..Plan::default() };
         let told = || subject.removal.as_ref().and_then(|task| task.spec.credential_secret_ref.clone());
         let credential = subject.recorded().and_then(|state| self.credential_of(state)).or_else(told);
         if let Some(wanted) = &subject.wanted {
             let account = wanted.spec.account_id.as_deref();
             let moves = recorded.account_id.as_deref().is_some_and(|there| Some(there) != account);
             let here = if moves { Footprint::default() } else { recorded.clone() };
-            all.changes.extend(self.preview_wanted(subject, &wanted.spec, &here).await?.changes().changes);
+            all.extend(self.preview_wanted(subject, &wanted.spec, &here).await?.changes());
             if moves {
-                all.changes.extend(self.preview_removal(subject, &recorded, credential).await?.changes);
+                all.extend(self.preview_removal(subject, &recorded, credential).await?);
             }
         } else {
-            all = self.preview_removal(subject, &recorded, credential).await?;
+            all.extend(self.preview_removal(subject, &recorded, credential).await?);
         }
         for leftover in subject.known.iter().flat_map(|known| &known.state.leftovers) {
-            let gone = self.preview_removal(subject, &leftover.footprint, leftover.credential.clone()).await?;
-            all.changes.extend(gone.changes);
+            all.extend(self.preview_removal(subject, &leftover.footprint, leftover.credential.clone()).await?);
         }
         Ok(all)
+    }
+
+    /// The names that were protected so far, and the one that would be published.
+    fn names(&self, subject: &Subject) -> Names {
+        let mut names = Names::default();
+        let leftovers = subject.known.iter().flat_map(|known| &known.state.leftovers);
+        for footprint in leftovers.map(|leftover| &leftover.footprint).chain([&subject.stands()]) {
+            names.protected_before.extend(footprint.protected_names().map(str::to_owned));
+        }
+        let wanted = subject.wanted.as_ref().and_then(|wanted| wanted.spec.desired(&self.context.owner).ok());
+        if let Some(wanted) = wanted {
+            let side = if wanted.access.is_some() { &mut names.protected } else { &mut names.open };
+            side.insert(wanted.hostname.to_string());
+        }
+        names
     }
 
     fn notes(&self, subject: &Subject) -> Notes {

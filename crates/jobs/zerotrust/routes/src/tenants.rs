@@ -182,7 +182,7 @@ impl Reconcile for TenantController {
         let older = older.filter(|(name, _)| name.starts_with(annotations::OLDER_PREFIX));
         let drop =
             |name: &str| Change::delete(Target::new("annotation", "", name), json!({}), "left by an older operator");
-        Ok(Plan { changes: older.map(|(name, _)| drop(name)).collect() })
+        Ok(older.map(|(name, _)| drop(name)).collect())
     }
 
     /// Nothing at Cloudflare changes for a tenant.

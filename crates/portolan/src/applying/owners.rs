@@ -40,7 +40,7 @@ impl<'a> Owner<'a> {
     pub(crate) fn weight(&self) -> usize {
         let Some(fields) = self.entry["fieldsV1"].as_object() else { return 0 };
         let content = fields.iter().filter(|(name, _)| !matches!(name.as_str(), "f:metadata" | "f:status"));
-        content.map(|(_, below)| leaves(below)).sum::<usize>() + self.annotations().map_or(0, leaves)
+        content.map(|(_, below)| leaves(below).max(1)).sum::<usize>() + self.annotations().map_or(0, leaves)
     }
 
     /// Whether it owns an annotation.
@@ -59,9 +59,9 @@ impl<'a> Owner<'a> {
 
 fn leaves(fields: &Value) -> usize {
     let below = |fields: &Map<String, Value>| -> usize {
-        fields.iter().filter(|(name, _)| name.as_str() != ".").map(|(_, below)| leaves(below)).sum()
+        fields.iter().filter(|(name, _)| name.as_str() != ".").map(|(_, below)| leaves(below).max(1)).sum()
     };
-    fields.as_object().map_or(1, below).max(1)
+    fields.as_object().map_or(0, below)
 }
 
 /// The owners of an object's fields.

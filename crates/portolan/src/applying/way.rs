@@ -79,6 +79,10 @@ pub(crate) fn of(live: &Value) -> Choice {
     candidates.sort_by(|left, right| (right.weight, right.time).cmp(&(left.weight, left.time)));
     let mut candidates = candidates.into_iter();
     let Some(first) = candidates.next() else {
+        // Of an object that nobody wrote anything into, nothing could go.
+        if owners(live).all(|owner| owner.weight() == 0) {
+            return Choice { way: server_side(MANAGER), note: None };
+        }
         let note = "nobody applied it from files so far, so what the file lacks stays; \
             --field-manager names whose fields would go";
         return Choice { way: server_side(MANAGER), note: Some(note.to_owned()) };
@@ -189,8 +193,10 @@ mod tests {
     #[test]
     fn an_annotation_that_cannot_be_read_says_nothing() {
         let choice = of(&remembering(&[owned("kubectl-client-side-apply", "Update", &[LAST_APPLIED])], "{"));
+        let empty = of(&object(&[owned("kubectl-create", "Update", &[])]));
 
         assert!(choice.note.is_some_and(|note| note.contains("nobody applied it")));
+        assert_eq!(empty, Choice { way: server_side("portolan"), note: None });
     }
 
     #[test]

@@ -205,26 +205,28 @@ async fn answering(args: &Args) -> Outcome<Server> {
 }
 
 fn text(answer: &Answer, paint: Paint) -> String {
-    let mut text = String::new();
-    let mut block = |title: &str, lines: &mut dyn Iterator<Item = String>| {
-        let lines: Vec<String> = lines.collect();
-        if !lines.is_empty() {
-            writeln!(text, "{title}:\n  {}\n", lines.join("\n  ")).expect("writing to a string cannot fail");
-        }
-    };
     let unplanned = answer.unplanned.iter();
     let told = |(object, problem): (&ObjectId, &Problem)| format!("{object}: {}, {}", problem.reason, problem.message);
-    block("Not planned", &mut unplanned.map(told));
-    block("Assumed", &mut answer.notes.iter().cloned());
-    let rest = !answer.unplanned.is_empty() && answer.is_quiet();
-    text.push_str(&if rest { "Nothing else would change.\n".to_owned() } else { answer.plan.render(paint.colour()) });
-    let deletions = answer.plan.counts().of(Action::Delete);
-    if deletions > DELETIONS_FREE {
+    let unplanned = block("Not planned", unplanned.map(told));
+    let mut text = if answer.is_quiet() && !unplanned.is_empty() {
+        format!("{unplanned}\nNothing else would change.\n")
+    } else {
+        [answer.plan.render(paint.colour()), unplanned].join(if answer.unplanned.is_empty() { "" } else { "\n" })
+    };
+    if answer.plan.counts().of(Action::Delete) > DELETIONS_FREE {
         writeln!(text, "More than {DELETIONS_FREE} deletions at once may be held until they are released.")
             .expect("writing to a string cannot fail");
     }
-    if !answer.take_over.is_empty() {
-        write!(text, "\n{}", answer.take_over.text()).expect("writing to a string cannot fail");
+    let assumed = block("Assumed", answer.notes.iter().cloned());
+    let taken = if answer.take_over.is_empty() { String::new() } else { answer.take_over.text() };
+    for part in [assumed, taken].iter().filter(|part| !part.is_empty()) {
+        write!(text, "\n{part}").expect("writing to a string cannot fail");
     }
     text
+}
+
+/// Lines under a title; nothing where there are none.
+fn block(title: &str, lines: impl Iterator<Item = String>) -> String {
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { String::new() } else { format!("{title}:\n  {}\n", lines.join("\n  ")) }
 }

@@ -150,7 +150,7 @@ impl Wishes {
     }
 
     fn route(&self, number: usize, asked: &Map<String, Value>, namespace: &str, zone: &str) -> Value {
-        let name = format!("web{number}");
+        let name = format!("web{number}-{namespace}");
         let hostname = format!("{name}-{}.{zone}", self.hostnames[number]);
         let mut annotations: Map<String, Value> =
             asked.iter().map(|(name, value)| (format!("cfzt.cloudflare.com/{name}"), value.clone())).collect();

@@ -157,16 +157,13 @@ async fn try_out(first: u64, count: usize) -> usize {
     let (told, happened) = (planned(&answer.plan), before.until(&after));
     let wrong: Vec<String> = told.symmetric_difference(&happened).cloned().collect();
     for line in &wrong {
-        let pair = pairs.iter().enumerate().find(|(_, (_, pair))| {
-            line.contains(&format!(".{}", pair.zone)) || line.contains(&format!("{}/", pair.namespace))
-        });
-        let whose =
-            pair.map(|(number, (way, _))| format!("seed {} by {way:?}", first + u64::try_from(number).unwrap()));
-        println!(
-            "{}: {line} ({})",
-            whose.unwrap_or_default(),
-            if told.contains(line) { "planned only" } else { "not planned" }
-        );
+        let is_in = |pair: &Pair| [&pair.zone, &pair.namespace].iter().any(|name| line.contains(name.as_str()));
+        let whose = pairs.iter().zip(first..).find(|((_, pair), _)| is_in(pair));
+        let whose = whose.map(|((way, _), seed)| format!("seed {seed} by {way:?}")).unwrap_or_default();
+        println!("{whose}: {line} ({})", if told.contains(line) { "planned only" } else { "not planned" });
+        for change in answer.plan.changes.iter().filter(|change| line.contains(&change.target.name)) {
+            println!("  {}", json!(change));
+        }
     }
     assert!(wrong.is_empty(), "{} changes are not as planned; not planned were {:#?}", wrong.len(), answer.unplanned);
     let ((protected, _), (still, published)) = (before.names(), after.names());

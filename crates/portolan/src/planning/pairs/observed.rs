@@ -11,7 +11,7 @@ use super::{ACCOUNT, TUNNELS};
 /// One thing: `create DNS record A www.example.com`.
 pub(super) type Line = String;
 
-/// What is there: kind and name → id and content.
+/// What is there: kind and id → name and content.
 pub(super) struct Observed(BTreeMap<(&'static str, String), (String, Value)>);
 
 impl Observed {
@@ -66,28 +66,29 @@ impl Observed {
                 }
             }
         }
-        self.0.insert((kind, name), (id.to_owned(), content));
+        let id = if id.is_empty() { name.clone() } else { id.to_owned() };
+        self.0.insert((kind, id), (name, content));
     }
 
     /// The names that an application stands for, and those that are published.
     pub(super) fn names(&self) -> (BTreeSet<String>, BTreeSet<String>) {
-        let of = |kind: &'static str| self.0.keys().filter(move |(one, _)| *one == kind).map(|(_, name)| name.clone());
+        let of =
+            |kind: &'static str| self.0.iter().filter(move |((one, _), _)| *one == kind).map(|(_, (name, _))| name);
         let rules = of("tunnel rule").filter_map(|name| Some(name.split_once(" in ")?.0.to_owned()));
-        (of("Access application").collect(), rules.collect())
+        (of("Access application").cloned().collect(), rules.collect())
     }
 
     /// What changed until then.
     pub(super) fn until(&self, after: &Self) -> BTreeSet<Line> {
         let keys: BTreeSet<_> = self.0.keys().chain(after.0.keys()).collect();
         let changed = keys.into_iter().filter_map(|key| {
-            let verb = match (self.0.get(key), after.0.get(key)) {
-                (None, Some(_)) => "create",
-                (Some(_), None) => "delete",
-                (Some((old, _)), Some((new, _))) if old != new => "replace",
-                (Some((_, old)), Some((_, new))) if old != new => "update",
+            let (verb, name) = match (self.0.get(key), after.0.get(key)) {
+                (None, Some((name, _))) => ("create", name),
+                (Some((name, _)), None) => ("delete", name),
+                (Some(old), Some(new)) if old != new => ("update", &new.0),
                 _ => return None,
             };
-            Some(format!("{verb} {} {}", key.0, key.1))
+            Some(format!("{verb} {} {name}", key.0))
         });
         changed.collect()
     }
@@ -103,7 +104,10 @@ pub(super) fn planned(plan: &Plan) -> BTreeSet<Line> {
     let all: Vec<Line> = plan.changes.iter().filter(|change| change.action != Action::Release).map(line).collect();
     let unique: BTreeSet<Line> = all.iter().cloned().collect();
     assert_eq!(unique.len(), all.len(), "each change is planned once: {all:#?}");
-    unique
+    // What is made closed and opened when its token is there is one thing that comes.
+    let comes =
+        |line: &Line| line.strip_prefix("update ").is_some_and(|what| unique.contains(&format!("create {what}")));
+    unique.iter().filter(|line| !comes(line)).cloned().collect()
 }
 
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {

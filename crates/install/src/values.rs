@@ -188,6 +188,10 @@ pub struct Operator {
     /// Namespaces whose routes are looked at, with commas between them; all where empty.
     #[schemars(regex(pattern = "^[-a-z0-9, ]*$"))]
     pub watch_namespaces: String,
+    /// Origins that may be published though they reach what protects the cluster, as `bastion` or `unix:/run/app.sock`,
+    /// with commas between them; none where empty.
+    #[schemars(regex(pattern = "^[^\"'\\n]*$"))]
+    pub allow_origins: String,
     /// Seconds between two looks for what no route asks for any more.
     #[schemars(range(min = 10, max = 3600))]
     pub poll_interval_seconds: u32,
@@ -210,6 +214,7 @@ impl Default for Operator {
         Self {
             mode: Mode::Single,
             watch_namespaces: String::new(),
+            allow_origins: String::new(),
             poll_interval_seconds: 60,
             drift_resync_seconds: 3600,
             log_level: LogLevel::Info,

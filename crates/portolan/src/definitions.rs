@@ -15,6 +15,7 @@ use crate::server::{Call, Server};
 /// The Gateway API's group.
 pub(crate) const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
 const HTTP_ROUTES: &str = include_str!("../data/httproutes.yaml");
+const REFERENCE_GRANTS: &str = include_str!("../data/referencegrants.yaml");
 
 /// All definitions, job by job.
 pub(crate) fn all() -> Vec<CustomResourceDefinition> {
@@ -64,13 +65,15 @@ async fn replace_one(server: &Server, name: &str, definition: &Value) -> Outcome
     Ok(())
 }
 
-/// Installs an outline of the Gateway API's `HTTPRoute` where the server does not know that kind.
+/// Installs outlines of the Gateway API's kinds that are read, where the server does not know them.
 pub(crate) async fn install_routes(server: &Server) -> Outcome {
     let kinds = Kinds::discover(server).await?;
-    if kinds.in_group(GATEWAY_GROUP).iter().any(|kind| kind.kind == "HTTPRoute") {
-        return Ok(());
+    for (name, outline) in [("HTTPRoute", HTTP_ROUTES), ("ReferenceGrant", REFERENCE_GRANTS)] {
+        if !kinds.in_group(GATEWAY_GROUP).iter().any(|kind| kind.kind == name) {
+            install_all(server, &manifest::parse(&format!("the outline of {name}"), outline)?).await?;
+        }
     }
-    install_all(server, &manifest::parse("the outline of HTTPRoute", HTTP_ROUTES)?).await
+    Ok(())
 }
 
 /// The same for any definitions.

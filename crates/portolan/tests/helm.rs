@@ -40,7 +40,7 @@ fn everything() -> Value {
         "imagePullSecrets": [{"name": "registry"}],
         "fullnameOverride": "harbour",
         "operator": {
-            "mode": "roles", "watchNamespaces": "shop, apps", "pollIntervalSeconds": 120, "driftResyncSeconds": 0,
+            "mode": "roles", "watchNamespaces": "shop, apps", "allowOrigins": "bastion, unix:/run/app.sock", "pollIntervalSeconds": 120, "driftResyncSeconds": 0,
             "logLevel": "DEBUG", "logFormat": "json", "cloudflareApiBase": "https://api.example.com/client/v4",
             "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
         },

@@ -58,6 +58,7 @@ fn kind_of(kind: &str) -> GroupVersionKind {
         _ if kind.starts_with("CloudflareZeroTrust") => ("cfzt.cloudflare.com", "v1alpha1"),
         "Ingress" => ("networking.k8s.io", "v1"),
         "Gateway" | "HTTPRoute" => ("gateway.networking.k8s.io", "v1"),
+        "ReferenceGrant" => ("gateway.networking.k8s.io", "v1beta1"),
         "CustomResourceDefinition" => ("apiextensions.k8s.io", "v1"),
         _ => (GROUP, "v1alpha2"),
     };

@@ -17,8 +17,9 @@ pub enum Jobs {
     ZeroTrust,
 }
 
-/// The Gateway API's own kind, as `portolan up` installs it.
-const HTTP_ROUTES: &str = include_str!("../../portolan/data/httproutes.yaml");
+/// The Gateway API's own kinds, as `portolan up` installs them.
+const GATEWAY: [&str; 2] =
+    [include_str!("../../portolan/data/httproutes.yaml"), include_str!("../../portolan/data/referencegrants.yaml")];
 
 /// The CRDs without their descriptions, which change nothing and cost time.
 static CLOUDFLARE: LazyLock<Vec<Value>> = LazyLock::new(|| {
@@ -30,8 +31,8 @@ static CLOUDFLARE: LazyLock<Vec<Value>> = LazyLock::new(|| {
 static ZERO_TRUST: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let own = portolan_zerotrust::model::crds();
     let own = own.iter().map(|crd| serde_json::to_value(crd).expect("CRDs are plain JSON"));
-    let routes = serde_saphyr::from_str(HTTP_ROUTES).expect("the definition is YAML");
-    own.chain([routes]).map(undescribed).collect()
+    let gateway = GATEWAY.iter().map(|text| serde_saphyr::from_str(text).expect("the definition is YAML"));
+    own.chain(gateway).map(undescribed).collect()
 });
 
 impl Jobs {

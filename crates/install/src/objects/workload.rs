@@ -6,12 +6,13 @@ use super::{Component, Installation, set};
 use crate::values::{Controller, Mode};
 
 /// Variables that the installation sets itself.
-pub(crate) const VARIABLES: [&str; 14] = [
+pub(crate) const VARIABLES: [&str; 15] = [
     "ROLE",
     "POD_NAME",
     "POD_NAMESPACE",
     "OPERATOR_NAMESPACE",
     "WATCH_NAMESPACES",
+    "ALLOW_ORIGINS",
     "POLL_INTERVAL_SECONDS",
     "DRIFT_RESYNC_SECONDS",
     "LOG_LEVEL",
@@ -119,6 +120,9 @@ impl Installation<'_> {
         ];
         if !operator.watch_namespaces.is_empty() {
             all.push(plain("WATCH_NAMESPACES", operator.watch_namespaces.clone()));
+        }
+        if !operator.allow_origins.is_empty() {
+            all.push(plain("ALLOW_ORIGINS", operator.allow_origins.clone()));
         }
         if !operator.cloudflare_api_base.is_empty() {
             all.push(plain("CLOUDFLARE_API_BASE", operator.cloudflare_api_base.clone()));

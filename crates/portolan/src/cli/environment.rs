@@ -59,7 +59,7 @@ const OTHERS: [(&str, &str, &str, Who); 6] = [
 ];
 
 /// Who looks at the variables of flags.
-const READERS: [(&str, Who); 15] = [
+const READERS: [(&str, Who); 16] = [
     ("ROLE", Who::Every),
     ("OPERATOR_NAMESPACE", Who::Every),
     ("POD_NAME", Who::Every),
@@ -70,6 +70,7 @@ const READERS: [(&str, Who); 15] = [
     ("WATCH_NAMESPACES", Who::Routes),
     ("POLL_INTERVAL_SECONDS", Who::Routes),
     ("DRIFT_RESYNC_SECONDS", Who::Routes),
+    ("ALLOW_ORIGINS", Who::Routes),
     ("CFZT_NO_FINALIZERS", Who::Routes),
     ("TASK_LEASE_SECONDS", Who::Worker),
     ("OWNER_ID", Who::Cloudflare),

@@ -29,6 +29,25 @@ pub fn tenant(name: &str) -> Value {
     })
 }
 
+/// A tenant that takes routes of all namespaces.
+pub fn open_tenant(name: &str) -> Value {
+    let mut tenant = tenant(name);
+    tenant["spec"]["allowedNamespaces"] = json!(["*"]);
+    tenant
+}
+
+/// Lets routes of one namespace lead to the Services of another.
+pub fn reference_grant(from: &str, to: &str) -> Value {
+    json!({
+        "apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
+        "metadata": { "name": format!("from-{from}"), "namespace": to },
+        "spec": {
+            "from": [{ "group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": from }],
+            "to": [{ "group": "", "kind": "Service" }],
+        },
+    })
+}
+
 /// A template in `default`.
 pub fn template(name: &str, spec: Value) -> Value {
     json!({

@@ -248,11 +248,13 @@ async fn scenario_13_without_an_origin_the_backend_is_it_and_its_edits_count() {
     bare["spec"]["defaults"] = json!({ "sessionDuration": "24h" });
     world.cluster.apply(&bare).await;
 
-    publish(
-        &world,
-        Route::to("app", "app.example.com").backend(json!({ "name": "shop", "namespace": "apps", "port": 8080 })),
-    )
-    .await;
+    let elsewhere =
+        Route::to("app", "app.example.com").backend(json!({ "name": "shop", "namespace": "apps", "port": 8080 }));
+    publish(&world, elsewhere).await;
+    assert_eq!(world.cluster.events("HTTPRoute/default/app").await, ["RefNotPermitted"]);
+    assert!(world.name("app.example.com").is_gone());
+    world.cluster.apply(&reference_grant("default", "apps")).await;
+    world.pass(Duration::from_secs(60)).await;
     assert_eq!(world.name("app.example.com").rule()["service"], "http://shop.apps.svc.cluster.local:8080");
     publish(&world, Route::to("app", "app.example.com").backend(json!({ "name": "shop", "port": 9090 }))).await;
 

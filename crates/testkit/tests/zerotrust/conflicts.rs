@@ -39,6 +39,7 @@ async fn scenario_30_the_older_route_has_the_name_and_the_newer_takes_over() {
 #[tokio::test(start_paused = true)]
 async fn scenario_31_names_that_join_alike_have_states_of_their_own() {
     let world = settled([]).await;
+    world.cluster.apply(&z::manifests::open_tenant("prod")).await;
     for namespace in ["a-b", "a"] {
         world.cluster.apply(&portolan_testkit::manifests::namespace(namespace)).await;
     }

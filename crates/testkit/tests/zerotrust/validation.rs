@@ -5,7 +5,7 @@ use std::time::Duration;
 use portolan_cloudflare_sim::{Grant, Level};
 use portolan_testkit::World;
 use portolan_testkit::manifests::{CANARY, ZONE_ID};
-use portolan_testkit::zerotrust::manifests::{in_namespace, load_balancer};
+use portolan_testkit::zerotrust::manifests::{in_namespace, load_balancer, open_tenant};
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, Route, TUNNEL, template, tenant, token_secret};
 use serde_json::{Value, json};
 
@@ -109,6 +109,7 @@ async fn scenario_20_of_two_tenants_of_one_name_the_nearer_is_used() {
     let world = settled([]).await;
     z::add_tunnel(&world, ACCOUNT, SECOND_TUNNEL, "second").await;
     world.cloudflare.keep_seeded();
+    world.cluster.apply(&open_tenant("prod")).await;
     let mut near = in_namespace(tenant("prod"), "apps");
     near["spec"]["tunnelId"] = json!(SECOND_TUNNEL);
     world.cluster.apply(&token_secret("apps", "cloudflare-api-token", CANARY)).await;

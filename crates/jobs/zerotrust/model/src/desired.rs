@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use portolan_core::{Hostname, Problem, text};
+use portolan_core::{Hostname, Problem, allow, text};
 use portolan_exposure::Notice;
 
 use crate::hash::{Resolved, hash};
@@ -63,7 +63,7 @@ pub fn desired(
     };
     Ok(Wanted {
         hash: hash(route, selected, resolved),
-        notices: notices(settings, &hostname, zone),
+        notices: notices(route, settings, &hostname, zone),
         spec: spec(route, selected, settings, &hostname, zone, operations),
     })
 }
@@ -180,7 +180,7 @@ fn record(
     })
 }
 
-fn notices(settings: &Settings, hostname: &Hostname, zone: Option<&str>) -> Vec<Notice> {
+fn notices(route: &RouteInput, settings: &Settings, hostname: &Hostname, zone: Option<&str>) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut warn = |reason, message: String| notices.push(Notice::warning(reason, message));
     let (access, token) = (settings.asks_for_access(), settings.asks_for_token());
@@ -213,7 +213,33 @@ fn notices(settings: &Settings, hostname: &Hostname, zone: Option<&str>) -> Vec<
         );
         warn(reasons::ACCESS_NOT_ENABLED, message);
     }
+    if let Some(message) = hostnames_differ(route, hostname) {
+        warn(reasons::HOSTNAMES_DIFFER, message);
+    }
     notices
+}
+
+/// What of the route's own hostnames is not what is published.
+fn hostnames_differ(route: &RouteInput, hostname: &Hostname) -> Option<String> {
+    let others: Vec<&String> =
+        route.hostnames.iter().filter(|one| !one.eq_ignore_ascii_case(hostname.as_str())).collect();
+    if route.hostnames.is_empty() || others.is_empty() {
+        return None;
+    }
+    let patterns: Vec<&str> = route.hostnames.iter().map(String::as_str).collect();
+    if !allow::names_hostname(&patterns, hostname) {
+        let message = format!(
+            "{hostname} is published, but the route's spec.hostnames do not hold it: a gateway behind it answers for {} only",
+            text::join_some(others, 5)
+        );
+        return Some(message);
+    }
+    let others: Vec<&&String> = others.iter().filter(|one| !one.starts_with("*.")).collect();
+    let message = format!(
+        "only {hostname} is published, not {}: each further name needs a route of its own",
+        text::join_some(&others, 5)
+    );
+    (!others.is_empty()).then_some(message)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub mod names;
 mod operator_config;
 mod origin;
 mod origin_tls;
+pub mod permits;
 pub mod reasons;
 mod reference;
 mod route;

@@ -1,5 +1,8 @@
 //! Where requests for a name go, and how the origin is spoken to.
 
+mod pattern;
+mod place;
+
 use portolan_core::{Hostname, Problem, text};
 use serde_json::{Map, Value, json};
 
@@ -8,6 +11,9 @@ use crate::origin_tls::OriginTls;
 use crate::reasons;
 use crate::route::RouteInput;
 use crate::settings::{ORIGIN_URL, Settings};
+
+pub(crate) use pattern::{PATTERN, is_listed};
+pub(crate) use place::{Origin, Reaches};
 
 /// Schemes of origins that cloudflared speaks to.
 const SCHEMES: [&str; 11] =
@@ -40,7 +46,14 @@ fn derive(route: &RouteInput) -> Result<String, Problem> {
         Problem::invalid(reasons::ORIGIN_UNRESOLVED, message)
     };
     let Some(backend) = &route.backend else { return Err(unresolved("the first rule of the route has no backend")) };
-    let BackendRef { group, kind, name, namespace, port } = backend;
+    if let Some(why) = route.beyond_backend {
+        let message = format!(
+            "all requests would go to the route's first backend, but {why}: let them go to the gateway that carries the \
+             route out, by a template's originService.url or the tenant's defaults.originService"
+        );
+        return Err(Problem::invalid(reasons::ROUTE_TOO_COMPLEX, message));
+    }
+    let BackendRef { group, kind, name, namespace, port, .. } = backend;
     if kind.as_deref().is_some_and(|kind| kind != "Service") || group.as_deref().is_some_and(|group| !group.is_empty())
     {
         return Err(unresolved("the route's first backend is no Service"));

@@ -1,8 +1,28 @@
 //! Reasons that only the zerotrust job has: `PascalCase`, stable, and each with when it appears.
 
 portolan_core::reasons! {
-    /// No tenant of that name, or none that takes routes of the namespace.
+    /// No tenant of that name, or none in the namespace.
     TENANT_NOT_FOUND = "TenantNotFound";
+    /// The tenant takes no routes of the namespace.
+    NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed";
+    /// The tenant's `allowedHostnames` do not cover the name.
+    HOSTNAME_NOT_ALLOWED = "HostnameNotAllowed";
+    /// The route names a tunnel that its tenant does not let it use.
+    TUNNEL_NOT_ALLOWED = "TunnelNotAllowed";
+    /// The route says `adopt`, which its tenant does not let it.
+    ADOPTION_NOT_ALLOWED = "AdoptionNotAllowed";
+    /// The tenant demands Access, and the route does not ask for it.
+    ACCESS_REQUIRED = "AccessRequired";
+    /// Requests would go to an origin that the tenant does not let the route use.
+    ORIGIN_NOT_ALLOWED = "OriginNotAllowed";
+    /// Requests would go to what protects the cluster, which only the operator's own configuration can allow.
+    ORIGIN_REFUSED = "OriginRefused";
+    /// The route refers to a Service of another namespace, which does not permit it.
+    REF_NOT_PERMITTED = "RefNotPermitted";
+    /// The route has more than one backend, filters or conditions, and nothing says which gateway carries them out.
+    ROUTE_TOO_COMPLEX = "RouteTooComplex";
+    /// Event: the route's own hostnames are not the name that is published.
+    HOSTNAMES_DIFFER = "HostnamesDiffer";
     /// The namespace has several tenants and the route names none.
     TENANT_AMBIGUOUS = "TenantAmbiguous";
     /// The template that the route names does not exist; nothing is published with less than was asked for.

@@ -32,6 +32,10 @@ pub struct RouteInput {
     pub outputs: BTreeMap<String, String>,
     /// The first backend of its first rule.
     pub backend: Option<BackendRef>,
+    /// Why that backend cannot stand for the whole route.
+    pub beyond_backend: Option<&'static str>,
+    /// The names that a gateway answers for.
+    pub hostnames: Vec<String>,
     /// Whether it is being deleted.
     pub deleting: bool,
 }
@@ -63,6 +67,8 @@ impl RouteInput {
             unknown: Vec::new(),
             outputs: BTreeMap::new(),
             backend: route.spec.rules.first().and_then(|rule| rule.backend_refs.first()).cloned(),
+            beyond_backend: route.spec.beyond_one_backend(),
+            hostnames: route.spec.hostnames.clone(),
             deleting: meta.deletion_timestamp.is_some(),
         };
         let ours =

@@ -11,6 +11,9 @@ pub(crate) const UUID: &[Rule] = &[(
     "write the tunnel's UUID in lower case, as 11111111-2222-3333-4444-555555555555",
 )];
 
+/// The same as a pattern, for items of lists.
+pub(crate) const UUID_PATTERN: &str = "^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$";
+
 /// How long something lasts, as Go writes it.
 pub(crate) const DURATION: &[Rule] = &[(
     "self == '' || self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$')",

@@ -163,15 +163,16 @@ impl<'a, C: Catalogue> Selection<'a, C> {
             let message = format!("there is no tenant {} ({who})", text::join_or(&keys));
             return Err(Problem::waiting(reasons::TENANT_NOT_FOUND, message));
         };
-        if tenant.allows(self.own) {
+        if tenant.allows(self.own, self.operator) {
             return Ok(tenant);
         }
         let message = format!(
-            "tenant {} takes no routes of namespace {}: its spec.allowedNamespaces does not name it",
+            "tenant {} takes no routes of namespace {}: add it to the tenant's spec.allowedNamespaces; what is published \
+             stays as it is",
             tenant.key(),
             self.own
         );
-        Err(Problem::waiting(reasons::TENANT_NOT_FOUND, message))
+        Err(Problem::waiting(reasons::NAMESPACE_NOT_ALLOWED, message))
     }
 
     fn only(&self) -> Result<Arc<Tenant>, Problem> {

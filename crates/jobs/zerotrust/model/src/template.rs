@@ -197,11 +197,11 @@ pub struct TemplateStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(transform = schema::conditions)]
     pub conditions: Vec<Condition>,
-    /// The routes that use it, as `namespace/name`.
+    /// The first fifty routes of its own namespace that use it, as `namespace/name`.
     #[serde(rename = "usedByHTTPRoutes", skip_serializing_if = "Vec::is_empty")]
     #[schemars(transform = schema::no_default)]
     pub used_by_http_routes: Vec<String>,
-    /// How many they are.
+    /// How many use it, in all namespaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_by_count: Option<i64>,
 }

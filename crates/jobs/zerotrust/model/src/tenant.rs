@@ -1,10 +1,11 @@
 //! `CloudflareZeroTrustTenant`: which account, tunnel and token routes are published with.
 
 use kube::{CustomResource, ResourceExt};
-use portolan_core::{Condition, ObjectKey, schema};
+use portolan_core::{Condition, ObjectKey, allow, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::origin;
 use crate::origin_tls::OriginTls;
 use crate::reference::SecretRef;
 use crate::rules;
@@ -47,10 +48,30 @@ pub struct CloudflareZeroTrustTenantSpec {
     /// What routes get that neither they nor their templates say otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<TenantDefaults>,
-    /// Namespaces whose routes may use the tenant, besides its own; all where absent.
+    /// Namespaces whose routes may use the tenant, besides its own; `*` for all. Absent: all for a tenant in the operator's
+    /// namespace, none for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1000), inner(length(max = 63)))]
+    #[schemars(length(max = 1000), inner(length(max = 63), regex(pattern = allow::NAMESPACE_PATTERN)))]
     pub allowed_namespaces: Option<Vec<String>>,
+    /// Names that may be published: `app.example.com` is that name alone, `*.example.com` every name below it. Absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1000), inner(length(max = 253), regex(pattern = allow::HOSTNAME_PATTERN)))]
+    pub allowed_hostnames: Option<Vec<String>>,
+    /// Tunnels that routes may name besides `tunnelId`. Absent: any for routes of the tenant's namespace, none for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1000), inner(length(max = 64), regex(pattern = rules::UUID_PATTERN)))]
+    pub allowed_tunnels: Option<Vec<String>>,
+    /// Origins that routes may lead to, as `http://*.shop.svc` or `https://10.0.0.7:8443`, besides those that the tenant and
+    /// templates beside it name; `{{ namespace }}` stands for the route's namespace. Absent: see the security page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1000), inner(length(max = 2048), regex(pattern = origin::PATTERN)))]
+    pub allowed_origins: Option<Vec<String>>,
+    /// Whether routes may take over what exists under their name. Absent: those of the tenant's namespace may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_adoption: Option<bool>,
+    /// Whether names without Access are refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require_access: Option<bool>,
 }
 
 /// A Secret in the tenant's namespace.
@@ -178,9 +199,14 @@ impl CloudflareZeroTrustTenant {
         }
     }
 
-    /// Whether routes of a namespace may use the tenant.
-    pub fn allows(&self, namespace: &str) -> bool {
-        let own = self.namespace().is_some_and(|own| own == namespace);
-        own || self.spec.allowed_namespaces.as_ref().is_none_or(|all| all.iter().any(|one| one == namespace))
+    /// Whether routes of a namespace may use the tenant: of its own, and of those that it lists. Without a list a tenant in
+    /// the operator's namespace serves all.
+    pub fn allows(&self, namespace: &str, operator_namespace: &str) -> bool {
+        let is_in = |place: &str| self.namespace().is_some_and(|own| own == place);
+        is_in(namespace)
+            || match &self.spec.allowed_namespaces {
+                Some(all) => allow::names_namespace(all, namespace),
+                None => is_in(operator_namespace),
+            }
     }
 }

@@ -18,6 +18,7 @@ mod losses;
 mod metrics;
 mod needs;
 mod outputs;
+mod permits;
 mod preview;
 mod reasons;
 mod records;

@@ -54,8 +54,14 @@ impl Shared {
             taken.by.clone()
         });
         if let Some(rival) = taken.or_else(|| self.holder(input, hostname.as_str(), &name.0)) {
+            // Who has a name in another namespace is not for this one to know.
+            let rival = if rival.namespace == input.key.namespace {
+                format!("HTTPRoute {rival}")
+            } else {
+                "a route of another namespace".to_owned()
+            };
             let message = format!(
-                "HTTPRoute {rival} has {hostname} already; this route takes over when that one goes or takes another name"
+                "{rival} has {hostname} already; this route takes over when that one goes or takes another name"
             );
             return Err(Problem::waiting(reasons::HOSTNAME_CONFLICT, message));
         }
@@ -112,7 +118,9 @@ impl Shared {
     }
 
     fn account_of(&self, route: &RouteInput) -> Option<String> {
-        select(route, self, self.namespace()).ok().map(|selected| selected.tenant.spec.account_id.clone())
+        let selected = select(route, self, self.namespace()).ok()?;
+        // A route that may not have the name keeps nobody else from it.
+        self.may_have(route, &selected).then(|| selected.tenant.spec.account_id.clone())
     }
 }
 

@@ -1,5 +1,6 @@
 //! How the route side runs.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use portolan_engine::{Drift, Selection};
@@ -15,6 +16,10 @@ pub struct Settings {
     pub finalizers: bool,
     /// How often what no route asks for is looked for.
     pub sweep: Duration,
+    /// Origins that may be published though they reach what protects the cluster, as tenants list theirs.
+    pub allow_origins: Vec<String>,
+    /// Addresses of the API server that are known already.
+    pub api_server: Vec<IpAddr>,
 }
 
 impl Default for Settings {
@@ -24,6 +29,8 @@ impl Default for Settings {
             drift: Drift::default(),
             finalizers: true,
             sweep: Duration::from_secs(300),
+            allow_origins: Vec::new(),
+            api_server: Vec::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What all parts of the route side share.
 
 use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) ends: Ends,
     /// Routes that went, for the sweep.
     pub(crate) orphaned: tokio::sync::Notify,
+    /// Addresses of the API server, once somebody had to know.
+    pub(crate) api_server: tokio::sync::OnceCell<Vec<IpAddr>>,
 }
 
 impl Shared {
@@ -84,6 +87,7 @@ impl Shared {
             stuck: Mutex::default(),
             ends: Ends::default(),
             orphaned: tokio::sync::Notify::new(),
+            api_server: tokio::sync::OnceCell::new(),
             context,
             settings,
         }

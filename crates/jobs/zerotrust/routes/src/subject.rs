@@ -277,6 +277,7 @@ impl Shared {
         still_there(input, &selected, &subject.took_part(), self, self.namespace())?;
         let settings = settings(input, &selected)?;
         tracing::debug!(hostname = %hostname, settings = %settings.lines().join("; "), "Merged the settings");
+        self.permit(input, &hostname, &selected, &settings).await?;
         let ip = self.target(&settings, subject).await?;
         subject.reserved = Some(self.take_name(input, &hostname, &selected)?);
         let wanted = self.with_zone(input, &hostname, (&selected, &settings, ip), subject).await?;

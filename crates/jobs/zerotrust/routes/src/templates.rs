@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portolan_core::{ConditionStatus, NewCondition, Plan, Problem, text};
+use portolan_core::{ConditionStatus, NewCondition, ObjectKey, Plan, Problem};
 use portolan_engine::{Outcome, Reconcile, Report};
 use portolan_zerotrust_model::settings::TARGET_IP;
 use portolan_zerotrust_model::{
@@ -12,13 +12,14 @@ use portolan_zerotrust_model::{
 use serde_json::json;
 
 use crate::shared::Shared;
+use crate::tenants::named_in;
 
 /// The condition that says whether a template can be used.
 const VALID: &str = "Valid";
 /// The condition that says whether somebody uses a template.
 const IN_USE: &str = "InUse";
-/// Routes that a message names.
-const NAMES_SHOWN: usize = 5;
+/// Routes that a status lists.
+const LISTED: usize = 50;
 
 /// Reconciles templates.
 pub(crate) struct TemplateController {
@@ -27,7 +28,7 @@ pub(crate) struct TemplateController {
 
 /// Who uses a template, and what is wrong with it.
 pub(crate) struct Use {
-    routes: Vec<String>,
+    routes: Vec<ObjectKey>,
     wrong: Result<(), Problem>,
 }
 
@@ -55,7 +56,7 @@ impl Reconcile for TemplateController {
     async fn gather(&self, template: &Template) -> Result<Use, Problem> {
         let key = template.key();
         let users = self.shared.board.routes_where(|one| one.templates.contains(&key));
-        let routes = users.into_iter().map(|(route, _)| route.to_string()).collect();
+        let routes = users.into_iter().map(|(route, _)| route).collect();
         Ok(Use { routes, wrong: check(template) })
     }
 
@@ -71,7 +72,7 @@ impl Reconcile for TemplateController {
         Ok(())
     }
 
-    fn report(&self, _: &Template, outcome: Outcome<'_, Self>) -> Report {
+    fn report(&self, template: &Template, outcome: Outcome<'_, Self>) -> Report {
         let found = match outcome {
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => inputs,
             Outcome::Failed(problem) => return Report::failed(problem),
@@ -82,9 +83,12 @@ impl Reconcile for TemplateController {
                 NewCondition::of(VALID, ConditionStatus::False, reasons::INVALID_SPEC, problem.message.clone())
             }
         };
+        let key = template.key();
+        let own = found.routes.iter().filter(|route| route.namespace == key.namespace);
+        let listed: Vec<String> = own.map(ToString::to_string).take(LISTED).collect();
         Report {
-            status: json!({"usedByHTTPRoutes": found.routes, "usedByCount": found.routes.len()}),
-            conditions: vec![valid, in_use(&found.routes)],
+            status: json!({"usedByHTTPRoutes": listed, "usedByCount": found.routes.len()}),
+            conditions: vec![valid, in_use(&key, &found.routes)],
             ..Report::default()
         }
     }
@@ -100,11 +104,11 @@ fn check(template: &Template) -> Result<(), Problem> {
     merged.text(&TARGET_IP).map_or(Ok(()), |text| target::address(text).map(drop))
 }
 
-fn in_use(routes: &[String]) -> NewCondition {
+fn in_use(template: &ObjectKey, routes: &[ObjectKey]) -> NewCondition {
     match routes {
         [] => NewCondition::of(IN_USE, ConditionStatus::False, reasons::NOT_USED, "No route uses it"),
         some => {
-            let message = format!("Used by {}", text::join_some(some, NAMES_SHOWN));
+            let message = format!("Used by {}", named_in(template, some.iter().map(|one| (one, one.to_string()))));
             NewCondition::of(IN_USE, ConditionStatus::True, reasons::IN_USE, message)
         }
     }

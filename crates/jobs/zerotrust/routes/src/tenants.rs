@@ -98,7 +98,7 @@ impl TenantController {
         }
     }
 
-    fn ready(&self, tally: &Tally) -> NewCondition {
+    fn ready(&self, tenant: &ObjectKey, tally: &Tally) -> NewCondition {
         if let Some(problem) = &tally.problem {
             return NewCondition::not_ready(problem.reason, problem.message.clone());
         }
@@ -114,11 +114,24 @@ impl TenantController {
             };
             return NewCondition::ready(reasons::RECONCILE_SUCCESS, message);
         }
-        let names = tally.failed.iter().map(|(key, reason, _)| format!("{key} ({reason})"));
+        let names = tally.failed.iter().map(|(key, reason, _)| (key, format!("{key} ({reason})")));
         let (failed, routes) = (tally.failed.len(), tally.routes);
-        let message = format!("{failed} of {routes} routes failed: {}", text::join_some(names, NAMES_SHOWN));
+        let message = format!("{failed} of {routes} routes failed: {}", named_in(tenant, names));
         NewCondition::not_ready(reasons::PARTIAL_FAILURE, message)
     }
+}
+
+/// Routes in a sentence: those of the object's own namespace by name, others by their number. Who reads an object reads
+/// nothing of other namespaces.
+pub(crate) fn named_in<'a>(object: &ObjectKey, routes: impl IntoIterator<Item = (&'a ObjectKey, String)>) -> String {
+    let (own, others): (Vec<_>, Vec<_>) =
+        routes.into_iter().partition(|(route, _)| route.namespace == object.namespace);
+    let mut shown: Vec<String> = own.into_iter().map(|(_, name)| name).collect();
+    let more = shown.len().saturating_sub(NAMES_SHOWN);
+    shown.truncate(NAMES_SHOWN);
+    shown.extend((more > 0).then(|| format!("{more} more")));
+    shown.extend((!others.is_empty()).then(|| format!("{} of other namespaces", text::count(others.len(), "route"))));
+    text::join_and(shown)
 }
 
 impl Reconcile for TenantController {
@@ -213,7 +226,7 @@ impl Reconcile for TenantController {
             [] => NewCondition::not_stalled(),
             held => NewCondition::stalled(core::DELETION_BUDGET_EXCEEDED, held.join(" ")),
         };
-        let mut conditions = vec![self.ready(tally), stalled];
+        let mut conditions = vec![self.ready(&tenant.key(), tally), stalled];
         conditions.extend(protection_lost(tenant, tally));
         let again = tally.exposed.last().map(|(left, _)| left.unsigned_abs());
         Report {
@@ -261,18 +274,15 @@ impl TenantController {
         if tally.states == 0 || is_forced(tenant) {
             return Report::default();
         }
-        let names = self.shared.records.all();
-        let mut names: Vec<String> = names
-            .iter()
-            .filter(|known| self.shared.is_of(&known.state, &tenant.key()))
-            .map(|known| known.state.route.to_string())
-            .collect();
-        names.sort();
+        let states = self.shared.records.all();
+        let of_tenant = states.iter().filter(|known| self.shared.is_of(&known.state, &tenant.key()));
+        let mut routes: Vec<&ObjectKey> = of_tenant.map(|known| &known.state.route).collect();
+        routes.sort();
         let message = format!(
             "{} still published with it: {}. Delete them or give them another tenant; or set the annotation {}: \"true\" \
              to leave everything at Cloudflare",
-            text::count(names.len(), "route"),
-            text::join_some(names, NAMES_SHOWN),
+            text::count(routes.len(), "route"),
+            named_in(&tenant.key(), routes.iter().map(|route| (*route, route.to_string()))),
             annotations::name("force-forget"),
         );
         let problem = Problem::waiting(core::DELETING, message).with_retry_after(PATIENCE);

@@ -46,6 +46,11 @@ pub(super) struct ZerotrustArgs {
     #[arg(long, value_name = "NAME", env = "CLOUDFLARE_WORKER_SERVICE_ACCOUNT")]
     cloudflare_worker_service_account: Option<String>,
 
+    /// Origins that may be published though they reach what protects the cluster, as bastion, unix:/run/app.sock or
+    /// https://kubernetes.default.svc, with commas between them; none without it
+    #[arg(long, value_name = "ORIGINS", env = "ALLOW_ORIGINS", value_delimiter = ',')]
+    allow_origins: Vec<String>,
+
     /// Put no finalizers on routes and tenants; what deleted routes leave is then found by sweeps
     #[arg(long, env = "CFZT_NO_FINALIZERS")]
     no_finalizers: bool,
@@ -89,6 +94,11 @@ impl ZerotrustArgs {
         };
         let named = self.watch_namespaces.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
         settings.routes.watch_namespaces = named.collect();
+        let origins = self.allow_origins.iter().map(|origin| origin.trim().to_owned());
+        settings.routes.allow_origins = origins.filter(|origin| !origin.is_empty()).collect();
+        // As the kubelet tells every pod.
+        let api_server = std::env::var("KUBERNETES_SERVICE_HOST").ok();
+        settings.routes.api_server = api_server.and_then(|address| address.trim().parse().ok()).into_iter().collect();
         settings.routes.finalizers = !self.no_finalizers;
         settings.routes.drift = match self.drift_resync_seconds {
             0 => Drift::Off,
@@ -142,6 +152,14 @@ mod tests {
         let settings = settings(&["--watch-namespaces", "shop, apps,,"]);
 
         assert_eq!(settings.routes.watch_namespaces, ["shop", "apps"]);
+    }
+
+    #[test]
+    fn finding_12_origins_that_protect_the_cluster_are_allowed_here_alone() {
+        let allowed = settings(&["--allow-origins", "bastion, https://kubernetes.default.svc,"]).routes.allow_origins;
+
+        assert_eq!(allowed, ["bastion", "https://kubernetes.default.svc"]);
+        assert!(settings(&[]).routes.allow_origins.is_empty());
     }
 
     #[test]

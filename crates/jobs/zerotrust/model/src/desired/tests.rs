@@ -272,6 +272,22 @@ fn another_tunnel_and_adoption_are_the_routes_choice() {
 }
 
 #[test]
+fn ux_h7_hostnames_that_are_not_published_are_told() {
+    let told = |hostnames: &[&str]| {
+        let mut object = crate::fixture::http_route(&[("enabled", "true"), ("hostname", "app.example.com")]);
+        object.spec.hostnames = hostnames.iter().map(|name| (*name).to_owned()).collect();
+        let wanted = examples().wanted(&crate::RouteInput::read(&object)).unwrap();
+        wanted.notices.into_iter().find(|notice| notice.reason == "HostnamesDiffer").map(|notice| notice.message)
+    };
+
+    assert_eq!(told(&[]), None);
+    assert_eq!(told(&["app.example.com"]), None);
+    assert_eq!(told(&["*.example.com"]), None);
+    assert!(told(&["app.example.com", "www.example.com"]).unwrap().contains("not www.example.com"));
+    assert!(told(&["www.example.com"]).unwrap().contains("do not hold it"));
+}
+
+#[test]
 fn a_rotation_is_asked_for_once_with_its_overlap() {
     let rotation = |annotations: &[(&str, &str)]| asked(&examples(), annotations).token.and_then(|token| token.rotate);
     let first = rotation(&[("serviceToken", "true"), ("serviceToken.rotate", "1")]).unwrap();

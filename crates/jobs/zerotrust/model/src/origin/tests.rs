@@ -88,6 +88,22 @@ fn bug_18_an_https_origin_gets_whole_seconds_and_its_host() {
 }
 
 #[test]
+fn ux_h7_a_route_of_several_backends_leads_nowhere_unless_somebody_says_where() {
+    let mut object = http_route(&[("enabled", "true"), ("hostname", "app.example.com")]);
+    let admin =
+        json!({ "backendRefs": [{ "name": "admin", "port": 9000 }], "matches": [{ "path": { "value": "/admin" } }] });
+    object.spec.rules.insert(0, serde_json::from_value::<HttpRouteRule>(admin).unwrap());
+    let route = RouteInput::read(&object);
+    let problem = derive(&route).unwrap_err();
+    let gateway = Shelf::with_tenant(json!({ "defaults": { "originService": "http://traefik.traefik.svc:80" } }));
+
+    assert_eq!(problem.reason, "RouteTooComplex");
+    assert!(problem.message.contains("several backends") && problem.message.contains("defaults.originService"));
+    let settings = gateway.settings(&route).unwrap();
+    assert_eq!(resolve(&route, &settings, &name("app.example.com")).unwrap(), "http://traefik.traefik.svc:80");
+}
+
+#[test]
 fn an_http_origin_gets_nothing_unless_a_host_was_asked_for() {
     assert_eq!(asked("http://web:80", "app.example.com", None, json!({ "noTLSVerify": true })), json!({}));
     let header = asked("http://web:80", "app.example.com", Some("web"), json!({}));

@@ -36,7 +36,7 @@ fn scenario_19_of_two_tenants_one_has_to_be_named() {
 #[test]
 fn scenario_20_of_tenants_with_one_name_the_routes_own_namespace_wins_then_the_operators() {
     let shelf = Shelf::default()
-        .and_tenant("elsewhere/prod", json!({}))
+        .and_tenant("elsewhere/prod", json!({ "allowedNamespaces": ["default"] }))
         .and_tenant(&format!("{OPERATOR}/prod"), json!({}))
         .and_tenant("default/prod", json!({}));
     let without = Shelf { tenants: shelf.tenants[..2].to_vec(), ..Shelf::default() };
@@ -67,8 +67,8 @@ fn a_tenant_may_choose_the_namespaces_that_it_serves() {
     let named = [("tenant", "shared/prod")];
 
     assert_eq!(tenant_of(&shelf(json!(["default"])), &named), "shared/prod");
-    assert_eq!(tenant_of(&shelf(json!(["team-a"])), &named), "TenantNotFound");
-    assert_eq!(tenant_of(&shelf(json!([])), &named), "TenantNotFound");
+    assert_eq!(tenant_of(&shelf(json!(["team-a"])), &named), "NamespaceNotAllowed");
+    assert_eq!(tenant_of(&shelf(json!([])), &named), "NamespaceNotAllowed");
     assert_eq!(tenant_of(&Shelf::with_tenant(json!({ "allowedNamespaces": [] })), &[]), "default/prod");
 }
 
@@ -100,7 +100,7 @@ fn scenario_17_a_template_that_is_named_must_be_there() {
 #[test]
 fn templates_are_looked_for_with_the_route_then_the_tenant_then_the_operator() {
     let shelf = Shelf::default()
-        .and_tenant("shared/prod", json!({}))
+        .and_tenant("shared/prod", json!({ "allowedNamespaces": ["*"] }))
         .and_template(&format!("{OPERATOR}/web"), json!({}))
         .and_template(&format!("{OPERATOR}/base-prod"), json!({}))
         .and_template("shared/web", json!({}))

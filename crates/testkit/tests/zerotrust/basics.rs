@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portolan_testkit::World;
-use portolan_testkit::zerotrust::manifests::{PREFIX, load_balancer};
+use portolan_testkit::zerotrust::manifests::{PREFIX, load_balancer, reference_grant};
 use portolan_testkit::zerotrust::{self as z, ORIGIN, Route, TUNNEL, template, tenant};
 use serde_json::{Value, json};
 

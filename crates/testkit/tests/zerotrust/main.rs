@@ -13,6 +13,7 @@ mod metrics;
 mod neighbours;
 mod rotation;
 mod secrets;
+mod untrusted;
 mod validation;
 mod wishes;
 

@@ -83,7 +83,7 @@ impl Asks<'_> {
                 let place = key.namespace.as_deref().unwrap_or_default();
                 place == self.tenant_namespace() || place == self.guard.operator_namespace
             }
-            Layer::Annotation | Layer::Alias(_) | Layer::BuiltIn => false,
+            Layer::Annotation | Layer::Alias(_) | Layer::Implied { .. } | Layer::BuiltIn => false,
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::publish;
 
 const OTHERS_TUNNEL: &str = "22222222-2222-3333-4444-555555555555";
-const API_SERVER: &str = "10.96.0.1";
+const API_SERVER: &str = "127.78.0.1";
 
 /// One try: what is applied, and the reason that must answer it. The route is the last object.
 struct Attempt {
@@ -217,8 +217,8 @@ fn to_what_protects_the_cluster() -> Vec<Attempt> {
         ("a cloud's metadata by name", "http://Metadata.Google.Internal."),
         ("the API server", "https://kubernetes.default.svc:443"),
         ("the API server by its whole name", "https://KUBERNETES.default.svc.cluster.local."),
-        ("the API server by its address", "tcp://10.96.0.1:443"),
-        ("the API server by its address as a number", "tcp://0x0a600001:443"),
+        ("the API server by its address", "tcp://127.78.0.1:443"),
+        ("the API server by its address as a number", "tcp://0x7f4e0001:443"),
     ]
     .into_iter()
     .map(|(what, origin)| attempt(what, [to(origin)], "OriginRefused"))

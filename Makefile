@@ -24,7 +24,7 @@ bench: ## the controllers, and the embedded API server against the real one; JSO
 	@target/release/portolan bench drift
 	@scripts/bench-apiserver
 
-soak: ## more histories, more kills, more generated inputs (MINUTES, SEED, HISTORIES, KILLS, CASES)
+soak: ## more histories, attacks, kills and generated inputs; every mend undone once (MINUTES, SEED, HISTORIES, ATTACKS, KILLS, CASES)
 	@scripts/soak
 
 generate: ## data that is generated from Kubernetes' OpenAPI documents and Go types

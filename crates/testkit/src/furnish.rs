@@ -8,8 +8,8 @@ use crate::manifests as m;
 use crate::world::World;
 use crate::zerotrust as z;
 
-/// Makes everything that the world's job needs.
-pub(crate) async fn furnish(world: &World, plan: &str) {
+/// Makes everything that the world's job needs; at Cloudflare unless another world has it there already.
+pub(crate) async fn furnish(world: &World, plan: &str, beside: bool) {
     world.cluster.install_definitions().await;
     if world.is_shared() {
         world.cluster.clear().await;
@@ -17,9 +17,16 @@ pub(crate) async fn furnish(world: &World, plan: &str) {
     for namespace in world.jobs().namespaces() {
         world.cluster.apply(&m::namespace(namespace)).await;
     }
+    world.grant_rights().await;
     match world.jobs() {
         Jobs::Cloudflare => cloudflare(world, plan).await,
-        Jobs::ZeroTrust => zero_trust(world, plan).await,
+        Jobs::ZeroTrust => {
+            if !beside {
+                zero_trust_account(world, plan).await;
+            }
+            world.cluster.apply(&z::token_secret("default", "cloudflare-api-token", m::CANARY)).await;
+            world.cluster.apply(&z::tenant("prod")).await;
+        }
     }
 }
 
@@ -35,8 +42,8 @@ async fn cloudflare(world: &World, plan: &str) {
     world.cluster.apply(&m::cluster_tunnel(m::TUNNEL, &tunnel.expect("the tunnel is made"))).await;
 }
 
-/// As the worked examples have it: tenant `prod` in `default`, a tunnel that others use too, a group.
-async fn zero_trust(world: &World, plan: &str) {
+/// As the worked examples have it: a tunnel that others use too, a group.
+async fn zero_trust_account(world: &World, plan: &str) {
     let cloudflare = &world.cloudflare.simulator;
     cloudflare.add_account_with_id(z::ACCOUNT, "Example");
     cloudflare.add_token(m::CANARY, Grant::all().email("operator@example.com"));
@@ -46,6 +53,4 @@ async fn zero_trust(world: &World, plan: &str) {
     cloudflare
         .put("access_groups", z::ACCOUNT, json!({ "id": z::GROUP, "name": "Engineering", "include": [{ "email_domain": { "domain": "example.com" } }] }))
         .expect("the group is made");
-    world.cluster.apply(&z::token_secret("default", "cloudflare-api-token", m::CANARY)).await;
-    world.cluster.apply(&z::tenant("prod")).await;
 }

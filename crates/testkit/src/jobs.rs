@@ -8,7 +8,7 @@ use crate::cluster::undescribed;
 use crate::{manifests, zerotrust};
 
 /// What a world's operator does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Jobs {
     /// The kinds of `networking.cloudflare-operator.io`.
     #[default]

@@ -20,6 +20,7 @@ pub mod manifests;
 mod operator;
 mod pace;
 mod real;
+mod rights;
 pub mod sample;
 pub mod seeds;
 mod transport;

@@ -7,6 +7,7 @@ pub use portolan_parity::Controllers;
 use portolan_parity::{ControlPlane, Durability, NotAvailable};
 
 use crate::gate::Gate;
+use crate::rights::{Identity, Refusals};
 
 /// A running control plane.
 pub struct RealServer {
@@ -30,12 +31,17 @@ impl RealServer {
         Ok(Self { config: config.expect("our own kubeconfig is complete"), _plane: plane })
     }
 
-    /// A client, through the gate if one is given.
-    pub(crate) fn client(&self, gate: Option<&Gate>) -> Client {
-        let builder = ClientBuilder::try_from(self.config.clone()).expect("the configuration is complete");
-        match gate {
-            Some(gate) => builder.with_layer(gate).build(),
-            None => builder.build(),
-        }
+    /// A client that may do everything.
+    pub(crate) fn client(&self) -> Client {
+        ClientBuilder::try_from(self.config.clone()).expect("the configuration is complete").build()
+    }
+
+    /// A client that acts as somebody, through the gate.
+    pub(crate) fn client_as(&self, identity: &Identity, gate: &Gate, refusals: &Refusals) -> Client {
+        let mut config = self.config.clone();
+        config.auth_info.impersonate = Some(identity.user.clone());
+        config.auth_info.impersonate_groups = Some(identity.groups.clone());
+        let builder = ClientBuilder::try_from(config).expect("the configuration is complete");
+        builder.with_layer(refusals).with_layer(gate).build()
     }
 }

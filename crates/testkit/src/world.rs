@@ -27,6 +27,7 @@ use crate::jobs::Jobs;
 use crate::operator::{Outside, Process};
 use crate::pace::Pace;
 use crate::real::RealServer;
+use crate::rights::{self, Identity, Refusals};
 use crate::transport::Line;
 use crate::zerotrust::guard::Guard;
 use crate::zerotrust::{Part, Roles};
@@ -54,6 +55,8 @@ pub struct Builder {
     started: bool,
     jobs: Jobs,
     roles: Roles,
+    /// The account and the clock of another world, whose neighbour this one is.
+    beside: Option<(Line, Clock)>,
 }
 
 impl Default for Builder {
@@ -69,6 +72,7 @@ impl Default for Builder {
             started: true,
             jobs: Jobs::default(),
             roles: Roles::default(),
+            beside: None,
         }
     }
 }
@@ -119,6 +123,11 @@ impl Builder {
         Self { roles, ..self }
     }
 
+    /// Another cluster on the account of a world, with an owner of its own; to be made before anybody looks on there.
+    pub fn beside(self, world: &World) -> Self {
+        Self { beside: Some((world.outside.line.clone(), world.outside.clock.clone())), ..self }
+    }
+
     /// Leaves the operator out until [`World::restart`].
     pub fn asleep(self) -> Self {
         Self { started: false, ..self }
@@ -127,7 +136,7 @@ impl Builder {
     /// Makes the world and waits until it rests.
     pub async fn start(self) -> World {
         let world = self.make().await;
-        furnish::furnish(&world, self.plan).await;
+        furnish::furnish(&world, self.plan, self.beside.is_some()).await;
         world.cloudflare.keep_seeded();
         if self.started {
             world.restart().await;
@@ -138,6 +147,38 @@ impl Builder {
     }
 
     async fn make(&self) -> World {
+        let (line, clock) = match &self.beside {
+            Some((line, clock)) => (line.clone(), clock.clone()),
+            None => self.alone(),
+        };
+        let gates: BTreeMap<Part, Gate> = self.parts().into_iter().map(|part| (part, Gate::default())).collect();
+        let server = self.server(&clock).await;
+        World {
+            cluster: Cluster::new(server.users_client(), self.jobs),
+            cloudflare: Cloudflare::new(&line),
+            pace: Pace::of(&self.backend),
+            outside: Outside {
+                jobs: self.jobs,
+                roles: self.roles.clone(),
+                clock,
+                line,
+                owner: OwnerId::derive(if self.beside.is_some() { "another-cluster" } else { "the-worlds-cluster" }),
+                seed: self.seed,
+                drift: self.drift,
+                plans: Arc::default(),
+                lives: AtomicU64::default(),
+            },
+            gate: gates.values().next().cloned().unwrap_or_default(),
+            gates,
+            guard: OnceLock::new(),
+            processes: Mutex::default(),
+            refusals: Refusals::default(),
+            server,
+        }
+    }
+
+    /// A simulator and a clock that no other world has.
+    fn alone(&self) -> (Line, Clock) {
         let clock = match &self.backend {
             Backend::Embedded => crate::clock::tokio_clock(),
             Backend::Real(_) => Arc::new(jiff::Timestamp::now),
@@ -149,32 +190,8 @@ impl Builder {
             record: recording(self.seed),
             hides_vanished_zones: self.hides_vanished_zones,
             ..Options::default()
-        })
-        .expect("the recording can be written");
-        let gates: BTreeMap<Part, Gate> = self.parts().into_iter().map(|part| (part, Gate::default())).collect();
-        let server = self.server(&clock).await;
-        let line = Line::to(simulator, self.latency);
-        World {
-            cluster: Cluster::new(server.client(None), self.jobs),
-            cloudflare: Cloudflare::new(&line),
-            pace: Pace::of(&self.backend),
-            outside: Outside {
-                jobs: self.jobs,
-                roles: self.roles.clone(),
-                clock,
-                line,
-                owner: OwnerId::derive("the-worlds-cluster"),
-                seed: self.seed,
-                drift: self.drift,
-                plans: Arc::default(),
-                lives: AtomicU64::default(),
-            },
-            gate: gates.values().next().cloned().unwrap_or_default(),
-            gates,
-            guard: OnceLock::new(),
-            processes: Mutex::default(),
-            server,
-        }
+        });
+        (Line::to(simulator.expect("the recording can be written"), self.latency), clock)
     }
 
     /// The processes that the operator consists of.
@@ -203,12 +220,22 @@ enum Server {
 }
 
 impl Server {
-    /// A user's client, or one of the operator's, which goes through its gate.
-    fn client(&self, gate: Option<&Gate>) -> Client {
-        match (self, gate) {
-            (Self::Real(server), gate) => server.client(gate),
-            (Self::Embedded(server), None) => Client::new(server.service(), "default"),
-            (Self::Embedded(server), Some(gate)) => Client::new(gate.layer(server.service()), "default"),
+    /// A client of users, who may do everything.
+    fn users_client(&self) -> Client {
+        match self {
+            Self::Real(server) => server.client(),
+            Self::Embedded(server) => Client::new(server.service(), "default"),
+        }
+    }
+
+    /// A client of the operator, which has an account of its own and goes through its gate.
+    fn operators_client(&self, identity: &Identity, gate: &Gate, refusals: &Refusals) -> Client {
+        match self {
+            Self::Real(server) => server.client_as(identity, gate, refusals),
+            Self::Embedded(server) => {
+                let groups: Vec<&str> = identity.groups.iter().map(String::as_str).collect();
+                Client::new(gate.layer(refusals.layer(server.service_as(&identity.user, &groups))), "default")
+            }
         }
     }
 }
@@ -237,6 +264,7 @@ pub struct World {
     pub(crate) guard: OnceLock<Guard>,
     gates: BTreeMap<Part, Gate>,
     processes: Mutex<BTreeMap<Part, Process>>,
+    refusals: Refusals,
     server: Server,
 }
 
@@ -259,6 +287,18 @@ impl World {
         self
     }
 
+    /// What the operator was refused in the cluster for want of a right, since the last time. A world that ends with
+    /// refusals fails.
+    pub fn take_refusals(&self) -> Vec<String> {
+        self.refusals.take()
+    }
+
+    /// Gives the operator the rights that an installation gives it.
+    pub(crate) async fn grant_rights(&self) {
+        let apart = self.gates.keys().any(|part| *part != Part::All);
+        rights::install(&self.cluster, self.outside.jobs, apart).await;
+    }
+
     /// Whether other worlds were on the same API server.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self.server, Server::Real(_))
@@ -272,6 +312,11 @@ impl World {
     /// Whose marks are ours.
     pub fn owner(&self) -> &OwnerId {
         &self.outside.owner
+    }
+
+    /// Milliseconds since 1970 by the world's clock.
+    pub(crate) fn now(&self) -> i64 {
+        (self.outside.clock)().as_millisecond()
     }
 
     /// Kills the operator: everything it runs and remembers is gone.
@@ -309,7 +354,8 @@ impl World {
         self.crash_part(part).await;
         let gate = self.gate_of(part);
         gate.open();
-        let client = self.server.client(Some(gate));
+        let identity = rights::identity(self.outside.jobs, part);
+        let client = self.server.operators_client(&identity, gate, &self.refusals);
         let process = Process::start(&self.outside, part, client, gate.clone(), &self.pace);
         self.processes.lock().await.insert(part, process);
     }
@@ -325,6 +371,11 @@ impl World {
     /// What one process of the operator does, step by step.
     pub fn gate_of(&self, part: Part) -> &Gate {
         self.gates.get(&part).expect("the world has such a process")
+    }
+
+    /// The processes that the operator consists of.
+    pub fn parts(&self) -> Vec<Part> {
+        self.gates.keys().copied().collect()
     }
 
     /// How many objects are at work or due.
@@ -478,5 +529,13 @@ impl World {
             Jobs::Cloudflare => crate::invariants::essentials(self).await,
             Jobs::ZeroTrust => crate::zerotrust::essentials::of(self).await,
         }
+    }
+}
+
+/// No controller needs a right that the chart does not give it.
+impl Drop for World {
+    fn drop(&mut self) {
+        let refused = self.refusals.take();
+        assert!(refused.is_empty() || std::thread::panicking(), "the operator was refused: {refused:#?}");
     }
 }

@@ -21,6 +21,8 @@ const TABLE: &[(&str, Where)] = &[
     ("PORTOLAN_DOCS_FILTER=", Where::Tier),
     ("PORTOLAN_SEED=", Where::Tier),
     ("PORTOLAN_RECORD_DIR=", Where::Tier),
+    ("scripts/regressions --check", Where::Tier),
+    ("scripts/regressions", Where::ByHand("builds a copy of the tree for each patch; `make soak` runs it")),
     ("make demo", Where::Test("the_demo_ends_with_a_name_that_is_live_and_protected")),
     ("cargo build --release -p portolan", Where::ByHand("takes ten minutes; the tests build the same in debug")),
     ("cargo install --path crates/portolan", Where::ByHand("takes ten minutes; the tests build the same in debug")),

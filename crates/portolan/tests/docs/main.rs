@@ -6,6 +6,7 @@
 mod cluster;
 mod elsewhere;
 mod inline;
+mod invariants;
 mod links;
 mod node;
 mod page;
@@ -71,6 +72,14 @@ fn reasons_are_constants_of_the_lists_that_are_explained() {
         reasons::listed(),
         "a list of reasons that tests/docs/reasons.rs does not know"
     );
+}
+
+#[test]
+fn every_rule_names_the_tests_that_would_catch_its_breaking() {
+    let page = pages().into_iter().find(|page| page.path == Path::new(invariants::PAGE)).unwrap();
+
+    tell(&format!("invariants: {} tests are named for the rules that always hold", invariants::count(&page)));
+    none(invariants::faults(&root(), &page));
 }
 
 #[test]

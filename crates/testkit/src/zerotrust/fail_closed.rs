@@ -18,8 +18,8 @@ pub enum Moment {
     Asked(Value),
     /// Somebody else changed something: everything as it stands now, as the simulator shows it.
     Changed(Value),
-    /// Somebody else took a name's protection away.
-    Forgiven(String),
+    /// Somebody else took a name's protection away, at that time.
+    Forgiven(String, i64),
     /// The operator has nothing left to do.
     Rested,
 }
@@ -31,8 +31,13 @@ pub fn check(moments: impl IntoIterator<Item = Moment>) -> Vec<Exposed> {
         match moment {
             Moment::Wished(hostname, wish) => duties.wish(&hostname, wish),
             Moment::Rested => duties.rest(|name| standing.sight(name, None)),
-            Moment::Changed(state) => standing = Standing::of(&state),
-            Moment::Forgiven(hostname) => duties.forgive(&hostname),
+            Moment::Changed(state) => {
+                standing = Standing { taken: std::mem::take(&mut standing.taken), ..Standing::of(&state) };
+            }
+            Moment::Forgiven(hostname, at) => {
+                duties.forgive(&hostname);
+                standing.taken.insert(hostname, at);
+            }
             Moment::Asked(line) => {
                 standing.learn(&line);
                 found.extend(standing.exposed(&mut duties, &line));
@@ -65,7 +70,15 @@ struct Standing {
     apps: BTreeMap<String, Vec<Option<App>>>,
     /// Applications that may have been made, though their answer was lost: account and hostname.
     lost: BTreeSet<(String, String)>,
+    /// When somebody else took a name's application away.
+    taken: BTreeMap<String, i64>,
+    /// Names for which the last request put out a rule that was not there.
+    added: BTreeSet<String>,
 }
+
+/// Whoever looked at an application and then publishes its name has so long until an application that went in between
+/// is no excuse any more: three requests that nobody answers, one after the other.
+const GRACE_MS: i64 = 120_000;
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
@@ -109,6 +122,17 @@ fn writes_app(line: &Value, name: &str) -> bool {
         && (line["body"]["domain"] == name || path.contains("/policies"))
 }
 
+/// Whether a request makes a record for a name.
+fn makes_record(line: &Value, name: &str) -> bool {
+    let path = line["path"].as_str().unwrap_or_default();
+    let body = &line["body"];
+    match line["method"].as_str() {
+        Some("POST") if path.ends_with("/dns_records") => body["name"] == name,
+        Some("POST") if path.ends_with("/batch") => list(&body["posts"]).iter().any(|one| one["name"] == name),
+        _ => false,
+    }
+}
+
 /// What became of a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
@@ -147,6 +171,7 @@ impl Standing {
         let path = path.strip_prefix("/client/v4").unwrap_or(&path).trim_matches('/').to_owned();
         let method = text(&line["method"]);
         let parts: Vec<&str> = path.split('/').collect();
+        self.added.clear();
         match parts.as_slice() {
             ["accounts", _, "cfd_tunnel", tunnel, "configurations"] => self.learn_document(tunnel, &method, line),
             ["zones", _, "dns_records", "batch"] => self.learn_batch(line),
@@ -164,6 +189,10 @@ impl Standing {
 
     fn learn_document(&mut self, tunnel: &str, method: &str, line: &Value) {
         let possible = self.tunnels.entry(tunnel.to_owned()).or_insert_with(|| vec![BTreeSet::new()]);
+        if method == "PUT" && outcome(line) == Outcome::Done {
+            let known: BTreeSet<String> = possible.iter().flatten().cloned().collect();
+            self.added = hostnames(&line["body"]["config"]).difference(&known).cloned().collect();
+        }
         match (method, outcome(line)) {
             ("GET", Outcome::Done) => *possible = vec![hostnames(&line["response"]["result"]["config"])],
             ("PUT", Outcome::Done) => *possible = vec![hostnames(&line["body"]["config"])],
@@ -314,7 +343,14 @@ impl Standing {
         let is_lost = self.lost.iter().any(|(_, lost)| lost == name);
         let lost = |known| if known == Known::No && is_lost { Known::Perhaps } else { known };
         let just_written = line.is_some_and(|line| writes_app(line, name));
-        Sight { published: self.published(name), app: lost(app), policy: lost(policy), just_written }
+        let just_published = line.is_some_and(|line| self.publishes_late(line, name));
+        Sight { published: self.published(name), app: lost(app), policy: lost(policy), just_written, just_published }
+    }
+
+    /// Whether a request put out a rule or a record for a name, long after somebody else took its application.
+    fn publishes_late(&self, line: &Value, name: &str) -> bool {
+        let late = self.taken.get(name).is_some_and(|at| line["at_ms"].as_i64().unwrap_or_default() - at > GRACE_MS);
+        late && outcome(line) == Outcome::Done && (self.added.contains(name) || makes_record(line, name))
     }
 
     fn any_app(&self, fits: impl Fn(&Option<App>) -> bool) -> Known {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use portolan_cloudflare_sim::{EdgeRequest, Recorded, Simulator};
 
 use super::fail_closed::{self, Moment};
+use super::late;
 use super::wishes::{Duties, Exposed, Known, Sight, Wish};
 use crate::gate::Side;
 use crate::hooks::Call;
@@ -23,43 +24,101 @@ struct Seen {
     beside: Vec<(usize, Moment)>,
     exposed: Vec<Exposed>,
     questions: usize,
+    /// Everything that an edge that hears of changes late is told from, where somebody will ask for it.
+    story: Vec<(i64, late::Moment)>,
+    keeps_story: bool,
 }
 
 impl Guard {
+    /// Begins to look on, also for an edge that hears of everything late.
+    pub fn post_late(world: &World) -> Self {
+        let guard = Self::default();
+        guard.seen().keeps_story = true;
+        guard.look_on(world);
+        guard
+    }
+
     /// Begins to look on. Nobody may take the simulator's requests from now on. What a sound world is includes what the
     /// first guard sees.
     pub fn post(world: &World) -> Self {
         let guard = Self::default();
+        guard.look_on(world);
+        guard
+    }
+
+    fn look_on(&self, world: &World) {
+        let guard = self;
         // Later guards look on for their tests alone.
         let _ = world.guard.set(guard.clone());
         world.forget();
         guard.changed(world);
-        let watching = guard.clone();
-        world.cloudflare.hooks.add(Side::After, move |call, simulator| watching.ask_edge(call, simulator));
-        guard
+        let (watching, clock) = (guard.clone(), world.outside.clock.clone());
+        world.cloudflare.hooks.add(Side::After, move |call, simulator| {
+            if call.is_write() {
+                watching.ask_edge(call, simulator);
+                watching.stands(clock().as_millisecond(), simulator);
+            }
+        });
     }
 
     /// Users wish something for a name from now on; to be said before they say it to the cluster.
     pub fn wish(&self, world: &World, hostname: &str, wish: Wish) {
-        self.seen().duties.wish(hostname, wish);
+        {
+            let mut seen = self.seen();
+            seen.duties.wish(hostname, wish);
+            seen.story.push((world.now(), late::Moment::Wished(hostname.to_owned(), wish)));
+        }
         self.note(world, Moment::Wished(hostname.to_owned(), wish));
     }
 
     /// Somebody else changed something at Cloudflare.
     pub fn changed(&self, world: &World) {
         self.note(world, Moment::Changed(world.cloudflare.simulator.state()));
+        self.stands(world.now(), &world.cloudflare.simulator);
     }
 
     /// Somebody else took a name's protection away, which the operator cannot know at once.
     pub fn forgive(&self, world: &World, hostname: &str) {
-        self.changed(world);
         self.seen().duties.forgive(hostname);
-        self.note(world, Moment::Forgiven(hostname.to_owned()));
+        self.lost(world, hostname);
+    }
+
+    /// Several clusters publish a name, each by its own wishes: what one of them takes away was somebody else's deed for the
+    /// others. None of them may publish it anew without an application.
+    pub fn contested(&self, world: &World, hostname: &str) {
+        let (watching, clock, name) = (self.clone(), world.outside.clock.clone(), hostname.to_owned());
+        world.cloudflare.hooks.add(Side::Before, move |call, simulator| {
+            let app = (call.method == http::Method::DELETE).then(|| call.path.rsplit_once("/access/apps/")).flatten();
+            let app = app.and_then(|(_, id)| simulator.object("access_apps", id)).unwrap_or_default();
+            if app["domain"] == name.as_str() {
+                let moment = Moment::Forgiven(name.clone(), clock().as_millisecond());
+                watching.seen().beside.push((simulator.request_count(), moment));
+            }
+        });
+    }
+
+    /// Somebody else took a name's application away: what our own requests did is judged by that, but the name must stay
+    /// closed at the edge, unless it was public and its protection is on the way.
+    pub fn lost(&self, world: &World, hostname: &str) {
+        self.changed(world);
+        let at = world.now();
+        {
+            let mut seen = self.seen();
+            if !seen.duties.is_walled(hostname) {
+                seen.duties.forgive(hostname);
+                seen.story.push((at, late::Moment::Forgiven(hostname.to_owned())));
+            }
+        }
+        self.note(world, Moment::Forgiven(hostname.to_owned(), at));
     }
 
     /// The operator has nothing left to do.
     pub fn rested(&self, world: &World) {
-        self.seen().duties.rest(|name| at_edge(&world.cloudflare.simulator, name, None));
+        {
+            let mut seen = self.seen();
+            seen.duties.rest(|name| at_edge(&world.cloudflare.simulator, name, None));
+            seen.story.push((world.now(), late::Moment::Rested));
+        }
         self.note(world, Moment::Rested);
     }
 
@@ -68,10 +127,19 @@ impl Guard {
         self.seen().beside.push((before, moment));
     }
 
-    fn ask_edge(&self, call: &Call, simulator: &Simulator) {
-        if !call.is_write() {
-            return;
+    /// What strangers saw at an edge that every change reaches late, by up to ten seconds of its own.
+    pub fn seen_late(&self, world: &World, seed: u64) -> Vec<Exposed> {
+        late::check(&self.seen().story, seed, &world.outside.clock)
+    }
+
+    fn stands(&self, at: i64, simulator: &Simulator) {
+        let mut seen = self.seen();
+        if seen.keeps_story {
+            seen.story.push((at, late::Moment::Stands(simulator.snapshot())));
         }
+    }
+
+    fn ask_edge(&self, call: &Call, simulator: &Simulator) {
         let mut seen = self.seen();
         for hostname in seen.duties.names() {
             seen.questions += 1;
@@ -125,9 +193,11 @@ impl Guard {
 }
 
 /// A name as a visitor sees it whom nobody knows.
-fn at_edge(simulator: &Simulator, hostname: &str, call: Option<&Call>) -> Sight {
+pub(super) fn at_edge(simulator: &Simulator, hostname: &str, call: Option<&Call>) -> Sight {
     let known = |yes| if yes { Known::Yes } else { Known::No };
-    let decision = simulator.decide(&EdgeRequest::get(hostname, "/", &[]));
+    // A wildcard stands for names of any depth; an application's own covers a few.
+    let visited = hostname.replacen('*', "a.b.c.d.e", 1);
+    let decision = simulator.decide(&EdgeRequest::get(&visited, "/", &[]));
     let policies = decision.app.as_ref().map_or(0, |app| app.policies.len());
     // The edge asks nobody for a name that has no way to a service.
     let published = match (decision.is_served(), &decision.record) {
@@ -138,5 +208,11 @@ fn at_edge(simulator: &Simulator, hostname: &str, call: Option<&Call>) -> Sight 
     let writes =
         |call: &Call| call.is_write() && call.path.contains("/access/apps") && call.body()["domain"] == hostname;
     let just_written = call.is_some_and(writes);
-    Sight { published, app: known(decision.app.is_some()), policy: known(policies > 0), just_written }
+    Sight {
+        published,
+        app: known(decision.app.is_some()),
+        policy: known(policies > 0),
+        just_written,
+        just_published: false,
+    }
 }

@@ -1,8 +1,8 @@
 //! Random histories of routes, templates and tenants: users edit, somebody deletes in the dashboard, Cloudflare fails, the
 //! operator dies; after every request nothing stands open, and in the end everything is as the users last said.
 
-mod end;
-mod wanted;
+pub(super) mod end;
+pub(super) mod wanted;
 
 use std::time::Duration;
 
@@ -244,18 +244,22 @@ impl History {
         assert!(found.is_empty(), "unsound: {found:#?}\n{}", self.whole_story().await);
     }
 
-    /// What happened, and what stands at Cloudflare now.
     async fn whole_story(&self) -> String {
-        let requests = self.world.cloudflare.simulator.requests();
-        let writes: Vec<String> = requests
-            .iter()
-            .filter(|one| one.is_write() || one.path.contains("configurations"))
-            .map(|one| format!("{} {} {}", one.at_ms, crate::cloudflare::shown(one), crop(&one.body.to_string())))
-            .collect();
-        let tasks: Vec<String> = self.world.tasks().await.iter().map(|task| task["status"].to_string()).collect();
-        let config = super::config(&self.world, TUNNEL);
-        format!("{:#?}\n{writes:#?}\ntasks {tasks:#?}\n{config}", self.told.events)
+        whole_story(&self.world, &self.told.events).await
     }
+}
+
+/// What happened, and what stands at Cloudflare now.
+pub(super) async fn whole_story(world: &World, events: &[String]) -> String {
+    let requests = world.cloudflare.simulator.requests();
+    let writes: Vec<String> = requests
+        .iter()
+        .filter(|one| one.is_write() || one.path.contains("configurations"))
+        .map(|one| format!("{} {} {}", one.at_ms, crate::cloudflare::shown(one), crop(&one.body.to_string())))
+        .collect();
+    let tasks: Vec<String> = world.tasks().await.iter().map(|task| task["status"].to_string()).collect();
+    let config = super::config(world, TUNNEL);
+    format!("{events:#?}\n{writes:#?}\ntasks {tasks:#?}\n{config}")
 }
 
 fn crop(text: &str) -> String {
@@ -263,7 +267,7 @@ fn crop(text: &str) -> String {
 }
 
 /// Three of ten requests go wrong before they have their effect, and a sixth of all writes after it.
-fn misfortune(world: &World) {
+pub(super) fn misfortune(world: &World) {
     let before = [
         Fault::on("", "", Effect::status(429)).retry_after(Duration::from_secs(2)),
         Fault::on("", "", Effect::status(500)),

@@ -4,7 +4,7 @@
 //! stay so until the first protection for it stands: from then on it must never be without. Deleting ends no duty:
 //! it goes with the last rule and record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What its users wish for a name.
@@ -42,6 +42,8 @@ pub struct Sight {
     pub policy: Known,
     /// Whether this very moment wrote an application for it.
     pub just_written: bool,
+    /// Whether this very moment wrote a rule or a record for it, long after somebody else took its application.
+    pub just_published: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +56,16 @@ enum Duty {
     App,
     /// It may not stand without an application and a policy.
     Policy,
+    /// Somebody else took its protection away: what stands may stand, nothing may be published anew.
+    Lost,
 }
 
 /// All names that somebody wished something for.
 #[derive(Clone, Debug, Default)]
 pub struct Duties {
     names: BTreeMap<String, (Duty, Wish)>,
+    /// Names that were public and are not known to be protected since.
+    loose: BTreeSet<String>,
 }
 
 /// A name that stood open though it had to be protected.
@@ -83,10 +89,14 @@ impl Duties {
     /// Users wish something else from now on.
     pub fn wish(&mut self, hostname: &str, wish: Wish) {
         let before = self.names.get(hostname).map(|(duty, _)| *duty);
+        if wish == Wish::Public {
+            self.loose.insert(hostname.to_owned());
+        }
         let duty = match (wish, before) {
             (Wish::Public, _) => Duty::None,
             (Wish::Gone, before) => before.unwrap_or(Duty::None),
             (Wish::Closed | Wish::Protected, Some(Duty::None | Duty::Awaited)) => Duty::Awaited,
+            (_, Some(Duty::Lost)) => Duty::Lost,
             (Wish::Closed, _) | (Wish::Protected, Some(Duty::App)) => Duty::App,
             (Wish::Protected, None | Some(Duty::Policy)) => Duty::Policy,
         };
@@ -112,22 +122,32 @@ impl Duties {
     pub fn see(&mut self, hostname: &str, sight: Sight) -> Option<&'static str> {
         let (duty, wish) = self.names.get_mut(hostname)?;
         // What stands of an earlier protection may still go on behalf of a wish that came between.
-        let first = *duty == Duty::Awaited && sight.just_written;
+        let first = matches!(*duty, Duty::Awaited | Duty::Lost) && sight.just_written;
         if (first || *duty == Duty::App) && sight.protects(*wish) {
             *duty = owed_for(*wish);
         }
         match (*duty, sight) {
-            (Duty::App | Duty::Policy, Sight { published: Known::Yes, app: Known::No, .. }) => Some("application"),
+            (Duty::App | Duty::Policy, Sight { published: Known::Yes, app: Known::No, .. })
+            | (Duty::Lost, Sight { just_published: true, app: Known::No, .. }) => Some("application"),
             (Duty::Policy, Sight { published: Known::Yes, policy: Known::No, .. }) => Some("policy"),
             _ => None,
         }
     }
 
-    /// Somebody else took the protection away: the name is awaited anew.
+    /// Somebody else took the protection away: the name may stand as it does until it is protected anew.
     pub fn forgive(&mut self, hostname: &str) {
-        if let Some((duty, _)) = self.names.get_mut(hostname).filter(|(duty, _)| *duty != Duty::None) {
-            *duty = Duty::Awaited;
+        if let Some((duty, _)) = self.names.get_mut(hostname) {
+            *duty = match *duty {
+                Duty::App | Duty::Policy | Duty::Lost => Duty::Lost,
+                other => other,
+            };
         }
+    }
+
+    /// Whether a name must be closed whatever others do to its application: it never was public, or it was seen
+    /// protected when nothing was on the way.
+    pub fn is_walled(&self, hostname: &str) -> bool {
+        !self.loose.contains(hostname)
     }
 
     /// Nothing is on the way any more: what is awaited and not open owes its protection from now on.
@@ -137,6 +157,9 @@ impl Duties {
             let safe = sight.published == Known::No || sight.protects(*wish);
             if *duty == Duty::Awaited && *wish != Wish::Gone && safe {
                 *duty = owed_for(*wish);
+            }
+            if matches!(duty, Duty::App | Duty::Policy) && safe {
+                self.loose.remove(name);
             }
         }
     }
@@ -156,9 +179,12 @@ impl Sight {
 mod tests {
     use super::*;
 
-    const OPEN: Sight = Sight { published: Known::Yes, app: Known::No, policy: Known::No, just_written: false };
-    const SAFE: Sight = Sight { published: Known::Yes, app: Known::Yes, policy: Known::Yes, just_written: true };
-    const HIDDEN: Sight = Sight { published: Known::No, app: Known::No, policy: Known::No, just_written: false };
+    const OPEN: Sight =
+        Sight { published: Known::Yes, app: Known::No, policy: Known::No, just_written: false, just_published: false };
+    const SAFE: Sight =
+        Sight { published: Known::Yes, app: Known::Yes, policy: Known::Yes, just_written: true, just_published: false };
+    const HIDDEN: Sight =
+        Sight { published: Known::No, app: Known::No, policy: Known::No, just_written: false, just_published: false };
 
     fn wished(wishes: &[Wish]) -> Duties {
         let mut duties = Duties::default();
@@ -225,6 +251,27 @@ mod tests {
         assert_eq!(duties.see("a", SAFE), None);
 
         assert_eq!(duties.see("a", OPEN), Some("application"));
+    }
+
+    #[test]
+    fn what_somebody_else_took_away_is_not_published_anew() {
+        let mut duties = wished(&[Wish::Protected]);
+        duties.forgive("a");
+
+        assert_eq!(duties.see("a", Sight { just_published: true, ..OPEN }), Some("application"));
+        assert_eq!(duties.see("a", SAFE), None);
+        assert_eq!(duties.see("a", OPEN), Some("application"), "protected anew, it owes as before");
+    }
+
+    #[test]
+    fn a_name_is_walled_unless_it_was_public_and_nothing_rested_since() {
+        assert!(wished(&[Wish::Protected, Wish::Gone]).is_walled("a"));
+        let mut duties = wished(&[Wish::Public, Wish::Protected]);
+        assert!(!duties.is_walled("a"));
+
+        duties.rest(|_| SAFE);
+
+        assert!(duties.is_walled("a"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The two ways of looking for a name that stands open: each finds planted violations, and neither cries wolf.
 
+use std::time::Duration;
+
 use portolan_testkit::World;
 use portolan_testkit::manifests::ZONE_ID;
 use portolan_testkit::zerotrust::guard::Guard;
@@ -20,7 +22,7 @@ struct Careless {
 impl Careless {
     async fn at_work(wish: Wish) -> Self {
         let world = z::world().asleep().start().await;
-        let guard = Guard::post(&world);
+        let guard = Guard::post_late(&world);
         guard.wish(&world, NAME, wish);
         Self { world, guard, app: String::new(), record: String::new() }
     }
@@ -30,9 +32,24 @@ impl Careless {
     }
 
     async fn rules(&self, names: &[&str]) {
+        self.rules_with(names, &Value::Null).await;
+    }
+
+    /// Rules that let nobody pass who did not pass the application.
+    async fn rules_asking(&self, names: &[&str]) {
+        let app = self.world.cloudflare.simulator.object("access_apps", &self.app).unwrap_or_default();
+        let tag = if app["aud"].is_string() { app["aud"].clone() } else { json!("of an application that is gone") };
+        let access = json!({ "access": { "required": true, "teamName": "example", "audTag": [tag] } });
+        self.rules_with(names, &access).await;
+    }
+
+    async fn rules_with(&self, names: &[&str], settings: &Value) {
         let mut config = z::foreign_config();
         for name in names {
-            let rule = json!({ "hostname": name, "service": ORIGIN });
+            let mut rule = json!({ "hostname": name, "service": ORIGIN });
+            if !settings.is_null() {
+                rule["originRequest"] = settings.clone();
+            }
             config["ingress"].as_array_mut().expect("there are rules").insert(0, rule);
         }
         self.ask("PUT", &format!("accounts/{ACCOUNT}/cfd_tunnel/{TUNNEL}/configurations"), json!({ "config": config }))
@@ -77,6 +94,20 @@ impl Careless {
     /// What each way of looking found: by the log, and by the edge.
     fn found(&self) -> (usize, usize) {
         (self.guard.seen_in_log(&self.world).len(), self.guard.seen_at_edge().len())
+    }
+
+    /// What strangers saw at edges that hear of everything late, each in an order of its own.
+    fn found_late(&self) -> usize {
+        (0..50).map(|seed| self.guard.seen_late(&self.world, seed).len()).sum()
+    }
+
+    /// A name whose rule asks for its application.
+    async fn walled() -> Self {
+        let mut careless = Self::at_work(Wish::Protected).await;
+        careless.app(NAME, true).await;
+        careless.rules_asking(&[NAME]).await;
+        careless.record(NAME).await;
+        careless
     }
 
     #[track_caller]
@@ -246,4 +277,98 @@ async fn what_somebody_else_unprotects_is_forgiven_until_we_protected_it_again()
     careless.unapp().await;
 
     careless.assert_found();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_published_anew_after_others_took_its_application_is_found() {
+    let mut careless = Careless::published(Wish::Protected).await;
+    careless.unrecord().await;
+    careless.world.cloudflare.remove("access_apps", &careless.app);
+    careless.guard.lost(&careless.world, NAME);
+    careless.world.pass(Duration::from_secs(300)).await;
+
+    careless.record(NAME).await;
+
+    assert!(careless.found().0 > 0, "an application that went long ago protects nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_is_written_anew_after_others_took_the_application_is_found() {
+    let careless = Careless::published(Wish::Protected).await;
+    careless.rules(&[]).await;
+    careless.world.cloudflare.remove("access_apps", &careless.app);
+    careless.guard.lost(&careless.world, NAME);
+    careless.world.pass(Duration::from_secs(300)).await;
+
+    careless.rules(&[NAME]).await;
+
+    assert!(careless.found().0 > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_others_take_leaves_a_name_open_at_the_edge_unless_its_rule_asks_for_it() {
+    let careless = Careless::published(Wish::Protected).await;
+    careless.world.cloudflare.remove("access_apps", &careless.app);
+    careless.guard.lost(&careless.world, NAME);
+
+    careless.rules(&[NAME]).await;
+
+    assert!(careless.found().1 > 0, "nothing stands between strangers and the service");
+    let careless = Careless::walled().await;
+    careless.world.cloudflare.remove("access_apps", &careless.app);
+    careless.guard.lost(&careless.world, NAME);
+    careless.rules_asking(&[NAME]).await;
+    assert_eq!(careless.found(), (0, 0), "the rule lets nobody pass who did not pass Access");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_whose_record_reaches_the_edge_before_its_application_is_found() {
+    let careless = Careless::published(Wish::Protected).await;
+    assert!(careless.found_late() > 0, "in some order the record is there first");
+
+    let careless = Careless::walled().await;
+    assert_eq!(careless.found_late(), 0, "whatever arrives first, the rule asks for the application");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_whose_end_reaches_the_edge_before_its_records_is_found() {
+    let careless = Careless::walled().await;
+    careless.guard.wish(&careless.world, NAME, Wish::Gone);
+    careless.rules(&[NAME]).await;
+    careless.unrecord().await;
+    careless.rules(&[]).await;
+    careless.unapp().await;
+
+    assert_eq!(careless.found(), (0, 0), "in the order in which it was written all is well");
+    assert!(careless.found_late() > 0, "a rule that asks no more stands at some edge without the application");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_protected_wildcard_that_is_open_far_below_is_found() {
+    let wildcard = "*.deep.example.com";
+    let mut careless = Careless::at_work(Wish::Gone).await;
+    careless.guard.wish(&careless.world, wildcard, Wish::Protected);
+    careless.app(wildcard, true).await;
+    careless.rules(&[wildcard]).await;
+
+    careless.record(wildcard).await;
+
+    assert!(careless.found().1 > 0, "an application's wildcard covers one label");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_clusters_with_one_name_each_may_withdraw_and_none_may_publish_it_open() {
+    let mut careless = Careless::at_work(Wish::Protected).await;
+    careless.guard.contested(&careless.world, NAME);
+    careless.app(NAME, true).await;
+    careless.rules_asking(&[NAME]).await;
+    careless.record(NAME).await;
+    careless.unapp().await;
+    assert_eq!(careless.found(), (0, 0), "one cluster took what was its own, and the rule asks for it");
+    careless.unrecord().await;
+    careless.world.pass(Duration::from_secs(300)).await;
+
+    careless.record(NAME).await;
+
+    assert!(careless.found().0 > 0, "the other one publishes what nothing protects");
 }

@@ -1,6 +1,6 @@
 //! Whether everything is as the users last said.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::SECOND_TUNNEL;
 use super::wanted::{Asked, Users};
@@ -8,7 +8,7 @@ use crate::world::World;
 use crate::zerotrust::{TUNNEL, rules};
 
 /// What is not as it should be in the end.
-pub(super) async fn unfinished(world: &World, users: &Users) -> Vec<String> {
+pub(in crate::zerotrust) async fn unfinished(world: &World, users: &Users) -> Vec<String> {
     let mut found = Vec::new();
     let claims = users.claims();
     for (hostname, claims) in &claims {
@@ -66,18 +66,24 @@ async fn difference(world: &World, users: &Users, number: usize, asked: &Asked) 
         return (!right).then(|| format!("{who}: not an address alone"));
     }
     let tunnel = if asked.tenant == "second" { SECOND_TUNNEL } else { TUNNEL };
-    let origin = if asked.tenant == "second" { crate::zerotrust::ORIGIN } else { &users.origin };
+    let origin = users.origin_of(asked);
     if record["content"] != format!("{tunnel}.cfargotunnel.com") {
         return Some(format!("{who}: points to {}", record["content"]));
     }
-    if rules(world, tunnel, &asked.hostname) != [json!({ "hostname": asked.hostname, "service": origin })] {
-        return Some(format!("{who}: rules {:?} instead of {origin}", rules(world, tunnel, &asked.hostname)));
+    let walled: Vec<bool> = rules(world, tunnel, &asked.hostname).iter().map(is_walled).collect();
+    if walled.iter().any(|walled| *walled != users.emails(asked).is_some()) {
+        return Some(format!("{who}: rules that ask for the application: {walled:?}"));
+    }
+    let rules: Vec<Value> = rules(world, tunnel, &asked.hostname).into_iter().map(unwalled).collect();
+    if rules != [json!({ "hostname": asked.hostname, "service": origin })] {
+        return Some(format!("{who}: rules {rules:?} instead of {origin}"));
     }
     protection(world, users, number, asked).await.map(|what| format!("{who}: {what}"))
 }
 
 async fn protection(world: &World, users: &Users, number: usize, asked: &Asked) -> Option<String> {
-    let name = world.name(&asked.hostname);
+    let visited = asked.hostname.replacen('*', "a", 1);
+    let name = world.name(&visited);
     let Some(emails) = users.emails(asked) else {
         return (!name.is_public()).then(|| "is not public".to_owned());
     };
@@ -91,6 +97,24 @@ async fn protection(world: &World, users: &Users, number: usize, asked: &Asked) 
             return Some(format!("{email} should be {}", if wanted { "let in" } else { "kept out" }));
         }
     }
-    let opens = name.opens_with_token_of(&format!("r{number}")).await;
+    let opens = name.opens_with_token_of(&format!("{}/r{number}", asked.namespace())).await;
     (opens != asked.token).then(|| format!("the token should {}open it", if asked.token { "" } else { "not " }))
+}
+
+/// Whether a rule lets nobody pass who did not pass Access.
+fn is_walled(rule: &Value) -> bool {
+    rule["originRequest"]["access"]["required"] == true
+}
+
+/// A rule without what it asks of Access.
+pub(in crate::zerotrust) fn unwalled(mut rule: Value) -> Value {
+    if let Some(settings) = rule["originRequest"].as_object_mut() {
+        settings.remove("access");
+    }
+    if rule["originRequest"].as_object().is_none_or(serde_json::Map::is_empty)
+        && let Some(members) = rule.as_object_mut()
+    {
+        members.remove("originRequest");
+    }
+    rule
 }

@@ -12,33 +12,42 @@ use crate::zerotrust::Route;
 use crate::zerotrust::wishes::Wish;
 
 /// Templates that histories edit.
-pub(super) const TEMPLATES: [&str; 2] = ["team", "guests"];
+pub(in crate::zerotrust) const TEMPLATES: [&str; 2] = ["team", "guests"];
 
 /// How a route asks for protection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Protection {
+pub(in crate::zerotrust) enum Protection {
     None,
     Emails(Vec<&'static str>),
     Group,
     Template(&'static str),
+    /// By the base template of the tenant `walled`, which the route does not name.
+    Base,
+    /// By the template `default` of the namespace `shop`, which the route does not name.
+    Default,
 }
+
+/// Templates that take part without being named: those of a tenant and of a namespace.
+pub(in crate::zerotrust) const IMPLICIT: [&str; 2] = ["base-walled", "default"];
 
 /// What one route asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub(super) hostname: String,
-    pub(super) protection: Protection,
-    pub(super) token: bool,
-    pub(super) tenant: &'static str,
-    pub(super) direct: bool,
-    pub(super) enabled: bool,
+pub(in crate::zerotrust) struct Asked {
+    pub(in crate::zerotrust) hostname: String,
+    pub(in crate::zerotrust) protection: Protection,
+    pub(in crate::zerotrust) token: bool,
+    pub(in crate::zerotrust) tenant: &'static str,
+    pub(in crate::zerotrust) direct: bool,
+    pub(in crate::zerotrust) enabled: bool,
 }
 
+/// Routes of lower numbers are in `default`, the others in `shop`.
+pub(in crate::zerotrust) const FIRST_OF_SHOP: usize = 4;
 const EMAILS: [&str; 3] = ["ann@example.com", "bob@example.com", "cy@example.com"];
 
 impl Asked {
     /// Out of a small world of names, so that histories meet.
-    pub(super) fn any(number: usize, random: &mut StdRng) -> Self {
+    pub(in crate::zerotrust) fn any(number: usize, random: &mut StdRng) -> Self {
         let hostname = match random.random_range(0..10) {
             0..7 => format!("r{number}.{ZONE}"),
             7..9 => format!("r{number}-renamed.{ZONE}"),
@@ -61,9 +70,51 @@ impl Asked {
         }
     }
 
+    /// Out of the world of an attack: more ways to ask for protection, names of any depth, and names that another cluster
+    /// publishes, too.
+    pub(in crate::zerotrust) fn attacked(number: usize, random: &mut StdRng) -> Self {
+        let own = format!("r{number}.{ZONE}");
+        let emails = |random: &mut StdRng| Protection::Emails(EMAILS[..random.random_range(1..=3)].to_vec());
+        let (hostname, protection, tenant) = if number >= FIRST_OF_SHOP {
+            (own, Protection::Default, "shop")
+        } else {
+            match random.random_range(0..20) {
+                0..2 => (own, Protection::None, "prod"),
+                2..4 => (own, Protection::Base, "walled"),
+                4..5 => (format!("*.w{number}.{ZONE}"), Protection::Base, "walled"),
+                5..7 => (format!("*.w{number}.{ZONE}"), emails(random), "prod"),
+                7..9 => (format!("r{number}-renamed.{ZONE}"), Protection::Base, "walled"),
+                9..11 => (format!("g{number}.{ZONE}"), Protection::Emails(vec![EMAILS[0]]), "prod"),
+                11..12 => (format!("shared.{ZONE}"), emails(random), "prod"),
+                12..13 => (own, Protection::Group, "second"),
+                13..17 => {
+                    (own, Protection::Template(TEMPLATES.choose(random).copied().unwrap_or(TEMPLATES[0])), "prod")
+                }
+                _ => (own, emails(random), if random.random_bool(0.2) { "second" } else { "prod" }),
+            }
+        };
+        let token = protection != Protection::None && !hostname.starts_with('*') && random.random_bool(0.3);
+        Self { hostname, protection, token, tenant, direct: false, enabled: random.random_bool(0.95) }
+    }
+
+    /// The namespace of the route.
+    pub(in crate::zerotrust) fn namespace(&self) -> &'static str {
+        if self.tenant == "shop" { "shop" } else { "default" }
+    }
+
+    /// The template that the route cannot be published without and does not name.
+    pub(in crate::zerotrust) fn implicit(&self) -> Option<&'static str> {
+        match self.protection {
+            Protection::Base => Some(IMPLICIT[0]),
+            Protection::Default => Some(IMPLICIT[1]),
+            _ => None,
+        }
+    }
+
     /// The route's manifest.
-    pub(super) fn route(&self, number: usize) -> Route {
-        let mut route = Route::to(&format!("r{number}"), &self.hostname).with("tenant", self.tenant);
+    pub(in crate::zerotrust) fn route(&self, number: usize) -> Route {
+        let route = Route::to(&format!("r{number}"), &self.hostname).with("tenant", self.tenant);
+        let mut route = route.within(self.namespace());
         if !self.enabled {
             route = route.with("enabled", "false");
         }
@@ -74,7 +125,7 @@ impl Asked {
             route = route.with("serviceToken.enabled", "true");
         }
         match &self.protection {
-            Protection::None => route,
+            Protection::None | Protection::Base | Protection::Default => route,
             Protection::Emails(emails) => {
                 route.with("access.enabled", "true").with("access.allowEmails", &emails.join(","))
             }
@@ -86,34 +137,34 @@ impl Asked {
 
 /// All that users said last.
 #[derive(Clone, Debug)]
-pub(super) struct Users {
-    pub(super) routes: BTreeMap<usize, Asked>,
+pub(in crate::zerotrust) struct Users {
+    pub(in crate::zerotrust) routes: BTreeMap<usize, Asked>,
     templates: BTreeMap<&'static str, usize>,
-    pub(super) origin: String,
+    pub(in crate::zerotrust) origin: String,
 }
 
 impl Default for Users {
     fn default() -> Self {
-        let templates = TEMPLATES.iter().map(|name| (*name, 0)).collect();
+        let templates = TEMPLATES.iter().chain(&IMPLICIT).map(|name| (*name, 0)).collect();
         Self { routes: BTreeMap::new(), templates, origin: crate::zerotrust::ORIGIN.to_owned() }
     }
 }
 
 impl Users {
-    pub(super) fn ask(&mut self, number: usize, asked: Asked) {
+    pub(in crate::zerotrust) fn ask(&mut self, number: usize, asked: Asked) {
         self.routes.insert(number, asked);
     }
 
-    pub(super) fn drop_route(&mut self, number: usize) {
+    pub(in crate::zerotrust) fn drop_route(&mut self, number: usize) {
         self.routes.remove(&number);
     }
 
-    pub(super) fn edit_template(&mut self, name: &'static str, choice: usize) {
+    pub(in crate::zerotrust) fn edit_template(&mut self, name: &'static str, choice: usize) {
         self.templates.insert(name, choice);
     }
 
     /// The spec of a template as it is now: two ways to protect, one that does not.
-    pub(super) fn template(&self, name: &str) -> Value {
+    pub(in crate::zerotrust) fn template(&self, name: &str) -> Value {
         match self.emails_of(name) {
             None => json!({ "originService": { "httpRedirect": false } }),
             Some(emails) => {
@@ -131,7 +182,7 @@ impl Users {
     }
 
     /// The addresses that a route lets in; `None` where it is public.
-    pub(super) fn emails(&self, asked: &Asked) -> Option<Vec<&'static str>> {
+    pub(in crate::zerotrust) fn emails(&self, asked: &Asked) -> Option<Vec<&'static str>> {
         match &asked.protection {
             Protection::None => None,
             Protection::Emails(emails) => Some(emails.clone()),
@@ -139,11 +190,18 @@ impl Users {
             Protection::Group => Some(vec!["ann@example.com", "anybody@example.com"]),
             // Who asks for a token asks for Access, whatever the template says.
             Protection::Template(name) => self.emails_of(name).or_else(|| asked.token.then(Vec::new)),
+            Protection::Base => self.emails_of(IMPLICIT[0]),
+            Protection::Default => self.emails_of(IMPLICIT[1]),
         }
     }
 
+    /// Where routes of a tenant go.
+    pub(in crate::zerotrust) fn origin_of(&self, asked: &Asked) -> &str {
+        if asked.tenant == "prod" { &self.origin } else { crate::zerotrust::ORIGIN }
+    }
+
     /// Enabled routes, by the name they want.
-    pub(super) fn claims(&self) -> BTreeMap<String, Vec<(usize, &Asked)>> {
+    pub(in crate::zerotrust) fn claims(&self) -> BTreeMap<String, Vec<(usize, &Asked)>> {
         let mut claims: BTreeMap<String, Vec<(usize, &Asked)>> = BTreeMap::new();
         for (number, asked) in self.routes.iter().filter(|(_, asked)| asked.enabled) {
             claims.entry(asked.hostname.clone()).or_default().push((*number, asked));
@@ -152,7 +210,7 @@ impl Users {
     }
 
     /// What is wished for each name: protected where everybody who wants it wants it so.
-    pub(super) fn wishes(&self) -> BTreeMap<String, Wish> {
+    pub(in crate::zerotrust) fn wishes(&self) -> BTreeMap<String, Wish> {
         let wish = |claims: &[(usize, &Asked)]| {
             let all = claims.iter().all(|(_, asked)| self.emails(asked).is_some());
             if all { Wish::Protected } else { Wish::Public }
@@ -161,7 +219,7 @@ impl Users {
     }
 
     /// What changed since.
-    pub(super) fn wishes_since(&self, before: &BTreeMap<String, Wish>) -> Vec<(String, Wish)> {
+    pub(in crate::zerotrust) fn wishes_since(&self, before: &BTreeMap<String, Wish>) -> Vec<(String, Wish)> {
         let now = self.wishes();
         let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
         let changed = names.into_iter().filter(|name| before.get(*name) != now.get(*name));

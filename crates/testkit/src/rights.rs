@@ -1,0 +1,220 @@
+//! Who the operator is in the cluster, and what it may do there: the accounts, roles and bindings of the chart.
+//!
+//! A world's controllers never act as administrators. What they are refused is kept, and a world that ends with a refusal
+//! that nobody looked at fails its test: a right is missing in the chart, or a controller asks for what it should not.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Either, Full};
+use portolan_install::values::{Controller, Mode};
+use portolan_install::{Release, Values, objects};
+use serde_json::{Value, json};
+use tower::{BoxError, Layer, Service};
+
+use crate::cluster::Cluster;
+use crate::jobs::Jobs;
+use crate::zerotrust::Part;
+
+/// A role that requests of a world's operator are made in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The name of a `ServiceAccount`, as the API server has it.
+    pub(crate) user: String,
+    /// The groups of every `ServiceAccount` of its namespace.
+    pub(crate) groups: Vec<String>,
+}
+
+/// Everything that a chart installs to give rights, by job and mode.
+type Installed = BTreeMap<(Jobs, bool), Vec<Value>>;
+
+static CHARTS: LazyLock<Installed> = LazyLock::new(|| {
+    let both = [Jobs::Cloudflare, Jobs::ZeroTrust].into_iter().flat_map(|jobs| [(jobs, false), (jobs, true)]);
+    both.map(|(jobs, apart)| ((jobs, apart), accounts(jobs, apart))).collect()
+});
+
+/// What each installation is called: worlds of other jobs and modes may have been on the same server.
+fn full_name(jobs: Jobs, apart: bool) -> String {
+    let job = match jobs {
+        Jobs::Cloudflare => "cloudflare",
+        Jobs::ZeroTrust => "zerotrust",
+    };
+    format!("portolan-{job}-{}", if apart { "roles" } else { "single" })
+}
+
+fn accounts(jobs: Jobs, apart: bool) -> Vec<Value> {
+    let mut values = Values { fullname_override: full_name(jobs, apart), ..Values::default() };
+    values.crds.install = false;
+    values.controllers = vec![match jobs {
+        Jobs::Cloudflare => Controller::Cloudflare,
+        Jobs::ZeroTrust => Controller::Zerotrust,
+    }];
+    values.operator.mode = if apart { Mode::Roles } else { Mode::Single };
+    let release =
+        Release { name: "world".to_owned(), namespace: jobs.operator_namespace().to_owned(), version: "0".to_owned() };
+    let all = objects(&values, &release, jobs.definitions().to_vec()).expect("the world's values are valid");
+    let gives_rights = |one: &Value| {
+        let kind = one["kind"].as_str().unwrap_or_default();
+        kind == "ServiceAccount" || kind.ends_with("Role") || kind.ends_with("RoleBinding")
+    };
+    all.into_iter().filter(gives_rights).collect()
+}
+
+/// Installs the accounts of an operator of one process or several, and waits until the server knows them.
+pub(crate) async fn install(cluster: &Cluster, jobs: Jobs, apart: bool) {
+    for object in &CHARTS[&(jobs, apart)] {
+        cluster.apply(object).await;
+    }
+    for role in
+        CHARTS[&(jobs, apart)].iter().filter(|one| one["kind"].as_str().is_some_and(|kind| kind.ends_with("Role")))
+    {
+        until_granted(cluster, jobs, role).await;
+    }
+}
+
+/// A real server learns of roles and bindings by watching them.
+async fn until_granted(cluster: &Cluster, jobs: Jobs, role: &Value) {
+    let name = role["metadata"]["name"].as_str().unwrap_or_default();
+    let user = account(jobs, name).user;
+    let rule = &role["rules"][0];
+    let question = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {},
+        "spec": { "user": user, "resourceAttributes": {
+            "group": rule["apiGroups"][0], "resource": rule["resources"][0], "verb": rule["verbs"][0],
+            "name": rule["resourceNames"][0], "namespace": role["metadata"]["namespace"],
+        } },
+    });
+    let request = || {
+        let body = question.to_string().into_bytes();
+        let request = Request::post("/apis/authorization.k8s.io/v1/subjectaccessreviews");
+        request.header("content-type", "application/json").body(body).expect("the question is complete")
+    };
+    while cluster.client().request::<Value>(request()).await.expect("the cluster answers")["status"]["allowed"] != true
+    {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+fn account(jobs: Jobs, name: &str) -> Identity {
+    let namespace = jobs.operator_namespace();
+    Identity {
+        user: format!("system:serviceaccount:{namespace}:{name}"),
+        groups: vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")],
+    }
+}
+
+/// The account that a process of the operator runs with.
+pub(crate) fn identity(jobs: Jobs, part: Part) -> Identity {
+    let name = full_name(jobs, part != Part::All);
+    match part {
+        Part::All | Part::Manager => account(jobs, &name),
+        Part::Routes => account(jobs, &format!("{name}-kube-worker")),
+        Part::Worker(_) => account(jobs, &format!("{name}-cloudflare-worker")),
+    }
+}
+
+/// What the operator was refused for want of a right. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Refusals {
+    all: Arc<Mutex<Vec<String>>>,
+}
+
+impl Refusals {
+    /// All since the last time.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.all())
+    }
+
+    fn note(&self, request: &str, answer: &[u8]) {
+        let status: Value = serde_json::from_slice(answer).unwrap_or_default();
+        let causes = status["details"]["causes"].as_array().into_iter().flatten();
+        // The same code says that nothing can be made in a namespace that is going, which no right changes.
+        if !causes.into_iter().any(|cause| cause["reason"] == "NamespaceTerminating") {
+            self.all().push(format!("{request}: {}", status["message"].as_str().unwrap_or_default()));
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<String>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S> Layer<S> for Refusals {
+    type Service = Noted<S>;
+
+    fn layer(&self, inner: S) -> Noted<S> {
+        Noted { inner, refusals: self.clone() }
+    }
+}
+
+/// A cluster whose refusals are kept.
+#[derive(Clone)]
+pub(crate) struct Noted<S> {
+    inner: S,
+    refusals: Refusals,
+}
+
+impl<S, B, A> Service<Request<B>> for Noted<S>
+where
+    S: Service<Request<B>, Response = Response<A>>,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError>,
+    A: http_body::Body<Data = Bytes> + Send + 'static,
+    A::Error: Into<BoxError>,
+{
+    type Response = Response<Either<A, Full<Bytes>>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (refusals, text) = (self.refusals.clone(), format!("{} {}", request.method(), request.uri().path()));
+        let call = self.inner.call(request);
+        Box::pin(async move {
+            let (parts, body) = call.await.map_err(Into::into)?.into_parts();
+            if parts.status != StatusCode::FORBIDDEN {
+                return Ok(Response::from_parts(parts, Either::Left(body)));
+            }
+            let body = body.collect().await.map_err(Into::into)?.to_bytes();
+            refusals.note(&text, &body);
+            Ok(Response::from_parts(parts, Either::Right(Full::new(body))))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_role_of_every_job_has_an_account_and_a_binding() {
+        for ((jobs, apart), all) in &*CHARTS {
+            let parts = if *apart { vec![Part::Manager, Part::Routes, Part::Worker(1)] } else { vec![Part::All] };
+            for part in parts {
+                let user = identity(*jobs, part).user;
+                let name = user.rsplit(':').next().unwrap_or_default();
+                let bound = |one: &&Value| one["subjects"][0]["name"] == name;
+                assert!(all.iter().any(|one| one["kind"] == "ServiceAccount" && one["metadata"]["name"] == name));
+                assert!(all.iter().any(|one| bound(&one)), "{user} has rights");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_kept_and_a_namespace_that_is_going_is_none() {
+        let refusals = Refusals::default();
+
+        refusals.note("POST /events", br#"{"details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#);
+        refusals.note("GET /secrets", br#"{"message":"secrets is forbidden: User \"x\" cannot list"}"#);
+
+        assert_eq!(refusals.take(), [r#"GET /secrets: secrets is forbidden: User "x" cannot list"#]);
+        assert!(refusals.take().is_empty());
+    }
+}

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jiff::Timestamp;
 use portolan_core::WriteGate;
 use serde_json::Value;
 
@@ -135,6 +136,11 @@ impl Client {
         let make = || Rarely::new(self.sender.clone(), single, scope_id);
         let kept = self.handle(single.name, scope_id, make, |kept, _, _| Rarely::clone(kept));
         kept.get(self.manner(lane)).await
+    }
+
+    /// The time by the API's clock, as far as its answers tell.
+    pub fn time(&self) -> Timestamp {
+        self.sender.time()
     }
 
     /// What is left of the credential's budget.

@@ -81,6 +81,13 @@ fn seconds(number: u32) -> Duration {
     Duration::from_secs(u64::from(number))
 }
 
+/// How far the API's clock is ahead of ours, in seconds: by the `Date` of an answer, which every HTTP server sends.
+pub(crate) fn ahead(headers: &HeaderMap, now: Timestamp) -> Option<i64> {
+    let date = headers.get(http::header::DATE)?.to_str().ok()?;
+    let date = jiff::fmt::rfc2822::parse(date.trim()).ok()?.timestamp();
+    Some(date.duration_since(now).as_secs())
+}
+
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim();
     let pause = if let Ok(number) = text.parse::<f64>() {

@@ -1,8 +1,10 @@
 //! Request → answer for one credential: signed, governed, repeated where that is safe, measured.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
 use portolan_core::Clock;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -14,7 +16,7 @@ use crate::credential::{Credential, Identity};
 use crate::envelope::{self, Answer};
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::{Budget, Lane};
-use crate::headers::Told;
+use crate::headers::{self, Told};
 use crate::limiter::{Limiter, Permit};
 use crate::manner::Manner;
 use crate::metrics::Metrics;
@@ -55,6 +57,8 @@ pub(crate) struct Sender {
     clock: Clock,
     metrics: Metrics,
     random: Mutex<StdRng>,
+    /// How far the API's clock is ahead of ours, in seconds.
+    ahead: AtomicI64,
 }
 
 impl Sender {
@@ -74,7 +78,15 @@ impl Sender {
             transport,
             clock,
             metrics,
+            ahead: AtomicI64::default(),
         }
+    }
+
+    /// The time by the API's clock, as far as its answers tell.
+    pub(crate) fn time(&self) -> Timestamp {
+        let ahead = SignedDuration::from_secs(self.ahead.load(Ordering::Relaxed));
+        let now = (self.clock)();
+        now.checked_add(ahead).unwrap_or(now)
     }
 
     pub(crate) fn identity(&self) -> &Identity {
@@ -218,7 +230,11 @@ impl Sender {
         R: DeserializeOwned + Default,
     {
         let status = response.status().as_u16();
-        let told = Told::read(response.headers(), (self.clock)());
+        let now = (self.clock)();
+        let told = Told::read(response.headers(), now);
+        if let Some(ahead) = headers::ahead(response.headers(), now) {
+            self.ahead.store(ahead, Ordering::Relaxed);
+        }
         let answer = envelope::read(&request.method, status, response.body(), &[self.credential.secret()]);
         let refused = answer.as_ref().is_err_and(|error| error.class == ErrorClass::RateLimit);
         permit.answered(&told, refused);

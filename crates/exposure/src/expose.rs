@@ -60,7 +60,7 @@ impl Wish<'_> {
         journal: &impl Journal,
     ) -> Result<Applied, Failed> {
         let (mut notes, mut so_far) = (notes.clone(), Failed::before(recorded));
-        let mut attempt = 0;
+        let (mut attempt, mut first) = (0, None);
         loop {
             let (reader, intent) = (client.reader(), notes.intent.as_ref());
             let gathered = gather_with(&reader, self.mark, self.desired, &so_far.footprint, intent, fresh).await;
@@ -69,6 +69,8 @@ impl Wish<'_> {
                 Ok(exposure) => exposure,
                 Err(problem) => return Err(Failed { problem, stale: false, ..so_far }),
             };
+            // Nothing was written before, and the answers to what was read tell the API's time.
+            let began = *first.get_or_insert_with(|| client.time());
             let failed = match apply_again(client, &exposure, journal, attempt).await {
                 Ok(applied) => return Ok(so_far.then(applied)),
                 Err(failed) => failed,
@@ -79,7 +81,7 @@ impl Wish<'_> {
             if !again {
                 return Err(so_far);
             }
-            self.look_again(&mut notes, &so_far);
+            self.look_again(&mut notes, &so_far, began);
         }
     }
 
@@ -92,8 +94,7 @@ impl Wish<'_> {
 
     /// The next round knows that this one may have made things whose answers were lost. Snapshots that turned out wrong are
     /// in doubt already.
-    fn look_again(&self, notes: &mut Notes, so_far: &Failed) {
-        let began: Timestamp = notes.now;
+    fn look_again(&self, notes: &mut Notes, so_far: &Failed, began: Timestamp) {
         if let Some(desired) = self.desired {
             notes.intent = Some(Intent::before(desired, notes.intent.as_ref(), began));
         }

@@ -10,12 +10,12 @@ use crate::quota::Quotas;
 use crate::rules;
 
 /// What was noted before the first call of an earlier attempt, so that things without a mark are recognised as ours after
-/// a crash: an application or a token, named as ours, that was made since then and that nobody recorded, and a rule with
-/// just the content that we were about to write.
+/// a crash: an application, named as ours, that was made since then and that nobody recorded, and a rule with just the
+/// content that we were about to write. A token carries our mark in its name until it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Intent {
-    /// When the first attempt began.
+    /// When the first attempt began, by the API's clock.
     pub since: Timestamp,
     /// Account that everything was to be made in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,6 +26,9 @@ pub struct Intent {
     /// The token's name, where one was about to be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// The name of a token that an older operator may have made without recording it: it marked nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older_token: Option<String>,
     /// Names of the applications that were about to be made.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub apps: BTreeSet<String>,
@@ -51,6 +54,7 @@ impl Intent {
             account_id: None,
             rules: BTreeSet::new(),
             token: None,
+            older_token: None,
             apps: BTreeSet::new(),
             hostnames: BTreeSet::new(),
             tunnels: BTreeSet::new(),

@@ -137,6 +137,7 @@ impl<'a> Planner<'a> {
         let protect = self.app_steps(app, wish, early.is_some(), &own_ids).or(confirm);
         let publish = rule.into_iter().map(|rule| rule.step).chain(records).chain(redirect);
         let retire = self.retire();
+        let named = self.name_token(&token);
         let mut steps: Vec<Step> = early.into_iter().chain(token).chain(own).collect();
         match (wish.is_some() && self.leaves_a_name(), follows) {
             (true, true) => {
@@ -156,6 +157,7 @@ impl<'a> Planner<'a> {
             }
         }
         steps.extend(self.unprotect(wish));
+        steps.extend(named);
         Ok(steps)
     }
 

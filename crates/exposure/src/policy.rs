@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::app::is_empty;
 
-/// Characters of a policy's name.
-const NAME_LIMIT: usize = 250;
+/// Characters of a policy's or token's name.
+pub(crate) const NAME_LIMIT: usize = 250;
 /// Members of a policy that we never write. Who added one to a policy of ours narrowed whom it lets pass: it stays.
 pub(crate) const KEPT: [&str; 10] = [
     "exclude",

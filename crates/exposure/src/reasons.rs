@@ -13,6 +13,8 @@ portolan_core::reasons! {
     SECOND_WALL_IMPOSSIBLE = "SecondWallImpossible";
     /// The team's name cannot be read, so the tunnel's client is not told to ask for the application's token.
     SECOND_WALL_UNAVAILABLE = "SecondWallUnavailable";
+    /// The account has a service token of the wanted name that may be left from an earlier attempt, or be another cluster's.
+    SERVICE_TOKEN_UNCLAIMED = "ServiceTokenUnclaimed";
     /// The tunnel does not exist in the account.
     TUNNEL_NOT_FOUND = "TunnelNotFound";
     /// The tunnel takes its configuration from a file beside `cloudflared`, not from the API.

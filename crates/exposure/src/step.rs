@@ -134,6 +134,7 @@ pub(crate) enum RecordWork {
 /// What a step does.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Work {
+    /// Under a name that carries our mark, so that it is found again if nobody records it.
     CreateToken {
         name: String,
         duration: String,
@@ -145,6 +146,7 @@ pub(crate) enum Work {
         keep_until: Option<Timestamp>,
         rotation: Option<String>,
     },
+    /// Without an id it is the one that is made in this run.
     UpdateToken {
         id: String,
         name: String,

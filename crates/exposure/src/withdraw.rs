@@ -191,8 +191,7 @@ impl<'a> Withdrawal<'a> {
             }
             return entry.filter(|_| !held.adopted).map(|entry| token_gone(&self.account(), entry, WHY));
         }
-        let name = self.notes.intent.as_ref()?.token.as_deref()?;
-        let entry = unrecorded_token(self.live, self.notes, name)?;
+        let entry = unrecorded_token(self.live, self.notes, self.mark)?;
         self.held.token = Some(TokenHeld { id: entry.id.clone(), client_id: None, rotation: None, adopted: false });
         Some(token_gone(&self.account(), entry, WHY))
     }

@@ -284,7 +284,10 @@ async fn a_name_that_is_open_is_closed_before_its_token_is_made() {
     world.run(Some(&desired), None).await.applied();
 
     let closed = ["POST /access/apps", "POST /access/service_tokens", "PUT /access/apps/*"];
-    assert_eq!(world.take_writes(), [&closed[..], &["PUT /cfd_tunnel/*/configurations"]].concat());
+    assert_eq!(
+        world.take_writes(),
+        [&closed[..], &["PUT /cfd_tunnel/*/configurations", "PUT /access/service_tokens/*"]].concat()
+    );
     assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
     assert!(world.violations().is_empty(), "{:?}", world.violations());
 }
@@ -1371,5 +1374,80 @@ async fn finding_3_a_rule_that_was_written_before_a_crash_is_ours_though_it_asks
         world.run(None, None).await.applied();
         world.assert_theirs_untouched();
         world.diary_reset();
+    }
+}
+
+/// The same wish of another cluster.
+fn of_another_cluster(mut desired: Desired) -> Desired {
+    desired.mark.owner = portolan_core::OwnerId::derive("blue");
+    desired
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_10_the_token_of_another_cluster_is_never_taken_nor_rotated() {
+    let mut world = World::new().await;
+    let green = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    // The first attempt ends before its token is made, for whatever reason, and is tried again much later.
+    let token_path = "/accounts/{account_id}/access/service_tokens";
+    world.sim.fault(Fault::on("POST", token_path, Effect::status(400)).times(1));
+    world.run(Some(&green), None).await.problem();
+    let persisted = world.persisted().clone();
+    world.diary_reset();
+    let blue = of_another_cluster(Desired { token: Some(token()), ..protected(&world, "b.x.com", &["a@x.com"]) });
+    let theirs = world.run(Some(&blue), None).await.applied().footprint.service_token_id.unwrap();
+    let before = world.sim.object("service_tokens", &theirs);
+    *world.persisted() = persisted;
+    world.restart();
+
+    let applied = world.run(Some(&green), None).await.applied();
+
+    assert_ne!(applied.footprint.service_token_id.as_ref(), Some(&theirs));
+    assert_eq!(world.sim.object("service_tokens", &theirs), before, "as it was");
+    assert_eq!(applied.notices.iter().filter(|notice| notice.reason == "ServiceTokenUnclaimed").count(), 1);
+    world.run(None, None).await.applied();
+    assert!(world.sim.object("service_tokens", &theirs).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_10_a_token_of_another_cluster_that_is_being_made_is_not_taken_either() {
+    let mut world = World::new().await;
+    let blue = of_another_cluster(Desired { token: Some(token()), ..protected(&world, "b.x.com", &["a@x.com"]) });
+    let mut n = 0;
+    // It stops right after its token was made, and has recorded nothing.
+    while world.ours("service_tokens").is_empty() {
+        n += 1;
+        world.run(Some(&blue), Some((n, Hit::CrashAfter))).await;
+    }
+    let theirs = world.ours("service_tokens")[0].clone();
+    world.diary_reset();
+    let green = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    world.run(Some(&green), Some((1, Hit::FailBefore))).await;
+    let ours = world.run(Some(&green), None).await.applied().footprint.service_token_id.unwrap();
+
+    assert_ne!(theirs["id"], json!(ours));
+    assert_eq!(world.sim.object("service_tokens", theirs["id"].as_str().unwrap()), Some(theirs));
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_10_clocks_that_differ_double_neither_tokens_nor_applications() {
+    for skew in [-3600, -60, -6, 6, 60, 3600] {
+        for n in 1..20 {
+            let mut world = World::new().await;
+            world.skew(skew).await;
+            let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+            if !matches!(world.run(Some(&desired), Some((n, Hit::CrashAfter))).await, Ended::Crashed) {
+                assert!(n > 8, "only {n} requests");
+                break;
+            }
+
+            let footprint = world.run(Some(&desired), None).await.applied().footprint;
+
+            let tokens = world.ours("service_tokens");
+            assert_eq!((tokens.len(), &tokens[0]["name"]), (1, &json!("web-service-token")), "{skew} s, request {n}");
+            assert!(world.ours("access_apps").len() == 1 && footprint.adopted.is_empty(), "{skew} s, request {n}");
+            assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new(), "{skew} s, request {n}");
+            world.run(None, None).await.applied();
+            assert!(world.ours("service_tokens").is_empty() && world.ours("access_apps").is_empty());
+        }
     }
 }

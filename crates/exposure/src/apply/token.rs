@@ -3,7 +3,7 @@
 use http::Method;
 use jiff::Timestamp;
 use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Op, Request, collections};
-use portolan_core::{Problem, reasons as core_reasons, rfc3339};
+use portolan_core::{Problem, reasons as core_reasons, rfc3339, user_text};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -33,7 +33,9 @@ impl<J: Journal> Run<'_, J> {
         let request = collections::SERVICE_TOKENS.create(self.account(), &body);
         let answer = match self.client.send(self.lane(), &request).await {
             Ok(answer) => answer,
-            Err(error) => return Err(self.token_refused(&error, &format!("creating service token {name}")).await),
+            Err(error) => {
+                return Err(self.token_refused(&error, &format!("creating service token {}", user_text(name))).await);
+            }
         };
         self.token_created = true;
         self.keep_credential(answer, None, rotation).await
@@ -106,7 +108,10 @@ impl<J: Journal> Run<'_, J> {
         self.tokens().learn(&Entry { id: id.to_owned(), item });
     }
 
+    /// Without an id it is the one that was made in this run.
     pub(super) async fn update_token(&mut self, id: &str, name: &str, duration: &str) -> Result<Done, Fault> {
+        let made = self.held.token.as_ref().map(|token| token.id.clone()).unwrap_or_default();
+        let id = if id.is_empty() { made.as_str() } else { id };
         let body = json!({"name": name, "duration": duration});
         let op = Op::Update { id: id.to_owned(), body };
         match self.tokens().write(self.lane(), vec![op]).await {

@@ -39,10 +39,11 @@ impl Look<'_> {
         }
         let pick = |tokens: &Snapshot<ServiceToken>| {
             let recorded = id.and_then(|id| tokens.get(id));
-            // What an earlier attempt may have made has a name that only its intent knows.
-            let named = |entry: &&Entry<ServiceToken>| match wanted {
-                Some(wanted) => entry.item.name == wanted.name,
-                None => self.searches(),
+            // What an earlier attempt may have made carries our mark, or has a name that only its intent knows.
+            let older = self.intent.and_then(|intent| intent.older_token.as_ref());
+            let named = |entry: &&Entry<ServiceToken>| {
+                let name = &entry.item.name;
+                wanted.is_some_and(|wanted| *name == wanted.name) || Some(name) == older || is_marked(name, self.mark)
             };
             let others = tokens.iter().filter(|entry| Some(entry.id.as_str()) != id).filter(named);
             let found: Vec<_> = recorded.into_iter().chain(others).cloned().collect();

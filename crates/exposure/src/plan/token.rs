@@ -1,7 +1,7 @@
 //! The service token: made once, given a new secret when the old one is lost or a user asks, kept alive.
 
 use portolan_cloudflare_api::Entry;
-use portolan_core::{Action, Change, Problem};
+use portolan_core::{Action, Change, Mark, Problem};
 use serde_json::json;
 
 use super::Planner;
@@ -12,7 +12,9 @@ use crate::holdings::TokenHeld;
 use crate::live::Live;
 use crate::notes::Notes;
 use crate::notice::Notice;
+use crate::policy::{NAME_LIMIT, is_marked};
 use crate::quota::Counted;
+use crate::reasons;
 use crate::step::{Step, Work};
 use crate::token::ServiceToken;
 
@@ -26,7 +28,7 @@ impl Planner<'_> {
             return Ok(Vec::new());
         };
         let recorded = self.held.token.clone().and_then(|held| self.live.token(&held.id).map(|entry| (held, entry)));
-        match (recorded, unrecorded_token(self.live, self.notes, &wanted.name)) {
+        match (recorded, unrecorded_token(self.live, self.notes, &self.desired.mark)) {
             (Some((held, entry)), _) => Ok(self.keep_token(wanted, &held, entry)),
             (None, Some(entry)) => Ok(self.take_token(wanted, entry)),
             (None, None) => self.create_token(wanted),
@@ -35,25 +37,51 @@ impl Planner<'_> {
 
     /// A token that an earlier attempt made has to go, where none is wanted any more.
     fn find_unwanted_token(&mut self) {
-        let name = self.notes.intent.as_ref().and_then(|intent| intent.token.as_deref());
-        let found =
-            name.filter(|_| self.held.token.is_none()).and_then(|name| unrecorded_token(self.live, self.notes, name));
-        if let Some(entry) = found {
+        if self.held.token.is_some() {
+            return;
+        }
+        if let Some(entry) = unrecorded_token(self.live, self.notes, &self.desired.mark) {
             let client_id = entry.item.client_id.clone();
             self.held.token = Some(TokenHeld { id: entry.id.clone(), client_id, rotation: None, adopted: false });
         }
     }
 
-    fn create_token(&self, wanted: &Token) -> Result<Vec<Step>, Problem> {
+    fn create_token(&mut self, wanted: &Token) -> Result<Vec<Step>, Problem> {
         self.check_quota(Counted::Tokens, self.live.token_count)?;
+        self.notices.extend(self.unclaimed(wanted));
         let target = changes::token(self.account(), &wanted.name, None);
         let change = Change::create(target, changes::token_shown(&wanted.name, &wanted.duration), "");
         let work = Work::CreateToken {
-            name: wanted.name.clone(),
+            name: self.desired.mark.write(&wanted.name, NAME_LIMIT),
             duration: wanted.duration.clone(),
             rotation: request(wanted),
         };
         Ok(vec![Step::new(change, work)])
+    }
+
+    /// A token that is made in this run loses the mark once it is recorded, and the name is live.
+    pub(super) fn name_token(&self, made: &[Step]) -> Option<Step> {
+        let wanted = self.desired.token.as_ref()?;
+        let (name, duration) = (wanted.name.clone(), wanted.duration.clone());
+        let makes = |step: &Step| matches!(step.work, Work::CreateToken { .. });
+        let work = Work::UpdateToken { id: String::new(), name, duration };
+        made.iter().any(makes).then_some(Step { changes: Vec::new(), work })
+    }
+
+    /// Tells of a token that may be left from an earlier attempt, or be another cluster's: it is left alone.
+    fn unclaimed(&self, wanted: &Token) -> Option<Notice> {
+        let intent = self.notes.intent.as_ref()?;
+        let mut tokens = self.live.tokens.iter();
+        let left = tokens.find(|entry| {
+            entry.item.name == wanted.name
+                && entry.item.is_made_since(intent.since)
+                && !self.notes.elsewhere.token_ids.contains(&entry.id)
+        })?;
+        let message = format!(
+            "the account has another service token {:?} (id {}), of which nobody here knows whose it is; it is left alone, delete it if nobody uses it",
+            wanted.name, left.id
+        );
+        Some(Notice::warning(reasons::SERVICE_TOKEN_UNCLAIMED, message))
     }
 
     /// Its secret was shown to nobody who kept it.
@@ -134,14 +162,19 @@ impl Planner<'_> {
     }
 }
 
-/// A token that an earlier attempt made without recording it.
-pub(crate) fn unrecorded_token<'a>(live: &'a Live, notes: &Notes, name: &str) -> Option<&'a Entry<ServiceToken>> {
-    let intent = notes.intent.as_ref()?;
-    live.tokens.iter().find(|entry| {
-        entry.item.name == name
-            && entry.item.is_made_since(intent.since)
-            && !notes.elsewhere.token_ids.contains(&entry.id)
-    })
+/// A token that an earlier attempt made without recording it: it still carries our mark, which no other cluster writes. Times
+/// tell nothing here: clocks differ, and somebody else may make a token of the same name at any moment.
+pub(crate) fn unrecorded_token<'a>(live: &'a Live, notes: &Notes, mark: &Mark) -> Option<&'a Entry<ServiceToken>> {
+    let free = |entry: &&Entry<ServiceToken>| !notes.elsewhere.token_ids.contains(&entry.id);
+    let marked = |entry: &&Entry<ServiceToken>| is_marked(&entry.item.name, mark);
+    let older = |entry: &&Entry<ServiceToken>| {
+        let intent = notes.intent.as_ref();
+        intent.is_some_and(|intent| {
+            intent.older_token.as_ref() == Some(&entry.item.name) && entry.item.is_made_since(intent.since)
+        })
+    };
+    let mut free = live.tokens.iter().filter(free);
+    free.clone().find(marked).or_else(|| free.find(older))
 }
 
 fn request(wanted: &Token) -> Option<String> {

@@ -74,7 +74,7 @@ fn decide(state: &mut State, request: Request<Bytes>) -> Outcome {
     let path = parts.uri.path().to_owned();
     let asked = Asked { at_ms, method: parts.method.as_str(), path: &path, query: &query, body: &body };
     let (outcome, left) = handle(state, &parts, &asked);
-    let outcome = with_limit_headers(state, outcome, left);
+    let outcome = with_headers(state, outcome, left);
     match &outcome {
         Outcome::Answer(response) => state.log.add(&asked, response.status().as_u16(), response.body()),
         Outcome::Drop(Dropped::Timeout | Dropped::Reset) => state.log.add(&asked, 0, &Bytes::new()),
@@ -177,7 +177,14 @@ pub(crate) fn json_response(status: u16, body: Bytes) -> Response<Bytes> {
     response
 }
 
-fn with_limit_headers(state: &State, mut outcome: Outcome, left: Option<Left>) -> Outcome {
+fn with_headers(state: &State, mut outcome: Outcome, left: Option<Left>) -> Outcome {
+    if let Outcome::Answer(response) = &mut outcome {
+        // As every HTTP server does, by its own clock.
+        let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&(state.options.clock)());
+        if let Some(date) = date.ok().and_then(|date| date.parse().ok()) {
+            response.headers_mut().insert(http::header::DATE, date);
+        }
+    }
     if let (Outcome::Answer(response), Some(left), Some(limit)) = (&mut outcome, left, state.options.rate_limit) {
         for (name, value) in left.headers(limit) {
             let value = value.parse().expect("limits are written in ASCII");

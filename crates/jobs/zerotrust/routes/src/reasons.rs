@@ -26,6 +26,7 @@ const KNOWN: &[&str] = &[
     exposure::GROUP_NOT_FOUND,
     exposure::EVERYONE_ALLOWED,
     exposure::SECOND_WALL_IMPOSSIBLE,
+    exposure::SERVICE_TOKEN_UNCLAIMED,
     exposure::SECOND_WALL_UNAVAILABLE,
     exposure::TUNNEL_NOT_FOUND,
     exposure::TUNNEL_LOCALLY_MANAGED,

@@ -81,6 +81,7 @@ impl CloudflareTask {
         Some(Intent {
             account_id: given(self.spec.account_id.as_ref()),
             token: mints.then(|| format!("{}-service-token", route.name)),
+            older_token: mints.then(|| format!("{}-service-token", route.name)),
             apps: protects.then(|| route.name.clone()).into_iter().collect(),
             hostnames: set(self.spec.hostname.as_ref()),
             tunnels: set(self.spec.tunnel_id.as_ref()),

@@ -71,7 +71,7 @@ impl Carrier {
         let sign = self.presence.sign().await?;
         let (gate, lapsed) = (sign.gate(), sign.lapsed());
         let now = (self.context.clock)();
-        let intent = ready.work.intent(ready.notes.intent.as_ref(), now);
+        let intent = ready.work.intent(ready.notes.intent.as_ref(), ready.client.time());
         let status = |seen: &CloudflareTask| progress::claimed(seen, &self.settings, intent.as_ref(), now);
         let claim = match Claim::take(self.tasks(), task, Some(sign), |seen| self.is_due(seen), status).await {
             Ok(claim) => claim,

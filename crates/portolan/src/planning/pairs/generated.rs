@@ -135,7 +135,8 @@ impl Wishes {
         )];
         for (name, template) in ["wide", "base-main"].iter().zip(&self.templates) {
             let kind = "CloudflareZeroTrustTemplate";
-            let spec = spec(&json!({}), template);
+            // Of a spec that loses its last field server-side apply leaves a null, which the server refuses.
+            let spec = spec(&json!({"originService": {"originTLS": {"tlsTimeout": 10}}}), template);
             objects.push(object("cfzt.cloudflare.com/v1alpha1", kind, (namespace, name), &spec));
         }
         for (number, annotations) in self.routes.iter().enumerate() {

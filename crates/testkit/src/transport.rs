@@ -14,6 +14,8 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use portolan_cloudflare_api::{Transport, TransportError};
 use portolan_cloudflare_sim::{Dropped, Simulator};
+use rand::Rng as _;
+use rand::rngs::StdRng;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
@@ -29,6 +31,8 @@ pub(crate) struct Line {
     pub(crate) simulator: Simulator,
     pub(crate) hooks: Hooks,
     pub(crate) latency: Duration,
+    /// Where each request's own part of the latency comes from; without it all take the same time.
+    pub(crate) uneven: Option<Arc<Mutex<StdRng>>>,
     /// Secrets that were ever answered.
     pub(crate) told: Arc<Mutex<BTreeSet<String>>>,
     /// Keeps the requests that the simulator works on.
@@ -38,7 +42,14 @@ pub(crate) struct Line {
 impl Line {
     /// Sends to a simulator.
     pub(crate) fn to(simulator: Simulator, latency: Duration) -> Self {
-        Self { simulator, latency, hooks: Hooks::default(), told: Arc::default(), sent: TaskTracker::new() }
+        Self {
+            simulator,
+            latency,
+            uneven: None,
+            hooks: Hooks::default(),
+            told: Arc::default(),
+            sent: TaskTracker::new(),
+        }
     }
 
     /// Has the request's effect, tells who looks on, and answers.
@@ -60,8 +71,14 @@ impl Line {
 
     async fn pass_half(&self) {
         if !self.latency.is_zero() {
-            tokio::time::sleep(self.latency / 2).await;
+            tokio::time::sleep(self.half()).await;
         }
+    }
+
+    fn half(&self) -> Duration {
+        let Some(random) = &self.uneven else { return self.latency / 2 };
+        let part: f64 = random.lock().unwrap_or_else(PoisonError::into_inner).random();
+        self.latency.mul_f64(part)
     }
 
     fn hear(&self, answer: &Response<Bytes>) {

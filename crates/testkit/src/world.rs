@@ -15,6 +15,8 @@ use portolan_apiserver::{ApiServer, Config};
 use portolan_cloudflare_sim::{Options, Simulator};
 use portolan_core::{Clock, OwnerId};
 use portolan_engine::Drift;
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tower::Layer as _;
@@ -48,6 +50,7 @@ pub struct Builder {
     seed: u64,
     plan: &'static str,
     latency: Duration,
+    uneven: bool,
     rate_limit: Option<(u32, Duration)>,
     hides_vanished_zones: bool,
     drift: Drift,
@@ -65,6 +68,7 @@ impl Default for Builder {
             seed: 1,
             plan: "enterprise",
             latency: Duration::ZERO,
+            uneven: false,
             rate_limit: Some((1200, Duration::from_secs(300))),
             hides_vanished_zones: false,
             drift: Drift::Off,
@@ -91,6 +95,11 @@ impl Builder {
     /// How long Cloudflare takes to answer.
     pub fn latency(self, latency: Duration) -> Self {
         Self { latency, ..self }
+    }
+
+    /// Requests take from no time to twice the latency, by the seed: answers overtake each other.
+    pub fn uneven(self) -> Self {
+        Self { uneven: true, ..self }
     }
 
     /// Requests of a token in a window; `None` for no limit.
@@ -191,7 +200,9 @@ impl Builder {
             hides_vanished_zones: self.hides_vanished_zones,
             ..Options::default()
         });
-        (Line::to(simulator.expect("the recording can be written"), self.latency), clock)
+        let mut line = Line::to(simulator.expect("the recording can be written"), self.latency);
+        line.uneven = self.uneven.then(|| Arc::new(std::sync::Mutex::new(StdRng::seed_from_u64(self.seed))));
+        (line, clock)
     }
 
     /// The processes that the operator consists of.

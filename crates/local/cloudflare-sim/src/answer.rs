@@ -72,7 +72,9 @@ fn decide(state: &mut State, request: Request<Bytes>) -> Outcome {
     let query = parse_query(parts.uri.query().unwrap_or_default());
     let at_ms = (state.options.clock)().as_millisecond();
     let path = parts.uri.path().to_owned();
-    let asked = Asked { at_ms, method: parts.method.as_str(), path: &path, query: &query, body: &body };
+    let credential = Credentials::identify(&parts.headers).map(|presented| presented.id).unwrap_or_default();
+    let method = parts.method.as_str();
+    let asked = Asked { at_ms, method, path: &path, query: &query, body: &body, credential: &credential };
     let (outcome, left) = handle(state, &parts, &asked);
     let outcome = with_headers(state, outcome, left);
     match &outcome {

@@ -46,7 +46,7 @@ mod zone;
 
 pub use access::Quotas;
 pub use answer::Dropped;
-pub use auth::{Grant, Level};
+pub use auth::{Grant, Level, credential_id};
 pub use edge::{
     COUNTRY_HEADER, DECISION_PATH, EMAIL_HEADER, Edge, EdgeAccess, EdgeAnswer, EdgeApp, EdgeDecision, EdgeOutcome,
     EdgePolicy, EdgeRecord, EdgeRequest, EdgeRule, IP_HEADER, OriginAddress, OriginPlace,

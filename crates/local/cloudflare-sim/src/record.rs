@@ -32,6 +32,8 @@ pub struct Recorded {
     pub body: Value,
     /// HTTP status; 0 when no answer was given.
     pub status: u16,
+    /// Digest of the credential that was sent ([`credential_id`](crate::credential_id)); empty when there was none.
+    pub credential: String,
     response: Bytes,
 }
 
@@ -53,12 +55,12 @@ impl Recorded {
 
     /// The line in a recording: as [`Recorded::to_json`], but the answer is copied, not parsed.
     fn to_line(&self) -> String {
-        let Self { at_ms, method, path, query, body, status, response } = self;
+        let Self { at_ms, method, path, query, body, status, credential, response } = self;
         let response = std::str::from_utf8(response).ok().filter(|text| text.starts_with('{')).unwrap_or("null");
         let (method, path) = (Value::from(method.as_str()), Value::from(path.as_str()));
         format!(
             "{{\"at_ms\":{at_ms},\"method\":{method},\"path\":{path},\"query\":{query},\"body\":{body},\
-             \"status\":{status},\"response\":{response}}}\n"
+             \"status\":{status},\"credential\":\"{credential}\",\"response\":{response}}}\n"
         )
     }
 
@@ -66,7 +68,7 @@ impl Recorded {
     pub fn to_json(&self) -> Value {
         json!({
             "at_ms": self.at_ms, "method": self.method, "path": self.path, "query": self.query,
-            "body": self.body, "status": self.status, "response": self.response(),
+            "body": self.body, "status": self.status, "credential": self.credential, "response": self.response(),
         })
     }
 }
@@ -79,6 +81,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) path: &'a str,
     pub(crate) query: &'a [(String, String)],
     pub(crate) body: &'a Bytes,
+    pub(crate) credential: &'a str,
 }
 
 /// All requests so far.
@@ -104,6 +107,7 @@ impl Log {
             query: query_json(asked.query),
             body: body_json(asked.body),
             status,
+            credential: asked.credential.to_owned(),
             response: masked(asked.path, response),
         };
         self.write(&entry);
@@ -189,7 +193,7 @@ mod tests {
     fn old_answers_are_forgotten_before_memory_grows() {
         let mut log = Log::default();
         let answer = Bytes::from(format!("\"{}\"", "x".repeat(KEPT_BYTES / 4)));
-        let asked = Asked { at_ms: 0, method: "GET", path: "/x", query: &[], body: &Bytes::new() };
+        let asked = Asked { at_ms: 0, method: "GET", path: "/x", query: &[], body: &Bytes::new(), credential: "" };
 
         for _ in 0..6 {
             log.add(&asked, 200, &answer);

@@ -249,7 +249,9 @@ impl<K: Object> Cache<K> {
         }
         self.inner.deleted.lock().expect("nothing panics while it is held").retain(|key, _| listed.contains(key));
         let stale: Vec<_> = self.malformed().iter().filter(|key| !listed.contains(*key)).cloned().collect();
-        stale.iter().for_each(|key| self.set_malformed(key, false));
+        for key in &stale {
+            self.set_malformed(key, false);
+        }
         self.set_missing(false);
         self.inner.ready.send_replace(true);
     }
@@ -272,7 +274,9 @@ impl<K: Object> Cache<K> {
     }
 
     fn tell_doubters(&self) {
-        self.inner.doubters.lock().expect("no listener panics").iter().for_each(|doubter| doubter());
+        for doubter in self.inner.doubters.lock().expect("no listener panics").iter() {
+            doubter();
+        }
     }
 
     fn arrived(&self, raw: Raw<K>) {

@@ -69,7 +69,7 @@ fn is_ledger(item: &Value) -> bool {
 
 /// What is known of a published name.
 fn is_state(item: &Value) -> bool {
-    item["data"]["httproute_name"].is_string()
+    ["httproute_name", "former_name"].iter().any(|key| item["data"][*key].is_string())
 }
 
 /// Items of a list leave their kind out.

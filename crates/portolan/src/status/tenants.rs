@@ -92,3 +92,23 @@ fn exposed(seen: &Seen) -> Option<String> {
     let is_it = |one: &&Value| one["reason"] == reasons::PROTECTION_REMOVED && one["status"] == "True";
     conditions.iter().find(is_it)?["message"].as_str().map(str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_that_became_public_are_shown_while_the_tenant_says_so() {
+        let seen = |status: &str, reason: &str| Seen {
+            kind: "CloudflareZeroTrustTenant".to_owned(),
+            object: json!({"status": {"conditions": [
+                {"type": "ProtectionLost", "status": status, "reason": reason, "message": "Public now: a.example.com"}]}}),
+        };
+
+        let told = exposed(&seen("True", "ProtectionRemoved"));
+        assert_eq!(told.as_deref(), Some("Public now: a.example.com"));
+        assert_eq!(exposed(&seen("False", "ProtectionKept")), None);
+    }
+}

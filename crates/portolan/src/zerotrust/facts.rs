@@ -179,3 +179,54 @@ pub(crate) async fn has_secret(server: &Server, namespace: &str, name: &str) -> 
     let api: Api<Secret> = Api::namespaced(server.client().clone(), namespace);
     api.get_metadata_opt(name).await.ok().flatten().is_some()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    /// A route that is published with a template that is not there.
+    fn facts(malformed: &[&str]) -> Facts {
+        let tenant: Tenant = from_value(json!({
+            "apiVersion": "cfzt.cloudflare.com/v1alpha1", "kind": "CloudflareZeroTrustTenant",
+            "metadata": {"name": "prod", "namespace": "apps"},
+            "spec": {"accountId": "a", "tunnelId": "t", "credentialRef": {"name": "token"}},
+        }))
+        .unwrap();
+        let route: HttpRoute = from_value(json!({
+            "metadata": {"name": "web", "namespace": "apps", "annotations": {
+                "cfzt.cloudflare.com/enabled": "true", "cfzt.cloudflare.com/hostname": "web.example.com"}},
+            "spec": {},
+        }))
+        .unwrap();
+        let key = |name: &str| ObjectKey::namespaced("apps", name);
+        let mut state = State::new("cfzt-apps-web", key("web"));
+        state.templates = Some([key("base-prod")].into());
+        Facts {
+            operator_namespace: "ops".to_owned(),
+            tenants: [(tenant.key(), Arc::new(tenant))].into(),
+            templates: BTreeMap::new(),
+            malformed: malformed.iter().map(|name| key(name)).collect(),
+            routes: vec![route],
+            tasks: Vec::new(),
+            states: vec![state],
+            incidents: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn finding_2_a_template_that_is_gone_or_broken_is_named() {
+        for (malformed, told) in [(&[][..], "is gone"), (&["base-prod"], "does not fit its definition")] {
+            let facts = facts(malformed);
+            let verdict = facts.views()[0].verdict();
+
+            assert_eq!(verdict.reason, "TemplateNotFound");
+            assert!(
+                verdict.message.contains("apps/base-prod") && verdict.message.contains(told),
+                "{}",
+                verdict.message
+            );
+        }
+    }
+}

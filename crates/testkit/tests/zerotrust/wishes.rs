@@ -331,3 +331,93 @@ async fn finding_15_a_name_outside_of_the_tenants_zone_is_refused() {
     assert_eq!(world.cloudflare.all("dns_records").len(), 1, "{:#?}", world.cloudflare.all("dns_records"));
     assert!(world.name("app.other.org").rules().is_empty());
 }
+
+/// What remembers that a route had a protected name.
+async fn former(world: &World, route: &str) -> Option<String> {
+    let maps = world.cluster.list("ConfigMap").await;
+    let map = maps.iter().find(|one| one["data"]["former_name"] == route)?;
+    Some(format!("ConfigMap/{OPERATOR_NAMESPACE}/{}", map["metadata"]["name"].as_str()?))
+}
+
+#[tokio::test(start_paused = true)]
+async fn ux_m22_a_waiting_route_does_not_take_a_protected_name_over_open() {
+    let first = Route::to("first", "app.example.com").allowing(USER);
+    let world = settled([first.clone()]).await;
+    let thief = || Route::to("thief", "app.example.com").within("apps").with("tenant", "default/prod");
+    publish(&world, thief()).await;
+    assert_eq!(world.cluster.events("HTTPRoute/apps/thief").await, ["HostnameConflict"]);
+
+    world.cluster.delete(&first.id()).await;
+    world.settle_within(Duration::from_secs(30)).await;
+    assert!(world.name("app.example.com").is_gone());
+    let told = world.cluster.told("HTTPRoute/apps/thief").await;
+    let said = told.iter().find(|one| one.starts_with("ProtectionWouldBeLost")).expect("it is told");
+    assert!(!said.contains("first"), "nothing of another namespace is named: {said}");
+
+    for _ in 0..2 {
+        publish(&world, thief().with("access.enabled", "false")).await;
+        assert!(world.name("app.example.com").is_gone(), "that is not for another namespace to say");
+        world.cluster.delete(&thief().id()).await;
+        world.settle().await;
+        world.crash().await;
+        world.restart().await;
+        world.settle().await;
+    }
+    publish(&world, thief().allowing("thief@example.com")).await;
+    assert_guarded(&world, "app.example.com");
+    world.assert_sound("a name changes hands").await;
+    publish(&world, thief()).await;
+    assert!(world.name("app.example.com").is_public(), "it is its own name now");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ux_m22_a_neighbour_may_say_that_the_name_is_to_be_open_and_one_who_asks_for_more_goes_first() {
+    let first = Route::to("first", "app.example.com").allowing(USER);
+    let world = settled([first.clone()]).await;
+    let second = || Route::to("second", "app.example.com");
+    publish(&world, second()).await;
+    world.pass(Duration::from_secs(5)).await;
+    let third = Route::to("third", "app.example.com").allowing(USER).with("origin.url", "http://third:80");
+    publish(&world, third.clone()).await;
+
+    world.cluster.delete(&first.id()).await;
+    world.settle_within(Duration::from_secs(30)).await;
+    assert_guarded(&world, "app.example.com");
+    assert_eq!(world.name("app.example.com").rule()["service"], "http://third:80");
+
+    world.cluster.delete(&third.id()).await;
+    world.settle_within(Duration::from_secs(30)).await;
+    assert!(world.name("app.example.com").is_gone());
+    publish(&world, second().with("access.enabled", "false")).await;
+    assert!(world.name("app.example.com").is_public());
+    world.assert_sound("a neighbour").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn ux_m22_a_renamed_route_leaves_its_name_protected_and_an_operator_may_let_it_go() {
+    let world = settled([app().allowing(USER)]).await;
+    publish(&world, Route::to("app", "renamed.example.com").allowing(USER)).await;
+    let thief = Route::to("thief", "app.example.com").within("apps").with("tenant", "default/prod");
+    publish(&world, thief).await;
+    assert!(world.name("app.example.com").is_gone());
+
+    world.cluster.delete(&former(&world, "app").await.expect("it is remembered")).await;
+    world.settle().await;
+    assert!(world.name("app.example.com").is_public());
+}
+
+#[tokio::test(start_paused = true)]
+async fn ux_m22_a_name_that_nobody_takes_is_forgotten_after_a_month() {
+    let world = settled([app().allowing(USER)]).await;
+    world.cluster.delete(&app().id()).await;
+    world.settle().await;
+    let former = former(&world, "app").await.expect("it is remembered");
+    world.drift_pass().await;
+    assert!(world.cluster.get(&former).await.is_some());
+
+    world.cluster.patch(&former, &json!({ "data": { "let_go_at": "2020-01-01T00:00:00Z" } })).await;
+    world.settle().await;
+    world.drift_pass().await;
+
+    assert_eq!(world.cluster.get(&former).await, None);
+}

@@ -13,6 +13,7 @@ mod desired;
 mod duration;
 #[cfg(test)]
 mod fixture;
+mod former;
 pub mod gateway;
 mod hash;
 pub mod kinds;
@@ -35,6 +36,7 @@ mod tenant;
 pub mod zone;
 
 pub use desired::{Wanted, desired};
+pub use former::Former;
 pub use gateway::HttpRoute;
 pub use kinds::{GROUP, crds};
 pub use operator_config::{

@@ -45,6 +45,8 @@ portolan_core::reasons! {
     PROTECTION_IGNORED = "ProtectionIgnored";
     /// Another route has the hostname.
     HOSTNAME_CONFLICT = "HostnameConflict";
+    /// The name was protected when another route had it, and this one asks for less.
+    PROTECTION_WOULD_BE_LOST = "ProtectionWouldBeLost";
     /// No zone of the account holds the name.
     ZONE_NOT_FOUND = "ZoneNotFound";
     /// The name lies in another zone than the tenant's.

@@ -112,7 +112,8 @@ pub fn settings(route: &RouteInput, selected: &Selected) -> Result<Settings, Pro
             Err(problem) => wrong.push(problem),
         }
     }
-    if let Some(asked) = layers.asks_for_access(route) {
+    let is_on = fields.get(ACCESS.name).is_some_and(|field| field.value == true);
+    if let Some(asked) = layers.asks_for_access(route).filter(|_| !is_on) {
         fields.insert(ACCESS.name, asked);
     }
     wrong.extend(ROUTE_INPUTS.iter().filter_map(|input| unreadable(input, route)));

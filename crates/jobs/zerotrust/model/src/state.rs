@@ -23,7 +23,7 @@ use crate::task::{Ids, TaskResult};
 pub const COMPONENT_LABEL: (&str, &str) = ("app.kubernetes.io/component", "state-tracker");
 /// Label that states of the other older operator, and ours, have.
 pub const MANAGED_BY_LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "cfzt-operator");
-const NAME_LABEL: (&str, &str) = ("app.kubernetes.io/name", "cloudflare-zero-trust-operator");
+pub(crate) const NAME_LABEL: (&str, &str) = ("app.kubernetes.io/name", "cloudflare-zero-trust-operator");
 /// The annotation on a state that names another Secret, with which what it records can be taken down.
 pub const SUBSTITUTE_ANNOTATION: &str = "portolan.dev/credential";
 /// The form that is written.
@@ -319,6 +319,19 @@ impl State {
         } else if lost {
             self.exposed_at = Some(now.to_owned());
         }
+    }
+
+    /// Names that are protected by what is recorded.
+    pub fn guarded(&self) -> BTreeSet<&str> {
+        let all = self.leftovers.iter().map(|leftover| &leftover.footprint).chain([&self.footprint]);
+        let guarded = all.filter(|print| print.access_app_id.is_some());
+        guarded.filter_map(|print| print.hostname.as_deref()).collect()
+    }
+
+    /// Whether a name still is the route's: protected, or published as its users say.
+    pub fn keeps(&self, hostname: &str) -> bool {
+        let own = self.footprint.hostname.as_deref() == Some(hostname) && self.footprint.is_published();
+        own || self.guarded().contains(hostname)
     }
 
     /// Notes the templates of what was carried out in part: those that took part before still may.

@@ -80,6 +80,11 @@ impl Shared {
         for tenant in self.tenants.iter() {
             self.tenant_statuses.enqueue(&tenant.key());
         }
+        for hostname in self.records.stale((self.context.clock)()) {
+            if let Err(problem) = self.forget_former(&hostname).await {
+                tracing::warn!(hostname, error = %problem, "A name that nobody took could not be forgotten");
+            }
+        }
         passed.scopes = read.len();
         passed.failed = broken.len();
         self.ends.retain(|route| self.records.state(route).is_some());

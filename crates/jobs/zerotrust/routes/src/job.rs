@@ -12,7 +12,7 @@ use portolan_engine::{
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{
     CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, DEFAULT_TEMPLATE,
-    Enabled, Phase,
+    Enabled, Former, Phase,
 };
 
 use crate::metrics::Metrics;
@@ -80,7 +80,7 @@ impl Routes {
     pub async fn drift_pass(&self) -> Passed {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match running {
-            Some(shared) => shared.drift_pass().await,
+            Some(shared) => Box::pin(shared.drift_pass()).await,
             None => Passed::default(),
         }
     }
@@ -266,6 +266,9 @@ fn follow_caches(shared: &Arc<Shared>) {
     });
     let own = weak();
     shared.records.states.on_change(move |before, after| {
+        if let Some(former) = before.and_then(Former::read).filter(|_| after.is_none()) {
+            with(&own, &|shared| shared.routes.enqueue_all(&shared.claims.of(&former.hostname)));
+        }
         let (before, after) = (before.and_then(Known::read), after.and_then(Known::read));
         with(&own, &|shared| shared.state_changed(before.as_ref(), after.as_ref()));
     });

@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use portolan_core::ObjectKey;
 use portolan_engine::{Cache, Selection, key_of};
 use portolan_zerotrust_model::task::Action;
-use portolan_zerotrust_model::{CloudflareTask, State};
+use portolan_zerotrust_model::{CloudflareTask, Former, State};
 
 /// A state as it is stored.
 #[derive(Clone, Debug)]
@@ -63,6 +63,8 @@ struct Index {
     state_of: HashMap<ObjectKey, BTreeSet<String>>,
     /// Names of tasks by route and action.
     task_of: HashMap<(ObjectKey, Removal), BTreeSet<String>>,
+    /// Protected names that their routes let go.
+    formers: HashMap<String, Former>,
     /// Routes that a name is recorded for, or is being made to stand for.
     holders: HashMap<String, BTreeMap<ObjectKey, u32>>,
 }
@@ -139,7 +141,14 @@ impl Records {
         let shared = Arc::clone(&index);
         states.on_change(move |before, after| {
             let Some(map) = after.or(before) else { return };
-            lock(&shared).state_changed(&map.name_any(), after.and_then(Known::read));
+            let mut index = lock(&shared);
+            index.state_changed(&map.name_any(), after.and_then(Known::read));
+            if let Some(former) = before.and_then(Former::read) {
+                index.formers.remove(&former.hostname);
+            }
+            if let Some(former) = after.and_then(Former::read) {
+                index.formers.insert(former.hostname.clone(), former);
+            }
         });
         let shared = Arc::clone(&index);
         tasks.on_change(move |before, after| lock(&shared).task_changed(before, after));
@@ -162,6 +171,17 @@ impl Records {
     /// Routes that have a hostname: it is recorded for them, or a task makes it stand for them.
     pub(crate) fn holders(&self, hostname: &str) -> Vec<ObjectKey> {
         self.index().holders.get(hostname).map(|routes| routes.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The route that let a protected name go.
+    pub(crate) fn former(&self, hostname: &str) -> Option<Former> {
+        self.index().formers.get(hostname).cloned()
+    }
+
+    /// Protected names that nobody took for long.
+    pub(crate) fn stale(&self, now: jiff::Timestamp) -> Vec<String> {
+        let index = self.index();
+        index.formers.values().filter(|former| former.is_stale(now)).map(|former| former.hostname.clone()).collect()
     }
 
     /// Whether something is recorded or under way for a route.

@@ -113,8 +113,16 @@ impl Shared {
         let elder = rivals
             .filter(|rival| !rival.deleting && rival.enabled() == Enabled::Yes && (rival.created, &rival.key) < own)
             .filter(|rival| self.account_of(rival).as_deref() == Some(account))
+            .filter(|rival| !self.asks_for_too_little(&rival.key))
             .min_by_key(|rival| (rival.created, rival.key.clone()));
         elder.map(|rival| rival.key.clone())
+    }
+
+    /// Whether a route does not get the name that it asks for because it asks for less protection than it had: it keeps
+    /// nobody from it.
+    fn asks_for_too_little(&self, route: &ObjectKey) -> bool {
+        let failure = self.board.get(route).and_then(|standing| standing.failure);
+        failure.is_some_and(|(reason, _)| reason == reasons::PROTECTION_WOULD_BE_LOST)
     }
 
     fn account_of(&self, route: &RouteInput) -> Option<String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use portolan_core::{Class, ObjectKey, Plan, Problem, reasons as core};
 use portolan_engine::{Mode, Notice, Outcome, Reconcile, Report, outcome};
-use portolan_zerotrust_model::{Enabled, FINALIZER, HttpRoute, OLDER_FINALIZER, RouteInput, annotations};
+use portolan_zerotrust_model::{Enabled, FINALIZER, HttpRoute, OLDER_FINALIZER, RouteInput, annotations, reasons};
 
 use crate::board::Standing;
 use crate::hand::Hand;
@@ -50,6 +50,12 @@ impl RouteController {
         let Some((reason, message)) = failure.filter(|failure| before.as_ref() != Some(failure)) else { return };
         if let Some(problem) = &subject.problem {
             outcome::failed(&format_args!("HTTPRoute {}", subject.key), problem);
+        }
+        if reason == reasons::PROTECTION_WOULD_BE_LOST {
+            // Whoever asks for more may have the name.
+            let hostname = subject.input.as_ref().and_then(|input| input.hostname().ok());
+            let others = hostname.map(|name| self.shared.claims.of(name.as_str())).unwrap_or_default();
+            self.shared.routes.enqueue_all(others.iter().filter(|other| **other != subject.key));
         }
         self.tell(subject, &[Notice::warning(reason, message)]).await;
     }

@@ -282,6 +282,9 @@ impl Shared {
         subject.reserved = Some(self.take_name(input, &hostname, &selected)?);
         let wanted = self.with_zone(input, &hostname, (&selected, &settings, ip), subject).await?;
         subject.nobody_was_forgotten(input, &settings, &wanted)?;
+        if let Some(former) = self.records.former(hostname.as_str()).filter(|_| wanted.is_open()) {
+            former.may_open(input, &settings, self.namespace())?;
+        }
         if asks_for_token(&wanted) {
             subject.secret = self.token_secret(subject).await?;
         }

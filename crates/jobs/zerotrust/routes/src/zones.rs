@@ -78,7 +78,7 @@ pub(crate) async fn look_up(
         }
     }
     let Some(only) = question.only else { return Ok(None) };
-    let (listed, empty) = zones.with(|snapshot| (snapshot.get(only).and_then(name_of), snapshot.len() == 0));
+    let (listed, empty) = zones.with(|snapshot| (snapshot.get(only).and_then(name_of), snapshot.is_empty()));
     let told = match listed {
         Some(name) => Told::Named(name),
         None => match credentials.zone(reader, only).await? {

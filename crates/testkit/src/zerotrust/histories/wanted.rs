@@ -59,6 +59,11 @@ impl Asked {
             6..7 => Protection::Group,
             _ => Protection::Template(TEMPLATES.choose(random).copied().unwrap_or(TEMPLATES[0])),
         };
+        // Who takes a name over that was protected says with an annotation of its own that it is to be open.
+        let protection = match protection {
+            Protection::Template(_) if hostname.starts_with("shared") => Protection::Emails(EMAILS[..1].to_vec()),
+            protection => protection,
+        };
         let direct = protection == Protection::None && random.random_bool(0.3);
         Self {
             hostname,
@@ -125,7 +130,8 @@ impl Asked {
             route = route.with("serviceToken.enabled", "true");
         }
         match &self.protection {
-            Protection::None | Protection::Base | Protection::Default => route,
+            Protection::None => route.with("access.enabled", "false"),
+            Protection::Base | Protection::Default => route,
             Protection::Emails(emails) => {
                 route.with("access.enabled", "true").with("access.allowEmails", &emails.join(","))
             }
@@ -188,11 +194,15 @@ impl Users {
             Protection::Emails(emails) => Some(emails.clone()),
             // Everybody of example.com is in the group.
             Protection::Group => Some(vec!["ann@example.com", "anybody@example.com"]),
-            // Who asks for a token asks for Access, whatever the template says.
-            Protection::Template(name) => self.emails_of(name).or_else(|| asked.token.then(Vec::new)),
-            Protection::Base => self.emails_of(IMPLICIT[0]),
-            Protection::Default => self.emails_of(IMPLICIT[1]),
+            Protection::Template(name) => self.asked_of(name, asked),
+            Protection::Base => self.asked_of(IMPLICIT[0], asked),
+            Protection::Default => self.asked_of(IMPLICIT[1], asked),
         }
+    }
+
+    /// Who asks for a token asks for Access, whatever the template says.
+    fn asked_of(&self, template: &str, asked: &Asked) -> Option<Vec<&'static str>> {
+        self.emails_of(template).or_else(|| asked.token.then(Vec::new))
     }
 
     /// Where routes of a tenant go.

@@ -9,7 +9,7 @@ const OTHER_TUNNEL: &str = "22222222-2222-3333-4444-555555555555";
 fn abroad(spec: Value, annotations: &[(&str, &str)]) -> String {
     let mut spec = spec;
     spec["allowedNamespaces"] = json!(["sandbox"]);
-    let shelf = Shelf { tenants: vec![tenant("shop/prod", spec)], templates: Vec::new() };
+    let shelf = Shelf { tenants: vec![tenant("shop/prod", spec)], ..Shelf::default() };
     let all = [&[("tenant", "shop/prod")], annotations].concat();
     judged(&shelf, &route_in("sandbox", &all))
 }
@@ -49,7 +49,7 @@ fn judged_by(shelf: &Shelf, route: &RouteInput, guard: &Guard<'_>) -> String {
 #[test]
 fn finding_12_a_tenant_serves_its_own_namespace_and_the_operators_serves_all() {
     let selects = |key: &str, spec: Value, namespace: &str| {
-        let shelf = Shelf { tenants: vec![tenant(key, spec)], templates: Vec::new() };
+        let shelf = Shelf { tenants: vec![tenant(key, spec)], ..Shelf::default() };
         reason(shelf.select(&route_in(namespace, &[("tenant", key)])))
     };
     let operators = format!("{OPERATOR}/prod");
@@ -185,7 +185,7 @@ fn finding_12_words_of_administrators_are_the_tenants_and_of_templates_beside_it
     let origin = |url: &str| json!({ "originService": { "url": url } });
     let shelf = |place: &str| {
         let tenants = vec![tenant("shop/prod", json!({ "allowedNamespaces": ["sandbox"] }))];
-        Shelf { tenants, templates: Vec::new() }.and_template(place, origin("http://gateway.infra.svc"))
+        Shelf { tenants, ..Shelf::default() }.and_template(place, origin("http://gateway.infra.svc"))
     };
     let named = [("tenant", "shop/prod"), ("template", "web")];
 
@@ -228,7 +228,7 @@ fn finding_12_addresses_of_names_without_a_tunnel_are_asked_for_like_origins() {
         json!({ "dnsOnly": { "enabled": true, "ingressServiceRef": { "name": "lb", "namespace": "infra" } } });
     let shelf = |place: &str| {
         let tenants = vec![tenant("shop/prod", json!({ "allowedNamespaces": ["sandbox"] }))];
-        Shelf { tenants, templates: Vec::new() }.and_template(place, service.clone())
+        Shelf { tenants, ..Shelf::default() }.and_template(place, service.clone())
     };
     let route = route_in("sandbox", &[("tenant", "shop/prod"), ("template", "lan")]);
     assert_eq!(judged(&shelf("sandbox/lan"), &route), "infra/lb");

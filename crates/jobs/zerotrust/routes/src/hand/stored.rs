@@ -1,18 +1,21 @@
 //! States and annotations as they are written.
 
+use k8s_openapi::Resource as _;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Resource as _, ResourceExt as _};
 use portolan_core::{ObjectKey, Problem};
 use portolan_engine::{FIELD_MANAGER, in_time};
 use portolan_zerotrust_model::names::{Names, User};
 use portolan_zerotrust_model::state::{Leftover, StatePhase};
-use portolan_zerotrust_model::{CloudflareTask, State, TenantRef, annotations};
+use portolan_zerotrust_model::{CloudflareTask, Former, State, TenantRef, annotations};
 use serde_json::json;
 
 use super::{Hand, is_missing, refused};
 use crate::outputs;
 use crate::records::{Known, key};
 use crate::recover::Recovery;
+use crate::shared::Shared;
 
 impl Hand<'_> {
     /// The state there is, or one for which nothing is recorded yet.
@@ -37,6 +40,7 @@ impl Hand<'_> {
 
     /// Writes a state: a new one, or over the one that we know.
     pub(super) async fn store(&mut self, state: &State) -> Result<(), Problem> {
+        self.remember(Some(state)).await?;
         let api = self.shared.state_api();
         let mut map = state.write(self.shared.namespace());
         let doing = format!("writing the state {}", state.name);
@@ -64,6 +68,29 @@ impl Hand<'_> {
         let written = written.map_err(|error| refused(&doing, &error))?;
         self.known = Known::read(&written).map(Into::into);
         self.shared.records.states.wrote(written);
+        let taken = state.footprint.hostname.as_deref().filter(|name| state.keeps(name));
+        match taken.and_then(|name| self.shared.records.former(name)) {
+            Some(former) => self.shared.forget_former(&former.hostname).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Protected names that the route lets go are remembered before nothing else tells of them.
+    async fn remember(&self, after: Option<&State>) -> Result<(), Problem> {
+        let Some(known) = &self.known else { return Ok(()) };
+        let let_go = |name: &&str| !after.is_some_and(|state| state.keeps(name));
+        for hostname in known.state.guarded().into_iter().filter(let_go) {
+            let former =
+                Former { hostname: hostname.to_owned(), route: self.subject.key.clone(), let_go_at: self.now() };
+            let map = former.write(self.shared.namespace());
+            let parameters = PatchParams::apply(FIELD_MANAGER).force();
+            let name = Former::map_name(hostname);
+            let written =
+                in_time(self.shared.state_api().patch(&name, &parameters, &Patch::Apply(&applied(&map)))).await;
+            let written =
+                written.map_err(|error| refused(&format!("remembering that {hostname} was protected"), &error))?;
+            self.shared.records.states.wrote(written);
+        }
         Ok(())
     }
 
@@ -147,6 +174,7 @@ impl Hand<'_> {
 
     /// The state goes.
     pub(super) async fn drop_state(&mut self) -> Result<(), Problem> {
+        self.remember(None).await?;
         let Some(known) = self.known.take() else { return Ok(()) };
         let preconditions = Preconditions { uid: Some(known.uid.clone()), resource_version: known.version.clone() };
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
@@ -211,6 +239,31 @@ impl Hand<'_> {
         }
         state.phase = StatePhase::Active;
         self.store(&state).await
+    }
+}
+
+/// A `ConfigMap` as it is applied.
+fn applied(map: &ConfigMap) -> serde_json::Value {
+    let mut applied = json!(map);
+    applied["apiVersion"] = json!(ConfigMap::API_VERSION);
+    applied["kind"] = json!(ConfigMap::KIND);
+    applied
+}
+
+impl Shared {
+    /// That a name was protected need not be remembered any more.
+    pub(crate) async fn forget_former(&self, hostname: &str) -> Result<(), Problem> {
+        let name = Former::map_name(hostname);
+        let place = ObjectKey::namespaced(self.namespace(), name.clone());
+        match in_time(self.state_api().delete(&name, &DeleteParams::default())).await {
+            Ok(_) => {}
+            Err(error) if is_missing(&error) => {}
+            Err(error) => return Err(refused(&format!("deleting ConfigMap {name}"), &error)),
+        }
+        if let Some(uid) = self.records.states.get(&place).and_then(|map| map.uid()) {
+            self.records.states.deleted(&place, &uid);
+        }
+        Ok(())
     }
 }
 

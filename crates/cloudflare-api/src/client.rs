@@ -143,6 +143,12 @@ impl Client {
         self.sender.time()
     }
 
+    /// Why the API does not answer at the moment (its rate limit, an outage), as far as the last attempt tells. Requests
+    /// that wait for it to pass are still under way.
+    pub fn trouble(&self) -> Option<ApiError> {
+        self.sender.trouble()
+    }
+
     /// What is left of the credential's budget.
     pub fn budget(&self) -> Budget {
         self.sender.budget()

@@ -59,6 +59,8 @@ pub(crate) struct Sender {
     random: Mutex<StdRng>,
     /// How far the API's clock is ahead of ours, in seconds.
     ahead: AtomicI64,
+    /// Why the last attempt came to nothing that may pass; none where it was answered.
+    trouble: Mutex<Option<ApiError>>,
 }
 
 impl Sender {
@@ -74,6 +76,7 @@ impl Sender {
             credential,
             limiter: Limiter::new(settings.limit),
             random: Mutex::new(StdRng::seed_from_u64(settings.seed)),
+            trouble: Mutex::default(),
             settings,
             transport,
             clock,
@@ -100,6 +103,11 @@ impl Sender {
     /// The policy of whoever names none.
     pub(crate) fn retry(&self) -> RetryPolicy {
         self.settings.retry
+    }
+
+    /// Why the API does not answer at the moment, as far as the last attempt tells.
+    pub(crate) fn trouble(&self) -> Option<ApiError> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn budget(&self) -> Budget {
@@ -198,6 +206,8 @@ impl Sender {
             }
         };
         tell(request, status, start, answer.as_ref().err());
+        let passes = |error: &&ApiError| matches!(error.class, ErrorClass::RateLimit | ErrorClass::Transient);
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = answer.as_ref().err().filter(passes).cloned();
         answer
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use kube::{Api, Client};
-use portolan_core::{ObjectKey, Problem};
+use portolan_core::{ObjectKey, Problem, digest_hex};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -103,11 +103,13 @@ fn fate(need: Option<Need>, leaving: Option<Instant>, namespace_ends: bool, pinn
 }
 
 impl SecretGuard {
-    /// A guard with a job's own finalizer. One that is not enabled holds nothing, and its keeper lets everything go.
+    /// A guard with a job's own finalizer, which begins with `finalizer`: each installation in a cluster has another. One
+    /// that is not enabled holds nothing, and its keeper lets everything go.
     pub fn new(context: &Context, finalizer: &'static str, enabled: bool) -> Self {
         let inner = Inner {
             client: context.client.clone(),
-            finalizer,
+            // One for each start of a job.
+            finalizer: format!("{finalizer}-{}", digest_hex([context.operator_namespace.as_str()], 8)).leak(),
             enabled: enabled && context.mode == Mode::Live,
             known: Mutex::default(),
             news: Notify::new(),

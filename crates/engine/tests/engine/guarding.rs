@@ -77,9 +77,11 @@ impl Guarded {
         }
     }
 
-    /// The Secret's finalizers; none where it is gone.
+    /// The Secret's finalizers without the installation's part; none where it is gone.
     async fn finalizers(&self) -> Option<Vec<String>> {
-        Some(self.api().get_opt("token").await.unwrap()?.finalizers().to_vec())
+        let secret = self.api().get_opt("token").await.unwrap()?;
+        let job = |name: &String| name.rsplit_once('-').map(|(job, _)| job.to_owned()).unwrap_or_default();
+        Some(secret.finalizers().iter().map(job).collect())
     }
 }
 
@@ -172,4 +174,19 @@ async fn two_jobs_guard_one_secret_each_with_a_finalizer_of_its_own() {
     guarded.need(None).await;
 
     assert_eq!(guarded.finalizers().await.unwrap(), ["portolan.dev/credential-other"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_installations_of_one_cluster_leave_each_others_finalizers_alone() {
+    let guarded = Guarded::start().await;
+    let mut context = (*guarded.world.context).clone();
+    "elsewhere".clone_into(&mut context.operator_namespace);
+    let other = SecretGuard::new(&context, FINALIZER, true);
+    assert!(other.hold(&key()).await.unwrap());
+    guarded.need(Some(Need::Staying)).await;
+    assert_eq!(guarded.finalizers().await.unwrap().len(), 2);
+
+    guarded.need(None).await;
+
+    assert_eq!(guarded.finalizers().await.unwrap().len(), 1, "the other installation's stays");
 }

@@ -82,6 +82,9 @@ impl RouteView<'_> {
 
     /// How it is.
     pub(crate) fn verdict(&self) -> Verdict {
+        if let Some(held) = self.incident.filter(|incident| self.is_held(incident)) {
+            return Verdict::new(Health::NotReady, &held.reason, held.message.clone());
+        }
         if self.input.deleting {
             return Verdict::new(Health::Deleting, core::DELETING, "its name is being taken down");
         }
@@ -95,6 +98,11 @@ impl RouteView<'_> {
             return Verdict::new(Health::NotReady, &incident.reason, incident.message.clone());
         }
         match self.state {
+            Some(state) if self.executed(state) && is_without_record(state) => Verdict::new(
+                Health::NotReady,
+                reasons::DNS_SKIPPED,
+                format!("no zone of the account holds {}: it has a rule, but no record leads to it", self.hostname()),
+            ),
             Some(state) if self.executed(state) => {
                 Verdict::new(Health::Ready, reasons::RECONCILED, format!("{} is published", self.hostname()))
             }
@@ -118,6 +126,12 @@ impl RouteView<'_> {
     /// What is wrong with the route itself.
     fn problem(&self) -> Option<Problem> {
         self.input.unclear().or_else(|| self.input.hostname().err()).or_else(|| self.settings().err())
+    }
+
+    /// Whether the budget holds back what was asked for: nothing is under way, and what stands stays.
+    fn is_held(&self, incident: &Incident) -> bool {
+        let going = self.input.deleting || self.state.is_some_and(|state| !self.executed(state));
+        incident.reason == core::DELETION_BUDGET_EXCEEDED && going && self.tasks.is_empty() && self.is_open(incident)
     }
 
     /// Whether a warning was given after the last success.
@@ -161,6 +175,11 @@ impl RouteView<'_> {
     }
 }
 
+/// Whether a name has a rule, and nothing that leads to it.
+fn is_without_record(state: &State) -> bool {
+    state.footprint.has_rule && state.footprint.zone_id.is_none() && state.footprint.record_ids().next().is_none()
+}
+
 fn task_verdict(task: &CloudflareTask) -> Verdict {
     let status = task.status.clone().unwrap_or_default();
     let message = status.message.clone().unwrap_or_default();
@@ -170,6 +189,8 @@ fn task_verdict(task: &CloudflareTask) -> Verdict {
         Phase::Pending if status.next_attempt_time.is_some() => {
             Verdict::new(Health::NotReady, reason.unwrap_or(reasons::TASK_WAITING), why)
         }
+        // It waits until Cloudflare answers again.
+        Phase::InProgress if reason.is_some() => Verdict::new(Health::NotReady, reason.unwrap_or_default(), why),
         Phase::Pending | Phase::InProgress | Phase::Completed => {
             Verdict::new(Health::Pending, reasons::TASK_UNDER_WAY, message)
         }

@@ -98,12 +98,13 @@ async fn finding_5_a_secret_that_is_replaced_goes_at_once_and_names_stay() {
     world.cluster.apply(&token_secret("shop", "cloudflare-api-token", CANARY)).await;
     world.settle().await;
     let secret = world.cluster.get(SECRET).await.expect("it is there");
-    assert_eq!(secret["metadata"]["finalizers"], json!(["portolan.dev/credential-zerotrust"]));
+    let held = secret["metadata"]["finalizers"][0].as_str().unwrap_or_default();
+    assert!(held.starts_with("portolan.dev/credential-zerotrust-"), "{secret:#}");
 
     for route in ["web", "api"] {
         world.cluster.delete(&format!("HTTPRoute/shop/{route}")).await;
     }
-    world.settle().await;
+    world.pass(Duration::from_secs(120)).await;
     let secret = world.cluster.get(SECRET).await.expect("nobody deleted it");
     assert_eq!(secret["metadata"]["finalizers"], Value::Null, "nothing needs it any more");
 }
@@ -202,7 +203,7 @@ async fn ux_m14_what_is_brought_back_is_no_longer_held_after_a_restart_either() 
         world.settle().await;
 
         assert_eq!(standing(&world, 15, ""), 15);
-        assert_eq!(stalled(&world).await["status"], "False", "{:#}", stalled(&world).await);
+        assert_ne!(stalled(&world).await["status"], "True", "{:#}", stalled(&world).await);
         let ledger = world.cluster.get(&format!("ConfigMap/{OPERATOR_NAMESPACE}/{LEDGER}")).await;
         assert_eq!(ledger.expect("it is kept")["data"]["digest"], Value::Null);
     }
@@ -226,7 +227,7 @@ async fn finding_6_what_is_held_is_released_on_the_ledger_where_nobody_stands_fo
     world.settle().await;
 
     assert_eq!(standing(&world, 15, ""), 0);
-    assert_eq!(world.cluster.list("HTTPRoute").await, Vec::<Value>::new());
+    assert_eq!(world.cluster.list("HTTPRoute").await.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

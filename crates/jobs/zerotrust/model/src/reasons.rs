@@ -79,6 +79,8 @@ portolan_core::reasons! {
     RECONCILE_SUCCESS = "ReconcileSuccess";
     /// Event: a task was made for the route.
     QUEUED = "Queued";
+    /// Event: the route is being deleted in a namespace that is not watched.
+    NOT_WATCHED = "NotWatched";
     /// Event: the route stands as asked.
     RECONCILED = portolan_core::reasons::RECONCILED;
     /// Event: what stood for the route is gone.

@@ -276,7 +276,10 @@ fn follow_caches(shared: &Arc<Shared>) {
     shared.records.tasks.on_change(move |before, after| with(&own, &|shared| shared.task_changed(before, after)));
     let own = weak();
     shared.records.tasks.on_seen(move |before, after| {
-        if after.is_some_and(|task| task.phase() == Phase::InProgress) {
+        let told = |task: &CloudflareTask| {
+            task.status.as_ref().and_then(|status| status.message.as_deref()).is_some_and(crate::reasons::is_told)
+        };
+        if after.is_some_and(|task| task.phase() == Phase::InProgress && !told(task)) {
             // A worker has it: what comes of it is worth a look.
             return;
         }

@@ -48,6 +48,11 @@ pub(crate) fn of_message(message: &str) -> &'static str {
     named(message.split_once(':').map_or(message, |(reason, _)| reason).trim())
 }
 
+/// Whether a task's message begins with a reason: something is wrong, even while a worker has it.
+pub(crate) fn is_told(message: &str) -> bool {
+    message.split_once(": ").is_some_and(|(reason, _)| KNOWN.contains(&reason))
+}
+
 /// A task's message without the reason that it begins with.
 pub(crate) fn without_reason(message: &str) -> &str {
     match message.split_once(": ") {

@@ -53,7 +53,7 @@ impl Shared {
     pub(crate) async fn recover(&self, subject: &Subject) -> Result<Recovery, Problem> {
         let (Some(route), Some(input)) = (&subject.route, &subject.input) else { return Ok(Recovery::Needless) };
         let ids = ids(route.annotations());
-        if ids.is_empty() || !subject.is_clean() {
+        if ids.is_empty() || !subject.is_clean() || self.is_cleared(&subject.key) {
             return Ok(Recovery::Needless);
         }
         // Nothing can stand for a route that has no name.

@@ -213,6 +213,8 @@ impl Reconcile for RouteController {
         let released = self.shared.claims.note(key, None);
         self.shared.routes.enqueue_all(&released);
         self.shared.stands(key, None);
+        self.shared.set_cleared(key, false);
+        self.shared.set_stuck(key, None);
         self.shared.orphaned.notify_one();
     }
 }

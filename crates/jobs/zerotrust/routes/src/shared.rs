@@ -56,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) reservations: Reservations,
     /// Routes that do not stand as they were left.
     pub(crate) drifted: Mutex<BTreeSet<ObjectKey>>,
+    /// Routes whose state was dropped because nothing stands for them any more: what they are annotated with is gone.
+    cleared: Mutex<BTreeSet<ObjectKey>>,
     /// Routes whose last step could not be done, and why.
     stuck: Mutex<HashMap<ObjectKey, Problem>>,
     /// When the service tokens of routes end.
@@ -84,6 +86,7 @@ impl Shared {
             claims: Claims::default(),
             reservations: Reservations::default(),
             drifted: Mutex::default(),
+            cleared: Mutex::default(),
             stuck: Mutex::default(),
             ends: Ends::default(),
             orphaned: tokio::sync::Notify::new(),
@@ -178,6 +181,21 @@ impl Shared {
     pub(crate) fn set_drifted(&self, route: &ObjectKey, drifted: bool) {
         let mut all = self.drifted.lock().unwrap_or_else(PoisonError::into_inner);
         if drifted {
+            all.insert(route.clone());
+        } else {
+            all.remove(route);
+        }
+    }
+
+    /// Whether what a route's annotations name is known to be gone.
+    pub(crate) fn is_cleared(&self, route: &ObjectKey) -> bool {
+        self.cleared.lock().unwrap_or_else(PoisonError::into_inner).contains(route)
+    }
+
+    /// Nothing stands for a route any more, or something may again.
+    pub(crate) fn set_cleared(&self, route: &ObjectKey, cleared: bool) {
+        let mut all = self.cleared.lock().unwrap_or_else(PoisonError::into_inner);
+        if cleared {
             all.insert(route.clone());
         } else {
             all.remove(route);

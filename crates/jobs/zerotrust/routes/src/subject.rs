@@ -87,11 +87,6 @@ impl Subject {
         self.known.is_none() && self.task.is_none() && self.removal.is_none()
     }
 
-    /// The task that failed, as long as it has.
-    pub(crate) fn failed(&self) -> Option<&CloudflareTask> {
-        [&self.task, &self.removal].into_iter().flatten().map(AsRef::as_ref).find(|task| task.phase() == Phase::Failed)
-    }
-
     /// Why a name that was published has no record.
     fn without_record(&self) -> Option<(&'static str, String)> {
         let wanted = self.wanted.as_ref().filter(|_| self.task.is_none() && self.known.is_some())?;
@@ -121,10 +116,15 @@ impl Subject {
         }
     }
 
-    /// What the failed task says.
+    /// What the task says that failed, or that waits until Cloudflare answers again.
     pub(crate) fn failure(&self) -> Option<String> {
-        let task = self.failed()?;
-        Some(task.status.as_ref()?.message.clone().unwrap_or_else(|| "the task failed".to_owned()))
+        let all = [&self.task, &self.removal].into_iter().flatten();
+        let message = |task: &CloudflareTask| task.status.as_ref().and_then(|status| status.message.clone());
+        all.map(AsRef::as_ref).find_map(|task| match task.phase() {
+            Phase::Failed => Some(message(task).unwrap_or_else(|| "the task failed".to_owned())),
+            Phase::InProgress => message(task).filter(|message| crate::reasons::is_told(message)),
+            Phase::Pending | Phase::Completed => None,
+        })
     }
 
     /// The templates that took part in what stands, or in what a task is about to make.

@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use kube::api::{ListParams, ObjectMeta};
 use portolan_core::{ObjectId, ObjectKey, Problem};
-use portolan_engine::{CancellationToken, Levels, Selection, Task, in_time, outcome};
+use portolan_engine::{CancellationToken, Levels, Notice, Selection, Task, in_time, key_of, outcome};
 use portolan_zerotrust_model::state::StatePhase;
+use portolan_zerotrust_model::{FINALIZER, reasons};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -40,6 +42,8 @@ pub(crate) struct Sweep {
     confirmed: BTreeSet<ObjectKey>,
     /// When a name that failed is tried again, and how often it has.
     failures: BTreeMap<ObjectKey, (Instant, u32)>,
+    /// Routes of namespaces that are not watched, which were told that they wait for that.
+    told: BTreeSet<ObjectKey>,
     busy: Arc<AtomicUsize>,
 }
 
@@ -53,6 +57,7 @@ impl Sweep {
             suspects: None,
             confirmed: BTreeSet::new(),
             failures: BTreeMap::new(),
+            told: BTreeSet::new(),
             busy: Arc::clone(&busy),
         };
         let run = async move {
@@ -86,6 +91,9 @@ impl Sweep {
             self.busy.store(1, Ordering::Relaxed);
             if let Err(problem) = self.sweep().await {
                 tracing::warn!(error = %problem, "Names without a route could not be looked for; nothing was taken down");
+            }
+            if let Err(problem) = self.tell_unwatched().await {
+                tracing::warn!(error = %problem, "Routes of namespaces that are not watched could not be looked at");
             }
             self.busy.store(0, Ordering::Relaxed);
             let pause = self.pause();
@@ -133,6 +141,35 @@ impl Sweep {
             match done {
                 Ok(()) => drop(self.failures.remove(&key)),
                 Err(problem) => self.failed(key, &problem),
+            }
+        }
+        Ok(())
+    }
+
+    /// A route of a namespace that is watched no longer, and that is being deleted, waits for us: it is told.
+    async fn tell_unwatched(&mut self) -> Result<(), Problem> {
+        let all = self.shared.records.all();
+        let apart =
+            all.iter().map(|known| &known.state.route).filter(|one| !self.scope.covers(one.namespace.as_deref()));
+        let apart: BTreeSet<ObjectKey> = apart.cloned().collect();
+        self.told.retain(|route| apart.contains(route));
+        let namespaces: BTreeSet<Option<String>> = apart.iter().map(|route| route.namespace.clone()).collect();
+        for namespace in namespaces.into_iter().flatten() {
+            let api = self.shared.route_api(&ObjectKey::namespaced(namespace.clone(), ""));
+            let found = in_time(api.list_metadata(&ListParams::default())).await;
+            let found = found.map_err(|error| refused(&format!("listing HTTPRoutes of {namespace}"), &error))?;
+            let waits = |meta: &ObjectMeta| {
+                meta.deletion_timestamp.is_some() && meta.finalizers.iter().flatten().any(|name| name == FINALIZER)
+            };
+            let waiting = found.items.iter().filter(|one| waits(&one.metadata)).map(|one| key_of(&one.metadata));
+            for route in waiting.filter(|route| apart.contains(route)).collect::<Vec<_>>() {
+                if self.told.insert(route.clone()) {
+                    let message = format!(
+                        "the route is being deleted, but namespace {namespace} is not watched: what stands at Cloudflare stays, \
+                         and so does the finalizer. Watch the namespace again, or take the finalizer {FINALIZER} off"
+                    );
+                    self.shared.tell(&route, &Notice::warning(reasons::NOT_WATCHED, message)).await;
+                }
             }
         }
         Ok(())

@@ -31,6 +31,9 @@ const OF_TENANT: &[&str] = &[
     reasons::RATE_LIMITED,
 ];
 
+/// How the message of a route begins whose task waits on the rate limit.
+const LIMITED: &str = "Rate limit exceeded";
+
 /// Reconciles tenants.
 pub(crate) struct TenantController {
     pub(crate) shared: Arc<Shared>,
@@ -104,6 +107,8 @@ impl TenantController {
         }
         // What stops one route stops them all.
         let common = OF_TENANT.iter().find_map(|reason| tally.failed.iter().find(|(_, one, _)| one == reason));
+        let limited = || tally.failed.iter().find(|(_, _, message)| message.starts_with(LIMITED));
+        let common = common.or_else(limited);
         if let Some((_, reason, message)) = common {
             return NewCondition::not_ready(reason, message.clone());
         }

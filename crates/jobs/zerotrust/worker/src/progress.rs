@@ -1,10 +1,11 @@
 //! What a task's status says at each turn of its life. Pure: a status and what happened in, the next status out.
 
 use jiff::Timestamp;
+use portolan_cloudflare_api::{ApiError, ErrorClass};
 use portolan_core::{Plan, Problem, rfc3339, text};
 use portolan_exposure::{Footprint, Intent, Notice};
 use portolan_zerotrust_model::task::TaskNotice;
-use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, TaskResult};
+use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, TaskResult, reasons};
 
 use crate::reason;
 use crate::settings::Settings;
@@ -32,6 +33,13 @@ pub(crate) fn claimed(
     status.changes = Vec::new();
     status.completed_operations = Vec::new();
     into_phase(status, Phase::InProgress, format!("Claimed by {}", settings.identity), now)
+}
+
+/// Cloudflare does not answer, and the worker waits for that to pass.
+pub(crate) fn waiting(status: CloudflareTaskStatus, error: &ApiError) -> CloudflareTaskStatus {
+    let why = if error.class == ErrorClass::RateLimit { "Rate limit exceeded: " } else { "" };
+    let message = format!("{}: {why}{error}", reasons::CLOUDFLARE_API_ERROR);
+    CloudflareTaskStatus { message: Some(text::truncate(&message, LONGEST_MESSAGE).to_owned()), ..status }
 }
 
 /// An operation is done, and what came of it must not be forgotten.

@@ -236,6 +236,7 @@ impl Hand<'_> {
     pub(super) async fn forget(&mut self) -> Result<(), Problem> {
         if self.known.is_some() {
             self.drop_secret_of_token().await?;
+            self.shared.set_cleared(&self.subject.key, true);
             self.drop_state().await?;
         }
         if let Some(scope) = self.shared.deletions.withdraw(&self.asker()) {

@@ -67,6 +67,7 @@ impl Hand<'_> {
         };
         let written = written.map_err(|error| refused(&doing, &error))?;
         self.known = Known::read(&written).map(Into::into);
+        self.shared.set_cleared(&self.subject.key, false);
         self.shared.records.states.wrote(written);
         let taken = state.footprint.hostname.as_deref().filter(|name| state.keeps(name));
         match taken.and_then(|name| self.shared.records.former(name)) {

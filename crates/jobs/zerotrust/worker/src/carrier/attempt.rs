@@ -1,5 +1,6 @@
 //! One attempt at a task: claim → apply, again where the world was not as planned → completed, failed or given back.
 
+use std::convert::Infallible;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -25,6 +26,24 @@ use crate::work::{self, Work};
 const ROUNDS: u32 = 3;
 /// So long may what is under way go on when the worker stops.
 const LAST_CALL: Duration = Duration::from_secs(12);
+
+/// How often is looked whether Cloudflare answers.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Says in the task why Cloudflare does not answer, as long as requests wait for that to pass.
+async fn tell_of_trouble(client: &Client, diary: &Diary<'_>) -> Infallible {
+    let mut told = None;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let trouble = client.trouble();
+        let class = trouble.as_ref().map(|error| error.class);
+        if let Some(error) = trouble.filter(|_| class != told) {
+            // Whoever lost the task hears of it by other ways.
+            let _ = diary.store(|status| progress::waiting(status, &error)).await;
+        }
+        told = class;
+    }
+}
 
 /// How carrying out ended.
 enum Ended {
@@ -88,6 +107,7 @@ impl Carrier {
             ended = self.carry_out(task, (ready, &client), exposure, &notes, &diary) => ended,
             () = self.last_call() => Ended::GivenUp,
             () = lapsed => Ended::Lapsed,
+            never = tell_of_trouble(&client, &diary) => match never {},
         };
         let done = self.conclude(task, &diary, ended, ready.begun).await;
         self.learn_of_protection(ready).await;

@@ -55,7 +55,8 @@ pub fn recover(
     }
     let token = claimed.service_token_id.as_ref().filter(|id| !elsewhere.token_ids.contains(*id));
     let token = token.and_then(|id| live.token(id)).filter(|entry| {
-        entry.item.name == names.token && policies.iter().any(|policy| includes_token(policy, &entry.id))
+        (entry.item.name == names.token || is_marked(&entry.item.name, mark))
+            && policies.iter().any(|policy| includes_token(policy, &entry.id))
     });
     if let Some(token) = token {
         proven.service_token_id = Some(token.id.clone());

@@ -53,6 +53,7 @@ fn kind_of(kind: &str) -> GroupVersionKind {
         "Namespace" | "Secret" | "ConfigMap" | "Service" | "Node" | "Pod" => ("", "v1"),
         "Deployment" | "ReplicaSet" => ("apps", "v1"),
         "Event" => ("events.k8s.io", "v1"),
+        "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" => ("rbac.authorization.k8s.io", "v1"),
         "Lease" => ("coordination.k8s.io", "v1"),
         "CloudflareTask" => ("cfzt.cloudflare.com", "v1alpha1"),
         _ if kind.starts_with("CloudflareZeroTrust") => ("cfzt.cloudflare.com", "v1alpha1"),

@@ -54,3 +54,28 @@ async fn a_stopped_operator_ends_and_the_next_goes_on() {
     assert_eq!(world.cluster.ready("DNSRecord/apps/www").await, "True/Synced");
     portolan_testkit::invariants::assert_all(&world, "after a graceful stop").await;
 }
+
+/// A world whose operator lost its rights and then has something to do.
+async fn world_without_rights() -> World {
+    let world = World::start().await;
+    world.cluster.delete("ClusterRoleBinding/portolan-cloudflare-single").await;
+    world.cluster.apply(&m::record("www", "192.0.2.1")).await;
+    world.pass(Duration::from_secs(5)).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_operator_has_the_rights_of_the_chart_and_what_it_is_refused_is_kept() {
+    let world = world_without_rights().await;
+
+    let refused = world.take_refusals();
+
+    let told = "User \"system:serviceaccount:cloudflare-operator-system:portolan-cloudflare-single\" cannot patch";
+    assert!(refused.iter().any(|one| one.contains(told)), "{refused:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "the operator was refused")]
+async fn a_world_that_ends_with_a_refusal_fails() {
+    drop(world_without_rights().await);
+}

@@ -28,9 +28,12 @@ pub fn faults(root: &Path, page: &Page) -> Vec<Fault> {
             }
         }
     }
-    faults.extend(rules.iter().filter(|(_, tests)| *tests == 0).map(|(number, _)| {
-        page.fault(*number, "no test is named for this rule".to_owned())
-    }));
+    faults.extend(
+        rules
+            .iter()
+            .filter(|(_, tests)| *tests == 0)
+            .map(|(number, _)| page.fault(*number, "no test is named for this rule".to_owned())),
+    );
     if rules.len() != RULES {
         faults.push(page.fault(1, format!("{} rules instead of {RULES}", rules.len())));
     }
@@ -44,9 +47,11 @@ pub fn count(page: &Page) -> usize {
 
 /// `crates/a/tests/b.rs::name` in backticks.
 fn named(line: &str) -> impl Iterator<Item = (&str, &str)> {
-    line.split('`').skip(1).step_by(2).filter_map(|word| word.rsplit_once("::")).filter(|(file, _)| {
-        Path::new(file).extension().is_some_and(|extension| extension == "rs")
-    })
+    line.split('`')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|word| word.rsplit_once("::"))
+        .filter(|(file, _)| Path::new(file).extension().is_some_and(|extension| extension == "rs"))
 }
 
 fn is_there(root: &Path, file: &str, test: &str) -> bool {

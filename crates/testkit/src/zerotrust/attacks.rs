@@ -23,7 +23,7 @@ use super::soundness;
 use crate::world::World;
 
 /// How many things happen in a history.
-const EVENTS: usize = 12;
+const EVENTS: usize = 16;
 /// A history has two hours to come to rest once nothing fails and everything is back.
 const PASSES: usize = 24;
 const BETWEEN_PASSES: Duration = Duration::from_secs(300);

@@ -41,7 +41,10 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 async fn assert_published(world: &World, route: &str, hostname: &str) {
     let rules = config(world, TUNNEL)["ingress"].as_array().cloned().unwrap_or_default();
     let place = rules.iter().position(|rule| rule["hostname"] == hostname).expect("there is a rule");
-    assert_eq!(super::histories::end::unwalled(rules[place].clone()), json!({ "hostname": hostname, "service": ORIGIN }));
+    assert_eq!(
+        super::histories::end::unwalled(rules[place].clone()),
+        json!({ "hostname": hostname, "service": ORIGIN })
+    );
     let is_protected = !world.name(hostname).apps().is_empty();
     assert_eq!(rules[place]["originRequest"]["access"]["required"] == true, is_protected, "{:#}", rules[place]);
     assert!(place + 1 < rules.len(), "before the catch-all");

@@ -1,5 +1,6 @@
 //! Looks on at everything that happens to names: asks the edge after every request, and keeps the story for the fold.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portolan_cloudflare_sim::{EdgeRequest, Recorded, Simulator};
@@ -24,6 +25,8 @@ struct Seen {
     beside: Vec<(usize, Moment)>,
     exposed: Vec<Exposed>,
     questions: usize,
+    /// Names whose application others took away.
+    taken: BTreeSet<String>,
     /// Everything that an edge that hears of changes late is told from, where somebody will ask for it.
     story: Vec<(i64, late::Moment)>,
     keeps_story: bool,
@@ -91,6 +94,7 @@ impl Guard {
             let app = (call.method == http::Method::DELETE).then(|| call.path.rsplit_once("/access/apps/")).flatten();
             let app = app.and_then(|(_, id)| simulator.object("access_apps", id)).unwrap_or_default();
             if app["domain"] == name.as_str() {
+                watching.seen().taken.insert(name.clone());
                 let moment = Moment::Forgiven(name.clone(), clock().as_millisecond());
                 watching.seen().beside.push((simulator.request_count(), moment));
             }
@@ -104,6 +108,7 @@ impl Guard {
         let at = world.now();
         {
             let mut seen = self.seen();
+            seen.taken.insert(hostname.to_owned());
             if !seen.duties.is_walled(hostname) {
                 seen.duties.forgive(hostname);
                 seen.story.push((at, late::Moment::Forgiven(hostname.to_owned())));
@@ -116,7 +121,7 @@ impl Guard {
     pub fn rested(&self, world: &World) {
         {
             let mut seen = self.seen();
-            seen.duties.rest(|name| at_edge(&world.cloudflare.simulator, name, None));
+            seen.duties.rest(|name| at_edge(&world.cloudflare.simulator, name, None, CatchAll::Counts));
             seen.story.push((world.now(), late::Moment::Rested));
         }
         self.note(world, Moment::Rested);
@@ -143,7 +148,8 @@ impl Guard {
         let mut seen = self.seen();
         for hostname in seen.duties.names() {
             seen.questions += 1;
-            if seen.duties.see(&hostname, at_edge(simulator, &hostname, Some(call))).is_some() {
+            let catch_all = if seen.taken.contains(&hostname) { CatchAll::IsNothing } else { CatchAll::Counts };
+            if seen.duties.see(&hostname, at_edge(simulator, &hostname, Some(call), catch_all)).is_some() {
                 let after = format!("{} {}", call.method, call.path);
                 seen.exposed.push(Exposed { hostname, missing: "protection at the edge", after });
             }
@@ -192,15 +198,25 @@ impl Guard {
     }
 }
 
+/// Whether a name that only the tunnel's last rule takes, which is its owner's, stands open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CatchAll {
+    /// A record alone is too much: it was written before its application.
+    Counts,
+    /// Others took rule or application away, or they are on their way: the record leads to nothing of the name's own.
+    IsNothing,
+}
+
 /// A name as a visitor sees it whom nobody knows.
-pub(super) fn at_edge(simulator: &Simulator, hostname: &str, call: Option<&Call>) -> Sight {
+pub(super) fn at_edge(simulator: &Simulator, hostname: &str, call: Option<&Call>, catch_all: CatchAll) -> Sight {
     let known = |yes| if yes { Known::Yes } else { Known::No };
     // A wildcard stands for names of any depth; an application's own covers a few.
     let visited = hostname.replacen('*', "a.b.c.d.e", 1);
     let decision = simulator.decide(&EdgeRequest::get(&visited, "/", &[]));
     let policies = decision.app.as_ref().map_or(0, |app| app.policies.len());
     // The edge asks nobody for a name that has no way to a service.
-    let published = match (decision.is_served(), &decision.record) {
+    let is_own = decision.rule.as_ref().is_some_and(|rule| !rule.hostname.is_empty());
+    let published = match (decision.is_served() && (is_own || catch_all == CatchAll::Counts), &decision.record) {
         (true, _) => Known::Yes,
         (false, None) => Known::No,
         (false, Some(_)) => Known::Perhaps,

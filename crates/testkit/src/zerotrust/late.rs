@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 
-use super::guard::at_edge;
+use super::guard::{CatchAll, at_edge};
 use super::wishes::{Duties, Exposed, Wish};
 
 /// The longest that a change takes to the edge, in milliseconds.
@@ -138,7 +138,7 @@ impl Late {
             self.arrives(&arrival);
             let after = format!("{:?} arrived at {} ms", Way::ALL[arrival.way], arrival.at);
             for hostname in self.duties.names() {
-                let sight = at_edge(&self.simulator, &hostname, None);
+                let sight = at_edge(&self.simulator, &hostname, None, CatchAll::IsNothing);
                 if self.duties.see(&hostname, sight).is_some() {
                     let missing = "protection at an edge that hears late";
                     found.push(Exposed { hostname, missing, after: after.clone() });
@@ -163,7 +163,7 @@ impl Late {
     fn rest(&mut self) {
         if self.arriving.is_empty() {
             let simulator = &self.simulator;
-            self.duties.rest(|name| at_edge(simulator, name, None));
+            self.duties.rest(|name| at_edge(simulator, name, None, CatchAll::IsNothing));
         }
     }
 }

@@ -192,7 +192,9 @@ impl Line {
     pub(crate) fn tell<T: Follow>(&self, writer: &T, tell: impl Fn(&dyn Follow)) {
         let others = |follower: &&Weak<dyn Follow>| !std::ptr::addr_eq(follower.as_ptr(), std::ptr::from_ref(writer));
         let others: Vec<Arc<dyn Follow>> = self.followers().iter().filter(others).filter_map(Weak::upgrade).collect();
-        others.iter().for_each(|follower| tell(follower.as_ref()));
+        for other in others {
+            tell(other.as_ref());
+        }
     }
 
     fn followers(&self) -> MutexGuard<'_, Vec<Weak<dyn Follow>>> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use portolan_testkit::World;
 use portolan_testkit::manifests::ZONE_ID;
-use portolan_testkit::zerotrust::manifests::in_namespace;
+use portolan_testkit::zerotrust::manifests::{in_namespace, open_tenant};
 use portolan_testkit::zerotrust::{OPERATOR_NAMESPACE, Route, template, tenant, world};
 use serde_json::{Value, json};
 
@@ -332,6 +332,13 @@ async fn finding_15_a_name_outside_of_the_tenants_zone_is_refused() {
     assert!(world.name("app.other.org").rules().is_empty());
 }
 
+/// Lets routes of another namespace use the tenant.
+async fn serve_apps(world: &World) {
+    world.cluster.apply(&open_tenant("prod")).await;
+    world.settle().await;
+    world.forget();
+}
+
 /// What remembers that a route had a protected name.
 async fn former(world: &World, route: &str) -> Option<String> {
     let maps = world.cluster.list("ConfigMap").await;
@@ -343,6 +350,7 @@ async fn former(world: &World, route: &str) -> Option<String> {
 async fn ux_m22_a_waiting_route_does_not_take_a_protected_name_over_open() {
     let first = Route::to("first", "app.example.com").allowing(USER);
     let world = settled([first.clone()]).await;
+    serve_apps(&world).await;
     let thief = || Route::to("thief", "app.example.com").within("apps").with("tenant", "default/prod");
     publish(&world, thief()).await;
     assert_eq!(world.cluster.events("HTTPRoute/apps/thief").await, ["HostnameConflict"]);
@@ -396,6 +404,7 @@ async fn ux_m22_a_neighbour_may_say_that_the_name_is_to_be_open_and_one_who_asks
 #[tokio::test(start_paused = true)]
 async fn ux_m22_a_renamed_route_leaves_its_name_protected_and_an_operator_may_let_it_go() {
     let world = settled([app().allowing(USER)]).await;
+    serve_apps(&world).await;
     publish(&world, Route::to("app", "renamed.example.com").allowing(USER)).await;
     let thief = Route::to("thief", "app.example.com").within("apps").with("tenant", "default/prod");
     publish(&world, thief).await;

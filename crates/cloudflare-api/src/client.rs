@@ -25,6 +25,7 @@ use crate::remote::Remote;
 use crate::request::Request;
 use crate::retry::RetryPolicy;
 use crate::sender::{Exit, Sender};
+use crate::store::Freshness;
 use crate::urgency::Urgency;
 
 #[cfg(test)]
@@ -130,12 +131,13 @@ impl Client {
     pub async fn rarely(
         &self,
         lane: Lane,
+        freshness: Freshness,
         single: &'static Single,
         scope_id: &str,
     ) -> Result<Option<Arc<Value>>, ApiError> {
         let make = || Rarely::new(self.sender.clone(), single, scope_id);
         let kept = self.handle(single.name, scope_id, make, |kept, _, _| Rarely::clone(kept));
-        kept.get(self.manner(lane)).await
+        kept.get(self.manner(lane), freshness).await
     }
 
     /// The time by the API's clock, as far as its answers tell.

@@ -11,9 +11,10 @@ use crate::error::{ApiError, ErrorClass};
 use crate::manner::Manner;
 use crate::request::Request;
 use crate::sender::{Exit, Sender};
+use crate::store::Freshness;
 
-/// So long an answer is believed.
-const KEPT: Duration = Duration::from_secs(600);
+/// So long an answer is believed by those who ask for something fresh; others believe it for good, as they do snapshots.
+const KEPT: Duration = Duration::from_secs(3600);
 /// So long a refusal is believed: whoever gives the credential the right does not wait much longer for it.
 const REFUSAL_KEPT: Duration = Duration::from_secs(60);
 /// Code of an account without Access (`access.api.error.not_enabled`).
@@ -50,9 +51,9 @@ impl Rarely {
     }
 
     /// The object, read anew only if it was not for a while; none where it may not be seen or is not there.
-    pub(crate) async fn get(&self, manner: Manner) -> Result<Option<Arc<Value>>, ApiError> {
+    pub(crate) async fn get(&self, manner: Manner, freshness: Freshness) -> Result<Option<Arc<Value>>, ApiError> {
         let mut heard = self.heard.lock().await;
-        if let Some((_, value)) = heard.as_ref().filter(|(at, value)| at.elapsed() < kept(value.is_some())) {
+        if let Some((_, value)) = heard.as_ref().filter(|(at, value)| at.elapsed() < kept(value.is_some(), freshness)) {
             return Ok(value.clone());
         }
         let value = match self.sender.answer::<Value>(None, manner, Exit::FREE, &self.request).await {
@@ -65,8 +66,12 @@ impl Rarely {
     }
 }
 
-fn kept(found: bool) -> Duration {
-    if found { KEPT } else { REFUSAL_KEPT }
+fn kept(found: bool, freshness: Freshness) -> Duration {
+    match (found, freshness) {
+        (false, _) => REFUSAL_KEPT,
+        (true, Freshness::Any) => Duration::MAX,
+        (true, Freshness::Within(_) | Freshness::AfterNow) => KEPT,
+    }
 }
 
 /// Whether asking again at once would say the same.

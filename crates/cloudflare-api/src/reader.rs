@@ -45,10 +45,11 @@ impl Reader {
     pub async fn rarely(
         &self,
         lane: Lane,
+        freshness: Freshness,
         single: &'static Single,
         scope_id: &str,
     ) -> Result<Option<Arc<Value>>, ApiError> {
-        self.client.rarely(lane, single, scope_id).await
+        self.client.rarely(lane, freshness, single, scope_id).await
     }
 
     /// A collection's snapshot.

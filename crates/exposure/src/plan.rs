@@ -68,6 +68,8 @@ struct Planner<'a> {
     place: Place,
     /// Whether the name was published before.
     stood: bool,
+    /// The application that was recorded before.
+    recorded_app: Option<String>,
     /// Names that were ours, or were about to be.
     names: BTreeSet<String>,
     notices: Vec<Notice>,
@@ -87,7 +89,8 @@ impl<'a> Planner<'a> {
         };
         let names = known_names(recorded, notes);
         let stood = held.publishes(desired.hostname.as_str());
-        Self { desired, live, notes, held, place, stood, names, notices: Vec::new() }
+        let recorded_app = held.app.as_ref().map(|app| app.id.clone());
+        Self { desired, live, notes, held, place, stood, recorded_app, names, notices: Vec::new() }
     }
 
     fn hostname(&self) -> &'a Hostname {
@@ -133,7 +136,7 @@ impl<'a> Planner<'a> {
         let early = self.early_app(&app, wish, !token.is_empty() || !own.is_empty());
         let follows = app.follows(self.name());
         let publishes = rule.as_ref().is_some_and(|rule| rule.publishes) || records.iter().any(Step::publishes);
-        let confirm = self.confirmation(&app, wish).filter(|_| publishes);
+        let confirm = self.confirmation(&app, wish, publishes);
         let protect = self.app_steps(app, wish, early.is_some(), &own_ids).or(confirm);
         let publish = rule.into_iter().map(|rule| rule.step).chain(records).chain(redirect);
         let retire = self.retire();

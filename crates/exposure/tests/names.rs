@@ -1097,6 +1097,16 @@ fn answering(mut desired: Desired) -> Desired {
     desired
 }
 
+/// An application with just the content of this one.
+fn copied(app: &serde_json::Value) -> serde_json::Value {
+    let picked = |from: &serde_json::Value, members: &[&str]| -> serde_json::Value {
+        members.iter().map(|member| ((*member).to_owned(), from[member].clone())).collect()
+    };
+    let mut copy = picked(app, &["name", "domain", "type", "session_duration", "http_only_cookie_attribute"]);
+    copy["policies"] = json!([picked(&app["policies"][0], &["name", "decision", "include", "precedence"])]);
+    copy
+}
+
 #[tokio::test(start_paused = true)]
 async fn finding_1_an_application_that_is_gone_since_it_was_listed_is_made_before_the_name_goes_out() {
     let mut world = World::new().await;
@@ -1105,12 +1115,7 @@ async fn finding_1_an_application_that_is_gone_since_it_was_listed_is_made_befor
     let app = world.app_of(&footprint);
     world.run(None, None).await.applied();
     // Another cluster has the name, just so; its application is listed here for the sake of another name, and then goes.
-    let picked = |from: &serde_json::Value, members: &[&str]| -> serde_json::Value {
-        members.iter().map(|member| ((*member).to_owned(), from[member].clone())).collect()
-    };
-    let mut theirs = picked(&app, &["name", "domain", "type", "session_duration", "http_only_cookie_attribute"]);
-    theirs["policies"] = json!([picked(&app["policies"][0], &["name", "decision", "include", "precedence"])]);
-    let theirs = world.put("access_apps", ACCOUNT, theirs);
+    let theirs = world.put("access_apps", ACCOUNT, copied(&app));
     world.restart();
     world.diary_reset();
     let other = of_another(protected(&world, "b.x.com", &["a@x.com"]));
@@ -1450,4 +1455,27 @@ async fn finding_10_clocks_that_differ_double_neither_tokens_nor_applications() 
             assert!(world.ours("service_tokens").is_empty() && world.ours("access_apps").is_empty());
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_1_an_open_name_is_not_called_protected_by_an_application_that_is_gone() {
+    let mut world = World::new().await;
+    let desired = protected(&world, "a.x.com", &["a@x.com"]);
+    let app = world.run(Some(&desired), None).await.applied().footprint;
+    let app = world.app_of(&app);
+    world.run(None, None).await.applied();
+    world.restart();
+    world.sim.fault(Fault::on("GET", "access/organizations", Effect::status(403)));
+    let open = world.run(Some(&world.plain("a.x.com")), None).await.applied().footprint;
+    let theirs = world.put("access_apps", ACCOUNT, copied(&app));
+    world.diary_reset();
+    world.run(Some(&of_another(protected(&world, "b.x.com", &["a@x.com"]))), None).await.applied();
+    world.sim.remove("access_apps", &theirs);
+    world.diary_reset();
+    world.persisted().footprint = open;
+
+    let applied = world.run(Some(&desired), None).await.applied();
+
+    assert_eq!(world.app_of(&applied.footprint)["domain"], "a.x.com");
+    assert!(!applied.footprint.is_adopted(Part::App));
 }

@@ -109,7 +109,7 @@ impl Look<'_> {
         if self.desired.is_none_or(|desired| desired.access.is_none() || desired.rule.is_none()) {
             return Ok(None);
         }
-        match self.reader.rarely(self.fresh.lane, &ACCESS_ORGANIZATION, self.account()).await {
+        match self.reader.rarely(self.fresh.lane, self.fresh.age, &ACCESS_ORGANIZATION, self.account()).await {
             Ok(organization) => Ok(organization.as_deref().and_then(team_of)),
             Err(error) => Err(error.problem("reading the Zero Trust organization")),
         }

@@ -211,9 +211,13 @@ impl Planner<'_> {
         }
     }
 
-    /// The look at an application of which nothing has to be written.
-    pub(super) fn confirmation(&self, app: &AppMatch, wish: Option<&AppWish>) -> Option<Step> {
+    /// The look at an application of which nothing has to be written: before the name is published, and before one that
+    /// nobody recorded counts as the name's.
+    pub(super) fn confirmation(&self, app: &AppMatch, wish: Option<&AppWish>, publishes: bool) -> Option<Step> {
         let AppMatch::Found { entry, adopted, taken } = app else { return None };
+        if !publishes && self.recorded_app.as_ref() == Some(&entry.id) {
+            return None;
+        }
         let wish = AppWish { adopted: *adopted, ..wish?.clone() };
         Some(Step { changes: Vec::new(), work: Work::ConfirmApp { id: entry.id.clone(), wish, taken: *taken } })
     }

@@ -78,7 +78,7 @@ fn ids(state: &Value) -> Vec<(String, String)> {
     for (collection, field) in COLLECTIONS {
         for object in live(state, collection) {
             let name = object[field].as_str().unwrap_or_default().to_owned();
-            for id in ["id", "client_id"].iter().filter_map(|id| object[*id].as_str()) {
+            for id in ["id", "client_id", "aud"].iter().filter_map(|id| object[*id].as_str()) {
                 found.push((id.to_owned(), format!("<{collection} {name}>")));
             }
             for policy in object["policies"].as_array().into_iter().flatten() {

@@ -15,6 +15,7 @@ mod rotation;
 mod secrets;
 mod untrusted;
 mod validation;
+mod walls;
 mod wishes;
 
 use std::collections::BTreeSet;

@@ -121,7 +121,7 @@ impl Carrier {
         let Some(account) = account.filter(|account| self.is_news(account)) else { return };
         let reader = ready.client.reader();
         let apps = reader.records::<App>(&collections::ACCESS_APPS, account);
-        let team = reader.rarely(Lane::Drift, &ACCESS_ORGANIZATION, account);
+        let team = reader.rarely(Lane::Drift, Freshness::Any, &ACCESS_ORGANIZATION, account);
         let learned = tokio::select! {
             biased;
             learned = async { tokio::try_join!(apps.refresh(Lane::Drift, Freshness::Any), team) } => learned,

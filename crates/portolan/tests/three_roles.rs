@@ -15,10 +15,11 @@ use support::site::{NAMESPACE, Site};
 use support::worked;
 
 /// Rights that the worked examples do not make use of, and what they are for: role, resource, verb, why.
-const RARE: [(&str, &str, &str, &str); 6] = [
+const RARE: [(&str, &str, &str, &str); 7] = [
     ("manager", "leases", "get", "another process wrote the lease while this one led"),
     ("kube_worker", "leases", "get", "another process wrote the lease while this one led"),
     ("kube_worker", "cloudflaretasks", "update", "a route changed while its task was waiting"),
+    ("kube_worker", "referencegrants", "list", "a route leads to a Service of another namespace"),
     ("cloudflare_worker", "leases", "get", "another worker has a task: does it live?"),
     ("cloudflare_worker", "leases", "watch", "another worker writes the same tunnel's configuration"),
     ("cloudflare_worker", "configmaps", "list", "an application or token was found that may be another route's"),

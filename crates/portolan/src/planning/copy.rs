@@ -30,7 +30,8 @@ pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question
     let target = Target { from, to };
     target.collection(&core("namespaces", false)).await?;
     let mut objects = Vec::new();
-    let routes = kinds.in_group(GATEWAY_GROUP).into_iter().filter(|kind| kind.kind == "HTTPRoute");
+    let read = |kind: &&Kind| matches!(kind.kind.as_str(), "HTTPRoute" | "ReferenceGrant");
+    let routes = kinds.in_group(GATEWAY_GROUP).into_iter().filter(read);
     let copied = kinds.in_group(GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP)).chain(routes);
     for kind in copied {
         objects.extend(target.collection(kind).await?.into_iter().map(|object| named(kind, object)));
@@ -45,6 +46,7 @@ pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question
         target.tokens().await?;
         target.recorded_tokens(&question.zerotrust_namespace).await?;
         target.services(&objects).await?;
+        target.api_server().await?;
     }
     for reference in references::sources(&objects) {
         target.source(&reference).await?;
@@ -98,8 +100,10 @@ async fn copy_definitions(from: &Server, local: &Server, kinds: &Kinds) -> Outco
     let ours: Vec<String> = definitions::all().into_iter().map(|definition| definition.spec.names.kind).collect();
     let same = kinds.in_group(GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP));
     let others = same.filter(|kind| !ours.contains(&kind.kind));
-    let gateways =
-        kinds.in_group(GATEWAY_GROUP).into_iter().filter(|kind| matches!(kind.kind.as_str(), "Gateway" | "HTTPRoute"));
+    let gateways = kinds
+        .in_group(GATEWAY_GROUP)
+        .into_iter()
+        .filter(|kind| matches!(kind.kind.as_str(), "Gateway" | "HTTPRoute" | "ReferenceGrant"));
     let mut manifests = Vec::new();
     for kind in others.chain(gateways) {
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}", segment(&kind.resource()));
@@ -175,6 +179,14 @@ impl Target<'_> {
             self.listed(&path, "services", |_| true).await?;
         }
         Ok(())
+    }
+
+    /// The API server's own Service: its address is nobody's origin.
+    async fn api_server(&self) -> Outcome {
+        match self.from.find("/api/v1/namespaces/default/services/kubernetes").await? {
+            Some(service) => self.store("services", service).await,
+            None => Ok(()),
+        }
     }
 
     async fn listed(&self, path: &str, collection: &str, wanted: fn(&Value) -> bool) -> Outcome {

@@ -360,6 +360,8 @@ async fn finding_12_forged_results_labels_tasks_and_states_move_nothing() {
     forged["metadata"]["finalizers"] = json!(["cfzt.cloudflare.com/cleanup"]);
     forged["metadata"]["labels"] =
         json!({ format!("{PREFIX}httproute-namespace"): "default", format!("{PREFIX}httproute-name"): "shop" });
+    let elsewhere = own_tenant("../../default/secrets/cloudflare-api-token");
+    assert!(world.cluster.try_apply(&elsewhere).await.is_err(), "a Secret's name is no path");
     for object in [task, state, forged] {
         world.cluster.apply(&object).await;
     }

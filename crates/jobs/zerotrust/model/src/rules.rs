@@ -14,6 +14,9 @@ pub(crate) const UUID: &[Rule] = &[(
 /// The same as a pattern, for items of lists.
 pub(crate) const UUID_PATTERN: &str = "^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$";
 
+/// The name of an object: nothing that is a path.
+pub(crate) const NAME_PATTERN: &str = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$";
+
 /// How long something lasts, as Go writes it.
 pub(crate) const DURATION: &[Rule] = &[(
     "self == '' || self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$')",

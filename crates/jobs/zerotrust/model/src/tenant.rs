@@ -80,7 +80,7 @@ pub struct CloudflareZeroTrustTenantSpec {
 #[schemars(transform = schema::plain)]
 pub struct CredentialRef {
     /// Name of the Secret.
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(length(min = 1, max = 253), regex(pattern = rules::NAME_PATTERN))]
     pub name: String,
     /// Key of the API token in it; `token` where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

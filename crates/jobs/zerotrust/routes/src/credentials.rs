@@ -47,7 +47,9 @@ impl Credentials {
     /// The reading client of a credential.
     pub(crate) async fn reader(&self, credential: &SecretRef) -> Result<Reader, Problem> {
         let (namespace, name, key) = (&credential.namespace, &credential.name, credential.key());
-        let Some(values) = self.secrets.find(namespace, name).await? else {
+        // A name that is a path would lead to another namespace's Secret.
+        let found = if name.contains('/') { None } else { self.secrets.find(namespace, name).await? };
+        let Some(values) = found else {
             let message =
                 format!("Secret not found: {namespace}/{name}; create it with the API token under the key {key}");
             return Err(Problem::waiting(reasons::CREDENTIAL_NOT_FOUND, message));

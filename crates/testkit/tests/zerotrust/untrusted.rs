@@ -194,6 +194,11 @@ fn to_services_of_others() -> Vec<Attempt> {
             [everybodys("lan.example.com").with("dnsOnly.enabled", "true").with("dnsIp", "203.0.113.66").into()],
             "OriginNotAllowed",
         ),
+        attempt(
+            "whatever stands behind a shared gateway",
+            [everybodys("lan.example.com").with("origin.httpHostHeader", "grafana.internal").into()],
+            "OriginNotAllowed",
+        ),
         attempt("one rule's backend for all requests", [several], "RouteTooComplex"),
     ]
 }

@@ -11,7 +11,9 @@ use crate::origin::{self, Origin, Reaches};
 use crate::reasons;
 use crate::route::RouteInput;
 use crate::select::Selected;
-use crate::settings::{ACCESS, Layer, ORIGIN_URL, Settings, TARGET_IP, TARGET_SERVICE, TUNNEL_ID};
+use crate::settings::{
+    ACCESS, HTTP_HOST_HEADER, Layer, ORIGIN_SERVER_NAME, ORIGIN_URL, Settings, TARGET_IP, TARGET_SERVICE, TUNNEL_ID,
+};
 use crate::target::Target;
 
 /// What the operator's own configuration and the cluster say.
@@ -153,6 +155,7 @@ impl Asks<'_> {
         let url = origin::resolve(self.route, self.settings, self.hostname)?;
         let origin = Origin::parse(&url).ok_or_else(|| self.unreadable(&url))?;
         self.unguarded(&origin)?;
+        self.own_name(&origin)?;
         let layer = &self.settings.field(&ORIGIN_URL).layer;
         if self.is_of_administrators(layer) {
             return Ok(Vec::new());
@@ -174,6 +177,27 @@ impl Asks<'_> {
             Reaches::Nothing => Ok(Vec::new()),
             Reaches::Service { .. } | Reaches::Perhaps { .. } | Reaches::Machine => Err(self.not_allowed(&origin)),
         }
+    }
+
+    /// A gateway tells its names apart by what requests call it: a route of another namespace calls it by its own name, or
+    /// it would lead to whatever stands behind the gateway.
+    fn own_name(&self, origin: &Origin) -> Result<(), Problem> {
+        let own = matches!(origin.reaches(), Reaches::Service { namespace, .. } if namespace == self.own_namespace());
+        if own || self.is_at_home() {
+            return Ok(());
+        }
+        for setting in [&HTTP_HOST_HEADER, &ORIGIN_SERVER_NAME] {
+            let Some(text) = self.settings.text(setting) else { continue };
+            let name = origin::substitute(text, self.hostname);
+            let is_own = name.eq_ignore_ascii_case(self.hostname.as_str());
+            if !is_own && !self.is_of_administrators(&self.settings.field(setting).layer) {
+                let what = format!("the origin would be called {:?} ({})", text::shorten(&name, 200), setting.name);
+                let message =
+                    format!("{what}; a route that is not in its tenant's namespace calls it {}", self.hostname);
+                return Err(Problem::invalid(reasons::ORIGIN_NOT_ALLOWED, message));
+            }
+        }
+        Ok(())
     }
 
     /// What protects the cluster is for the operator's own configuration to allow, whoever names it.

@@ -234,3 +234,16 @@ fn finding_12_addresses_of_names_without_a_tunnel_are_asked_for_like_origins() {
     assert_eq!(judged(&shelf("sandbox/lan"), &route), "infra/lb");
     assert_eq!(judged(&shelf("shop/lan"), &route), "fine");
 }
+
+#[test]
+fn finding_12_a_gateway_is_called_by_the_routes_own_name() {
+    let gateway = || json!({ "defaults": { "originService": "https://gateway.infra.svc" } });
+
+    assert_eq!(abroad(gateway(), &[("origin.httpHostHeader", "grafana.internal")]), "OriginNotAllowed");
+    assert_eq!(abroad(gateway(), &[("origin.originServerName", "grafana.internal")]), "OriginNotAllowed");
+    assert_eq!(abroad(gateway(), &[("origin.httpHostHeader", "{{ hostname }}")]), "fine");
+    assert_eq!(abroad(json!({}), &[("origin.httpHostHeader", "grafana.internal")]), "fine", "to its own Service");
+    assert_eq!(at_home(gateway(), &[("origin.httpHostHeader", "grafana.internal")]), "fine");
+    let named = json!({ "defaults": { "originService": "https://gateway.infra.svc", "httpHostHeader": "edge" } });
+    assert_eq!(abroad(named, &[]), "fine", "the tenant's word");
+}

@@ -40,6 +40,7 @@ fn of_cluster(definitions: &[Value]) -> Vec<Value> {
         rule("", &["services", "nodes"], &["get", "list", "watch"]),
         rule("networking.k8s.io", &["ingresses"], &["get", "list", "watch"]),
         rule("gateway.networking.k8s.io", &["httproutes", "gateways"], &["get", "list", "watch"]),
+        rule("gateway.networking.k8s.io", &["referencegrants"], &["list"]),
         rule("events.k8s.io", &["events"], &["create"]),
     ]
 }

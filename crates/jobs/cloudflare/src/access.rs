@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portolan_cloudflare_api::{Client, Clients, Credential};
-use portolan_core::{AccountId, Problem, reasons, text};
+use portolan_core::{AccountId, ObjectKey, Problem, reasons, text};
 use portolan_engine::{SecretValues, Secrets};
 
 use crate::blocks::AuthType;
@@ -20,6 +20,8 @@ pub(crate) struct Access {
     pub(crate) account: Option<AccountId>,
     /// Which credential it is.
     pub(crate) used: UsedCredentials,
+    /// The Secret that it was read from.
+    pub(crate) secret: ObjectKey,
 }
 
 /// The credentials that `from` means, among all there are. `None` for Secrets named in the object itself.
@@ -96,7 +98,8 @@ pub(crate) async fn open(
         account_id: Some(account.to_string()),
         ..UsedCredentials::named(credentials.metadata.name.as_deref().unwrap_or_default())
     };
-    Ok(Access { client: clients.client(&credential), account: Some(account), used })
+    let secret = ObjectKey::namespaced(namespace, &reference.name);
+    Ok(Access { client: clients.client(&credential), account: Some(account), used, secret })
 }
 
 /// The client of a Secret that the object itself names.
@@ -112,7 +115,8 @@ pub(crate) async fn open_inline(
         .or_else(|| global_key(&values, &inline.api_key_key, inline.email.as_deref(), "CLOUDFLARE_EMAIL"))
         .or_else(|| global_key(&values, &inline.api_key_key, inline.email.as_deref(), "CLOUDFLARE_API_EMAIL"))
         .ok_or_else(|| missing_inline(&place, inline))?;
-    Ok(Access { client: clients.client(&credential), account: None, used: UsedCredentials::inline(inline) })
+    let secret = ObjectKey::namespaced(namespace, &inline.name);
+    Ok(Access { client: clients.client(&credential), account: None, used: UsedCredentials::inline(inline), secret })
 }
 
 fn token(values: &SecretValues, key: &str) -> Option<Credential> {

@@ -138,8 +138,8 @@ pub struct SecretReference {
     /// Name of the Secret.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Namespace of the Secret.
-    #[serde(default = "secret_namespace", skip_serializing_if = "Option::is_none")]
+    /// Namespace of the Secret; the operator's own where it is absent or empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub namespace: Option<String>,
     /// Key of the API token.
@@ -180,12 +180,6 @@ impl SecretReference {
 
 fn or<'a>(text: &'a str, otherwise: &'static str) -> &'a str {
     if text.is_empty() { otherwise } else { text }
-}
-
-/// Where the older operator looks for Secrets that are named without a namespace.
-#[expect(clippy::unnecessary_wraps, reason = "an empty namespace in an older object is the operator's own")]
-fn secret_namespace() -> Option<String> {
-    Some("cloudflare-operator-system".to_owned())
 }
 
 fn token_key() -> String {

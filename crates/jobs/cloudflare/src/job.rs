@@ -1,6 +1,7 @@
 //! The job as a whole: what its kinds share, their controllers, drift passes, and who runs when what changes.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kube::Client;
@@ -8,11 +9,12 @@ use kube::api::{ApiResource, DeleteParams, Preconditions};
 use portolan_cloudflare_api::Clients;
 use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
 use portolan_engine::{
-    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Loaded, Passed, Secrets, Seen,
-    Selection, Task,
+    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Loaded, Passed, SecretGuard,
+    Secrets, Seen, Selection, Task,
 };
 
 use crate::drift::{self, Drifts};
+use crate::guard;
 use crate::kind::{Kind, Life};
 use crate::kinds::{
     self, CloudflareCredentials, CloudflareDomain, ClusterTunnel, Tunnel as NamespacedTunnel, VirtualNetwork,
@@ -47,6 +49,9 @@ pub(crate) struct Shared {
     pub(crate) owner: OwnerId,
     pub(crate) operator_namespace: String,
     pub(crate) secrets: Secrets,
+    pub(crate) guard: SecretGuard,
+    /// Secrets that were last seen with the guard's finalizer.
+    pub(crate) guarded: Mutex<BTreeSet<ObjectKey>>,
     pub(crate) deletions: Deletions,
     pub(crate) triggers: Triggers,
     pub(crate) zones: Zones,
@@ -66,6 +71,8 @@ impl Shared {
             owner: context.owner.clone(),
             operator_namespace: context.operator_namespace.clone(),
             secrets: Secrets::new(context.client.clone()),
+            guard: SecretGuard::new(context, guard::FINALIZER, true),
+            guarded: Mutex::default(),
             deletions: Deletions::new(context, RELEASED_ON),
             triggers: Triggers::default(),
             zones: Zones::default(),
@@ -121,6 +128,16 @@ impl Shared {
                 domains.for_each(|one| shared.triggers.domain_changed(&one.spec.domain));
             }
         });
+        let shared = Arc::downgrade(self);
+        self.networks.on_change(move |before, after| {
+            let is_default = |one: &VirtualNetwork| one.status.as_ref().and_then(|status| status.is_default);
+            // Another default lets the former one go.
+            if before.and_then(is_default) != after.and_then(is_default)
+                && let Some(shared) = shared.upgrade()
+            {
+                shared.triggers.held_released();
+            }
+        });
         self.follow_id(&self.networks, "VirtualNetwork", VirtualNetwork::network_id);
         self.follow_id(&self.tunnels, "Tunnel", NamespacedTunnel::tunnel_id);
         self.follow_id(&self.cluster_tunnels, "ClusterTunnel", ClusterTunnel::tunnel_id);
@@ -166,7 +183,7 @@ impl Shared {
         ]
     }
 
-    async fn caches_ready(&self) {
+    pub(crate) async fn caches_ready(&self) {
         self.credentials.ready().await;
         self.domains.ready().await;
         self.networks.ready().await;
@@ -175,7 +192,7 @@ impl Shared {
     }
 
     /// A Secret changed or went: what uses it runs. Gives back the credentials that name it.
-    fn secret_changed(&self, key: &ObjectKey) -> Vec<ObjectKey> {
+    pub(crate) fn secret_changed(&self, key: &ObjectKey) -> Vec<ObjectKey> {
         self.secrets.forget(key);
         let namespace = key.namespace.as_deref().unwrap_or_default();
         self.triggers.changed(&projection::secret(namespace, &key.name), Some(CloudflareCredentials::KIND));
@@ -238,6 +255,7 @@ impl Job {
             drifts: Vec::new(),
         };
         starter.tasks.push(ledgers);
+        starter.tasks.push(shared.secret_keeper(shutdown.clone()));
         kinds::each(&mut starter);
         let drifts: Arc<[Arc<dyn Drifts>]> = starter.drifts.into();
         let metrics = Arc::clone(&self.context.metrics);
@@ -311,8 +329,8 @@ impl Starter {
         let shared = Arc::clone(&self.shared);
         let secrets = ApiResource::erase::<k8s_openapi::api::core::v1::Secret>(&());
         controller.watch_metadata(&secrets, Selection::all(), move |seen, _| match seen {
-            Seen::Here(secret) => shared.secret_changed(&portolan_engine::key_of(&secret.metadata)),
-            Seen::Gone(key) => shared.secret_changed(key),
+            Seen::Here(secret) => shared.secret_seen(&secret.metadata),
+            Seen::Gone(key) => shared.secret_gone(key),
         })
     }
 }

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use portolan_cloudflare_api::{Collection, Entry, Item};
-use portolan_core::{AccountId, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName};
+use portolan_core::{AccountId, Hostname, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName};
 use portolan_engine::Object;
 use serde::Serialize;
 use serde_json::Value;
@@ -176,6 +176,21 @@ pub trait Body: Item + Serialize + fmt::Debug {
     /// Puts text into the field that carries the mark (`Item::mark_text` reads it).
     fn set_mark_text(&mut self, _text: String) {}
 
+    /// Natural keys of what cannot stand beside it unless it is ours: whoever made that publishes something else there.
+    fn rival_keys(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What objects claim that it stands in the way of, as [`Kind::claim`] says it.
+    fn claims_in_the_way(&self, _scope: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Why Cloudflare will not delete it, and what to do about it.
+    fn undeletable(&self) -> Option<Problem> {
+        None
+    }
+
     /// Whether going from `old` to this needs a new object, because Cloudflare cannot change it in place.
     fn replaces(&self, _old: &Self) -> bool {
         false
@@ -248,6 +263,11 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// What should exist, without marks. Pure: all it needs from elsewhere is in `resolved`.
     /// For observed kinds: what to look for (its natural key is the search).
     fn desired(&self, resolved: &Resolved) -> Result<Vec<Self::Body>, Problem>;
+
+    /// The name that is published, for kinds that publish one.
+    fn published(&self, _resolved: &Resolved) -> Option<Hostname> {
+        None
+    }
 
     /// What two objects may not both want, from the spec alone: the older one has it.
     fn claim(&self) -> Option<String>;

@@ -4,10 +4,12 @@
 //! up (`resolve`), compared with what stands at Cloudflare (`matching`) and carried out (`life`) for all kinds alike.
 
 mod access;
+mod allow;
 pub mod blocks;
 mod claims;
 mod drift;
 mod gone;
+mod guard;
 mod job;
 pub mod kind;
 pub mod kinds;

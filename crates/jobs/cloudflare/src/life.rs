@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::{Client, Entry, Expected, Item, Remote};
 use portolan_core::{Mark, ObjectId, ObjectKey, Plan, Problem};
-use portolan_engine::{Handle, Outcome, Reconcile, Report};
+use portolan_engine::{Handle, Outcome, Projected, Reconcile, Report};
 use serde_json::Value;
 
 use crate::claims::Claims;
@@ -60,6 +60,8 @@ pub(crate) struct Inputs<B: Item> {
     here: Option<Found<B>>,
     /// Where its status says it was before.
     former: Option<Found<B>>,
+    /// The Secret that the credential was read from.
+    secret: Option<ObjectKey>,
     /// The remote object of an observed kind.
     observed: Option<Entry<B>>,
     /// Where the object's remote part was, if that is gone as a whole.
@@ -132,10 +134,17 @@ impl<K: Kind> Reconcile for Living<K> {
 
     fn project(&self, object: &K) -> Projection {
         let projection = Projection::of(object);
-        let before = self.handle.get().and_then(|handle| {
-            handle.read(|store| store.get(&key_of(object)).and_then(|one| one.projection.as_ref()?.claim))
-        });
-        self.claims.note(before, projection.claim);
+        let known = |one: &Projected<Projection>| {
+            let projection = one.projection.as_ref();
+            let made_with = projection.and_then(|projection| projection.made_with);
+            (projection.and_then(|projection| projection.claim), made_with, one.deleting)
+        };
+        let before = self.handle.get().and_then(|handle| handle.read(|store| store.get(&key_of(object)).map(known)));
+        let (claim, made_with, deleting) = before.unwrap_or_default();
+        self.claims.note(claim, projection.claim);
+        if (made_with, deleting) != (projection.made_with, object.meta().deletion_timestamp.is_some()) {
+            self.shared.guard.look_again();
+        }
         projection
     }
 
@@ -151,12 +160,19 @@ impl<K: Kind> Reconcile for Living<K> {
         let recorded = object.recorded();
         let here = match &inputs.here {
             Some(found) => self.matched(object, found, inputs.wanted.clone(), &inputs.resolved, &recorded)?,
-            None => Matched { steps: Vec::new(), kept: inputs.observed.iter().cloned().collect() },
+            None => {
+                let kept = inputs.observed.iter().cloned().collect();
+                Matched { steps: Vec::new(), kept, beside: Vec::new() }
+            }
         };
         let former = match &inputs.former {
             Some(found) => self.matched(object, found, Vec::new(), &inputs.resolved, &recorded)?.steps,
             None => Vec::new(),
         };
+        let going = here.steps.iter().chain(&former).find_map(Step::impossible);
+        if let Some(problem) = going {
+            return Err(problem);
+        }
         if let Some(found) = inputs.here.as_ref().filter(|_| here.steps.is_empty()) {
             found.expect_no_longer();
         }
@@ -179,6 +195,9 @@ impl<K: Kind> Reconcile for Living<K> {
         if plan.ends_itself {
             self.shared.delete(object).await?;
         }
+        if let Some(secret) = inputs.secret.as_ref().filter(|_| !plan.here.steps.iter().all(Step::removes)) {
+            self.shared.hold(secret).await?;
+        }
         let mut present = plan.here.kept.clone();
         if let Some(found) = &inputs.here {
             present.extend(self.carry_out(object, found, &plan.here.steps).await?);
@@ -195,10 +214,11 @@ impl<K: Kind> Reconcile for Living<K> {
     fn report(&self, object: &K, outcome: Outcome<'_, Self>) -> Report {
         match outcome {
             Outcome::Applied { inputs, plan, applied } => {
-                self.well(object, inputs, &applied.present, report::notices::<K>(plan, inputs))
+                let notices = report::notices::<K>(plan, inputs);
+                self.well(object, inputs, &applied.present, &plan.here.beside, notices)
             }
             Outcome::Unchanged { inputs, plan } => {
-                self.well(object, inputs, &plan.here.kept, report::left_behind(inputs))
+                self.well(object, inputs, &plan.here.kept, &plan.here.beside, report::left_behind(inputs))
             }
             Outcome::Failed(problem) => self.failed(object, problem),
         }
@@ -209,6 +229,8 @@ impl<K: Kind> Reconcile for Living<K> {
         if let Some(scope) = self.shared.deletions.withdraw(&self.id_of(key)) {
             self.shared.triggers.deletions_held(&scope);
         }
+        self.shared.triggers.user_gone();
+        self.shared.guard.look_again();
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Matched<B> {
     pub(crate) steps: Vec<Step<B>>,
     /// Objects that stand as wanted.
     pub(crate) kept: Vec<Entry<B>>,
+    /// Objects of others that stand beside ours, under the same natural key.
+    pub(crate) beside: Vec<Entry<B>>,
 }
 
 /// What [`match_bodies`] decides from.
@@ -64,10 +66,17 @@ struct Mine<B> {
 pub(crate) fn match_bodies<B: Body>(mut matching: Matching<'_, B>) -> Result<Matched<B>, Problem> {
     let wanted: Vec<B> = matching.wanted.drain(..).map(normalised).collect();
     let sorted = sort_candidates(&matching, &wanted)?;
-    let mut matched = Matched { steps: Vec::new(), kept: Vec::new() };
+    let mut matched = Matched { steps: Vec::new(), kept: Vec::new(), beside: Vec::new() };
+    let keys: Vec<String> = wanted.iter().map(B::natural_key).collect();
     let (wanted, mine) = keep_equal(&matching, wanted, sorted.mine, &mut matched);
     let (wanted, mine) = change_in_place(&matching, wanted, mine, &mut matched);
-    let creations = adopt_or_create(&matching, wanted, sorted.unmarked)?;
+    let taken: Vec<String> = wanted.iter().map(B::natural_key).collect();
+    let stays = |entry: &&Entry<B>| {
+        let key = entry.item.natural_key();
+        !matching.adopt && keys.contains(&key) && !taken.contains(&key)
+    };
+    matched.beside = sorted.unmarked.iter().filter(stays).cloned().collect();
+    let creations = adopt_or_create(&matching, wanted, sorted.unmarked, &sorted.rivals)?;
     // What replaces comes before what it replaces; a batch, which is one transaction, deletes first by itself.
     matched.steps.extend(creations);
     matched.steps.extend(mine.into_iter().map(|mine| removal(&matching, mine)));
@@ -78,23 +87,37 @@ pub(crate) fn match_bodies<B: Body>(mut matching: Matching<'_, B>) -> Result<Mat
 struct Sorted<B> {
     mine: Vec<Mine<B>>,
     unmarked: Vec<Entry<B>>,
+    /// Of others, under another natural key, and in the way of what is wanted.
+    rivals: Vec<Entry<B>>,
 }
 
 fn sort_candidates<B: Body>(matching: &Matching<'_, B>, wanted: &[B]) -> Result<Sorted<B>, Problem> {
-    let mut sorted = Sorted { mine: Vec::new(), unmarked: Vec::new() };
+    let mut sorted = Sorted { mine: Vec::new(), unmarked: Vec::new(), rivals: Vec::new() };
+    let rival_keys: Vec<String> = wanted.iter().flat_map(B::rival_keys).collect();
     for entry in &matching.candidates {
         let recorded = matching.recorded.contains(&entry.id);
         let same_key = wanted.iter().any(|body| body.natural_key() == entry.item.natural_key());
+        let rival = rival_keys.contains(&entry.item.natural_key());
         match matching.mark.claim(entry.item.mark_text()) {
             Claim::Ours { adopted } => sorted.mine.push(Mine { entry: entry.clone(), adopted }),
             Claim::Unmarked if recorded => sorted.mine.push(Mine { entry: entry.clone(), adopted: false }),
             Claim::Unmarked if same_key => sorted.unmarked.push(entry.clone()),
             // Removals of a recorded object that someone else marked since are no longer ours to make.
             Claim::Foreign(owner) if same_key => return Err(foreign(matching, entry, &owner)),
+            Claim::Unmarked if rival => sorted.rivals.push(entry.clone()),
+            Claim::Foreign(owner) if rival && !is_of_installation(&owner, matching.mark) => {
+                sorted.rivals.push(entry.clone());
+            }
             Claim::Unmarked | Claim::Foreign(_) => {}
         }
     }
     Ok(sorted)
+}
+
+/// Whether another's mark is of an object of the same cluster, or of an older operator, which did not say whose it is.
+fn is_of_installation(owner: &str, mark: &Mark) -> bool {
+    let said = owner.split_once('#').map(|(_, owner)| owner.split('+').next().unwrap_or_default());
+    said.is_none_or(|said| said == mark.owner.as_str())
 }
 
 fn foreign<B: Body>(matching: &Matching<'_, B>, entry: &Entry<B>, owner: &str) -> Problem {
@@ -161,6 +184,7 @@ fn adopt_or_create<B: Body>(
     matching: &Matching<'_, B>,
     wanted: Vec<B>,
     mut unmarked: Vec<Entry<B>>,
+    others: &[Entry<B>],
 ) -> Result<Vec<Step<B>>, Problem> {
     let mut steps = Vec::new();
     for body in wanted {
@@ -174,6 +198,11 @@ fn adopt_or_create<B: Body>(
             (None, [_]) => return Err(not_ours(matching, &body, &unmarked[rivals[0]].id)),
             (None, several) => return Err(ambiguous(matching, &body, several.len())),
         };
+        let keys = body.rival_keys();
+        let in_the_way = others.iter().find(|entry| chosen.is_none() && keys.contains(&entry.item.natural_key()));
+        if let Some(entry) = in_the_way.filter(|_| !matching.adopt) {
+            return Err(not_ours(matching, &entry.item, &entry.id));
+        }
         steps.push(match chosen {
             None => Step::Create { body: marked(matching, body, false) },
             Some(at) => {
@@ -248,6 +277,14 @@ impl<B: Body> Step<B> {
     /// Whether the step removes an object at Cloudflare.
     pub(crate) fn deletes(&self) -> bool {
         matches!(self, Self::Delete { .. })
+    }
+
+    /// Why Cloudflare will not carry the step out, where that is known before.
+    pub(crate) fn impossible(&self) -> Option<Problem> {
+        match self {
+            Self::Delete { before, .. } => before.undeletable(),
+            Self::Create { .. } | Self::Update { .. } | Self::Adopt { .. } | Self::Release { .. } => None,
+        }
     }
 
     /// Whether the step leaves nothing of ours.

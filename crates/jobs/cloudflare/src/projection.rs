@@ -12,6 +12,10 @@ pub(crate) struct Projection {
     pub(crate) claim: Option<u64>,
     /// Digests of what the object depends on, as the functions below name it.
     depends: Box<[u64]>,
+    /// Digest of the credential that made what its status records.
+    pub(crate) made_with: Option<u64>,
+    /// The Secret beside it that this credential is, where it is one.
+    pub(crate) secret: Option<Box<str>>,
     /// The name whose domain says which zone it is in.
     host: Option<Box<str>>,
     /// The ids that its status records: of what it made, or of the zone or account that it stands for.
@@ -30,13 +34,21 @@ impl Projection {
         let mut depends = needs.as_ref().map(|needs| depends(needs, namespace)).unwrap_or_default();
         // What deletes it later is needed, too, whatever the spec names by now.
         let used = recorded.credentials.as_ref().and_then(UsedCredentials::from);
-        depends.extend(used.and_then(|from| on_credentials(&from, namespace)));
+        let used = used.filter(|_| !recorded.ids.is_empty());
+        let made_with = used.as_ref().and_then(|from| on_credentials(from, namespace));
+        let secret = used.and_then(|from| match from {
+            CredentialsFrom::Inline(inline) => Some(inline.name.into_boxed_str()),
+            CredentialsFrom::Named(_) | CredentialsFrom::Default | CredentialsFrom::Itself => None,
+        });
+        depends.extend(made_with.clone());
         depends.sort_unstable();
         depends.dedup();
         let zone = needs.as_ref().and_then(|needs| needs.zone.as_ref()).filter(|zone| zone.id.is_none());
         let route =
             needs.as_ref().and_then(|needs| needs.source.as_ref()).is_some_and(|source| source.http_route.is_some());
         Self {
+            made_with: made_with.as_deref().map(digest),
+            secret,
             claim: object.claim().as_deref().map(digest),
             depends: depends.iter().map(|name| digest(name)).collect(),
             host: zone.map(|zone| plain(zone.domain.as_deref().unwrap_or(&zone.name)).into_boxed_str()),
@@ -56,6 +68,11 @@ impl Projection {
         let domain = plain(domain);
         let rest = self.host.as_deref().and_then(|host| host.strip_suffix(domain.as_str()));
         rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    }
+
+    /// Whether what the object recorded was made with this credential.
+    pub(crate) fn was_made_with(&self, credentials: &str) -> bool {
+        self.made_with == Some(digest(credentials))
     }
 
     /// Whether the object depends on what `dependency` names.

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kube::core::DynamicObject;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt};
 use portolan_cloudflare_api::{
     ApiError, Client, Entry, ErrorClass, Freshness, Identity, Lane, Scope as RemoteScope, collections,
@@ -17,10 +17,12 @@ use portolan_core::{
 use serde_json::Value;
 
 use crate::access::{self, Access};
-use crate::blocks::{TunnelKind, TunnelReference, VirtualNetworkReference};
+use crate::allow;
+use crate::blocks::{NamedObject, TunnelKind, TunnelReference, VirtualNetworkReference};
 use crate::job::Shared;
 use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed, Recorded, Resolved, Tunnel, Zone, ZoneHint};
 use crate::kinds::{CloudflareCredentials, VirtualNetworkBody, ZoneBody, resolve_zone};
+use crate::reasons::NOT_ALLOWED;
 use crate::sources::Source;
 use crate::used::UsedCredentials;
 
@@ -120,8 +122,38 @@ impl Place {
 }
 
 impl Shared {
-    /// The client that an object asks Cloudflare with.
+    /// The client that an object asks Cloudflare with, if it may.
     pub(crate) async fn access(&self, needs: &Needs, subject: &Subject) -> Result<Access, Problem> {
+        let access = self.open(needs, subject).await?;
+        if let Some(credentials) = self.used(&access.used) {
+            allow::credentials_serve(&credentials, subject.key.namespace.as_deref())?;
+        }
+        Ok(access)
+    }
+
+    /// The `CloudflareCredentials` that were used, where they are some.
+    fn used(&self, used: &UsedCredentials) -> Option<Arc<CloudflareCredentials>> {
+        self.credentials.get(&ObjectKey { namespace: None, name: used.name.clone()? })
+    }
+
+    /// Whether the credentials and the domain let an object publish what it asks for.
+    pub(crate) fn allows(
+        &self,
+        used: &UsedCredentials,
+        subject: &Subject,
+        resolved: &Resolved,
+        published: Option<&Hostname>,
+    ) -> Result<(), Problem> {
+        let (Some(name), Some(zone)) = (published, &resolved.zone) else { return Ok(()) };
+        if let Some(credentials) = self.used(used) {
+            allow::credentials_publish(&credentials, name)?;
+        }
+        let mut domains = self.domains.iter().filter(|domain| domain.zone_id() == Some(zone.id.as_str()));
+        domains.try_for_each(|domain| allow::domain_takes(&domain, subject.key.namespace.as_deref(), name))
+    }
+
+    /// The client of the credentials that an object names, whether it may use them or not.
+    async fn open(&self, needs: &Needs, subject: &Subject) -> Result<Access, Problem> {
         match &needs.credentials {
             CredentialsFrom::Inline(inline) => {
                 let namespace = subject.key.namespace.as_deref().unwrap_or(&self.operator_namespace);
@@ -160,10 +192,9 @@ impl Shared {
         recorded: &Recorded,
     ) -> Result<RemovalAccess, Problem> {
         let Some(from) = recorded.credentials.as_ref().and_then(UsedCredentials::from) else {
-            return Ok(RemovalAccess { access: self.access(needs, subject).await?, right: Right::Assumed });
+            return Ok(RemovalAccess { access: self.open(needs, subject).await?, right: Right::Assumed });
         };
-        let recorded = Needs { zone: None, ..Needs::only(from) };
-        match self.access(&recorded, subject).await {
+        match self.open(&Needs::only(from), subject).await {
             Ok(access) => Ok(RemovalAccess { access, right: Right::Recorded }),
             Err(gone) if gone.class == Class::Waiting => match self.access(needs, subject).await {
                 Ok(access) => Ok(RemovalAccess { access, right: Right::Substitute }),
@@ -374,6 +405,7 @@ impl Shared {
         let named = reference.named(namespace).ok_or_else(|| {
             Problem::invalid(reasons::INVALID_CONFIG, "spec.sourceRef names nothing: name exactly one source")
         })?;
+        self.check_grant(&named, namespace).await?;
         let mut read = Vec::new();
         let Some(first) = self.read(&named.resource(), named.namespace, named.name).await? else {
             return Ok(Source::Gone);
@@ -382,6 +414,34 @@ impl Shared {
             read.extend(self.read(&parent.resource, parent.namespace.as_deref(), &parent.name).await?);
         }
         crate::sources::addresses(reference, &first, &read)
+    }
+
+    /// A source of another namespace is published only where a `ReferenceGrant` beside it says so.
+    async fn check_grant(&self, named: &NamedObject<'_>, from: Option<&str>) -> Result<(), Problem> {
+        let (Some(there), Some(from)) = (named.namespace, from) else { return Ok(()) };
+        if there == from {
+            return Ok(());
+        }
+        let kind = GroupVersionKind::gvk("gateway.networking.k8s.io", "v1beta1", "ReferenceGrant");
+        let resource = ApiResource::from_gvk_with_plural(&kind, "referencegrants");
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), there, &resource);
+        let grants: Vec<Value> = match api.list(&kube::api::ListParams::default()).await {
+            Ok(listed) => listed.items.into_iter().map(|grant| grant.data).collect(),
+            // Without the definition there is no grant.
+            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+            Err(error) => {
+                let message = format!("reading the ReferenceGrants of the source's namespace: {error}");
+                return Err(Problem::transient(reasons::DEPENDENCY_ERROR, message));
+            }
+        };
+        if crate::sources::granted(&grants, from, named) {
+            return Ok(());
+        }
+        let message = format!(
+            "{named} is in another namespace; create a ReferenceGrant there that lets DNSRecords of namespace {from} \
+             refer to it, or name a source beside the record. Nothing was changed"
+        );
+        Err(Problem::denied(NOT_ALLOWED, message))
     }
 
     /// Reads any object; `None` where it, or its whole kind, does not exist.

@@ -9,7 +9,7 @@ use portolan_core::ObjectKey;
 use portolan_engine::Store;
 
 use crate::kind::Body;
-use crate::projection::Projection;
+use crate::projection::{self, Projection};
 
 /// Digests of what stood there, by the digest of the object's key: some tens of bytes for each object that is as wanted.
 #[derive(Default)]
@@ -33,12 +33,20 @@ struct Standing {
 }
 
 impl Settled {
-    /// An object is as wanted: these stand for it.
-    pub(crate) fn set<B: Body>(&self, key: &ObjectKey, scope: &str, client: &Client, present: &[Entry<B>]) {
+    /// An object is as wanted: these stand for it, alone or with something of others beside them.
+    pub(crate) fn set<B: Body>(
+        &self,
+        key: &ObjectKey,
+        (scope, client): (&str, &Client),
+        present: &[Entry<B>],
+        alone: bool,
+    ) {
         let remote = present.iter().fold(0, |all, entry| all ^ digest(entry));
         let mut state = self.state();
         let scope = state.scope(scope, client);
-        state.conflicted.remove(key);
+        if alone {
+            state.conflicted.remove(key);
+        }
         state.objects.insert(name(key), Standing { scope, remote });
     }
 
@@ -80,7 +88,19 @@ impl Settled {
             let there = projection.ids.iter().try_fold(0, |all, id| Some(all ^ digest(snapshot.get(id)?)));
             there != Some(standing.remote)
         };
-        let drifted = store.projections().filter(|(key, projection)| differs(key, projection));
+        let foreign: BTreeSet<u64> = snapshot
+            .iter()
+            .filter(|entry| entry.item.owner_key().is_none())
+            .flat_map(|entry| entry.item.claims_in_the_way(scope))
+            .map(|claim| projection::digest(&claim))
+            .collect();
+        let crowded = |key: &ObjectKey, projection: &Projection| {
+            projection.claim.is_some_and(|claim| foreign.contains(&claim))
+                && state.objects.get(&name(key)).is_some_and(|standing| standing.scope == *scope)
+                && !state.conflicted.contains_key(key)
+        };
+        let changed = |key: &ObjectKey, projection: &Projection| differs(key, projection) || crowded(key, projection);
+        let drifted = store.projections().filter(|(key, projection)| changed(key, projection));
         let mut drifted: Vec<ObjectKey> = drifted.map(|(key, _)| key.clone()).collect();
         if !state.conflicted.is_empty() {
             let all = snapshot.iter().fold(0, |all, entry| all ^ digest(entry));

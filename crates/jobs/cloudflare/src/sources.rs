@@ -88,6 +88,22 @@ pub fn parents(reference: &SourceReference, object: &Value, from: Option<&str>) 
     parents
 }
 
+/// Whether one of the `ReferenceGrants` of a source's namespace lets the records of namespace `from` publish it.
+pub fn granted(grants: &[Value], from: &str, source: &NamedObject<'_>) -> bool {
+    let says = |entry: &Value, field: &str, wanted: &str| entry.get(field).and_then(Value::as_str) == Some(wanted);
+    let group = source.resource().group;
+    let lets = |entry: &Value| {
+        says(entry, "group", "networking.cloudflare-operator.io")
+            && says(entry, "kind", "DNSRecord")
+            && says(entry, "namespace", from)
+    };
+    let means = |entry: &Value| {
+        let name = entry.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        says(entry, "group", &group) && says(entry, "kind", source.kind) && name.is_none_or(|name| name == source.name)
+    };
+    grants.iter().any(|grant| items(grant, "/spec/from").iter().any(lets) && items(grant, "/spec/to").iter().any(means))
+}
+
 /// The addresses of a source that exists, handed in with its parents.
 pub fn addresses(reference: &SourceReference, object: &Value, parents: &[Value]) -> Result<Source, Problem> {
     let texts = match reference.choice() {

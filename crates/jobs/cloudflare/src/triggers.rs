@@ -2,11 +2,13 @@
 //!
 //! All controllers of the job keep the same [`Projection`], so one look through their stores answers for all kinds.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use portolan_core::ObjectKey;
-use portolan_engine::{Handle, Store};
+use portolan_engine::{Handle, Need, Projected, Store};
 
+use crate::guard::MadeWith;
 use crate::projection::Projection;
 
 /// The controllers of the job by kind.
@@ -27,10 +29,56 @@ impl Triggers {
         }
     }
 
-    /// How many objects depend on this, whatever their kind.
-    pub(crate) fn dependents(&self, dependency: &str) -> usize {
-        let of = |handle: &Handle<Projection>| handle.read(|store| dependents(store, dependency).len());
-        self.handles().iter().map(|(_, handle)| of(handle)).sum()
+    /// How many objects depend on one of these, whatever their kind.
+    pub(crate) fn dependents(&self, dependencies: &[String]) -> usize {
+        self.count(|projection| dependencies.iter().any(|one| projection.depends_on(one)))
+    }
+
+    /// How many objects made something with this credential that still stands.
+    pub(crate) fn users(&self, credentials: &str) -> usize {
+        self.count(|projection| projection.was_made_with(credentials))
+    }
+
+    fn count(&self, counts: impl Fn(&Projection) -> bool) -> usize {
+        let of = |store: &Store<Projection>| store.projections().filter(|(_, projection)| counts(projection)).count();
+        self.handles().iter().map(|(_, handle)| handle.read(of)).sum()
+    }
+
+    /// Whether all objects of all kinds are known.
+    pub(crate) fn are_listed(&self) -> bool {
+        let handles = self.handles();
+        !handles.is_empty() && handles.iter().all(|(_, handle)| handle.is_listed())
+    }
+
+    /// By what the things were made that objects recorded, and whether the objects stay.
+    pub(crate) fn made_with(&self, operator_namespace: &str) -> Vec<(MadeWith, Need)> {
+        let of = |key: &ObjectKey, one: &Projected<Projection>| {
+            let projection = one.projection.as_ref()?;
+            let namespace = key.namespace.as_deref().unwrap_or(operator_namespace);
+            let made_with = match &projection.secret {
+                Some(secret) => MadeWith::Secret(ObjectKey::namespaced(namespace, &**secret)),
+                None => MadeWith::Credentials(projection.made_with?),
+            };
+            Some((made_with, if one.deleting { Need::Leaving } else { Need::Staying }))
+        };
+        let mut all: HashMap<MadeWith, Need> = HashMap::new();
+        for (_, handle) in self.handles() {
+            handle.read(|store| {
+                for (made_with, need) in store.iter().filter_map(|(key, one)| of(key, one)) {
+                    let known = all.entry(made_with).or_insert(need);
+                    *known = need.max(*known);
+                }
+            });
+        }
+        all.into_iter().collect()
+    }
+
+    /// An object is gone: credentials that were only kept for it may go.
+    pub(crate) fn user_gone(&self) {
+        for (_, handle) in self.handles().iter().filter(|(kind, _)| *kind == "CloudflareCredentials") {
+            let deleting = handle.read(keys_where_deleting);
+            handle.enqueue_all(&deleting);
+        }
     }
 
     /// Objects whose name lies in a domain run.

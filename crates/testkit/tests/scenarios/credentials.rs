@@ -154,6 +154,12 @@ async fn scenario_12_an_object_whose_credentials_are_gone_waits_for_them_or_for_
     world.until_ready(WWW, "True/Synced").await;
     world.cluster.delete("CloudflareCredentials/extra").await;
     world.settle().await;
+    assert_eq!(world.cluster.ready("CloudflareCredentials/extra").await, "False/DependencyError");
+    let message = world.cluster.message("CloudflareCredentials/extra").await;
+    assert!(message.contains("what 1 object made") && message.contains("force-delete"), "{message}");
+    world.cluster.annotate("CloudflareCredentials/extra", "cloudflare-operator.io/force-delete", "true").await;
+    world.settle().await;
+    assert_eq!(world.cluster.ready("CloudflareCredentials/extra").await, "gone");
     let told = world.cluster.list("Event").await;
     let warned = |event: &Value| {
         event["note"].as_str().is_some_and(|note| note.contains("deleted while 1 object still needed it"))
@@ -176,6 +182,26 @@ async fn scenario_12_an_object_whose_credentials_are_gone_waits_for_them_or_for_
         forced["note"].as_str().is_some_and(|note| note.contains(left[0]["id"].as_str().unwrap_or("?"))),
         "{forced}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_30_a_secret_without_a_namespace_is_read_in_the_operators() {
+    let world = World::start().await;
+    for (name, namespace) in [("empty", Some("")), ("absent", None)] {
+        let mut object = m::credentials(name, "cloudflare-api");
+        if let Some(namespace) = namespace {
+            object["spec"]["secretRef"]["namespace"] = json!(namespace);
+        }
+        world.cluster.apply(&object).await;
+        world.settle().await;
+
+        let id = format!("CloudflareCredentials/{name}");
+        assert_eq!(world.cluster.ready(&id).await, "True/Validated", "{}", world.cluster.message(&id).await);
+        assert!(
+            world.cluster.get(&id).await.expect("it exists")["spec"]["secretRef"]["namespace"]
+                != "cloudflare-operator-system"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -250,6 +250,79 @@ async fn the_only_record_of_a_zone_takes_its_place_once_what_was_in_its_way_is_g
 }
 
 #[tokio::test(start_paused = true)]
+async fn ux_h8_a_record_beside_another_persons_address_is_refused_whatever_its_type() {
+    for foreign in [
+        json!({ "type": "A", "content": "198.51.100.1" }),
+        json!({ "type": "AAAA", "content": "2001:db8::1" }),
+        json!({ "type": "CNAME", "content": "elsewhere.example.net" }),
+        json!({ "type": "AAAA", "content": "2001:db8::1", "comment": "[managed:DNSRecord/apps/www#ffffffff]" }),
+    ] {
+        let world = World::start().await;
+        let mut body = foreign.clone();
+        body["name"] = json!(format!("www.{ZONE}"));
+        body["ttl"] = json!(1);
+        world.cloudflare.plant_foreign("dns_records", &body);
+        world.pass(Duration::from_secs(60)).await;
+
+        world.cluster.apply(&m::record("www", "192.0.2.1")).await;
+        world.settle().await;
+
+        assert_eq!(world.cluster.ready(WWW).await, "False/ConflictError", "{foreign}");
+        assert_eq!(world.cloudflare.all("dns_records").len(), 1, "{foreign}: nothing was published beside it");
+        portolan_testkit::invariants::assert_all(&world, "another's address").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ux_h8_what_may_stand_beside_does() {
+    let world = World::start().await;
+    let texts = [
+        json!({ "type": "TXT", "content": "\"v=spf1 -all\"" }),
+        json!({ "type": "MX", "content": "mx.example.net", "priority": 1 }),
+    ];
+    for mut body in texts {
+        body["name"] = json!(format!("www.{ZONE}"));
+        body["ttl"] = json!(1);
+        world.cloudflare.plant_foreign("dns_records", &body);
+    }
+    world.pass(Duration::from_secs(60)).await;
+    world.cluster.apply(&m::record("www", "192.0.2.1")).await;
+    let both = json!({ "name": format!("www.{ZONE}"), "type": "AAAA", "content": "2001:db8::1", "cloudflare": {} });
+    world.cluster.apply(&m::object("DNSRecord", "www6", both)).await;
+    world.settle().await;
+
+    for id in [WWW, "DNSRecord/apps/www6"] {
+        assert_eq!(world.cluster.ready(id).await, "True/Synced", "{}", world.cluster.message(id).await);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ux_h8_another_persons_address_that_came_unseen_is_told_by_the_next_look() {
+    let world = World::start().await;
+    world.cluster.apply(&m::record("www", "192.0.2.1")).await;
+    world.settle().await;
+    let body = json!({ "type": "A", "name": format!("www.{ZONE}"), "content": "198.51.100.1", "ttl": 1 });
+    let foreign = world.cloudflare.plant("dns_records", &body);
+
+    world.drift_pass().await;
+    world.settle().await;
+
+    assert_eq!(world.cluster.ready(WWW).await, "False/ConflictError");
+    let message = world.cluster.message(WWW).await;
+    assert!(message.contains(&foreign) && message.contains("stands beside it"), "{message}");
+    assert_eq!(world.cloudflare.all("dns_records").len(), 2, "neither was touched");
+    world.forget();
+    world.drift_pass().await;
+    world.settle().await;
+    assert_eq!(world.cluster_writes(), [""; 0], "it is said once");
+
+    world.cloudflare.remove("dns_records", &foreign);
+    world.drift_pass().await;
+    world.settle().await;
+    assert_eq!(world.cluster.ready(WWW).await, "True/Synced");
+}
+
+#[tokio::test(start_paused = true)]
 async fn scenario_47_content_and_source_exclude_each_other() {
     let world = World::start().await;
     let mut record = from_service("www", "web", json!({}));

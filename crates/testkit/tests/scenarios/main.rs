@@ -9,4 +9,5 @@ mod dns_records;
 mod domains;
 mod private_network;
 mod removal;
+mod sharing;
 mod zone_ids;

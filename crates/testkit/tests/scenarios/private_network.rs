@@ -59,6 +59,51 @@ async fn scenario_64_the_default_moves_without_flapping() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn heldout_f5_a_default_network_that_cannot_go_says_what_to_do_and_goes_once_it_can() {
+    for by_object in [true, false] {
+        let world = World::start().await;
+        world.cluster.apply(&with(m::network("a"), "isDefaultNetwork", json!(true))).await;
+        world.cluster.apply(&m::network("b")).await;
+        world.settle().await;
+        world.forget();
+
+        world.cluster.delete("VirtualNetwork/a").await;
+        world.settle().await;
+
+        assert_eq!(world.cluster.ready("VirtualNetwork/a").await, "False/DefaultNetwork");
+        let message = world.cluster.message("VirtualNetwork/a").await;
+        assert!(message.contains("isDefaultNetwork: true") && message.contains("deletion-policy: Orphan"), "{message}");
+        let events = world.cluster.events("VirtualNetwork/a").await;
+        assert!(events.iter().any(|event| event.contains("DeleteFailed")), "{events:?}");
+        assert_eq!(world.writes(), [""; 0], "what is known to be refused is not sent");
+
+        if by_object {
+            world.cluster.apply(&with(m::network("b"), "isDefaultNetwork", json!(true))).await;
+        } else {
+            let id = network_named(&world, "b")["id"].as_str().expect("it has an id").to_owned();
+            let path = format!("accounts/{ACCOUNT}/teamnet/virtual_networks/{id}");
+            world.misbehave("PATCH", &path, &json!({ "is_default_network": true })).await;
+        }
+        world.until_ready("VirtualNetwork/a", "gone").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn heldout_f5_a_default_network_can_be_left_at_cloudflare() {
+    let world = World::start().await;
+    world.cluster.apply(&with(m::network("a"), "isDefaultNetwork", json!(true))).await;
+    world.settle().await;
+    world.cluster.delete("VirtualNetwork/a").await;
+    world.settle().await;
+
+    world.cluster.annotate("VirtualNetwork/a", "cloudflare-operator.io/deletion-policy", "Orphan").await;
+    world.settle().await;
+
+    assert_eq!(world.cluster.ready("VirtualNetwork/a").await, "gone");
+    assert_eq!(network_named(&world, "a")["is_default_network"], json!(true));
+}
+
+#[tokio::test(start_paused = true)]
 async fn scenario_65_a_route_without_a_network_is_looked_for_in_the_default_one_alone() {
     let world = World::start().await;
     let other = world.cloudflare.plant("virtual_networks", &json!({ "name": "x" }));

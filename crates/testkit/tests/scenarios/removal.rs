@@ -189,3 +189,64 @@ async fn s12_a_token_that_lost_its_right_to_a_zone_proves_nothing() {
         assert_removed(&world, case).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn finding_5_deleting_everything_at_once_ends_and_leaves_nothing_whatever_goes_first() {
+    let all = [
+        "Secret/shop/own",
+        "CloudflareCredentials/extra",
+        "Secret/cloudflare-operator-system/extra",
+        "CloudflareDomain/example-com",
+    ];
+    for first in 0..all.len() {
+        let world = World::start().await;
+        world.cluster.apply(&m::namespace("shop")).await;
+        world.cluster.apply(&m::token_secret("shop", "own", CANARY)).await;
+        world.cluster.apply(&m::token_secret(OPERATOR_NAMESPACE, "extra", CANARY)).await;
+        world.cluster.apply(&m::credentials("extra", "extra")).await;
+        for (name, details) in
+            [("inline", json!({ "secret": "own" })), ("named", json!({ "credentialsRef": { "name": "extra" } }))]
+        {
+            let mut record = in_cloudflare(m::record(name, "192.0.2.1"), details);
+            record["metadata"]["namespace"] = json!("shop");
+            world.cluster.apply(&record).await;
+        }
+        world.settle().await;
+        assert_eq!(world.cloudflare.marked("dns_records").len(), 2);
+
+        // Nothing lets the operator look between one deletion and the next.
+        world.cluster.delete(all[first]).await;
+        world.cluster.delete("Namespace/shop").await;
+        for id in all.iter().enumerate().filter(|(at, _)| *at != first).map(|(_, id)| *id) {
+            if world.cluster.get(id).await.is_some() {
+                world.cluster.delete(id).await;
+            }
+        }
+        world.pass(std::time::Duration::from_secs(120)).await;
+        world.settle().await;
+
+        assert_eq!(world.cloudflare.all("dns_records"), [Value::Null; 0], "{} first", all[first]);
+        for id in all.iter().chain(&["DNSRecord/shop/inline", "DNSRecord/shop/named", "Namespace/shop"]) {
+            assert!(world.cluster.get(id).await.is_none(), "{id} is gone, {} first", all[first]);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_5_a_secret_is_kept_while_something_was_made_with_it_and_no_longer() {
+    let world = World::start().await;
+    published(&world).await;
+    world.settle().await;
+    let held = async |world: &World| {
+        let secret = world.cluster.get(&format!("Secret/{OPERATOR_NAMESPACE}/extra")).await.expect("it exists");
+        secret["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
+    };
+    assert!(held(&world).await);
+
+    world.cluster.delete(WWW).await;
+    world.settle().await;
+    world.pass(std::time::Duration::from_secs(120)).await;
+    world.settle().await;
+
+    assert!(!held(&world).await);
+}

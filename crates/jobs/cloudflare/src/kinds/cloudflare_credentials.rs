@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube::CustomResource;
 use portolan_cloudflare_api::{Collection, Entry, Item, collections};
-use portolan_core::{AccountId, Class, Condition, Problem, reasons, schema};
+use portolan_core::{AccountId, Class, Condition, Problem, allow, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -49,6 +49,15 @@ pub struct CloudflareCredentialsSpec {
     /// Whether objects that name no credentials use these; at most one may say so.
     #[serde(default)]
     pub is_default: bool,
+    /// Namespaces whose objects may use these credentials; `*` is all, and absent limits nothing. Objects of the cluster always may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256), inner(regex(pattern = allow::NAMESPACE_PATTERN)))]
+    pub allowed_namespaces: Option<Vec<String>>,
+    /// Names that records may have: `example.com` is that name alone, `*.example.com` every name below it. Absent limits
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256), inner(length(max = 255), regex(pattern = allow::HOSTNAME_PATTERN)))]
+    pub allowed_domains: Option<Vec<String>>,
 }
 
 /// What became of a credential.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kube::CustomResource;
 use portolan_cloudflare_api::{Collection, Entry, collections};
-use portolan_core::{AccountId, Condition, Hostname, Problem, ZoneId, ZoneName, reasons, schema};
+use portolan_core::{AccountId, Condition, Hostname, Problem, ZoneId, ZoneName, allow, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,6 +47,15 @@ pub struct CloudflareDomainSpec {
     /// Whether names that lie in no other domain belong to this one; at most one may say so.
     #[serde(default)]
     pub is_default: bool,
+    /// Namespaces whose objects may use this domain; `*` is all, and absent limits nothing. Objects of the cluster always may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256), inner(regex(pattern = allow::NAMESPACE_PATTERN)))]
+    pub allowed_namespaces: Option<Vec<String>>,
+    /// Names that records may have: `example.com` is that name alone, `*.example.com` every name below it. Absent limits
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256), inner(length(max = 255), regex(pattern = allow::HOSTNAME_PATTERN)))]
+    pub allowed_domains: Option<Vec<String>>,
     /// Encryption between visitors, Cloudflare and the origin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssl: Option<Box<SslSettings>>,

@@ -396,6 +396,10 @@ impl Kind for DnsRecord {
         values.into_iter().map(|(kind, content)| self.body(&name, kind, content)).collect()
     }
 
+    fn published(&self, resolved: &Resolved) -> Option<Hostname> {
+        self.hostname(resolved).ok()
+    }
+
     fn claim(&self) -> Option<String> {
         let written = self.written().ok()?;
         let name = written.text();

@@ -122,7 +122,7 @@ fn defaults_are_those_that_manifests_rely_on() {
     assert_eq!(
         credentials["spec"]["secretRef"],
         json!({
-            "name": "cf", "namespace": "cloudflare-operator-system", "apiTokenKey": "CLOUDFLARE_API_TOKEN",
+            "name": "cf", "apiTokenKey": "CLOUDFLARE_API_TOKEN",
             "apiKeyKey": "CLOUDFLARE_API_KEY", "emailKey": "CLOUDFLARE_EMAIL",
         })
     );

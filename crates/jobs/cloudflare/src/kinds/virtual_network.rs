@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::blocks::{CloudflareDetails, given};
 use crate::kind::{Body, Kind, Life, Needs, Recorded, Resolved, View};
+use crate::reasons::DEFAULT_NETWORK;
 use crate::used::UsedCredentials;
 
 /// Characters that Cloudflare keeps of a network's comment.
@@ -178,6 +179,16 @@ impl Body for VirtualNetworkBody {
 
     fn set_mark_text(&mut self, text: String) {
         self.comment = text.into();
+    }
+
+    fn undeletable(&self) -> Option<Problem> {
+        let message = format!(
+            "virtual network {} is the account's default one, which Cloudflare never deletes. Make another network the \
+             default, by isDefaultNetwork: true on its VirtualNetwork or in the dashboard, and this one goes by itself; \
+             or leave it at Cloudflare by the annotation cloudflare-operator.io/deletion-policy: Orphan",
+            self.name
+        );
+        self.is_default().then(|| Problem::denied(DEFAULT_NETWORK, message))
     }
 
     /// Creation calls the default by another name than change does.

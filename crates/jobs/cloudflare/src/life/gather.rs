@@ -15,7 +15,7 @@ use crate::projection::{self, Projection, digest};
 use crate::resolve::{Place, RemovalAccess, Right, Subject};
 
 /// How old a snapshot may be for a decision to create something.
-const FRESH: Duration = Duration::from_secs(30);
+const FRESH: Duration = Duration::from_secs(10);
 
 impl<K: Kind> Living<K> {
     /// Other objects that say that they are the default too, as a problem.
@@ -66,8 +66,10 @@ impl<K: Kind> Living<K> {
         let access = self.shared.access(&needs, &subject).await?;
         let resolved = self.shared.resolve(&needs, &subject, &access).await?;
         let wanted = object.desired(&resolved)?;
+        self.shared.allows(&access.used, &subject, &resolved, object.published(&resolved).as_ref())?;
         let place = Place::of::<K>(&resolved)?;
         let mut inputs = self.inputs(resolved);
+        inputs.secret = Some(access.secret.clone());
         inputs.ends_itself = object.ends_itself(&inputs.resolved);
         match K::LIFE {
             Life::Observed => {
@@ -91,6 +93,7 @@ impl<K: Kind> Living<K> {
     /// What an object that is being deleted leaves to remove. Only its credential can be in the way of that.
     pub(super) async fn gather_removal(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
         let mut inputs = self.inputs(Resolved::default());
+        self.check_users(object)?;
         inputs.still_used = self.still_used(object);
         if K::LIFE != Life::Owned || annotations::is_orphaning(object.meta()) {
             return Ok(inputs);
@@ -112,9 +115,28 @@ impl<K: Kind> Living<K> {
     /// How many objects still refer to one that goes.
     fn still_used(&self, object: &K) -> usize {
         let key = key_of(object);
-        let named = self.shared.triggers.dependents(&projection::object(K::KIND, key.namespace.as_deref(), &key.name));
-        let by_default = K::KIND == CloudflareCredentials::KIND && object.is_default();
-        named + if by_default { self.shared.triggers.dependents(&projection::credentials("")) } else { 0 }
+        let mut names = vec![projection::object(K::KIND, key.namespace.as_deref(), &key.name)];
+        if K::KIND == CloudflareCredentials::KIND && object.is_default() {
+            names.push(projection::credentials(""));
+        }
+        self.shared.triggers.dependents(&names)
+    }
+
+    /// Credentials stay while something stands at Cloudflare that can only be removed with them.
+    fn check_users(&self, object: &K) -> Result<(), Problem> {
+        if K::KIND != CloudflareCredentials::KIND || annotations::is_forced(object.meta()) {
+            return Ok(());
+        }
+        let users = self.shared.triggers.users(&projection::credentials(&key_of(object).name));
+        if users == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "what {} made at Cloudflare can only be removed with these credentials, so they stay until then; delete it \
+             or give it other credentials, or let these go by the annotation cloudflare-operator.io/force-delete: \"true\"",
+            portolan_core::text::count(users, "object")
+        );
+        Err(Problem::waiting(reasons::DEPENDENCY_ERROR, message))
     }
 
     /// What an object recorded, as it stands at Cloudflare: by its recorded place, ids and credential, whatever its spec
@@ -199,6 +221,7 @@ impl<K: Kind> Living<K> {
             here: None,
             former: None,
             observed: None,
+            secret: None,
             gone: None,
             left_behind: Vec::new(),
             still_used: 0,
@@ -239,13 +262,19 @@ impl<K: Kind> Living<K> {
         if !known {
             remote.refresh(lane, Freshness::Within(FRESH)).await?;
         }
+        // What could not go may be free to go by now.
+        let stuck =
+            |id: &String| remote.with(|snapshot| snapshot.get(id).is_some_and(|one| one.item.undeletable().is_some()));
+        if wanted.is_empty() && recorded.ids.iter().any(stuck) {
+            remote.refresh(lane, Freshness::Within(SOON)).await?;
+        }
         let owners = self.mark(object).owner_keys();
         let candidates = remote.with(|snapshot| {
             let by_id = recorded.ids.iter().filter_map(|id| snapshot.get(id));
             let by_mark = owners.iter().flat_map(|owner| snapshot.by_owner(owner));
             let mut found: Vec<Entry<K::Body>> = by_id.chain(by_mark).cloned().collect();
-            for body in wanted {
-                found.extend(snapshot.by_key(&body.natural_key()).cloned());
+            for key in wanted.iter().flat_map(|body| [vec![body.natural_key()], body.rival_keys()].concat()) {
+                found.extend(snapshot.by_key(&key).cloned());
             }
             found.sort_by(|a, b| a.id.cmp(&b.id));
             found.dedup_by(|a, b| a.id == b.id);

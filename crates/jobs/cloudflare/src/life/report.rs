@@ -1,11 +1,11 @@
 //! What an object's user gets to see after a pass.
 
 use portolan_cloudflare_api::{Entry, Item};
-use portolan_core::{Class, NewCondition, Problem, reasons, text};
+use portolan_core::{Class, NewCondition, Problem, condition, reasons, text};
 use portolan_engine::{Notice, Report};
 
 use super::{Inputs, Living, Steps, key_of};
-use crate::kind::{Kind, Life, View};
+use crate::kind::{Body as _, Kind, Life, View};
 use crate::reasons::SCOPE_GONE;
 
 impl<K: Kind> Living<K> {
@@ -14,15 +14,36 @@ impl<K: Kind> Living<K> {
         object: &K,
         inputs: &Inputs<K::Body>,
         present: &[Entry<K::Body>],
+        beside: &[Entry<K::Body>],
         events: Vec<Notice>,
     ) -> Report {
-        self.remember(object, inputs, present);
+        self.remember(object, inputs, present, beside.is_empty());
         let view =
             View { resolved: Some(&inputs.resolved), present, problem: None, checked_at: Some(&inputs.checked_at) };
         let (reason, message) = object.well(&inputs.resolved);
         let mut conditions = vec![NewCondition::ready(reason, message)];
         conditions.push(self.stalled(present));
-        Report { status: object.status(&view), conditions, events, again: K::RESYNC, problem: None }
+        let report = Report { status: object.status(&view), conditions, events, again: K::RESYNC, problem: None };
+        self.beside(object, beside, report)
+    }
+
+    /// An object that stands as wanted is not well while something of others stands beside it.
+    fn beside(&self, object: &K, beside: &[Entry<K::Body>], mut report: Report) -> Report {
+        let Some(entry) = beside.first() else { return report };
+        self.settled.conflicted(key_of(object));
+        let message = format!(
+            "the {} {} is published as asked for, but another one that is not ours stands beside it (id {}): visitors \
+             get either. Delete one of the two, or bear it with the annotation cloudflare-operator.io/adopt: \"true\"",
+            K::NOUN,
+            entry.item.label(),
+            entry.id
+        );
+        let (kept, _): (Vec<_>, Vec<_>) =
+            report.conditions.drain(..).partition(|condition| condition.r#type != condition::READY);
+        report.conditions = kept;
+        report.conditions.insert(0, NewCondition::not_ready(reasons::CONFLICT_ERROR, &message));
+        report.events.push(Notice::warning(reasons::ADOPTION_CONFLICT, message));
+        report
     }
 
     /// `Stalled` while deletions in the scope that this object stands for are held.
@@ -37,10 +58,10 @@ impl<K: Kind> Living<K> {
         NewCondition::stalled(reasons::DELETION_BUDGET_EXCEEDED, held.join(" "))
     }
 
-    pub(super) fn remember(&self, object: &K, inputs: &Inputs<K::Body>, present: &[Entry<K::Body>]) {
+    fn remember(&self, object: &K, inputs: &Inputs<K::Body>, present: &[Entry<K::Body>], alone: bool) {
         match &inputs.here {
             Some(found) if object.meta().deletion_timestamp.is_none() => {
-                self.settled.set(&key_of(object), &found.place.id, &found.client, present);
+                self.settled.set(&key_of(object), (&found.place.id, &found.client), present, alone);
             }
             _ => self.settled.remove(&key_of(object)),
         }

@@ -116,3 +116,24 @@ fn two_sources_are_none() {
 
     assert_eq!(problem.message, "set exactly one of service, ingress, httpRoute, gateway and node in sourceRef");
 }
+
+#[test]
+fn finding_36_a_source_of_another_namespace_is_granted_by_what_stands_beside_it() {
+    let source = NamedObject { kind: "Service", namespace: Some("shop"), name: "web" };
+    let grant = |from: Value, to: Value| vec![json!({ "spec": { "from": [from], "to": [to] } })];
+    let from = |namespace: &str| json!({ "group": "networking.cloudflare-operator.io", "kind": "DNSRecord", "namespace": namespace });
+    let service = json!({ "group": "", "kind": "Service" });
+
+    assert!(granted(&grant(from("dns"), service.clone()), "dns", &source));
+    assert!(granted(&grant(from("dns"), json!({ "group": "", "kind": "Service", "name": "web" })), "dns", &source));
+    for refused in [
+        vec![],
+        grant(from("other"), service.clone()),
+        grant(json!({ "group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "dns" }), service),
+        grant(from("dns"), json!({ "group": "", "kind": "Service", "name": "db" })),
+        grant(from("dns"), json!({ "group": "networking.k8s.io", "kind": "Ingress" })),
+        vec![json!({ "spec": {} })],
+    ] {
+        assert!(!granted(&refused, "dns", &source), "{refused:?}");
+    }
+}

@@ -15,6 +15,8 @@ use crate::kind::{Body, Resolved};
 
 /// TTL that lets Cloudflare choose.
 pub const AUTOMATIC_TTL: u32 = 1;
+/// The types that say where a name leads.
+const ADDRESSES: [RecordType; 3] = [RecordType::A, RecordType::Aaaa, RecordType::Cname];
 /// Characters of a comment where nothing is known of the zone's plan.
 const SHORTEST_COMMENT_LIMIT: usize = 100;
 
@@ -181,6 +183,23 @@ impl Body for DnsRecordBody {
 
     fn set_mark_text(&mut self, text: String) {
         self.comment = text.into();
+    }
+
+    /// Addresses and aliases of one name that different people publish split its visitors.
+    fn rival_keys(&self) -> Vec<String> {
+        let others = ADDRESSES.into_iter().filter(|kind| self.kind.is_proxiable() && *kind != self.kind);
+        others.map(|kind| format!("{kind} {}", self.name)).collect()
+    }
+
+    fn claims_in_the_way(&self, scope: &str) -> Vec<String> {
+        if !self.kind.is_proxiable() {
+            return Vec::new();
+        }
+        let kinds = [self.kind.as_str(), "address"];
+        kinds
+            .iter()
+            .flat_map(|kind| [format!("{kind} {}", self.name), format!("{kind} {} in zone {scope}", self.name)])
+            .collect()
     }
 
     fn replaces(&self, old: &Self) -> bool {

@@ -125,7 +125,8 @@ impl Host {
         if is_number(name.rsplit('.').next().unwrap_or_default()) {
             return address(name).map(|address| Self::Address(address.into()));
         }
-        let short = name.strip_suffix(CLUSTER).filter(|short| short.ends_with(".svc") || short.ends_with(".pod"));
+        let of_cluster = |short: &&str| matches!(short.rsplit('.').next(), Some("svc" | "pod"));
+        let short = name.strip_suffix(CLUSTER).filter(of_cluster);
         Some(Self::Name(short.unwrap_or(name).to_owned()))
     }
 }
@@ -173,9 +174,11 @@ fn plainest(address: Ipv6Addr) -> IpAddr {
     let segments = address.segments();
     let join = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
     match segments {
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => join(high, low).into(),
-        [0, 0, 0, 0, 0, 0, high, low] if high != 0 => join(high, low).into(),
-        [0x2002, high, low, ..] => join(high, low).into(),
+        // Neither the unspecified address nor the loopback carries one.
+        [0, 0, 0, 0, 0, 0, 0, _] => address.into(),
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            join(high, low).into()
+        }
         _ => address.into(),
     }
 }

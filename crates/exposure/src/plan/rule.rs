@@ -37,7 +37,7 @@ impl Planner<'_> {
         let unclear = rules::is_walled(found) && self.desired.access.is_some();
         if same && (ours || !rules::is_walled(found)) {
             self.hold_rule(rule, !ours);
-        } else if !ours && !self.desired.adopt && !(same && unclear) {
+        } else if !(ours || self.desired.adopt || same && unclear) {
             return Err(conflict(hostname, &rule.tunnel_id, found));
         }
         Ok(())

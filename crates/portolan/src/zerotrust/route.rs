@@ -190,7 +190,9 @@ fn task_verdict(task: &CloudflareTask) -> Verdict {
             Verdict::new(Health::NotReady, reason.unwrap_or(reasons::TASK_WAITING), why)
         }
         // It waits until Cloudflare answers again.
-        Phase::InProgress if reason.is_some() => Verdict::new(Health::NotReady, reason.unwrap_or_default(), why),
+        Phase::InProgress if reason == Some(reasons::CLOUDFLARE_API_ERROR) => {
+            Verdict::new(Health::NotReady, reasons::CLOUDFLARE_API_ERROR, why)
+        }
         Phase::Pending | Phase::InProgress | Phase::Completed => {
             Verdict::new(Health::Pending, reasons::TASK_UNDER_WAY, message)
         }
@@ -301,6 +303,9 @@ mod tests {
         };
 
         assert_eq!(view(None, Some(&task(Phase::InProgress)), None).verdict().health, Health::Pending);
+        let mut waits = task(Phase::InProgress);
+        waits.status.get_or_insert_default().message = Some("CloudflareAPIError: Rate limit exceeded: 429".to_owned());
+        assert_eq!(view(None, Some(&waits), None).verdict().reason, "CloudflareAPIError");
         let failed = task(Phase::Failed);
         let verdict = view(None, Some(&failed), None).verdict();
         assert_eq!((verdict.health, verdict.reason.as_str()), (Health::NotReady, "PolicyNotFound"));

@@ -96,9 +96,8 @@ fn fate(need: Option<Need>, leaving: Option<Instant>, namespace_ends: bool, pinn
     match (need, leaving) {
         (None, None) => pinned.map_or(Fate::LetGo, |since| Fate::KeptUntil(since + PINNED)),
         (None, Some(_)) => Fate::LetGo,
-        (Some(_), None) => Fate::Kept,
         (Some(Need::Staying), Some(since)) if !namespace_ends => Fate::KeptUntil(since + LINGER),
-        (Some(_), Some(_)) => Fate::Kept,
+        (Some(_), _) => Fate::Kept,
     }
 }
 
@@ -295,13 +294,11 @@ impl SecretGuard {
             }
             let found = in_time(self.api(key).get_metadata_opt(&key.name)).await;
             let found = found.map_err(|error| kubernetes_problem(format_args!("reading Secret {key}"), &error))?;
-            match found.filter(|found| carries(&found.metadata, self.inner.finalizer)) {
-                Some(found) => meta = found.metadata,
-                None => {
-                    self.known().held.remove(key);
-                    return Ok(());
-                }
-            }
+            let Some(found) = found.filter(|found| carries(&found.metadata, self.inner.finalizer)) else {
+                self.known().held.remove(key);
+                return Ok(());
+            };
+            meta = found.metadata;
         }
         Err(written_all_the_time(key))
     }

@@ -62,6 +62,8 @@ struct History {
     world: World,
     /// Another cluster on the same account, in some histories.
     other: Option<World>,
+    /// Whether there is, or was, another cluster.
+    contested: bool,
     guard: Guard,
     users: Users,
     random: StdRng,
@@ -135,6 +137,7 @@ impl History {
         rest.extend(self.down.iter().map(|thing| format!("{thing:?} does not come back")));
         assert!(rest.is_empty(), "not as wanted after two hours of calm: {rest:#?}\n{}", self.story().await);
         self.assert_closed().await;
+        self.resurrected_rules_go();
         let found = soundness::found(&self.world).await;
         assert!(found.is_empty(), "unsound: {found:#?}\n{}", self.story().await);
     }

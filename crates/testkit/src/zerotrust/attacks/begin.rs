@@ -56,6 +56,7 @@ impl History {
         let history = Self {
             seed,
             world,
+            contested: other.is_some(),
             other,
             guard,
             users,

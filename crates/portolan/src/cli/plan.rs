@@ -57,6 +57,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "live|URL", value_parser = Cloudflare::parse)]
     cloudflare: Option<Cloudflare>,
 
+    /// Origins that the operator allows though they reach what protects the cluster, with commas between them
+    #[arg(long, value_name = "ORIGINS", value_delimiter = ',')]
+    allow_origins: Vec<String>,
+
     /// Whose marks are ours; by default derived from the cluster, as `portolan run` does
     #[arg(long, value_name = "ID")]
     owner_id: Option<String>,
@@ -93,6 +97,7 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
         zerotrust_namespace: args.zerotrust.operator_namespace.clone(),
         owner: args.owner_id.as_deref().map(|id| OwnerId::parse(id).unwrap_or_else(|_| OwnerId::derive(id))),
         field_manager: args.field_manager.clone(),
+        allow_origins: args.allow_origins.clone(),
         timeout: args.timeout,
     };
     let answer = planning::plan(&question).await?;

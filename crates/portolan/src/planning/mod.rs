@@ -47,6 +47,8 @@ pub(crate) struct Question<'a> {
     pub(crate) owner: Option<OwnerId>,
     /// Who applies the files, where not whoever applied each object before.
     pub(crate) field_manager: Option<String>,
+    /// Origins that the operator lets routes have though they reach what protects the cluster.
+    pub(crate) allow_origins: Vec<String>,
     /// How long planning may take.
     pub(crate) timeout: Duration,
 }
@@ -133,6 +135,7 @@ async fn options(question: &Question<'_>, plans: PlanSink) -> Outcome<operator::
     options.drift = Drift::Off;
     options.zerotrust.routes.drift = Drift::Off;
     options.zerotrust.operator_namespace.clone_from(&question.zerotrust_namespace);
+    options.zerotrust.routes.allow_origins.clone_from(&question.allow_origins);
     options.plans = Some(plans);
     options.namespace.clone_from(&question.namespace);
     Ok(options)

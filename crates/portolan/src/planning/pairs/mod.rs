@@ -111,6 +111,7 @@ impl World {
             zerotrust_namespace: zerotrust::NAMESPACE.to_owned(),
             owner: None,
             field_manager: None,
+            allow_origins: Vec::new(),
             timeout: Duration::from_secs(600),
         };
         plan(&question).await.unwrap()

@@ -25,7 +25,7 @@ const ROUTE: &[Field] = &[
     ("access.sessionDuration", &["1h", "8h"]),
     ("accessApp", &["true"]),
     ("template", &["wide"]),
-    ("origin.url", &["http://web.shop.svc:80", "https://web.shop.svc:443"]),
+    ("origin.url", &["http://web.example.net:80", "https://web.example.net:443"]),
     ("origin.noTLSVerify", &["true", "false"]),
     ("origin.httpHostHeader", &["inside.example.com"]),
     ("serviceToken.enabled", &["true", "false"]),
@@ -38,11 +38,11 @@ const TEMPLATE: &[Field] = &[
     ("/accessApplication/enabled", &["true", "true", "false"]),
     ("/accessApplication/allowEmails", &[r#"["d@example.com"]"#, r#"["d@example.com","e@example.com"]"#]),
     ("/accessApplication/sessionDuration", &[r#""2h""#, r#""3h""#]),
-    ("/originService/url", &[r#""http://template.shop.svc:80""#]),
+    ("/originService/url", &[r#""http://template.example.net:80""#]),
     ("/originService/originTLS/noTLSVerify", &["true"]),
 ];
 const TENANT: &[Field] = &[
-    ("/defaults/originService", &[r#""http://gate.shop.svc:80""#, r#""http://gate.shop.svc:81""#]),
+    ("/defaults/originService", &[r#""http://gate.example.net:80""#, r#""http://gate.example.net:81""#]),
     ("/defaults/sessionDuration", &[r#""6h""#]),
     ("/defaults/originTLS/noTLSVerify", &["true"]),
 ];

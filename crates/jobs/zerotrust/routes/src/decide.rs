@@ -92,6 +92,7 @@ pub(crate) enum TokenSecret {
 
 /// Everything that a decision rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Facts {
     pub(crate) wish: Wish,
     pub(crate) recorded: Option<Recorded>,

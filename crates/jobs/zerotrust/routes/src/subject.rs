@@ -372,18 +372,16 @@ impl Shared {
     }
 
     fn trouble(&self, subject: &Subject) -> Option<Trouble> {
-        match &subject.problem {
-            Some(problem) => Some(Trouble::of(problem)),
-            None => {
-                let failed = subject.failure().map(|message| Trouble::failed(&message));
-                let stuck = || subject.stuck.as_ref().map(Trouble::of);
-                let without = || {
-                    let (reason, message) = subject.without_record()?;
-                    Some(Trouble::of(&Problem::waiting(reason, message)))
-                };
-                failed.or_else(stuck).or_else(without)
-            }
+        if let Some(problem) = &subject.problem {
+            return Some(Trouble::of(problem));
         }
+        let failed = subject.failure().map(|message| Trouble::failed(&message));
+        let stuck = || subject.stuck.as_ref().map(Trouble::of);
+        let without = || {
+            let (reason, message) = subject.without_record()?;
+            Some(Trouble::of(&Problem::waiting(reason, message)))
+        };
+        failed.or_else(stuck).or_else(without)
     }
 
     fn facts(&self, subject: &Subject) -> Facts {

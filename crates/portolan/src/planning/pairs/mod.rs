@@ -159,7 +159,8 @@ async fn try_out(first: u64, count: usize) -> (usize, usize) {
     let (told, happened) = (planned(&answer.plan), before.until(&after));
     let wrong: Vec<String> = told.symmetric_difference(&happened).cloned().collect();
     for line in &wrong {
-        let is_in = |pair: &Pair| [&pair.zone, &pair.namespace].iter().any(|name| line.contains(name.as_str()));
+        let is_in =
+            |pair: &Pair| line.contains(&format!(".{}", pair.zone)) || line.contains(&format!("-{}-", pair.namespace));
         let whose = pairs.iter().zip(first..).find(|((_, pair), _)| is_in(pair));
         let whose = whose.map(|((way, _), seed)| format!("seed {seed} by {way:?}")).unwrap_or_default();
         println!("{whose}: {line} ({})", if told.contains(line) { "planned only" } else { "not planned" });

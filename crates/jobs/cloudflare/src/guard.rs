@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use kube::api::ObjectMeta;
 use portolan_core::{ObjectKey, Problem, reasons};
-use portolan_engine::{CancellationToken, Need, Task};
+use portolan_engine::{CREDENTIAL_FINALIZERS, CancellationToken, Need, Task};
 
 use crate::job::Shared;
 use crate::projection;
 
-/// The finalizer that keeps the Secrets of this job.
+/// What the finalizer begins with that keeps the Secrets of this job.
 pub(crate) const FINALIZER: &str = "portolan.dev/credential-cloudflare";
 /// How often it is looked whether everything that is recorded is known.
 const LOOK: Duration = Duration::from_millis(100);
@@ -35,16 +35,19 @@ impl Shared {
         Err(Problem::waiting(reasons::DEPENDENCY_ERROR, message))
     }
 
-    /// A watch brought a Secret. Our own finalizer on it, or off it, is no reason to run what uses it.
+    /// A watch brought a Secret. A guard's finalizer on it, or off it, is no reason to run what uses it.
     pub(crate) fn secret_seen(&self, meta: &ObjectMeta) -> Vec<ObjectKey> {
         self.guard.seen(meta);
         let key = portolan_engine::key_of(meta);
-        let carries = meta.finalizers.iter().flatten().any(|name| name == FINALIZER);
-        let changed = {
+        let guards = meta.finalizers.iter().flatten().filter(|name| name.starts_with(CREDENTIAL_FINALIZERS));
+        let guards: Vec<String> = guards.cloned().collect();
+        let before = {
             let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
-            if carries { guarded.insert(key.clone()) } else { guarded.remove(&key) }
+            let known =
+                if guards.is_empty() { guarded.remove(&key) } else { guarded.insert(key.clone(), guards.clone()) };
+            known.unwrap_or_default()
         };
-        if changed {
+        if before != guards {
             self.secrets.forget(&key);
             return Vec::new();
         }

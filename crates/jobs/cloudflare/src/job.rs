@@ -1,6 +1,6 @@
 //! The job as a whole: what its kinds share, their controllers, drift passes, and who runs when what changes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -50,8 +50,8 @@ pub(crate) struct Shared {
     pub(crate) operator_namespace: String,
     pub(crate) secrets: Secrets,
     pub(crate) guard: SecretGuard,
-    /// Secrets that were last seen with the guard's finalizer.
-    pub(crate) guarded: Mutex<BTreeSet<ObjectKey>>,
+    /// Secrets that were last seen with finalizers of guards, and with which.
+    pub(crate) guarded: Mutex<BTreeMap<ObjectKey, Vec<String>>>,
     pub(crate) deletions: Deletions,
     pub(crate) triggers: Triggers,
     pub(crate) zones: Zones,

@@ -151,6 +151,11 @@ impl Cluster {
                 Api::namespaced_with(self.client.clone(), namespace, &resource_of(&kind_of(kind)));
             let cleared = api.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
             cleared.expect("the cluster lets go");
+            // Credentials are held until what they published is gone, and nobody is there any more to see that.
+            for kept in api.list(&ListParams::default()).await.expect("the cluster answers") {
+                let name = kept.metadata.name.unwrap_or_default();
+                let _ = api.patch(&name, &PatchParams::default(), &Patch::Merge(&unheld)).await;
+            }
         }
     }
 

@@ -36,7 +36,7 @@ async fn world(seed: u64) -> World {
     let latency = Duration::from_millis(StdRng::seed_from_u64(seed).random_range(20..300));
     let roles = match seed % 3 {
         0 => Roles::default(),
-        workers => Roles::apart(usize::try_from(workers).unwrap()),
+        workers => Roles::apart(usize::try_from(workers).expect("a remainder of three is small")),
     };
     let world = z::world().seed(seed).latency(latency).uneven().roles(roles).start().await;
     for tenant in TENANTS {
@@ -89,7 +89,8 @@ fn assert_own_tokens(requests: &[Recorded]) {
     let mut stood = BTreeSet::new();
     for request in requests.iter().filter(|request| request.is_write()) {
         let tenant = TENANTS.iter().find(|tenant| credential_id(&token(tenant)) == request.credential);
-        let tenant = tenant.unwrap_or_else(|| panic!("neither tenant's token: {} {}", request.method, request.path));
+        assert!(tenant.is_some(), "neither tenant's token: {} {}", request.method, request.path);
+        let tenant = tenant.copied().unwrap_or_default();
         for name in changed(request, &mut stood) {
             assert!(name.starts_with(&format!("{tenant}-")), "{name} under the token of {tenant}: {}", request.path);
         }

@@ -158,12 +158,10 @@ impl<K: Kind> Reconcile for Living<K> {
 
     fn plan(&self, object: &K, inputs: &Self::Inputs) -> Result<Self::Plan, Problem> {
         let recorded = object.recorded();
-        let here = match &inputs.here {
-            Some(found) => self.matched(object, found, inputs.wanted.clone(), &inputs.resolved, &recorded)?,
-            None => {
-                let kept = inputs.observed.iter().cloned().collect();
-                Matched { steps: Vec::new(), kept, beside: Vec::new() }
-            }
+        let here = if let Some(found) = &inputs.here {
+            self.matched(object, found, inputs.wanted.clone(), &inputs.resolved, &recorded)?
+        } else {
+            Matched { steps: Vec::new(), kept: inputs.observed.iter().cloned().collect(), beside: Vec::new() }
         };
         let former = match &inputs.former {
             Some(found) => self.matched(object, found, Vec::new(), &inputs.resolved, &recorded)?.steps,

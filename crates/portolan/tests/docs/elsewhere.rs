@@ -11,6 +11,9 @@ pub enum Where {
     ByHand(&'static str),
 }
 
+/// Why nobody types the rescue of a lost credential here.
+const RESCUE: &str = "needs a credential that was lost; a test of the controllers names another one in the same way";
+
 /// The beginnings of commands, and where they are run.
 const TABLE: &[(&str, Where)] = &[
     ("make test", Where::Tier),
@@ -34,6 +37,8 @@ const TABLE: &[(&str, Where)] = &[
     ("make chart", Where::ByHand("`make lint` runs it with --check")),
     ("docker build", Where::ByHand("needs a builder of images; what can be said without one is tested in image.rs")),
     ("make reference", Where::ByHand("`make lint` runs it with --check")),
+    ("kubectl -n cloudflare-zero-trust create secret generic rescue", Where::ByHand(RESCUE)),
+    ("kubectl -n cloudflare-zero-trust annotate configmap cfzt-shop-web", Where::ByHand(RESCUE)),
     ("scripts/controlplane", Where::ByHand("`make bench` runs it")),
     ("kubectl --kubeconfig /tmp/real/kubeconfig", Where::ByHand("against what scripts/controlplane started")),
 ];

@@ -160,7 +160,8 @@ async fn s12_a_zone_that_is_gone_holds_nothing_by_either_answer_of_the_api() {
 
 #[tokio::test(start_paused = true)]
 async fn s12_a_token_that_lost_its_right_to_a_zone_proves_nothing() {
-    let cases: [(&str, fn(&str) -> Grant); 2] = [
+    type Case = (&'static str, fn(&str) -> Grant);
+    let cases: [Case; 2] = [
         ("it sees no zone any more", |_| Grant::all().account("c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2")),
         ("another credential sees the zone", |neighbour| Grant::all().zone(neighbour)),
     ];

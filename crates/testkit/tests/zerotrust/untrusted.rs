@@ -325,9 +325,10 @@ async fn finding_12_an_untrusted_namespace_gets_nothing_that_is_others() {
         let all = refused(&world, attempt).await;
         let (told, before) = (all[seen.min(all.len())..].to_vec(), all.len());
         seen = before;
-        match told.iter().any(|event| event.starts_with(&format!("{}:", attempt.reason))) {
-            true => answered += 1,
-            false => open.push(format!("{}: wanted {}, got {told:?}", attempt.what, attempt.reason)),
+        if told.iter().any(|event| event.starts_with(&format!("{}:", attempt.reason))) {
+            answered += 1;
+        } else {
+            open.push(format!("{}: wanted {}, got {told:?}", attempt.what, attempt.reason));
         }
         assert!(told.iter().all(|event| !event.contains("default/shop")), "{}: {told:?}", attempt.what);
     }

@@ -46,8 +46,8 @@ pub(super) struct ZerotrustArgs {
     #[arg(long, value_name = "NAME", env = "CLOUDFLARE_WORKER_SERVICE_ACCOUNT")]
     cloudflare_worker_service_account: Option<String>,
 
-    /// Origins that may be published though they reach what protects the cluster, as bastion, unix:/run/app.sock or
-    /// https://kubernetes.default.svc, with commas between them; none without it
+    /// Origins that may be published though they reach what protects the cluster, as bastion, `unix:/run/app.sock` or
+    /// `https://kubernetes.default.svc`, with commas between them; none without it
     #[arg(long, value_name = "ORIGINS", env = "ALLOW_ORIGINS", value_delimiter = ',')]
     allow_origins: Vec<String>,
 
@@ -195,9 +195,9 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_worker_is_known_to_be_dead_as_soon_as_a_dead_leader() {
-        assert_eq!(settings(&[]).worker.lease, Duration::from_secs(15));
-        assert_eq!(settings(&["--task-lease-seconds", "60"]).worker.lease, Duration::from_secs(60));
+    fn a_worker_counts_as_living_for_a_minute_unless_somebody_says_otherwise() {
+        assert_eq!(settings(&[]).worker.lease, Duration::from_secs(60));
+        assert_eq!(settings(&["--task-lease-seconds", "15"]).worker.lease, Duration::from_secs(15));
     }
 
     #[test]

@@ -63,7 +63,8 @@ impl Visitor {
 }
 
 fn worker(ground: &Ground, name: &str) -> Process {
-    Process::start(ground.operator(name, "cloudflare_worker").env("DRIFT_RESYNC_SECONDS", "0"))
+    let mut worker = ground.operator(name, "cloudflare_worker");
+    Process::start(worker.env("DRIFT_RESYNC_SECONDS", "0").env("TASK_LEASE_SECONDS", "15"))
 }
 
 fn candidate(ground: &Ground, name: &str) -> Process {

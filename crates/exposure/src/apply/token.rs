@@ -111,13 +111,30 @@ impl<J: Journal> Run<'_, J> {
     /// Without an id it is the one that was made in this run.
     pub(super) async fn update_token(&mut self, id: &str, name: &str, duration: &str) -> Result<Done, Fault> {
         let made = self.held.token.as_ref().map(|token| token.id.clone()).unwrap_or_default();
-        let id = if id.is_empty() { made.as_str() } else { id };
+        let planned = !id.is_empty();
+        let id = if planned { id } else { made.as_str() };
+        if planned && self.is_named_already(id, name, duration).await? {
+            return Ok(Done::Nothing);
+        }
         let body = json!({"name": name, "duration": duration});
         let op = Op::Update { id: id.to_owned(), body };
         match self.tokens().write(self.lane(), vec![op]).await {
             Ok(_) => Ok(Done::Planned),
             Err(error) => Err(self.fault(&error, &format!("changing service token {name}"))),
         }
+    }
+
+    /// Whether a token that was last seen under another name has the wanted one by now: the worker that made it may have
+    /// given it its name since this one listed tokens.
+    async fn is_named_already(&self, id: &str, name: &str, duration: &str) -> Result<bool, Fault> {
+        if self.tokens().with(|tokens| tokens.get(id).is_none_or(|entry| entry.item.name == name)) {
+            return Ok(false);
+        }
+        let read = self.client.send(self.lane(), &collections::SERVICE_TOKENS.get(self.account(), id)).await;
+        let answer = read.map_err(|error| self.fault(&error, &format!("looking at service token {name}")))?;
+        self.learn_token(id, answer);
+        let is_one = |entry: &Entry<ServiceToken>| entry.item.name == name && entry.item.has_duration(duration);
+        Ok(self.tokens().with(|tokens| tokens.get(id).is_some_and(is_one)))
     }
 
     pub(super) async fn refresh_token(&mut self, id: &str) -> Result<Done, Fault> {

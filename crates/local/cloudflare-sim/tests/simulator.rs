@@ -245,7 +245,7 @@ async fn requests_are_recorded_without_secrets() {
     }
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let keys: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["at_ms", "body", "method", "path", "query", "response", "status"]);
+    assert_eq!(keys, ["at_ms", "body", "credential", "method", "path", "query", "response", "status"]);
     assert_eq!((&lines[2]["path"], &lines[2]["query"]), (&json!("/client/v4/zones"), &json!({"name": "example.com"})));
     assert_eq!(lab.simulator.take_requests().len(), 3);
     assert!(lab.simulator.requests().is_empty());

@@ -55,7 +55,7 @@ pub(super) fn add(wanted: &mut Wanted, objects: &[Value]) {
     }
     let mut named: BTreeMap<&str, String> = BTreeMap::new();
     for route in objects.iter().filter(|object| is_published_route(object)) {
-        let Some(tenant) = tenant_of(route, &tenants) else { continue };
+        let Some(tenant) = tenant_of(route, &tenants, objects) else { continue };
         let account = text(&tenant["spec"], "accountId");
         add_tunnel(wanted, account, annotation(route, "tunnelId"));
         // A name that is not valid is told on the route; there is nothing to make for it.
@@ -77,15 +77,28 @@ fn add_tunnel(wanted: &mut Wanted, account: &str, id: &str) {
     }
 }
 
-/// The tenant that a route names, else one of its namespace, else any.
-fn tenant_of<'a>(route: &Value, tenants: &[&'a Value]) -> Option<&'a Value> {
-    let (place, wanted) = match annotation(route, "tenant").split_once('/') {
-        Some((place, wanted)) => (place, wanted),
-        None => (namespace(route), annotation(route, "tenant")),
+/// The tenant that a route or its template names, else one of its namespace, else any.
+fn tenant_of<'a>(route: &Value, tenants: &[&'a Value], objects: &[Value]) -> Option<&'a Value> {
+    let named = match annotation(route, "tenant") {
+        "" => hint(route, objects),
+        named => named,
     };
+    let (place, wanted) = named.split_once('/').unwrap_or((namespace(route), named));
     let fits = |tenant: &Value| wanted.is_empty() || name(tenant) == wanted;
     let near = tenants.iter().find(|tenant| namespace(tenant) == place && fits(tenant));
     near.or_else(|| tenants.iter().find(|tenant| fits(tenant))).copied()
+}
+
+/// The tenant that the template of a route names.
+fn hint<'a>(route: &Value, objects: &'a [Value]) -> &'a str {
+    let wanted = match annotation(route, "template") {
+        "" => model::DEFAULT_TEMPLATE,
+        wanted => wanted,
+    };
+    let is_one = |object: &&Value| group(object) == GROUP && kind(object) == "CloudflareZeroTrustTemplate";
+    let mut templates = objects.iter().filter(is_one).filter(|template| name(template) == wanted);
+    let near = templates.clone().find(|template| namespace(template) == namespace(route));
+    near.or_else(|| templates.next()).map(|template| text(&template["spec"], "tenantRef").trim()).unwrap_or_default()
 }
 
 /// The last two labels of a name: the zone it is most likely in.
@@ -136,6 +149,18 @@ mod tests {
         let zones: Vec<&str> = wanted.zones.keys().map(String::as_str).collect();
         assert_eq!(zones, ["example.com", "example.org"]);
         assert_eq!(wanted.zones["example.com"].account, "acc");
+    }
+
+    #[test]
+    fn the_zone_of_a_name_is_in_the_account_of_the_tenant_that_its_template_names() {
+        let other = TENANT.replace("name: prod", "name: staging").replace("accountId: acc", "accountId: other");
+        let template = "apiVersion: cfzt.cloudflare.com/v1alpha1\nkind: CloudflareZeroTrustTemplate\n\
+            metadata: {name: web, namespace: apps}\nspec: {tenantRef: staging}\n---\n";
+        let named = route("a.example.com", ", cfzt.cloudflare.com/template: web");
+
+        let wanted = wanted(&format!("{TENANT}{other}{template}{named}"));
+
+        assert_eq!(wanted.zones["example.com"].account, "other");
     }
 
     #[test]

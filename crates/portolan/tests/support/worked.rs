@@ -112,6 +112,17 @@ fn rules(state: &Value) -> Vec<Value> {
     state["configurations"][TUNNEL]["config"]["ingress"].as_array().cloned().unwrap_or_default()
 }
 
+/// The rule of a name: where an application guards it, the tunnel asks for its token, too.
+fn rule(state: &Value, hostname: &str) -> Value {
+    let apps = state["access_apps"][ACCOUNT].as_array().into_iter().flatten();
+    let audience = apps.into_iter().find(|app| app["domain"] == hostname).map(|app| app["aud"].clone());
+    let mut rule = json!({"hostname": hostname, "service": ORIGIN});
+    if let Some(audience) = audience {
+        rule["originRequest"] = json!({"access": {"required": true, "teamName": "example", "audTag": [audience]}});
+    }
+    rule
+}
+
 fn app(state: &Value, hostname: &str) -> Value {
     let apps = state["access_apps"][ACCOUNT].as_array().cloned().unwrap_or_default();
     let mut apps: Vec<Value> = apps.into_iter().filter(|app| app["domain"] == hostname).collect();
@@ -129,7 +140,7 @@ fn assert_tunnelled(site: &Site) {
     for (_, route, hostname) in TUNNELLED {
         let rules = rules(&state);
         let place = rules.iter().position(|rule| rule["hostname"] == hostname).expect("there is a rule");
-        assert_eq!(rules[place], json!({"hostname": hostname, "service": ORIGIN}));
+        assert_eq!(rules[place], rule(&state, hostname));
         assert!(place + 1 < rules.len(), "before the catch-all");
         let record = record(&state, hostname);
         assert_eq!((&record["type"], &record["proxied"], &record["ttl"]), (&json!("CNAME"), &json!(true), &json!(1)));

@@ -132,6 +132,8 @@ impl History {
                 break;
             }
         }
+        // A Secret that was asked for a moment ago is kept from vanishing for a minute more: that write is no unrest.
+        tokio::time::sleep(Duration::from_secs(90)).await;
         let _ = self.world.rests_within(Duration::from_secs(600)).await;
         let mut rest = end::unfinished(&self.world, &self.users).await;
         rest.extend(self.down.iter().map(|thing| format!("{thing:?} does not come back")));

@@ -101,7 +101,7 @@ pub struct Committed {
 }
 
 /// One document's handle, with one writer for everybody in the process who has this credential; the writers of several
-/// credentials stand in one [`Line`].
+/// credentials stand in one `Line`.
 ///
 /// # Expected flow
 /// [`expect`](Self::expect) as soon as an edit is likely, [`snapshot`](Self::snapshot) or [`refresh`](Self::refresh) to plan,

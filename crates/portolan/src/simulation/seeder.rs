@@ -132,7 +132,10 @@ fn collections() -> Vec<Collection> {
             name: format!("{}.{group}", names.plural),
             is_few: matches!(
                 names.kind.as_str(),
-                "CloudflareCredentials" | "CloudflareDomain" | "CloudflareZeroTrustTenant"
+                "CloudflareCredentials"
+                    | "CloudflareDomain"
+                    | "CloudflareZeroTrustTenant"
+                    | "CloudflareZeroTrustTemplate"
             ),
             type_meta: TypeMeta { api_version: format!("{group}/{version}"), kind: names.kind },
         }

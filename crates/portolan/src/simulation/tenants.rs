@@ -80,7 +80,7 @@ fn add_tunnel(wanted: &mut Wanted, account: &str, id: &str) {
 /// The tenant that a route or its template names, else one of its namespace, else any.
 fn tenant_of<'a>(route: &Value, tenants: &[&'a Value], objects: &[Value]) -> Option<&'a Value> {
     let named = match annotation(route, "tenant") {
-        "" => hint(route, objects),
+        "" => hint(route, objects)?,
         named => named,
     };
     let (place, wanted) = named.split_once('/').unwrap_or((namespace(route), named));
@@ -89,16 +89,20 @@ fn tenant_of<'a>(route: &Value, tenants: &[&'a Value], objects: &[Value]) -> Opt
     near.or_else(|| tenants.iter().find(|tenant| fits(tenant))).copied()
 }
 
-/// The tenant that the template of a route names.
-fn hint<'a>(route: &Value, objects: &'a [Value]) -> &'a str {
-    let wanted = match annotation(route, "template") {
-        "" => model::DEFAULT_TEMPLATE,
-        wanted => wanted,
+/// The tenant that the template of a route names, or an empty text. None while the template that the route names is not
+/// there: until then nothing is published.
+fn hint<'a>(route: &Value, objects: &'a [Value]) -> Option<&'a str> {
+    let (wanted, named) = match annotation(route, "template") {
+        "" => (model::DEFAULT_TEMPLATE, false),
+        wanted => (wanted, wanted != model::NO_TEMPLATE),
     };
     let is_one = |object: &&Value| group(object) == GROUP && kind(object) == "CloudflareZeroTrustTemplate";
     let mut templates = objects.iter().filter(is_one).filter(|template| name(template) == wanted);
     let near = templates.clone().find(|template| namespace(template) == namespace(route));
-    near.or_else(|| templates.next()).map(|template| text(&template["spec"], "tenantRef").trim()).unwrap_or_default()
+    match near.or_else(|| templates.next()) {
+        Some(template) => Some(text(&template["spec"], "tenantRef").trim()),
+        None => (!named).then_some(""),
+    }
 }
 
 /// The last two labels of a name: the zone it is most likely in.

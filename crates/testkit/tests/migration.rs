@@ -165,7 +165,13 @@ async fn only_what_is_insecure_or_named_otherwise_is_updated() {
             .filter_map(|update| update.split_whitespace().last().map(str::to_owned))
             .collect();
         let documents = written.updates.iter().filter(|update| update.contains("/configurations")).count();
-        assert!(documents <= 1, "one document, written once: {written:#?}");
+        // Of a protected name that moved, the old rule goes first, and the new one asks for the application's token when the
+        // application has followed.
+        let moves = usize::from(older == Older::WithFinalizers);
+        assert!(
+            documents <= 1 + moves,
+            "one document, written once, and once more for a name that moved: {written:#?}"
+        );
         assert!(!written.updates.iter().any(|update| update.contains("dns_records")), "{written:#?}");
         changed.push(apps);
     }

@@ -102,6 +102,7 @@ OPERATIONS = [
     ("GET", POLICY, None),
     ("PUT", POLICY, access.PolicyUpdateParams),
     ("DELETE", POLICY, None),
+    ("GET", ACCOUNT + r"/access/organizations", None),
     ("GET", ACCOUNT + r"/access/groups", access.GroupListParams),
     ("POST", ACCOUNT + r"/access/groups", access.GroupCreateParams),
     ("GET", GROUP, None),

@@ -41,7 +41,7 @@ impl History {
         for object in standing(&users) {
             world.cluster.apply(&object).await;
         }
-        let other = if random.random_bool(0.3) {
+        let other = if random.random_bool(0.3) && super::has_every_kind(seed) {
             Some(super::super::world().seed(seed).beside(&world).start().await)
         } else {
             None
@@ -52,7 +52,7 @@ impl History {
         for number in 0..3 {
             guard.contested(&world, &format!("g{number}.{ZONE}"));
         }
-        let crowd = if random.random_bool(0.1) { CROWD } else { 0 };
+        let crowd = if random.random_bool(0.1) && super::has_every_kind(seed) { CROWD } else { 0 };
         let history = Self {
             seed,
             world,

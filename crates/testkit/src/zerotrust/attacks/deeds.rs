@@ -209,7 +209,8 @@ impl History {
                 self.world.cloudflare.remove("dns_records", &id);
                 self.guard.changed(&self.world);
             }
-            _ => self.others_edit_the_document(),
+            _ if super::has_every_kind(self.seed) => self.others_edit_the_document(),
+            _ => {}
         }
     }
 

@@ -178,13 +178,13 @@ impl Ledger {
     }
 
     /// Releases the list with this digest for one hour; false where no list has it. Approving again what is approved
-    /// is fine and does not make it last longer.
+    /// is fine, does not make it last longer, and changes nothing: the annotation stands long after its list went.
     pub fn approve(&mut self, digest: &str, now: Timestamp) -> bool {
-        self.forget_old(now);
-        if self.approvals.iter().any(|approval| approval.digest == digest) {
+        if self.approvals.iter().any(|approval| approval.digest == digest && approval.is_live(now)) {
             return true;
         }
         let Some((names, all)) = self.list_with(digest) else { return false };
+        self.forget_old(now);
         self.held.retain(|name, _| !names.contains(name));
         if all {
             self.unlisted.clear();

@@ -90,6 +90,20 @@ fn an_approval_lasts_an_hour_and_is_good_once() {
 }
 
 #[test]
+fn an_annotation_that_stands_changes_nothing_however_long() {
+    let mut ledger = Ledger::default();
+    ledger.record(at(0), &names(200..205));
+    let digest = held(&ledger.consider(at(0), &names(0..200), 205)).0.to_owned();
+    ledger.approve(&digest, at(0));
+    ledger.record(at(1), &names(0..200));
+    let approved = ledger.clone();
+
+    assert!(ledger.approve(&digest, at(30)) && !ledger.approve(&digest, at(90)));
+
+    assert_eq!(ledger, approved, "nothing to store, though the window has moved on");
+}
+
+#[test]
 fn approved_deletions_leave_the_budget_for_others() {
     let mut ledger = Ledger::default();
     let digest = held(&ledger.consider(at(0), &names(0..200), 210)).0.to_owned();

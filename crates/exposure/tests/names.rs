@@ -358,6 +358,23 @@ async fn what_was_adopted_is_used_and_stays_when_the_name_goes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_application_of_another_cluster_stays_with_its_name_when_ours_moves_on() {
+    let mut world = World::new().await;
+    let theirs = json!({"name": "theirs", "domain": "b.x.com", "type": "self_hosted", "allowed_idps": []});
+    let app = world.put("access_apps", ACCOUNT, theirs);
+    world.adopt = true;
+    let footprint = world.run(Some(&protected(&world, "b.x.com", &["a@x.com"])), None).await.applied().footprint;
+    assert_eq!((footprint.access_app_id.as_ref(), footprint.is_adopted(Part::App)), (Some(&app), true));
+
+    let moved = world.run(Some(&protected(&world, "c.x.com", &["a@x.com"])), None).await.applied().footprint;
+
+    let domain = |id: &str| world.sim.object("access_apps", id).unwrap()["domain"].clone();
+    assert_eq!(domain(&app), "b.x.com", "whoever made it protects that name with it");
+    let own = moved.access_app_id.clone().unwrap();
+    assert_eq!((domain(&own), moved.is_adopted(Part::App)), (json!("c.x.com"), false));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_record_that_leads_to_the_same_place_is_taken_over_silently() {
     let mut world = World::new().await;
     let target = format!("{}.cfargotunnel.com", world.tunnels[0]);

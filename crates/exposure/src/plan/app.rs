@@ -47,7 +47,8 @@ impl Planner<'_> {
             name: access.name.clone(),
             settings: access.settings.clone(),
             policies,
-            adopted: self.held.app.as_ref().is_some_and(|app| app.adopted),
+            // Whoever finds one that stands knows better; one that is made is ours.
+            adopted: false,
         }))
     }
 
@@ -122,7 +123,7 @@ impl Planner<'_> {
 
     /// An application that stands at the name already is the one. One that stands for another name follows the name, unless
     /// the new name is open: then it gets an application of its own at once, and the other goes with the name that it
-    /// protects.
+    /// protects. One that existed before us never follows: whoever made it still protects the other name with it.
     fn choose_app(&mut self) {
         let name = self.name();
         let at = |app: &AppHeld| app.hostname.as_deref() == Some(name);
@@ -130,7 +131,7 @@ impl Planner<'_> {
             let here = self.held.old_apps.remove(index);
             let other = self.held.app.replace(here);
             self.held.old_apps.extend(other);
-        } else if self.held.publishes(name) && self.held.app.as_ref().is_some_and(|app| !at(app)) {
+        } else if self.held.app.as_ref().is_some_and(|app| !at(app) && (app.adopted || self.held.publishes(name))) {
             let other = self.held.app.take();
             self.held.old_apps.extend(other);
         }

@@ -39,6 +39,11 @@ impl Pace {
         }
     }
 
+    /// Whether it is the wall's clock that goes, where no two runs are alike to the step.
+    pub(crate) fn is_walls(&self) -> bool {
+        !self.patience.is_zero()
+    }
+
     /// A duration as this world has it.
     pub fn scaled(&self, time: Duration) -> Duration {
         time / self.faster

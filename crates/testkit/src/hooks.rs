@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::{Method, Request};
-use portolan_cloudflare_sim::Simulator;
+use portolan_cloudflare_sim::{Simulator, credential_id};
 use serde_json::Value;
 
 use crate::gate::Side;
@@ -18,6 +18,8 @@ pub struct Call {
     pub method: Method,
     /// Its path, without `/client/v4`.
     pub path: String,
+    /// Whose it is, as the log of requests names it.
+    pub credential: String,
     body: Bytes,
 }
 
@@ -25,7 +27,9 @@ impl Call {
     pub(crate) fn of(request: &Request<Bytes>) -> Self {
         let path = request.uri().path();
         let path = path.strip_prefix("/client/v4").unwrap_or(path).to_owned();
-        Self { method: request.method().clone(), path, body: request.body().clone() }
+        let token = request.headers().get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let credential = credential_id(token.strip_prefix("Bearer ").unwrap_or(token));
+        Self { method: request.method().clone(), path, credential, body: request.body().clone() }
     }
 
     /// Whether it asks for a change.

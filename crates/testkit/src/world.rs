@@ -501,11 +501,16 @@ impl World {
 
     /// Sends a request as a careless operator would, before the eyes of whoever looks on; returns the result.
     pub async fn misbehave(&self, method: &str, path: &str, body: &Value) -> Value {
+        self.misbehave_as(crate::manifests::CANARY, method, path, body).await
+    }
+
+    /// The same with another token.
+    pub async fn misbehave_as(&self, token: &str, method: &str, path: &str, body: &Value) -> Value {
         let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
         let request = http::Request::builder()
             .method(method)
             .uri(format!("https://api.cloudflare.com/client/v4/{path}"))
-            .header("authorization", format!("Bearer {}", crate::manifests::CANARY))
+            .header("authorization", format!("Bearer {token}"))
             .header("content-type", "application/json")
             .body(body)
             .expect("the request is complete");

@@ -22,17 +22,6 @@ use super::histories::{end, whole_story};
 use super::soundness;
 use crate::world::World;
 
-/// Histories of these seeds, and all with `PORTOLAN_ALL_ATTACKS`, have every kind of attack. New seeds leave out the three
-/// kinds of which 19 in 2,000 histories still end otherwise than they should: somebody takes our rule out of the tunnel's
-/// document, another cluster works on the same names, a crowd of routes goes at once. `make soak` has them all, and is red
-/// until that is settled.
-const SETTLED_SEEDS: u64 = 150;
-
-/// Whether a history has every kind of attack.
-fn has_every_kind(seed: u64) -> bool {
-    seed <= SETTLED_SEEDS || std::env::var_os("PORTOLAN_ALL_ATTACKS").is_some()
-}
-
 /// How many things happen in a history.
 const EVENTS: usize = 16;
 /// A history has two hours to come to rest once nothing fails and everything is back.
@@ -73,8 +62,6 @@ struct History {
     world: World,
     /// Another cluster on the same account, in some histories.
     other: Option<World>,
-    /// Whether there is, or was, another cluster.
-    contested: bool,
     guard: Guard,
     users: Users,
     random: StdRng,

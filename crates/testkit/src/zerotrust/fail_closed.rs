@@ -3,10 +3,13 @@
 //!
 //! An answer that was lost leaves two possibilities; only what is certain counts, and reads make it certain again.
 
+mod revived;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use self::revived::Revivals;
 use super::wishes::{Duties, Exposed, Known, Sight, Wish};
 
 /// Something that happened.
@@ -20,20 +23,38 @@ pub enum Moment {
     Changed(Value),
     /// Somebody else took a name's protection away, at that time.
     Forgiven(String, i64),
+    /// Another cluster works on the same account, with this credential.
+    Neighbour(String),
     /// The operator has nothing left to do.
     Rested,
 }
 
+/// What the fold tells.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// Every instant at which a name stood open.
+    pub exposed: Vec<Exposed>,
+    /// Names whose rule stands at the end only because another cluster's stale write brought it back.
+    pub revived: BTreeSet<String>,
+}
+
 /// Every instant at which a name stood open.
 pub fn check(moments: impl IntoIterator<Item = Moment>) -> Vec<Exposed> {
+    judge(moments).exposed
+}
+
+/// Goes through everything that happened.
+pub fn judge(moments: impl IntoIterator<Item = Moment>) -> Verdict {
     let (mut standing, mut duties, mut found) = (Standing::default(), Duties::default(), Vec::new());
     for moment in moments {
         match moment {
             Moment::Wished(hostname, wish) => duties.wish(&hostname, wish),
             Moment::Rested => duties.rest(|name| standing.sight(name, None)),
             Moment::Changed(state) => {
-                standing = Standing { taken: std::mem::take(&mut standing.taken), ..Standing::of(&state) };
+                let Standing { taken, revivals, .. } = standing;
+                standing = Standing { taken, revivals, ..Standing::of(&state) };
             }
+            Moment::Neighbour(credential) => standing.revivals.neighbour = Some(credential),
             Moment::Forgiven(hostname, at) => {
                 duties.forgive(&hostname);
                 standing.taken.insert(hostname, at);
@@ -44,7 +65,7 @@ pub fn check(moments: impl IntoIterator<Item = Moment>) -> Vec<Exposed> {
             }
         }
     }
-    found
+    Verdict { exposed: found, revived: standing.revivals.names() }
 }
 
 /// One thing that may or may not stand, for a name.
@@ -74,6 +95,7 @@ struct Standing {
     taken: BTreeMap<String, i64>,
     /// Names for which the last request put out a rule that was not there.
     added: BTreeSet<String>,
+    revivals: Revivals,
 }
 
 /// Whoever looked at an application and then publishes its name has so long until an application that went in between
@@ -84,7 +106,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn hostnames(config: &Value) -> BTreeSet<String> {
+pub(super) fn hostnames(config: &Value) -> BTreeSet<String> {
     let rules = config["ingress"].as_array().into_iter().flatten();
     // Rules with a path belong to others.
     rules
@@ -189,9 +211,18 @@ impl Standing {
 
     fn learn_document(&mut self, tunnel: &str, method: &str, line: &Value) {
         let possible = self.tunnels.entry(tunnel.to_owned()).or_insert_with(|| vec![BTreeSet::new()]);
+        let known: BTreeSet<String> = possible.iter().flatten().cloned().collect();
         if method == "PUT" && outcome(line) == Outcome::Done {
-            let known: BTreeSet<String> = possible.iter().flatten().cloned().collect();
             self.added = hostnames(&line["body"]["config"]).difference(&known).cloned().collect();
+        }
+        match (method, outcome(line)) {
+            ("GET", Outcome::Done) => {
+                self.revivals.read(tunnel, line, &hostnames(&line["response"]["result"]["config"]));
+            }
+            ("PUT", Outcome::Done | Outcome::Unknown) => {
+                self.revivals.wrote(tunnel, line, &known, &line["body"]["config"]);
+            }
+            _ => {}
         }
         match (method, outcome(line)) {
             ("GET", Outcome::Done) => *possible = vec![hostnames(&line["response"]["result"]["config"])],
@@ -325,7 +356,7 @@ impl Standing {
         let records: Vec<bool> =
             self.records.values().filter(|one| one.hostname == name).map(|one| one.certain).collect();
         let rules: Vec<Known> =
-            self.tunnels.values().map(|possible| agreed(possible.iter().map(|one| one.contains(name)))).collect();
+            self.tunnels.iter().map(|(tunnel, possible)| self.has_rule(tunnel, possible, name)).collect();
         if records.contains(&true) || rules.contains(&Known::Yes) {
             Known::Yes
         } else if records.is_empty() && rules.iter().all(|one| *one == Known::No) {
@@ -333,6 +364,11 @@ impl Standing {
         } else {
             Known::Perhaps
         }
+    }
+
+    fn has_rule(&self, tunnel: &str, possible: &[BTreeSet<String>], name: &str) -> Known {
+        let counts = !self.revivals.has(tunnel, name);
+        agreed(possible.iter().map(|one| counts && one.contains(name)))
     }
 
     fn sight(&self, name: &str, line: Option<&Value>) -> Sight {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portolan_cloudflare_sim::{EdgeRequest, Recorded, Simulator};
+use serde_json::Value;
 
 use super::fail_closed::{self, Moment};
 use super::late;
@@ -25,7 +26,7 @@ struct Seen {
     beside: Vec<(usize, Moment)>,
     exposed: Vec<Exposed>,
     questions: usize,
-    /// Names whose application others took away.
+    /// Names whose application or rule others took away.
     taken: BTreeSet<String>,
     /// Everything that an edge that hears of changes late is told from, where somebody will ask for it.
     story: Vec<(i64, late::Moment)>,
@@ -101,6 +102,25 @@ impl Guard {
         });
     }
 
+    /// Another cluster writes with this credential. What a write of it takes out of a document that changed since it was
+    /// read was somebody else's deed, and so was what it brings back.
+    pub fn neighbour(&self, world: &World, credential: &str) {
+        self.note(world, Moment::Neighbour(credential.to_owned()));
+        let (watching, theirs) = (self.clone(), credential.to_owned());
+        world.cloudflare.hooks.add(Side::Before, move |call, simulator| {
+            if call.credential == theirs && call.method == http::Method::PUT {
+                let gone = dropped(call, &simulator.state());
+                watching.seen().taken.extend(gone);
+            }
+        });
+    }
+
+    /// Somebody else took a name's rule out: its record leads to nothing of the name's own until it is back.
+    pub fn rule_taken(&self, world: &World, hostname: &str) {
+        self.seen().taken.insert(hostname.to_owned());
+        self.changed(world);
+    }
+
     /// Somebody else took a name's application away: what our own requests did is judged by that, but the name must stay
     /// closed at the edge, unless it was public and its protection is on the way.
     pub fn lost(&self, world: &World, hostname: &str) {
@@ -168,7 +188,16 @@ impl Guard {
 
     /// Every instant at which a name stood open by the request log.
     pub fn seen_in_log(&self, world: &World) -> Vec<Exposed> {
-        fail_closed::check(self.story(&world.cloudflare.simulator.requests()))
+        self.verdict(world).exposed
+    }
+
+    /// Names whose rule another cluster's stale write brought back.
+    pub fn revived(&self, world: &World) -> BTreeSet<String> {
+        self.verdict(world).revived
+    }
+
+    fn verdict(&self, world: &World) -> fail_closed::Verdict {
+        fail_closed::judge(self.story(&world.cloudflare.simulator.requests()))
     }
 
     fn story(&self, log: &[Recorded]) -> Vec<Moment> {
@@ -196,6 +225,14 @@ impl Guard {
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Names that a request takes out of a tunnel's document.
+fn dropped(call: &Call, state: &Value) -> BTreeSet<String> {
+    let tunnel = call.path.strip_suffix("/configurations").and_then(|path| path.rsplit_once('/'));
+    let Some((_, tunnel)) = tunnel else { return BTreeSet::new() };
+    let before = fail_closed::hostnames(&state["configurations"][tunnel]["config"]);
+    before.difference(&fail_closed::hostnames(&call.body()["config"])).cloned().collect()
 }
 
 /// Whether a name that only the tunnel's last rule takes, which is its owner's, stands open.

@@ -2,14 +2,23 @@
 
 use std::time::Duration;
 
+use portolan_cloudflare_sim::credential_id;
 use portolan_testkit::World;
 use portolan_testkit::manifests::ZONE_ID;
 use portolan_testkit::zerotrust::guard::Guard;
 use portolan_testkit::zerotrust::wishes::Wish;
-use portolan_testkit::zerotrust::{self as z, ACCOUNT, ORIGIN, TUNNEL};
+use portolan_testkit::zerotrust::{self as z, ACCOUNT, ORIGIN, SOMEBODY, TUNNEL};
 use serde_json::{Value, json};
 
 const NAME: &str = "app.example.com";
+
+fn configurations() -> String {
+    format!("accounts/{ACCOUNT}/cfd_tunnel/{TUNNEL}/configurations")
+}
+
+fn wall() -> Value {
+    json!({ "access": { "required": true, "teamName": "example", "audTag": ["of an application"] } })
+}
 
 /// An operator without care, in a world where nobody else is at work.
 struct Careless {
@@ -44,6 +53,11 @@ impl Careless {
     }
 
     async fn rules_with(&self, names: &[&str], settings: &Value) {
+        let document = Self::document(names, settings);
+        self.ask("PUT", &configurations(), document).await;
+    }
+
+    fn document(names: &[&str], settings: &Value) -> Value {
         let mut config = z::foreign_config();
         for name in names {
             let mut rule = json!({ "hostname": name, "service": ORIGIN });
@@ -52,8 +66,29 @@ impl Careless {
             }
             config["ingress"].as_array_mut().expect("there are rules").insert(0, rule);
         }
-        self.ask("PUT", &format!("accounts/{ACCOUNT}/cfd_tunnel/{TUNNEL}/configurations"), json!({ "config": config }))
-            .await;
+        json!({ "config": config })
+    }
+
+    /// A name as it should be published, in an account where another cluster works too; which read the document then.
+    async fn beside_another_cluster(settings: &Value) -> Self {
+        let mut careless = Self::at_work(Wish::Protected).await;
+        careless.guard.neighbour(&careless.world, &credential_id(SOMEBODY));
+        careless.app(NAME, true).await;
+        careless.rules_with(&[NAME], settings).await;
+        careless.record(NAME).await;
+        careless.ask_as_neighbour("GET", Value::Null).await;
+        careless
+    }
+
+    async fn ask_as_neighbour(&self, method: &str, body: Value) {
+        self.world.misbehave_as(SOMEBODY, method, &configurations(), &body).await;
+    }
+
+    async fn withdraw(&self) {
+        self.unrecord().await;
+        self.rules(&[]).await;
+        self.unapp().await;
+        assert_eq!(self.found(), (0, 0), "withdrawn in the right order");
     }
 
     async fn record(&mut self, name: &str) {
@@ -371,4 +406,50 @@ async fn of_two_clusters_with_one_name_each_may_withdraw_and_none_may_publish_it
     careless.record(NAME).await;
 
     assert!(careless.found().0 > 0, "the other one publishes what nothing protects");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_walled_rule_that_another_clusters_stale_write_brings_back_is_told_and_no_violation() {
+    let careless = Careless::beside_another_cluster(&wall()).await;
+    careless.withdraw().await;
+
+    careless.ask_as_neighbour("PUT", Careless::document(&[NAME], &wall())).await;
+
+    assert_eq!(careless.found(), (0, 0));
+    assert_eq!(careless.guard.revived(&careless.world), [NAME.to_owned()].into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_came_back_and_gets_a_record_is_found() {
+    let mut careless = Careless::beside_another_cluster(&wall()).await;
+    careless.withdraw().await;
+    careless.ask_as_neighbour("PUT", Careless::document(&[NAME], &wall())).await;
+
+    careless.record(NAME).await;
+
+    assert!(careless.found().0 > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_comes_back_without_a_wall_is_found() {
+    let careless = Careless::beside_another_cluster(&Value::Null).await;
+    careless.withdraw().await;
+
+    careless.ask_as_neighbour("PUT", Careless::document(&[NAME], &Value::Null)).await;
+
+    assert!(careless.found().0 > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_we_bring_back_ourselves_or_that_nobody_read_is_found() {
+    let ours = Careless::beside_another_cluster(&wall()).await;
+    ours.withdraw().await;
+    ours.rules_with(&[NAME], &wall()).await;
+    let unread = Careless::beside_another_cluster(&wall()).await;
+    unread.withdraw().await;
+    unread.ask_as_neighbour("GET", Value::Null).await;
+
+    unread.ask_as_neighbour("PUT", Careless::document(&[NAME], &wall())).await;
+
+    assert!(ours.found().0 > 0 && unread.found().0 > 0);
 }

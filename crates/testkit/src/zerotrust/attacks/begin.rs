@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use portolan_cloudflare_sim::Grant;
+use portolan_cloudflare_sim::{Grant, credential_id};
 use rand::Rng as _;
 use serde_json::{Value, json};
 
@@ -20,6 +20,8 @@ use crate::world::World;
 
 /// The token of the tenant `shop`.
 pub(super) const SHOPS_TOKEN: &str = "canary-of-the-shop-that-must-not-leak";
+/// The token of another cluster.
+const NEIGHBOURS_TOKEN: &str = "canary-of-another-cluster-that-must-not-leak";
 /// How many routes a crowd has: enough that the budget for deletions holds them.
 pub(super) const CROWD: usize = 12;
 /// The definition of templates.
@@ -41,22 +43,20 @@ impl History {
         for object in standing(&users) {
             world.cluster.apply(&object).await;
         }
-        let other = if random.random_bool(0.3) && super::has_every_kind(seed) {
-            Some(super::super::world().seed(seed).beside(&world).start().await)
-        } else {
-            None
-        };
+        let other = if random.random_bool(0.3) { Some(neighbour(&world, seed).await) } else { None };
         world.restart().await;
         world.settle().await;
         let guard = Guard::post_late(&world);
         for number in 0..3 {
             guard.contested(&world, &format!("g{number}.{ZONE}"));
         }
-        let crowd = if random.random_bool(0.1) && super::has_every_kind(seed) { CROWD } else { 0 };
+        if other.is_some() {
+            guard.neighbour(&world, &credential_id(NEIGHBOURS_TOKEN));
+        }
+        let crowd = if random.random_bool(0.1) { CROWD } else { 0 };
         let history = Self {
             seed,
             world,
-            contested: other.is_some(),
             other,
             guard,
             users,
@@ -80,6 +80,16 @@ impl History {
         }
         self.world.settle().await;
     }
+}
+
+/// Another cluster on the account of a world, with a token of its own.
+async fn neighbour(world: &World, seed: u64) -> World {
+    let neighbour = super::super::world().seed(seed).beside(world).asleep().start().await;
+    neighbour.cloudflare.simulator.add_token(NEIGHBOURS_TOKEN, Grant::all());
+    neighbour.cluster.apply(&token_secret("default", "cloudflare-api-token", NEIGHBOURS_TOKEN)).await;
+    neighbour.restart().await;
+    neighbour.settle().await;
+    neighbour
 }
 
 /// The definition of templates as it is.

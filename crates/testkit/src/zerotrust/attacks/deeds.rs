@@ -209,8 +209,7 @@ impl History {
                 self.world.cloudflare.remove("dns_records", &id);
                 self.guard.changed(&self.world);
             }
-            _ if super::has_every_kind(self.seed) => self.others_edit_the_document(),
-            _ => {}
+            _ => self.others_edit_the_document(),
         }
     }
 
@@ -228,15 +227,15 @@ impl History {
     /// The API has no If-Match: a rule that one cluster took out between the other's read and write is written again by
     /// the other, which says so and may not touch it. It leads nowhere without a record; a person takes it out.
     pub(super) fn resurrected_rules_go(&mut self) {
+        let (revived, claims) = (self.guard.revived(&self.world), self.users.claims());
         let mut document = config(&self.world, TUNNEL);
         let Some(rules) = document["ingress"].as_array_mut() else { return };
-        let (count, claims) = (rules.len(), self.users.claims());
+        let count = rules.len();
         rules.retain(|rule| {
             let name = rule["hostname"].as_str().unwrap_or_default();
-            let contested = name.starts_with('g') && name.len() == "g0.".len() + ZONE.len();
-            !contested || claims.contains_key(name)
+            !revived.contains(name) || claims.contains_key(name)
         });
-        if self.contested && rules.len() < count {
+        if rules.len() < count {
             self.tell("a rule that came back is taken out by hand".to_owned());
             let path = format!("accounts/{ACCOUNT}/cfd_tunnel/{TUNNEL}/configurations");
             as_somebody(&self.world, "PUT", &path, &json!({ "config": document }));
@@ -252,14 +251,14 @@ impl History {
             self.users.claims().contains_key(name)
         });
         let Some(place) = ours else { return };
-        let gone = rules.remove(place);
-        self.tell(format!("somebody takes the rule of {}", gone["hostname"]));
+        let gone = rules.remove(place)["hostname"].as_str().unwrap_or_default().to_owned();
+        self.tell(format!("somebody takes the rule of {gone}"));
         // Nothing goes wrong for somebody else.
         self.world.cloudflare.simulator.clear_faults();
         let path = format!("accounts/{ACCOUNT}/cfd_tunnel/{TUNNEL}/configurations");
         as_somebody(&self.world, "PUT", &path, &json!({ "config": document }));
         misfortune(&self.world);
-        self.guard.changed(&self.world);
+        self.guard.rule_taken(&self.world, &gone);
     }
 
     /// The same manifest in another cluster of the account, or its end there.

@@ -9,7 +9,7 @@ COPY Cargo.toml Cargo.lock ./
 COPY crates crates
 COPY charts charts
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \
-    cargo build --release --locked -p portolan && cp target/release/portolan /portolan
+    cargo build --profile dist --locked -p portolan && cp target/dist/portolan /portolan
 
 FROM ${BASE}
 COPY --from=build /portolan /usr/local/bin/portolan

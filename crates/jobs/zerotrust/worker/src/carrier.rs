@@ -74,6 +74,8 @@ pub(crate) enum Inputs {
 pub(crate) struct Ready {
     /// When the first look was taken.
     begun: Instant,
+    /// Whether it was taken because something changed that the task failed for.
+    nudged: bool,
     client: Client,
     work: Work,
     recorded: Footprint,
@@ -167,11 +169,10 @@ impl Carrier {
     }
 
     /// How long to leave a task alone; none where it is due.
-    async fn rest(&self, task: &CloudflareTask) -> Result<Option<Option<Duration>>, Problem> {
+    async fn rest(&self, task: &CloudflareTask, nudged: bool) -> Result<Option<Option<Duration>>, Problem> {
         if self.shutdown.is_cancelled() {
             return Ok(Some(None));
         }
-        let nudged = self.nudged().remove(&task.key());
         Ok(match standing(task, self.look(nudged)) {
             Standing::Due => None,
             Standing::Later(wait) => Some(Some(wait)),
@@ -183,7 +184,7 @@ impl Carrier {
         })
     }
 
-    async fn ready(&self, task: &CloudflareTask) -> Result<Ready, Problem> {
+    async fn ready(&self, task: &CloudflareTask, nudged: bool) -> Result<Ready, Problem> {
         let begun = Instant::now();
         let work = Work::of(task, &self.context.owner)?;
         let client = self.client(task).await?;
@@ -201,7 +202,7 @@ impl Carrier {
         notes.intent = intent;
         let live = work.gather(&client.reader(), &recorded, notes.intent.as_ref(), work::freshness(task)).await?;
         notes.elsewhere = self.elsewhere(task, &recorded, &live).await?;
-        Ok(Ready { begun, client, work, recorded, live, notes, handed, announced, turn })
+        Ok(Ready { begun, nudged, client, work, recorded, live, notes, handed, announced, turn })
     }
 
     /// The client of a task's credential.
@@ -267,10 +268,11 @@ impl Reconcile for Carrier {
 
     async fn gather(&self, task: &CloudflareTask) -> Result<Inputs, Problem> {
         log::mark(task);
-        if let Some(again) = self.rest(task).await? {
+        let nudged = self.nudged().remove(&task.key());
+        if let Some(again) = self.rest(task, nudged).await? {
             return Ok(Inputs::Rest(again));
         }
-        Ok(self.ready(task).await.map_or_else(Inputs::Refused, |ready| Inputs::Ready(Box::new(ready))))
+        Ok(self.ready(task, nudged).await.map_or_else(Inputs::Refused, |ready| Inputs::Ready(Box::new(ready))))
     }
 
     fn plan(&self, _: &CloudflareTask, inputs: &Inputs) -> Result<Verdict, Problem> {

@@ -35,7 +35,7 @@ pub(crate) struct Claim {
 
 impl Claim {
     /// Writes the first status of an attempt over the task that was looked at. Where somebody else wrote it meanwhile, it
-    /// is written over that as long as it is the same work, and still to be done.
+    /// is written over that as long as it is the same work, nobody tried it, and it is still to be done.
     pub(crate) async fn take(
         tasks: Api<CloudflareTask>,
         task: &CloudflareTask,
@@ -107,10 +107,15 @@ fn claimant(task: &CloudflareTask) -> Option<(String, Option<String>, Option<i64
     Some((status.worker_pod.clone()?, status.epoch.clone(), status.attempts))
 }
 
-/// Whether a plan that was made for one is good for the other.
+/// Whether a plan that was made for one is good for the other. It is not where somebody tried the task in between: what
+/// that attempt made would be taken for something that stood before us, and would stay when the name goes.
 fn same_work(one: &CloudflareTask, other: &CloudflareTask) -> bool {
     let work = |task: &CloudflareTask| (task.uid(), task.metadata.generation, task.hash().map(str::to_owned));
-    work(one) == work(other)
+    let noted = |task: &CloudflareTask| {
+        let status = task.status.clone().unwrap_or_default();
+        (status.observed_generation, status.attempts, status.intent, status.result)
+    };
+    work(one) == work(other) && noted(one) == noted(other)
 }
 
 async fn read(tasks: &Api<CloudflareTask>, task: &CloudflareTask) -> Result<CloudflareTask, Refused> {
@@ -137,5 +142,43 @@ fn code(error: &kube::Error) -> u16 {
     match error {
         kube::Error::Api(status) => status.code,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portolan_zerotrust_model::{CloudflareTaskSpec, TaskResult};
+
+    use super::*;
+
+    fn task(status: Option<CloudflareTaskStatus>) -> CloudflareTask {
+        let mut task = CloudflareTask::new("cfzt-shop-web", CloudflareTaskSpec::default());
+        task.metadata.generation = Some(2);
+        task.status = status;
+        task
+    }
+
+    fn tried(generation: i64, attempts: i64) -> CloudflareTaskStatus {
+        let (observed_generation, attempts) = (Some(generation), Some(attempts));
+        CloudflareTaskStatus { observed_generation, attempts, ..CloudflareTaskStatus::default() }
+    }
+
+    #[test]
+    fn a_plan_stays_good_while_its_task_is_only_said_to_wait() {
+        let waits = CloudflareTaskStatus { phase: Some(Phase::Pending), ..CloudflareTaskStatus::default() };
+        let waits_again = CloudflareTaskStatus { phase: Some(Phase::Pending), ..tried(2, 1) };
+
+        assert!(same_work(&task(None), &task(Some(waits))));
+        assert!(same_work(&task(Some(tried(2, 1))), &task(Some(waits_again))));
+    }
+
+    #[test]
+    fn a_plan_from_before_an_attempt_is_not_good_after_it() {
+        let result = CloudflareTaskStatus { result: Some(TaskResult::default()), ..tried(2, 1) };
+
+        assert!(!same_work(&task(None), &task(Some(tried(2, 1)))));
+        assert!(!same_work(&task(Some(tried(2, 1))), &task(Some(tried(2, 2)))));
+        assert!(!same_work(&task(Some(tried(1, 1))), &task(Some(tried(2, 1)))), "counted anew for another spec");
+        assert!(!same_work(&task(Some(tried(2, 1))), &task(Some(result))), "it came further");
     }
 }

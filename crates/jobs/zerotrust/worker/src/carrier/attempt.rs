@@ -94,7 +94,7 @@ impl Carrier {
         let status = |seen: &CloudflareTask| progress::claimed(seen, &self.settings, intent.as_ref(), now);
         let claim = match Claim::take(self.tasks(), task, Some(sign), |seen| self.is_due(seen), status).await {
             Ok(claim) => claim,
-            Err(refused) => return unwritten(refused),
+            Err(refused) => return self.unclaimed(task, ready, refused),
         };
         self.metrics.claimed(task, &self.settings.identity);
         let notes = Notes { intent: intent.or_else(|| ready.notes.intent.clone()), ..ready.notes.clone() };
@@ -156,8 +156,16 @@ impl Carrier {
                 log::completed(task, &Plan::default());
                 Ok(Done { problem: None, again: None })
             }
-            Err(refused) => unwritten(refused),
+            Err(refused) => self.unclaimed(task, ready, refused),
         }
+    }
+
+    /// Others wrote the task first, perhaps without knowing what changed for its sake: that is still to be tried.
+    fn unclaimed(&self, task: &CloudflareTask, ready: &Ready, refused: Refused) -> Result<Done, Problem> {
+        if ready.nudged {
+            self.nudged().insert(task.key());
+        }
+        unwritten(refused)
     }
 
     /// Applies a plan; where the world was not as planned, looks and plans again.

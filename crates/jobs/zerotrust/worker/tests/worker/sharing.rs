@@ -10,7 +10,7 @@ use portolan_zerotrust_worker::Settings;
 
 use serde_json::json;
 
-use crate::world::{World, protected, task};
+use crate::world::{World, deletion, protected, task, with_token};
 
 fn worker(name: &str) -> Settings {
     Settings::new(name, "1")
@@ -212,4 +212,47 @@ async fn finding_17_a_document_whose_lock_was_lost_is_not_written_under_it() {
     world.after(900).await;
     assert_eq!(world.phase("cfzt-shop-web").await, Phase::Completed);
     assert_eq!((world.rules().len(), world.records().len()), (1, 1));
+}
+
+/// Two workers look at a new task with a token; the second waits for its turn while the first makes everything but the rule.
+async fn failed_while_another_waited(world: &mut World) {
+    world.simulator.set_latency(Duration::from_millis(50));
+    world.run(worker("w1"));
+    world.run(worker("w2"));
+    world.settle().await;
+    let path = "/accounts/{account_id}/cfd_tunnel/{tunnel_id}/configurations";
+    world.simulator.fault(Fault::on("PUT", path, Effect::status(500)).times(4));
+    world.create(&with_token(task("web"))).await;
+    world.until(async || world.phase("cfzt-shop-web").await == Phase::Failed).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletions_that_end_what_one_worker_made_is_no_find_for_another_that_looked_before() {
+    let mut world = World::empty().await;
+    failed_while_another_waited(&mut world).await;
+    assert_eq!((world.apps().len(), world.service_tokens().len()), (1, 1), "made before the rule was refused");
+
+    world.after(3600).await;
+
+    let status = world.status("cfzt-shop-web").await;
+    assert_eq!(status.phase, Some(Phase::Completed), "{status:?}");
+    let footprint = status.result.clone().unwrap_or_default().footprint();
+    assert!(footprint.adopted.is_empty(), "{footprint:?}");
+    let writes = world.writes();
+    assert!(!writes.iter().any(|write| write.ends_with("/rotate")), "its secret lies ready: {writes:?}");
+    let gone = world.carry(&deletion(&with_token(task("web")), &status)).await;
+    assert_eq!(gone.phase, Some(Phase::Completed), "{gone:?}");
+    assert_eq!((world.rules(), world.records()), (Vec::new(), Vec::new()));
+    assert_eq!((world.apps(), world.service_tokens()), (Vec::new(), Vec::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_one_worker_told_is_waited_out_by_another_that_looked_before() {
+    let mut world = World::empty().await;
+    failed_while_another_waited(&mut world).await;
+
+    world.settle().await;
+
+    let status = world.status("cfzt-shop-web").await;
+    assert_eq!((status.phase, status.attempts), (Some(Phase::Failed), Some(1)), "{status:?}");
 }

@@ -228,6 +228,23 @@ async fn a_worker_that_starts_anew_tries_what_failed_for_its_credential_once_and
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_credential_is_tried_though_another_worker_fails_with_the_old_one_meanwhile() {
+    let world = World::start().await;
+    world.put_secret("cloudflare-api-token", json!({ "token": "revoked" })).await;
+    world.carry(&task("web")).await;
+    world.requests();
+    world.simulator.set_latency(Duration::from_secs(2));
+
+    world.put_secret("cloudflare-api-token", json!({ "token": TOKEN })).await;
+    world.until(async || !world.requests().is_empty()).await;
+    world.patch_status("cfzt-shop-web", json!({ "attempts": 2 })).await;
+    world.after(60).await;
+
+    let status = world.status("cfzt-shop-web").await;
+    assert_eq!((status.phase, status.attempts), (Some(Phase::Completed), Some(3)), "{status:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_secret_is_looked_at_while_no_task_waits_for_one() {
     let world = World::start().await;
     world.carry(&task("web")).await;

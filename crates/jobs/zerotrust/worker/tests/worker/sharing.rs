@@ -244,6 +244,9 @@ async fn deletions_that_end_what_one_worker_made_is_no_find_for_another_that_loo
     assert_eq!(gone.phase, Some(Phase::Completed), "{gone:?}");
     assert_eq!((world.rules(), world.records()), (Vec::new(), Vec::new()));
     assert_eq!((world.apps(), world.service_tokens()), (Vec::new(), Vec::new()));
+    let writes = world.writes();
+    let at = |text: &str| writes.iter().position(|write| write.contains(text)).unwrap_or_else(|| panic!("{writes:?}"));
+    assert!(at("dns_records") < at("configurations") && at("configurations") < at("DELETE access/apps"), "{writes:?}");
 }
 
 #[tokio::test(start_paused = true)]

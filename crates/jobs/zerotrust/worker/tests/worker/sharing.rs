@@ -232,7 +232,7 @@ async fn deletions_that_end_what_one_worker_made_is_no_find_for_another_that_loo
     failed_while_another_waited(&mut world).await;
     assert_eq!((world.apps().len(), world.service_tokens().len()), (1, 1), "made before the rule was refused");
 
-    world.after(3600).await;
+    world.after(60).await;
 
     let status = world.status("cfzt-shop-web").await;
     assert_eq!(status.phase, Some(Phase::Completed), "{status:?}");

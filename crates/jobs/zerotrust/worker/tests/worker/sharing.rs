@@ -10,6 +10,7 @@ use portolan_zerotrust_worker::Settings;
 
 use serde_json::json;
 
+use crate::tokens::{handed, opens};
 use crate::world::{World, deletion, protected, task, with_token};
 
 fn worker(name: &str) -> Settings {
@@ -258,4 +259,45 @@ async fn a_failure_that_one_worker_told_is_waited_out_by_another_that_looked_bef
 
     let status = world.status("cfzt-shop-web").await;
     assert_eq!((status.phase, status.attempts), (Some(Phase::Failed), Some(1)), "{status:?}");
+}
+
+/// Two workers; with names, both have carried some out and know the account.
+async fn two_workers(names: usize) -> World {
+    let mut world = World::empty().await;
+    world.simulator.set_latency(Duration::from_millis(50));
+    for name in ["w1", "w2"] {
+        world.run(Settings { in_flight: 4, ..worker(name) });
+    }
+    world.settle().await;
+    for number in 0..names {
+        world.create(&protected(task(&format!("web-{number}")))).await;
+    }
+    world.settle().await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_waited_while_another_tried_goes_on_from_what_that_one_made() {
+    for names in [0, 40] {
+        let world = two_workers(names).await;
+        // All is made, the token has its name, and nobody hears of it: the attempt fails. The other worker has looked at
+        // the task before that, and waits for its turn to make a token of the name.
+        let path = "/accounts/{account_id}/access/service_tokens/{token_id}";
+        world.simulator.fault(Fault::on("PUT", path, Effect::Reset).after_write().times(4));
+        world.create(&with_token(task("web"))).await;
+        world.until(async || world.phase("cfzt-shop-web").await == Phase::Failed).await;
+        let first = world.status("cfzt-shop-web").await;
+        world.after(600).await;
+
+        let status = world.status("cfzt-shop-web").await;
+        assert_eq!((status.phase, status.attempts), (Some(Phase::Completed), Some(2)), "{status:?}");
+        assert_eq!(status.intent, first.intent, "it is known since when there may be things of ours");
+        let (made, kept) = (first.result.unwrap().footprint(), status.result.clone().unwrap().footprint());
+        assert_eq!(kept, made, "nothing of it is made again");
+        assert_eq!(
+            (world.service_tokens().len(), world.apps().len(), world.records().len()),
+            (1, names + 1, names + 1)
+        );
+        assert!(opens(&world, "web.example.com", &handed(&world, &status).await));
+    }
 }

@@ -1,0 +1,25 @@
+//! Seeded histories: `PORTOLAN_HISTORIES` of them (500), from `PORTOLAN_SEED` (1) on.
+
+use portolan_testkit::histories::live;
+use portolan_testkit::seeds::live_through;
+use portolan_testkit::{paused, tell};
+
+#[test]
+fn whatever_happened_everything_ends_as_the_users_last_said() {
+    let lived = live_through(500, |seed| paused(live(seed)));
+
+    tell(&format!(
+        "histories: {} lived, {} requests, {} of them failed, {} crashes",
+        lived.count,
+        lived.sum(|told| told.requests),
+        lived.sum(|told| told.failed),
+        lived.sum(|told| told.crashes)
+    ));
+    lived.assert_all("histories cloudflare");
+}
+
+#[test]
+fn the_same_seed_tells_the_same_history() {
+    assert_eq!(paused(live(7)), paused(live(7)));
+    assert_ne!(paused(live(7)).events, paused(live(8)).events);
+}

@@ -1,0 +1,5 @@
+//! Worlds that live through seeded histories.
+
+mod attacks;
+mod cloudflare;
+mod zerotrust;

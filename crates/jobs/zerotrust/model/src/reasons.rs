@@ -61,6 +61,10 @@ portolan_core::reasons! {
     PROTECTION_REMOVED = "ProtectionRemoved";
     /// Condition of the tenant: no name lost its Access application within a day.
     PROTECTION_KEPT = "ProtectionKept";
+    /// Event and condition of the tenant: routes that are published with it stand outside the watched namespaces.
+    ROUTES_NOT_WATCHED = "RoutesNotWatched";
+    /// Condition of the tenant: all its routes are in watched namespaces.
+    ROUTES_WATCHED = "RoutesWatched";
     /// The Secret for the token's credentials exists and is somebody else's.
     SECRET_CONFLICT = "SecretConflict";
     /// The Secret with the API token does not exist.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use portolan_core::{Change, ConditionStatus, NewCondition, ObjectKey, Plan, Problem, Target, reasons as core, text};
-use portolan_engine::{Levels, Outcome, Reconcile, Report, annotations as steering};
+use portolan_core::{
+    Change, Condition, ConditionStatus, NewCondition, ObjectKey, Plan, Problem, Target, reasons as core, text,
+};
+use portolan_engine::{Levels, Notice, Outcome, Reconcile, Report, annotations as steering};
 use portolan_zerotrust_model::{
     CloudflareZeroTrustTenant as Tenant, FINALIZER, OLDER_FINALIZER, State, TenantSummary, annotations, reasons,
 };
@@ -20,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The condition that names what lost its Access application.
 const PROTECTION_LOST: &str = "ProtectionLost";
+/// The condition that names routes that nobody looks at any more.
+const NOT_WATCHED: &str = "RoutesNotWatched";
 /// How long a name is told of that lost its Access application.
 const TOLD_FOR: SignedDuration = SignedDuration::from_hours(24);
 
@@ -53,6 +57,8 @@ pub(crate) struct Tally {
     held: Vec<String>,
     /// Names that lost their Access application, the last first, and how long that is told.
     exposed: Vec<(SignedDuration, String)>,
+    /// Routes that are published with it and stand outside the watched namespaces.
+    unwatched: Vec<ObjectKey>,
     /// States that name it.
     states: usize,
     released: bool,
@@ -86,9 +92,19 @@ impl TenantController {
                 .collect(),
             held: self.shared.deletions.held(&key.to_string()),
             exposed: exposed(of_tenant.iter().map(|known| &known.state), (self.shared.context.clock)()),
+            unwatched: self.unwatched(of_tenant.iter().map(|known| &known.state.route)),
             states: of_tenant.len(),
             released: false,
         }
+    }
+
+    /// Routes that were looked at once and no longer are: the namespaces to watch were narrowed.
+    fn unwatched<'a>(&self, routes: impl Iterator<Item = &'a ObjectKey>) -> Vec<ObjectKey> {
+        let watched = self.shared.settings.selection();
+        let mut unwatched: Vec<ObjectKey> =
+            routes.filter(|route| !watched.covers(route.namespace.as_deref())).cloned().collect();
+        unwatched.sort();
+        unwatched
     }
 
     /// Lets held deletions go that the user released.
@@ -233,13 +249,16 @@ impl Reconcile for TenantController {
         };
         let mut conditions = vec![self.ready(&tenant.key(), tally), stalled];
         conditions.extend(protection_lost(tenant, tally));
+        let unwatched = not_watched(tenant, tally);
+        let events = newly_told(tenant, unwatched.as_ref());
+        conditions.extend(unwatched);
         let again = tally.exposed.last().map(|(left, _)| left.unsigned_abs());
         Report {
             status: json!({"summary": tally.summary, "lastSyncTime": tally.last_sync}),
             conditions,
+            events,
             again,
             problem: tally.problem.clone(),
-            ..Report::default()
         }
     }
 }
@@ -259,18 +278,42 @@ fn exposed<'a>(states: impl Iterator<Item = &'a State>, now: Timestamp) -> Vec<(
 
 /// What is said of names that lost their Access application; nothing where that was never said.
 fn protection_lost(tenant: &Tenant, tally: &Tally) -> Option<NewCondition> {
-    let was_said = || {
-        let conditions = tenant.status.iter().flat_map(|status| &status.conditions);
-        conditions.into_iter().any(|condition| condition.r#type == PROTECTION_LOST)
-    };
     let of = |status, reason, message: String| NewCondition::of(PROTECTION_LOST, status, reason, message);
     if tally.exposed.is_empty() {
         let message = "No name lost its Access application within a day".to_owned();
-        return was_said().then(|| of(ConditionStatus::False, reasons::PROTECTION_KEPT, message));
+        return said(tenant, PROTECTION_LOST).map(|_| of(ConditionStatus::False, reasons::PROTECTION_KEPT, message));
     }
     let names = text::join_some(tally.exposed.iter().map(|(_, name)| name), NAMES_SHOWN);
     let message = format!("Public now, and protected by Access within the last day: {names}");
     Some(of(ConditionStatus::True, reasons::PROTECTION_REMOVED, message))
+}
+
+/// What is said of routes that nobody looks at any more; nothing where that was never said.
+fn not_watched(tenant: &Tenant, tally: &Tally) -> Option<NewCondition> {
+    let of = |status, reason, message: String| NewCondition::of(NOT_WATCHED, status, reason, message);
+    if tally.unwatched.is_empty() {
+        let message = "All routes of the tenant are in watched namespaces".to_owned();
+        return said(tenant, NOT_WATCHED).map(|_| of(ConditionStatus::False, reasons::ROUTES_WATCHED, message));
+    }
+    let message = format!(
+        "{} published with it and outside the watched namespaces: {}. Their names stay as they are, edits are not followed, and one \
+         that is deleted stays until WATCH_NAMESPACES has its namespace again",
+        text::count(tally.unwatched.len(), "route"),
+        named_in(&tenant.key(), tally.unwatched.iter().map(|route| (route, route.to_string()))),
+    );
+    Some(of(ConditionStatus::True, reasons::ROUTES_NOT_WATCHED, message))
+}
+
+/// The condition as the tenant has it.
+fn said<'a>(tenant: &'a Tenant, kind: &str) -> Option<&'a Condition> {
+    tenant.status.as_ref()?.conditions.iter().find(|condition| condition.r#type == kind)
+}
+
+/// An event for a condition that was not true before.
+fn newly_told(tenant: &Tenant, condition: Option<&NewCondition>) -> Vec<Notice> {
+    let Some(condition) = condition.filter(|one| one.status == ConditionStatus::True) else { return Vec::new() };
+    let told = said(tenant, condition.r#type).is_some_and(|before| before.status == ConditionStatus::True);
+    if told { Vec::new() } else { vec![Notice::warning(condition.reason, &condition.message)] }
 }
 
 impl TenantController {

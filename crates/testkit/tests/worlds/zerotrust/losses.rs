@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_testkit::World;
+use portolan_testkit::cluster::condition;
 use portolan_testkit::manifests::CANARY;
 use portolan_testkit::zerotrust::manifests::{PREFIX, in_namespace};
 use portolan_testkit::zerotrust::{self as z, OPERATOR_NAMESPACE, Roles, Route, TUNNEL, tenant, token_secret};
@@ -250,6 +251,32 @@ async fn finding_6_names_outside_the_watched_namespaces_are_not_counted_as_going
 
     assert_eq!(world.cluster.get("HTTPRoute/apps/one").await, None, "one of sixteen is few");
     assert_eq!(standing(&world, 15, ""), 15);
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_41_routes_outside_the_watched_namespaces_are_frozen_and_told_until_they_are_watched_again() {
+    let world = settled([protected()]).await;
+    world.stop().await;
+    let world = world.with_roles(Roles::watching(&["apps"]));
+    world.restart().await;
+    world.settle().await;
+
+    world.cluster.delete("HTTPRoute/default/api").await;
+    world.settle().await;
+
+    assert!(world.name("api.example.com").is_published() && !world.name("api.example.com").is_public());
+    let told = world.cluster.get(TENANT).await.and_then(|tenant| condition(&tenant, "RoutesNotWatched").cloned());
+    let message = told.expect("it is told")["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.contains("default/api") && message.contains("WATCH_NAMESPACES"), "{message}");
+    let events = world.cluster.list("Event").await;
+    assert_eq!(events.iter().filter(|event| event["reason"] == "RoutesNotWatched").count(), 1);
+    world.stop().await;
+    let world = world.with_roles(Roles::default());
+    world.restart().await;
+    assert!(is_gone(&world, "HTTPRoute/default/api").await);
+    assert_nothing_at_cloudflare(&world, "watched again");
+    let tenant = world.cluster.get(TENANT).await.expect("the tenant is there");
+    assert_eq!(condition(&tenant, "RoutesNotWatched").map(|one| one["status"].clone()), Some(json!("False")));
 }
 
 #[tokio::test(start_paused = true)]

@@ -341,6 +341,34 @@ async fn finding_12_an_untrusted_namespace_gets_nothing_that_is_others() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn ux_h6_a_developer_of_one_namespace_cannot_put_an_internal_service_on_the_internet() {
+    let world = world_of_others().await;
+    let elsewhere = |origin: &str| route("try.example.com").with("tenant", "default/prod").with("origin.url", origin);
+    let mut attempts: Vec<Attempt> = [
+        "http://kubernetes-dashboard.kube-system.svc:443",
+        "http://169.254.169.254/",
+        "unix:/var/run/docker.sock",
+        "ssh://x:22",
+        "hello_world",
+        "http_status:200",
+    ]
+    .map(|origin| attempt("another namespace's tenant", [elsewhere(origin).into()], "NamespaceNotAllowed"))
+    .into();
+    let backend = json!({ "name": "secret-admin", "namespace": "kube-system", "port": 443 });
+    attempts.push(attempt("a backend nobody granted", [limited().backend(backend).into()], "RefNotPermitted"));
+    let open = limited().with("access.enabled", "false").without("accessApp");
+    attempts.push(attempt("open where the tenant demands protection", [open.into()], "AccessRequired"));
+
+    let mut seen = 0;
+    for attempt in &attempts {
+        let all = refused(&world, attempt).await;
+        let told = all[seen.min(all.len())..].to_vec();
+        seen = all.len();
+        assert!(told.iter().any(|event| event.starts_with(attempt.reason)), "{}: {told:?}", attempt.what);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn finding_12_forged_results_labels_tasks_and_states_move_nothing() {
     let world = world_of_others().await;
     let app = world.name("shop.example.com").app()["id"].as_str().unwrap_or_default().to_owned();

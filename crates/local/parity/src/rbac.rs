@@ -4,20 +4,25 @@
 
 mod draw;
 mod question;
+mod rights;
 mod role_set;
 
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use serde_json::Value;
 
+use crate::answer::Answer;
 use crate::client::{Client, Request};
 use crate::names::run_name;
 use crate::options::Options;
 use crate::peers::Peers;
+use crate::run::poll;
 
 use draw::Draw;
-use question::Question;
-use role_set::RoleSet;
+use question::{Question, REVIEWS};
+use rights::Rights;
+use role_set::{MARKS, RoleSet};
 
 /// Role sets of one run, and requests of each.
 const SETS: u64 = 50;
@@ -25,9 +30,9 @@ const REQUESTS: usize = 200;
 /// Sets and requests of a set that run at the same time.
 const SETS_AT_ONCE: usize = 3;
 const REQUESTS_AT_ONCE: usize = 8;
-/// The real server decides by caches that follow its store, and picks any of several bindings that allow: a difference
-/// is one that stays.
-const ASKED_AGAIN: u32 = 40;
+/// How often a server may fail to answer at all: it is busy, or its store is.
+const FAILURES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(250);
 /// Differences that are shown of a set.
 const SHOWN: usize = 5;
 
@@ -71,38 +76,65 @@ fn show(seed: u64, differences: &[Difference]) {
     }
 }
 
-/// Makes a role set on both servers and asks both the same questions.
+/// Makes a role set on both servers, waits until both know all of it, and asks both the same questions.
 async fn compare(real: &Client, embedded: &Client, run: &str, seed: u64) -> (u64, Vec<Difference>) {
     let mut draw = Draw::of(seed);
     let set = RoleSet::draw(&mut draw, &format!("rs{seed}-{run}"));
-    for client in [real, embedded] {
-        for (path, object) in &set.objects {
-            let answer = client.send(&Request::json("POST", path, object)).await;
-            assert!(answer.status == 201, "{path} was refused: {}", answer.json()["message"]);
-        }
-    }
+    futures::join!(settle(real, &set), settle(embedded, &set));
+    let rights = Rights::of(real).await;
     let questions: Vec<Question> = (0..REQUESTS).map(|_| Question::draw(&mut draw, &set)).collect();
-    let asked = questions.iter().map(|question| differs(real, embedded, question));
+    let asked = questions.iter().map(|question| differs(real, embedded, question, &rights));
     let found: Vec<Option<Difference>> =
         futures::stream::iter(asked).buffer_unordered(REQUESTS_AT_ONCE).collect().await;
     (seed, found.into_iter().flatten().collect())
 }
 
-/// Asks both; the real one again and again while they differ.
-async fn differs(real: &Client, embedded: &Client, question: &Question) -> Option<Difference> {
-    let request = question.request();
-    let mut pause = Duration::from_millis(5);
-    for attempt in 0.. {
-        let (from_real, from_embedded) = futures::join!(real.send(&request), embedded.send(&request));
-        let (real, embedded) = (question.decision(&from_real), question.decision(&from_embedded));
-        if real == embedded {
-            return None;
-        }
-        if attempt == ASKED_AGAIN {
-            return Some(Difference { question: question.to_string(), real, embedded });
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 3 / 2).min(Duration::from_millis(300));
+/// Makes the set on one server. Its authorizer decides by caches that follow the store kind by kind, in order: it knows
+/// the set once it knows the last of every kind. Before that, both servers may be wrong alike.
+async fn settle(client: &Client, set: &RoleSet) {
+    let (last, reviews) = set.last_ones();
+    let last_part = set.last_part();
+    for (path, object) in set.objects.iter().chain([&last_part]) {
+        post(client, path, object).await;
     }
-    None
+    for path in set.aggregated() {
+        let request = Request::get(&path);
+        let filled = poll(client, &request, |answer| answer.json()["rules"].to_string().contains(MARKS));
+        assert!(filled.await, "{path} does not gather the others' rules");
+    }
+    for (path, object) in &last {
+        post(client, path, object).await;
+    }
+    for review in &reviews {
+        let request = Request::json("POST", &format!("{REVIEWS}/subjectaccessreviews"), review);
+        let known = poll(client, &request, |answer| answer.json()["status"]["allowed"] == true);
+        assert!(known.await, "{} is not known: {review}", set.id);
+    }
+}
+
+async fn post(client: &Client, path: &str, object: &Value) {
+    let answer = client.send(&Request::json("POST", path, object)).await;
+    assert!(answer.status == 201, "{path} was refused: {}", answer.json()["message"]);
+}
+
+/// Asks both, once.
+async fn differs(real: &Client, embedded: &Client, question: &Question, rights: &Rights) -> Option<Difference> {
+    let request = question.request();
+    let (from_real, from_embedded) = futures::join!(ask(real, &request), embedded.send(&request));
+    let (real, embedded) = (question.decision(&from_real, rights), question.decision(&from_embedded, rights));
+    let wrong = real != embedded || real.contains(question::NAMED_WRONGLY);
+    wrong.then(|| Difference { question: question.to_string(), real, embedded })
+}
+
+/// The answer of the real server; again where it only says that it cannot answer now.
+async fn ask(real: &Client, request: &Request) -> Answer {
+    let mut answer = real.send(request).await;
+    for _ in 0..FAILURES {
+        if !matches!(answer.status, 0 | 429 | 500..) {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        answer = real.send(request).await;
+    }
+    answer
 }

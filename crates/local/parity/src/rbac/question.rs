@@ -5,11 +5,16 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::draw::Draw;
+use super::rights::{Rights, Subject};
 use super::role_set::{Asker, GROUPS, NAMES, PATHS, RESOURCES, RoleSet, SUBRESOURCES, VERBS};
 use crate::answer::Answer;
 use crate::client::Request;
 
-const REVIEWS: &str = "/apis/authorization.k8s.io/v1";
+pub(super) const REVIEWS: &str = "/apis/authorization.k8s.io/v1";
+/// How a reason begins that names a binding.
+const ALLOWED_BY: &str = "RBAC: allowed by ";
+/// What a decision says of a binding that does not allow; never right, though both servers say it.
+pub(super) const NAMED_WRONGLY: &str = ", which is none of ";
 
 /// Collections of both servers that real requests are sent to: path before the namespace, plural.
 const COLLECTIONS: [(&str, &str); 5] = [
@@ -82,11 +87,22 @@ impl Question {
         request
     }
 
-    /// What must be alike.
-    pub(super) fn decision(&self, answer: &Answer) -> String {
+    /// What must be alike. A binding that is named must be one that allows; which of them is as the server likes.
+    pub(super) fn decision(&self, answer: &Answer, rights: &Rights) -> String {
         let (code, body) = (answer.status, answer.json());
         match &self.kind {
-            Kind::Own(_) | Kind::Others(_) => format!("{code} {}", sorted_reason(&body["status"])),
+            Kind::Own(attributes) | Kind::Others(attributes) => {
+                let mut status = body["status"].clone();
+                let reason = status["reason"].as_str().unwrap_or_default();
+                let told = match reason.strip_prefix(ALLOWED_BY) {
+                    Some(named) => self.told(named, &rights.that_allow(&self.subject(), attributes)),
+                    None => sorted(reason),
+                };
+                if status.get("reason").is_some() {
+                    status["reason"] = json!(told);
+                }
+                format!("{code} {status}")
+            }
             Kind::Rules(_) => {
                 let mut rules: Vec<String> = ["resourceRules", "nonResourceRules"]
                     .iter()
@@ -102,6 +118,26 @@ impl Question {
             Kind::Real(..) => format!("{code} {}", body["reason"]),
         }
     }
+
+    fn told(&self, named: &str, allowing: &[String]) -> String {
+        if allowing.iter().any(|binding| binding == named) {
+            return format!("{ALLOWED_BY}one of {}", allowing.len());
+        }
+        format!("{ALLOWED_BY}{named}{NAMED_WRONGLY}{allowing:?}")
+    }
+
+    /// Whose rights decide: an impersonated asker has the groups that everyone gets, the one of a review has not.
+    fn subject(&self) -> Subject<'_> {
+        let mut groups = self.asker.groups.clone();
+        if !matches!(self.kind, Kind::Others(_)) {
+            groups.push("system:authenticated".to_owned());
+            if let Some(account) = self.asker.name.strip_prefix("system:serviceaccount:") {
+                let namespace = account.split(':').next().unwrap_or_default();
+                groups.extend(["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]);
+            }
+        }
+        Subject { name: &self.asker.name, groups }
+    }
 }
 
 impl fmt::Display for Question {
@@ -114,16 +150,6 @@ impl fmt::Display for Question {
         };
         write!(f, "{} {:?}: {what}", self.asker.name, self.asker.groups)
     }
-}
-
-fn sorted_reason(status: &Value) -> String {
-    let mut status = status.clone();
-    if let Some(reason) = status["reason"].as_str() {
-        // Any of the bindings that everyone has may be named.
-        let by_system = reason.starts_with("RBAC: allowed by ClusterRoleBinding \"system:");
-        status["reason"] = if by_system { json!("RBAC: allowed by the system") } else { json!(sorted(reason)) };
-    }
-    status.to_string()
 }
 
 /// Several errors are told in any order.
@@ -179,5 +205,57 @@ fn real(draw: &mut Draw, set: &RoleSet) -> Kind {
         6 if plural == "pods" || plural == "deployments" => Kind::Real("GET", format!("{collection}/{name}/status")),
         7 if plural == "deployments" => Kind::Real("GET", format!("{collection}/{name}/scale")),
         _ => Kind::Real("GET", format!("{collection}/{name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::Body;
+
+    fn answer(reason: &str) -> Answer {
+        let body = json!({"status": {"allowed": true, "reason": reason}});
+        Answer { body: Body::Json(body), ..Answer::failed("") }
+    }
+
+    fn question() -> (Question, Rights) {
+        let asker = Asker { name: "bob".to_owned(), groups: Vec::new() };
+        let attributes = json!({"nonResourceAttributes": {"path": "/api", "verb": "get"}});
+        let rules = json!([{"verbs": ["get"], "nonResourceURLs": ["/api"]}]);
+        let to = |name: &str, subject: Value| json!({"metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [subject]});
+        let rights = Rights::from_objects(
+            vec![json!({"metadata": {"name": "r"}, "rules": rules})],
+            vec![
+                to("mine", json!({"kind": "User", "name": "bob"})),
+                to("system:discovery", json!({"kind": "Group", "name": "system:authenticated"})),
+                to("other", json!({"kind": "User", "name": "eve"})),
+            ],
+        );
+        (Question { asker, kind: Kind::Own(attributes) }, rights)
+    }
+
+    #[test]
+    fn either_of_two_bindings_that_allow_may_be_named() {
+        let (question, rights) = question();
+        let decide = |reason: &str| question.decision(&answer(reason), &rights);
+
+        let mine = decide(r#"RBAC: allowed by ClusterRoleBinding "mine" of ClusterRole "r" to User "bob""#);
+        let system = decide(
+            r#"RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "r" to Group "system:authenticated""#,
+        );
+
+        assert_eq!(mine, system);
+    }
+
+    #[test]
+    fn a_binding_of_somebody_else_is_a_difference() {
+        let (question, rights) = question();
+        let decide = |reason: &str| question.decision(&answer(reason), &rights);
+
+        let mine = decide(r#"RBAC: allowed by ClusterRoleBinding "mine" of ClusterRole "r" to User "bob""#);
+
+        assert_ne!(mine, decide(r#"RBAC: allowed by ClusterRoleBinding "other" of ClusterRole "r" to User "eve""#));
+        assert_ne!(mine, decide(r#"RBAC: allowed by ClusterRoleBinding "mine" of ClusterRole "q" to User "bob""#));
+        assert_ne!(mine, decide(""));
     }
 }

@@ -68,12 +68,49 @@ impl RoleSet {
         }
         for index in 0..draw.number(0, 2) {
             let name = format!("{}-s{index}", self.id);
-            let selectors: Vec<Value> = (0..draw.number(1, 2)).map(|_| self.selector(draw)).collect();
+            let mut selectors: Vec<Value> = (0..draw.number(1, 2)).map(|_| self.selector(draw)).collect();
+            selectors.push(json!({"matchLabels": {self.mark(): "last"}}));
             let role = json!({"metadata": {"name": name}, "aggregationRule": {"clusterRoleSelectors": selectors}});
             self.add(&format!("{ROOT}/clusterroles"), role);
             names.push(name);
         }
         names
+    }
+
+    /// The label of the role that every aggregated one takes in.
+    fn mark(&self) -> String {
+        format!("{}/mark", self.id)
+    }
+
+    /// Where to post a role that every aggregated one takes in: those that have it have all that were made before.
+    pub(super) fn last_part(&self) -> (String, Value) {
+        let metadata = json!({"name": format!("{}-last", self.id), "labels": {self.mark(): "last"}});
+        (format!("{ROOT}/clusterroles"), json!({"metadata": metadata, "rules": [marks()]}))
+    }
+
+    /// The paths of the aggregated roles.
+    pub(super) fn aggregated(&self) -> Vec<String> {
+        let roles = self.objects.iter().filter(|(_, object)| object.get("aggregationRule").is_some());
+        roles.filter_map(|(path, role)| Some(format!("{path}/{}", role["metadata"]["name"].as_str()?))).collect()
+    }
+
+    /// One more of each kind, where to post it, and the reviews that allow once a server knows them: then it knows all.
+    pub(super) fn last_ones(&self) -> (Vec<(String, Value)>, Vec<Value>) {
+        let (user, namespace) = (format!("{}-last", self.id), self.namespaces[1].as_str());
+        let subjects = [json!({"kind": "User", "apiGroup": GROUP, "name": user})];
+        let (local, role) = (format!("{ROOT}/namespaces/{namespace}"), format!("{}-very-last", self.id));
+        let named = |name: &str| json!({"metadata": {"name": name}, "rules": [marks()]});
+        let objects = vec![
+            (format!("{ROOT}/clusterroles"), named(&role)),
+            (format!("{ROOT}/clusterrolebindings"), binding(&role, "ClusterRole", &role, &subjects)),
+            (format!("{local}/roles"), named("last")),
+            (format!("{local}/rolebindings"), binding("last", "Role", "last", &[local_user(&user)])),
+        ];
+        let review = |user: String, namespace: &str| {
+            let asked = json!({"verb": "get", "group": "", "resource": MARKS, "namespace": namespace});
+            json!({"spec": {"user": user, "resourceAttributes": asked}})
+        };
+        (objects, vec![review(user.clone(), ""), review(format!("{user}-local"), namespace)])
     }
 
     /// Roles of other sets have other labels.
@@ -136,6 +173,17 @@ impl RoleSet {
             }
         }
     }
+}
+
+/// A resource that nothing else names.
+pub(super) const MARKS: &str = "marks";
+
+fn marks() -> Value {
+    json!({"verbs": ["get"], "apiGroups": [""], "resources": [MARKS]})
+}
+
+fn local_user(user: &str) -> Value {
+    json!({"kind": "User", "apiGroup": GROUP, "name": format!("{user}-local")})
 }
 
 fn users(draw: &mut Draw, id: &str, namespaces: &[String]) -> Vec<Asker> {

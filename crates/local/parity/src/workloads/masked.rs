@@ -34,8 +34,24 @@ const DROPPED: [&str; 13] = [
 /// Lists whose order means nothing and depends on uids or chance.
 const UNORDERED: [&str; 2] = ["endpoints", "subsets"];
 
+/// What a deployment says of its later rollouts while they are under way. Whether it ever says more than that it made
+/// the set depends on the moment: progress is more updated replicas than in the status before (`DeploymentProgressing` in
+/// `k8s.io/kubernetes/pkg/controller/deployment/util`), and that still counts the replicas of the set before, unless the
+/// controller happened to write a status between making the new set and seeing its pods.
+const UNDER_WAY: [&str; 3] = ["NewReplicaSetCreated", "FoundNewReplicaSet", "ReplicaSetUpdated"];
+const REVISION: &str = "deployment.kubernetes.io/revision";
+
 /// The object as it is compared.
 pub(super) fn masked(mut object: Value) -> Value {
+    if object["metadata"]["annotations"][REVISION].as_str().is_some_and(|revision| revision != "1") {
+        let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+        for condition in conditions.into_iter().flatten() {
+            if condition["reason"].as_str().is_some_and(|reason| UNDER_WAY.contains(&reason)) {
+                condition["reason"] = json!("<under way>");
+                condition["message"] = json!("<under way>");
+            }
+        }
+    }
     let managers = managers(&object["metadata"]["managedFields"]);
     let generation = object["metadata"]["generation"].clone();
     if !generation.is_null() && object["status"]["observedGeneration"] == generation {
@@ -133,6 +149,27 @@ mod tests {
     fn hashes_and_drawn_names_are_masked() {
         assert_eq!(text("Created pod: web-5d4f8c7b9f-x2kqz"), "Created pod: web-<hash>-<drawn>");
         assert_eq!(text("web-controller"), "web-controller");
+    }
+
+    fn deployment(revision: &str, reason: &str, status: &str) -> Value {
+        let condition = json!({"type": "Progressing", "status": status, "reason": reason, "message": reason});
+        json!({"metadata": {"annotations": {REVISION: revision}}, "status": {"conditions": [condition]}})
+    }
+
+    #[test]
+    fn how_far_a_later_rollout_came_before_it_was_looked_at_is_not_compared() {
+        let seen = |reason: &str| masked(deployment("2", reason, "True"));
+
+        assert_eq!(seen("NewReplicaSetCreated"), seen("ReplicaSetUpdated"));
+        assert_ne!(seen("NewReplicaSetCreated"), seen("NewReplicaSetAvailable"));
+        assert_ne!(seen("ReplicaSetUpdated"), masked(deployment("2", "ReplicaSetUpdated", "False")));
+    }
+
+    #[test]
+    fn a_first_rollout_is_compared_as_it_is() {
+        let seen = |reason: &str| masked(deployment("1", reason, "True"));
+
+        assert_ne!(seen("NewReplicaSetCreated"), seen("ReplicaSetUpdated"));
     }
 
     #[test]

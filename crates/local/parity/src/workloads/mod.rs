@@ -1,7 +1,7 @@
 //! Scripts of workloads → what their controllers make of them on both servers, compared step by step.
 //!
 //! Nothing runs pods: the scripts say what becomes of them. Both servers go through a script side by side; what is shown
-//! is compared once it is alike, and is a difference if it is not within [`WITHIN`].
+//! is compared once it is alike, and is a difference if it is not when both have stood still.
 
 mod masked;
 mod script;
@@ -21,9 +21,9 @@ use script::{Script, Step, Word};
 use side::Side;
 
 /// How long an effect may take.
-const WITHIN: Duration = Duration::from_secs(40);
-/// How long the servers may take to show the same.
-const ALIKE_WITHIN: Duration = Duration::from_secs(10);
+const WITHIN: Duration = Duration::from_secs(90);
+/// How long what is shown must have stood still on both to be a difference.
+const STILL_FOR: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(100);
 /// Scripts that run at the same time.
 const AT_ONCE: usize = 6;
@@ -77,17 +77,22 @@ async fn both(peers: &Peers, namespace: &str, script: &Script) -> (Vec<Value>, V
     (first, second)
 }
 
-/// Both do a step; what is shown is looked at until it is alike.
+/// Both do a step; what is shown is looked at until it is alike, or until neither server moves any more.
 async fn on_both(real: &Side, embedded: &Side, step: &Step) -> (Value, Value) {
-    let deadline = Instant::now() + ALIKE_WITHIN;
-    loop {
-        let (expected, found) = futures::join!(real.step(step), embedded.step(step));
-        let again = matches!(step.word, Word::Show(_)) && expected != found && Instant::now() < deadline;
-        if !again {
-            return (expected, found);
-        }
+    let deadline = Instant::now() + WITHIN;
+    let mut seen = futures::join!(real.step(step), embedded.step(step));
+    let mut since = Instant::now();
+    while matches!(step.word, Word::Show(_)) && seen.0 != seen.1 && since.elapsed() < STILL_FOR {
         tokio::time::sleep(POLL).await;
+        let now = futures::join!(real.step(step), embedded.step(step));
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        }
+        if Instant::now() > deadline {
+            break;
+        }
     }
+    seen
 }
 
 fn without_shown(found: Value) -> Value {

@@ -1,6 +1,6 @@
 //! The lifecycle suite and crash points on a real kube-apiserver, on the wall's clock.
 //!
-//! Where the control plane cannot be had, the test fails and says why: a suite that did not run is not green.
+//! Where the control plane's programs cannot be built, the suite says that it is NOT RUN; where they do not come up, it fails.
 
 use std::sync::Arc;
 use std::time::Instant;

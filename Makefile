@@ -8,7 +8,7 @@ help: ## this list
 demo: ## records and a protected route, published without a cluster and without an account, and proven by HTTP requests
 	@scripts/demo
 
-test: ## all tiers: lint, unit, integration, parity with the real API server; ends with a summary
+test: ## all tiers in lanes beside each other, lint in the gaps; ends with a summary (PORTOLAN_REQUIRE, PORTOLAN_TEST_MINUTES)
 	@scripts/test
 
 lint: ## format, clippy, rustdoc, layers, generated files
@@ -24,7 +24,7 @@ bench: ## the controllers, and the embedded API server against the real one; JSO
 	@target/release/portolan bench drift
 	@scripts/bench-apiserver
 
-soak: ## more histories, attacks, kills and generated inputs; every mend undone once (MINUTES, SEED, HISTORIES, ATTACKS, KILLS, CASES)
+soak: ## more histories, attacks, kills and generated inputs; every mend undone once; writes docs/reliability.md (MINUTES, SEED, PARTS)
 	@scripts/soak
 
 generate: ## data that is generated from Kubernetes' OpenAPI documents and Go types

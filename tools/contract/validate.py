@@ -388,8 +388,8 @@ def requests(paths):
 
 def main():
     arguments = sys.argv[1:]
-    planted = arguments[:1] == ["--planted"]
-    paths = arguments[1:] if planted else arguments
+    planted, complete = arguments[:1] == ["--planted"], arguments[:1] == ["--complete"]
+    paths = arguments[1:] if planted or complete else arguments
     if not paths:
         sys.exit(__doc__)
     exceptions = Exceptions(pathlib.Path(__file__).with_name("exceptions.toml"))
@@ -411,6 +411,10 @@ def main():
     for number, entry in enumerate(exceptions.entries):
         if exceptions.used[number]:
             print(f"contract: tolerated {exceptions.used[number]} times: {entry['kind']} {entry['field']}: {entry['reason']}")
+        elif complete:
+            # What nothing needs any more would excuse the next mistake.
+            bad += 1
+            print(f"contract: UNUSED exception: {entry['method']} {entry['path']} {entry['kind']} {entry['field']}: take it out")
     if seen == 0:
         sys.exit("contract: no requests to validate: a recording without requests proves nothing")
     outcome = f"{bad} missed" if planted else f"{bad} violations"

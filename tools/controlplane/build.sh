@@ -16,7 +16,7 @@ if [ -x "$cache/kubectl" ] && [ -x "$cache/etcd" ] && [ -x "$cache/kube-apiserve
   echo "$cache"
   exit 0
 fi
-if ! command -v go >/dev/null 2>&1; then
+if ! go version >/dev/null 2>&1; then
   if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/kube-apiserver" ]; then
     echo "$KUBEBUILDER_ASSETS"
     exit 0

@@ -6,7 +6,7 @@ set -euo pipefail
 version=v1.7.0
 cache=${PORTOLAN_CACHE:-$HOME/.cache/portolan}/gateway-api-$version
 if [ ! -e "$cache/.complete" ]; then
-  if ! command -v go >/dev/null 2>&1; then
+  if ! go version >/dev/null 2>&1; then
     echo "gateway-api: no Go toolchain to fetch the CRDs with" >&2
     exit 3
   fi

@@ -13,7 +13,7 @@ if [ -x "$cache/helm" ]; then
   echo "$cache/helm"
   exit 0
 fi
-if ! command -v go >/dev/null 2>&1; then
+if ! go version >/dev/null 2>&1; then
   if found=$(command -v helm) && [[ $("$found" version --template '{{.Version}}') == v4.* ]]; then
     echo "$found"
     exit 0

@@ -31,6 +31,22 @@ pub(crate) struct Step {
     pub body: Text,
     /// Variable and where in the answer its value is.
     pub saves: Vec<(String, String)>,
+    pub expects: Expects,
+}
+
+/// What the real server must make of a step, so that two servers that fail alike are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expects {
+    /// Nothing in particular: an answer.
+    Answer,
+    /// It is done: the object is made, the effect comes.
+    Success,
+    /// `refused`: the object is not made.
+    Refusal,
+    /// `never`: the effect does not come.
+    Never,
+    /// What a random step comes to is not known.
+    Whatever,
 }
 
 /// A step's body as written.

@@ -10,8 +10,9 @@ use crate::client::{Client, Request};
 use crate::compare::{Difference, compare};
 use crate::peers::Peers;
 use crate::report::Outcome;
-use crate::run;
+use crate::run::{self, Transcript};
 use crate::server::Server;
+use crate::sound::unsound;
 
 /// Where CRDs are.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -27,8 +28,8 @@ pub(crate) struct Clients {
 /// The transcripts of one case.
 pub(crate) struct Ran<'a> {
     pub case: &'a Case,
-    pub real: Option<Vec<Value>>,
-    pub embedded: Vec<Value>,
+    pub real: Option<Transcript>,
+    pub embedded: Transcript,
 }
 
 impl Clients {
@@ -97,26 +98,19 @@ impl Ran<'_> {
         let (real, embedded) = outcome.ran.entry(self.case.group.clone()).or_default();
         *real += usize::from(self.real.is_some());
         *embedded += 1;
+        for transcript in self.real.iter().chain([&self.embedded]) {
+            for (step, took) in self.case.steps.iter().zip(&transcript.took) {
+                outcome.took(*took, &self.case.title(), &step.line);
+            }
+        }
     }
 
-    /// Without the real server, only a broken connection, a panic or a missing effect counts.
+    /// Where they differ, and where the real server fails; without one, where the other fails.
     pub(crate) fn differences(&self) -> Vec<Difference> {
         let lines: Vec<String> = self.case.steps.iter().map(|step| step.line.clone()).collect();
-        let expected: Vec<Value> = match &self.real {
-            Some(real) => real.clone(),
-            None => self.embedded.iter().map(sane).collect(),
-        };
-        compare(&self.case.title(), &lines, &expected, &self.embedded)
-    }
-}
-
-/// The answer itself, unless it shows a crash.
-fn sane(answer: &Value) -> Value {
-    let panicked = answer["status"] == 500 && answer["body"].to_string().contains("panic");
-    match answer["status"].as_u64() {
-        _ if panicked => Value::from("an answer without a panic"),
-        Some(0) => Value::from("an answer"),
-        _ if answer["holds"] == false => Value::from("the effect within the time"),
-        _ => answer.clone(),
+        let Some(real) = &self.real else { return unsound(self.case, &self.embedded.answers) };
+        let mut found = compare(&self.case.title(), &lines, &real.answers, &self.embedded.answers);
+        found.extend(unsound(self.case, &real.answers));
+        found
     }
 }

@@ -1,5 +1,8 @@
 //! Two transcripts → the places where they differ.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use serde_json::Value;
 
 /// One place in one answer where the two servers differ.
@@ -54,9 +57,24 @@ fn walk(at: &str, real: Option<&Value>, embedded: Option<&Value>, places: &mut V
                 walk(&join(at, &index.to_string()), real.get(index), embedded.get(index), places);
             }
         }
+        (Some(Value::String(real)), Some(Value::String(embedded))) if alike(real, embedded) => {}
         (real, embedded) if real == embedded => {}
         (real, embedded) => places.push((at.to_owned(), show(real), show(embedded))),
     }
+}
+
+/// Whether two texts are the same but for numbers (ports, versions, generated names) in what they quote.
+fn alike(real: &str, embedded: &str) -> bool {
+    static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""(?:[^"\\]|\\.)*""#).expect("a constant"));
+    if real == embedded {
+        return true;
+    }
+    let between = |text: &str| QUOTED.replace_all(text, "\"\"").into_owned();
+    let quoted = |text: &str| QUOTED.find_iter(text).map(|found| found.as_str().to_owned()).collect::<Vec<_>>();
+    let has_number = |text: &str| text.contains(|letter: char| letter.is_ascii_digit());
+    let pairs = quoted(real).into_iter().zip(quoted(embedded));
+    between(real) == between(embedded)
+        && pairs.into_iter().all(|(real, embedded)| real == embedded || (has_number(&real) && has_number(&embedded)))
 }
 
 fn join(at: &str, key: &str) -> String {
@@ -75,7 +93,17 @@ fn show(value: Option<&Value>) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::compare;
+    use super::{alike, compare};
+
+    #[test]
+    fn a_quoted_text_may_differ_in_its_numbers_only() {
+        assert!(alike(r#"pods "a" not found"#, r#"pods "a" not found"#));
+        assert!(alike(r#"port "31234" is taken"#, r#"port "30001" is taken"#));
+        assert!(!alike(r#"pods "a" not found"#, r#"pods "b" not found"#));
+        assert!(!alike(r#"unknown field "spec.x""#, r#"unknown field "x""#));
+        assert!(!alike(r#"port "31234" is taken"#, r#"port "31234" is free"#));
+        assert!(!alike(r#""1" and "2""#, r#""1""#));
+    }
 
     #[test]
     fn a_difference_is_named_by_step_and_place() {

@@ -25,6 +25,7 @@ mod report;
 mod run;
 mod script;
 mod server;
+mod sound;
 mod suite;
 mod workloads;
 

@@ -4,12 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use regex::Regex;
 
 use crate::compare::Difference;
 use crate::known_differences::{KNOWN, Known};
 use crate::options::Options;
+use crate::sound::SOUND;
+
+/// Slow steps that are told.
+const SLOWEST: usize = 10;
 
 /// What was run and what came of it.
 #[derive(Debug, Default)]
@@ -20,27 +25,42 @@ pub(crate) struct Outcome {
     /// The titles of cases and histories with an unexplained difference.
     pub failed: Vec<String>,
     pub differences: Vec<Difference>,
+    /// Those that are known, for the report.
+    explained: Vec<Difference>,
     /// Indices into [`KNOWN`] that explained a difference.
     pub used: Vec<usize>,
     pub histories: usize,
     /// Things that were left out and why.
     pub notes: Vec<String>,
+    /// The slowest steps, the slowest first.
+    slowest: Vec<(Duration, String)>,
 }
 
 impl Outcome {
     /// Takes in the differences of one case.
     pub(crate) fn add(&mut self, title: &str, differences: Vec<Difference>) {
-        let (explained, unexplained): (Vec<_>, Vec<_>) = differences
+        let (explained, unexplained): (Vec<_>, Vec<_>) = telling(differences)
             .into_iter()
             .map(|difference| (explanation(&difference), difference))
             .partition(|(known, _)| known.is_some());
         self.used.extend(explained.iter().filter_map(|(known, _)| *known));
+        self.explained.extend(explained.into_iter().map(|(_, difference)| difference));
         if unexplained.is_empty() {
             self.passed += 1;
         } else {
             self.failed.push(title.to_owned());
         }
         self.differences.extend(unexplained.into_iter().map(|(_, difference)| difference));
+    }
+
+    /// Keeps a step if it is one of the slowest.
+    pub(crate) fn took(&mut self, time: Duration, title: &str, line: &str) {
+        if self.slowest.len() == SLOWEST && self.slowest.last().is_some_and(|(last, _)| *last >= time) {
+            return;
+        }
+        let place = self.slowest.partition_point(|(other, _)| *other >= time);
+        self.slowest.insert(place, (time, format!("[{title}] {line}")));
+        self.slowest.truncate(SLOWEST);
     }
 
     /// The entries that explained nothing.
@@ -59,11 +79,18 @@ impl Outcome {
         used.dedup();
         let _ = writeln!(text, "parity: {} histories", self.histories);
         let _ = writeln!(text, "parity: {} known differences used of {}", used.len(), KNOWN.len());
+        let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         for known in used.iter().map(|index| &KNOWN[*index]) {
-            let _ = writeln!(text, "parity: known: {} {}: {}", known.case, known.at, known.reason);
+            *places.entry((known.case, known.reason)).or_default() += 1;
+        }
+        for ((case, reason), count) in places {
+            let _ = writeln!(text, "parity: known: {case} ({count}): {reason}");
         }
         for note in &self.notes {
             let _ = writeln!(text, "parity: note: {note}");
+        }
+        for (time, step) in &self.slowest {
+            let _ = writeln!(text, "parity: slow: {:>6.1} s {step}", time.as_secs_f64());
         }
         let _ = writeln!(text, "parity: {} passed, {} failed", self.passed, self.failed.len());
         text
@@ -73,7 +100,8 @@ impl Outcome {
     pub(crate) fn finish(&self, options: &Options, what: &str) -> bool {
         if let Some(path) = &options.report {
             let path = if what == "cases" { path.clone() } else { path.with_extension(format!("{what}.md")) };
-            write(&path, &format!("# Differences of {what}\n\n{}{}", self.summary(), self.details()));
+            let text = format!("# Differences of {what}\n\n{}{}{}", self.summary(), self.details(), self.known());
+            write(&path, &text);
         }
         print!("{}", self.details());
         for title in &self.failed {
@@ -83,10 +111,19 @@ impl Outcome {
         self.failed.is_empty()
     }
 
+    /// All known differences.
+    fn known(&self) -> String {
+        let mut text = "\n# Known differences\n".to_owned();
+        for Difference { case, step, line, at, real, embedded } in &self.explained {
+            let _ = writeln!(text, "\n[{case}] step {step} `{line}`\n  {at}\n    {real}\n    {embedded}");
+        }
+        text
+    }
+
     /// All unexplained differences, each kind once, the most frequent first.
     pub(crate) fn details(&self) -> String {
         let mut kinds: BTreeMap<Kind, Vec<&Difference>> = BTreeMap::new();
-        for difference in self.telling() {
+        for difference in &self.differences {
             kinds.entry(Kind::of(difference)).or_default().push(difference);
         }
         let mut kinds: Vec<_> = kinds.into_iter().collect();
@@ -97,16 +134,17 @@ impl Outcome {
         }
         text
     }
+}
 
-    /// The differences without those that follow from another: where the status differs the object does, too.
-    fn telling(&self) -> impl Iterator<Item = &Difference> {
-        let of = |difference: &Difference| (difference.case.clone(), difference.step);
-        let other_status: BTreeSet<_> = self.differences.iter().filter(|found| found.at == "status").map(of).collect();
-        self.differences.iter().filter(move |found| {
-            let telling = matches!(found.at.as_str(), "status" | "body.message" | "body.reason");
-            telling || !other_status.contains(&of(found))
-        })
-    }
+/// The differences without those that follow from another: where the status differs the object does, too.
+pub(crate) fn telling(differences: Vec<Difference>) -> Vec<Difference> {
+    let other_status: BTreeSet<usize> =
+        differences.iter().filter(|found| found.at == "status").map(|found| found.step).collect();
+    let telling = |found: &Difference| {
+        matches!(found.at.as_str(), "status" | "body.message" | "body.reason" | SOUND)
+            || !other_status.contains(&found.step)
+    };
+    differences.into_iter().filter(telling).collect()
 }
 
 /// What like differences have in common: the place without positions, and the values without the cases' names.
@@ -169,6 +207,19 @@ mod tests {
 
         assert!(details.find("2 × `body.items.*.y`") < details.find("1 × `warnings`"), "{details}");
         assert!(outcome.summary().ends_with("parity: 0 passed, 3 failed\n"));
+    }
+
+    #[test]
+    fn the_slowest_steps_are_kept_in_order() {
+        let mut outcome = Outcome::default();
+        for seconds in [3, 9, 1, 7, 12, 2, 4, 11, 5, 6, 8, 10] {
+            outcome.took(std::time::Duration::from_secs(seconds), "case", &format!("step {seconds}"));
+        }
+
+        let summary = outcome.summary();
+        let told: Vec<&str> = summary.lines().filter(|line| line.starts_with("parity: slow:")).collect();
+        assert_eq!(told.len(), 10);
+        assert!(told[0].ends_with("12.0 s [case] step 12") && told[9].ends_with("3.0 s [case] step 3"), "{told:?}");
     }
 
     #[test]

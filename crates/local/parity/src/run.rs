@@ -18,24 +18,51 @@ const EFFECT_WITHIN: Duration = Duration::from_secs(90);
 /// How long the events of a watch may take.
 const EVENTS_WITHIN: Duration = Duration::from_secs(20);
 
+/// Where an answer tells the fields that a step wanted to save and that are not there.
+pub(crate) const UNSAVED: &str = "unsaved";
+
 /// A JSON patch operation that changes nothing, for `${tests:count}`.
 const TEST: &str = r#"{"op":"test","path":"/data/x","value":"1"}"#;
 
-/// One masked answer per step.
-pub(crate) async fn run(client: &Client, case: &Case) -> Vec<Value> {
+/// What a server answered to the steps of a case.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transcript {
+    /// One masked answer per step.
+    pub answers: Vec<Value>,
+    /// How long each took.
+    pub took: Vec<Duration>,
+}
+
+impl Transcript {
+    pub(crate) fn add(&mut self, answer: Value, since: Instant) {
+        self.answers.push(answer);
+        self.took.push(since.elapsed());
+    }
+}
+
+pub(crate) async fn run(client: &Client, case: &Case) -> Transcript {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": case.id}});
-    client.send(&Request::json("POST", "/api/v1/namespaces", &namespace)).await;
+    make(client, "/api/v1/namespaces", &namespace).await;
     if case.steps.iter().any(|step| step.path.starts_with("$pod")) {
-        client
-            .send(&Request::json("POST", &format!("/api/v1/namespaces/{}/serviceaccounts", case.id), &account()))
-            .await;
+        make(client, &format!("/api/v1/namespaces/{}/serviceaccounts", case.id), &account()).await;
     }
     let mut runner = Runner { client, variables: variables(&case.id, &case.definition), masker: Masker::default() };
-    let mut transcript = Vec::new();
+    let mut transcript = Transcript::default();
     for step in &case.steps {
-        transcript.push(runner.step(step).await);
+        let since = Instant::now();
+        transcript.add(runner.step(step).await, since);
     }
     transcript
+}
+
+/// Makes what a case stands on; one that cannot be made would have both servers refuse everything after it alike.
+pub(crate) async fn make(client: &Client, path: &str, object: &Value) {
+    let request = Request::json("POST", path, object);
+    assert!(
+        poll(client, &request, |answer| matches!(answer.status, 201 | 409)).await,
+        "{path} cannot be made: {}",
+        object["metadata"]["name"]
+    );
 }
 
 /// The account that pods run as: there in every namespace of a cluster, here without its controller.
@@ -74,11 +101,19 @@ impl Runner<'_> {
             Action::Wait(until) => return self.wait(step, until).await,
             Action::Watch(enough) => self.watch(step, enough).await,
         };
+        let mut unsaved = Vec::new();
         for (name, field) in &step.saves {
-            let value = lookup(answer.json(), field).map(plain).unwrap_or_default();
-            self.variables.insert(name.clone(), value);
+            let value = lookup(answer.json(), field).map(plain);
+            if value.is_none() {
+                unsaved.push(field.clone());
+            }
+            self.variables.insert(name.clone(), value.unwrap_or_default());
         }
-        self.masker.mask(answer.to_value())
+        let mut masked = self.masker.mask(answer.to_value());
+        if !unsaved.is_empty() {
+            masked[UNSAVED] = json!(unsaved);
+        }
+        masked
     }
 
     fn request(&self, step: &Step, verb: Verb) -> Request {
@@ -141,25 +176,8 @@ impl Runner<'_> {
         })
     }
 
-    /// Replaces `$name` where such a variable is known, and `${repeat:text:count}`, `${tests:count}`, `${nul}`.
     fn expand(&self, text: &str) -> String {
-        static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"\$(?:\{repeat:([^:}]+):(\d+)\}|\{(nul)\}|\{tests:(\d+)\}|([a-z][a-z0-9]*))")
-                .expect("a constant")
-        });
-        VARIABLE.replace_all(text, |found: &regex::Captures<'_>| self.replacement(found)).into_owned()
-    }
-
-    fn replacement(&self, found: &regex::Captures<'_>) -> String {
-        if let (Some(text), Some(count)) = (found.get(1), found.get(2)) {
-            return text.as_str().repeat(count.as_str().parse().unwrap_or(0));
-        }
-        match (found.get(3), found.get(4), found.get(5)) {
-            (Some(_), _, _) => "\0".to_owned(),
-            (_, Some(count), _) => vec![TEST; count.as_str().parse().unwrap_or(0)].join(","),
-            (_, _, Some(name)) => self.variables.get(name.as_str()).cloned().unwrap_or_else(|| found[0].to_owned()),
-            (None, None, None) => found[0].to_owned(),
-        }
+        expand(&self.variables, text)
     }
 
     async fn define(&self, step: &Step, flags: &[String]) -> Answer {
@@ -215,6 +233,26 @@ impl Runner<'_> {
     }
 }
 
+/// Replaces `$name` where such a variable is known, and `${repeat:text:count}`, `${tests:count}`, `${nul}`.
+fn expand(variables: &BTreeMap<String, String>, text: &str) -> String {
+    static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\$(?:\{repeat:([^:}]+):(\d+)\}|\{(nul)\}|\{tests:(\d+)\}|([a-z][a-z0-9]*))").expect("a constant")
+    });
+    VARIABLE.replace_all(text, |found: &regex::Captures<'_>| replacement(variables, found)).into_owned()
+}
+
+fn replacement(variables: &BTreeMap<String, String>, found: &regex::Captures<'_>) -> String {
+    if let (Some(text), Some(count)) = (found.get(1), found.get(2)) {
+        return text.as_str().repeat(count.as_str().parse().unwrap_or(0));
+    }
+    match (found.get(3), found.get(4), found.get(5)) {
+        (Some(_), _, _) => "\0".to_owned(),
+        (_, Some(count), _) => vec![TEST; count.as_str().parse().unwrap_or(0)].join(","),
+        (_, _, Some(name)) => variables.get(name.as_str()).cloned().unwrap_or_else(|| found[0].to_owned()),
+        (None, None, None) => found[0].to_owned(),
+    }
+}
+
 fn read_enough(events: &[Value], enough: &Enough, name: &str) -> bool {
     let Some(last) = events.last() else { return false };
     let real = || events.iter().filter(|event| event["type"] != "BOOKMARK").count();
@@ -252,9 +290,10 @@ fn definition(id: &str, flags: &[String], body: Value) -> Value {
         "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
     });
     merge(&mut spec, overlay);
+    let name = format!("{}.{id}.example.com", spec["names"]["plural"].as_str().unwrap_or("widgets"));
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("widgets.{id}.example.com")}, "spec": spec,
+        "metadata": {"name": name}, "spec": spec,
     })
 }
 
@@ -293,11 +332,28 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-/// YAML of a case file; what cannot be read is sent as a string, which both servers refuse.
+/// YAML of a case file.
 fn yaml(text: &str) -> Value {
+    read_yaml(text).expect("tests read every body")
+}
+
+/// YAML as the servers take it from files: only `true` and `false` are no texts.
+pub(crate) fn read_yaml(text: &str) -> Result<Value, String> {
     let options = serde_saphyr::options! { strict_booleans: true };
-    serde_saphyr::from_str_with_options(text, options)
-        .unwrap_or_else(|error| json!(format!("bad YAML in a case: {error}")))
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())
+}
+
+/// The bodies of a case that are no YAML: both servers would refuse what is sent instead.
+#[cfg(test)]
+pub(crate) fn bad_bodies(case: &Case) -> Vec<String> {
+    let variables = variables(&case.id, &case.definition);
+    let bodies = case.steps.iter().filter_map(|step| match &step.body {
+        Text::Filled(text) | Text::Bare(text) => Some((step, text)),
+        Text::None | Text::Raw(_) => None,
+    });
+    let read = bodies.map(|(step, text)| (step, read_yaml(&expand(&variables, text))));
+    read.filter_map(|(step, body)| body.err().map(|error| format!("{}: {}: {error}", case.title(), step.line)))
+        .collect()
 }
 
 /// The value at a path such as `.metadata.ownerReferences.0.uid`; a dot inside a key is written `\.`.
@@ -317,7 +373,24 @@ fn plain(value: &Value) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{definition, lookup, merge};
+    use super::{bad_bodies, definition, lookup, merge};
+    use crate::script::parse;
+
+    #[test]
+    fn every_body_of_every_case_is_yaml() {
+        let all =
+            crate::suite::FILES.iter().flat_map(|(group, text)| parse(group, "x", text).expect("a proper script"));
+        let bad: Vec<String> = all.flat_map(|case| bad_bodies(&case)).collect();
+
+        assert_eq!(bad, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_body_that_is_no_yaml_is_found() {
+        let cases = parse("x", "x", "=== one\nPUT $cm/a\n  data: {a: b\n").expect("the lines are proper");
+
+        assert!(bad_bodies(&cases[0])[0].starts_with("x: one: PUT $cm/a: "), "{:?}", bad_bodies(&cases[0]));
+    }
 
     #[test]
     fn a_path_goes_through_lists_and_keys_with_dots() {

@@ -3,8 +3,11 @@
 //! `=== name` opens a case. A step is a line `VERB path`; the lines indented below it are its body in YAML,
 //! before them `> Name: value` sets a header (`> raw` sends the body as it is, `> bare` adds no kind and name)
 //! and `< name .field.path` saves a value of the answer for later steps. `#` at the start of a line is a comment.
+//!
+//! On the real server a `CREATE` and a `CRD` must succeed unless the line ends with `refused`, and a `WAIT` or `WATCH` must
+//! see what it is for unless the line ends with `never`.
 
-use crate::case::{Action, Case, Enough, Step, Text, Until, Verb};
+use crate::case::{Action, Case, Enough, Expects, Step, Text, Until, Verb};
 
 /// A line of a case file that says nothing.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +48,8 @@ fn in_body(cases: &[Case]) -> bool {
 fn step(line: &str) -> Option<Step> {
     let mut words = line.split_whitespace();
     let word = words.next()?;
-    let rest: Vec<&str> = words.collect();
+    let mut rest: Vec<&str> = words.collect();
+    let expects = expects(word, &mut rest);
     let (action, path) = match (word, rest.as_slice()) {
         ("CRD", flags) => (Action::Define(flags.iter().map(|flag| (*flag).to_owned()).collect()), ""),
         ("WAIT", [path, condition]) => (Action::Wait(until(condition)?), *path),
@@ -60,7 +64,22 @@ fn step(line: &str) -> Option<Step> {
         headers: Vec::new(),
         body: Text::None,
         saves: Vec::new(),
+        expects,
     })
+}
+
+/// What the last word says, or else what the first one is for.
+fn expects(word: &str, rest: &mut Vec<&str>) -> Expects {
+    let (success, exception, excepted) = match word {
+        "CREATE" | "CRD" => (Expects::Success, "refused", Expects::Refusal),
+        "WAIT" | "WATCH" => (Expects::Success, "never", Expects::Never),
+        _ => return Expects::Answer,
+    };
+    if rest.last() == Some(&exception) {
+        rest.pop();
+        return excepted;
+    }
+    success
 }
 
 fn until(condition: &str) -> Option<Until> {
@@ -129,7 +148,7 @@ fn header_line(step: &mut Step, header: &str) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Action, Text, Verb, parse};
+    use super::{Action, Expects, Text, Verb, parse, step};
 
     #[test]
     fn a_case_has_steps_with_headers_bodies_and_saved_values() {
@@ -149,6 +168,18 @@ mod tests {
         let error = parse("patch", "x", "=== one\nFETCH $cm/a\n").expect_err("FETCH is no verb");
 
         assert_eq!(error.to_string(), "patch.case line 2: FETCH $cm/a");
+    }
+
+    #[test]
+    fn a_step_must_succeed_unless_its_line_says_otherwise() {
+        let expected = |line: &str| step(line).expect("a proper step").expects;
+
+        assert_eq!(expected("CREATE $cm/a"), Expects::Success);
+        assert_eq!(expected("CREATE $cm/a refused"), Expects::Refusal);
+        assert_eq!(expected("CRD status refused"), Expects::Refusal);
+        assert_eq!(expected("WAIT $cm/a gone"), Expects::Success);
+        assert_eq!(expected("WAIT $cm/a gone never"), Expects::Never);
+        assert_eq!(expected("GET $cm/a"), Expects::Answer);
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn transcripts(results: &[Ran<'_>]) -> String {
 }
 
 fn transcript(ran: &Ran<'_>) -> String {
-    let steps = ran.case.steps.iter().zip(ran.real.as_ref().unwrap_or(&ran.embedded));
+    let steps = ran.case.steps.iter().zip(&ran.real.as_ref().unwrap_or(&ran.embedded).answers);
     let lines: Vec<String> = steps.map(|(step, answer)| format!("{}\n    {answer}\n", step.line)).collect();
     format!("=== {}\n{}", ran.case.title(), lines.join(""))
 }

@@ -167,7 +167,7 @@ fn check_target(binding: &Value) -> Result<(), ApiError> {
     let kind = target["kind"].as_str().unwrap_or_default();
     let mut wrong = Vec::new();
     if !matches!(kind, "" | "Node") {
-        wrong.push(format!("target.kind: Unsupported value: {kind:?}: supported values: \"<empty>\", \"Node\""));
+        wrong.push(format!("target.kind: Unsupported value: {kind:?}: supported values: \"Node\", \"<empty>\""));
     }
     if target["name"].as_str().is_none_or(str::is_empty) {
         wrong.push("target.name: Required value".to_owned());

@@ -1,10 +1,15 @@
 //! The text of the kubectl case files → command lines.
 //!
 //! `=== name` opens a case, then `$ arguments` with what kubectl reads on stdin indented below. `$only PATTERN
-//! arguments` keeps the lines of the output that match, `$until PATTERN arguments` runs again until a line does; `$begin COUNT arguments` leaves kubectl running once it
-//! has printed so many lines, and `$end COUNT` reads on to so many lines and ends it. `$ns` and `$id` are the case's own.
+//! arguments` keeps the lines of the output that match, `$until PATTERN arguments` runs again until a line does; `$begin
+//! COUNT arguments` leaves kubectl running once it has printed so many lines, and `$end COUNT` reads on to so many lines
+//! and ends it. `$ns` and `$id` are the case's own.
+//!
+//! On the real server `$ create` and `$ apply` must succeed; `$refused arguments` must not.
 
 use std::sync::LazyLock;
+
+use crate::case::Expects;
 
 /// The case files: name and text.
 const FILES: &[(&str, &str)] = &[
@@ -34,6 +39,14 @@ pub(super) struct Invocation {
     pub mode: Mode,
     pub arguments: Vec<String>,
     pub stdin: String,
+    pub expects: Expects,
+}
+
+impl Script {
+    /// The commands as written.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.commands.iter().map(|command| command.line.clone()).collect()
+    }
 }
 
 /// What is done with the command.
@@ -71,14 +84,20 @@ fn invocation(line: &str) -> Option<Invocation> {
     let mut words = words(line);
     let word = words.remove(0);
     let mode = match word.as_str() {
-        "$" => Mode::Run,
+        "$" | "$refused" => Mode::Run,
         "$only" => Mode::Only(words.remove(0)),
         "$until" => Mode::Until(words.remove(0)),
         "$begin" => Mode::Begin(words.remove(0).parse().ok()?),
         "$end" => Mode::End(words.remove(0).parse().ok()?),
         _ => return None,
     };
-    Some(Invocation { line: line.to_owned(), mode, arguments: words, stdin: String::new() })
+    let makes = word == "$" && words.first().is_some_and(|first| first == "create" || first == "apply");
+    let expects = match word.as_str() {
+        "$refused" => Expects::Refusal,
+        _ if makes => Expects::Success,
+        _ => Expects::Answer,
+    };
+    Some(Invocation { line: line.to_owned(), mode, arguments: words, stdin: String::new(), expects })
 }
 
 /// Words separated by blanks; single quotes hold blanks together.

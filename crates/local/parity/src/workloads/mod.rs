@@ -10,13 +10,15 @@ mod side;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::compare::compare;
 use crate::names::run_name;
 use crate::options::Options;
 use crate::peers::Peers;
 use crate::report::Outcome;
+use crate::run::Transcript;
+use crate::sound::failure;
 use script::{Script, Step, Word};
 use side::Side;
 
@@ -26,7 +28,7 @@ const WITHIN: Duration = Duration::from_secs(90);
 const STILL_FOR: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(100);
 /// Scripts that run at the same time.
-const AT_ONCE: usize = 6;
+const AT_ONCE: usize = 20;
 
 /// Runs all scripts on both servers, prints the summary, and tells whether there was no unexplained difference.
 pub async fn run(peers: &Peers, options: &Options) -> bool {
@@ -46,7 +48,13 @@ pub async fn run(peers: &Peers, options: &Options) -> bool {
         let count = outcome.ran.entry(script.group.to_owned()).or_default();
         *count = (count.0 + usize::from(peers.real().is_some()), count.1 + 1);
         let lines: Vec<String> = script.steps.iter().map(|step| step.line.clone()).collect();
-        outcome.add(&title(script), compare(&title(script), &lines, &real, &embedded));
+        let title = title(script);
+        let mut found = compare(&title, &lines, &real.answers, &embedded.answers);
+        for (index, (step, came_to)) in script.steps.iter().zip(&real.answers).enumerate() {
+            found.extend(side::wrong(step, came_to).map(|wrong| failure(&title, index, &step.line, wrong)));
+            outcome.took(real.took[index], &title, &step.line);
+        }
+        outcome.add(&title, found);
     }
     outcome.finish(options, "workloads")
 }
@@ -55,21 +63,24 @@ fn title(script: &Script) -> String {
     format!("{}: {}", script.group, script.name)
 }
 
-/// What every step came to on both servers. Without a real one, effects must still come.
-async fn both(peers: &Peers, namespace: &str, script: &Script) -> (Vec<Value>, Vec<Value>) {
+/// What every step came to on both servers; without a real one, on the other twice: effects must still come.
+async fn both(peers: &Peers, namespace: &str, script: &Script) -> (Transcript, Transcript) {
     let embedded = Side::new(peers.embedded(), namespace).await;
     let real = match peers.real() {
         Some(server) => Some(Side::new(server, namespace).await),
         None => None,
     };
-    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let (mut first, mut second) = (Transcript::default(), Transcript::default());
     for step in &script.steps {
-        let (expected, found) = match &real {
-            Some(real) => on_both(real, &embedded, step).await,
-            None => (json!({"done": true}), without_shown(embedded.step(step).await)),
+        let since = Instant::now();
+        let (expected, found) = if let Some(real) = &real {
+            on_both(real, &embedded, step).await
+        } else {
+            let found = embedded.step(step).await;
+            (found.clone(), found)
         };
-        first.push(expected);
-        second.push(found);
+        first.add(expected, since);
+        second.add(found, since);
     }
     for side in real.iter().chain([&embedded]) {
         side.end().await;
@@ -93,8 +104,4 @@ async fn on_both(real: &Side, embedded: &Side, step: &Step) -> (Value, Value) {
         }
     }
     seen
-}
-
-fn without_shown(found: Value) -> Value {
-    if found.get("shown").is_some() { json!({"done": true}) } else { found }
 }

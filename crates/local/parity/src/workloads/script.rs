@@ -18,7 +18,14 @@
 //! show namespaces/$ns                      one object
 //! ```
 //!
+//! On the real server a write must succeed unless its line ends with `refused`, what is waited for must come, and what is
+//! named by a selector must be there.
+//!
 //! `$ns` is the namespace of the case. Nodes `pier-1` and `pier-2` are there, in the zones `north` and `south`.
+
+use serde_json::Value;
+
+use crate::run::read_yaml;
 
 /// The case files: group and text.
 pub(super) const FILES: &[(&str, &str)] = &[
@@ -44,6 +51,18 @@ pub(super) struct Step {
     pub line: String,
     pub word: Word,
     pub body: String,
+    /// Whether the line says that the write is refused.
+    pub refused: bool,
+}
+
+impl Step {
+    /// The body, which is null where there is none; or why it is no YAML.
+    pub(super) fn body(&self, namespace: &str) -> Result<Value, String> {
+        if self.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        read_yaml(&self.body.replace("$ns", namespace))
+    }
 }
 
 /// What a step does.
@@ -102,8 +121,9 @@ fn parse(group: &'static str, text: &str) -> Result<Vec<Script>, String> {
             step.body.push_str(body);
             step.body.push('\n');
         } else {
-            let word = word(line).ok_or_else(bad)?;
-            script.steps.push(Step { line: line.to_owned(), word, body: String::new() });
+            let (told, refused) = line.strip_suffix(" refused").map_or((line, false), |told| (told, true));
+            let word = word(told).ok_or_else(bad)?;
+            script.steps.push(Step { line: line.to_owned(), word, body: String::new(), refused });
         }
     }
     Ok(scripts)
@@ -168,5 +188,32 @@ mod tests {
     #[test]
     fn every_file_in_the_tree_is_proper() {
         assert!(all().unwrap().iter().all(|script| !script.steps.is_empty()));
+    }
+
+    #[test]
+    fn every_body_is_yaml_and_is_there_where_a_step_needs_one() {
+        for script in all().unwrap() {
+            for step in &script.steps {
+                let body = step.body("x").unwrap_or_else(|error| panic!("{}: {}: {error}", script.name, step.line));
+                let needed = matches!(step.word, Word::Create | Word::Patch(_) | Word::Status(_));
+                assert_eq!(needed, body.is_object() && !matches!(step.word, Word::Delete(_)), "{}", step.line);
+            }
+        }
+    }
+
+    #[test]
+    fn a_label_y_is_a_text() {
+        let body = "{metadata: {labels: {x: y}}}".to_owned();
+        let step = Step { line: "create".to_owned(), word: Word::Create, body, refused: false };
+
+        assert_eq!(step.body("x").unwrap()["metadata"]["labels"]["x"], "y");
+    }
+
+    #[test]
+    fn a_body_that_is_no_yaml_is_found() {
+        let step =
+            Step { line: "create".to_owned(), word: Word::Create, body: "{kind: Pod".to_owned(), refused: false };
+
+        assert!(step.body("x").is_err());
     }
 }

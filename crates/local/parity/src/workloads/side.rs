@@ -8,6 +8,7 @@ use super::masked::masked;
 use super::script::{Expectation, Fate, Step, Which, Word};
 use super::{POLL, WITHIN};
 use crate::client::{Client, Request};
+use crate::run;
 use crate::server::Server;
 
 /// The nodes that pods of scripts are bound to, and their zones.
@@ -19,7 +20,7 @@ pub(super) async fn make_nodes(server: &Server) {
     for (name, zone) in NODES {
         let labels = json!({"topology.kubernetes.io/zone": zone});
         let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
-        client.send(&Request::json("POST", "/api/v1/nodes", &node)).await;
+        run::make(&client, "/api/v1/nodes", &node).await;
     }
 }
 
@@ -34,7 +35,7 @@ impl Side {
     pub(super) async fn new(server: &Server, namespace: &str) -> Self {
         let client = Client::new(server).expect("the server's CA is PEM");
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        client.send(&Request::json("POST", "/api/v1/namespaces", &object)).await;
+        run::make(&client, "/api/v1/namespaces", &object).await;
         Self { client, namespace: namespace.to_owned() }
     }
 
@@ -45,8 +46,7 @@ impl Side {
     }
 
     pub(super) async fn step(&self, step: &Step) -> Value {
-        let body = step.body.replace("$ns", &self.namespace);
-        let body: Value = serde_saphyr::from_str(&body).unwrap_or(Value::Null);
+        let body = step.body(&self.namespace).expect("tests read every body");
         match &step.word {
             Word::Create => self.create(&body).await,
             Word::Patch(which) => self.patch(which, "", &body).await,
@@ -84,12 +84,17 @@ impl Side {
     }
 
     async fn patch(&self, which: &Which, subresource: &str, patch: &Value) -> Value {
-        for path in self.paths(which).await {
+        let paths = self.paths(which).await;
+        if paths.is_empty() {
+            return nothing_meant();
+        }
+        for path in paths {
             let mut request = Request::json("PATCH", &format!("{path}{subresource}"), patch);
             request.content_type = Some("application/merge-patch+json".to_owned());
             let answer = self.client.send(&request).await;
             // A pod may have gone meanwhile.
-            if answer.status != 200 && answer.status != 404 {
+            let gone = answer.status == 404 && matches!(which, Which::Selected { .. });
+            if answer.status != 200 && !gone {
                 return told(answer.status, answer.json());
             }
         }
@@ -99,12 +104,20 @@ impl Side {
     /// Deletes what is meant; with options also what goes already.
     async fn delete(&self, which: &Which, options: &Value) -> Value {
         let stays = |object: &Value| !options.is_null() || object["metadata"]["deletionTimestamp"].is_null();
-        for path in self.paths_of(which, stays).await {
+        let paths = self.paths_of(which, stays).await;
+        if paths.is_empty() {
+            return nothing_meant();
+        }
+        for path in paths {
             let request = match options {
                 Value::Null => Request { method: "DELETE", ..Request::get(&path) },
                 options => Request::json("DELETE", &path, options),
             };
-            self.client.send(&request).await;
+            let answer = self.client.send(&request).await;
+            let gone = answer.status == 404 && matches!(which, Which::Selected { .. });
+            if !matches!(answer.status, 200 | 202) && !gone {
+                return told(answer.status, answer.json());
+            }
         }
         json!({"done": true})
     }
@@ -125,40 +138,51 @@ impl Side {
         names.map(|name| format!("{}/{name}", self.path(collection))).collect()
     }
 
-    async fn objects(&self, which: &Which) -> Vec<Value> {
+    /// Collection and selector of what is meant, as a query.
+    fn query(&self, which: &Which) -> String {
         match which {
             Which::Named { collection, name } => {
-                let answer = self.client.send(&Request::get(&self.object_path(collection, name))).await;
-                if answer.status == 200 { vec![answer.json().clone()] } else { Vec::new() }
+                let name = name.replace("$ns", &self.namespace);
+                format!("{}?fieldSelector=metadata.name%3D{name}", self.path(collection))
             }
-            Which::Selected { collection, selector } => self.list(collection, selector).await,
+            Which::Selected { collection, selector } => {
+                format!("{}?labelSelector={}", self.path(collection), selector.replace('=', "%3D"))
+            }
         }
     }
 
-    async fn list(&self, collection: &str, selector: &str) -> Vec<Value> {
-        let path = format!("{}?labelSelector={}", self.path(collection), selector.replace('=', "%3D"));
-        let answer = self.client.send(&Request::get(&path)).await;
-        answer.json()["items"].as_array().cloned().unwrap_or_default()
+    /// What is there now, and the version of the whole.
+    async fn look(&self, which: &Which) -> (Vec<Value>, String) {
+        let answer = self.client.send(&Request::get(&self.query(which))).await;
+        let list = answer.json();
+        let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+        (list["items"].as_array().cloned().unwrap_or_default(), version)
     }
 
-    /// Looks until it is so, or for long enough.
+    async fn objects(&self, which: &Which) -> Vec<Value> {
+        self.look(which).await.0
+    }
+
+    /// Watches until it is so, or for long enough: states that last for a moment only are seen, too.
     async fn wait_for(&self, which: &Which, expectation: &Expectation) -> Value {
         let deadline = Instant::now() + WITHIN;
         loop {
-            let objects = self.objects(which).await;
-            let holds = match expectation {
-                Expectation::Count(count) => objects.len() == *count,
-                Expectation::Value { path, value } => {
-                    !objects.is_empty() && objects.iter().all(|object| found(object, path) == *value)
+            let (mut objects, version) = self.look(which).await;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if expectation.holds(&objects)
+                || !version.is_empty() && {
+                    let watch = Request::get(&format!("{}&watch=true&resourceVersion={version}", self.query(which)));
+                    self.client.watch(&watch, left, |events| follow(&mut objects, events, expectation)).await;
+                    expectation.holds(&objects)
                 }
-            };
-            if holds {
+            {
                 return json!({"done": true});
             }
             if Instant::now() > deadline {
                 let objects: Vec<Value> = objects.into_iter().map(masked).collect();
                 return json!({"waited in vain": objects});
             }
+            // The watch was ended, or could not begin.
             tokio::time::sleep(POLL).await;
         }
     }
@@ -166,13 +190,12 @@ impl Side {
     async fn show(&self, collections: &[String]) -> Value {
         let mut shown = json!({});
         for collection in collections {
-            let items = match collection.split_once('/') {
-                Some((one, name)) => {
-                    let which = Which::Named { collection: one.to_owned(), name: name.to_owned() };
-                    self.objects(&which).await
-                }
-                None => self.list(collection, "").await,
+            let which = if let Some((one, name)) = collection.split_once('/') {
+                Which::Named { collection: one.to_owned(), name: name.to_owned() }
+            } else {
+                Which::Selected { collection: collection.clone(), selector: String::new() }
             };
+            let items = self.objects(&which).await;
             // Lists leave kinds out.
             let kept = items.into_iter().map(|mut item| {
                 item["kind"] = json!(collection);
@@ -181,6 +204,47 @@ impl Side {
             shown[collection] = super::masked::gathered(collection, kept.collect());
         }
         json!({"shown": shown})
+    }
+}
+
+/// Takes in the last event of a watch, and tells whether it is so then.
+fn follow(objects: &mut Vec<Value>, events: &[Value], expectation: &Expectation) -> bool {
+    let Some(event) = events.last() else { return false };
+    let name = &event["object"]["metadata"]["name"];
+    match event["type"].as_str() {
+        Some("ADDED" | "MODIFIED" | "DELETED") => objects.retain(|object| object["metadata"]["name"] != *name),
+        _ => return false,
+    }
+    if event["type"] != "DELETED" {
+        objects.push(event["object"].clone());
+    }
+    expectation.holds(objects)
+}
+
+impl Expectation {
+    fn holds(&self, objects: &[Value]) -> bool {
+        match self {
+            Self::Count(count) => objects.len() == *count,
+            Self::Value { path, value } => {
+                !objects.is_empty() && objects.iter().all(|object| found(object, path) == *value)
+            }
+        }
+    }
+}
+
+/// A step that names nothing does nothing on either server.
+fn nothing_meant() -> Value {
+    json!({"nothing": "is there that the step means"})
+}
+
+/// What is wrong with what a step came to on the real server, though the other may say the same.
+pub(super) fn wrong(step: &Step, came_to: &Value) -> Option<String> {
+    let refused = came_to.get("status").is_some();
+    match step.refused {
+        true if refused => None,
+        true => Some("is not refused".to_owned()),
+        false if came_to.get("done").is_some() || came_to.get("shown").is_some() => None,
+        false => Some(came_to.to_string()),
     }
 }
 
@@ -260,6 +324,36 @@ mod tests {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
         assert_eq!(rfc3339(1_709_251_199), "2024-02-29T23:59:59Z");
         assert_eq!(rfc3339(1_735_689_600), "2025-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn what_both_servers_fail_in_is_found() {
+        let step = |refused| Step { line: String::new(), word: Word::Create, body: String::new(), refused };
+        let told = |came_to: Value| wrong(&step(false), &came_to);
+
+        assert!(told(json!({"waited in vain": []})).is_some());
+        assert!(told(told_refusal()).is_some());
+        assert!(told(nothing_meant()).is_some());
+        assert!(told(json!({"done": true})).is_none());
+        assert!(wrong(&step(true), &told_refusal()).is_none());
+        assert_eq!(wrong(&step(true), &json!({"done": true})).as_deref(), Some("is not refused"));
+    }
+
+    fn told_refusal() -> Value {
+        super::told(422, &json!({"reason": "Invalid", "message": "no"}))
+    }
+
+    #[test]
+    fn a_state_that_lasts_for_one_event_is_seen() {
+        let pod = |phase: &str| json!({"metadata": {"name": "a"}, "status": {"phase": phase}});
+        let path = ["status", "phase"].map(str::to_owned).to_vec();
+        let running = Expectation::Value { path, value: "Running".to_owned() };
+        let mut objects = vec![pod("Pending")];
+
+        let event = |kind: &str, phase: &str| json!({"type": kind, "object": pod(phase)});
+        assert!(follow(&mut objects, &[event("MODIFIED", "Running")], &running));
+        assert!(!follow(&mut objects, &[event("MODIFIED", "Failed")], &running));
+        assert!(follow(&mut objects, &[event("DELETED", "Failed")], &Expectation::Count(0)));
     }
 
     #[test]

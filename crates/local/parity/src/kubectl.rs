@@ -36,7 +36,7 @@ const MISUSED: [&str; 4] = ["unknown command", "unknown flag", "unknown shorthan
 const AT_ONCE: usize = 3;
 
 /// Runs the real kubectl on both servers, prints the summary, and tells whether it printed the same.
-pub async fn run(peers: &Peers, options: &Options) -> bool {
+pub(crate) async fn run(peers: &Peers, options: &Options) -> bool {
     let Some(real) = peers.real() else { return true };
     let binary = match binaries() {
         Ok(folder) => folder.join("kubectl"),

@@ -3,6 +3,7 @@
 //! A server is a URL, a CA and a token, so that any two can be compared. The real one is built by
 //! `tools/controlplane` and started by [`ControlPlane`]; the other is the embedded one, [`Embedded`].
 
+mod all;
 mod answer;
 mod audit;
 mod bundle;
@@ -19,6 +20,7 @@ mod kubectl;
 mod mask;
 mod names;
 mod options;
+mod passes;
 mod peers;
 mod rbac;
 mod report;
@@ -29,14 +31,10 @@ mod sound;
 mod suite;
 mod workloads;
 
+pub use all::run;
 pub use audit::Audited;
 pub use bundle::{BundleError, gateway_api};
 pub use controlplane::{ControlPlane, Controllers, Durability, NotAvailable, binaries};
 pub use embedded::{Embedded, EmbeddedError};
-pub use kubectl::run as run_kubectl;
-pub use options::Options;
 pub use peers::{Peers, PeersError};
-pub use rbac::run as run_rbac;
 pub use server::{Server, ServerError};
-pub use suite::run as run_suite;
-pub use workloads::run as run_workloads;

@@ -69,7 +69,7 @@ impl Outcome {
     }
 
     /// The summary that is printed at the end.
-    pub(crate) fn summary(&self) -> String {
+    pub(crate) fn summary(&self, what: &str) -> String {
         let mut text = String::new();
         for (group, (real, embedded)) in &self.ran {
             let _ = writeln!(text, "parity {group:<12} {real:>4} on the real server {embedded:>4} on the embedded one");
@@ -77,22 +77,26 @@ impl Outcome {
         let mut used = self.used.clone();
         used.sort_unstable();
         used.dedup();
-        let _ = writeln!(text, "parity: {} histories", self.histories);
-        let _ = writeln!(text, "parity: {} known differences used of {}", used.len(), KNOWN.len());
+        if self.histories > 0 {
+            let _ = writeln!(text, "parity {what}: {} histories", self.histories);
+        }
+        if !used.is_empty() {
+            let _ = writeln!(text, "parity {what}: {} known differences used of {}", used.len(), KNOWN.len());
+        }
         let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         for known in used.iter().map(|index| &KNOWN[*index]) {
             *places.entry((known.case, known.reason)).or_default() += 1;
         }
         for ((case, reason), count) in places {
-            let _ = writeln!(text, "parity: known: {case} ({count}): {reason}");
+            let _ = writeln!(text, "parity {what}: known: {case} ({count}): {reason}");
         }
         for note in &self.notes {
-            let _ = writeln!(text, "parity: note: {note}");
+            let _ = writeln!(text, "parity {what}: note: {note}");
         }
         for (time, step) in &self.slowest {
-            let _ = writeln!(text, "parity: slow: {:>6.1} s {step}", time.as_secs_f64());
+            let _ = writeln!(text, "slow: {:>6.1} s {step}", time.as_secs_f64());
         }
-        let _ = writeln!(text, "parity: {} passed, {} failed", self.passed, self.failed.len());
+        let _ = writeln!(text, "parity {what}: {} passed, {} failed", self.passed, self.failed.len());
         text
     }
 
@@ -100,14 +104,14 @@ impl Outcome {
     pub(crate) fn finish(&self, options: &Options, what: &str) -> bool {
         if let Some(path) = &options.report {
             let path = if what == "cases" { path.clone() } else { path.with_extension(format!("{what}.md")) };
-            let text = format!("# Differences of {what}\n\n{}{}{}", self.summary(), self.details(), self.known());
+            let text = format!("# Differences of {what}\n\n{}{}{}", self.summary(what), self.details(), self.known());
             write(&path, &text);
         }
         print!("{}", self.details());
         for title in &self.failed {
-            println!("parity: FAILED {title}");
+            println!("parity {what}: FAILED {title}");
         }
-        print!("{}", self.summary());
+        print!("{}", self.summary(what));
         self.failed.is_empty()
     }
 
@@ -206,7 +210,7 @@ mod tests {
         let details = outcome.details();
 
         assert!(details.find("2 × `body.items.*.y`") < details.find("1 × `warnings`"), "{details}");
-        assert!(outcome.summary().ends_with("parity: 0 passed, 3 failed\n"));
+        assert!(outcome.summary("cases").ends_with("parity cases: 0 passed, 3 failed\n"));
     }
 
     #[test]
@@ -216,8 +220,8 @@ mod tests {
             outcome.took(std::time::Duration::from_secs(seconds), "case", &format!("step {seconds}"));
         }
 
-        let summary = outcome.summary();
-        let told: Vec<&str> = summary.lines().filter(|line| line.starts_with("parity: slow:")).collect();
+        let summary = outcome.summary("cases");
+        let told: Vec<&str> = summary.lines().filter(|line| line.starts_with("slow:")).collect();
         assert_eq!(told.len(), 10);
         assert!(told[0].ends_with("12.0 s [case] step 12") && told[9].ends_with("3.0 s [case] step 3"), "{told:?}");
     }

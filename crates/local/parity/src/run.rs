@@ -16,7 +16,7 @@ use crate::mask::Masker;
 /// How long an asynchronous effect (garbage collection, a CRD being served) may take.
 const EFFECT_WITHIN: Duration = Duration::from_secs(90);
 /// How long the events of a watch may take.
-const EVENTS_WITHIN: Duration = Duration::from_secs(20);
+const EVENTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// Where an answer tells the fields that a step wanted to save and that are not there.
 pub(crate) const UNSAVED: &str = "unsaved";

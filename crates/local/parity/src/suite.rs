@@ -40,7 +40,7 @@ const GATEWAY: &str = "gateway";
 const AT_ONCE: usize = 12;
 
 /// Runs everything, prints the summary, and tells whether there was no unexplained difference.
-pub async fn run(peers: &Peers, options: &Options) -> bool {
+pub(crate) async fn run(peers: &Peers, options: &Options) -> bool {
     let clients = Clients::new(peers);
     let mut outcome = Outcome::default();
     let cases = selected(&clients, options, &mut outcome).await;
@@ -80,7 +80,7 @@ async fn selected(clients: &Clients, options: &Options, outcome: &mut Outcome) -
     if cases.iter().any(|case| case.group == GATEWAY)
         && let Err(reason) = clients.install_gateway_api().await
     {
-        outcome.notes.push(format!("Gateway API cases not run: {reason}"));
+        outcome.notes.push(format!("NOT RUN: Gateway API cases: {reason}"));
         cases.retain(|case| case.group != GATEWAY);
     }
     cases
@@ -91,7 +91,7 @@ async fn replay_all(clients: &Clients, options: &Options, outcome: &mut Outcome)
     let run = run_name();
     let definition = script::parse("histories", &run, histories::DEFINITION).expect("a constant script").remove(0);
     outcome.add(&definition.title(), clients.run(&definition).await.differences());
-    let seeds = options.seed..options.seed.saturating_add(options.histories);
+    let seeds = options.histories.iter().copied();
     let replay = |seed: u64| replay(clients, History::of(seed), &definition.id, &run);
     let results: Vec<(History, Vec<Difference>)> =
         futures::stream::iter(seeds.map(replay)).buffer_unordered(AT_ONCE).collect().await;

@@ -24,14 +24,15 @@ use side::Side;
 
 /// How long an effect may take.
 const WITHIN: Duration = Duration::from_secs(90);
-/// How long what is shown must have stood still on both to be a difference.
-const STILL_FOR: Duration = Duration::from_secs(10);
+/// How long what is shown must have stood still on both to be a difference: longer than controllers rest before they look
+/// again. The one of namespaces does so for half of the time that it thinks finalizers need (15 s) or pods have to stop.
+const STILL_FOR: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(100);
 /// Scripts that run at the same time.
 const AT_ONCE: usize = 20;
 
 /// Runs all scripts on both servers, prints the summary, and tells whether there was no unexplained difference.
-pub async fn run(peers: &Peers, options: &Options) -> bool {
+pub(crate) async fn run(peers: &Peers, options: &Options) -> bool {
     let scripts: Vec<Script> = script::all().expect("tests parse every case file");
     let run = run_name();
     for server in peers.real().into_iter().chain([peers.embedded()]) {

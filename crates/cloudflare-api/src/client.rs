@@ -18,6 +18,7 @@ use crate::governor::{Budget, Lane};
 use crate::item::Item;
 use crate::lines::Lines;
 use crate::listing;
+use crate::looked::Looked;
 use crate::manner::Manner;
 use crate::rarely::{Rarely, Single};
 use crate::reader::Reader;
@@ -138,6 +139,11 @@ impl Client {
         let make = || Rarely::new(self.sender.clone(), single, scope_id);
         let kept = self.handle(single.name, scope_id, make, |kept, _, _| Rarely::clone(kept));
         kept.get(self.manner(lane), freshness).await
+    }
+
+    /// What looks at one thing found: the same one for the same name and scope.
+    pub fn looked<T: Clone + Send + Sync + 'static>(&self, name: &'static str, scope: &str) -> Looked<T> {
+        self.handle(name, scope, Looked::<T>::default, |looked, _, _| looked.clone()).as_ref().clone()
     }
 
     /// The time by the API's clock, as far as its answers tell.

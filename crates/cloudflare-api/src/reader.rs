@@ -11,6 +11,7 @@ use crate::document::{Content, Document, DocumentKind, Known};
 use crate::error::ApiError;
 use crate::governor::{Budget, Lane};
 use crate::item::Item;
+use crate::looked::Looked;
 use crate::rarely::Single;
 use crate::remote::Remote;
 use crate::request::Request;
@@ -50,6 +51,11 @@ impl Reader {
         scope_id: &str,
     ) -> Result<Option<Arc<Value>>, ApiError> {
         self.client.rarely(lane, freshness, single, scope_id).await
+    }
+
+    /// What looks at one thing found: the same one for the same name and scope.
+    pub fn looked<T: Clone + Send + Sync + 'static>(&self, name: &'static str, scope: &str) -> Looked<T> {
+        self.client.looked(name, scope)
     }
 
     /// A collection's snapshot.

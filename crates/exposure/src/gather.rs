@@ -75,9 +75,9 @@ pub async fn gather_with(
     let completed = desired.map(|desired| recorded.completed_by(desired));
     let recorded = completed.as_ref().unwrap_or(recorded);
     let look = Look { reader, mark, desired, recorded, intent, held: Holdings::read(recorded), fresh, account };
-    let (tunnels, records) = tokio::try_join!(look.tunnels(), look.records())?;
-    let (apps, tokens, policies, groups, team) =
-        tokio::try_join!(look.apps(), look.tokens(), look.policies(), look.groups(), look.team())?;
+    let tunnels = look.tunnels().await?;
+    let (records, apps, tokens, policies, groups, team) =
+        tokio::try_join!(look.records(), look.apps(), look.tokens(), look.policies(), look.groups(), look.team())?;
     let configurations = look.configurations(&tunnels).await?;
     let redirects = look.redirects(&records).await?;
     Ok(Live {

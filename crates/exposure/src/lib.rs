@@ -53,5 +53,5 @@ pub use recover::{Conventions, recover, stands};
 pub use redirect::Redirects;
 pub use step::{Exposure, Step};
 pub use token::ServiceToken;
-pub use tunnel::{Tunnel, TunnelState};
+pub use tunnel::{Tunnel, TunnelState, UNUSABLE_KEPT, Unusable, unusable};
 pub use withdraw::withdraw;

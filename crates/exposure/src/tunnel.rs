@@ -1,10 +1,23 @@
 //! Tunnels as they are kept: only what tells whether their configuration can be written.
 
-use portolan_cloudflare_api::Item;
+use std::time::Duration;
+
+use portolan_cloudflare_api::{Item, Looked, Reader};
 use portolan_core::Problem;
 use serde::Deserialize;
 
 use crate::reasons;
+
+/// So long a tunnel that cannot be used is taken as still unusable.
+pub const UNUSABLE_KEPT: Duration = Duration::from_secs(30);
+
+/// What was found of a tunnel that cannot be used; none where nothing can be said of it.
+pub type Unusable = Looked<Option<TunnelState>>;
+
+/// What all who use a credential know of a tunnel that cannot be used.
+pub fn unusable(reader: &Reader, account_id: &str, tunnel_id: &str) -> Unusable {
+    reader.looked("unusable_tunnel", &format!("{account_id}/{tunnel_id}"))
+}
 
 /// What is kept of a tunnel.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

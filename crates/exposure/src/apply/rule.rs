@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use portolan_cloudflare_api::document::{Committed, TUNNEL_CONFIGURATION};
-use portolan_cloudflare_api::{Effect, ErrorClass};
+use portolan_cloudflare_api::{Effect, ErrorClass, collections};
 use portolan_core::{Change, Hostname, Problem};
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ use crate::plan::{Verdict, decide, is_ours, open_below, rule_adopted, rule_confl
 use crate::reasons;
 use crate::rules::{self, Edit};
 use crate::step::RuleClaim;
+use crate::tunnel::Tunnel;
 use crate::wall::Wall;
 
 /// What an edit found.
@@ -189,6 +190,8 @@ impl<J: Journal> Run<'_, J> {
                     error.problem(&format!("writing the configuration of tunnel {tunnel_id}")).into();
                 if error.class == ErrorClass::NotFound {
                     fault.problem.reason = reasons::TUNNEL_NOT_FOUND;
+                    // Whoever plans next is to see that, too.
+                    self.client.records::<Tunnel>(&collections::TUNNELS, self.account()).invalidate();
                 }
                 Err(fault)
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portolan_cloudflare_api::document::{Content, TUNNEL_CONFIGURATION};
-use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Freshness, Request, Snapshot, collections};
+use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Freshness, Lane, Request, Snapshot, collections};
 use portolan_core::Problem;
 
 use super::{Look, RECENT};
@@ -13,7 +13,7 @@ use crate::desired::Record;
 use crate::record::DnsRecord;
 use crate::redirect::{self, Redirects, may_pass};
 use crate::rules;
-use crate::tunnel::{Tunnel, TunnelState};
+use crate::tunnel::{self, Tunnel, TunnelState, Unusable};
 
 /// How old a zone's snapshot may be before a record is made that the API would make twice.
 const BEFORE_CREATE: Duration = Duration::from_secs(30);
@@ -22,9 +22,29 @@ const BEFORE_CREATE: Duration = Duration::from_secs(30);
 type ZoneRecords = BTreeMap<String, Vec<Entry<DnsRecord>>>;
 
 impl Look<'_> {
+    /// What is known of the wanted tunnel. One that cannot be used is looked at once in a while for all names together:
+    /// a tunnel that was deleted would else cost a look for each of its names, each time one of them is tried.
     pub(super) async fn tunnels(&self) -> Result<BTreeMap<String, TunnelState>, Problem> {
         let Some(rule) = self.desired.and_then(|desired| desired.rule.as_ref()) else { return Ok(BTreeMap::new()) };
         let id = rule.tunnel_id.as_str();
+        let unusable = tunnel::unusable(self.reader, self.account(), id);
+        let kept = match self.fresh.age {
+            Freshness::Within(age) => age.min(tunnel::UNUSABLE_KEPT),
+            Freshness::Any | Freshness::AfterNow => tunnel::UNUSABLE_KEPT,
+        };
+        let state = match unusable.within(kept) {
+            Some(state) => state,
+            None => self.tunnel(id, &unusable, kept).await?,
+        };
+        if let Some(state) = state.filter(|_| self.fresh.lane != Lane::Drift) {
+            // Planning would say the same, whatever else there is to see.
+            state.check(id)?;
+        }
+        Ok(state.into_iter().map(|state| (id.to_owned(), state)).collect())
+    }
+
+    /// A tunnel as the list shows it, else as it shows itself; none where nothing can be said of it.
+    async fn tunnel(&self, id: &str, unusable: &Unusable, kept: Duration) -> Result<Option<TunnelState>, Problem> {
         let pick = |tunnels: &Snapshot<Tunnel>| {
             let found: Vec<_> = tunnels.get(id).cloned().into_iter().collect();
             let usable = found.iter().any(|entry| TunnelState::of(&entry.item) == TunnelState::Usable);
@@ -33,17 +53,23 @@ impl Look<'_> {
         let state = match self.find(&collections::TUNNELS, self.account(), self.fresh.age, pick).await {
             Ok((found, _)) => match found.first() {
                 Some(entry) => Some(TunnelState::of(&entry.item)),
-                None => self.one_tunnel(id).await?,
+                None => {
+                    let alone = unusable.get(self.fresh.lane, kept, async || self.one_tunnel(id).await).await;
+                    alone.map_err(|error| error.problem(&format!("reading tunnel {id}")))?
+                }
             },
             // The credential may write configurations and still not see the list.
             Err(error) if matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) => None,
             Err(error) => return Err(error.problem("listing tunnels")),
         };
-        Ok(state.into_iter().map(|state| (id.to_owned(), state)).collect())
+        if state != Some(TunnelState::Usable) {
+            unusable.note(state);
+        }
+        Ok(state)
     }
 
     /// A tunnel that no list shows; none where nothing can be said of it.
-    async fn one_tunnel(&self, id: &str) -> Result<Option<TunnelState>, Problem> {
+    async fn one_tunnel(&self, id: &str) -> Result<Option<TunnelState>, ApiError> {
         let request = collections::TUNNELS.get(self.account(), id);
         match self.reader.get(self.fresh.lane, &request).await {
             Ok(tunnel) => Ok(Entry::<Tunnel>::read(tunnel).map(|entry| TunnelState::of(&entry.item))),
@@ -53,7 +79,7 @@ impl Look<'_> {
                 Ok(if known { None } else { Some(TunnelState::Missing) })
             }
             Err(error) if error.class == ErrorClass::Auth => Ok(None),
-            Err(error) => Err(error.problem(&format!("reading tunnel {id}"))),
+            Err(error) => Err(error),
         }
     }
 

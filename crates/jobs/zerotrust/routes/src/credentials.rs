@@ -9,7 +9,7 @@ use portolan_cloudflare_api::{
 };
 use portolan_core::{ObjectKey, Problem, ZoneName, reasons as core};
 use portolan_engine::Secrets;
-use portolan_exposure::{Tunnel, TunnelState};
+use portolan_exposure::{Tunnel, TunnelState, UNUSABLE_KEPT, unusable};
 use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, SecretRef, reasons};
 use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
@@ -87,6 +87,10 @@ impl Credentials {
         let reader = self.reader(&tenant.credential()).await?;
         self.not_refused(&reader)?;
         let (account, id) = (&tenant.spec.account_id, &tenant.spec.tunnel_id);
+        let known = unusable(&reader, account, id);
+        if let Some(Some(state)) = known.within(UNUSABLE_KEPT) {
+            return state.check(id).map_err(|problem| problem.with_retry_after(LOOK_AGAIN));
+        }
         let tunnels = reader.records::<Tunnel>(&collections::TUNNELS, account);
         for age in [Freshness::Any, Freshness::Within(RECENT)] {
             match tunnels.refresh(Lane::Change, age).await {
@@ -101,6 +105,10 @@ impl Credentials {
                 return Ok(());
             }
             if age != Freshness::Any {
+                // One that a list does not show yet may be there all the same: publishing looks at the tunnel itself.
+                if found.is_some() {
+                    known.note(found);
+                }
                 let state = found.unwrap_or(TunnelState::Missing);
                 return state.check(id).map_err(|problem| problem.with_retry_after(LOOK_AGAIN));
             }
@@ -121,6 +129,9 @@ impl Credentials {
             Err(error) if error.class == ErrorClass::NotFound => TunnelState::Missing,
             Err(error) => return Err(self.problem(reader, &error, &format!("reading tunnel {id}"))),
         };
+        if state != TunnelState::Usable {
+            unusable(reader, account, id).note(Some(state));
+        }
         state.check(id).map_err(|problem| problem.with_retry_after(LOOK_AGAIN))?;
         self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
         Ok(())

@@ -6,10 +6,10 @@ use portolan_core::{Class, Problem};
 
 const FIRST: Duration = Duration::from_secs(15);
 const MOST: Duration = Duration::from_secs(15 * 60);
-/// Something that is missing at Cloudflare may appear any moment, and nothing tells us. A look is one call, which all
-/// tasks of the account share.
+/// Something that is missing at Cloudflare may appear any moment, and nothing tells us: soon if somebody is at it, else
+/// probably not for long.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
-const RARE_LOOK: Duration = Duration::from_secs(15);
+const RARE_LOOK: Duration = Duration::from_secs(5 * 60);
 const DENIED: Duration = Duration::from_secs(5 * 60);
 
 /// What a task is for, as far as trying again goes.
@@ -66,12 +66,12 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_policy_or_group_is_looked_for_every_few_seconds() {
+    fn a_missing_policy_or_group_is_looked_for_soon_and_less_and_less_often() {
         let problem = Problem::waiting("PolicyNotFound", "no policy Staff");
 
-        let waits: Vec<_> = (1..7).filter_map(|failures| seconds(&problem, Aim::Publish, failures)).collect();
+        let waits: Vec<_> = (1..9).filter_map(|failures| seconds(&problem, Aim::Publish, failures)).collect();
 
-        assert_eq!(waits, [5, 10, 15, 15, 15, 15]);
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300]);
     }
 
     #[test]

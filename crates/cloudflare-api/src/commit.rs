@@ -1,8 +1,9 @@
 //! Group commit: while one write is under way others gather, and the next carries them all.
 //!
-//! Idle, a change goes out at once. Who knows early that a write is to come says so, and writes that are ready wait for it a
-//! little: when hundreds of objects start together they go out together. The governor's turn comes first and then what has gathered is taken, so that waiting
-//! for the budget makes batches larger, not queues longer. A refused batch is split by source until the bad one is alone.
+//! Idle, a change goes out at once; while changes keep coming, writes are up to a second apart ([`Pace`]). Who knows early
+//! that a write is to come says so, and writes that are ready wait for it a little: when hundreds of objects start together
+//! they go out together. The governor's turn comes first and then what has gathered is taken, so that waiting for the
+//! budget makes batches larger, not queues longer. A refused batch is split by source until the bad one is alone.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,6 +14,7 @@ use http::Method;
 use portolan_core::WriteGate;
 use serde_json::Value;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
 use crate::batch::{self, Assembled};
@@ -22,6 +24,7 @@ use crate::governor::Lane;
 use crate::item::{Item, Op, Written};
 use crate::limiter::Permit;
 use crate::manner::Manner;
+use crate::pace::Pace;
 use crate::remote::{Doubt, Shared, WRITES_AT_ONCE};
 use crate::request::Request;
 use crate::sender::Exit;
@@ -167,6 +170,7 @@ fn lapse<T: Item>(waiting: &mut VecDeque<Source<T>>) {
 pub(crate) struct Line {
     turn: tokio::sync::Mutex<()>,
     followers: Mutex<Vec<Weak<dyn Follow>>>,
+    pace: Mutex<Pace>,
 }
 
 /// Somebody with a snapshot of their own, who hears what others write.
@@ -180,6 +184,11 @@ impl Line {
     /// Waits until no other write is on its way.
     pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.turn.lock().await
+    }
+
+    /// How far apart writes are.
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn follow(&self, follower: Weak<dyn Follow>) {
@@ -214,19 +223,39 @@ pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
         };
         let span = first.span.clone();
         let mut commit = Commit { shared: &shared, manner: manner.in_lane(lane), quota: None };
+        let began = Instant::now();
         commit.group(permit, group).instrument(span).await;
+        if let Some(line) = &shared.line {
+            line.pace().wrote(began, Instant::now());
+        }
     }
 }
 
 /// Waits for work and for the governor, in the lane of the most urgent source.
 async fn turn<T: Item>(shared: &Shared<T>) -> (Lane, Permit) {
     let mut lane = shared.queue.urgent(None).await;
+    paced(shared).await;
     shared.queue.gathered(shared.batch_limit()).await;
     loop {
         tokio::select! {
             biased;
             permit = shared.sender.permit(lane) => return (lane, permit),
             urgent = shared.queue.urgent(Some(lane)) => lane = urgent,
+        }
+    }
+}
+
+/// Waits until the zone may be written again, or a call is full; what protects does not wait.
+async fn paced<T: Item>(shared: &Shared<T>) {
+    let Some(line) = &shared.line else { return };
+    loop {
+        let next = line.pace().next(Instant::now());
+        let full = shared.queue.operations() >= shared.batch_limit();
+        let waits = shared.queue.lane().is_some_and(|lane| lane != Lane::Protect) && !full;
+        let Some(next) = next.filter(|_| waits) else { return };
+        tokio::select! {
+            () = tokio::time::sleep_until(next) => {}
+            () = shared.queue.gathering.next() => {}
         }
     }
 }

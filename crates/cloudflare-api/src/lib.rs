@@ -31,6 +31,7 @@ mod listing;
 mod looked;
 mod manner;
 mod metrics;
+mod pace;
 mod rarely;
 mod reader;
 mod redact;

@@ -4,10 +4,11 @@
 //! line for a budget or after a failure: one credential's troubles are not the others'.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::Content;
 use super::memory::{Began, Memory};
+use crate::pace::Pace;
 
 /// What a credential remembers of the document.
 pub(super) type Remembered = Arc<Mutex<Memory>>;
@@ -18,6 +19,7 @@ pub(crate) struct Line {
     /// Writes that have, or may have, arrived.
     writes: AtomicU64,
     followers: Mutex<Vec<Weak<Mutex<Memory>>>>,
+    pace: Mutex<Pace>,
 }
 
 /// The document as the last write left it; none where that is not known.
@@ -39,6 +41,11 @@ impl Line {
     /// Waits until no other write is on its way.
     pub(super) async fn turn(&self) -> Turn<'_> {
         Turn { last: self.turn.lock().await, line: self }
+    }
+
+    /// How far apart writes are.
+    pub(super) fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn followers(&self) -> Vec<Remembered> {

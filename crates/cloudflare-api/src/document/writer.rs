@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::line::Turn;
 use super::queue::{Source, lapse};
 use super::{Committed, Content, Live, Raced, Shared};
 use crate::error::{ApiError, Effect, ErrorClass};
+use crate::governor::Lane;
 use crate::limiter::Permit;
 use crate::manner::Manner;
 
@@ -25,9 +27,25 @@ pub(super) async fn run(shared: Arc<Shared>) {
             shared.queue.gathering.next().await;
             continue;
         }
+        paced(&shared).await;
         shared.queue.gathering.complete(PATIENCE, || false).await;
         if let Some((manner, span)) = shared.queue.next() {
+            let began = Instant::now();
             commit(&shared, manner).instrument(span).await;
+            shared.line.pace().wrote(began, Instant::now());
+        }
+    }
+}
+
+/// Waits until the document may be written again; what protects does not wait.
+async fn paced(shared: &Shared) {
+    loop {
+        let next = shared.line.pace().next(Instant::now());
+        let waits = shared.queue.next().is_some_and(|(manner, _)| manner.lane != Lane::Protect);
+        let Some(next) = next.filter(|_| waits) else { return };
+        tokio::select! {
+            () = tokio::time::sleep_until(next) => {}
+            () = shared.queue.gathering.next() => {}
         }
     }
 }

@@ -127,6 +127,8 @@ async fn an_edit_between_our_read_and_our_write_is_told_with_both_versions_a_hun
     tunnel.somebody_adds("first.example.com").await;
 
     for round in 0..100 {
+        // After two quiet seconds a write goes at once.
+        tokio::time::sleep(Duration::from_secs(2)).await;
         let before = tunnel.document.read(Lane::Change).await.unwrap().version.unwrap();
         let ours = format!("ours{round}.example.com");
         // Every call takes 150 ms: one that begins 75 ms after our read arrives before our write does.

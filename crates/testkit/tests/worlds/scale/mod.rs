@@ -2,6 +2,7 @@
 
 mod deletions;
 mod lost_tunnel;
+mod pacing;
 mod publish;
 
 use std::time::Duration;

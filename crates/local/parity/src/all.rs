@@ -13,7 +13,8 @@ use crate::{kubectl, rbac, suite, workloads};
 /// What is compared, by name.
 const PARTS: [&str; 4] = ["cases", "kubectl", "rbac", "workloads"];
 
-/// Runs the parts that the arguments of the test name, or all; prints the summaries, and tells whether nothing differed.
+/// Runs the parts that the arguments of the test name, or all; prints the summaries, and tells whether nothing
+/// differed.
 ///
 /// The API servers of the controllers are others: what controllers write into every namespace is no answer to a case.
 pub async fn run(arguments: &[String]) -> Result<bool, PeersError> {
@@ -42,7 +43,8 @@ pub async fn run(arguments: &[String]) -> Result<bool, PeersError> {
     let failed = alike.iter().filter(|alike| !**alike).count();
     let ignored = chosen.len() - alike.len();
     println!(
-        "test result: {}. {} passed; {failed} failed; {ignored} ignored; 0 measured; {} filtered out; finished in {:.2}s",
+        "test result: {}. {} passed; {failed} failed; {ignored} ignored; 0 measured; {} filtered out; \
+         finished in {:.2}s",
         if failed == 0 { "ok" } else { "FAILED" },
         alike.len() - failed,
         PARTS.len() - chosen.len(),

@@ -9,8 +9,8 @@ pub(crate) struct Known {
     pub case: &'static str,
     /// The number of the step, from 1; 0 is any.
     pub step: usize,
-    /// The place in the answer: `*` stands for one part of the path, a last `**` for any number of them. Where the status
-    /// differs, only status, message and reason are looked at: the rest follows.
+    /// The place in the answer: `*` stands for one part of the path, a last `**` for any number of them. Where the
+    /// status differs, only status, message and reason are looked at: the rest follows.
     pub at: &'static str,
     pub how: How,
     pub reason: &'static str,
@@ -51,7 +51,7 @@ const PROCESSES: &str = "pods that are processes of this machine have loopback a
 const CONTRADICTING: &str = "gateway: listeners that contradict each other";
 const OTHER_SIDE: &str = "of two failing sides of a CEL `||`, the other one is named";
 const BYTES: &str = "strategic: a map that was not there loses its directives and nulls";
-const UINT8: &str = "the real server cannot follow directives in binaryData (unrecognized type: uint8); here they are keys, and bad ones";
+const UINT8: &str = "the real server cannot follow directives in binaryData (unrecognized type: uint8)";
 
 /// Every accepted difference.
 pub(crate) const KNOWN: &[Known] = &[

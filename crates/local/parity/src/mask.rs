@@ -228,8 +228,8 @@ fn manager_order(entry: &Value) -> String {
     [part("operation"), part("manager"), part("subresource"), part("apiVersion")].join(" ")
 }
 
-/// The index of documents without those of other cases' definitions, which come and go meanwhile. Paths in a document, of
-/// whatever definition, begin with a slash.
+/// The index of documents without those of other cases' definitions, which come and go meanwhile. Paths in a
+/// document, of whatever definition, begin with a slash.
 fn without_others(paths: Map<String, Value>) -> Map<String, Value> {
     let is_others = |path: &str| path.starts_with("apis/") && path.contains(".example.com");
     paths.into_iter().filter(|(path, _)| !is_others(path)).collect()

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Histories and role sets: of sources that were not compared yet, of those that were, and in a soak, whose first seed is
-/// given.
+/// Histories and role sets: of sources that were not compared yet, of those that were, and in a soak, whose first
+/// seed is given.
 const NEW: (u64, u64) = (300, 25);
 const UNCHANGED: (u64, u64) = (50, 5);
 const SOAK: (u64, u64) = (1000, 50);
@@ -30,7 +30,8 @@ pub(crate) struct Options {
 
 impl Options {
     /// From `PORTOLAN_PARITY_FILTER`, `PORTOLAN_HISTORIES`, `PORTOLAN_ROLE_SETS`, `PORTOLAN_SEED`, `PORTOLAN_FRESH`,
-    /// `PORTOLAN_PARITY_REPORT` and `PORTOLAN_PARITY_TRANSCRIPTS`; `pass` is what was said of a pass of the same sources.
+    /// `PORTOLAN_PARITY_REPORT` and `PORTOLAN_PARITY_TRANSCRIPTS`; `pass` is what was said of a pass of the same
+    /// sources.
     pub(crate) fn from_environment(pass: Option<&str>) -> Self {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let number = |name: &str| text(name).and_then(|value| value.parse().ok());

@@ -1,5 +1,5 @@
-//! What both servers were compared with already: a digest of all that the embedded one is built from, and of the cases →
-//! the pass that was recorded for it.
+//! What both servers were compared with already: a digest of all that the embedded one is built from, and of the
+//! cases → the pass that was recorded for it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@
 //! before them `> Name: value` sets a header (`> raw` sends the body as it is, `> bare` adds no kind and name)
 //! and `< name .field.path` saves a value of the answer for later steps. `#` at the start of a line is a comment.
 //!
-//! On the real server a `CREATE` and a `CRD` must succeed unless the line ends with `refused`, and a `WAIT` or `WATCH` must
-//! see what it is for unless the line ends with `never`.
+//! On the real server a `CREATE` and a `CRD` must succeed unless the line ends with `refused`, and a `WAIT` or
+//! `WATCH` must see what it is for unless the line ends with `never`.
 
 use crate::case::{Action, Case, Enough, Expects, Step, Text, Until, Verb};
 

@@ -1,9 +1,9 @@
 //! The text of the kubectl case files → command lines.
 //!
 //! `=== name` opens a case, then `$ arguments` with what kubectl reads on stdin indented below. `$only PATTERN
-//! arguments` keeps the lines of the output that match, `$until PATTERN arguments` runs again until a line does; `$begin
-//! COUNT arguments` leaves kubectl running once it has printed so many lines, and `$end COUNT` reads on to so many lines
-//! and ends it. `$ns` and `$id` are the case's own.
+//! arguments` keeps the lines of the output that match, `$until PATTERN arguments` runs again until a line does;
+//! `$begin COUNT arguments` leaves kubectl running once it has printed so many lines, and `$end COUNT` reads on to so
+//! many lines and ends it. `$ns` and `$id` are the case's own.
 //!
 //! On the real server `$ create` and `$ apply` must succeed; `$refused arguments` must not.
 

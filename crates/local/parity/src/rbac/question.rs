@@ -222,7 +222,9 @@ mod tests {
         let asker = Asker { name: "bob".to_owned(), groups: Vec::new() };
         let attributes = json!({"nonResourceAttributes": {"path": "/api", "verb": "get"}});
         let rules = json!([{"verbs": ["get"], "nonResourceURLs": ["/api"]}]);
-        let to = |name: &str, subject: Value| json!({"metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [subject]});
+        let role = json!({"kind": "ClusterRole", "name": "r"});
+        let to =
+            |name: &str, subject: Value| json!({"metadata": {"name": name}, "roleRef": role, "subjects": [subject]});
         let rights = Rights::from_objects(
             vec![json!({"metadata": {"name": "r"}, "rules": rules})],
             vec![
@@ -240,9 +242,9 @@ mod tests {
         let decide = |reason: &str| question.decision(&answer(reason), &rights);
 
         let mine = decide(r#"RBAC: allowed by ClusterRoleBinding "mine" of ClusterRole "r" to User "bob""#);
-        let system = decide(
-            r#"RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "r" to Group "system:authenticated""#,
-        );
+        let everyone = r#"to Group "system:authenticated""#;
+        let by = r#"RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "r""#;
+        let system = decide(&format!("{by} {everyone}"));
 
         assert_eq!(mine, system);
     }

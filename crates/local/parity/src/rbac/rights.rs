@@ -1,8 +1,8 @@
 //! Roles and bindings as a server lists them → every binding that allows a request.
 //!
-//! The real server asks its bindings in the order of a Go map, which is the same each time but for where it begins: of
-//! two bindings that allow, the one right after the other may be named once in hundreds of answers. So a binding that is
-//! named must be one of those that allow, and not the one that the other server named.
+//! The real server asks its bindings in the order of a Go map, which is the same each time but for where it begins:
+//! of two bindings that allow, the one right after the other may be named once in hundreds of answers. So a binding
+//! that is named must be one of those that allow, and not the one that the other server named.
 
 use serde_json::Value;
 
@@ -132,7 +132,10 @@ mod tests {
 
     fn rights() -> Rights {
         let role = |name: &str, rule: Value| json!({"metadata": {"name": name}, "rules": [rule]});
-        let to = |name: &str, role: &str, subject: Value| json!({"metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": role}, "subjects": [subject]});
+        let to = |name: &str, role: &str, subject: Value| {
+            let role = json!({"kind": "ClusterRole", "name": role});
+            json!({"metadata": {"name": name}, "roleRef": role, "subjects": [subject]})
+        };
         let mut local = to("b", "pods", json!({"kind": "ServiceAccount", "name": "sa"}));
         local["metadata"]["namespace"] = json!("n");
         Rights {

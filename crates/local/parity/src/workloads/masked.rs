@@ -35,9 +35,10 @@ const DROPPED: [&str; 13] = [
 const UNORDERED: [&str; 2] = ["endpoints", "subsets"];
 
 /// What a deployment says of its later rollouts while they are under way. Whether it ever says more than that it made
-/// the set depends on the moment: progress is more updated replicas than in the status before (`DeploymentProgressing` in
-/// `k8s.io/kubernetes/pkg/controller/deployment/util`), and that still counts the replicas of the set before, unless the
-/// controller happened to write a status between making the new set and seeing its pods.
+/// the set depends on the moment: progress is more updated replicas than in the status before
+/// (`DeploymentProgressing` in `k8s.io/kubernetes/pkg/controller/deployment/util`), and that still counts the
+/// replicas of the set before, unless the controller happened to write a status between making the new set and seeing
+/// its pods.
 const UNDER_WAY: [&str; 3] = ["NewReplicaSetCreated", "FoundNewReplicaSet", "ReplicaSetUpdated"];
 const REVISION: &str = "deployment.kubernetes.io/revision";
 

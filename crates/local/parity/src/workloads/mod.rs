@@ -1,7 +1,7 @@
 //! Scripts of workloads → what their controllers make of them on both servers, compared step by step.
 //!
-//! Nothing runs pods: the scripts say what becomes of them. Both servers go through a script side by side; what is shown
-//! is compared once it is alike, and is a difference if it is not when both have stood still.
+//! Nothing runs pods: the scripts say what becomes of them. Both servers go through a script side by side; what is
+//! shown is compared once it is alike, and is a difference if it is not when both have stood still.
 
 mod masked;
 mod script;
@@ -24,8 +24,9 @@ use side::Side;
 
 /// How long an effect may take.
 const WITHIN: Duration = Duration::from_secs(90);
-/// How long what is shown must have stood still on both to be a difference: longer than controllers rest before they look
-/// again. The one of namespaces does so for half of the time that it thinks finalizers need (15 s) or pods have to stop.
+/// How long what is shown must have stood still on both to be a difference: longer than controllers rest before they
+/// look again. The one of namespaces does so for half of the time that it thinks finalizers need (15 s) or pods have
+/// to stop.
 const STILL_FOR: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(100);
 /// Scripts that run at the same time.

@@ -18,8 +18,8 @@
 //! show namespaces/$ns                      one object
 //! ```
 //!
-//! On the real server a write must succeed unless its line ends with `refused`, what is waited for must come, and what is
-//! named by a selector must be there.
+//! On the real server a write must succeed unless its line ends with `refused`, what is waited for must come, and
+//! what is named by a selector must be there.
 //!
 //! `$ns` is the namespace of the case. Nodes `pier-1` and `pier-2` are there, in the zones `north` and `south`.
 

@@ -5,6 +5,7 @@ use portolan_core::Problem;
 
 use super::{Found, Look};
 use crate::app::App;
+use crate::holdings::AppHeld;
 use crate::plan::is_id;
 use crate::policy::{Group, ReusablePolicy, is_marked};
 use crate::token::ServiceToken;
@@ -15,13 +16,16 @@ const EVERYONE: &str = "everyone";
 
 impl Look<'_> {
     pub(super) async fn apps(&self) -> Result<Found<App>, Problem> {
-        let ids: Vec<&str> = self.held.app.iter().chain(&self.held.old_apps).map(|app| app.id.as_str()).collect();
+        let held: Vec<&AppHeld> = self.held.app.iter().chain(&self.held.old_apps).collect();
+        let ids: Vec<&str> = held.iter().map(|app| app.id.as_str()).collect();
         if self.account.is_none() || ids.is_empty() && self.access().is_none() && !self.searches() {
             return Ok((Vec::new(), 0));
         }
         let pick = |apps: &Snapshot<App>| {
             let recorded: Vec<&Entry<App>> = ids.iter().filter_map(|id| apps.get(id)).collect();
-            let complete = recorded.len() == ids.len();
+            // One that is shown at another name may have been moved by another process since the snapshot was taken.
+            let complete =
+                held.iter().all(|app| apps.get(&app.id).is_some_and(|entry| self.is_at_its_name(app, entry)));
             let named = self.hostnames().into_iter().flat_map(|name| apps.by_key(name));
             let others = named.filter(|entry| !ids.contains(&entry.id.as_str()));
             (recorded.into_iter().chain(others).cloned().collect(), complete)
@@ -29,6 +33,13 @@ impl Look<'_> {
         let unsure = self.intent.is_some() && self.desired.is_none() && ids.is_empty();
         let found = self.find_recorded(&collections::ACCESS_APPS, self.account(), self.age_if(unsure), pick).await;
         found.map_err(|error| error.problem("listing Access applications"))
+    }
+
+    /// Whether an application stands for the name that is recorded for it, or for one that it is about to have.
+    fn is_at_its_name(&self, held: &AppHeld, entry: &Entry<App>) -> bool {
+        let domain = entry.item.domain();
+        held.hostname.as_ref().is_none_or(|name| *name == domain)
+            || self.hostnames().into_iter().any(|name| name == domain)
     }
 
     pub(super) async fn tokens(&self) -> Result<Found<ServiceToken>, Problem> {

@@ -373,6 +373,22 @@ async fn an_application_of_another_cluster_stays_with_its_name_when_ours_moves_o
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_application_that_another_process_moved_is_not_given_up_for_an_old_list() {
+    let mut world = World::new().await;
+    world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.applied();
+    let with_an_old_list = world.client.clone();
+    world.restart();
+    world.run(Some(&protected(&world, "b.x.com", &["a@x.com"])), None).await.applied();
+    world.client = with_an_old_list;
+
+    let applied = world.run(Some(&protected(&world, "c.x.com", &["a@x.com"])), None).await.applied();
+
+    assert!(applied.notices.iter().all(|notice| notice.reason != "Released"), "{:?}", applied.notices);
+    let domains: Vec<_> = world.ours("access_apps").iter().map(|app| app["domain"].clone()).collect();
+    assert_eq!(domains, ["c.x.com"], "none is left behind");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_record_that_leads_to_the_same_place_is_taken_over_silently() {
     let mut world = World::new().await;
     let target = format!("{}.cfargotunnel.com", world.tunnels[0]);

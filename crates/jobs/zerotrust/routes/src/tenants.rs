@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The condition that names what lost its Access application.
 const PROTECTION_LOST: &str = "ProtectionLost";
-/// The condition that names routes that nobody looks at any more.
-const NOT_WATCHED: &str = "RoutesNotWatched";
+/// The condition that names routes that nobody looks at any more; it is called as its reason is.
+const NOT_WATCHED: &str = reasons::ROUTES_NOT_WATCHED;
 /// How long a name is told of that lost its Access application.
 const TOLD_FOR: SignedDuration = SignedDuration::from_hours(24);
 

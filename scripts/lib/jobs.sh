@@ -24,13 +24,13 @@ niceness() { # lane
   esac
 }
 
-# Runs a command within what is left of the run, and within half an hour; its output goes to its log, its result to the results.
+# Runs a command within what is left of the run, and within 50 minutes (a machine with other work on it may need them); its output goes to its log, its result to the results.
 job() { # lane tier name folder command…
   local lane=$1 tier=$2 name=$3 folder=$4 file pid code begin=$EPOCHSECONDS limit
   shift 4
   file=$(file_of "$name")
   limit=$(left)
-  [ "$limit" -lt "${job_limit:-1800}" ] || limit=${job_limit:-1800}
+  [ "$limit" -lt "${job_limit:-3000}" ] || limit=${job_limit:-3000}
   if [ "$limit" -le 0 ]; then
     echo "$name: did not begin: the run's ${minutes} minutes are over" >"$file.log"
     result "$lane" "$tier" "$name" FAILED 0 "$file.log"

@@ -111,7 +111,8 @@ slowest() {
     } | awk -v threads="$threads" -v executable="$name" '
       $1 == "begin" { begin = $2; next }
       $1 == "test" { queue[++tests] = $2; if (tests <= threads) started[$2] = begin; next }
-      { printf "%.1f %s %s\n", $1 - started[$2], executable, $2
+      # An executable with threads of its own keeps to no queue: then the whole run of it is all that is known.
+      { printf "%.1f %s %s\n", $1 - ($2 in started ? started[$2] : begin), executable, $2
         next_one = ++done + threads
         if (next_one <= tests) started[queue[next_one]] = $1 }'
   done <"$work/queued" >"$work/tests"

@@ -1,5 +1,6 @@
 //! Tokens with one permission missing in turn, tried on the simulator.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -258,4 +259,19 @@ async fn a_spent_budget_is_told_and_asked_no_further() {
     assert!(amiss(&findings).contains(&("budget", Verdict::Failed)), "{findings:#?}");
     assert!(amiss(&findings).iter().all(|(check, verdict)| *check == "budget" || *verdict == Verdict::NotKnown));
     assert!(simulator.requests().len() <= 12, "{}", simulator.requests().len());
+}
+
+#[tokio::test]
+async fn an_account_without_zero_trust_is_told_what_to_do_and_no_permission_is_blamed() {
+    let simulator = simulator(&json!({}));
+    simulator.disable_zero_trust(ACCOUNT);
+
+    let findings = found_with(&simulator, &wanted(&["app.example.com"]), Writes::Tried).await;
+
+    let not_known = ["permission-access-apps", "permission-service-tokens", "permission-access-groups"];
+    let amiss: BTreeMap<_, _> = amiss(&findings).into_iter().collect();
+    let expected = not_known.map(|id| (id, Verdict::NotKnown)).into_iter().chain([("zero-trust", Verdict::Failed)]);
+    assert_eq!(amiss, expected.collect(), "{findings:#?}");
+    let told = findings.iter().find(|finding| finding.check.id == "zero-trust").unwrap();
+    assert!(told.next.as_ref().unwrap().contains("choose a team name"), "{told:?}");
 }

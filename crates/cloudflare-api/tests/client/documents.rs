@@ -212,7 +212,8 @@ async fn an_application_of_somebody_else_is_found_on_any_page_when_the_domain_is
 
     assert!(matches!(&found, Created::Found(entry) if entry.item.domain == "n57.example.net"), "{found:?}");
     let requests = tunnel.world.sim.requests();
-    let pages: Vec<_> = requests.iter().filter(|one| one.method == "GET").map(|one| one.query["page"].clone()).collect();
+    let pages: Vec<_> =
+        requests.iter().filter(|one| one.method == "GET").map(|one| one.query["page"].clone()).collect();
     assert_eq!(pages, ["1", "2", "3"], "it stands on the last page");
     assert_eq!(requests.len(), 64, "60 creates, one refusal, one listing of three pages");
 }

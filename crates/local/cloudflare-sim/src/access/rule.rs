@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    group::GROUPS, identity_provider::IDENTITY_PROVIDERS, invalid, list::LISTS as NAMED_LISTS, service_token::SERVICE_TOKENS,
+    group::GROUPS, identity_provider::IDENTITY_PROVIDERS, invalid, list::LISTS as NAMED_LISTS,
+    service_token::SERVICE_TOKENS,
 };
 use crate::{reply::Refusal, state::State, store::text};
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{INVALID, NOT_FOUND, PAGES, app::APPS, invalid, stamp};
+use super::{INVALID, NOT_FOUND, PAGES, invalid, stamp};
 use crate::{
     call::Call,
     crud,
@@ -49,14 +49,9 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
     Ok(())
 }
 
-fn show<'a>(state: &State, account: &str, value: &'a Value, _: Action) -> Cow<'a, Value> {
-    let mut shown = value.clone();
-    let carries = |app: &&Value| tags(app).any(|tag| tag == text(value, "name"));
-    shown["app_count"] = json!(state.all(&APPS, account).filter(carries).count());
-    if let Some(members) = shown.as_object_mut() {
-        members.remove("id");
-    }
-    Cow::Owned(shown)
+/// The name is all that is told.
+fn show<'a>(_: &State, _: &str, value: &'a Value, _: Action) -> Cow<'a, Value> {
+    Cow::Owned(json!({"name": value["name"]}))
 }
 
 fn tags(app: &Value) -> impl Iterator<Item = &str> {

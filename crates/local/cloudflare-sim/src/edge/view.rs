@@ -83,4 +83,3 @@ impl<'a> View<'a> {
         rulesets::redirects(self.0, zone)
     }
 }
-

@@ -198,7 +198,10 @@ async fn planted_faults_cost_budget_and_carry_its_headers() {
 
     lab.simulator.fault(Fault::on("GET", "/zones", Effect::status(500)).times(1));
     let failed = get().await.unwrap();
-    assert_eq!((failed.status().as_u16(), &failed.headers()["ratelimit"]), (500, &"\"default\";r=2;t=300".parse().unwrap()));
+    assert_eq!(
+        (failed.status().as_u16(), &failed.headers()["ratelimit"]),
+        (500, &"\"default\";r=2;t=300".parse().unwrap())
+    );
     lab.simulator.fault(Fault::on("GET", "/zones", Effect::Timeout).times(1));
     assert_eq!(get().await.unwrap_err(), Dropped::Timeout);
     lab.simulator.fault(Fault::on("GET", "/zones", Effect::Refused).times(1));

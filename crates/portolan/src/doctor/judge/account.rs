@@ -71,8 +71,11 @@ fn until(end: Timestamp, now: Timestamp) -> Verdict {
 
 /// Whether the account has Access at all, by what it answered to the probes of permissions for it.
 fn zero_trust(account: &Account, probes: &[Probed]) -> Finding {
-    let answers: Vec<&Answer> =
-        probes.iter().filter(|probed| probed.permission.is_of_access()).filter_map(|probed| probed.read.as_ref()).collect();
+    let answers: Vec<&Answer> = probes
+        .iter()
+        .filter(|probed| probed.permission.is_of_access())
+        .filter_map(|probed| probed.read.as_ref())
+        .collect();
     let (verdict, message) = if answers.contains(&&Answer::NotEnabled) {
         (Verdict::Failed, format!("account {} has no Zero Trust organisation, and so no Access", account.id))
     } else if answers.contains(&&Answer::Granted) {

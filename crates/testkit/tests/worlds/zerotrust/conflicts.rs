@@ -225,7 +225,11 @@ async fn scenario_38_an_application_on_page_three_is_found_and_a_lost_race_is_ha
         let raced = world.name(&hostname);
         assert_eq!(raced.apps().len(), 1, "{name}");
         assert!(!raced.is_public(), "{name}");
-        assert_eq!((raced.lets_in("user@example.com"), raced.is_published()), (adopt == "true", adopt == "true"), "{name}");
+        assert_eq!(
+            (raced.lets_in("user@example.com"), raced.is_published()),
+            (adopt == "true", adopt == "true"),
+            "{name}"
+        );
     }
     assert!(told(&world, "lost").await.contains(&"AccessAppConflict".to_owned()));
 }
@@ -253,6 +257,8 @@ async fn names_come_and_go_rightly_while_lists_lag_behind_writes() {
     publish(&world, api().allowing("one@example.com")).await;
     publish(&world, Route::to("web", "web.example.com")).await;
     publish(&world, api().allowing("two@example.com")).await;
+    // A listing that begins sooner shows what we wrote as gone.
+    world.pass(Duration::from_secs(20)).await;
     world.drift_pass().await;
     world.settle().await;
 

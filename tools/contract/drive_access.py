@@ -54,7 +54,6 @@ REDIRECT = dict(
 def drive_access(drive, api, account):
     access = api.zero_trust.access
     provider = identity_providers(drive, api, account)
-    tags_and_lists(drive, api, account)
     group = groups(drive, api, account, provider)
     token = service_tokens(drive, access, account)
     policy = reusable_policies(drive, access, account, group, token)
@@ -80,20 +79,16 @@ def identity_providers(drive, api, account):
     return made
 
 
-def tags_and_lists(drive, api, account):
-    tags, lists = api.zero_trust.access.tags, api.zero_trust.gateway.lists
-    drive.equal(drive.model(tags.create(account_id=account, name="staff"), "tag").name, "staff", "tag")
-    drive.equal([tag.name for tag in tags.list(account_id=account)], ["staff"], "tags")
-    drive.equal(tags.get(tag_name="staff", account_id=account).name, "staff", "tag read again")
-    for name, kind in [("mails", "EMAIL"), ("addresses", "IP")]:
-        made = lists.create(account_id=account, name=name, type=kind, items=[])
-        drive.equal((made.name, made.type), (name, kind), "list")
-    drive.equal(len(list(lists.list(account_id=account, type="IP"))), 1, "lists of a type")
+def made_list(drive, account, name, kind):
+    """The id of a list of addresses, made behind the API's back: no request of ours is about them."""
+    put = {"action": "put", "collection": "gateway_lists", "scope": account, "object": {"name": name, "type": kind}}
+    return drive.admin("POST", "/admin/objects", put)["id"]
 
 
 def groups(drive, api, account, provider):
-    access, lists = api.zero_trust.access, {found.name: found.id for found in api.zero_trust.gateway.lists.list(account_id=account)}
-    rules = every_rule(provider.id, lists["mails"], lists["addresses"])
+    access = api.zero_trust.access
+    mails, addresses = made_list(drive, account, "mails", "EMAIL"), made_list(drive, account, "addresses", "IP")
+    rules = every_rule(provider.id, mails, addresses)
     made = drive.model(access.groups.create(account_id=account, name="everything", include=rules), "group")
     drive.equal(len(made.include), len(rules), "rules of a group")
     drive.equal(len({type(rule).__name__ for rule in made.include}), len(rules), "each rule has a model of its own")

@@ -26,7 +26,9 @@ pub(super) fn judge(account: &Account) -> Vec<Finding> {
     findings.push(token(account, api));
     if api.token.is_active() {
         findings.push(zero_trust(account, &api.probes));
-        findings.extend(api.probes.iter().map(|probed| permission(account, probed)));
+        // What cannot be tried for want of Zero Trust is told once.
+        let tried = api.probes.iter().filter(|probed| probed.read != Some(Answer::NotEnabled));
+        findings.extend(tried.map(|probed| permission(account, probed)));
         findings.extend(api.tunnels.iter().flat_map(|(id, tunnel)| self::tunnel(account, id, tunnel)));
     }
     findings.push(budget(account, api.budget));

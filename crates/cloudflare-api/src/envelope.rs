@@ -117,7 +117,7 @@ fn answer<R: Default>(envelope: Envelope<R>) -> Answer<R> {
 fn refusal(method: &Method, status: u16, envelope: &Envelope<Value>, secrets: &[&str]) -> ApiError {
     let mut told = Sayings::default();
     told.take(envelope.errors.as_deref().unwrap_or_default());
-    let class = classify(status, &told.codes);
+    let class = classify(status, &told.codes, &told.texts.join("; "));
     let text = if told.texts.is_empty() {
         format!("Cloudflare answered HTTP {status} without saying why")
     } else {

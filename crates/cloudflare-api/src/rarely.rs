@@ -17,8 +17,6 @@ use crate::store::Freshness;
 const KEPT: Duration = Duration::from_secs(3600);
 /// So long a refusal is believed: whoever gives the credential the right does not wait much longer for it.
 const REFUSAL_KEPT: Duration = Duration::from_secs(60);
-/// Code of an account without Access (`access.api.error.not_enabled`).
-const NOT_ENABLED: u64 = 9999;
 
 /// An object of which an account has one.
 #[derive(Debug)]
@@ -76,5 +74,5 @@ fn kept(found: bool, freshness: Freshness) -> Duration {
 
 /// Whether asking again at once would say the same.
 fn is_final(error: &ApiError) -> bool {
-    matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) || error.has_code(NOT_ENABLED)
+    matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) || error.is_access_not_enabled()
 }

@@ -51,6 +51,8 @@ reasons! {
     RATE_LIMITED = "RateLimited";
     /// Not ready: the API refuses the credentials, or they lack a permission.
     CREDENTIALS_DENIED = "CredentialsDenied";
+    /// Not ready: the account has no Zero Trust organisation, and so no Access.
+    ZERO_TRUST_NOT_ENABLED = "ZeroTrustNotEnabled";
     /// Not ready: work has started, or the remote side has not finished its own.
     PENDING = "Pending";
     /// Not ready: the object is being deleted and its remote object is not gone yet.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
 use portolan_cloudflare_api::{ApiError, Client, ErrorClass, Expected, Item, Lane, Remote, collections};
-use portolan_core::{Change, Plan, Problem};
+use portolan_core::{Change, Class, Plan, Problem};
 
 use crate::app::App;
 use crate::footprint::Footprint;
@@ -86,6 +86,8 @@ struct Run<'a, J> {
     changes: Vec<Change>,
     token_created: bool,
     faults: Vec<(Stage, Fault)>,
+    /// The first step whose content the API refused.
+    refused: Option<Step>,
     expected_edits: BTreeMap<String, Expected>,
     expected_records: BTreeMap<String, Expected<DnsRecord>>,
 }
@@ -105,6 +107,7 @@ impl<'a, J: Journal> Run<'a, J> {
             changes: Vec::new(),
             token_created: false,
             faults: Vec::new(),
+            refused: None,
             expected_edits: BTreeMap::new(),
             expected_records: BTreeMap::new(),
         };
@@ -172,7 +175,13 @@ impl<'a, J: Journal> Run<'a, J> {
         self.stage = Some(stage);
         let done = match self.perform(step).await {
             Ok(done) => done,
-            Err(fault) => return self.faults.push((stage, fault)),
+            Err(fault) => {
+                // What may pass is waited out, and what is gone or in the way is seen by the next look.
+                if fault.stale && fault.problem.class == Class::Invalid {
+                    self.refused.get_or_insert_with(|| step.clone());
+                }
+                return self.faults.push((stage, fault));
+            }
         };
         match done {
             Done::Planned => self.changes.extend(step.changes.iter().cloned()),
@@ -259,7 +268,7 @@ impl<'a, J: Journal> Run<'a, J> {
                 problem.message = format!("{}; {}", problem.message, fault.problem.message);
             }
         }
-        Err(Failed { footprint, problem, stale, notices, token_created, changes })
+        Err(Failed { footprint, problem, stale, refused: self.refused, notices, token_created, changes })
     }
 }
 

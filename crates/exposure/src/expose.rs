@@ -69,6 +69,9 @@ impl Wish<'_> {
                 Ok(exposure) => exposure,
                 Err(problem) => return Err(Failed { problem, stale: false, ..so_far }),
             };
+            if so_far.would_repeat(&exposure) {
+                return Err(Failed { stale: false, ..so_far });
+            }
             // Nothing was written before, and the answers to what was read tell the API's time.
             let began = *first.get_or_insert_with(|| client.time());
             let failed = match apply_again(client, &exposure, journal, attempt).await {
@@ -110,6 +113,7 @@ impl Failed {
             footprint: recorded.clone(),
             problem: Problem::transient(portolan_core::reasons::ERROR, ""),
             stale: false,
+            refused: None,
             notices: Vec::new(),
             token_created: false,
             changes: portolan_core::Plan::default(),
@@ -124,6 +128,7 @@ impl Failed {
             footprint: next.footprint,
             problem: next.problem,
             stale: next.stale,
+            refused: next.refused,
             notices: self.notices,
             token_created: self.token_created || next.token_created,
             changes: self.changes,

@@ -8,6 +8,7 @@ use secrecy::SecretString;
 
 use crate::footprint::Footprint;
 use crate::notice::Notice;
+use crate::step::{Exposure, Step};
 
 /// Persists what happens while a plan is applied.
 pub trait Journal: Sync {
@@ -68,10 +69,19 @@ pub struct Failed {
     pub problem: Problem,
     /// The world was not as it was when the plan was made: gathering and planning again at once may help.
     pub stale: bool,
+    /// The step whose content the API refused, where that may be because the world was not as it seemed.
+    pub refused: Option<Step>,
     /// What the user should be told all the same.
     pub notices: Vec<Notice>,
     /// Whether a token was made in this run.
     pub token_created: bool,
     /// What was written before.
     pub changes: Plan,
+}
+
+impl Failed {
+    /// Whether a new plan begins with what the API refused: it would refuse that again, so nothing is tried.
+    pub fn would_repeat(&self, exposure: &Exposure) -> bool {
+        self.refused.as_ref().is_some_and(|step| exposure.steps.first().is_some_and(|first| first.work == step.work))
+    }
 }

@@ -53,6 +53,7 @@ pub struct Builder {
     uneven: bool,
     rate_limit: Option<(u32, Duration)>,
     hides_vanished_zones: bool,
+    largest_page: Option<u64>,
     drift: Drift,
     backend: Backend,
     started: bool,
@@ -71,6 +72,7 @@ impl Default for Builder {
             uneven: false,
             rate_limit: Some((1200, Duration::from_secs(300))),
             hides_vanished_zones: false,
+            largest_page: None,
             drift: Drift::Off,
             backend: Backend::Embedded,
             started: true,
@@ -110,6 +112,11 @@ impl Builder {
     /// Answers for zones that are gone as for zones that the credential has no right to.
     pub fn hides_vanished_zones(self, hides_vanished_zones: bool) -> Self {
         Self { hides_vanished_zones, ..self }
+    }
+
+    /// Cuts larger pages of listings down to this without a word.
+    pub fn largest_page(self, largest: u64) -> Self {
+        Self { largest_page: Some(largest), ..self }
     }
 
     /// When drift passes are made by themselves; never, unless this is said.
@@ -198,6 +205,7 @@ impl Builder {
             seed: self.seed,
             record: recording(self.seed),
             hides_vanished_zones: self.hides_vanished_zones,
+            largest_page: self.largest_page,
             ..Options::default()
         });
         let mut line = Line::to(simulator.expect("the recording can be written"), self.latency);

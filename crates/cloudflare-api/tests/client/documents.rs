@@ -38,9 +38,13 @@ struct Tunnel {
 
 impl Tunnel {
     async fn new(seed: u64) -> Self {
-        let options = Options { latency: Duration::from_millis(150), seed, ..Options::default() };
+        Self::with(Options { latency: Duration::from_millis(150), seed, ..Options::default() }).await
+    }
+
+    async fn with(options: Options) -> Self {
         let world = World::new(options, "enterprise");
         let account = world.sim.add_account("Tunnels");
+        world.sim.add_zone("example.net", &account, "free").unwrap();
         let make = Request::new(http::Method::POST, "/accounts/{account_id}/cfd_tunnel", &[&account])
             .with_body(json!({"name": "main", "config_src": "cloudflare"}));
         let made = world.client.send(Lane::Change, &make).await.unwrap();
@@ -187,7 +191,7 @@ async fn an_application_is_made_once_whatever_happens_on_the_way() {
         }
 
         for number in 0..10 {
-            let domain = format!("n{number}.example.com");
+            let domain = format!("n{number}.example.net");
             while tunnel.create_app(&domain).await.is_err() {}
         }
 
@@ -197,16 +201,21 @@ async fn an_application_is_made_once_whatever_happens_on_the_way() {
 
 #[tokio::test(start_paused = true)]
 async fn an_application_of_somebody_else_is_found_on_any_page_when_the_domain_is_taken() {
-    let tunnel = Tunnel::new(3).await;
+    // A server that gives smaller pages than it is asked for, without a word.
+    let tunnel = Tunnel::with(Options { seed: 3, largest_page: Some(25), ..Options::default() }).await;
     for number in 0..60 {
-        tunnel.create_app(&format!("n{number}.example.com")).await.unwrap();
+        tunnel.create_app(&format!("n{number}.example.net")).await.unwrap();
     }
     tunnel.apps.invalidate();
 
-    let found = tunnel.create_app("n7.example.com").await.unwrap();
+    let found = tunnel.create_app("n57.example.net").await.unwrap();
 
-    assert!(matches!(&found, Created::Found(entry) if entry.item.domain == "n7.example.com"), "{found:?}");
-    assert_eq!(tunnel.world.sim.request_count(), 62, "60 creates, one refusal, one listing");
+    assert!(matches!(&found, Created::Found(entry) if entry.item.domain == "n57.example.net"), "{found:?}");
+    let requests = tunnel.world.sim.requests();
+    let pages: Vec<_> =
+        requests.iter().filter(|one| one.method == "GET").map(|one| one.query["page"].clone()).collect();
+    assert_eq!(pages, ["1", "2", "3"], "it stands on the last page");
+    assert_eq!(requests.len(), 64, "60 creates, one refusal, one listing of three pages");
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,9 +17,6 @@ use crate::policy::Group;
 use crate::quota::Counted;
 use crate::reasons;
 
-/// Codes of refusals because of a policy, group or token that is not there, or does not fit.
-const UNKNOWN_REFERENCES: [u64; 4] = [11020, 12002, 12130, 12135];
-
 const POLICIES: &str = "/accounts/{account_id}/access/apps/{app_id}/policies";
 const POLICY: &str = "/accounts/{account_id}/access/apps/{app_id}/policies/{policy_id}";
 
@@ -159,10 +156,16 @@ impl<J: Journal> Run<'_, J> {
         }
     }
 
-    /// A policy, group or token that the application names may be gone since it was looked up.
+    /// A policy, group or token that the application names may be gone since it was looked up. Whether one is shows in the next
+    /// plan: where that has the same step, it is not tried again.
     fn app_refused(&self, error: &ApiError, doing: &str) -> Fault {
         let mut fault = self.fault(error, doing);
-        if UNKNOWN_REFERENCES.iter().any(|code| error.has_code(*code)) {
+        if error.is_outside_of_zones() {
+            fault.problem.message.push_str(
+                ": Access protects names in active zones of the account only; add or activate the zone, or change the hostname",
+            );
+        }
+        if error.may_name_missing() {
             self.policies().invalidate();
             self.tokens().invalidate();
             self.client.records::<Group>(&collections::ACCESS_GROUPS, self.account()).invalidate();

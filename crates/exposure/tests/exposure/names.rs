@@ -533,6 +533,47 @@ async fn a_token_is_given_another_life_when_it_should_live_longer_or_ends_soon()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refusal_is_not_tried_again_where_a_fresh_look_changes_nothing() {
+    for text in ["domain does not belong to zone", "tags contain a tag that does not exist"] {
+        let mut world = World::new().await;
+        let message = format!("access.api.error.invalid_request: {text}");
+        let refusal = Effect::Status { status: 400, code: 12130, message };
+        world.sim.fault(Fault::on("POST", "/access/apps", refusal));
+
+        let problem = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.problem();
+
+        assert_eq!((problem.class, problem.reason), (Class::Invalid, "InvalidConfig"), "{text}");
+        assert!(problem.message.contains(text), "{}", problem.message);
+        assert_eq!(world.take_writes(), ["POST /access/apps"], "{text}: a single attempt");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_was_made_anew_since_it_was_listed_is_looked_up_again() {
+    let mut world = World::new().await;
+    let behind_it = |desired: Desired| {
+        let mut desired = desired;
+        desired.access.as_mut().unwrap().policy_names = vec!["Contractors".to_owned()];
+        desired
+    };
+    world.run(Some(&of_another(behind_it(protected(&world, "b.x.com", &[])))), None).await.applied();
+    let old = world.state()["access_policies"][ACCOUNT][0]["id"].as_str().unwrap().to_owned();
+    world.sim.remove("access_policies", &old);
+    let again = json!({"name": "Contractors", "decision": "allow", "include": [{"email": {"email": "c@x.com"}}]});
+    let new = world.put("access_policies", ACCOUNT, again);
+    world.take_lines();
+    world.diary_reset();
+
+    world.run(Some(&behind_it(protected(&world, "a.x.com", &[]))), None).await.applied();
+
+    let writes = world.take_writes();
+    assert_eq!(writes.iter().filter(|line| *line == "POST /access/apps").count(), 2, "{writes:?}");
+    let apps = world.state()["access_apps"][ACCOUNT].clone();
+    let app = apps.as_array().unwrap().iter().find(|app| app["domain"] == "a.x.com").unwrap().clone();
+    assert_eq!(app["policies"][0]["id"], json!(new));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_full_account_is_told_before_any_write() {
     let mut world = World::new().await;
     world.quotas = Quotas::default().with_default(Counted::Apps, 1);

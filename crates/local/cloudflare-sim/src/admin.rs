@@ -1,6 +1,6 @@
 //! `/`, `/health` and `/admin/…`: the simulator's own pages, beside the API.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -41,6 +41,10 @@ pub(crate) fn answer(simulator: &Simulator, request: &Request<Bytes>) -> Option<
         (&Method::POST, "/admin/quotas") => {
             parse(request).map(|quotas| simulator.set_quotas(quotas)).map(|()| json!({"ok": true}))
         }
+        (&Method::POST, "/admin/rate-limit") => parse(request).map(|limit: Limit| {
+            simulator.set_rate_limit(Some((limit.requests, Duration::from_secs(limit.seconds))));
+            json!({"ok": true})
+        }),
         (&Method::POST, "/admin/objects") => parse(request).and_then(|edit: Edit| edit.run(simulator)),
         (_, path) if path.starts_with("/admin/") => Err("there is no such admin page".to_owned()),
         _ => return None,
@@ -71,6 +75,14 @@ fn plan_faults(simulator: &Simulator, request: &Request<Bytes>) -> Result<Value,
         simulator.fault(fault.fault()?);
     }
     Ok(json!({"ok": true, "faults": simulator.lock().faults.len()}))
+}
+
+/// How many requests a user may send in a window.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Limit {
+    requests: u32,
+    seconds: u64,
 }
 
 /// A change behind the API's back.

@@ -1,4 +1,4 @@
-//! From a request to its answer: limit, faults, credential, route, record.
+//! From a request to its answer: credential, limit, faults, route, record.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{
     Simulator,
     auth::Credentials,
     call::{Call, PREFIX, parse_query},
-    fault::{Effect, Strike, When},
+    fault::{Effect, Moment, Strike},
     limit::{Left, whole_seconds},
     record::Asked,
     reply::{Refusal, Reply},
@@ -90,14 +90,16 @@ fn handle(state: &mut State, parts: &http::request::Parts, asked: &Asked<'_>) ->
     let Some(path) = asked.path.strip_prefix(PREFIX).filter(|path| path.starts_with('/')) else {
         return (refused(&Refusal::new(404, 7000, "No route for that URI")), None);
     };
-    if let Some(strike) = state.faults.strike(When::Before, &parts.method, path, &mut state.ids) {
+    // It never comes here, so nobody counts it.
+    if let Some(strike) = state.faults.strike(Moment::Connecting, &parts.method, path, &mut state.ids) {
         return (struck(&strike), None);
     }
     let presented = match Credentials::identify(&parts.headers) {
         Ok(presented) => presented,
         Err(refusal) => return (refused(&refusal), None),
     };
-    let left = state.options.rate_limit.map(|limit| state.limits.take(&presented.id, limit, Instant::now()));
+    let user = state.credentials.user_of(&presented);
+    let left = state.options.limits().map(|policy| state.limits.take(&user, policy, Instant::now()));
     if let Some(left) = left.filter(|left| left.exceeded) {
         return (refused(&too_many(state, left)), Some(left));
     }
@@ -105,6 +107,12 @@ fn handle(state: &mut State, parts: &http::request::Parts, asked: &Asked<'_>) ->
         Ok(actor) => actor,
         Err(refusal) => return (refused(&refusal), left),
     };
+    if let Some(strike) = state.faults.strike(Moment::Before, &parts.method, path, &mut state.ids) {
+        return (struck(&strike), left);
+    }
+    if parts.method != Method::GET {
+        state.remember();
+    }
     let routed = routes::find(&parts.method, path);
     let reply = routed.and_then(|(route, params)| {
         let (path, query, body) = (path.to_owned(), asked.query.to_vec(), asked.body.clone());
@@ -112,7 +120,7 @@ fn handle(state: &mut State, parts: &http::request::Parts, asked: &Asked<'_>) ->
         routes::run(state, route, &call)
     });
     let written = reply.is_ok() && parts.method != Method::GET;
-    if written && let Some(strike) = state.faults.strike(When::AfterWrite, &parts.method, path, &mut state.ids) {
+    if written && let Some(strike) = state.faults.strike(Moment::AfterWrite, &parts.method, path, &mut state.ids) {
         return (struck(&strike), left);
     }
     (replied(reply), left)

@@ -82,7 +82,7 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Reply {
     if let Some((name, _)) = call.query.iter().find(|(name, _)| !PARAMETERS.contains(&name.as_str())) {
         return Err(Refusal::bad(1003, format!("Unknown query parameter \"{name}\".")));
     }
-    let page = PAGING.read(call)?;
+    let page = PAGING.read(call, state.options.largest_page)?;
     let account = call.param("account_id");
     let is = |name, value: &str| call.query_one(name).is_none_or(|wanted| wanted == value);
     let fits = |entry: &Entry| {

@@ -33,6 +33,9 @@ pub(crate) const GROUPS: [&str; 11] = [
     "zone",
 ];
 
+/// The user of credentials that name none.
+const NOBODY: &str = "token@example.com";
+
 /// What a credential may see and do. Groups are `access_apps` (with policies), `access_groups` (with identity providers),
 /// `access_service_tokens`, `account_settings`, `audit_logs`, `dns`, `networks`, `rulesets`, `ssl`, `tunnel`, `zone`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,7 +73,7 @@ impl Grant {
         self
     }
 
-    /// The user behind the credential, as audit entries show it.
+    /// The user behind the credential, as audit entries show it. Requests of all credentials of a user are counted together.
     pub fn email(mut self, email: &str) -> Self {
         self.email = Some(email.to_owned());
         self
@@ -92,6 +95,11 @@ impl Grant {
     pub fn of_account(mut self) -> Self {
         self.of_account = true;
         self
+    }
+
+    /// The user it belongs to.
+    pub(crate) fn user(&self) -> &str {
+        self.email.as_deref().unwrap_or(NOBODY)
     }
 
     /// When it ends, if ever.
@@ -167,6 +175,15 @@ impl Credentials {
         }
     }
 
+    /// Whose limit a request counts against: the user's, or a token's own where an account has it.
+    pub(crate) fn user_of(&self, presented: &Presented) -> String {
+        match self.known.get(&presented.id) {
+            Some(grant) if grant.of_account => presented.id.clone(),
+            Some(grant) => grant.user().to_owned(),
+            None => NOBODY.to_owned(),
+        }
+    }
+
     /// `verify` asks about the token itself and gets another answer than other requests.
     pub(crate) fn admit(&self, presented: Presented, path: &str, now: Timestamp) -> Result<Actor, Refusal> {
         let of_user = path.starts_with("/user/tokens/");
@@ -182,7 +199,7 @@ impl Credentials {
             None if path.starts_with("/accounts/") => return Err(Refusal::new(401, 10000, "Authentication error")),
             None => return Err(Refusal::new(403, 9109, "Invalid access token")),
         };
-        let email = grant.email.clone().unwrap_or_else(|| "token@example.com".to_owned());
+        let email = grant.user().to_owned();
         Ok(Actor { id: presented.id, email, grant })
     }
 }

@@ -31,11 +31,11 @@ pub(crate) fn run(state: &mut State, row: &'static Collection, action: Action, c
 }
 
 fn list(state: &State, row: &Collection, call: &Call) -> Reply {
-    let page = row.paging.read(call)?;
+    let page = row.paging.read(call, state.options.largest_page)?;
     let wanted = filter::read(call, row.filters)?;
     let scope = row.scope_of(call);
     let seen = |stored: &&Stored| (row.rules.visible)(&call.actor.grant, &stored.value) && wanted(&stored.value);
-    let all = state.rows(row, scope).into_iter().flat_map(Rows::iter_stored);
+    let all = state.listed(row, scope).into_iter().flat_map(Rows::iter_stored);
     let mut found: Vec<&Stored> = all.filter(seen).collect();
     filter::order(call, &mut found);
     let (shown, info) = page.cut(found);

@@ -150,6 +150,27 @@ fn literal(path: &str) -> Regex {
     Regex::new(&regex::escape(path)).expect("an escaped text is a valid expression")
 }
 
+/// When during a request faults may strike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// There is no connection yet.
+    Connecting,
+    /// The request is counted, and nothing is done.
+    Before,
+    /// A write is done.
+    AfterWrite,
+}
+
+impl Fault {
+    fn moment(&self) -> Moment {
+        match self.when {
+            When::AfterWrite => Moment::AfterWrite,
+            When::Before if self.effect == Effect::Refused => Moment::Connecting,
+            When::Before => Moment::Before,
+        }
+    }
+}
+
 /// Faults that are still to come.
 #[derive(Debug, Default)]
 pub(crate) struct Faults(Vec<Fault>);
@@ -175,9 +196,9 @@ impl Faults {
     }
 
     /// The first fault planned for this moment of this request.
-    pub(crate) fn strike(&mut self, when: When, method: &Method, path: &str, ids: &mut Ids) -> Option<Strike> {
+    pub(crate) fn strike(&mut self, moment: Moment, method: &Method, path: &str, ids: &mut Ids) -> Option<Strike> {
         let mut struck = None;
-        for fault in self.0.iter_mut().filter(|fault| fault.when == when && fault.fits(method, path)) {
+        for fault in self.0.iter_mut().filter(|fault| fault.moment() == moment && fault.fits(method, path)) {
             if fault.strikes(ids) {
                 struck = Some(Strike { effect: fault.effect.clone(), retry_after: fault.retry_after });
                 break;
@@ -272,7 +293,7 @@ mod tests {
     fn hits(fault: Fault, path: &str, requests: usize) -> Vec<bool> {
         let (mut faults, mut ids) = (Faults::default(), Ids::new(1));
         faults.add(fault);
-        let strike = |_| faults.strike(When::Before, &Method::POST, path, &mut ids).is_some();
+        let strike = |_| faults.strike(Moment::Before, &Method::POST, path, &mut ids).is_some();
         (0..requests).map(strike).collect()
     }
 

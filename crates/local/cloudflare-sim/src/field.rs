@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::reply::Refusal;
+use crate::{access, reply::Refusal};
 
 /// The type of a member.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,21 +107,29 @@ impl Kind {
 /// A `null` stands for an optional member that is cleared.
 pub(crate) fn check(body: Value, fields: &[Field], verb: Verb, code: u64) -> Result<Map<String, Value>, Refusal> {
     let Value::Object(body) = body else {
-        return Err(Refusal::bad(code, "Request body is invalid: a JSON object is expected."));
+        return Err(wrong(code, "Request body is invalid: a JSON object is expected."));
     };
     for (name, value) in &body {
         let known = fields.iter().find(|field| field.name == name && field.allowed(verb));
         let Some(field) = known else {
-            return Err(Refusal::bad(code, format!("Request body is invalid: unknown field \"{name}\".")));
+            return Err(wrong(code, format!("Request body is invalid: unknown field \"{name}\".")));
         };
         if !(field.kind.fits(value) || value.is_null() && !field.needed(verb)) {
             let message = format!("Request body is invalid: {name} must be {}.", field.kind.describe());
-            return Err(Refusal::bad(code, message));
+            return Err(wrong(code, message));
         }
     }
     match fields.iter().find(|field| field.needed(verb) && !body.contains_key(field.name)) {
-        Some(missing) => Err(Refusal::bad(code, format!("{} is a required field.", missing.name))),
+        Some(missing) => Err(wrong(code, format!("{} is a required field.", missing.name))),
         None => Ok(body),
+    }
+}
+
+/// Access begins all such texts alike.
+fn wrong(code: u64, message: impl Into<String>) -> Refusal {
+    match code {
+        access::INVALID => access::invalid(message.into()),
+        _ => Refusal::bad(code, message),
     }
 }
 

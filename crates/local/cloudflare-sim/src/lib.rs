@@ -23,6 +23,7 @@ mod field;
 mod filter;
 mod ids;
 mod ingress;
+mod lag;
 mod limit;
 mod mask;
 mod network_route;

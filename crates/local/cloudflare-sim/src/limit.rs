@@ -1,4 +1,7 @@
-//! Requests per credential in a fixed window, and the headers that tell of it.
+//! Requests per user in a fixed window, the time for which who asked too often is turned away, and the headers that tell of it.
+//!
+//! <https://developers.cloudflare.com/fundamentals/api/reference/limits/>: all tokens and keys of a user are counted together, a
+//! token of an account by itself; whoever exceeds the limit is refused for the next five minutes.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,7 +11,7 @@ use tokio::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) requests: u32,
-    /// Seconds until the window ends, rounded up.
+    /// Seconds until there is room again, rounded up.
     pub(crate) seconds: u64,
     /// Whether the request was over the limit.
     pub(crate) exceeded: bool,
@@ -18,25 +21,45 @@ pub(crate) struct Left {
 struct Window {
     start: Instant,
     used: u32,
+    /// Until when everything is refused, since the limit was exceeded.
+    blocked: Option<Instant>,
 }
 
-/// Windows of all credentials.
+impl Window {
+    fn new(start: Instant) -> Self {
+        Self { start, used: 0, blocked: None }
+    }
+}
+
+/// How much is allowed: so many requests in a window, and how long more than that is punished.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Policy {
+    pub(crate) limit: u32,
+    pub(crate) window: Duration,
+    pub(crate) penalty: Duration,
+}
+
+/// Windows of all users.
 #[derive(Debug, Default)]
 pub(crate) struct Limits(BTreeMap<String, Window>);
 
 impl Limits {
-    /// Counts a request. One over the limit is refused and costs nothing more.
-    pub(crate) fn take(&mut self, credential: &str, (limit, length): (u32, Duration), now: Instant) -> Left {
-        let window = self.0.entry(credential.to_owned()).or_insert(Window { start: now, used: 0 });
-        if now.duration_since(window.start) >= length {
-            *window = Window { start: now, used: 0 };
+    /// Counts a request. The first one over the limit begins the penalty; those refused during it cost nothing more.
+    pub(crate) fn take(&mut self, user: &str, policy: Policy, now: Instant) -> Left {
+        let window = self.0.entry(user.to_owned()).or_insert_with(|| Window::new(now));
+        let over = window.blocked.map_or(now.duration_since(window.start) >= policy.window, |until| now >= until);
+        if over {
+            *window = Window::new(now);
         }
-        let exceeded = window.used >= limit;
-        if !exceeded {
+        let exceeded = window.used >= policy.limit;
+        if exceeded {
+            window.blocked.get_or_insert(now + policy.penalty);
+        } else {
             window.used += 1;
         }
-        let rest = length.saturating_sub(now.duration_since(window.start));
-        Left { requests: limit - window.used, seconds: whole_seconds(rest), exceeded }
+        let end = window.blocked.unwrap_or(window.start + policy.window);
+        let rest = end.saturating_duration_since(now);
+        Left { requests: policy.limit - window.used, seconds: whole_seconds(rest), exceeded }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -64,17 +87,18 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_window_refuses_what_is_over_its_limit_until_it_ends() {
-        let policy = (2, Duration::from_secs(300));
+    async fn who_exceeds_a_window_is_refused_until_the_penalty_ends() {
+        let policy = Policy { limit: 2, window: Duration::from_secs(300), penalty: Duration::from_secs(300) };
         let mut limits = Limits::default();
         let mut take = |who: &str| limits.take(who, policy, Instant::now());
 
         assert_eq!(take("a"), Left { requests: 1, seconds: 300, exceeded: false });
         assert!(!take("a").exceeded);
-        assert!(take("a").exceeded);
+        tokio::time::advance(Duration::from_secs(200)).await;
+        assert_eq!(take("a"), Left { requests: 0, seconds: 300, exceeded: true }, "the penalty begins");
         assert!(!take("b").exceeded);
         tokio::time::advance(Duration::from_millis(299_500)).await;
-        assert_eq!(take("a"), Left { requests: 0, seconds: 1, exceeded: true });
+        assert_eq!(take("a"), Left { requests: 0, seconds: 1, exceeded: true }, "asking does not prolong it");
         tokio::time::advance(Duration::from_millis(500)).await;
         assert_eq!(take("a"), Left { requests: 1, seconds: 300, exceeded: false });
     }

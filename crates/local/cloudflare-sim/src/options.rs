@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use crate::Quotas;
+use crate::{Quotas, limit::Policy};
 
 /// Where the simulator takes the date from.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -14,8 +14,13 @@ pub struct Options {
     pub clock: Clock,
     /// How long an answer takes: half of it passes before the request has its effect, half after.
     pub latency: Duration,
-    /// Requests per token and window; `None` for no limit.
+    /// Requests per user and window; `None` for no limit. All tokens of a user are counted together.
     pub rate_limit: Option<(u32, Duration)>,
+    /// How long a user who exceeded the limit is refused; as long as the window unless said otherwise, as at the real API.
+    pub penalty: Option<Duration>,
+    /// The largest page of a listing: larger ones are cut down to it without a word. `None`: they are refused beyond what the
+    /// collection allows.
+    pub largest_page: Option<u64>,
     /// Where ids and probabilities come from.
     pub seed: u64,
     /// File to which every request is appended as a JSON line.
@@ -38,6 +43,8 @@ impl Default for Options {
             clock: Arc::new(jiff::Timestamp::now),
             latency: Duration::ZERO,
             rate_limit: Some((1200, Duration::from_secs(300))),
+            penalty: None,
+            largest_page: None,
             seed: 0,
             record: None,
             verbatim: false,
@@ -45,6 +52,12 @@ impl Default for Options {
             silence: Duration::from_secs(100),
             quotas: Quotas::default(),
         }
+    }
+}
+
+impl Options {
+    pub(crate) fn limits(&self) -> Option<Policy> {
+        self.rate_limit.map(|(limit, window)| Policy { limit, window, penalty: self.penalty.unwrap_or(window) })
     }
 }
 

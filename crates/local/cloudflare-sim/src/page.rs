@@ -21,7 +21,8 @@ pub(crate) struct Page {
 }
 
 impl Paging {
-    pub(crate) fn read(self, call: &Call) -> Result<Page, Refusal> {
+    /// `largest` is where pages are cut off without a word.
+    pub(crate) fn read(self, call: &Call, largest: Option<u64>) -> Result<Page, Refusal> {
         let Self::Pages { default, min, max } = self else {
             return Ok(Page { number: 1, size: None });
         };
@@ -30,6 +31,7 @@ impl Paging {
         if number < 1 {
             return Err(Refusal::bad(1003, "Invalid page: must be 1 or more."));
         }
+        let size = largest.map_or(size, |largest| size.min(largest));
         if !(min..=max).contains(&size) {
             let message = format!("Invalid per_page: must be between {min} and {max}.");
             return Err(Refusal::bad(1003, message));

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use http::Method;
 
 use crate::{
+    access,
     auth::{Actor, Level},
     call::{Call, decode},
     crud,
@@ -92,6 +93,9 @@ pub(crate) fn run(state: &mut State, route: &Route, call: &Call) -> Reply {
         && !call.actor.grant.allows(group, level)
     {
         return Err(not_permitted(route, call));
+    }
+    if state.without_zero_trust.contains(call.param("account_id")) && route.template.contains("/access/") {
+        return Err(access::not_enabled());
     }
     match route.run {
         Run::Row(row, action) => crud::run(state, row, action, call),

@@ -31,6 +31,10 @@ struct Seed {
     #[serde(default)]
     service_tokens: Vec<ServiceToken>,
     #[serde(default)]
+    access_tags: Vec<Scoped>,
+    #[serde(default)]
+    gateway_lists: Vec<Scoped>,
+    #[serde(default)]
     access_groups: Vec<Scoped>,
     #[serde(default)]
     access_policies: Vec<Scoped>,
@@ -43,6 +47,13 @@ struct Seed {
 struct Account {
     id: String,
     name: String,
+    /// Whether it has a Zero Trust organisation.
+    #[serde(default = "yes")]
+    zero_trust: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,6 +80,7 @@ fn free() -> String {
 struct Token {
     #[serde(rename = "token")]
     secret: String,
+    /// The user it belongs to. All tokens and keys of a user share one limit of requests.
     #[serde(default)]
     email: Option<String>,
     #[serde(default)]
@@ -192,13 +204,16 @@ impl Token {
 }
 
 impl Simulator {
-    /// Adds what a document lists: `accounts`, `zones` with `records` and `certificate_packs`, `tokens`, `keys`, `tunnels` with
+    /// Adds what a document lists: `accounts` (`zero_trust: false` for one without Access), `zones` with `records` and `certificate_packs`, `tokens`, `keys`, `tunnels` with
     /// their `config`, `virtual_networks`, `routes`, `identity_providers`, `service_tokens` with their `client_id` and
-    /// `client_secret`, `access_groups`, `access_policies`, `access_apps`.
+    /// `client_secret`, `access_tags`, `gateway_lists`, `access_groups`, `access_policies`, `access_apps`.
     pub fn seed(&self, seed: Value) -> Result<(), String> {
         let seed: Seed = serde_json::from_value(seed).map_err(|error| format!("the seed is not valid: {error}"))?;
         for account in &seed.accounts {
             add_account(&mut self.lock(), &account.id, &account.name);
+            if !account.zero_trust {
+                self.disable_zero_trust(&account.id);
+            }
         }
         for zone in seed.zones {
             add_zone(&mut self.lock(), &zone.id, &zone.name, &zone.account, &zone.plan)
@@ -230,6 +245,8 @@ impl Simulator {
             ("virtual_networks", seed.virtual_networks),
             ("routes", seed.routes),
             ("identity_providers", seed.identity_providers),
+            ("access_tags", seed.access_tags),
+            ("gateway_lists", seed.gateway_lists),
             ("access_groups", seed.access_groups),
             ("access_policies", seed.access_policies),
         ];

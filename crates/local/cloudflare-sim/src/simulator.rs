@@ -59,7 +59,7 @@ impl Simulator {
         self.lock().options.latency = latency;
     }
 
-    /// Changes the limit of requests per token from now on; windows begin anew.
+    /// Changes the limit of requests per user from now on; windows begin anew.
     pub fn set_rate_limit(&self, limit: Option<(u32, Duration)>) {
         let mut state = self.lock();
         state.options.rate_limit = limit;
@@ -69,6 +69,23 @@ impl Simulator {
     /// Changes how many Access objects an account may have from now on.
     pub fn set_quotas(&self, quotas: Quotas) {
         self.lock().options.quotas = quotas;
+    }
+
+    /// How long the listings of a collection lag behind writes from now on. Objects asked for by id are always as they are.
+    pub fn set_lag(&self, collection: &str, lag: Duration) {
+        if let Ok(row) = find(collection) {
+            self.lock().lag.set(row.name, lag);
+        }
+    }
+
+    /// Takes an account's Zero Trust organisation away. Every account begins with one.
+    pub fn disable_zero_trust(&self, account: &str) {
+        self.lock().without_zero_trust.insert(account.to_owned());
+    }
+
+    /// Gives an account a Zero Trust organisation, as its owner does in the dashboard.
+    pub fn enable_zero_trust(&self, account: &str) {
+        self.lock().without_zero_trust.remove(account);
     }
 
     /// Adds an account and returns its id.
@@ -129,6 +146,7 @@ impl Simulator {
         let id = object.as_object_mut().and_then(|members| members.remove("id"));
         let id = id.as_ref().and_then(Value::as_str).map(str::to_owned);
         let mut state = self.lock();
+        state.remember();
         let made = crud::create(&mut state, row, scope, object, id).map_err(|refusal| describe(&refusal))?;
         state.note(SOMEBODY, row, scope, &[(Action::Create, &made)]);
         Ok(id_of(&made).to_owned())
@@ -140,6 +158,7 @@ impl Simulator {
         let Ok(row) = find(collection) else { return false };
         let Some(scope) = state.scope_with(row, id) else { return false };
         let Some(mut value) = state.get(row, &scope, id).cloned() else { return false };
+        state.remember();
         edit(&mut value);
         value["id"] = Value::from(id);
         if let Some(modified) = row.times.1 {
@@ -155,6 +174,7 @@ impl Simulator {
         let Ok(row) = find(collection) else { return false };
         let Some(scope) = state.scope_with(row, id) else { return false };
         let Some(old) = state.get(row, &scope, id).cloned() else { return false };
+        state.remember();
         let gone = crud::remove(&mut state, row, &scope, old);
         state.note(SOMEBODY, row, &scope, &[(Action::Delete, &gone)]);
         true

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Simulator, access::secret::Secrets, ids::Ids, store::id_of, table::Collection, tunnel::Inside};
 
@@ -17,6 +17,8 @@ struct Snapshot {
     /// Snapshots from before there were service tokens lack it.
     #[serde(default)]
     service_tokens: BTreeMap<String, Secrets>,
+    #[serde(default)]
+    without_zero_trust: BTreeSet<String>,
 }
 
 impl Simulator {
@@ -29,6 +31,7 @@ impl Simulator {
             objects: state.export(),
             tunnels: state.tunnels.clone(),
             service_tokens: state.service_tokens.clone(),
+            without_zero_trust: state.without_zero_trust.clone(),
         };
         serde_json::to_value(snapshot).expect("objects are JSON")
     }
@@ -53,6 +56,7 @@ impl Simulator {
         state.ids = Ids::new(state.options.seed.wrapping_add(state.generation));
         state.tunnels = snapshot.tunnels;
         state.service_tokens = snapshot.service_tokens;
+        state.without_zero_trust = snapshot.without_zero_trust;
         for (row, scope, objects) in rows {
             for object in objects {
                 state.rows_mut(row, &scope).insert(object);

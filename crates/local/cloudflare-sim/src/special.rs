@@ -1,7 +1,7 @@
 //! Paths that no row of the table describes, and the functions that answer there.
 
 use crate::{
-    access::{app_policy, organization, service_token},
+    access::{app_policy, organization, service_token, tag},
     audit,
     auth::Level,
     call::Call,
@@ -55,6 +55,8 @@ pub(crate) const SPECIAL: &[Special] = &[
         network_route::find_by_ip,
     ),
     ("GET", "/accounts/{account_id}/access/organizations", Some(("access_groups", Level::Read)), organization::get),
+    ("GET", "/accounts/{account_id}/access/tags/{tag_name}", Some(("access_apps", Level::Read)), tag::get),
+    ("DELETE", "/accounts/{account_id}/access/tags/{tag_name}", Some(("access_apps", Level::Edit)), tag::delete),
     ("GET", "/accounts/{account_id}/access/apps/{id}/policies", Some(("access_apps", Level::Read)), app_policy::list),
     (
         "POST",

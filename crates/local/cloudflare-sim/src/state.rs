@@ -1,8 +1,9 @@
 //! Everything the simulator remembers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::{
     access::secret::Secrets,
@@ -10,6 +11,7 @@ use crate::{
     auth::Credentials,
     fault::Faults,
     ids::Ids,
+    lag::{Lag, Scopes},
     limit::Limits,
     options::Options,
     record::Log,
@@ -40,9 +42,13 @@ pub(crate) struct State {
     pub(crate) log: Log,
     /// What a tunnel has beside its object: secret, connections, configuration.
     pub(crate) tunnels: BTreeMap<String, Inside>,
+    /// Accounts whose owner never chose a team name, so that they have no Access.
+    pub(crate) without_zero_trust: BTreeSet<String>,
     /// What is known of the secrets of service tokens.
     pub(crate) service_tokens: BTreeMap<String, Secrets>,
-    rows: BTreeMap<&'static str, BTreeMap<String, Rows>>,
+    /// What listings still show.
+    pub(crate) lag: Lag,
+    rows: BTreeMap<&'static str, Scopes>,
 }
 
 impl State {
@@ -57,7 +63,9 @@ impl State {
             audit: Audit::default(),
             log,
             tunnels: BTreeMap::new(),
+            without_zero_trust: BTreeSet::new(),
             service_tokens: BTreeMap::new(),
+            lag: Lag::default(),
             rows: BTreeMap::new(),
         }
     }
@@ -68,6 +76,19 @@ impl State {
 
     pub(crate) fn rows(&self, collection: &Collection, scope: &str) -> Option<&Rows> {
         self.rows.get(collection.name)?.get(scope)
+    }
+
+    /// The objects of a scope as a listing shows them now.
+    pub(crate) fn listed(&self, collection: &Collection, scope: &str) -> Option<&Rows> {
+        match self.lag.shown(collection.name, Instant::now()) {
+            Some(scopes) => scopes.get(scope),
+            None => self.rows(collection, scope),
+        }
+    }
+
+    /// Keeps what listings still have to show, before anything changes.
+    pub(crate) fn remember(&mut self) {
+        self.lag.remember(Instant::now(), &self.rows);
     }
 
     pub(crate) fn rows_mut(&mut self, collection: &'static Collection, scope: &str) -> &mut Rows {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::{
-    access::{app, group, identity_provider, policy, service_token},
+    access::{app, group, identity_provider, list, policy, service_token, tag},
     account,
     auth::{Grant, Level},
     call::Call,
@@ -116,7 +116,7 @@ pub(crate) struct Collection {
 }
 
 /// Everything that is served.
-pub(crate) static COLLECTIONS: [&Collection; 13] = [
+pub(crate) static COLLECTIONS: [&Collection; 15] = [
     &account::ACCOUNTS,
     &zone::ZONES,
     &dns::RECORDS,
@@ -128,6 +128,8 @@ pub(crate) static COLLECTIONS: [&Collection; 13] = [
     &group::GROUPS,
     &service_token::SERVICE_TOKENS,
     &identity_provider::IDENTITY_PROVIDERS,
+    &tag::TAGS,
+    &list::LISTS,
     &rulesets::RULESETS,
     &certificate_pack::CERTIFICATE_PACKS,
 ];

@@ -228,15 +228,18 @@ pub(crate) fn configure(state: &mut State, call: &Call) -> Reply {
     Ok(Success::of(&shown))
 }
 
-/// Gives a tunnel another configuration, with the next version.
+/// Gives a tunnel another configuration, with the next version. A tunnel that is managed locally takes it and goes on by the file
+/// beside its client: <https://developers.cloudflare.com/tunnel/advanced/local-management>.
 pub(crate) fn write_configuration(state: &mut State, id: &str, config: Value) -> Result<Value, Refusal> {
     ingress::check(&config)?;
     let now = state.now();
+    let account = state.scope_with(&TUNNELS, id).unwrap_or_default();
+    let source = state.get(&TUNNELS, &account, id).map_or(Value::Null, |tunnel| tunnel["config_src"].clone());
     let Some(inside) = state.tunnels.get_mut(id) else { return Err(TUNNELS.not_found.refusal()) };
     let document = &mut inside.configuration;
     document["version"] = Value::from(document["version"].as_u64().unwrap_or_default() + 1);
     document["config"] = config;
-    document["source"] = json!("cloudflare");
+    document["source"] = source;
     document["created_at"] = Value::from(now);
     Ok(document.clone())
 }

@@ -67,6 +67,11 @@ checks! {
         "Cloudflare knows the token, it is active, and it does not end within two weeks. A token of a user and one of an account \
          are verified at different addresses; both are tried.",
         "create a token in the dashboard (My Profile, API Tokens) and put it into the Secret; nothing needs a restart";
+    ZERO_TRUST = "zero-trust", "Zero Trust enabled",
+        "The account has a Zero Trust organisation. Without one there is no Access, and no name that asks for protection can be \
+         published.",
+        "open Zero Trust in the Cloudflare dashboard (https://one.dash.cloudflare.com) and choose a team name and a plan; \
+         nothing needs a restart";
     TUNNEL = "tunnel", "tunnel usable",
         "The tunnel exists in the account and takes its configuration from Cloudflare, not from a file beside cloudflared.",
         "correct tunnelId, or migrate the tunnel to remote management in the dashboard";
@@ -74,9 +79,9 @@ checks! {
         "A cloudflared is connected to the tunnel. Without one names are published and answer with error 1033.",
         "run cloudflared with the tunnel's token, and look at its log";
     BUDGET = "budget", "API budget",
-        "Enough requests are left in the token's window (1,200 in five minutes), which everybody who uses the token shares. Where \
-         a tenth or less is left, Portolan itself waits.",
-        "wait until the window ends; give other users of the token a token of their own";
+        "Enough requests are left in the window (1,200 in five minutes), which all tokens of a user and the dashboard share; a token of \
+         an account has its own. Where a tenth or less is left, Portolan itself waits.",
+        "wait until the window ends; give Portolan a token of the account, or of a user who does nothing else";
     CLOCK = "clock", "clock",
         "This machine's clock and Cloudflare's differ by less than half a minute. Leases and the ends of tokens go by the clock.",
         "let NTP set the clock of this machine and of the cluster's nodes";

@@ -143,6 +143,14 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
 ];
 
 impl Permission {
+    /// Whether it is for a part of Access, which an account has only with Zero Trust.
+    pub(crate) fn is_of_access(&self) -> bool {
+        match self.probe {
+            Probe::Read(collection) | Probe::Edit(collection, _) => collection.template.contains("/access/"),
+            Probe::Redirects => false,
+        }
+    }
+
     /// The read that tells whether one may look.
     pub(crate) fn read(&self, scope_id: &str) -> Request {
         match self.probe {
@@ -171,6 +179,8 @@ pub(crate) enum Answer {
     Granted,
     /// It is not.
     Refused(String),
+    /// The account has no Zero Trust organisation, so that nothing is known of permissions for Access.
+    NotEnabled,
     /// Nothing.
     Unknown(String),
 }
@@ -180,6 +190,7 @@ impl Answer {
     pub(crate) fn of(answer: &Result<Value, ApiError>) -> Self {
         let Err(error) = answer else { return Self::Granted };
         match error.class {
+            _ if error.is_access_not_enabled() => Self::NotEnabled,
             _ if error.has_code(NO_ROUTE) => Self::Unknown(error.to_string()),
             ErrorClass::Auth => Self::Refused(error.to_string()),
             ErrorClass::NotFound | ErrorClass::Conflict | ErrorClass::Validation | ErrorClass::Quota => Self::Granted,

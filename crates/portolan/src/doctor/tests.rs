@@ -259,3 +259,15 @@ async fn a_spent_budget_is_told_and_asked_no_further() {
     assert!(amiss(&findings).iter().all(|(check, verdict)| *check == "budget" || *verdict == Verdict::NotKnown));
     assert!(simulator.requests().len() <= 12, "{}", simulator.requests().len());
 }
+
+#[tokio::test]
+async fn an_account_without_zero_trust_is_told_what_to_do_and_no_permission_is_blamed() {
+    let simulator = simulator(&json!({}));
+    simulator.disable_zero_trust(ACCOUNT);
+
+    let findings = found_with(&simulator, &wanted(&["app.example.com"]), Writes::Tried).await;
+
+    assert_eq!(amiss(&findings), [("zero-trust", Verdict::Failed)], "{findings:#?}");
+    let told = findings.iter().find(|finding| finding.check.id == "zero-trust").unwrap();
+    assert!(told.next.as_ref().unwrap().contains("choose a team name"), "{told:?}");
+}

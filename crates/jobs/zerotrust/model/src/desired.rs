@@ -53,6 +53,7 @@ pub fn desired(
         (record(route, settings, &hostname, zone, target)?, None)
     } else {
         let origin = origin::resolve(route, settings, &hostname)?;
+        protectable(settings, &hostname, zone)?;
         (tunnel(route, settings, &hostname, zone, &origin), Some(origin))
     };
     let resolved = Resolved {
@@ -95,6 +96,19 @@ fn spec(
         delete_ids: None,
         adopt: route.adopts().then_some(true),
     }
+}
+
+/// An Access application needs its name in an active zone of the account, so that a name without one cannot be protected and is
+/// not published: <https://github.com/cloudflare/terraform-provider-cloudflare/issues/5181>.
+fn protectable(settings: &Settings, hostname: &Hostname, zone: Option<&str>) -> Result<(), Problem> {
+    if zone.is_some() || !settings.asks_for_access() {
+        return Ok(());
+    }
+    let message = format!(
+        "Access was asked for {hostname}, and no zone of the account holds it, so that it cannot be protected: add the zone at \
+         Cloudflare, let the API token see it, or turn Access off"
+    );
+    Err(Problem::waiting(reasons::ZONE_NOT_FOUND, message))
 }
 
 fn tunnel(

@@ -19,6 +19,7 @@ const KNOWN: &[&str] = &[
     reasons::PROTECTION_IMPOSSIBLE,
     core::RATE_LIMITED,
     core::QUOTA_EXCEEDED,
+    core::ZERO_TRUST_NOT_ENABLED,
     core::INVALID_CONFIG,
     core::ADOPTED,
     core::RELEASED,

@@ -9,10 +9,10 @@ use super::{
     identity_provider::IDENTITY_PROVIDERS,
     invalid,
     quota::{count, refuse_more},
-    stamp,
+    stamp, tag,
 };
 use crate::{
-    field::{Field, Kind, Verb, optional, required},
+    field::{Field, Kind, Verb, optional},
     filter::{Filter, Test, filter},
     ids::IdForm,
     mask::mask,
@@ -46,11 +46,12 @@ pub(crate) static APPS: Collection = Collection {
 pub(super) const TAKEN: Fail = Fail(409, 11010, "access.api.error.application_already_exists");
 
 /// Kinds of applications that are served; they have the same members.
-const TYPES: Kind = Kind::OneOf(&["self_hosted", "ssh", "vnc"]);
+const TYPES: [&str; 3] = ["self_hosted", "ssh", "vnc"];
 
 const FIELDS: &[Field] = &[
-    required("type", TYPES),
-    required("domain", Kind::Text),
+    // Both are needed, and looked at by rules: a body without them is refused for its type.
+    optional("type", Kind::Text),
+    optional("domain", Kind::Text),
     optional("name", Kind::Text),
     optional("allow_authenticate_via_warp", Kind::Bool),
     optional("allow_iframe", Kind::Bool),
@@ -100,6 +101,9 @@ const FILTERS: &[Filter] = &[
 ];
 
 fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+    if !TYPES.contains(&text(value, "type")) {
+        return Err(invalid("app type is missing or invalid"));
+    }
     domain::set(state, change, value)?;
     domain::refuse_taken(state, change.scope, value)?;
     check_settings(state, change.scope, value)?;
@@ -140,11 +144,27 @@ fn check_settings(state: &State, account: &str, value: &Value) -> Result<(), Ref
             return Err(invalid(format!("{name} must be a URL")));
         }
     }
-    let mut providers = value["allowed_idps"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    match providers.find(|id| state.get(&IDENTITY_PROVIDERS, account, id).is_none()) {
-        Some(unknown) => Err(invalid(format!("identity provider {unknown} does not exist"))),
-        None => Ok(()),
+    // An organisation here has no such duration: every account begins without one.
+    if flag(value, "allow_authenticate_via_warp") {
+        let why = "cannot be set if the Warp Auth Session Duration is not set for the account";
+        return Err(invalid(format!("allow_authenticate_via_warp {why}")));
     }
+    tag::refuse_unknown(state, account, value)?;
+    check_providers(state, account, value)
+}
+
+/// Whoever is sent on to a provider at once must have no choice between several:
+/// <https://developers.cloudflare.com/api/resources/zero_trust/subresources/access/subresources/applications/methods/create/>.
+fn check_providers(state: &State, account: &str, value: &Value) -> Result<(), Refusal> {
+    let providers: Vec<&str> =
+        value["allowed_idps"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if let Some(unknown) = providers.iter().find(|id| state.get(&IDENTITY_PROVIDERS, account, id).is_none()) {
+        return Err(invalid(format!("identity provider {unknown} does not exist")));
+    }
+    if flag(value, "auto_redirect_to_identity") && providers.len() != 1 {
+        return Err(invalid("auto_redirect_to_identity needs exactly one identity provider in allowed_idps"));
+    }
+    Ok(())
 }
 
 /// What an application has unless its sender said otherwise.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{
     INVALID,
     app::APPS,
-    invalid, misfit,
+    invalid,
     policy::{self, POLICIES},
     quota::refuse_over,
     rule,
@@ -70,7 +70,7 @@ pub(super) fn read(state: &mut State, account: &str, sent: &Value, old: &[Value]
     }
     let links = items.iter().filter(|(_, item)| matches!(item, Item::Link(_))).count();
     if links > 0 && links < items.len() {
-        return Err(misfit("reusable and inline policies are mutually exclusive"));
+        return Err(invalid("reusable and inline policies are mutually exclusive"));
     }
     let mut policies = Vec::with_capacity(items.len());
     for (precedence, item) in items {
@@ -119,11 +119,11 @@ fn item_of(state: &State, account: &str, item: &Value, old: &[Value]) -> Result<
         }
         (Some(id), Some(members)) => {
             let own = old.iter().find(|policy| id_of(policy) == id && !is_link(policy));
-            let own = own.ok_or_else(|| misfit(&format!("policy {id} does not exist or belongs to another app")))?;
+            let own = own.ok_or_else(|| invalid(format!("policy {id} does not exist or belongs to another app")))?;
             Ok(Item::Inline(own_members(members)?, Some(own.clone())))
         }
         (None, Some(members)) => Ok(Item::Inline(own_members(members)?, None)),
-        (Some(id), None) => Err(misfit(&format!("policy {id} does not exist"))),
+        (Some(id), None) => Err(invalid(format!("policy {id} does not exist"))),
         (None, None) => Err(invalid("an item of policies is an id or an object")),
     }
 }

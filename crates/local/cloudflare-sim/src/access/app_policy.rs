@@ -6,7 +6,7 @@ use super::{
     NOT_FOUND, PAGES,
     app::APPS,
     app_policies::{is_link, links, own_members, precedence, resolved, sorted, stored},
-    invalid, misfit,
+    invalid,
     policy::{self, POLICIES},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 
 /// `GET …/policies`
 pub(crate) fn list(state: &mut State, call: &Call) -> Reply {
-    let page = PAGES.read(call)?;
+    let page = PAGES.read(call, state.options.largest_page)?;
     let _no_filters = crate::filter::read(call, &[])?;
     let account = call.param("account_id");
     let app = crud::existing(state, &APPS, call)?;
@@ -51,10 +51,10 @@ pub(crate) fn create(state: &mut State, call: &Call) -> Reply {
     let app = crud::existing(state, &APPS, call)?.clone();
     let body = call.json()?;
     if body.get("id").is_some() {
-        return Err(misfit("a policy that exists cannot be added here: list it among the app's policies"));
+        return Err(invalid("a policy that exists cannot be added here: list it among the app's policies"));
     }
     if links(&app).next().is_some() {
-        return Err(misfit("reusable and inline policies are mutually exclusive"));
+        return Err(invalid("reusable and inline policies are mutually exclusive"));
     }
     let last = stored(&app).filter_map(|policy| policy["precedence"].as_u64()).max().unwrap_or_default();
     let made = write(state, call, app, &body, last + 1, None)?;
@@ -66,7 +66,7 @@ pub(crate) fn update(state: &mut State, call: &Call) -> Reply {
     let app = crud::existing(state, &APPS, call)?.clone();
     let old = find(&app, call)?.clone();
     if is_link(&old) {
-        return Err(misfit("a reusable policy is changed where it is, not in an app"));
+        return Err(invalid("a reusable policy is changed where it is, not in an app"));
     }
     let place = old["precedence"].as_u64().unwrap_or(1);
     let changed = write(state, call, app, &call.json()?, place, Some(&old))?;
@@ -100,7 +100,7 @@ pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
     let mut app = crud::existing(state, &APPS, call)?.clone();
     let old = find(&app, call)?.clone();
     if is_link(&old) {
-        return Err(misfit("a reusable policy is taken out of an app by the app's list of policies"));
+        return Err(invalid("a reusable policy is taken out of an app by the app's list of policies"));
     }
     app["policies"] = stored(&app).filter(|policy| id_of(policy) != id_of(&old)).cloned().collect();
     state.rows_mut(&APPS, account).replace(app);

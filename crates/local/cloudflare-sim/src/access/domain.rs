@@ -8,10 +8,12 @@ use super::{
     quota::refuse_over,
 };
 use crate::{
+    dns::name::ancestors,
     reply::Refusal,
     state::State,
     store::{id_of, text},
     table::Change,
+    zone::ZONES,
 };
 
 /// The domains that an application covers, as `destinations` and in the older form.
@@ -32,6 +34,9 @@ pub(super) fn set(state: &State, change: &Change<'_>, value: &mut Value) -> Resu
     let number = domains(value).count();
     if !domains(value).any(|found| found == main) {
         return Err(invalid(format!("domain {main} is not included in destinations")));
+    }
+    if !domains(value).all(|found| lies_in_active_zone(state, change.scope, found)) {
+        return Err(invalid("domain does not belong to zone"));
     }
     refuse_over(number, state.options.quotas.domains_per_application, "domains per application")
 }
@@ -86,6 +91,15 @@ fn domain(given: &str) -> Result<String, Refusal> {
         return Err(invalid(format!("{given} is not a domain")));
     }
     Ok(path.map_or(host.clone(), |path| format!("{host}/{path}")))
+}
+
+/// Only names in an active zone of the account can be protected; a zone that is still pending is none:
+/// <https://github.com/cloudflare/terraform-provider-cloudflare/issues/5181>.
+fn lies_in_active_zone(state: &State, account: &str, domain: &str) -> bool {
+    let host = domain.split('/').next().unwrap_or(domain);
+    let usable = |zone: &Value| text(zone, "status") == "active" && text(&zone["account"], "id") == account;
+    let zones = state.rows(&ZONES, "");
+    zones.is_some_and(|zones| ancestors(host).any(|name| zones.by_key(name).any(usable)))
 }
 
 pub(super) fn refuse_taken(state: &State, account: &str, value: &Value) -> Result<(), Refusal> {

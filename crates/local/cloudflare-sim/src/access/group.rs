@@ -74,7 +74,7 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
 
 fn may_delete(state: &State, _: &Call, account: &str, value: &Value) -> Result<(), Refusal> {
     if is_named(state, account, "group", "id", id_of(value)) {
-        Err(Refusal::bad(12138, "access.api.error.group_in_use: the group is used by a policy or another group"))
+        Err(invalid("the group is used by a policy or another group"))
     } else {
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `/accounts/{account_id}/access/…`: applications, policies, groups, service tokens, identity providers, the organisation.
 //!
-//! What the public documentation does not say (some numeric codes) is chosen here, once, and told apart below.
+//! Nearly every refusal of the service is 400 with code 12130 and a text that says why; few things have a code of their own.
 
 pub(crate) mod app;
 pub(crate) mod app_policies;
@@ -9,12 +9,14 @@ mod domain;
 mod duration;
 pub(crate) mod group;
 pub(crate) mod identity_provider;
+pub(crate) mod list;
 pub(crate) mod organization;
 pub(crate) mod policy;
 mod quota;
 mod rule;
 pub(crate) mod secret;
 pub(crate) mod service_token;
+pub(crate) mod tag;
 #[cfg(test)]
 mod tests;
 pub(crate) mod view;
@@ -27,20 +29,27 @@ use crate::{page::Paging, reply::Refusal, state::State, table::Fail};
 /// Lists show 25 objects unless asked for more.
 const PAGES: Paging = Paging::Pages { default: 25, min: 1, max: 1000 };
 
-/// Code for bodies that are not as they should be. The real service uses 12130 for these, too; here that one has a
-/// single meaning, see [`misfit`].
-const INVALID: u64 = 12100;
+/// Code of every request that the service does not take: bodies that are not as they should be, names outside of the account's
+/// zones, unknown tags and policies, precedences that are not unique, and limits that are reached. The text tells them apart:
+/// <https://github.com/cloudflare/terraform-provider-cloudflare/issues/2328>.
+pub(crate) const INVALID: u64 = 12130;
+
+/// What begins the text of a refusal.
+const INVALID_TEXT: &str = "access.api.error.invalid_request";
 
 /// The answer to an id of which nothing is known.
 const NOT_FOUND: Fail = Fail(404, 12135, "access.api.error.not_found");
 
-fn invalid(message: impl std::fmt::Display) -> Refusal {
-    Refusal::bad(INVALID, format!("access.api.error.invalid_request: {message}"))
+pub(crate) fn invalid(message: impl std::fmt::Display) -> Refusal {
+    Refusal::bad(INVALID, format!("{INVALID_TEXT}: {message}"))
 }
 
-/// A policy id that does not fit the application.
-fn misfit(message: &str) -> Refusal {
-    Refusal::bad(12130, format!("access.api.error.invalid_request: {message}"))
+/// The answer to everything about Access in an account that has no Zero Trust organisation. Seen with 403, by some with 404;
+/// the text is what clients look for:
+/// <https://github.com/turbot/steampipe-plugin-cloudflare/blob/main/cloudflare/table_cloudflare_access_application.go>.
+pub(crate) fn not_enabled() -> Refusal {
+    let how = "Visit the Access dashboard at https://dash.cloudflare.com/ and click the 'Enable Access' button.";
+    Refusal::new(403, 9999, format!("access.api.error.not_enabled: Access is not enabled. {how}"))
 }
 
 /// The service writes times in whole seconds.

@@ -103,9 +103,7 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
 fn may_delete(state: &State, _: &Call, account: &str, value: &Value) -> Result<(), Refusal> {
     match used_by(state, account, id_of(value)) {
         0 => Ok(()),
-        n => {
-            Err(Refusal::bad(12140, format!("access.api.error.policy_in_use: the policy is used by {n} applications")))
-        }
+        n => Err(invalid(format!("the policy is used by {n} applications"))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::invalid;
 use crate::{reply::Refusal, state::State, table::Collection};
 
 /// Limits of an account, as documented for accounts without a contract of their own.
@@ -43,17 +44,17 @@ impl Default for Quotas {
 
 /// Refuses one more of what there are already as many as allowed.
 pub(super) fn refuse_more(there: usize, limit: usize, what: &str) -> Result<(), Refusal> {
-    if there < limit { Ok(()) } else { Err(exceeded(limit, what)) }
+    if there < limit { Ok(()) } else { Err(exceeded(what)) }
 }
 
 /// Refuses more than the limit.
 pub(super) fn refuse_over(number: usize, limit: usize, what: &str) -> Result<(), Refusal> {
-    if number <= limit { Ok(()) } else { Err(exceeded(limit, what)) }
+    if number <= limit { Ok(()) } else { Err(exceeded(what)) }
 }
 
-fn exceeded(limit: usize, what: &str) -> Refusal {
-    let message = format!("access.api.error.quota_exceeded: maximum number of {what} has been reached ({limit})");
-    Refusal::bad(12132, message)
+fn exceeded(what: &str) -> Refusal {
+    // The service names neither a code of its own nor the limit.
+    invalid(format!("maximum number of {what} has been reached"))
 }
 
 /// How many objects a collection has in an account.

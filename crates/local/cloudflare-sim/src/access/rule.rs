@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::{NOT_FOUND, group::GROUPS, identity_provider::IDENTITY_PROVIDERS, invalid, service_token::SERVICE_TOKENS};
+use super::{
+    group::GROUPS, identity_provider::IDENTITY_PROVIDERS, invalid, list::LISTS as NAMED_LISTS,
+    service_token::SERVICE_TOKENS,
+};
 use crate::{reply::Refusal, state::State, store::text};
 
 /// A kind of rule: its name, the members it must have, and those it may have.
@@ -109,11 +112,21 @@ fn check_value(state: &State, account: &str, name: &str, inner: &Value) -> Resul
             Err(Refusal::bad(11020, "access.api.error.failed_to_load_group"))
         }
         "service_token" if !there(&SERVICE_TOKENS, text(inner, "token_id")) => {
-            Err(Refusal::bad(12002, "access.api.error.service_token_not_found"))
+            Err(invalid(format!("service token {} does not exist", text(inner, "token_id"))))
         }
-        "login_method" if !there(&IDENTITY_PROVIDERS, text(inner, "id")) => Err(Refusal::bad(NOT_FOUND.1, NOT_FOUND.2)),
-        _ => Ok(()),
+        "login_method" => known_provider(there(&IDENTITY_PROVIDERS, text(inner, "id")), text(inner, "id")),
+        "email_list" | "ip_list" if !there(&NAMED_LISTS, text(inner, "id")) => {
+            Err(invalid(format!("list {} does not exist", text(inner, "id"))))
+        }
+        _ => match inner.get("identity_provider_id").and_then(Value::as_str) {
+            Some(id) => known_provider(there(&IDENTITY_PROVIDERS, id), id),
+            None => Ok(()),
+        },
     }
+}
+
+fn known_provider(known: bool, id: &str) -> Result<(), Refusal> {
+    if known { Ok(()) } else { Err(invalid(format!("identity provider {id} does not exist"))) }
 }
 
 fn is_email(text: &str) -> bool {

@@ -33,6 +33,9 @@ fn lab_with(quotas: Quotas) -> Lab {
         ..Options::default()
     });
     let account = simulator.add_account("Lab");
+    for zone in ["example.com", "example.org"] {
+        simulator.add_zone(zone, &account, "free").unwrap();
+    }
     Lab { simulator, account, now }
 }
 
@@ -63,6 +66,14 @@ impl Lab {
         let (status, answer) = self.send(method, below, body.clone()).await;
         assert_eq!(answer["success"], false, "{method} {below} {body} → {answer}");
         (status, answer["errors"][0]["code"].as_u64().unwrap())
+    }
+
+    /// What the service says to a request that it refuses with 400 and 12130.
+    async fn told(&self, method: &str, below: &str, body: Value) -> String {
+        let (status, answer) = self.send(method, below, body.clone()).await;
+        assert_eq!((status, &answer["errors"][0]["code"]), (400, &json!(12130)), "{method} {below} {body} → {answer}");
+        let message = answer["errors"][0]["message"].as_str().unwrap().to_owned();
+        message.strip_prefix("access.api.error.invalid_request: ").expect("every refusal begins alike").to_owned()
     }
 
     async fn get(&self, below: &str) -> Value {
@@ -237,7 +248,7 @@ async fn a_reusable_policy_counts_its_apps_and_stays_while_it_has_any() {
     let linked = lab.ok("POST", "apps", with(app("a.example.com"), json!({"policies": [{"id": shared["id"]}]}))).await;
 
     assert_eq!(lab.get(&path_of).await["app_count"], 1);
-    assert_eq!(lab.refused("DELETE", &path_of, Value::Null).await, (400, 12140));
+    assert_eq!(lab.refused("DELETE", &path_of, Value::Null).await, (400, 12130));
     lab.ok("PUT", &path_of, allow("b@example.com")).await;
     let app_now = lab.get(&path("apps", &linked)).await;
     assert_eq!(app_now["policies"][0]["include"][0]["email"]["email"], "b@example.com");
@@ -328,7 +339,7 @@ async fn groups_are_found_by_name_and_stay_while_they_are_used() {
 
     assert_eq!(strings(&lab.get("groups?name=admins").await, "name"), ["admins"]);
     assert_eq!(strings(&lab.get("groups?search=admins").await, "name"), ["admins", "admins-2"]);
-    assert_eq!(lab.refused("DELETE", &path("groups", &group), Value::Null).await, (400, 12138));
+    assert_eq!(lab.refused("DELETE", &path("groups", &group), Value::Null).await, (400, 12130));
     let itself = json!({"name": "admins", "include": include});
     assert_eq!(lab.refused("PUT", &path("groups", &group), itself).await.0, 400);
     let other = json!({"name": "ops", "include": [{"email_domain": {"domain": "example.com"}}], "is_default": true});
@@ -433,11 +444,11 @@ async fn quotas_are_held_and_can_be_changed() {
     lab.ok("POST", "policies", allow("a@example.com")).await;
     lab.ok("POST", "groups", json!({"name": "g", "include": [{"everyone": {}}]})).await;
 
-    assert_eq!(lab.refused("POST", "apps", app("c.example.com")).await, (400, 12132));
-    assert_eq!(lab.refused("POST", "service_tokens", json!({"name": "u"})).await, (400, 12132));
-    assert_eq!(lab.refused("POST", "policies", allow("a@example.com")).await, (400, 12132));
+    assert_eq!(lab.refused("POST", "apps", app("c.example.com")).await, (400, 12130));
+    assert_eq!(lab.refused("POST", "service_tokens", json!({"name": "u"})).await, (400, 12130));
+    assert_eq!(lab.refused("POST", "policies", allow("a@example.com")).await, (400, 12130));
     let group = json!({"name": "h", "include": [{"everyone": {}}]});
-    assert_eq!(lab.refused("POST", "groups", group).await, (400, 12132));
+    assert_eq!(lab.refused("POST", "groups", group).await, (400, 12130));
     lab.simulator.set_quotas(Quotas::default());
     lab.ok("POST", "apps", app("c.example.com")).await;
 }
@@ -520,4 +531,71 @@ async fn a_credential_needs_the_permission_of_what_it_asks_for() {
     lab.get("groups").await;
     assert_eq!(lab.refused("POST", "groups", json!({"name": "g"})).await, (403, 10000));
     assert_eq!(lab.refused("GET", "service_tokens", Value::Null).await, (403, 10000));
+}
+
+#[tokio::test]
+async fn refusals_have_one_code_and_a_text_that_tells_them_apart() {
+    let lab = lab_with(Quotas { service_tokens: 0, ..Quotas::default() });
+    let twice = json!({"policies": [
+        with(allow("a@example.com"), json!({"precedence": 1})), with(allow("b@example.com"), json!({"precedence": 1})),
+    ]});
+
+    let cases = [
+        ("apps", json!({}), "app type is missing or invalid"),
+        ("apps", with(app("a.example.com"), json!({"type": "nonsense"})), "app type is missing or invalid"),
+        ("apps", app("a.example.net"), "domain does not belong to zone"),
+        ("apps", with(app("a.example.com"), json!({"tags": ["x"]})), "tags contain a tag that does not exist"),
+        ("apps", with(app("a.example.com"), twice), "policy precedences must be unique"),
+        ("service_tokens", json!({"name": "t"}), "maximum number of service tokens has been reached"),
+    ];
+    for (below, body, text) in cases {
+        assert_eq!(lab.told("POST", below, body).await, text);
+    }
+}
+
+#[tokio::test]
+async fn an_app_needs_its_name_in_an_active_zone_of_the_account() {
+    let lab = lab();
+    let zone = lab.simulator.put("zones", "", json!({"name": "pending.dev", "account": {"id": lab.account}})).unwrap();
+    let other = lab.simulator.add_account("Other");
+    lab.simulator.add_zone("theirs.dev", &other, "free").unwrap();
+
+    for domain in ["a.pending.dev", "a.theirs.dev", "notexample.com", "app.pages.dev"] {
+        assert_eq!(lab.told("POST", "apps", app(domain)).await, "domain does not belong to zone", "{domain}");
+    }
+    let second = json!({"destinations": [{"uri": "a.example.com"}, {"uri": "a.pending.dev"}]});
+    assert_eq!(lab.told("POST", "apps", with(app("a.example.com"), second)).await, "domain does not belong to zone");
+    for domain in ["example.com", "*.example.com", "a.b.example.com/path", "*.b.example.org"] {
+        lab.ok("POST", "apps", app(domain)).await;
+    }
+    lab.simulator.edit("zones", &zone, |zone| zone["status"] = json!("active"));
+    lab.ok("POST", "apps", app("a.pending.dev")).await;
+}
+
+#[tokio::test]
+async fn tags_providers_and_lists_must_exist() {
+    let lab = lab();
+    lab.ok("POST", "tags", json!({"name": "staff"})).await;
+    let provider = lab.ok("POST", "identity_providers", json!({"name": "p", "type": "okta", "config": {}})).await;
+    let list = json!({"name": "offices", "type": "IP", "items": [{"value": "192.0.2.1"}]});
+    let list = lab.simulator.put("gateway_lists", &lab.account, list).unwrap();
+    let nobody = "00000000-0000-4000-8000-000000000000";
+    let policy = |rule: Value| json!({"name": "p", "decision": "allow", "include": [rule]});
+    let okta = |id: &Value| policy(json!({"okta": {"identity_provider_id": id, "name": "g"}}));
+
+    let tagged = lab.ok("POST", "apps", with(app("a.example.com"), json!({"tags": ["staff"]}))).await;
+    assert_eq!((&tagged["tags"], lab.get("tags").await), (&json!(["staff"]), json!([{"name": "staff"}])));
+    lab.ok("POST", "policies", okta(&provider["id"])).await;
+    lab.ok("POST", "policies", policy(json!({"ip_list": {"id": list}}))).await;
+    lab.told("POST", "policies", okta(&json!(nobody))).await;
+    lab.told("POST", "policies", policy(json!({"login_method": {"id": nobody}}))).await;
+    for kind in ["ip_list", "email_list"] {
+        lab.told("POST", "policies", policy(json!({kind: {"id": nobody}}))).await;
+    }
+    let redirecting = json!({"auto_redirect_to_identity": true});
+    lab.told("POST", "apps", with(app("b.example.com"), redirecting.clone())).await;
+    let one = with(redirecting, json!({"allowed_idps": [provider["id"]]}));
+    lab.ok("POST", "apps", with(app("b.example.com"), one)).await;
+    let warp = json!({"allow_authenticate_via_warp": true});
+    assert!(lab.told("POST", "apps", with(app("c.example.com"), warp)).await.contains("Warp Auth Session Duration"));
 }

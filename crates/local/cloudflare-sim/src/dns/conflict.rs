@@ -24,15 +24,20 @@ pub(super) fn check(rows: Option<&Rows>, value: &Value, zone: &str) -> Result<()
             ("A" | "AAAA", "CNAME") => {
                 return Err(Refusal::bad(81054, format!("A CNAME record with that host already exists. {SEE}")));
             }
-            ("A" | "AAAA" | "CNAME", "NS") if !apex => {
+            // A name that is delegated has nothing beside its name servers but the keys that sign them.
+            (kind, "NS") if !apex && !matches!(kind, "NS" | "DS") => {
                 return Err(Refusal::bad(81056, format!("NS records with that host already exist. {SEE}")));
             }
-            ("NS", "A" | "AAAA" | "CNAME") if !apex => {
+            ("NS", kind) if !apex && !matches!(kind, "NS" | "DS") => {
                 let message = format!("An A, AAAA, or CNAME record with that host already exists. {SEE}");
                 return Err(Refusal::bad(81053, message));
             }
-            _ if identical(value, other) => {
+            _ if same(value, other, &["type", "content", "priority", "ttl", "proxied"]) => {
                 return Err(Refusal::bad(81058, "An identical record already exists."));
+            }
+            // The same content with other settings: <https://github.com/certbot/certbot/pull/10725> tells the two apart.
+            _ if same(value, other, &["type", "content", "priority"]) => {
+                return Err(Refusal::bad(81057, "The record already exists."));
             }
             _ => {}
         }
@@ -40,6 +45,6 @@ pub(super) fn check(rows: Option<&Rows>, value: &Value, zone: &str) -> Result<()
     Ok(())
 }
 
-fn identical(value: &Value, other: &Value) -> bool {
-    ["type", "content", "priority"].iter().all(|name| value.get(name) == other.get(name))
+fn same(value: &Value, other: &Value, members: &[&str]) -> bool {
+    members.iter().all(|name| value.get(name) == other.get(name))
 }

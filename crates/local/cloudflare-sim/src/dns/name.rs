@@ -29,6 +29,11 @@ pub(crate) fn is_domain(name: &str) -> bool {
     !name.is_empty() && name.len() <= 253 && name.split('.').all(label)
 }
 
+/// A name and what is above it: `a.b.c`, `b.c`, `c`.
+pub(crate) fn ancestors(host: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(host), |name| name.split_once('.').map(|(_, rest)| rest))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

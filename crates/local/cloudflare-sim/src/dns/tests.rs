@@ -163,6 +163,10 @@ async fn names_are_shared_only_by_types_that_go_together() {
     );
     assert_eq!(lab.refused("POST", "", a("alias", "192.0.2.1")).await, 81054);
     assert_eq!(lab.refused("POST", "", a("sub", "192.0.2.1")).await, 81056);
+    assert_eq!(lab.refused("POST", "", json!({"type": "TXT", "name": "sub", "content": "x"})).await, 81056);
+    assert_eq!(lab.refused("POST", "", a("host", "192.0.2.1")).await, 81058);
+    let slower = json!({"type": "A", "name": "host", "content": "192.0.2.1", "ttl": 3600});
+    assert_eq!(lab.refused("POST", "", slower).await, 81057, "the same content with other settings");
     assert_eq!(
         lab.refused("POST", "", json!({"type": "NS", "name": "host", "content": "ns.example.net"})).await,
         81053

@@ -50,8 +50,9 @@ fn usable<'a>(view: View<'a>, zone: &Value, id: &str) -> Result<Tunnel<'a>, Edge
     if tunnel.account != text(&zone["account"], "id") {
         return Err(failure::tunnel(format!("tunnel {id} belongs to another account than the zone")));
     }
-    if tunnel.config.is_null() {
-        let place = if text(tunnel.object, "config_src") == "local" { "beside its client" } else { "nowhere yet" };
+    let local = text(tunnel.object, "config_src") == "local";
+    if local || tunnel.config.is_null() {
+        let place = if local { "beside its client" } else { "nowhere yet" };
         return Err(failure::tunnel(format!("the configuration of tunnel {id} is {place}")));
     }
     Ok(tunnel)

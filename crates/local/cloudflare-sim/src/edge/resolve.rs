@@ -5,9 +5,12 @@ use serde_json::Value;
 use super::{
     decision::{EdgeOutcome, EdgeRecord},
     failure,
-    view::{View, ancestors},
+    view::View,
 };
-use crate::store::{flag, id_of, text};
+use crate::{
+    dns::name::ancestors,
+    store::{flag, id_of, text},
+};
 
 /// What every tunnel's name ends in.
 const TUNNELS: &str = ".cfargotunnel.com";

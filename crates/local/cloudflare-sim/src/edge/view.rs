@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     access::{organization, view as access},
-    dns::RECORDS,
+    dns::{RECORDS, name::ancestors},
     rulesets,
     state::State,
     store::{flag, is_deleted, text},
@@ -82,9 +82,4 @@ impl<'a> View<'a> {
     pub(super) fn redirects(self, zone: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
         rulesets::redirects(self.0, zone)
     }
-}
-
-/// A name and what is above it: `a.b.c`, `b.c`, `c`.
-pub(super) fn ancestors(host: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(host), |name| name.split_once('.').map(|(_, rest)| rest))
 }

@@ -167,21 +167,96 @@ async fn a_token_sees_and_does_what_it_was_granted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_limit_is_per_token_and_tells_when_to_come_back() {
+async fn the_limit_is_per_user_and_tells_when_to_come_back() {
     let lab = lab_with(Options { rate_limit: Some((3, Duration::from_secs(300))), ..Options::default() });
+    for (token, user) in [("a", "me"), ("mine", "me"), ("b", "you")] {
+        lab.simulator.add_token(token, Grant::all().email(user));
+    }
+    lab.simulator.add_token("c", Grant::all().email("me").of_account());
     let get = async |token: &str| lab.raw(token, "GET", "/zones", json!(null)).await.unwrap();
 
     let first = get("a").await;
     assert_eq!(first.headers()["ratelimit"], "\"default\";r=2;t=300");
     assert_eq!(first.headers()["ratelimit-policy"], "\"default\";q=3;w=300");
-    get("a").await;
+    get("mine").await;
     get("a").await;
     tokio::time::advance(Duration::from_secs(100)).await;
-    let refused = get("a").await;
-    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (429, &"200".parse().unwrap()));
-    assert_eq!(get("b").await.status(), 200);
-    tokio::time::advance(Duration::from_secs(200)).await;
+    let refused = get("mine").await;
+    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (429, &"300".parse().unwrap()));
+    assert_eq!(get("b").await.status(), 200, "another user");
+    assert_eq!(get("c").await.status(), 200, "a token of an account is counted by itself");
+    tokio::time::advance(Duration::from_secs(299)).await;
+    assert_eq!(get("a").await.status(), 429, "the penalty is longer than the window");
+    tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(get("a").await.status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn planted_faults_cost_budget_and_carry_its_headers() {
+    let lab = lab_with(Options { rate_limit: Some((3, Duration::from_secs(300))), ..Options::default() });
+    let get = async || lab.raw("t", "GET", "/zones", json!(null)).await;
+
+    lab.simulator.fault(Fault::on("GET", "/zones", Effect::status(500)).times(1));
+    let failed = get().await.unwrap();
+    assert_eq!(
+        (failed.status().as_u16(), &failed.headers()["ratelimit"]),
+        (500, &"\"default\";r=2;t=300".parse().unwrap())
+    );
+    lab.simulator.fault(Fault::on("GET", "/zones", Effect::Timeout).times(1));
+    assert_eq!(get().await.unwrap_err(), Dropped::Timeout);
+    lab.simulator.fault(Fault::on("GET", "/zones", Effect::Refused).times(1));
+    assert_eq!(get().await.unwrap_err(), Dropped::Refused);
+    assert_eq!(get().await.unwrap().headers()["ratelimit"], "\"default\";r=0;t=200", "what was never sent is free");
+    lab.simulator.fault(Fault::on("GET", "/zones", Effect::status(500)).times(1));
+    assert_eq!(get().await.unwrap().status(), 429, "the limit comes first");
+}
+
+#[tokio::test(start_paused = true)]
+async fn listings_lag_behind_writes_and_reads_by_id_do_not() {
+    let lab = lab();
+    lab.ok("POST", RECORDS, record("before")).await;
+    lab.simulator.set_lag("dns_records", Duration::from_secs(5));
+    let listed = async || lab.ok("GET", RECORDS, json!(null)).await.as_array().unwrap().len();
+
+    let made = lab.ok("POST", RECORDS, record("new")).await;
+    assert_eq!(listed().await, 1);
+    assert_eq!(lab.ok("GET", &format!("{RECORDS}/{}", made["id"].as_str().unwrap()), json!(null)).await, made);
+    tokio::time::advance(Duration::from_secs(3)).await;
+    lab.ok("DELETE", &format!("{RECORDS}/{}", made["id"].as_str().unwrap()), json!(null)).await;
+    assert_eq!(listed().await, 1);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(listed().await, 2, "made, and not yet seen to be gone");
+    tokio::time::advance(Duration::from_secs(3)).await;
+    assert_eq!(listed().await, 1);
+}
+
+#[tokio::test]
+async fn larger_pages_than_the_largest_are_cut_down_without_a_word() {
+    let lab = lab_with(Options { largest_page: Some(2), ..Options::default() });
+    for name in ["a", "b", "c"] {
+        lab.ok("POST", RECORDS, record(name)).await;
+    }
+
+    let (status, page) = lab.send("GET", &format!("{RECORDS}?per_page=1000"), json!(null)).await;
+
+    assert_eq!((status, page["result"].as_array().unwrap().len()), (200, 2));
+    assert_eq!((&page["result_info"]["per_page"], &page["result_info"]["total_pages"]), (&json!(2), &json!(2)));
+}
+
+#[tokio::test]
+async fn an_account_without_zero_trust_has_no_access_until_somebody_enables_it() {
+    let lab = lab();
+    lab.simulator.disable_zero_trust(&lab.account);
+
+    for path in ["apps", "policies", "groups", "service_tokens", "organizations", "identity_providers"] {
+        let path = format!("/accounts/{}/access/{path}", lab.account);
+        let (status, answer) = lab.send("GET", &path, json!(null)).await;
+        assert_eq!((status, &answer["errors"][0]["code"]), (403, &json!(9999)), "{path}");
+        assert!(answer["errors"][0]["message"].as_str().unwrap().starts_with("access.api.error.not_enabled"));
+    }
+    lab.ok("GET", TUNNELS, json!(null)).await;
+    lab.simulator.enable_zero_trust(&lab.account);
+    lab.ok("GET", &format!("/accounts/{}/access/apps", lab.account), json!(null)).await;
 }
 
 #[tokio::test(start_paused = true)]

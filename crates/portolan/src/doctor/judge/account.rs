@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use portolan_cloudflare_api::Budget;
 
 use super::count;
-use crate::doctor::check::{BUDGET, CLOCK, CLOUDFLARE, CONNECTIONS, SECRET, TOKEN, TUNNEL};
+use crate::doctor::check::{BUDGET, CLOCK, CLOUDFLARE, CONNECTIONS, SECRET, TOKEN, TUNNEL, ZERO_TRUST};
 use crate::doctor::facts::{Account, Api, Asked, Edits, Needs, Probed, Secret, Seen, Token, Tunnel, is_spent};
 use crate::doctor::finding::{Finding, Verdict};
 use crate::doctor::permission::{Answer, Need, Scope};
@@ -25,7 +25,10 @@ pub(super) fn judge(account: &Account) -> Vec<Finding> {
     }
     findings.push(token(account, api));
     if api.token.is_active() {
-        findings.extend(api.probes.iter().map(|probed| permission(account, probed)));
+        findings.push(zero_trust(account, &api.probes));
+        // What cannot be tried for want of Zero Trust is told once.
+        let tried = api.probes.iter().filter(|probed| probed.read != Some(Answer::NotEnabled));
+        findings.extend(tried.map(|probed| permission(account, probed)));
         findings.extend(api.tunnels.iter().flat_map(|(id, tunnel)| self::tunnel(account, id, tunnel)));
     }
     findings.push(budget(account, api.budget));
@@ -68,10 +71,30 @@ fn until(end: Timestamp, now: Timestamp) -> Verdict {
     if end.duration_since(now) < SOON { Verdict::Warning } else { Verdict::Ok }
 }
 
+/// Whether the account has Access at all, by what it answered to the probes of permissions for it.
+fn zero_trust(account: &Account, probes: &[Probed]) -> Finding {
+    let answers: Vec<&Answer> = probes
+        .iter()
+        .filter(|probed| probed.permission.is_of_access())
+        .filter_map(|probed| probed.read.as_ref())
+        .collect();
+    let (verdict, message) = if answers.contains(&&Answer::NotEnabled) {
+        (Verdict::Failed, format!("account {} has no Zero Trust organisation, and so no Access", account.id))
+    } else if answers.contains(&&Answer::Granted) {
+        (Verdict::Ok, "the account has Access".to_owned())
+    } else {
+        (Verdict::NotKnown, "the token sees nothing of Access".to_owned())
+    };
+    Finding::new(&ZERO_TRUST, &account.subject, verdict, message)
+}
+
 fn permission(account: &Account, probed: &Probed) -> Finding {
     let check = &probed.permission.check;
     let (verdict, message) = match (&probed.read, &probed.write) {
         (None, _) => (Verdict::NotKnown, "there is no zone to try it on".to_owned()),
+        (Some(Answer::NotEnabled), _) | (_, Some(Answer::NotEnabled)) => {
+            (Verdict::NotKnown, "cannot be tried while the account has no Zero Trust".to_owned())
+        }
         (Some(Answer::Refused(why)), _) => missing(account, probed, &format!("may not look: {why}")),
         (Some(Answer::Unknown(why)), _) | (_, Some(Answer::Unknown(why))) => (Verdict::NotKnown, why.clone()),
         (_, Some(Answer::Refused(why))) => missing(account, probed, &format!("may look, and not change: {why}")),

@@ -163,6 +163,11 @@ const CASES: &[Case] = &[
     ("token", Verdict::Warning, |facts| {
         api(facts).token = Token::Known { status: "active".into(), expires: "2026-11-29T12:00:00Z".parse().ok() };
     }),
+    ("zero-trust", Verdict::Failed, |facts| {
+        for probed in &mut api(facts).probes[1..=3] {
+            (probed.read, probed.write) = (Some(Answer::NotEnabled), None);
+        }
+    }),
     ("tunnel", Verdict::Failed, |facts| api(facts).tunnels[0].1 = Ok(None)),
     ("tunnel", Verdict::Failed, |facts| {
         api(facts).tunnels[0].1.as_mut().unwrap().as_mut().unwrap().config_src = Some("local".into());

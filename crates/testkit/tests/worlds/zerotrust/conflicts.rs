@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use portolan_cloudflare_sim::Recorded;
 use portolan_testkit::gate::Side;
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, Route, TUNNEL};
 use serde_json::{Value, json};
@@ -196,7 +197,8 @@ async fn scenario_37_a_foreign_record_is_refused_or_adopted_and_then_not_deleted
 
 #[tokio::test(start_paused = true)]
 async fn scenario_38_an_application_on_page_three_is_found_and_a_lost_race_is_handled() {
-    let world = settled([]).await;
+    let world = z::world().largest_page(25).start().await;
+    world.cloudflare.simulator.add_zone("example.org", ACCOUNT, "free").expect("the zone is new");
     let app =
         |n: usize| json!({ "name": format!("app {n}"), "domain": format!("n{n}.example.org"), "type": "self_hosted" });
     for n in 0..60 {
@@ -208,23 +210,72 @@ async fn scenario_38_an_application_on_page_three_is_found_and_a_lost_race_is_ha
     publish(&world, route.clone()).await;
     assert!(told(&world, "app").await.contains(&"AccessAppConflict".to_owned()), "{:?}", told(&world, "app").await);
     assert!(!world.name("app.example.com").is_published());
+    let asked = world.cloudflare.simulator.requests();
+    let third = |one: &Recorded| one.route().ends_with("/access/apps") && one.query["page"] == "3";
+    assert!(asked.iter().any(third), "the application stands on the third page");
     publish(&world, route.with("adopt", "true")).await;
     assert_eq!(world.name("app.example.com").app()["id"], json!(id));
     assert!(world.name("app.example.com").lets_in("user@example.com"));
 
-    let once = std::sync::atomic::AtomicBool::new(false);
+    for (name, adopt) in [("raced", "true"), ("lost", "false")] {
+        let hostname = format!("{name}.example.com");
+        lose_the_race_for(&world, &hostname);
+        publish(&world, Route::to(name, &hostname).allowing("user@example.com").with("adopt", adopt)).await;
+
+        let raced = world.name(&hostname);
+        assert_eq!(raced.apps().len(), 1, "{name}");
+        assert!(!raced.is_public(), "{name}");
+        assert_eq!(
+            (raced.lets_in("user@example.com"), raced.is_published()),
+            (adopt == "true", adopt == "true"),
+            "{name}"
+        );
+    }
+    assert!(told(&world, "lost").await.contains(&"AccessAppConflict".to_owned()));
+}
+
+/// Somebody makes the application of a name right before the operator does.
+fn lose_the_race_for(world: &portolan_testkit::World, hostname: &str) {
+    let (once, hostname) = (std::sync::atomic::AtomicBool::new(false), hostname.to_owned());
     world.cloudflare.hooks.add(Side::Before, move |call, simulator| {
         let creates = call.method == http::Method::POST && call.path.ends_with("/access/apps");
         if creates && !once.swap(true, std::sync::atomic::Ordering::Relaxed) {
-            let body = json!({ "name": "faster", "domain": "raced.example.com", "type": "self_hosted" });
+            let body = json!({ "name": "faster", "domain": hostname, "type": "self_hosted" });
             z::ask(simulator, "POST", &format!("accounts/{ACCOUNT}/access/apps"), &body);
         }
     });
-    publish(&world, Route::to("raced", "raced.example.com").allowing("user@example.com").with("adopt", "true")).await;
+}
 
-    assert_eq!(world.name("raced.example.com").apps().len(), 1);
-    assert!(world.name("raced.example.com").lets_in("user@example.com"));
-    assert!(!world.name("raced.example.com").is_public());
+#[tokio::test(start_paused = true)]
+async fn names_come_and_go_rightly_while_lists_lag_behind_writes() {
+    let world = settled([]).await;
+    for collection in ["access_apps", "access_policies", "service_tokens", "dns_records", "cfd_tunnel"] {
+        world.cloudflare.simulator.set_lag(collection, Duration::from_secs(10));
+    }
+    let api = || Route::to("api", "api.example.com").with("serviceToken", "true");
+
+    publish(&world, api().allowing("one@example.com")).await;
+    publish(&world, Route::to("web", "web.example.com")).await;
+    publish(&world, api().allowing("two@example.com")).await;
+    // A listing that begins sooner shows what we wrote as gone.
+    world.pass(Duration::from_secs(20)).await;
+    world.drift_pass().await;
+    world.settle().await;
+
+    let name = world.name("api.example.com");
+    assert_eq!((name.rules().len(), name.records().len(), name.apps().len()), (1, 1, 1));
+    assert_eq!(world.cloudflare.all("service_tokens").len(), 1);
+    assert!(name.lets_in("two@example.com") && !name.lets_in("one@example.com") && !name.is_public());
+    assert!(name.opens_with_token_of("api").await, "{:#?}", name.app());
+    assert!(world.name("web.example.com").is_public());
+
+    for route in ["api", "web"] {
+        world.cluster.delete(&format!("HTTPRoute/default/{route}")).await;
+    }
+    world.settle().await;
+    assert!(name.is_gone() && world.name("web.example.com").is_gone());
+    assert_eq!(world.cloudflare.all("service_tokens"), Vec::<Value>::new());
+    world.assert_sound("lagging lists").await;
 }
 
 #[tokio::test(start_paused = true)]

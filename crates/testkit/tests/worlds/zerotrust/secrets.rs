@@ -89,7 +89,7 @@ fn scenario_71_no_token_and_no_client_secret_is_seen_anywhere() {
 async fn scenario_72_an_id_in_an_annotation_opens_nobody_elses_application() {
     let world = settled([]).await;
     let theirs =
-        json!({ "name": "theirs", "domain": "theirs.example.org", "type": "self_hosted", "session_duration": "1h" });
+        json!({ "name": "theirs", "domain": "theirs.example.com", "type": "self_hosted", "session_duration": "1h" });
     let app = world.cloudflare.plant_in("access_apps", ACCOUNT, &theirs);
     let record = world.cloudflare.plant_foreign(
         "dns_records",

@@ -183,24 +183,52 @@ async fn scenario_22_a_secret_without_its_key_and_a_refused_token_are_told_apart
 }
 
 #[tokio::test(start_paused = true)]
-async fn scenario_23_without_a_zone_a_tunnel_goes_on_without_dns_and_dns_only_fails() {
+async fn scenario_23_without_a_zone_an_open_name_goes_on_without_dns_and_what_needs_a_zone_waits() {
     let world = settled([]).await;
 
+    publish(&world, Route::to("open", "open.unknown.test")).await;
     publish(&world, Route::to("app", "app.unknown.test").allowing("user@example.com")).await;
     publish(&world, Route::to("lan", "lan.unknown.test").with("dnsOnly.enabled", "true").with("dnsIp", "10.0.0.1"))
         .await;
 
-    let name = world.name("app.unknown.test");
-    assert_eq!((name.rules().len(), name.apps().len(), name.records().len()), (1, 1, 0));
-    assert!(told(&world, "app").await.contains(&"DNSSkipped".to_owned()));
-    assert!(told(&world, "lan").await.contains(&"ZoneNotFound".to_owned()));
-    assert!(world.name("lan.unknown.test").is_gone());
+    let (open, app) = (world.name("open.unknown.test"), world.name("app.unknown.test"));
+    assert_eq!((open.rules().len(), open.records().len()), (1, 0));
+    assert!(told(&world, "open").await.contains(&"DNSSkipped".to_owned()));
+    for route in ["app", "lan"] {
+        assert_eq!(told(&world, route).await, ["ZoneNotFound"], "{route}");
+        assert!(world.name(&format!("{route}.unknown.test")).is_gone(), "{route}");
+    }
 
     world.cloudflare.simulator.add_zone("unknown.test", ACCOUNT, "free").expect("the zone is new");
     world.pass(Duration::from_secs(120)).await;
     world.drift_pass().await;
     world.settle().await;
-    assert_eq!(name.records().len(), 1, "found when looked for again");
+    assert_eq!(open.records().len(), 1, "found when looked for again");
+    assert!(app.lets_in("user@example.com") && !app.is_public());
+    world.assert_sound("scenario 23").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_zero_trust_a_protected_name_waits_and_says_what_to_do() {
+    let world = settled([]).await;
+    world.cloudflare.simulator.disable_zero_trust(ACCOUNT);
+
+    publish(&world, Route::to("open", "open.example.com")).await;
+    publish(&world, Route::to("app", "app.example.com").allowing("user@example.com")).await;
+    world.pass(Duration::from_secs(300)).await;
+
+    assert!(world.name("open.example.com").is_public());
+    assert!(!world.name("app.example.com").is_published());
+    let events = world.cluster.told("HTTPRoute/default/app").await;
+    let told = |event: &String| event.starts_with("ZeroTrustNotEnabled") && event.contains("choose a team name");
+    assert!(events.iter().any(told), "{events:?}");
+    assert_eq!(world.cluster.ready("CloudflareZeroTrustTenant/default/prod").await, "False/PartialFailure");
+
+    world.cloudflare.simulator.enable_zero_trust(ACCOUNT);
+    let opened = world.holds_within(Duration::from_secs(1200), async |world: &World| {
+        world.name("app.example.com").lets_in("user@example.com")
+    });
+    assert!(opened.await, "it is tried again by itself");
 }
 
 #[tokio::test(start_paused = true)]

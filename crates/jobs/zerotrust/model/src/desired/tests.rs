@@ -131,7 +131,7 @@ fn scenario_14_a_name_without_a_tunnel_asks_for_an_a_record_alone() {
 }
 
 #[test]
-fn scenario_23_without_a_zone_a_tunnel_goes_on_and_a_record_waits() {
+fn scenario_23_without_a_zone_an_open_name_goes_on_and_what_needs_one_waits() {
     let route = route(&[]);
     let wanted = examples().wanted_in(&route, None).unwrap();
     let shelf =
@@ -141,6 +141,10 @@ fn scenario_23_without_a_zone_a_tunnel_goes_on_and_a_record_waits() {
     assert_eq!(wanted.spec.operations.unwrap().cname_dns.unwrap().enabled, Some(false));
     assert_eq!(notices(&examples(), &[], None), ["DNSSkipped"]);
     assert_eq!(reason(shelf.wanted_in(&route, None)), "ZoneNotFound");
+    let protected = self::route(&[("access.enabled", "true"), ("access.allowEmails", "a@example.com")]);
+    let refused = examples().wanted_in(&protected, None).unwrap_err();
+    assert_eq!((refused.class, refused.reason), (portolan_core::Class::Waiting, "ZoneNotFound"));
+    assert!(examples().wanted_in(&protected, Some(ZONE)).is_ok());
 }
 
 #[test]

@@ -195,6 +195,9 @@ impl Carrier {
             round += 1;
             tracing::debug!(error = %failed.problem, "Looking and planning again");
             replanned = match self.plan_again(task, ready, notes, diary).await {
+                Ok(exposure) if failed.would_repeat(&exposure) => {
+                    return Ended::Failed(Box::new(wholly(Failed { stale: false, ..failed }, whole)));
+                }
                 Ok(exposure) => Some(exposure),
                 Err(problem) => return Ended::Failed(Box::new(wholly(Failed { problem, ..failed }, whole))),
             };

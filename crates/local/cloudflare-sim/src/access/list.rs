@@ -1,0 +1,54 @@
+//! `/accounts/{account_id}/gateway/lists`: addresses under a name, which rules of policies refer to by id.
+//!
+//! <https://developers.cloudflare.com/api/resources/zero_trust/subresources/gateway/subresources/lists/>
+
+use serde_json::{Value, json};
+
+use super::stamp;
+use crate::{
+    field::{Field, Kind, Verb, optional, required},
+    filter::{Filter, Test, filter},
+    ids::IdForm,
+    page::Paging,
+    reply::Refusal,
+    state::State,
+    store::text,
+    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+};
+
+pub(crate) static LISTS: Collection = Collection {
+    name: "gateway_lists",
+    what: "gateway_list",
+    scope: Scope::Account,
+    path: "gateway/lists",
+    id: IdForm::Uuid,
+    actions: &[Action::List, Action::Get, Action::Create, Action::Delete],
+    fields: FIELDS,
+    filters: FILTERS,
+    paging: Paging::Single,
+    soft_delete: false,
+    times: ("created_at", Some("updated_at")),
+    key: |value| text(value, "name").to_owned(),
+    duplicate: None,
+    not_found: Fail(404, 2009, "list not found"),
+    invalid: 2010,
+    group: "access_groups",
+    statuses: (200, 200),
+    rules: Rules { prepare, ..PLAIN },
+};
+
+const FIELDS: &[Field] = &[
+    required("name", Kind::Text),
+    required("type", Kind::OneOf(&["SERIAL", "URL", "DOMAIN", "EMAIL", "IP"])),
+    optional("description", Kind::Text),
+    optional("items", Kind::List),
+];
+
+const FILTERS: &[Filter] = &[filter("type", Test::Is("type"))];
+
+#[expect(clippy::unnecessary_wraps, reason = "the shape of a rule")]
+fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+    value["count"] = json!(value["items"].as_array().map_or(0, Vec::len));
+    stamp(state, value, change.verb == Verb::Create);
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! `/accounts/{account_id}/access/tags`: words that applications are sorted by. An application can only carry tags that exist.
+//!
+//! <https://developers.cloudflare.com/api/resources/zero_trust/subresources/access/subresources/tags/>: a tag has a name and no id.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::{INVALID, NOT_FOUND, PAGES, invalid, stamp};
+use crate::{
+    call::Call,
+    crud,
+    field::{Field, Kind, Verb, required},
+    ids::IdForm,
+    reply::{Refusal, Reply, Success},
+    state::State,
+    store::text,
+    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+};
+
+pub(crate) static TAGS: Collection = Collection {
+    name: "access_tags",
+    what: "access_tag",
+    scope: Scope::Account,
+    path: "access/tags",
+    id: IdForm::Uuid,
+    actions: &[Action::List, Action::Create],
+    fields: FIELDS,
+    filters: &[],
+    paging: PAGES,
+    soft_delete: false,
+    times: ("created_at", Some("updated_at")),
+    key: |value| text(value, "name").to_owned(),
+    duplicate: Some(Fail(409, INVALID, "access.api.error.invalid_request: tag already exists")),
+    not_found: NOT_FOUND,
+    invalid: INVALID,
+    group: "access_apps",
+    statuses: (201, 202),
+    rules: Rules { prepare, show, ..PLAIN },
+};
+
+const FIELDS: &[Field] = &[required("name", Kind::Text)];
+
+fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+    if text(value, "name").trim().is_empty() {
+        return Err(invalid("tag name must not be empty"));
+    }
+    stamp(state, value, change.verb == Verb::Create);
+    Ok(())
+}
+
+/// The name is all that is told.
+fn show<'a>(_: &State, _: &str, value: &'a Value, _: Action) -> Cow<'a, Value> {
+    Cow::Owned(json!({"name": value["name"]}))
+}
+
+fn tags(app: &Value) -> impl Iterator<Item = &str> {
+    app["tags"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Refuses an application with a tag that the account does not have.
+pub(super) fn refuse_unknown(state: &State, account: &str, app: &Value) -> Result<(), Refusal> {
+    let known = |tag: &str| state.rows(&TAGS, account).is_some_and(|rows| rows.by_key(tag).next().is_some());
+    if tags(app).all(known) { Ok(()) } else { Err(invalid("tags contain a tag that does not exist")) }
+}
+
+fn named<'a>(state: &'a State, call: &Call) -> Result<&'a Value, Refusal> {
+    let rows = state.rows(&TAGS, call.param("account_id"));
+    rows.and_then(|rows| rows.by_key(call.param("tag_name")).next()).ok_or_else(|| NOT_FOUND.refusal())
+}
+
+/// `GET …/tags/{tag_name}`
+pub(crate) fn get(state: &mut State, call: &Call) -> Reply {
+    let tag = named(state, call)?;
+    Ok(Success::of(&show(state, call.param("account_id"), tag, Action::Get)))
+}
+
+/// `DELETE …/tags/{tag_name}`
+pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
+    let account = call.param("account_id");
+    let old = named(state, call)?.clone();
+    let gone = crud::remove(state, &TAGS, account, old);
+    state.note(call.who(), &TAGS, account, &[(Action::Delete, &gone)]);
+    Ok(Success::of(&json!({"name": gone["name"]})).with(202))
+}

@@ -20,7 +20,7 @@ const REFUSAL_KEPT: Duration = Duration::from_secs(60);
 /// Code of an account without Access (`access.api.error.not_enabled`).
 const NOT_ENABLED: u64 = 9999;
 
-/// An object of which an account has one.
+/// An object that an account has one of, or that is a zone itself.
 #[derive(Debug)]
 pub struct Single {
     /// Short name, unique among them.
@@ -33,6 +33,10 @@ pub struct Single {
 /// <https://developers.cloudflare.com/api/resources/zero_trust/subresources/organizations/methods/list/>
 pub static ACCESS_ORGANIZATION: Single =
     Single { name: "access_organization", template: "/accounts/{account_id}/access/organizations" };
+
+/// A zone: its plan, and so what it may hold.
+/// <https://developers.cloudflare.com/api/resources/zones/methods/get/>
+pub static ZONE: Single = Single { name: "zone", template: "/zones/{zone_id}" };
 
 /// What was last heard of an object: none where it may not be seen or is not there.
 type Heard = Option<(Instant, Option<Arc<Value>>)>;

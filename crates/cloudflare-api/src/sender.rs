@@ -18,6 +18,7 @@ use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::{Budget, Lane};
 use crate::headers::{self, Told};
 use crate::limiter::{Limiter, Permit};
+use crate::limits::Limits;
 use crate::manner::Manner;
 use crate::metrics::Metrics;
 use crate::redact::redact;
@@ -98,6 +99,10 @@ impl Sender {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.settings.limits
     }
 
     /// The policy of whoever names none.

@@ -19,6 +19,7 @@ const KNOWN: &[&str] = &[
     reasons::PROTECTION_IMPOSSIBLE,
     core::RATE_LIMITED,
     core::QUOTA_EXCEEDED,
+    core::QUOTA_NEARLY_REACHED,
     core::INVALID_CONFIG,
     core::ADOPTED,
     core::RELEASED,

@@ -75,6 +75,11 @@ impl Client {
         Self { gate: Some(gate), ..self.clone() }
     }
 
+    /// Whether nobody but whoever asks has it, nor waits for a write of it.
+    pub(crate) fn is_unused(&self) -> bool {
+        Arc::strong_count(&self.handles) == 1
+    }
+
     /// The part of it that cannot write; snapshots are shared.
     pub fn reader(&self) -> Reader {
         Reader::new(self.clone())

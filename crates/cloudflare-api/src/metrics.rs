@@ -183,6 +183,10 @@ impl Metrics {
         self.budget.get_or_create(&CredentialLabels { credential: credential.to_owned() }).set(i64::from(left));
     }
 
+    pub(crate) fn budget_gone(&self, credential: &str) {
+        self.budget.remove(&CredentialLabels { credential: credential.to_owned() });
+    }
+
     pub(crate) fn committed(&self, collection: &'static str, operations: usize) {
         let operations = u32::try_from(operations).unwrap_or(u32::MAX);
         self.commits.get_or_create(&CollectionLabels { collection }).observe(f64::from(operations));

@@ -266,6 +266,13 @@ impl Sender {
     }
 }
 
+impl Drop for Sender {
+    /// Nobody asks with the credential any more, so nobody is told of its budget.
+    fn drop(&mut self) {
+        self.metrics.budget_gone(self.identity.as_str());
+    }
+}
+
 /// One line for each request, in the span of whoever asked; bodies are never shown.
 fn tell(request: &Request, status: Option<u16>, start: Instant, error: Option<&ApiError>) {
     tracing::debug!(

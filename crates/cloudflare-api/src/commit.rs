@@ -216,7 +216,13 @@ impl Line {
 /// The writer of one collection; runs until it is dropped.
 pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
     loop {
-        let (lane, permit) = turn(&shared).await;
+        let (lane, permit) = match turn(&shared).await {
+            Ok(turn) => turn,
+            Err(error) => {
+                fail_all(shared.queue.take(usize::MAX), &error);
+                continue;
+            }
+        };
         let group = shared.queue.take(shared.batch_limit());
         let (Some(manner), Some(first)) = (Manner::shared(group.iter().map(|source| source.manner)), group.first())
         else {
@@ -233,15 +239,15 @@ pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
     }
 }
 
-/// Waits for work and for the governor, in the lane of the most urgent source.
-async fn turn<T: Item>(shared: &Shared<T>) -> (Lane, Permit) {
+/// Waits for work and for the governor, in the lane of the most urgent source; not for a long pause that the API asked for.
+async fn turn<T: Item>(shared: &Shared<T>) -> Result<(Lane, Permit), ApiError> {
     let mut lane = shared.queue.urgent(None).await;
     paced(shared).await;
     shared.queue.gathered(shared.batch_limit()).await;
     loop {
         tokio::select! {
             biased;
-            permit = shared.sender.permit(lane) => return (lane, permit),
+            permit = shared.sender.permit(lane) => return permit.map(|permit| (lane, permit)),
             urgent = shared.queue.urgent(Some(lane)) => lane = urgent,
         }
     }

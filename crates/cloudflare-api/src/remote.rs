@@ -282,7 +282,14 @@ impl<T: Item> Shared<T> {
     /// for the governor.
     async fn list(&self, manner: Manner) -> Result<(), ApiError> {
         tokio::task::yield_now().await;
-        let (lane, permit) = self.urgency.permit(&self.sender, manner.lane).await;
+        let (lane, permit) = match self.urgency.permit(&self.sender, manner.lane).await {
+            Ok(granted) => granted,
+            Err(error) => {
+                self.urgency.settle();
+                self.store().fail(error.clone());
+                return Err(error);
+            }
+        };
         let manner = manner.in_lane(lane);
         let began = self.store().begin(Instant::now());
         let _underway = Underway(self);

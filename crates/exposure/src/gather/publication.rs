@@ -195,15 +195,24 @@ impl Look<'_> {
         recorded && quiet && held.all(|held| stands(&held.id))
     }
 
-    /// A zone's ruleset for redirects. Looks for drift share theirs: they write nothing, and whoever does looks again.
-    async fn ruleset(&self, zone: &str) -> Result<Arc<Value>, ApiError> {
-        let look = async || self.reader.get(self.fresh.lane, &redirect::read(zone)).await.map(Arc::new);
+    /// A zone's redirects. Looks for drift share theirs: they write nothing, and whoever does looks again.
+    async fn zone_redirects(&self, zone: &str) -> Result<Arc<Redirects>, ApiError> {
+        let look = async || self.look_at_redirects(zone).await.map(Arc::new);
         match (self.fresh.lane, self.fresh.age) {
             (Lane::Drift, Freshness::Within(age)) => {
-                let shared = self.reader.looked::<Arc<Value>>("redirects", zone);
+                let shared = self.reader.looked::<Arc<Redirects>>("redirects", zone);
                 shared.get(self.fresh.lane, age, look).await
             }
             _ => look().await,
+        }
+    }
+
+    async fn look_at_redirects(&self, zone: &str) -> Result<Redirects, ApiError> {
+        match self.reader.get(self.fresh.lane, &redirect::read(zone)).await {
+            Ok(ruleset) => Ok(Redirects::Ruleset(ruleset)),
+            Err(error) if error.class == ErrorClass::NotFound => Ok(Redirects::Ruleset(Value::Null)),
+            Err(error) if may_pass(&error) => Err(error),
+            Err(error) => Ok(Redirects::Denied(error.message)),
         }
     }
 
@@ -216,15 +225,9 @@ impl Look<'_> {
         let intended = self.intended(|intent| &intent.redirects);
         let zones: BTreeSet<&str> = held.chain(intended).chain(wanted).collect();
         for zone in zones {
-            let found = match self.ruleset(zone).await {
-                Ok(ruleset) => Redirects::Ruleset(ruleset.as_ref().clone()),
-                Err(error) if error.class == ErrorClass::NotFound => Redirects::Ruleset(Value::Null),
-                Err(error) if may_pass(&error) => {
-                    return Err(error.problem(&format!("reading the redirects of zone {zone}")));
-                }
-                Err(error) => Redirects::Denied(error.message),
-            };
-            redirects.insert(zone.to_owned(), found);
+            let found = self.zone_redirects(zone).await;
+            let found = found.map_err(|error| error.problem(&format!("reading the redirects of zone {zone}")))?;
+            redirects.insert(zone.to_owned(), Redirects::clone(&found));
         }
         Ok(redirects)
     }

@@ -683,6 +683,26 @@ async fn a_redirect_is_one_rule_of_the_zone_and_no_failure_where_it_is_not_allow
 }
 
 #[tokio::test(start_paused = true)]
+async fn finding_19_a_redirect_that_was_refused_is_not_asked_for_again_for_an_hour() {
+    let mut world = World::new().await;
+    let desired = Desired { redirect: true, ..world.plain("a.x.com") };
+    world.sim.fault(Fault::on("POST", "rulesets", Effect::status(400)));
+    world.run(Some(&desired), None).await.applied();
+    world.take_lines();
+
+    let again = world.run_looking(Some(&desired), None, Fresh::after_now()).await.applied();
+
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+    assert_eq!(again.notices[0].reason, "HTTPRedirectNotManaged", "it is still told");
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    assert_eq!(world.left_to_do(&desired).await.len(), 1, "limits and rights change without a word");
+    let given_up = Desired { redirect: false, ..desired };
+    let footprint = world.run(Some(&given_up), None).await.applied().footprint;
+    assert_eq!(footprint.redirect_refusal, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_plan_says_what_would_change_and_holds_no_secret() {
     let mut world = World::new().await;
     let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };

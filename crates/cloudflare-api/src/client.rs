@@ -16,16 +16,19 @@ use crate::document::{self, Document, DocumentKind};
 use crate::error::ApiError;
 use crate::governor::{Budget, Lane};
 use crate::item::Item;
+use crate::limits::{self, Limits};
 use crate::lines::Lines;
 use crate::listing;
 use crate::looked::Looked;
 use crate::manner::Manner;
-use crate::rarely::{Rarely, Single};
+use crate::quota::Quota;
+use crate::rarely::{Rarely, Single, ZONE};
 use crate::reader::Reader;
 use crate::remote::Remote;
 use crate::request::Request;
 use crate::retry::RetryPolicy;
 use crate::sender::{Exit, Sender};
+use crate::snapshot::Snapshot;
 use crate::store::Freshness;
 use crate::urgency::Urgency;
 
@@ -40,6 +43,7 @@ type Handles = HashMap<(&'static str, String, TypeId), Arc<dyn Any + Send + Sync
 pub(crate) struct Common {
     documents: Lines<document::Line>,
     collections: Lines<commit::Line>,
+    quotas: Lines<Quota>,
 }
 
 /// A client; clones share everything.
@@ -69,6 +73,11 @@ impl Client {
     pub fn within(&self, gate: &WriteGate) -> Self {
         let gate = self.gate.as_ref().map_or_else(|| gate.clone(), |own| own.and(gate));
         Self { gate: Some(gate), ..self.clone() }
+    }
+
+    /// Whether nobody but whoever asks has it, nor waits for a write of it.
+    pub(crate) fn is_unused(&self) -> bool {
+        Arc::strong_count(&self.handles) == 1
     }
 
     /// The part of it that cannot write; snapshots are shared.
@@ -113,9 +122,27 @@ impl Client {
     pub fn records<T: Item>(&self, collection: &'static Collection, scope_id: &str) -> Arc<Remote<T>> {
         let make = || {
             let line = collection.batch.is_some().then(|| self.common.collections.of(collection.name, scope_id));
-            Remote::new(self.sender.clone(), collection, scope_id, line)
+            let quota = self.common.quotas.of(collection.name, scope_id);
+            quota.set_limit(self.limits().of(collection));
+            Remote::new(self.sender.clone(), collection, scope_id, line, quota)
         };
         self.handle(collection.name, scope_id, make, Remote::view)
+    }
+
+    /// How many objects accounts and zones may have, as far as known.
+    pub fn limits(&self) -> &Limits {
+        self.sender.limits()
+    }
+
+    /// Asks once for a zone's plan where its records are so many that their limit matters. A credential that may not see the
+    /// zone is no failure: a limit only advises.
+    pub async fn learn_limit<T: Item>(&self, lane: Lane, records: &Remote<T>) {
+        if records.with(Snapshot::len) < limits::WORTH_KNOWING || !records.is_limit_to_be_asked() {
+            return;
+        }
+        if let Ok(Some(zone)) = self.rarely(lane, Freshness::Any, &ZONE, records.scope()).await {
+            records.set_limit(limits::records_of(&zone));
+        }
     }
 
     /// The handle of a document: the same one for the same document.

@@ -1,10 +1,13 @@
-//! One client per credential: its governor, its snapshots and its connections are shared by the whole process.
+//! One client per credential: its governor, its snapshots and its connections are shared by the whole process. It goes a while
+//! after the last Secret that held the credential holds another one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use portolan_core::{Clock, WriteGate};
+use tokio::time::Instant;
 
 use crate::client::{Client, Common};
 use crate::credential::{Credential, Identity};
@@ -15,6 +18,9 @@ use crate::retry::RetryPolicy;
 use crate::sender::Sender;
 use crate::settings::Settings;
 use crate::transport::Transport;
+
+/// So long the client of a credential stays that no Secret holds any more: whoever read the Secret a moment ago still uses it.
+const GRACE: Duration = Duration::from_secs(600);
 
 /// All clients of a process.
 pub struct Clients {
@@ -29,7 +35,17 @@ struct Shared {
     clock: Clock,
     metrics: Metrics,
     common: Arc<Common>,
-    known: Mutex<BTreeMap<Identity, Client>>,
+    known: Mutex<Known>,
+}
+
+/// The clients that there are, and where their credentials come from.
+#[derive(Default)]
+struct Known {
+    clients: BTreeMap<Identity, Client>,
+    /// Which credential a Secret held when it was last read.
+    sources: BTreeMap<String, Identity>,
+    /// Credentials that no Secret holds any more, and since when.
+    left: BTreeMap<Identity, Instant>,
 }
 
 impl Clients {
@@ -52,21 +68,35 @@ impl Clients {
         Self { shared: Arc::clone(&self.shared), retry: self.retry, gate: Some(gate) }
     }
 
-    /// The client of a credential: the same one for an equal credential.
+    /// The client of a credential: the same one for an equal credential. It stays.
     pub fn client(&self, credential: &Credential) -> Client {
-        let make = || {
-            let sender = Sender::new(
-                credential.clone(),
-                self.shared.settings.clone(),
-                self.shared.transport.clone(),
-                self.shared.clock.clone(),
-                self.shared.metrics.clone(),
-            );
-            Client::new(sender, Arc::clone(&self.shared.common))
-        };
-        let client = self.clients().entry(credential.identity()).or_insert_with(make).clone();
+        let identity = credential.identity();
+        let mut known = self.known();
+        known.left.remove(&identity);
+        let client = known.clients.entry(identity).or_insert_with(|| self.make(credential)).clone();
+        drop(known);
         let client = client.with_retry(self.retry);
         self.gate.as_ref().map_or_else(|| client.clone(), |gate| client.within(gate))
+    }
+
+    /// The client of the credential that `source` (a Secret and its key) holds now. The client of what it held before goes after
+    /// a while, unless another source holds the same.
+    pub fn client_of(&self, source: &str, credential: &Credential) -> Client {
+        let client = self.client(credential);
+        let mut known = self.known();
+        known.moved(source, &credential.identity(), Instant::now());
+        let gone = known.sweep(Instant::now());
+        drop(known);
+        // What they hold is taken apart without the lock.
+        drop(gone);
+        client
+    }
+
+    fn make(&self, credential: &Credential) -> Client {
+        let Shared { settings, transport, clock, metrics, common, .. } = self.shared.as_ref();
+        let sender =
+            Sender::new(credential.clone(), settings.clone(), transport.clone(), clock.clone(), metrics.clone());
+        Client::new(sender, Arc::clone(common))
     }
 
     /// The part of a credential's client that cannot write.
@@ -74,14 +104,9 @@ impl Clients {
         self.client(credential).reader()
     }
 
-    /// Lets go of a credential that is no longer used, such as a rotated token.
-    pub fn forget(&self, identity: &Identity) {
-        self.clients().remove(identity);
-    }
-
     /// The budgets of all credentials, for status.
     pub fn budgets(&self) -> Vec<(Identity, Budget)> {
-        self.clients().iter().map(|(identity, client)| (identity.clone(), client.budget())).collect()
+        self.known().clients.iter().map(|(identity, client)| (identity.clone(), client.budget())).collect()
     }
 
     /// What all clients count.
@@ -94,8 +119,32 @@ impl Clients {
         &self.shared.settings
     }
 
-    fn clients(&self) -> MutexGuard<'_, BTreeMap<Identity, Client>> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// A source holds a credential now, whatever it held before.
+    fn moved(&mut self, source: &str, identity: &Identity, now: Instant) {
+        if self.sources.get(source) == Some(identity) {
+            return;
+        }
+        let Some(before) = self.sources.insert(source.to_owned(), identity.clone()) else { return };
+        let held: BTreeSet<&Identity> = self.sources.values().collect();
+        if !held.contains(&before) {
+            self.left.insert(before, now);
+        }
+    }
+
+    /// Takes out the clients of credentials that were left a while ago, and that nobody uses.
+    fn sweep(&mut self, now: Instant) -> Vec<Client> {
+        let over = |since: &Instant| now.saturating_duration_since(*since) >= GRACE;
+        let unused = |identity: &Identity| self.clients.get(identity).is_none_or(Client::is_unused);
+        let left = self.left.iter().filter(|(identity, since)| over(since) && unused(identity));
+        let gone: Vec<Identity> = left.map(|(identity, _)| identity.clone()).collect();
+        self.left.retain(|identity, _| !gone.contains(identity));
+        gone.iter().filter_map(|identity| self.clients.remove(identity)).collect()
     }
 }
 
@@ -103,7 +152,84 @@ impl fmt::Debug for Clients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Clients")
             .field("settings", &self.shared.settings)
-            .field("clients", &self.clients().len())
+            .field("clients", &self.known().clients.len())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::governor::Lane;
+    use crate::request::Request;
+    use crate::testing::{Scripted, clients, good};
+
+    fn some() -> Clients {
+        clients(Settings::default(), Scripted::new(Duration::ZERO, |_| good(json!({}))))
+    }
+
+    fn token(number: u32) -> Credential {
+        Credential::token(&format!("token-{number}"))
+    }
+
+    fn series(clients: &Clients) -> usize {
+        let mut registry = prometheus_client::registry::Registry::default();
+        clients.metrics().register(&mut registry);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).expect("text can be written");
+        text.lines().filter(|line| line.starts_with("portolan_cloudflare_budget_left{")).count()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hundred_rotations_leave_the_clients_and_series_of_the_last_minutes() {
+        let clients = some();
+        let mut most = 0;
+
+        for number in 0..100 {
+            let client = clients.client_of("shop/cf#token", &token(number));
+            client.send(Lane::Change, &Request::get("/zones", &[])).await.expect("it is answered");
+            drop(client);
+            tokio::time::advance(Duration::from_secs(60)).await;
+            most = most.max(clients.budgets().len());
+        }
+
+        assert!(most <= 12, "{most}");
+        assert!(series(&clients) <= 12, "{}", series(&clients));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_stays_while_another_secret_holds_its_token_or_somebody_uses_it() {
+        let clients = some();
+        clients.client_of("a", &token(1));
+        clients.client_of("b", &token(1));
+        let used = clients.client_of("c", &token(2));
+
+        clients.client_of("a", &token(3));
+        clients.client_of("c", &token(3));
+        tokio::time::advance(GRACE).await;
+        clients.client_of("a", &token(3));
+        assert_eq!(clients.budgets().len(), 3);
+
+        drop(used);
+        clients.client_of("b", &token(3));
+        tokio::time::advance(GRACE).await;
+        clients.client_of("a", &token(3));
+        assert_eq!(clients.budgets().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_that_comes_back_is_not_left() {
+        let clients = some();
+        clients.client_of("a", &token(1));
+        clients.client_of("a", &token(2));
+        clients.client_of("a", &token(1));
+
+        tokio::time::advance(GRACE).await;
+        clients.client_of("a", &token(1));
+
+        let identities: Vec<_> = clients.budgets().into_iter().map(|(identity, _)| identity).collect();
+        assert_eq!(identities, [token(1).identity()]);
     }
 }

@@ -61,8 +61,10 @@ impl<T: Item> Source<T> {
         self.open().count()
     }
 
-    fn creates(&self) -> bool {
-        self.open().any(|(_, op)| matches!(op, Op::Create(_)))
+    /// Whether there are more objects after it than before: a batch deletes before it creates.
+    fn grows(&self) -> bool {
+        let count = |counts: fn(&Op) -> bool| self.open().filter(|(_, op)| counts(op)).count();
+        count(|op| matches!(op, Op::Create(_))) > count(|op| matches!(op, Op::Delete { .. }))
     }
 
     fn settle(self) {
@@ -214,7 +216,13 @@ impl Line {
 /// The writer of one collection; runs until it is dropped.
 pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
     loop {
-        let (lane, permit) = turn(&shared).await;
+        let (lane, permit) = match turn(&shared).await {
+            Ok(turn) => turn,
+            Err(error) => {
+                fail_all(shared.queue.take(usize::MAX), &error);
+                continue;
+            }
+        };
         let group = shared.queue.take(shared.batch_limit());
         let (Some(manner), Some(first)) = (Manner::shared(group.iter().map(|source| source.manner)), group.first())
         else {
@@ -222,7 +230,7 @@ pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
             continue;
         };
         let span = first.span.clone();
-        let mut commit = Commit { shared: &shared, manner: manner.in_lane(lane), quota: None };
+        let commit = Commit { shared: &shared, manner: manner.in_lane(lane) };
         let began = Instant::now();
         commit.group(permit, group).instrument(span).await;
         if let Some(line) = &shared.line {
@@ -231,15 +239,15 @@ pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
     }
 }
 
-/// Waits for work and for the governor, in the lane of the most urgent source.
-async fn turn<T: Item>(shared: &Shared<T>) -> (Lane, Permit) {
+/// Waits for work and for the governor, in the lane of the most urgent source; not for a long pause that the API asked for.
+async fn turn<T: Item>(shared: &Shared<T>) -> Result<(Lane, Permit), ApiError> {
     let mut lane = shared.queue.urgent(None).await;
     paced(shared).await;
     shared.queue.gathered(shared.batch_limit()).await;
     loop {
         tokio::select! {
             biased;
-            permit = shared.sender.permit(lane) => return (lane, permit),
+            permit = shared.sender.permit(lane) => return permit.map(|permit| (lane, permit)),
             urgent = shared.queue.urgent(Some(lane)) => lane = urgent,
         }
     }
@@ -264,12 +272,10 @@ async fn paced<T: Item>(shared: &Shared<T>) {
 struct Commit<'a, T: Item> {
     shared: &'a Shared<T>,
     manner: Manner,
-    /// The zone is full: creates behind the first one that was told so need not ask again.
-    quota: Option<ApiError>,
 }
 
 impl<T: Item> Commit<'_, T> {
-    async fn group(&mut self, permit: Permit, group: Vec<Source<T>>) {
+    async fn group(&self, permit: Permit, group: Vec<Source<T>>) {
         if !self.shared.batches() {
             permit.unused();
             return self.one_by_one(group).await;
@@ -289,10 +295,11 @@ impl<T: Item> Commit<'_, T> {
         permit.into_iter().for_each(Permit::unused);
     }
 
+    /// Those who ask for more than there is room for need not ask again for a while.
     fn within_quota(&self, group: Vec<Source<T>>) -> Vec<Source<T>> {
-        let Some(error) = &self.quota else { return group };
-        let (full, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Source::creates);
-        fail_all(full, error);
+        let Some(error) = self.shared.quota.refusal() else { return group };
+        let (full, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Source::grows);
+        fail_all(full, &error);
         rest
     }
 
@@ -335,7 +342,7 @@ impl<T: Item> Commit<'_, T> {
         }
     }
 
-    fn deliver(&mut self, group: Vec<Source<T>>, answers: Vec<Result<Written<T>, ApiError>>) {
+    fn deliver(&self, group: Vec<Source<T>>, answers: Vec<Result<Written<T>, ApiError>>) {
         let mut answers = answers.into_iter();
         for mut source in group {
             let open: Vec<usize> = source.open().map(|(index, _)| index).collect();
@@ -348,17 +355,14 @@ impl<T: Item> Commit<'_, T> {
                 }
             }
             match failed {
-                Some(error) => {
-                    self.note_quota(&error);
-                    source.fail(error);
-                }
+                Some(error) => source.fail(error),
                 None => source.settle(),
             }
         }
     }
 
     /// What is to be sent again after a refusal, last group first.
-    async fn sort_out(&mut self, group: Vec<Source<T>>, error: ApiError, blamed: &[usize]) -> Vec<Vec<Source<T>>> {
+    async fn sort_out(&self, group: Vec<Source<T>>, error: ApiError, blamed: &[usize]) -> Vec<Vec<Source<T>>> {
         if !group.iter().all(Source::may_go) && error.effect == Effect::None {
             return vec![group];
         }
@@ -370,19 +374,15 @@ impl<T: Item> Commit<'_, T> {
             return split(group, if error.class == ErrorClass::Quota { &[] } else { blamed });
         }
         self.shared.follow(&error);
-        self.note_quota(&error);
+        if group.iter().any(Source::grows) {
+            self.shared.quota.refused(&error);
+        }
         fail_all(group, &error);
         Vec::new()
     }
 
-    fn note_quota(&mut self, error: &ApiError) {
-        if error.class == ErrorClass::Quota {
-            self.quota = Some(error.clone());
-        }
-    }
-
     /// An object of the batch is gone, or the API has no batches. A listing tells which.
-    async fn without_missing(&mut self, group: Vec<Source<T>>, error: ApiError) -> Vec<Vec<Source<T>>> {
+    async fn without_missing(&self, group: Vec<Source<T>>, error: ApiError) -> Vec<Vec<Source<T>>> {
         match self.shared.refresh(self.manner, Freshness::AfterNow).await {
             Ok(()) => {}
             Err(error) => {

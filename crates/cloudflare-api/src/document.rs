@@ -173,7 +173,8 @@ impl Document {
         }
         // Whoever asks before the request goes out shares it.
         tokio::task::yield_now().await;
-        let permit = self.shared.sender.permit(lane).await;
+        let permit =
+            self.shared.sender.permit(lane).await.inspect_err(|error| self.shared.memory().fail(error.clone()))?;
         self.shared.read(Some(permit), self.manner(lane)).await
     }
 

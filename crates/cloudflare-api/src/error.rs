@@ -132,13 +132,20 @@ impl ApiError {
         match self.class {
             ErrorClass::Auth => Problem::denied(reasons::CREDENTIALS_DENIED, message),
             ErrorClass::Conflict => Problem::denied(reasons::CONFLICT_ERROR, message),
-            ErrorClass::Quota => Problem::denied(reasons::QUOTA_EXCEEDED, message),
+            ErrorClass::Quota => self.quota_exceeded(&message),
             ErrorClass::Validation => Problem::invalid(reasons::INVALID_CONFIG, message),
             ErrorClass::RateLimit => Problem::transient(reasons::RATE_LIMITED, message)
                 .with_retry_after(self.retry_after.unwrap_or(RATE_LIMIT_PAUSE)),
             ErrorClass::NotFound => Problem::transient(reasons::NOT_FOUND, message),
             ErrorClass::Transient | ErrorClass::Unknown => self.api_error(message),
         }
+    }
+
+    /// Others may make room, and limits are raised, without a word: it is tried again without a change.
+    fn quota_exceeded(&self, message: &str) -> Problem {
+        let advice = "delete some that are not needed, or ask Cloudflare for a higher limit; it is tried again every five minutes";
+        let problem = Problem::denied(reasons::QUOTA_EXCEEDED, format!("{message}; {advice}"));
+        Problem { retry_after: self.retry_after, ..problem }
     }
 
     fn api_error(&self, message: String) -> Problem {

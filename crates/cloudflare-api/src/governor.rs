@@ -168,6 +168,11 @@ impl Governor {
         }
     }
 
+    /// How long nothing goes out whatever it is for, since the API said so.
+    pub fn blocked_for(&self, now: Duration) -> Duration {
+        self.blocked_until.saturating_sub(now)
+    }
+
     /// A request goes out.
     pub fn granted(&mut self, now: Duration, lane: Lane) {
         self.in_flight += 1;

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::governor::{Budget, Decision, Governor, Lane, Limit};
 use crate::headers::Told;
+use crate::retry::LONGEST_SILENCE;
 
 /// One credential's queue.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ enum Step {
     Granted,
     Until(Instant),
     Behind,
+    /// The API wants to hear nothing for so long.
+    Blocked(Duration),
 }
 
 impl Limiter {
@@ -36,12 +39,14 @@ impl Limiter {
         Arc::new(Self { start: Instant::now(), state: Mutex::new(state) })
     }
 
-    /// Waits for a turn. Dropping the future gives the place up.
-    pub(crate) async fn permit(self: &Arc<Self>, lane: Lane) -> Permit {
+    /// Waits for a turn. Dropping the future gives the place up. A pause that the API asked for and that is too long to be waited
+    /// for in silence is an error.
+    pub(crate) async fn permit(self: &Arc<Self>, lane: Lane) -> Result<Permit, Duration> {
         let place = Place::take(self, lane);
         loop {
             match self.step(&place) {
-                Step::Granted => return Permit { limiter: self.clone(), lane, open: true },
+                Step::Granted => return Ok(Permit { limiter: self.clone(), lane, open: true }),
+                Step::Blocked(pause) => return Err(pause),
                 Step::Behind => place.woken.notified().await,
                 Step::Until(time) => {
                     tokio::select! {
@@ -59,9 +64,18 @@ impl Limiter {
         self.state().governor.budget(now)
     }
 
+    /// How long the API wants to hear nothing.
+    pub(crate) fn blocked_for(&self) -> Duration {
+        self.state().governor.blocked_for(self.now())
+    }
+
     fn step(&self, place: &Place) -> Step {
         let now = self.now();
         let mut state = self.state();
+        let pause = state.governor.blocked_for(now);
+        if pause > LONGEST_SILENCE {
+            return Step::Blocked(pause);
+        }
         if state.waiting.first_key_value().is_some_and(|(first, _)| *first != place.key) {
             return Step::Behind;
         }

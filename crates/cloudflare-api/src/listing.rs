@@ -126,7 +126,7 @@ async fn once<E: Element>(
         let request = collection.list(scope, &page);
         let (lane, permit) = match permit.take() {
             Some(permit) => (manner.lane, permit),
-            None => urgency.permit(sender, manner.lane).await,
+            None => urgency.permit(sender, manner.lane).await?,
         };
         let answer = match sender.answer::<Listed<E>>(Some(permit), manner.in_lane(lane), Exit::FREE, &request).await {
             Err(error) if too_large(&error, &page) => {

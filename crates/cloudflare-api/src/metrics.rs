@@ -15,7 +15,7 @@ use crate::governor::Lane;
 use crate::request::Request;
 
 /// What the client measures.
-pub const METRICS: &[Metric] = &[REQUESTS, DURATIONS, RETRIES, WAITS, BUDGET, COMMITS];
+pub const METRICS: &[Metric] = &[REQUESTS, DURATIONS, RETRIES, WAITS, BUDGET, COMMITS, QUOTA];
 
 const REQUESTS: Metric = Metric::counter(
     "portolan_cloudflare_requests",
@@ -70,6 +70,19 @@ const COMMITS: Metric = Metric::histogram(
     &["collection"],
     "Operations that went out in one write",
 );
+const QUOTA: Metric = Metric::gauge(
+    "portolan_cloudflare_quota_left",
+    &["collection", "scope"],
+    "Objects that the known limit of an account or zone leaves, from nine tenths of the limit on",
+)
+.panel("Objects that limits leave", "short", "min by (collection, scope) (portolan_cloudflare_quota_left)")
+.alert(Alert {
+    name: "PortolanQuotaNearlyReached",
+    lasts: "10m",
+    when: "min by (collection, scope) (portolan_cloudflare_quota_left) >= 0",
+    says: "{{ $labels.scope }} has room for {{ $value }} more in {{ $labels.collection }} by the limit that is known: delete some, \
+           ask Cloudflare for more, or tell Portolan of a higher limit with --cloudflare-limits",
+});
 
 /// The client's metrics; clones count together.
 #[derive(Clone, Debug)]
@@ -80,6 +93,7 @@ pub struct Metrics {
     waits: Family<LaneLabels, Histogram, fn() -> Histogram>,
     budget: Family<CredentialLabels, Gauge>,
     commits: Family<CollectionLabels, Histogram, fn() -> Histogram>,
+    quota: Family<ScopeLabels, Gauge>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -110,6 +124,12 @@ struct CollectionLabels {
     collection: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ScopeLabels {
+    collection: &'static str,
+    scope: String,
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         Self {
@@ -119,6 +139,7 @@ impl Default for Metrics {
             waits: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 4.0, 10))),
             budget: Family::default(),
             commits: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 13))),
+            quota: Family::default(),
         }
     }
 }
@@ -132,6 +153,7 @@ impl Metrics {
         WAITS.register(registry, self.waits.clone());
         BUDGET.register(registry, self.budget.clone());
         COMMITS.register(registry, self.commits.clone());
+        QUOTA.register(registry, self.quota.clone());
     }
 
     /// Requests sent so far, all labels together.
@@ -161,8 +183,25 @@ impl Metrics {
         self.budget.get_or_create(&CredentialLabels { credential: credential.to_owned() }).set(i64::from(left));
     }
 
+    pub(crate) fn budget_gone(&self, credential: &str) {
+        self.budget.remove(&CredentialLabels { credential: credential.to_owned() });
+    }
+
     pub(crate) fn committed(&self, collection: &'static str, operations: usize) {
         let operations = u32::try_from(operations).unwrap_or(u32::MAX);
         self.commits.get_or_create(&CollectionLabels { collection }).observe(f64::from(operations));
+    }
+
+    /// How many more the known limit leaves; none where there is room enough.
+    pub(crate) fn quota_left(&self, collection: &'static str, scope: &str, left: Option<usize>) {
+        let labels = ScopeLabels { collection, scope: scope.to_owned() };
+        match left {
+            Some(left) => {
+                self.quota.get_or_create(&labels).set(i64::try_from(left).unwrap_or(i64::MAX));
+            }
+            None => {
+                self.quota.remove(&labels);
+            }
+        }
     }
 }

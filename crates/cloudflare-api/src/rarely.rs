@@ -18,7 +18,7 @@ const KEPT: Duration = Duration::from_secs(3600);
 /// So long a refusal is believed: whoever gives the credential the right does not wait much longer for it.
 const REFUSAL_KEPT: Duration = Duration::from_secs(60);
 
-/// An object of which an account has one.
+/// An object that an account has one of, or that is a zone itself.
 #[derive(Debug)]
 pub struct Single {
     /// Short name, unique among them.
@@ -31,6 +31,10 @@ pub struct Single {
 /// <https://developers.cloudflare.com/api/resources/zero_trust/subresources/organizations/methods/list/>
 pub static ACCESS_ORGANIZATION: Single =
     Single { name: "access_organization", template: "/accounts/{account_id}/access/organizations" };
+
+/// A zone: its plan, and so what it may hold.
+/// <https://developers.cloudflare.com/api/resources/zones/methods/get/>
+pub static ZONE: Single = Single { name: "zone", template: "/zones/{zone_id}" };
 
 /// What was last heard of an object: none where it may not be seen or is not there.
 type Heard = Option<(Instant, Option<Arc<Value>>)>;

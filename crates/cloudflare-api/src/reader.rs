@@ -63,6 +63,11 @@ impl Reader {
         ReadRecords { remote: self.client.records(collection, scope_id) }
     }
 
+    /// Asks once for a zone's plan where its records are so many that their limit matters.
+    pub async fn learn_limit<T: Item>(&self, lane: Lane, records: &ReadRecords<T>) {
+        self.client.learn_limit(lane, &records.remote).await;
+    }
+
     /// A document.
     pub fn document(&self, kind: &'static DocumentKind, scope_id: &str, owner_id: &str) -> ReadDocument {
         ReadDocument { document: self.client.document(kind, scope_id, owner_id) }
@@ -93,6 +98,11 @@ impl<T: Item> ReadRecords<T> {
     /// Looks at the snapshot; empty before the first listing.
     pub fn with<R>(&self, look: impl FnOnce(&Snapshot<T>) -> R) -> R {
         self.remote.with(look)
+    }
+
+    /// Why nothing more can be made here, where Cloudflare said so a few minutes ago.
+    pub fn refusal(&self) -> Option<ApiError> {
+        self.remote.refusal()
     }
 
     /// The snapshot is no longer trusted: the next refresh lists.

@@ -18,6 +18,7 @@ use crate::item::{Entry, Item, Op, Written};
 use crate::limiter::Permit;
 use crate::listing;
 use crate::manner::Manner;
+use crate::quota::{NearlyFull, Quota};
 use crate::request::Request;
 use crate::retry::RetryPolicy;
 use crate::sender::{Exit, Sender};
@@ -68,9 +69,10 @@ impl<T: Item> Remote<T> {
         collection: &'static Collection,
         scope: &str,
         line: Option<Arc<Line>>,
+        quota: Arc<Quota>,
     ) -> Self {
         let retry = sender.retry();
-        let shared = Arc::new(Shared::new(sender, collection, scope, line));
+        let shared = Arc::new(Shared::new(sender, collection, scope, line, quota));
         if let Some(line) = &shared.line {
             let follower: Weak<dyn Follow> = Arc::<Shared<T>>::downgrade(&shared);
             line.follow(follower);
@@ -131,11 +133,46 @@ impl<T: Item> Remote<T> {
     /// Takes an object into the snapshot as another call than [`write`](Self::write) showed it.
     pub fn learn(&self, entry: &Entry<T>) {
         self.shared.store().stored(entry);
+        self.shared.recount();
     }
 
     /// Takes an object out of the snapshot that another call deleted, or did not find.
     pub fn unlearn(&self, id: &str) {
         self.shared.store().removed(id);
+    }
+
+    /// Why nothing more can be made here: Cloudflare said so a few minutes ago. Until `retry_after` is over nobody asks again.
+    pub fn refusal(&self) -> Option<ApiError> {
+        self.shared.quota.refusal()
+    }
+
+    /// For creates that another call than [`write`](Self::write) makes: sends it unless there is no room, as far as known.
+    pub async fn make<R>(&self, create: impl AsyncFnOnce() -> Result<R, ApiError>) -> Result<R, ApiError> {
+        let _admitted = self.shared.quota.admit().await?;
+        let made = create().await;
+        match &made {
+            Ok(_) => self.shared.quota.has_room(),
+            Err(error) => self.shared.quota.refused(error),
+        }
+        made
+    }
+
+    /// Tells once, after each time that the known limit came near.
+    pub fn nearly_full(&self) -> Option<NearlyFull> {
+        self.shared.quota.news()
+    }
+
+    pub(crate) fn scope(&self) -> &str {
+        &self.shared.scope
+    }
+
+    pub(crate) fn is_limit_to_be_asked(&self) -> bool {
+        self.shared.quota.is_to_be_asked()
+    }
+
+    pub(crate) fn set_limit(&self, limit: Option<usize>) {
+        self.shared.quota.set_limit(limit);
+        self.shared.recount();
     }
 
     /// The snapshot is no longer trusted: the next refresh lists.
@@ -169,10 +206,18 @@ pub(crate) struct Shared<T: Item> {
     batch_misses: AtomicU32,
     /// Others who write the same.
     pub(crate) line: Option<Arc<Line>>,
+    /// Whether there is room for more.
+    pub(crate) quota: Arc<Quota>,
 }
 
 impl<T: Item> Shared<T> {
-    fn new(sender: Arc<Sender>, collection: &'static Collection, scope: &str, line: Option<Arc<Line>>) -> Self {
+    fn new(
+        sender: Arc<Sender>,
+        collection: &'static Collection,
+        scope: &str,
+        line: Option<Arc<Line>>,
+        quota: Arc<Quota>,
+    ) -> Self {
         Self {
             sender,
             collection,
@@ -185,6 +230,7 @@ impl<T: Item> Shared<T> {
             batch_limit: AtomicUsize::new(collection.batch.map_or(1, |batch| batch.max)),
             batch_misses: AtomicU32::new(0),
             line,
+            quota,
         }
     }
 
@@ -236,7 +282,14 @@ impl<T: Item> Shared<T> {
     /// for the governor.
     async fn list(&self, manner: Manner) -> Result<(), ApiError> {
         tokio::task::yield_now().await;
-        let (lane, permit) = self.urgency.permit(&self.sender, manner.lane).await;
+        let (lane, permit) = match self.urgency.permit(&self.sender, manner.lane).await {
+            Ok(granted) => granted,
+            Err(error) => {
+                self.urgency.settle();
+                self.store().fail(error.clone());
+                return Err(error);
+            }
+        };
         let manner = manner.in_lane(lane);
         let began = self.store().begin(Instant::now());
         let _underway = Underway(self);
@@ -245,6 +298,7 @@ impl<T: Item> Shared<T> {
         match listed {
             Ok(objects) => {
                 self.store().finish(began, objects);
+                self.recount();
                 Ok(())
             }
             Err(error) => {
@@ -272,6 +326,16 @@ impl<T: Item> Shared<T> {
         exit: Exit<'_>,
         op: &Op,
     ) -> Result<Written<T>, ApiError> {
+        let _admitted = match op {
+            Op::Create(_) => match self.quota.admit().await {
+                Ok(admitted) => Some(admitted),
+                Err(error) => {
+                    permit.into_iter().for_each(Permit::unused);
+                    return Err(error);
+                }
+            },
+            Op::Update { .. } | Op::Replace { .. } | Op::Delete { .. } => None,
+        };
         let guard = Doubt::unless_answered(self);
         let answer = self.sender.answer(permit, manner, exit, &self.request(op)).await;
         guard.answered();
@@ -279,6 +343,15 @@ impl<T: Item> Shared<T> {
         match answer {
             Ok(answer) => self.take_in(op, answer.result),
             Err(error) => self.give_up(op, error),
+        }
+    }
+
+    /// How full the collection is, as far as known: told where that is nearly too full.
+    fn recount(&self) {
+        let used = self.store().snapshot().len();
+        let (left, is_news) = self.quota.counted(used);
+        if is_news {
+            self.sender.metrics().quota_left(self.collection.name, &self.scope, left);
         }
     }
 
@@ -295,6 +368,7 @@ impl<T: Item> Shared<T> {
     pub(crate) fn take_in(&self, op: &Op, result: Value) -> Result<Written<T>, ApiError> {
         if let Op::Delete { id, .. } = op {
             self.store().removed(id);
+            self.made_room();
             self.tell(|other| other.removed(id));
             return Ok(Written::Deleted(id.clone()));
         }
@@ -304,7 +378,16 @@ impl<T: Item> Shared<T> {
             return Err(ApiError::transient("the answer to a write does not show the object", Effect::Unknown));
         };
         self.store().stored(&entry);
+        if matches!(op, Op::Create(_)) {
+            self.made_room();
+        }
         Ok(Written::Stored(entry))
+    }
+
+    /// One was made or went, so that there is room, as far as known.
+    fn made_room(&self) {
+        self.quota.has_room();
+        self.recount();
     }
 
     /// Follows a failed operation in the snapshot; deleting what is gone has succeeded.
@@ -312,13 +395,17 @@ impl<T: Item> Shared<T> {
         match (op, error.class) {
             (Op::Delete { id, .. }, ErrorClass::NotFound) => {
                 self.store().removed(id);
+                self.recount();
                 Ok(Written::Gone(id.clone()))
             }
             (Op::Update { id, .. } | Op::Replace { id, .. }, ErrorClass::NotFound) => {
                 self.store().removed(id);
                 Err(error)
             }
-            _ => {
+            (op, _) => {
+                if matches!(op, Op::Create(_)) {
+                    self.quota.refused(&error);
+                }
                 self.follow(&error);
                 Err(error)
             }

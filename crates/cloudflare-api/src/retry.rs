@@ -9,6 +9,9 @@ use std::time::Duration;
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::request::Request;
 
+/// A longer pause that the API asks for is not waited for here: whoever asked tells it, and comes again.
+pub(crate) const LONGEST_SILENCE: Duration = Duration::from_secs(30);
+
 /// What chance does to a pause, so that many who failed together do not come back together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Jitter {
@@ -56,6 +59,7 @@ impl RetryPolicy {
     pub fn look_again(&self, error: &ApiError, attempt: u32, jitter: f64) -> Option<Duration> {
         match error.class {
             _ if attempt >= self.retries => None,
+            _ if error.retry_after.is_some_and(|pause| pause > LONGEST_SILENCE) => None,
             ErrorClass::RateLimit => Some(Duration::ZERO),
             ErrorClass::Transient => Some(error.retry_after.unwrap_or_else(|| self.backoff(attempt, jitter))),
             _ => None,
@@ -120,6 +124,17 @@ mod tests {
         let error = ApiError { class: ErrorClass::RateLimit, ..ApiError::transient("429", Effect::None) };
 
         assert_eq!(pause(Method::POST, &error, 0), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn finding_33_a_long_pause_that_the_api_asks_for_is_the_callers() {
+        let after = |class, seconds| {
+            let retry_after = Some(Duration::from_secs(seconds));
+            pause(Method::GET, &ApiError { class, retry_after, ..ApiError::transient("later", Effect::None) }, 0)
+        };
+
+        assert_eq!(after(ErrorClass::Transient, 30), Some(Duration::from_secs(30)));
+        assert_eq!((after(ErrorClass::Transient, 31), after(ErrorClass::RateLimit, 31)), (None, None));
     }
 
     #[test]

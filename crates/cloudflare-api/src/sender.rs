@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
-use jiff::{SignedDuration, Timestamp};
-use portolan_core::Clock;
+use jiff::{SignedDuration, Timestamp, Unit};
+use portolan_core::{Clock, rfc3339};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::de::DeserializeOwned;
@@ -18,11 +19,12 @@ use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::{Budget, Lane};
 use crate::headers::{self, Told};
 use crate::limiter::{Limiter, Permit};
+use crate::limits::Limits;
 use crate::manner::Manner;
 use crate::metrics::Metrics;
 use crate::redact::redact;
 use crate::request::Request;
-use crate::retry::RetryPolicy;
+use crate::retry::{LONGEST_SILENCE, RetryPolicy};
 use crate::settings::Settings;
 use crate::transport::Transport;
 
@@ -100,6 +102,10 @@ impl Sender {
         &self.metrics
     }
 
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.settings.limits
+    }
+
     /// The policy of whoever names none.
     pub(crate) fn retry(&self) -> RetryPolicy {
         self.settings.retry
@@ -114,12 +120,29 @@ impl Sender {
         self.limiter.budget()
     }
 
-    /// Waits for a turn, before it is decided what to send.
-    pub(crate) async fn permit(&self, lane: Lane) -> Permit {
+    /// Waits for a turn, before it is decided what to send; not for long where the API asked for a pause.
+    pub(crate) async fn permit(&self, lane: Lane) -> Result<Permit, ApiError> {
         let start = Instant::now();
         let permit = self.limiter.permit(lane).await;
         self.metrics.waited(lane, start.elapsed().as_secs_f64());
-        permit
+        permit.map_err(|pause| self.paused(pause))
+    }
+
+    /// The pause that the API asked for, where it is too long to be waited for in silence.
+    fn long_pause(&self) -> Option<Duration> {
+        Some(self.limiter.blocked_for()).filter(|pause| *pause > LONGEST_SILENCE)
+    }
+
+    /// What those are told who would have to wait for long: until when.
+    fn paused(&self, pause: Duration) -> ApiError {
+        let now = (self.clock)();
+        let until = now.checked_add(pause).unwrap_or(now).round(Unit::Second).unwrap_or(now);
+        let message = format!("Cloudflare's limit of requests is used up: nothing is asked before {}", rfc3339(until));
+        ApiError {
+            class: ErrorClass::RateLimit,
+            retry_after: Some(pause),
+            ..ApiError::transient(message, Effect::None)
+        }
     }
 
     /// Sends a request, again where that is safe, with a turn that was waited for before. What `exit` says is asked each
@@ -142,13 +165,16 @@ impl Sender {
         loop {
             let turn = match permit.take() {
                 Some(permit) => permit,
-                None => self.permit(manner.lane).await,
+                None => self.permit(manner.lane).await?,
             };
             let error = match self.leave(turn, exit, request).await {
                 Left::Answered(Ok(answer)) => return Ok(answer),
                 Left::Answered(Err(error)) => error,
                 Left::Lapsed => return Err(ApiError::lapsed()),
             };
+            if let (ErrorClass::RateLimit, Some(pause)) = (error.class, self.long_pause()) {
+                return Err(self.paused(pause));
+            }
             let Some(pause) = manner.retry.pause(request, &error, attempt, self.jitter()) else {
                 return Err(error);
             };
@@ -258,6 +284,13 @@ impl Sender {
 
     fn jitter(&self) -> f64 {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).random()
+    }
+}
+
+impl Drop for Sender {
+    /// Nobody asks with the credential any more, so nobody is told of its budget.
+    fn drop(&mut self) {
+        self.metrics.budget_gone(self.identity.as_str());
     }
 }
 

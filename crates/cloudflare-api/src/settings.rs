@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::governor::Limit;
+use crate::limits::Limits;
 use crate::retry::RetryPolicy;
 
 /// Where the API is unless the environment says otherwise.
@@ -15,6 +16,8 @@ pub struct Settings {
     pub base_url: String,
     /// Budget of a credential until the API tells its own.
     pub limit: Limit,
+    /// How many objects accounts and zones may have, as far as known.
+    pub limits: Limits,
     /// When failed requests are sent again.
     pub retry: RetryPolicy,
     /// Longest wait for an answer.
@@ -30,6 +33,7 @@ impl Default for Settings {
         Self {
             base_url: DEFAULT_BASE_URL.to_owned(),
             limit: Limit::default(),
+            limits: Limits::default(),
             retry: RetryPolicy::default(),
             timeout: Duration::from_secs(30),
             read_only: false,

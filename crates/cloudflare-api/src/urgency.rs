@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::error::ApiError;
 use crate::governor::Lane;
 use crate::limiter::Permit;
 use crate::sender::Sender;
@@ -32,12 +33,12 @@ impl Urgency {
     }
 
     /// Waits for a turn, at least in `lane`, in a more urgent one as soon as somebody needs it.
-    pub(crate) async fn permit(&self, sender: &Sender, lane: Lane) -> (Lane, Permit) {
+    pub(crate) async fn permit(&self, sender: &Sender, lane: Lane) -> Result<(Lane, Permit), ApiError> {
         loop {
             let most = self.lane().map_or(lane, |most| most.min(lane));
             tokio::select! {
                 biased;
-                permit = sender.permit(most) => return (most, permit),
+                permit = sender.permit(most) => return permit.map(|permit| (most, permit)),
                 () = self.raised.notified() => {}
             }
         }

@@ -47,6 +47,8 @@ reasons! {
     DUPLICATE_DEFAULT = "DuplicateDefault";
     /// Not ready: the account's or plan's limit leaves no room.
     QUOTA_EXCEEDED = "QuotaExceeded";
+    /// Nothing failed: the account or zone has nine tenths of what it may have, as far as known.
+    QUOTA_NEARLY_REACHED = "QuotaNearlyReached";
     /// Not ready: the API budget is spent; tried again when it allows.
     RATE_LIMITED = "RateLimited";
     /// Not ready: the API refuses the credentials, or they lack a permission.

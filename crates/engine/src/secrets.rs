@@ -88,6 +88,7 @@ impl Secrets {
         if let Some(found) = self.known(key) {
             return Ok(found);
         }
+        self.tidy();
         let forgotten = self.kept().forgotten;
         let secret = in_time(self.api(key).get_opt(&key.name)).await.map_err(|error| unreadable(key, &error))?;
         let version = SecretVersion::of(secret.as_ref().map(|secret| &secret.metadata));
@@ -118,11 +119,21 @@ impl Secrets {
         kept.forgotten += 1;
     }
 
+    /// Lets go of what is too old to be used, and of lines in which nobody waits.
+    fn tidy(&self) {
+        let mut kept = self.kept();
+        kept.secrets.retain(|_, secret| self.is_fresh(secret));
+        kept.lines.retain(|_, line| Arc::strong_count(line) > 1);
+    }
+
+    fn is_fresh(&self, secret: &KeptSecret) -> bool {
+        self.longest.is_none_or(|longest| secret.read.elapsed() < longest)
+    }
+
     fn known(&self, key: &ObjectKey) -> Option<FoundSecret> {
         let kept = self.kept();
         let secret = kept.secrets.get(key)?;
-        let is_fresh = self.longest.is_none_or(|longest| secret.read.elapsed() < longest);
-        is_fresh.then(|| secret.found.clone())
+        self.is_fresh(secret).then(|| secret.found.clone())
     }
 
     fn api(&self, key: &ObjectKey) -> Api<Secret> {

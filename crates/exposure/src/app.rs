@@ -49,6 +49,12 @@ impl App {
         domain.trim_end_matches(['/', '.']).to_ascii_lowercase()
     }
 
+    /// How many domains it stands for: its destinations, else the older list, else the one domain.
+    pub(crate) fn domains(&self) -> usize {
+        let listed = |field: &str| self.0.get(field).and_then(Value::as_array).map(Vec::len);
+        listed("destinations").or_else(|| listed("self_hosted_domains")).unwrap_or(1)
+    }
+
     /// Its name; not unique.
     pub fn name(&self) -> &str {
         self.0.get("name").and_then(Value::as_str).unwrap_or_default()

@@ -13,7 +13,7 @@ mod token;
 use std::collections::{BTreeMap, BTreeSet};
 
 use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
-use portolan_cloudflare_api::{ApiError, Client, ErrorClass, Expected, Item, Lane, Remote, collections};
+use portolan_cloudflare_api::{ApiError, Client, ErrorClass, Expected, Lane, NearlyFull, Remote, collections, is_near};
 use portolan_core::{Change, Class, Plan, Problem};
 
 use crate::app::App;
@@ -22,6 +22,7 @@ use crate::holdings::Holdings;
 use crate::journal::{Applied, Failed, Journal};
 use crate::notice::Notice;
 use crate::policy::ReusablePolicy;
+use crate::quota::{self, Counted};
 use crate::record::DnsRecord;
 use crate::step::{Course, Exposure, Stage, Step, Work};
 use crate::token::ServiceToken;
@@ -188,9 +189,32 @@ impl<'a, J: Journal> Run<'a, J> {
             Done::Nothing => {}
             Done::Changed(change) => self.changes.push(change),
         }
+        self.notices.extend(self.near_limits(&step.work));
         if let Err(problem) = self.journal.reached(&self.footprint(), step.work.operation()).await {
             self.faults.push((stage, problem.into()));
         }
+    }
+
+    /// The limit that a step brought near, told by the first one who does.
+    fn near_limits(&self, work: &Work) -> Option<Notice> {
+        let (what, near) = match work {
+            Work::CreateToken { .. } => (Counted::Tokens, self.tokens().nearly_full()),
+            Work::CreatePolicy { .. } => (Counted::Policies, self.policies().nearly_full()),
+            Work::CreateApp { .. } => match self.apps().nearly_full() {
+                Some(near) => (Counted::Apps, Some(near)),
+                None => (Counted::Domains, self.near_domains()),
+            },
+            Work::UpdateApp { .. } => (Counted::Domains, self.near_domains()),
+            Work::Records { zone_id, .. } => (Counted::Records, self.zone(zone_id).nearly_full()),
+            _ => return None,
+        };
+        near.map(|near| quota::nearly_reached(what, near))
+    }
+
+    /// How many domains the application has that was just written, where that is nearly too many.
+    fn near_domains(&self) -> Option<NearlyFull> {
+        let (used, limit) = (self.app.as_ref()?.domains(), self.client.limits().domains_per_application()?);
+        is_near(used, limit).then_some(NearlyFull { used, limit })
     }
 
     fn blocks(&self, failed: Stage, stage: Stage) -> bool {
@@ -270,9 +294,4 @@ impl<'a, J: Journal> Run<'a, J> {
         }
         Err(Failed { footprint, problem, stale, refused: self.refused, notices, token_created, changes })
     }
-}
-
-/// How many there are now.
-fn count<T: Item>(remote: &Remote<T>) -> usize {
-    remote.with(portolan_cloudflare_api::Snapshot::len)
 }

@@ -74,6 +74,9 @@ pub struct Footprint {
     /// The ruleset that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_ruleset_id: Option<String>,
+    /// Why there is no redirect rule: what was asked for, when, and what Cloudflare said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_refusal: Option<String>,
     /// The name that the application stands for, while that is still another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_hostname: Option<String>,

@@ -6,17 +6,22 @@
 mod access;
 mod publication;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use portolan_cloudflare_api::{ApiError, Collection, Entry, Freshness, Item, Lane, Reader, Snapshot};
+use portolan_cloudflare_api::{ApiError, Collection, Entry, Freshness, Item, Lane, Reader, Snapshot, collections};
 use portolan_core::{Mark, Problem};
 
-use crate::desired::{Access, Desired};
+use crate::app::App;
+use crate::desired::{Access, Desired, Record};
 use crate::footprint::Footprint;
 use crate::holdings::Holdings;
 use crate::live::Live;
 use crate::notes::Intent;
+use crate::policy::ReusablePolicy;
+use crate::quota::Counted;
+use crate::record::DnsRecord;
+use crate::token::ServiceToken;
 
 pub(crate) use access::is_everyone;
 
@@ -84,20 +89,16 @@ pub async fn gather_with(
         tunnels,
         configurations,
         records,
-        apps: apps.0,
-        app_count: apps.1,
-        tokens: tokens.0,
-        token_count: tokens.1,
-        policies: policies.0,
-        policy_count: policies.1,
-        groups: groups.0,
+        apps,
+        tokens,
+        policies,
+        groups,
         team,
         redirects,
+        credential: reader.identity().as_str().to_owned(),
+        refused: look.refused(),
     })
 }
-
-/// Objects that may matter, and how many there are in all.
-type Found<T> = (Vec<Entry<T>>, usize);
 
 struct Look<'a> {
     reader: &'a Reader,
@@ -118,7 +119,7 @@ impl Look<'_> {
         scope: &str,
         age: Freshness,
         pick: impl Fn(&Snapshot<T>) -> (Vec<Entry<T>>, bool),
-    ) -> Result<Found<T>, ApiError> {
+    ) -> Result<Vec<Entry<T>>, ApiError> {
         self.find_again(collection, scope, age, Freshness::Within(RECENT), pick).await
     }
 
@@ -130,7 +131,7 @@ impl Look<'_> {
         scope: &str,
         age: Freshness,
         pick: impl Fn(&Snapshot<T>) -> (Vec<Entry<T>>, bool),
-    ) -> Result<Found<T>, ApiError> {
+    ) -> Result<Vec<Entry<T>>, ApiError> {
         let again = match self.fresh.age {
             Freshness::Any => Freshness::AfterNow,
             Freshness::Within(_) | Freshness::AfterNow => Freshness::Within(RECENT),
@@ -145,7 +146,7 @@ impl Look<'_> {
         age: Freshness,
         again: Freshness,
         pick: impl Fn(&Snapshot<T>) -> (Vec<Entry<T>>, bool),
-    ) -> Result<Found<T>, ApiError> {
+    ) -> Result<Vec<Entry<T>>, ApiError> {
         let records = self.reader.records::<T>(collection, scope);
         records.refresh(self.fresh.lane, age).await?;
         let (mut found, complete) = records.with(&pick);
@@ -155,7 +156,30 @@ impl Look<'_> {
         }
         // Whatever order the API lists in, a plan is the same.
         found.sort_by(|one, other| one.id.cmp(&other.id));
-        Ok((found, records.with(Snapshot::len)))
+        Ok(found)
+    }
+
+    /// What Cloudflare refused to make more of a few minutes ago, as far as the name may need it.
+    fn refused(&self) -> BTreeMap<Counted, ApiError> {
+        let account = self.account();
+        let access = self.access().is_some();
+        let token = self.desired.is_some_and(|desired| desired.token.is_some());
+        let zone = self.desired.and_then(|desired| desired.record.as_ref()).map(Record::zone_id);
+        let apps = access.then(|| self.refusal::<App>(&collections::ACCESS_APPS, account)).flatten();
+        let policies = access.then(|| self.refusal::<ReusablePolicy>(&collections::ACCESS_POLICIES, account)).flatten();
+        let tokens = token.then(|| self.refusal::<ServiceToken>(&collections::SERVICE_TOKENS, account)).flatten();
+        let records = zone.and_then(|zone| self.refusal::<DnsRecord>(&collections::DNS_RECORDS, zone));
+        let all = [
+            (Counted::Apps, apps),
+            (Counted::Policies, policies),
+            (Counted::Tokens, tokens),
+            (Counted::Records, records),
+        ];
+        all.into_iter().filter_map(|(what, refusal)| Some((what, refusal?))).collect()
+    }
+
+    fn refusal<T: Item>(&self, collection: &'static Collection, scope: &str) -> Option<ApiError> {
+        self.reader.records::<T>(collection, scope).refusal()
     }
 
     /// A snapshot of any age is not enough where an earlier attempt of another process may have made something.

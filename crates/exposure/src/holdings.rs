@@ -80,6 +80,8 @@ pub(crate) struct Holdings {
     pub(crate) old_apps: Vec<AppHeld>,
     pub(crate) reusable: Vec<String>,
     pub(crate) token: Option<TokenHeld>,
+    /// Why there is no redirect.
+    pub(crate) redirect_refusal: Option<String>,
 }
 
 impl Holdings {
@@ -116,6 +118,7 @@ impl Holdings {
             adopted: of(Part::App),
         });
         holdings.reusable.clone_from(&footprint.reusable_policy_ids);
+        holdings.redirect_refusal.clone_from(&footprint.redirect_refusal);
         holdings.token = footprint.service_token_id.clone().map(|id| TokenHeld {
             id,
             client_id: footprint.service_token_client_id.clone(),
@@ -161,6 +164,7 @@ impl Holdings {
             tunnel_id: place.tunnel_id.clone(),
             zone_id: place.zone_id.clone(),
             reusable_policy_ids: self.reusable.clone(),
+            redirect_refusal: self.redirect_refusal.clone(),
             ..Footprint::default()
         };
         self.rules.iter().for_each(|held| footprint.add_rule(held));

@@ -47,7 +47,7 @@ pub use notes::{Elsewhere, Intent, Notes};
 pub use notice::Notice;
 pub use plan::plan;
 pub use policy::{Group, ReusablePolicy};
-pub use quota::{Counted, Quotas, Reserved};
+pub use quota::Counted;
 pub use record::DnsRecord;
 pub use recover::{Conventions, recover, stands};
 pub use redirect::Redirects;

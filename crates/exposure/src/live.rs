@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use portolan_cloudflare_api::Entry;
 use portolan_cloudflare_api::document::Content;
+use portolan_cloudflare_api::{ApiError, Entry};
 
 use crate::app::App;
 use crate::policy::{Group, ReusablePolicy};
+use crate::quota::Counted;
 use crate::record::DnsRecord;
 use crate::redirect::Redirects;
 use crate::token::ServiceToken;
@@ -24,22 +25,20 @@ pub struct Live {
     pub records: BTreeMap<String, Vec<Entry<DnsRecord>>>,
     /// The recorded application, and those for the name.
     pub apps: Vec<Entry<App>>,
-    /// How many applications the account has.
-    pub app_count: usize,
     /// The recorded token, and those of its name.
     pub tokens: Vec<Entry<ServiceToken>>,
-    /// How many tokens the account has.
-    pub token_count: usize,
     /// Reusable policies: those that are named, and ours.
     pub policies: Vec<Entry<ReusablePolicy>>,
-    /// How many reusable policies the account has.
-    pub policy_count: usize,
     /// Groups that are named.
     pub groups: Vec<Entry<Group>>,
     /// The name of the account's team, where a rule has to name it and it may be read.
     pub team: Option<String>,
     /// By zone: its redirects.
     pub redirects: BTreeMap<String, Redirects>,
+    /// The fingerprint of the credential that all of it was read with.
+    pub credential: String,
+    /// What Cloudflare refused to make more of a few minutes ago.
+    pub refused: BTreeMap<Counted, ApiError>,
 }
 
 impl Live {

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::desired::Desired;
-use crate::quota::Quotas;
 use crate::rules;
 
 /// What was noted before the first call of an earlier attempt, so that things without a mark are recognised as ours after
@@ -101,13 +100,11 @@ pub struct Notes {
     pub now: Timestamp,
     /// Whether the Secret with the token's credentials is there.
     pub secret_present: bool,
-    /// How many things an account may have.
-    pub quotas: Quotas,
 }
 
 impl Notes {
     /// The notes of a first attempt: nothing intended before, nothing known of others.
     pub fn at(now: Timestamp) -> Self {
-        Self { intent: None, elsewhere: Elsewhere::default(), now, secret_present: true, quotas: Quotas::default() }
+        Self { intent: None, elsewhere: Elsewhere::default(), now, secret_present: true }
     }
 }

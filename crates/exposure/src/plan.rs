@@ -22,7 +22,7 @@ pub(crate) use wall::{open_below, unavailable};
 
 use std::collections::BTreeSet;
 
-use portolan_core::{Hostname, Mark, Problem, reasons as core_reasons};
+use portolan_core::{Hostname, Mark, Problem};
 
 use crate::app::AppWish;
 use crate::desired::{Desired, Record};
@@ -31,7 +31,7 @@ use crate::holdings::{Holdings, Place};
 use crate::live::Live;
 use crate::notes::Notes;
 use crate::notice::Notice;
-use crate::quota::Counted;
+use crate::quota::{self, Counted};
 use crate::step::{Course, Exposure, Step};
 
 /// What to do so that the name becomes what is desired. Fails, and then nothing is to be written, where something that is
@@ -119,10 +119,9 @@ impl<'a> Planner<'a> {
         self.live.tunnels.get(&rule.tunnel_id).map_or(Ok(()), |state| state.check(&rule.tunnel_id))
     }
 
-    /// Whether there is room for one more.
-    fn check_quota(&self, what: Counted, existing: usize) -> Result<(), Problem> {
-        let limit = self.notes.quotas.limit(self.account(), what);
-        if existing < limit { Ok(()) } else { Err(quota_exceeded(what, limit)) }
+    /// Whether another one may be asked for: not for a while after Cloudflare refused one.
+    fn check_room(&self, what: Counted) -> Result<(), Problem> {
+        self.live.refused.get(&what).map_or(Ok(()), |refusal| Err(quota::exceeded(what, refusal)))
     }
 
     /// Whether something of ours answers for another name than the wanted one.
@@ -172,7 +171,6 @@ impl<'a> Planner<'a> {
             mark: self.desired.mark.clone(),
             held: self.held,
             place: self.place,
-            quotas: self.notes.quotas.clone(),
             course: Course::Publish,
         }
     }
@@ -184,16 +182,6 @@ pub(crate) fn known_names(recorded: &Footprint, notes: &Notes) -> BTreeSet<Strin
     let former = recorded.former.iter().map(|former| &former.hostname);
     let intended = notes.intent.iter().flat_map(|intent| &intent.hostnames);
     recorded_names.chain(former).chain(intended).cloned().collect()
-}
-
-pub(crate) fn quota_exceeded(what: Counted, limit: usize) -> Problem {
-    let noun = what.noun();
-    Problem::denied(
-        core_reasons::QUOTA_EXCEEDED,
-        format!(
-            "the account has {limit} {noun} and may not have more; delete some, or ask Cloudflare for a higher limit"
-        ),
-    )
 }
 
 /// Whether a text is an id of the API rather than a name.

@@ -1,9 +1,14 @@
 //! A redirect from HTTP to HTTPS for one name: a rule of the zone's ruleset for redirects, edited rule by rule.
 
+use std::fmt;
+
 use http::Method;
+use jiff::{SignedDuration, Timestamp};
 use portolan_cloudflare_api::{ApiError, ErrorClass, Request};
-use portolan_core::{Claim, Hostname, Mark};
+use portolan_core::{Claim, Hostname, Mark, rfc3339};
 use serde_json::{Value, json};
+
+use crate::rules;
 
 /// The phase in which redirects are made.
 const PHASE: &str = "http_request_dynamic_redirect";
@@ -25,6 +30,45 @@ pub enum Redirects {
     Ruleset(Value),
     /// The credential may not see it.
     Denied(String),
+}
+
+/// So long a refusal is believed where nothing changed: plans and rights are changed without a word.
+const REFUSAL_KEPT: SignedDuration = SignedDuration::from_hours(1);
+
+/// A refused rule that is not asked for again: which one with which credential, when, and why. Written `digest time why`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    digest: String,
+    at: Timestamp,
+    pub(crate) why: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(digest: String, at: Timestamp, why: &str) -> Self {
+        Self { digest, at, why: why.to_owned() }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (digest, rest) = text.split_once(' ')?;
+        let (at, why) = rest.split_once(' ')?;
+        Some(Self { digest: digest.to_owned(), at: at.parse().ok()?, why: why.to_owned() })
+    }
+
+    /// Whether asking for a rule at `now` would be the same question.
+    pub(crate) fn holds(&self, digest: &str, now: Timestamp) -> bool {
+        self.digest == digest && now.duration_since(self.at) < REFUSAL_KEPT
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.digest, rfc3339(self.at), self.why)
+    }
+}
+
+/// What a rule in a zone, asked for with a credential, is known by.
+pub(crate) fn digest(zone_id: &str, rule: &Value, credential: &str) -> String {
+    rules::hex(&format!("{zone_id}\n{credential}\n{rule}"))
 }
 
 /// Whether a refusal says nothing about whether redirects can be had at all.
@@ -120,4 +164,29 @@ fn rules(ruleset: &Value) -> &[Value] {
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    #[test]
+    fn a_refusal_holds_for_an_hour_for_the_same_rule_zone_and_credential() {
+        let asked = |zone, name, credential| digest(zone, &json!({ "expression": name }), credential);
+        let refusal = Refusal::new(asked("z1", "a", "c1"), at(0), "no more than 10 rules");
+
+        let read = Refusal::parse(&refusal.to_string()).unwrap();
+
+        assert_eq!(read, refusal);
+        assert!(read.holds(&asked("z1", "a", "c1"), at(3599)));
+        assert!(!read.holds(&asked("z1", "a", "c1"), at(3600)));
+        for other in [asked("z2", "a", "c1"), asked("z1", "b", "c1"), asked("z1", "a", "c2")] {
+            assert!(!read.holds(&other, at(1)));
+        }
+        assert_eq!((Refusal::parse(""), Refusal::parse("abc never why")), (None, None));
+    }
 }

@@ -84,7 +84,11 @@ pub(crate) fn body(hostname: &Hostname, rule: &Rule) -> Value {
 }
 
 fn digest_of(tunnel_id: &str, hostname: &Hostname, service: &str, origin_request: &Map<String, Value>) -> String {
-    let content = json!([tunnel_id, hostname.as_str(), service, without_wall(origin_request)]).to_string();
+    hex(&json!([tunnel_id, hostname.as_str(), service, without_wall(origin_request)]).to_string())
+}
+
+/// The beginning of a text's digest.
+pub(crate) fn hex(content: &str) -> String {
     Sha256::digest(content).iter().take(8).fold(String::new(), |mut hex, byte| {
         write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
         hex

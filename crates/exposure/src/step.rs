@@ -9,7 +9,6 @@ use crate::desired::Rule;
 use crate::holdings::{Holdings, Place, RecordKind};
 use crate::notice::Notice;
 use crate::policy::OwnPolicy;
-use crate::quota::Quotas;
 use crate::wall::Wall;
 
 /// An ordered plan: carried out from its first step to its last.
@@ -24,7 +23,6 @@ pub struct Exposure {
     /// What is ours before the first step: what is recorded, less what is gone, and what was found to be ours.
     pub(crate) held: Holdings,
     pub(crate) place: Place,
-    pub(crate) quotas: Quotas,
     pub(crate) course: Course,
 }
 

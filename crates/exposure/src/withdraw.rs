@@ -211,7 +211,6 @@ impl<'a> Withdrawal<'a> {
             mark: self.mark.clone(),
             held: self.held,
             place,
-            quotas: self.notes.quotas.clone(),
             course: Course::Withdraw,
         }
     }

@@ -51,6 +51,7 @@ impl Process {
         let settings = ApiSettings { seed: outside.seed, retry: pace.retry(), ..ApiSettings::default() };
         let transport = Arc::new(InProcess::new(outside.line.clone(), gate));
         let clients = Arc::new(Clients::new(settings, transport, outside.clock.clone()));
+        context.metrics.register(|registry| clients.metrics().register(registry));
         let shutdown = CancellationToken::new();
         let (handle, task) = match outside.jobs {
             Jobs::Cloudflare => {

@@ -178,7 +178,7 @@ async fn finding_7_what_one_token_writes_the_other_knows_if_it_has_read_it() {
 
 #[tokio::test(start_paused = true)]
 async fn finding_7_a_token_whose_budget_is_spent_keeps_nobody_else_waiting() {
-    let spent = || Trouble::Refused(with_header(bad(429, 10429), "retry-after", "280"));
+    let spent = || Trouble::Refused(with_header(bad(429, 10429), "retry-after", "25"));
     let api = api(move |seen| (token(seen) == "a" && seen.line.starts_with("PUT")).then(spent));
     let (a, b) = (api.document("a"), api.document("b"));
     let waits = AbortOnDropHandle::new(tokio::spawn(async move { edit(&a, "a1".to_owned()).await }));

@@ -52,9 +52,12 @@ async fn paced(shared: &Shared) {
 
 /// Reads the document, then takes what has gathered meanwhile, and writes.
 async fn commit(shared: &Shared, manner: Manner) {
-    let (lane, permit) = shared.queue.urgency.permit(&shared.sender, manner.lane).await;
-    let manner = manner.in_lane(lane);
-    let live = shared.look(Some(permit), manner).await;
+    let granted = shared.queue.urgency.permit(&shared.sender, manner.lane).await;
+    let manner = granted.as_ref().map_or(manner, |(lane, _)| manner.in_lane(*lane));
+    let live = match granted {
+        Ok((_, permit)) => shared.look(Some(permit), manner).await,
+        Err(error) => Err(error),
+    };
     let group = shared.queue.take();
     shared.queue.urgency.settle();
     let mut live = match live {
@@ -133,7 +136,7 @@ async fn apply(shared: &Shared, manner: Manner, live: &mut Live, group: &[Source
 /// The turn to write over `live`, which is the document as the last write of this process left it. The budget is waited
 /// for before the turn, so that nobody else waits for it. None where the document had to be read again.
 async fn turn<'a>(shared: &'a Shared, manner: Manner, live: &mut Live) -> Result<Option<(Permit, Turn<'a>)>, ApiError> {
-    let permit = shared.sender.permit(manner.lane).await;
+    let permit = shared.sender.permit(manner.lane).await?;
     let turn = shared.line.turn().await;
     if turn.follows(live.writes) {
         return Ok(Some((permit, turn)));

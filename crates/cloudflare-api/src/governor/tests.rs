@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::client::Client;
+use crate::error::ErrorClass;
 use crate::request::Request;
 use crate::settings::Settings;
 use crate::testing::{Answered, Scripted, answer, bad, good, with_header};
@@ -112,7 +113,9 @@ fn work(client: &Client, lane: Lane, workers: usize) -> JoinSet<()> {
         let client = client.clone();
         tasks.spawn(async move {
             loop {
-                let _ = client.send(lane, &Request::get("/zones", &[])).await;
+                if let Err(error) = client.send(lane, &Request::get("/zones", &[])).await {
+                    tokio::time::sleep(error.retry_after.unwrap_or_default()).await;
+                }
             }
         });
     }
@@ -267,13 +270,17 @@ async fn a_refusal_with_a_pause_stops_the_credential_for_that_long_and_no_other(
     let refused = clients.client(&crate::Credential::token("one"));
     let other = clients.client(&crate::Credential::token("two"));
 
-    refused.send(Lane::Change, &Request::new(http::Method::POST, "/zones", &[])).await.unwrap();
-    let waited = api.seen()[1].at;
-    let before = Instant::now();
+    let post = Request::new(http::Method::POST, "/zones", &[]);
+    let told = refused.send(Lane::Change, &post).await.unwrap_err();
     other.send(Lane::Change, &Request::get("/zones", &[])).await.unwrap();
+    assert_eq!((told.class, told.retry_after, api.seen()[1].at), (ErrorClass::RateLimit, Some(s(90)), s(0)));
+    tokio::time::sleep(s(30)).await;
+    let told = refused.send(Lane::Protect, &post).await.unwrap_err();
+    assert!(told.message.ends_with("nothing is asked before 1970-01-01T00:01:00Z"), "{}", told.message);
+    tokio::time::sleep(s(30)).await;
+    refused.send(Lane::Change, &post).await.unwrap();
 
-    assert_eq!(waited, s(90));
-    assert_eq!(before.elapsed(), Duration::ZERO);
+    assert_eq!((api.seen()[2].at, api.seen().len()), (s(90), 3), "the rest of the pause is waited for");
 }
 
 #[tokio::test(start_paused = true)]
@@ -281,7 +288,12 @@ async fn a_refusal_without_a_pause_stops_for_a_minute() {
     let mut answers = vec![good(json!({})), bad(429, 971)];
     let api = Scripted::new(Duration::ZERO, move |_| answers.pop().unwrap());
 
-    api.client().send(Lane::Protect, &Request::get("/zones", &[])).await.unwrap();
+    let client = api.client();
+
+    let told = client.send(Lane::Protect, &Request::get("/zones", &[])).await.unwrap_err();
+    assert_eq!(told.retry_after, Some(s(60)));
+    tokio::time::sleep(s(45)).await;
+    client.send(Lane::Protect, &Request::get("/zones", &[])).await.unwrap();
 
     assert_eq!(api.seen()[1].at, s(60));
 }

@@ -8,13 +8,11 @@ use portolan_cloudflare_api::{
 use portolan_core::{Problem, reasons as core_reasons};
 use serde_json::{Value, json};
 
-use super::{Done, Fault, Run, count};
+use super::{Done, Fault, Run};
 use crate::app::{App, AppWish, Difference, Made, Policies};
 use crate::holdings::AppHeld;
 use crate::journal::Journal;
-use crate::plan::quota_exceeded;
 use crate::policy::Group;
-use crate::quota::Counted;
 use crate::reasons;
 
 const POLICIES: &str = "/accounts/{account_id}/access/apps/{app_id}/policies";
@@ -23,10 +21,6 @@ const POLICY: &str = "/accounts/{account_id}/access/apps/{app_id}/policies/{poli
 impl<J: Journal> Run<'_, J> {
     pub(super) async fn create_app(&mut self, wish: &AppWish) -> Result<Done, Fault> {
         let apps = self.apps();
-        let quotas = self.exposure.quotas.clone();
-        let Some(_room) = quotas.reserve(self.account(), Counted::Apps, count(&apps)) else {
-            return Err(quota_exceeded(Counted::Apps, quotas.limit(self.account(), Counted::Apps)).into());
-        };
         let (token_id, own_ids) = self.made(wish)?;
         let body = wish.create(Made { token_id: token_id.as_deref(), own_ids: &own_ids });
         let doing = format!("creating the Access application for {}", wish.hostname);
@@ -42,9 +36,6 @@ impl<J: Journal> Run<'_, J> {
                 stale: true,
             }),
             Err(error) => {
-                if error.class == ErrorClass::Quota {
-                    quotas.learn(self.account(), Counted::Apps, count(&apps));
-                }
                 let mut fault = self.app_refused(&error, &doing);
                 if error.class == ErrorClass::Conflict {
                     fault.problem.reason = reasons::ACCESS_APP_CONFLICT;

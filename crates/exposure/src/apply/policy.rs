@@ -1,12 +1,10 @@
 //! Our own reusable policies: made before the application links them, deleted after it is gone.
 
-use portolan_cloudflare_api::{Entry, ErrorClass, Op, Snapshot, collections};
+use portolan_cloudflare_api::{Entry, Op, Snapshot, collections};
 
-use super::{Done, Fault, Run, count};
+use super::{Done, Fault, Run};
 use crate::journal::Journal;
-use crate::plan::quota_exceeded;
 use crate::policy::{OwnPolicy, ReusablePolicy, keeping};
-use crate::quota::Counted;
 
 impl<J: Journal> Run<'_, J> {
     fn token_id(&self) -> Option<String> {
@@ -15,21 +13,12 @@ impl<J: Journal> Run<'_, J> {
 
     pub(super) async fn create_policy(&mut self, own: &OwnPolicy) -> Result<Done, Fault> {
         let policies = self.policies();
-        let quotas = self.exposure.quotas.clone();
-        let Some(_room) = quotas.reserve(self.account(), Counted::Policies, count(&policies)) else {
-            return Err(quota_exceeded(Counted::Policies, quotas.limit(self.account(), Counted::Policies)).into());
-        };
         let name = own.marked_name(&self.exposure.mark);
         let body = own.reusable(&self.exposure.mark, self.token_id().as_deref());
         let find = |policies: &Snapshot<ReusablePolicy>| policies.by_key(&name).next().cloned();
         let Entry { id, .. } = match policies.create(self.lane(), body, find).await {
             Ok(created) => created.entry().clone(),
-            Err(error) => {
-                if error.class == ErrorClass::Quota {
-                    quotas.learn(self.account(), Counted::Policies, count(&policies));
-                }
-                return Err(self.fault(&error, &format!("creating Access policy {}", own.name)));
-            }
+            Err(error) => return Err(self.fault(&error, &format!("creating Access policy {}", own.name))),
         };
         self.own.insert(own.name.clone(), id.clone());
         self.held.reusable.push(id);

@@ -7,7 +7,7 @@ use super::{Done, Fault, Run};
 use crate::holdings::RedirectHeld;
 use crate::journal::Journal;
 use crate::plan::not_managed;
-use crate::redirect::{self, may_pass};
+use crate::redirect::{self, Refusal, may_pass};
 
 impl<J: Journal> Run<'_, J> {
     pub(super) async fn create_redirect(
@@ -21,7 +21,8 @@ impl<J: Journal> Run<'_, J> {
             Some(ruleset_id) => redirect::create(zone_id, ruleset_id, body),
             None => redirect::create_ruleset(zone_id, body),
         };
-        let Some(ruleset) = self.send_redirect(zone_id, hostname, &request).await? else { return Ok(Done::Nothing) };
+        let sent = self.send_redirect(zone_id, hostname, &request, body).await?;
+        let Some(ruleset) = sent else { return Ok(Done::Nothing) };
         let rule = redirect::find(&ruleset, &self.exposure.mark).and_then(redirect::id);
         let ruleset_id = redirect::id(&ruleset).or_else(|| ruleset_id.map(str::to_owned));
         if let (Some(rule_id), Some(ruleset_id)) = (rule, ruleset_id) {
@@ -39,7 +40,7 @@ impl<J: Journal> Run<'_, J> {
         body: &Value,
     ) -> Result<Done, Fault> {
         let request = redirect::update(zone_id, ruleset_id, rule_id, body);
-        let written = self.send_redirect(zone_id, zone_id, &request).await?;
+        let written = self.send_redirect(zone_id, zone_id, &request, body).await?;
         Ok(if written.is_some() { Done::Planned } else { Done::Nothing })
     }
 
@@ -64,15 +65,20 @@ impl<J: Journal> Run<'_, J> {
         Ok(Done::Planned)
     }
 
-    /// The answer; none where redirects cannot be had. A name is never held up by one that the zone does not allow.
+    /// The answer; none where redirects cannot be had. A name is never held up by one that the zone does not allow, and what was
+    /// refused is remembered.
     async fn send_redirect(
         &mut self,
         zone_id: &str,
         hostname: &str,
         request: &Request,
+        body: &Value,
     ) -> Result<Option<Value>, Fault> {
         let error = match self.client.send(self.lane(), request).await {
-            Ok(answer) => return Ok(Some(answer)),
+            Ok(answer) => {
+                self.held.redirect_refusal = None;
+                return Ok(Some(answer));
+            }
             Err(error) => error,
         };
         let doing = format!("redirecting http://{hostname}");
@@ -82,6 +88,8 @@ impl<J: Journal> Run<'_, J> {
         if error.class != ErrorClass::Auth && self.attempt == 0 && self.has_changed(zone_id, request).await {
             return Err(Fault { problem: error.problem(&doing), stale: true });
         }
+        let digest = redirect::digest(zone_id, body, self.client.identity().as_str());
+        self.held.redirect_refusal = Some(Refusal::new(digest, self.client.time(), &error.message).to_string());
         self.notices.push(not_managed(hostname, &error.message));
         Ok(None)
     }

@@ -2,16 +2,14 @@
 
 use http::Method;
 use jiff::Timestamp;
-use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Op, Request, collections};
+use portolan_cloudflare_api::{ApiError, Entry, Op, Request, collections};
 use portolan_core::{Problem, reasons as core_reasons, rfc3339, user_text};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use super::{Done, Fault, Run, count};
+use super::{Done, Fault, Run};
 use crate::holdings::TokenHeld;
 use crate::journal::{Journal, NewCredential};
-use crate::plan::quota_exceeded;
-use crate::quota::Counted;
 use crate::token::ServiceToken;
 
 const ROTATE: &str = "/accounts/{account_id}/access/service_tokens/{token_id}/rotate";
@@ -25,13 +23,9 @@ impl<J: Journal> Run<'_, J> {
         rotation: Option<&String>,
     ) -> Result<Done, Fault> {
         let tokens = self.tokens();
-        let quotas = self.exposure.quotas.clone();
-        let Some(_room) = quotas.reserve(self.account(), Counted::Tokens, count(&tokens)) else {
-            return Err(quota_exceeded(Counted::Tokens, quotas.limit(self.account(), Counted::Tokens)).into());
-        };
         let body = json!({"name": name, "duration": duration});
         let request = collections::SERVICE_TOKENS.create(self.account(), &body);
-        let answer = match self.client.send(self.lane(), &request).await {
+        let answer = match tokens.make(async || self.client.send(self.lane(), &request).await).await {
             Ok(answer) => answer,
             Err(error) => {
                 return Err(self.token_refused(&error, &format!("creating service token {}", user_text(name))).await);
@@ -161,9 +155,6 @@ impl<J: Journal> Run<'_, J> {
     /// After a refusal nobody knows which tokens there are.
     async fn token_refused(&self, error: &ApiError, doing: &str) -> Fault {
         let tokens = self.tokens();
-        if error.class == ErrorClass::Quota {
-            self.exposure.quotas.learn(self.account(), Counted::Tokens, count(&tokens));
-        }
         tokens.invalidate();
         self.fault_of_post(error, doing).await
     }

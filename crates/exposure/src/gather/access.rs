@@ -3,7 +3,7 @@
 use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Entry, ErrorClass, Snapshot, collections};
 use portolan_core::Problem;
 
-use super::{Found, Look};
+use super::Look;
 use crate::app::App;
 use crate::holdings::AppHeld;
 use crate::plan::is_id;
@@ -15,11 +15,11 @@ use crate::wall::team_of;
 const EVERYONE: &str = "everyone";
 
 impl Look<'_> {
-    pub(super) async fn apps(&self) -> Result<Found<App>, Problem> {
+    pub(super) async fn apps(&self) -> Result<Vec<Entry<App>>, Problem> {
         let held: Vec<&AppHeld> = self.held.app.iter().chain(&self.held.old_apps).collect();
         let ids: Vec<&str> = held.iter().map(|app| app.id.as_str()).collect();
         if self.account.is_none() || ids.is_empty() && self.access().is_none() && !self.searches() {
-            return Ok((Vec::new(), 0));
+            return Ok(Vec::new());
         }
         let pick = |apps: &Snapshot<App>| {
             let recorded: Vec<&Entry<App>> = ids.iter().filter_map(|id| apps.get(id)).collect();
@@ -42,11 +42,11 @@ impl Look<'_> {
             || self.hostnames().into_iter().any(|name| name == domain)
     }
 
-    pub(super) async fn tokens(&self) -> Result<Found<ServiceToken>, Problem> {
+    pub(super) async fn tokens(&self) -> Result<Vec<Entry<ServiceToken>>, Problem> {
         let id = self.held.token.as_ref().map(|token| token.id.as_str());
         let wanted = self.desired.and_then(|desired| desired.token.as_ref());
         if self.account.is_none() || id.is_none() && wanted.is_none() && !self.searches() {
-            return Ok((Vec::new(), 0));
+            return Ok(Vec::new());
         }
         let pick = |tokens: &Snapshot<ServiceToken>| {
             let recorded = id.and_then(|id| tokens.get(id));
@@ -66,13 +66,13 @@ impl Look<'_> {
         found.map_err(|error| error.problem("listing service tokens"))
     }
 
-    pub(super) async fn policies(&self) -> Result<Found<ReusablePolicy>, Problem> {
+    pub(super) async fn policies(&self) -> Result<Vec<Entry<ReusablePolicy>>, Problem> {
         let names = self.access().map(|access| access.policy_names.as_slice()).unwrap_or_default();
         let ids = self.access().map(|access| access.policy_ids.as_slice()).unwrap_or_default();
         let own = self.held.reusable.as_slice();
         let needed = !names.is_empty() || !ids.is_empty() || !own.is_empty() || self.searches();
         if self.account.is_none() || !needed {
-            return Ok((Vec::new(), 0));
+            return Ok(Vec::new());
         }
         let pick = |policies: &Snapshot<ReusablePolicy>| {
             let matters = |entry: &&Entry<ReusablePolicy>| {
@@ -92,13 +92,13 @@ impl Look<'_> {
         found.map_err(|error| error.problem("listing reusable Access policies"))
     }
 
-    pub(super) async fn groups(&self) -> Result<Found<Group>, Problem> {
+    pub(super) async fn groups(&self) -> Result<Vec<Entry<Group>>, Problem> {
         let groups = self.access().map(|access| access.groups.as_slice()).unwrap_or_default();
         // A group that has the name of all is looked for, too: then nobody can tell which of the two is meant.
         let (all, names): (Vec<&String>, Vec<&String>) =
             groups.iter().filter(|group| !is_id(group)).partition(|group| is_everyone(group));
         if all.is_empty() && names.is_empty() {
-            return Ok((Vec::new(), 0));
+            return Ok(Vec::new());
         }
         let pick = |groups: &Snapshot<Group>| {
             let found: Vec<_> = names.iter().chain(&all).flat_map(|name| groups.by_key(name)).cloned().collect();
@@ -108,7 +108,7 @@ impl Look<'_> {
         let found = self.find(&collections::ACCESS_GROUPS, self.account(), self.fresh.age, pick).await;
         match found {
             // Who wrote the literal alone needs no permission to see groups.
-            Err(error) if error.class == ErrorClass::Auth && names.is_empty() => Ok((Vec::new(), 0)),
+            Err(error) if error.class == ErrorClass::Auth && names.is_empty() => Ok(Vec::new()),
             found => found.map_err(|error| error.problem("listing Access groups")),
         }
     }

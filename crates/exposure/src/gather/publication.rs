@@ -7,6 +7,7 @@ use std::time::Duration;
 use portolan_cloudflare_api::document::{Content, TUNNEL_CONFIGURATION};
 use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Freshness, Lane, Request, Snapshot, collections};
 use portolan_core::Problem;
+use serde_json::Value;
 
 use super::{Look, RECENT};
 use crate::desired::Record;
@@ -51,7 +52,7 @@ impl Look<'_> {
             (found, usable)
         };
         let state = match self.find(&collections::TUNNELS, self.account(), self.fresh.age, pick).await {
-            Ok((found, _)) => match found.first() {
+            Ok(found) => match found.first() {
                 Some(entry) => Some(TunnelState::of(&entry.item)),
                 None => {
                     let alone = unusable.get(self.fresh.lane, kept, async || self.one_tunnel(id).await).await;
@@ -175,7 +176,11 @@ impl Look<'_> {
             let complete = ids.iter().all(|id| found.contains_key(*id));
             (found.into_values().collect(), complete)
         };
-        Ok(self.find_recorded(&collections::DNS_RECORDS, zone, age, pick).await?.0)
+        let found = self.find_recorded(&collections::DNS_RECORDS, zone, age, pick).await?;
+        self.reader
+            .learn_limit(self.fresh.lane, &self.reader.records::<DnsRecord>(&collections::DNS_RECORDS, zone))
+            .await;
+        Ok(found)
     }
 
     /// A recorded redirect is looked at only where freshness is asked for, after an attempt that did not end, or where the
@@ -190,6 +195,27 @@ impl Look<'_> {
         recorded && quiet && held.all(|held| stands(&held.id))
     }
 
+    /// A zone's redirects. Looks for drift share theirs: they write nothing, and whoever does looks again.
+    async fn zone_redirects(&self, zone: &str) -> Result<Arc<Redirects>, ApiError> {
+        let look = async || self.look_at_redirects(zone).await.map(Arc::new);
+        match (self.fresh.lane, self.fresh.age) {
+            (Lane::Drift, Freshness::Within(age)) => {
+                let shared = self.reader.looked::<Arc<Redirects>>("redirects", zone);
+                shared.get(self.fresh.lane, age, look).await
+            }
+            _ => look().await,
+        }
+    }
+
+    async fn look_at_redirects(&self, zone: &str) -> Result<Redirects, ApiError> {
+        match self.reader.get(self.fresh.lane, &redirect::read(zone)).await {
+            Ok(ruleset) => Ok(Redirects::Ruleset(ruleset)),
+            Err(error) if error.class == ErrorClass::NotFound => Ok(Redirects::Ruleset(Value::Null)),
+            Err(error) if may_pass(&error) => Err(error),
+            Err(error) => Ok(Redirects::Denied(error.message)),
+        }
+    }
+
     pub(super) async fn redirects(&self, records: &ZoneRecords) -> Result<BTreeMap<String, Redirects>, Problem> {
         let mut redirects = BTreeMap::new();
         let wanted = self.desired.filter(|desired| desired.redirect).and_then(|desired| desired.record.as_ref());
@@ -199,15 +225,9 @@ impl Look<'_> {
         let intended = self.intended(|intent| &intent.redirects);
         let zones: BTreeSet<&str> = held.chain(intended).chain(wanted).collect();
         for zone in zones {
-            let found = match self.reader.get(self.fresh.lane, &redirect::read(zone)).await {
-                Ok(ruleset) => Redirects::Ruleset(ruleset),
-                Err(error) if error.class == ErrorClass::NotFound => Redirects::Ruleset(serde_json::Value::Null),
-                Err(error) if may_pass(&error) => {
-                    return Err(error.problem(&format!("reading the redirects of zone {zone}")));
-                }
-                Err(error) => Redirects::Denied(error.message),
-            };
-            redirects.insert(zone.to_owned(), found);
+            let found = self.zone_redirects(zone).await;
+            let found = found.map_err(|error| error.problem(&format!("reading the redirects of zone {zone}")))?;
+            redirects.insert(zone.to_owned(), Redirects::clone(&found));
         }
         Ok(redirects)
     }

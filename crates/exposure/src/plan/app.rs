@@ -71,7 +71,7 @@ impl Planner<'_> {
         }
         match here.first() {
             None => {
-                self.check_quota(Counted::Apps, self.live.app_count)?;
+                self.check_room(Counted::Apps)?;
                 Ok(AppMatch::New)
             }
             Some(entry) => self.take_app(wish, entry),

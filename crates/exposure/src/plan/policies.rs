@@ -116,7 +116,7 @@ impl Planner<'_> {
                     steps.push(Step::new(change, Work::UpdatePolicy { id: entry.id.clone(), own: own.clone() }));
                 }
                 None => {
-                    self.check_quota(Counted::Policies, self.live.policy_count)?;
+                    self.check_room(Counted::Policies)?;
                     ids.push(None);
                     let change = Change::create(changes::policy(self.account(), &own.name, None), after, "");
                     steps.push(Step::new(change, Work::CreatePolicy { own: own.clone() }));

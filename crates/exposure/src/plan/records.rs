@@ -8,6 +8,7 @@ use crate::changes;
 use crate::holdings::{Holdings, RecordHeld, RecordKind};
 use crate::live::Live;
 use crate::notice::Notice;
+use crate::quota::Counted;
 use crate::reasons;
 use crate::record::{DnsRecord, Wanted, label};
 use crate::step::{RecordWork, Step, Work};
@@ -34,11 +35,19 @@ impl<'a> Planner<'a> {
             Some(keeper) => Some(keeper),
             None => self.take_over(&wanted, &others)?,
         };
+        // What stands of the name already is still changed, protection first; only the record has to wait then.
+        if keeper.is_none() && mine.is_empty() && self.holds_nothing() {
+            self.check_room(Counted::Records)?;
+        }
         Ok(self.record_step(zone, &wanted, keeper, &mine).into_iter().collect())
     }
 
     fn holds(&self, zone: &str, id: &str) -> bool {
         holds(&self.held, zone, id)
+    }
+
+    fn holds_nothing(&self) -> bool {
+        self.held.hostnames().is_empty() && self.held.app.is_none()
     }
 
     fn is_adopted(&self, zone: &str, id: &str) -> bool {

@@ -8,21 +8,46 @@ use crate::holdings::{Holdings, RedirectHeld};
 use crate::live::Live;
 use crate::notice::Notice;
 use crate::reasons;
-use crate::redirect::{self, Redirects};
+use crate::redirect::{self, Redirects, Refusal};
 use crate::step::{Step, Work};
 
 impl Planner<'_> {
     pub(super) fn redirect(&mut self) -> Vec<Step> {
         let live = self.live;
         find_redirects(&mut self.held, live, &self.desired.mark);
-        let Some(zone) = self.zone().filter(|_| self.desired.redirect) else { return Vec::new() };
+        let Some(zone) = self.zone().filter(|_| self.desired.redirect) else {
+            self.held.redirect_refusal = None;
+            return Vec::new();
+        };
         match live.redirects.get(zone) {
-            Some(Redirects::Ruleset(ruleset)) => self.ensure_redirect(zone, ruleset).into_iter().collect(),
+            Some(Redirects::Ruleset(ruleset)) => {
+                let step = self.ensure_redirect(zone, ruleset);
+                step.filter(|_| !self.is_refused(zone)).into_iter().collect()
+            }
             Some(Redirects::Denied(why)) => {
+                self.held.redirect_refusal = None;
                 self.notices.push(not_managed(self.name(), why));
                 Vec::new()
             }
             None => Vec::new(),
+        }
+    }
+
+    /// Whether Cloudflare refused the same rule a while ago: then nobody asks again, and the user knows why. What was refused
+    /// otherwise is forgotten.
+    fn is_refused(&mut self, zone: &str) -> bool {
+        let wanted = redirect::body(self.hostname(), &self.desired.mark);
+        let digest = redirect::digest(zone, &wanted, &self.live.credential);
+        let refusal = self.held.redirect_refusal.as_deref().and_then(Refusal::parse);
+        match refusal.filter(|refusal| refusal.holds(&digest, self.notes.now)) {
+            Some(refusal) => {
+                self.notices.push(not_managed(self.name(), &refusal.why));
+                true
+            }
+            None => {
+                self.held.redirect_refusal = None;
+                false
+            }
         }
     }
 
@@ -49,6 +74,7 @@ impl Planner<'_> {
             adopted: false,
         });
         if redirect::is(found, &wanted) {
+            self.held.redirect_refusal = None;
             return None;
         }
         let target = changes::redirect(zone, self.name(), Some(&rule_id));

@@ -47,7 +47,7 @@ impl Planner<'_> {
     }
 
     fn create_token(&mut self, wanted: &Token) -> Result<Vec<Step>, Problem> {
-        self.check_quota(Counted::Tokens, self.live.token_count)?;
+        self.check_room(Counted::Tokens)?;
         self.notices.extend(self.unclaimed(wanted));
         let target = changes::token(self.account(), &wanted.name, None);
         let change = Change::create(target, changes::token_shown(&wanted.name, &wanted.duration), "");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::{ACCOUNT, Ended, Hit, World, ZONE, emails, is_published, mark, token};
 use portolan_cloudflare_sim::{EMAIL_HEADER, EdgeRequest, Effect, Fault};
 use portolan_core::Class;
-use portolan_exposure::{Counted, Desired, Footprint, Fresh, Part, Quotas, Record, Rotate, Token, gather, plan};
+use portolan_exposure::{Desired, Footprint, Fresh, Part, Record, Rotate, Token, gather, plan};
 use serde_json::json;
 
 fn address(hostname: &str, desired: Desired, ip: [u8; 4]) -> Desired {
@@ -573,31 +573,28 @@ async fn a_policy_that_was_made_anew_since_it_was_listed_is_looked_up_again() {
     assert_eq!(app["policies"][0]["id"], json!(new));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_full_account_is_told_before_any_write() {
-    let mut world = World::new().await;
-    world.quotas = Quotas::default().with_default(Counted::Apps, 1);
-
-    let problem = world.run(Some(&protected(&world, "a.x.com", &["a@x.com"])), None).await.problem();
-
-    assert_eq!(problem.reason, "QuotaExceeded");
-    assert_eq!(world.take_writes(), Vec::<String>::new());
+fn with_quota(applications: usize) -> portolan_cloudflare_sim::Quotas {
+    portolan_cloudflare_sim::Quotas { applications, ..portolan_cloudflare_sim::Quotas::default() }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_account_that_was_not_known_is_learnt_from_the_refusal() {
+async fn a_refusal_for_want_of_room_is_told_to_others_without_a_call_for_five_minutes() {
     let mut world = World::new().await;
-    let quotas = portolan_cloudflare_sim::Quotas { applications: 1, ..portolan_cloudflare_sim::Quotas::default() };
-    world.sim.set_quotas(quotas);
+    world.sim.set_quotas(with_quota(1));
     let desired = protected(&world, "a.x.com", &["a@x.com"]);
 
     let first = world.run(Some(&desired), None).await.problem();
-    world.take_lines();
-    let second = world.run(Some(&desired), None).await.problem();
+    assert_eq!(world.take_writes(), ["POST /access/apps"], "only Cloudflare itself refuses");
+    world.sim.set_quotas(with_quota(500));
+    let second = world.run(Some(&protected(&world, "b.x.com", &["a@x.com"])), None).await.problem();
 
     assert_eq!((first.reason, second.reason), ("QuotaExceeded", "QuotaExceeded"));
     assert_eq!(world.take_writes(), Vec::<String>::new());
-    assert!(!is_published(&world.state(), "a.x.com"));
+    assert!(second.message.contains("delete some"), "{}", second.message);
+    assert!(second.retry_after.is_some_and(|pause| pause <= Duration::from_secs(300)), "{second:?}");
+    tokio::time::advance(Duration::from_secs(300)).await;
+    world.run(Some(&desired), None).await.applied();
+    assert!(is_published(&world.state(), "a.x.com"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -724,6 +721,26 @@ async fn a_redirect_is_one_rule_of_the_zone_and_no_failure_where_it_is_not_allow
 
     assert_eq!(applied.notices[0].reason, "HTTPRedirectNotManaged");
     assert!(applied.footprint.redirect_rule_id.is_none() && applied.footprint.has_rule);
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_19_a_redirect_that_was_refused_is_not_asked_for_again_for_an_hour() {
+    let mut world = World::new().await;
+    let desired = Desired { redirect: true, ..world.plain("a.x.com") };
+    world.sim.fault(Fault::on("POST", "rulesets", Effect::status(400)));
+    world.run(Some(&desired), None).await.applied();
+    world.take_lines();
+
+    let again = world.run_looking(Some(&desired), None, Fresh::after_now()).await.applied();
+
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+    assert_eq!(again.notices[0].reason, "HTTPRedirectNotManaged", "it is still told");
+    assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    assert_eq!(world.left_to_do(&desired).await.len(), 1, "limits and rights change without a word");
+    let given_up = Desired { redirect: false, ..desired };
+    let footprint = world.run(Some(&given_up), None).await.applied().footprint;
+    assert_eq!(footprint.redirect_refusal, None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -99,7 +99,12 @@ pub(crate) async fn open(
         ..UsedCredentials::named(credentials.metadata.name.as_deref().unwrap_or_default())
     };
     let secret = ObjectKey::namespaced(namespace, &reference.name);
-    Ok(Access { client: clients.client(&credential), account: Some(account), used, secret })
+    let key = match credentials.spec.auth_type {
+        AuthType::ApiToken => reference.api_token_key(),
+        AuthType::GlobalApiKey => reference.api_key_key(),
+    };
+    let client = clients.client_of(&format!("{secret}/{key}"), &credential);
+    Ok(Access { client, account: Some(account), used, secret })
 }
 
 /// The client of a Secret that the object itself names.
@@ -116,7 +121,13 @@ pub(crate) async fn open_inline(
         .or_else(|| global_key(&values, &inline.api_key_key, inline.email.as_deref(), "CLOUDFLARE_API_EMAIL"))
         .ok_or_else(|| missing_inline(&place, inline))?;
     let secret = ObjectKey::namespaced(namespace, &inline.name);
-    Ok(Access { client: clients.client(&credential), account: None, used: UsedCredentials::inline(inline), secret })
+    let source = format!("{secret}/{}", inline.token_key);
+    Ok(Access {
+        client: clients.client_of(&source, &credential),
+        account: None,
+        used: UsedCredentials::inline(inline),
+        secret,
+    })
 }
 
 fn token(values: &SecretValues, key: &str) -> Option<Credential> {

@@ -212,7 +212,8 @@ impl<K: Kind> Reconcile for Living<K> {
     fn report(&self, object: &K, outcome: Outcome<'_, Self>) -> Report {
         match outcome {
             Outcome::Applied { inputs, plan, applied } => {
-                let notices = report::notices::<K>(plan, inputs);
+                let mut notices = report::notices::<K>(plan, inputs);
+                notices.extend(inputs.here.as_ref().and_then(report::near_limit::<K>));
                 self.well(object, inputs, &applied.present, &plan.here.beside, notices)
             }
             Outcome::Unchanged { inputs, plan } => {

@@ -59,7 +59,7 @@ const OTHERS: [(&str, &str, &str, Who); 6] = [
 ];
 
 /// Who looks at the variables of flags.
-const READERS: [(&str, Who); 16] = [
+const READERS: [(&str, Who); 17] = [
     ("ROLE", Who::Every),
     ("OPERATOR_NAMESPACE", Who::Every),
     ("POD_NAME", Who::Every),
@@ -74,6 +74,7 @@ const READERS: [(&str, Who); 16] = [
     ("CFZT_NO_FINALIZERS", Who::Routes),
     ("TASK_LEASE_SECONDS", Who::Worker),
     ("OWNER_ID", Who::Cloudflare),
+    ("CLOUDFLARE_LIMITS", Who::Cloudflare),
     ("KUBE_WORKER_SERVICE_ACCOUNT", Who::Manager),
     ("CLOUDFLARE_WORKER_SERVICE_ACCOUNT", Who::Manager),
 ];

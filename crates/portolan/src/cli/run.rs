@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use portolan_cloudflare_api::Settings as ApiSettings;
+use portolan_cloudflare_api::{Limits, Settings as ApiSettings};
 use portolan_core::{OwnerId, Plan, Problem};
 use portolan_engine::outcome::Startup;
 use portolan_engine::{CancellationToken, Drift, Mode, PlanSink, cluster_owner};
@@ -84,6 +84,11 @@ pub(crate) struct Args {
     /// Send spans to an OpenTelemetry collector (OTLP over HTTP), by its address
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     otlp: Option<String>,
+
+    /// Limits that Cloudflare granted the account, as `access-applications=2000,service-tokens=200`: from nine tenths of a limit
+    /// on there is a warning, and nothing is refused here
+    #[arg(long, value_name = "NAME=NUMBER,…", env = "CLOUDFLARE_LIMITS", value_parser = Limits::parse)]
+    cloudflare_limits: Option<Limits>,
 
     #[command(flatten)]
     zerotrust: zerotrust::ZerotrustArgs,
@@ -174,7 +179,8 @@ async fn reach(server: &Server) {
 
 async fn options(args: &Args, server: &Server, jobs: Vec<JobName>) -> Outcome<operator::Options> {
     let candidate = candidate();
-    let api = ApiSettings { read_only: args.dry_run, ..ApiSettings::from_env() };
+    let limits = args.cloudflare_limits.clone().unwrap_or_default();
+    let api = ApiSettings { read_only: args.dry_run, limits, ..ApiSettings::from_env() };
     let mut options = operator::Options::new(owner(args, server, &jobs).await?, "");
     options.api = api;
     options.jobs = jobs;

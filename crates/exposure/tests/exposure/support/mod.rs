@@ -14,8 +14,8 @@ use portolan_cloudflare_api::{Client, Clients, Credential, Lane, Request, Settin
 use portolan_cloudflare_sim::{Options, Simulator};
 use portolan_core::{Hostname, Mark, ObjectKey, OwnerId, Problem};
 use portolan_exposure::{
-    Access, Applied, Desired, Elsewhere, Failed, Footprint, Fresh, Intent, Journal, NewCredential, Notes, Quotas,
-    Record, Rule, Token, expose, gather, plan, unexpose,
+    Access, Applied, Desired, Elsewhere, Failed, Footprint, Fresh, Intent, Journal, NewCredential, Notes, Record, Rule,
+    Token, expose, gather, plan, unexpose,
 };
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
@@ -227,7 +227,6 @@ pub(crate) struct World {
     pub(crate) line: Arc<Line>,
     pub(crate) diary: Arc<Diary>,
     pub(crate) tunnels: [String; 2],
-    pub(crate) quotas: Quotas,
     pub(crate) adopt: bool,
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     clients: Clients,
@@ -254,7 +253,6 @@ impl World {
             line,
             diary,
             tunnels: [String::new(), String::new()],
-            quotas: Quotas::default(),
             adopt: false,
             clock,
             clients,
@@ -350,7 +348,6 @@ impl World {
             elsewhere: Elsewhere::default(),
             now: self.now(),
             secret_present: token.is_none_or(|token| page.credentials.contains_key(token)),
-            quotas: self.quotas.clone(),
         }
     }
 

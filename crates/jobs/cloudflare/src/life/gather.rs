@@ -261,6 +261,7 @@ impl<K: Kind> Living<K> {
         });
         if !known {
             remote.refresh(lane, Freshness::Within(FRESH)).await?;
+            client.learn_limit(lane, &remote).await;
         }
         // What could not go may be free to go by now.
         let stuck =

@@ -1,10 +1,10 @@
 //! What an object's user gets to see after a pass.
 
-use portolan_cloudflare_api::{Entry, Item};
+use portolan_cloudflare_api::{Entry, Item, NearlyFull};
 use portolan_core::{Class, NewCondition, Problem, condition, reasons, text};
 use portolan_engine::{Notice, Report};
 
-use super::{Inputs, Living, Steps, key_of};
+use super::{Found, Inputs, Living, Steps, key_of};
 use crate::kind::{Body as _, Kind, Life, View};
 use crate::reasons::SCOPE_GONE;
 
@@ -91,6 +91,18 @@ pub(super) fn notices<K: Kind>(plan: &Steps<K::Body>, inputs: &Inputs<K::Body>) 
     let mut notices: Vec<Notice> = steps.map(|step| step.notice(K::NOUN)).collect();
     notices.extend(left_behind(inputs));
     notices
+}
+
+/// The limit that an object brought near, told by the first one that does.
+pub(super) fn near_limit<K: Kind>(found: &Found<K::Body>) -> Option<Notice> {
+    let NearlyFull { used, limit } = found.remote.nearly_full()?;
+    let message = format!(
+        "{} has {used} {}s, and may have {limit} as far as known: delete some that are not needed, ask Cloudflare for a higher \
+         limit, or tell of one that it granted with --cloudflare-limits",
+        found.place.label,
+        K::NOUN
+    );
+    Some(Notice::warning(reasons::QUOTA_NEARLY_REACHED, message))
 }
 
 /// What an object that goes leaves others with.

@@ -152,6 +152,7 @@ pub(crate) fn footprint() -> Footprint {
             service_token_rotation: text("2026"),
             redirect_rule_id: text("rr1"),
             redirect_ruleset_id: text("rs1"),
+            redirect_refusal: text("d1 2026-11-16T05:00:00Z no more rules"),
             app_hostname: text("older.example.com"),
             adopted: [Part::Record, Part::App].into(),
             former: former.former,

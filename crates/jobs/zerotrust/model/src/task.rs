@@ -130,6 +130,12 @@ impl CloudflareTask {
         self.annotations().get(&crate::annotations::name(TEMPLATES)).map(|text| crate::names::keys(text))
     }
 
+    /// Whether Cloudflare refused as invalid just what it asks for: it rests until it asks for something else.
+    pub fn is_refused(&self) -> bool {
+        let refused = self.status.as_ref().and_then(|status| status.refused_hash.as_deref());
+        refused.is_some() && refused == self.hash()
+    }
+
     /// Whether its status is about its present spec.
     pub fn is_current(&self) -> bool {
         let observed = self.status.as_ref().and_then(|status| status.observed_generation);

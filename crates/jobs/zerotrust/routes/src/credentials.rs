@@ -59,7 +59,7 @@ impl Credentials {
                 format!("Secret {namespace}/{name} has no value under the key {key}; put the API token there");
             return Err(Problem::waiting(reasons::CREDENTIAL_KEY_MISSING, message));
         };
-        Ok(self.clients.client(&Credential::token(token.expose_secret())).reader())
+        Ok(self.clients.client_of(&credential.to_string(), &Credential::token(token.expose_secret())).reader())
     }
 
     /// A problem where Cloudflare refused the credential a moment ago: it is not asked again for every route.
@@ -163,6 +163,7 @@ impl Credentials {
         self.secrets.forget(secret);
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.zones.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 

@@ -20,6 +20,7 @@ const KNOWN: &[&str] = &[
     core::RATE_LIMITED,
     core::QUOTA_EXCEEDED,
     core::ZERO_TRUST_NOT_ENABLED,
+    core::QUOTA_NEARLY_REACHED,
     core::INVALID_CONFIG,
     core::ADOPTED,
     core::RELEASED,

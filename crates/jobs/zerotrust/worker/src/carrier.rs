@@ -10,7 +10,7 @@ use kube::Api;
 use portolan_cloudflare_api::{Client, Clients};
 use portolan_core::{ObjectKey, Plan, Problem};
 use portolan_engine::{CancellationToken, Context, Handle, Outcome, Reconcile, Report, Secrets};
-use portolan_exposure::{Elsewhere, Exposure, Footprint, Live, Notes, Quotas};
+use portolan_exposure::{Elsewhere, Exposure, Footprint, Live, Notes};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 use tokio::time::Instant;
 
@@ -52,7 +52,6 @@ pub(crate) struct Carrier {
     turns: Turns,
     states: States,
     locks: Locks,
-    quotas: Quotas,
     handle: Handle<Projection>,
     /// Tasks for whose sake something changed.
     nudged: Mutex<BTreeSet<ObjectKey>>,
@@ -127,7 +126,6 @@ impl Carrier {
             turns: Turns::default(),
             states: States::new(context),
             locks: Locks::new(context, settings),
-            quotas: Quotas::default(),
             handle: Handle::new(),
             nudged: Mutex::default(),
             accounts: Mutex::default(),
@@ -197,7 +195,7 @@ impl Carrier {
         let recorded = work.recorded(task, handed.as_ref());
         let turn = self.turns.take(work.desired(), &recorded, &self.locks).await?;
         let announced = Announced::new(&client, &work, &recorded);
-        let mut notes = Notes { quotas: self.quotas.clone(), ..Notes::at((self.context.clock)()) };
+        let mut notes = Notes::at((self.context.clock)());
         notes.secret_present = work::has_credentials(task, &recorded, handed.as_ref());
         notes.intent = intent;
         let live = work.gather(&client.reader(), &recorded, notes.intent.as_ref(), work::freshness(task)).await?;

@@ -27,5 +27,5 @@ pub(crate) fn client(reference: &SecretRef, found: &FoundSecret, clients: &Clien
             format!("Secret {place} has no text under {}; put the API token there", reference.key()),
         )
     })?;
-    Ok(clients.client(&Credential::Token(token)))
+    Ok(clients.client_of(&reference.to_string(), &Credential::Token(token)))
 }

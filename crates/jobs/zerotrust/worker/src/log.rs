@@ -24,7 +24,7 @@ pub(crate) fn completed(task: &CloudflareTask, changes: &Plan) {
 pub(crate) fn failed(task: &CloudflareTask, problem: &Problem) {
     let said = task.status.as_ref().filter(|status| status.phase == Some(Phase::Failed));
     let said = said.and_then(|status| status.message.as_deref());
-    if said == Some(progress::failure(problem).as_str()) {
+    if said.is_some_and(|said| said.starts_with(&progress::failure(problem))) {
         tracing::debug!(error = %problem, "{}: failed again", subject(task));
     } else {
         outcome::failed(&subject(task), &Problem { reason: reason::of(problem), ..problem.clone() });

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use portolan_cloudflare_api::{ApiError, ErrorClass};
-use portolan_core::{Plan, Problem, rfc3339, text};
+use portolan_core::{Class, Plan, Problem, reasons as core, rfc3339, text};
 use portolan_exposure::{Footprint, Intent, Notice};
 use portolan_zerotrust_model::task::TaskNotice;
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, TaskResult, reasons};
@@ -68,7 +68,11 @@ pub(crate) fn completed(
     into_phase(status, Phase::Completed, message, now)
 }
 
-/// It could not be done, and is tried again at `next`, if ever by itself.
+/// What is said besides of what Cloudflare refused as invalid.
+const RESTS: &str = "it is not sent again until what the route asks for changes, or the task is deleted";
+
+/// It could not be done, and is tried again at `next`, if ever by itself. Inputs that Cloudflare refused as invalid are
+/// remembered: nobody sends the same again.
 pub(crate) fn failed(
     status: CloudflareTaskStatus,
     problem: &Problem,
@@ -76,13 +80,16 @@ pub(crate) fn failed(
     next: Option<Timestamp>,
     now: Timestamp,
 ) -> CloudflareTaskStatus {
+    let refused = next.is_none() && problem.class == Class::Invalid && problem.reason == core::INVALID_CONFIG;
     let status = CloudflareTaskStatus {
         result: result.or(status.result),
         next_attempt_time: next.map(rfc3339),
         pending_operation: None,
+        refused_hash: status.annotation_hash.clone().filter(|_| refused),
         ..status
     };
-    into_phase(status, Phase::Failed, failure(problem), now)
+    let message = if refused { format!("{}; {RESTS}", failure(problem)) } else { failure(problem) };
+    into_phase(status, Phase::Failed, text::truncate(&message, LONGEST_MESSAGE).to_owned(), now)
 }
 
 /// What a task says that failed: `Reason: what happened`.
@@ -116,6 +123,7 @@ pub(crate) fn observed(task: &CloudflareTask) -> CloudflareTaskStatus {
         observed_generation: task.metadata.generation,
         annotation_hash: task.hash().map(str::to_owned),
         attempts: Some(attempts.saturating_add(1)),
+        refused_hash: None,
         ..before
     }
 }
@@ -232,6 +240,20 @@ mod tests {
         assert_eq!((status.phase, status.next_attempt_time), (Some(Phase::Failed), Some(rfc3339(at(15)))));
         assert_eq!(status.completed_operations, ["createServiceToken"]);
         assert_eq!(status.result.unwrap().footprint(), footprint("t1"));
+    }
+
+    #[test]
+    fn finding_28_inputs_that_cloudflare_refused_as_invalid_are_remembered_until_the_next_attempt() {
+        let status = CloudflareTaskStatus { annotation_hash: Some("h1".to_owned()), ..CloudflareTaskStatus::default() };
+        let refused = Problem::invalid(reasons::INVALID_CONFIG, "creating the application: 400");
+
+        let rests = failed(status.clone(), &refused, None, None, at(0));
+        assert_eq!(rests.refused_hash.as_deref(), Some("h1"));
+        assert!(rests.message.as_deref().is_some_and(|message| message.contains("it is not sent again until")));
+        assert_eq!(observed(&task(1, rests)).refused_hash, None);
+        let removal = failed(status.clone(), &refused, None, Some(at(300)), at(0));
+        let ours = failed(status, &Problem::invalid("ProtectionImpossible", "no"), None, None, at(0));
+        assert_eq!((removal.refused_hash, ours.refused_hash), (None, None));
     }
 
     #[test]

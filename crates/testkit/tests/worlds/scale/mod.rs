@@ -1,6 +1,7 @@
 //! How many calls it takes: a thousand records, ten thousand, one bad one among many, fifty zones.
 
 mod deletions;
+mod limits;
 mod lost_tunnel;
 mod pacing;
 mod publish;

@@ -129,28 +129,48 @@ async fn one_route_more_takes_three_calls_and_four_with_access() {
     }
 }
 
+async fn quota_events(world: &World, reason: &str) -> Vec<String> {
+    let events = world.cluster.list("Event").await;
+    let told = events.iter().filter(|event| event["reason"] == reason);
+    told.map(|event| event["regarding"]["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
 #[tokio::test(start_paused = true)]
-async fn route_501_with_access_is_told_of_the_quota_before_any_call() {
+async fn route_501_with_access_is_refused_by_cloudflare_and_others_are_told_without_a_call() {
     let world = z::world().rate_limit(None).asleep().start().await;
     world.cluster.create_all(&protected(500)).await;
     world.restart().await;
     world.settle().await;
     assert_all_published(&world, 500).await;
+    assert_eq!(quota_events(&world, "QuotaNearlyReached").await.len(), 1, "who brings the limit near is told, once");
+    assert!(world.metrics().await.contains("portolan_cloudflare_quota_left{collection=\"access_apps\""));
     world.forget();
 
-    let route = Route::to("last", "last.example.com").allowing("user@example.com");
-    world.cluster.apply(route.manifest()).await;
+    world.cluster.apply(Route::to("last", "last.example.com").allowing("user@example.com").manifest()).await;
     world.settle().await;
+    let asked = world.cloudflare.take_writes();
+    assert_eq!(asked, ["POST access/apps → 400"], "a known limit refuses nothing");
+    for name in ["more", "further"] {
+        let route = Route::to(name, &format!("{name}.example.com")).allowing("user@example.com");
+        world.cluster.apply(route.manifest()).await;
+    }
+    world.pass(Duration::from_secs(240)).await;
 
-    let events = world.cluster.told("HTTPRoute/default/last").await;
-    assert!(events.iter().any(|event| event.starts_with("QuotaExceeded")), "{events:?}");
-    assert_eq!(world.cloudflare.take_requests(), [""; 0], "before any call");
-    assert!(!world.name("last.example.com").is_published());
+    assert_eq!(world.cloudflare.take_requests(), [""; 0], "for minutes nobody asks again");
+    for name in ["last", "more", "further"] {
+        let events = world.cluster.told(&format!("HTTPRoute/default/{name}")).await;
+        assert!(events.iter().any(|event| event.starts_with("QuotaExceeded")), "{events:?}");
+        assert!(!world.name(&format!("{name}.example.com")).is_published());
+    }
 
+    world.pass(Duration::from_secs(600)).await;
+    let asked = world.cloudflare.take_writes().len();
+    assert!((1..=3).contains(&asked), "one tries for all of them, every five minutes: {asked}");
     world.cluster.delete("HTTPRoute/default/r7").await;
     world.settle().await;
-    let done = world.holds_within(Duration::from_secs(1200), async |world: &World| {
-        world.name("last.example.com").lets_in("user@example.com")
-    });
-    assert!(done.await, "it goes on when there is room");
+    let published = async |world: &World| {
+        let names = ["last", "more", "further"];
+        names.iter().any(|name| world.name(&format!("{name}.example.com")).lets_in("user@example.com"))
+    };
+    assert!(world.holds_within(Duration::from_secs(1200), published).await, "it goes on when there is room");
 }

@@ -51,11 +51,9 @@ async fn scenario_41_a_dead_workers_task_is_taken_over_when_its_lease_has_expire
     let done = world.holds_within(Duration::from_secs(300), async |world: &World| world.tasks().await.is_empty()).await;
 
     assert!(done, "{:#?}", world.tasks().await);
-    assert!(
-        died.elapsed() >= Duration::from_secs(20) && died.elapsed() <= Duration::from_secs(120),
-        "{:?}",
-        died.elapsed()
-    );
+    // A lease that stands still for its 60 s is a dead worker's; others look at it every ten seconds, and then begin.
+    let lasted = died.elapsed();
+    assert!((Duration::from_secs(60)..=Duration::from_secs(80)).contains(&lasted), "{lasted:?}");
     assert_published(&world, "after the take-over").await;
     world.settle().await;
     world.assert_sound("scenario 41").await;

@@ -181,6 +181,7 @@ impl Record {
             service_token_rotation: self.text(&["servicetokenrotation"]),
             redirect_rule_id: self.text(&["redirectruleid"]),
             redirect_ruleset_id: self.text(&["redirectrulesetid"]),
+            redirect_refusal: self.text(&["redirectrefusal"]),
             app_hostname: self.text(&["apphostname"]),
             former: self
                 .ids

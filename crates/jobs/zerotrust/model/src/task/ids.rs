@@ -79,6 +79,10 @@ pub struct Ids {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub redirect_ruleset_id: Option<String>,
+    /// Why there is no redirect rule: what was asked for, when, and what Cloudflare said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub redirect_refusal: Option<String>,
     /// The name that the application stands for, while that is still another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 255))]

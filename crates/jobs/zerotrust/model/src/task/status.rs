@@ -42,6 +42,10 @@ pub struct CloudflareTaskStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub annotation_hash: Option<String>,
+    /// The hash of inputs that Cloudflare refused as invalid: they are not sent again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub refused_hash: Option<String>,
     /// How often it was begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<i64>,

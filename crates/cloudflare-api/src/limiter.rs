@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::governor::{Budget, Decision, Governor, Lane, Limit};
 use crate::headers::Told;
+use crate::rotation::DriftShare;
 
 /// One credential's queue.
 #[derive(Debug)]
@@ -57,6 +58,11 @@ impl Limiter {
     pub(crate) fn budget(&self) -> Budget {
         let now = self.now();
         self.state().governor.budget(now)
+    }
+
+    pub(crate) fn drift_share(&self) -> DriftShare {
+        let now = self.now();
+        self.state().governor.drift_share(now)
     }
 
     fn step(&self, place: &Place) -> Step {

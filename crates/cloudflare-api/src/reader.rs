@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::client::Client;
@@ -15,6 +16,7 @@ use crate::looked::Looked;
 use crate::rarely::Single;
 use crate::remote::Remote;
 use crate::request::Request;
+use crate::rotation::DriftShare;
 use crate::snapshot::Snapshot;
 use crate::store::Freshness;
 
@@ -73,6 +75,16 @@ impl Reader {
         self.client.budget()
     }
 
+    /// What looks for drift may spend of it.
+    pub fn drift_share(&self) -> DriftShare {
+        self.client.drift_share()
+    }
+
+    /// The time by the API's clock, as far as its answers tell.
+    pub fn time(&self) -> Timestamp {
+        self.client.time()
+    }
+
     /// The credential's fingerprint.
     pub fn identity(&self) -> &Identity {
         self.client.identity()
@@ -90,9 +102,19 @@ impl<T: Item> ReadRecords<T> {
         self.remote.refresh(lane, freshness).await
     }
 
+    /// The same where the collection has at most so many pages; false where it has more.
+    pub async fn refresh_up_to(&self, lane: Lane, freshness: Freshness, pages: u64) -> Result<bool, ApiError> {
+        self.remote.refresh_up_to(lane, freshness, pages).await
+    }
+
     /// Looks at the snapshot; empty before the first listing.
     pub fn with<R>(&self, look: impl FnOnce(&Snapshot<T>) -> R) -> R {
         self.remote.with(look)
+    }
+
+    /// How many requests a listing takes, by what is known of the collection.
+    pub fn pages(&self) -> u32 {
+        self.remote.pages()
     }
 
     /// The snapshot is no longer trusted: the next refresh lists.

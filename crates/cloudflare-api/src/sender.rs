@@ -23,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::redact::redact;
 use crate::request::Request;
 use crate::retry::RetryPolicy;
+use crate::rotation::DriftShare;
 use crate::settings::Settings;
 use crate::transport::Transport;
 
@@ -112,6 +113,10 @@ impl Sender {
 
     pub(crate) fn budget(&self) -> Budget {
         self.limiter.budget()
+    }
+
+    pub(crate) fn drift_share(&self) -> DriftShare {
+        self.limiter.drift_share()
     }
 
     /// Waits for a turn, before it is decided what to send.

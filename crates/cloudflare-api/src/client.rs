@@ -27,6 +27,7 @@ use crate::reader::Reader;
 use crate::remote::Remote;
 use crate::request::Request;
 use crate::retry::RetryPolicy;
+use crate::rotation::DriftShare;
 use crate::sender::{Exit, Sender};
 use crate::snapshot::Snapshot;
 use crate::store::Freshness;
@@ -187,6 +188,11 @@ impl Client {
     /// What is left of the credential's budget.
     pub fn budget(&self) -> Budget {
         self.sender.budget()
+    }
+
+    /// What looks for drift may spend of it.
+    pub fn drift_share(&self) -> DriftShare {
+        self.sender.drift_share()
     }
 
     /// The credential's fingerprint.

@@ -21,6 +21,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use crate::error::RATE_LIMIT_PAUSE;
 use crate::headers::Told;
+use crate::rotation::DriftShare;
 
 mod others;
 #[cfg(test)]
@@ -234,6 +235,14 @@ impl Governor {
         };
         let resets_in = self.blocked_until.max(resets_at).saturating_sub(now);
         Budget { limit: self.limit.quota, left: whole(left), resets_in }
+    }
+
+    /// What drift may spend now: its part of a window, less what it spent, and not what is held back.
+    pub fn drift_share(&mut self, now: Duration) -> DriftShare {
+        let spare = f64::from(self.budget(now).left) - self.reserve();
+        let most = (DRIFT * self.share()).max(1.0);
+        let left = (most - count(self.drift.len())).min(spare);
+        DriftShare { most: whole(most), left: whole(left), window: self.limit.window }
     }
 
     fn forget(&mut self, now: Duration) {

@@ -11,6 +11,7 @@
 //! [`Client`] (one per credential, from [`Clients`]), [`Remote`] (a collection's snapshot and writer) and [`Document`]; [`Reader`] is
 //! a client that cannot write.
 
+pub mod audit;
 mod batch;
 mod client;
 mod clients;
@@ -40,6 +41,8 @@ mod redact;
 mod remote;
 mod request;
 mod retry;
+pub mod rotation;
+mod schedule;
 mod sender;
 mod settings;
 mod snapshot;
@@ -68,6 +71,8 @@ pub use reader::{ReadDocument, ReadRecords, Reader};
 pub use remote::{Created, Remote};
 pub use request::Request;
 pub use retry::{Jitter, RetryPolicy};
+pub use rotation::DriftShare;
+pub use schedule::{DriftSchedule, DriftScope};
 pub use settings::{DEFAULT_BASE_URL, Settings, base_url};
 pub use snapshot::Snapshot;
 pub use store::Freshness;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::governor::{Budget, Decision, Governor, Lane, Limit};
 use crate::headers::Told;
 use crate::retry::LONGEST_SILENCE;
+use crate::rotation::DriftShare;
 
 /// One credential's queue.
 #[derive(Debug)]
@@ -67,6 +68,11 @@ impl Limiter {
     /// How long the API wants to hear nothing.
     pub(crate) fn blocked_for(&self) -> Duration {
         self.state().governor.blocked_for(self.now())
+    }
+
+    pub(crate) fn drift_share(&self) -> DriftShare {
+        let now = self.now();
+        self.state().governor.drift_share(now)
     }
 
     fn step(&self, place: &Place) -> Step {

@@ -92,23 +92,35 @@ enum Next {
     Page(Page),
 }
 
-/// Lists everything. If the total changes between the first and the last page, objects may have moved over a page's edge
-/// unseen, so the listing starts again. `permit` is a turn that was waited for before; each further page waits for its own
-/// with `urgency`.
+/// Lists everything.
 pub(crate) async fn all<E: Element>(
     sender: &Sender,
-    mut permit: Option<Permit>,
-    (manner, urgency): (Manner, &Urgency),
+    permit: Option<Permit>,
+    manner: (Manner, &Urgency),
     collection: &Collection,
     scope: &str,
 ) -> Result<Vec<E>, ApiError> {
+    // Of endless pages none is too many.
+    Ok(up_to(sender, permit, manner, (collection, scope), u64::MAX).await?.unwrap_or_default())
+}
+
+/// Lists everything, or nothing where the first answer tells of more than so many pages. If the total changes between the
+/// first and the last page, objects may have moved over a page's edge unseen, so the listing starts again. `permit` is a
+/// turn that was waited for before; each further page waits for its own with `urgency`.
+pub(crate) async fn up_to<E: Element>(
+    sender: &Sender,
+    mut permit: Option<Permit>,
+    (manner, urgency): (Manner, &Urgency),
+    (collection, scope): (&Collection, &str),
+    pages: u64,
+) -> Result<Option<Vec<E>>, ApiError> {
     let mut pass = 1;
     loop {
-        let (items, steady) = once(sender, permit.take(), (manner, urgency), collection, scope).await?;
-        if steady || pass == PASSES {
-            return Ok(items);
+        let listed = once(sender, permit.take(), (manner, urgency), (collection, scope), pages).await?;
+        match listed {
+            Some((_, false)) if pass < PASSES => pass += 1,
+            listed => return Ok(listed.map(|(items, _)| items)),
         }
-        pass += 1;
     }
 }
 
@@ -116,9 +128,9 @@ async fn once<E: Element>(
     sender: &Sender,
     mut permit: Option<Permit>,
     (manner, urgency): (Manner, &Urgency),
-    collection: &Collection,
-    scope: &str,
-) -> Result<(Vec<E>, bool), ApiError> {
+    (collection, scope): (&Collection, &str),
+    pages: u64,
+) -> Result<Option<(Vec<E>, bool)>, ApiError> {
     let mut items: Vec<E> = Vec::new();
     let mut page = Page { number: 1, per_page: collection.per_page, cursor: None };
     let mut total = None;
@@ -135,9 +147,12 @@ async fn once<E: Element>(
             }
             answer => answer?,
         };
+        if answer.info.total_pages.is_some_and(|total| total > pages) {
+            return Ok(None);
+        }
         let found = answer.result.take(collection)?;
         if repeats(&items, &found) {
-            return Ok((items, true));
+            return Ok(Some((items, true)));
         }
         let count = found.len();
         items.extend(found);
@@ -145,7 +160,7 @@ async fn once<E: Element>(
         match next(collection.paging, &page, &answer.info, count, items.len()) {
             Next::Page(following) if following.number <= MOST_PAGES => page = following,
             Next::Page(_) => return Err(ApiError::transient("the listing does not end", Effect::None)),
-            Next::Done => return Ok((items, page.number == 1 || first_total == answer.info.total_count)),
+            Next::Done => return Ok(Some((items, page.number == 1 || first_total == answer.info.total_count))),
         }
     }
 }

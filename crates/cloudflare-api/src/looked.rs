@@ -55,6 +55,11 @@ impl<T: Clone> Looked<T> {
         *self.known() = Known { heard: Some((Instant::now(), found)), failed: None };
     }
 
+    /// What was found is no longer trusted: the next one who asks looks.
+    pub fn forget(&self) {
+        self.known().heard = None;
+    }
+
     /// What was found at most so long ago, else what `look` finds now. Those who ask meanwhile share its answer, and its
     /// failure.
     pub async fn get(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::client::Client;
@@ -15,6 +16,7 @@ use crate::looked::Looked;
 use crate::rarely::Single;
 use crate::remote::Remote;
 use crate::request::Request;
+use crate::rotation::DriftShare;
 use crate::snapshot::Snapshot;
 use crate::store::Freshness;
 
@@ -78,6 +80,16 @@ impl Reader {
         self.client.budget()
     }
 
+    /// What looks for drift may spend of it.
+    pub fn drift_share(&self) -> DriftShare {
+        self.client.drift_share()
+    }
+
+    /// The time by the API's clock, as far as its answers tell.
+    pub fn time(&self) -> Timestamp {
+        self.client.time()
+    }
+
     /// The credential's fingerprint.
     pub fn identity(&self) -> &Identity {
         self.client.identity()
@@ -95,6 +107,11 @@ impl<T: Item> ReadRecords<T> {
         self.remote.refresh(lane, freshness).await
     }
 
+    /// The same where the collection has at most so many pages; false where it has more.
+    pub async fn refresh_up_to(&self, lane: Lane, freshness: Freshness, pages: u64) -> Result<bool, ApiError> {
+        self.remote.refresh_up_to(lane, freshness, pages).await
+    }
+
     /// Looks at the snapshot; empty before the first listing.
     pub fn with<R>(&self, look: impl FnOnce(&Snapshot<T>) -> R) -> R {
         self.remote.with(look)
@@ -103,6 +120,11 @@ impl<T: Item> ReadRecords<T> {
     /// Why nothing more can be made here, where Cloudflare said so a few minutes ago.
     pub fn refusal(&self) -> Option<ApiError> {
         self.remote.refusal()
+    }
+
+    /// How many requests a listing takes, by what is known of the collection.
+    pub fn pages(&self) -> u32 {
+        self.remote.pages()
     }
 
     /// The snapshot is no longer trusted: the next refresh lists.

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::collection::Collection;
+use crate::collection::{Collection, Paging};
 use crate::commit::{self, Follow, Line, Queue};
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::gathering::Expected;
@@ -94,9 +94,24 @@ impl<T: Item> Remote<T> {
         self.shared.refresh(self.manner(lane), freshness).await
     }
 
+    /// The same where the collection has at most so many pages. False where it has more: that takes one request, and
+    /// those who ask at the same time share it.
+    pub async fn refresh_up_to(&self, lane: Lane, freshness: Freshness, pages: u64) -> Result<bool, ApiError> {
+        self.shared.refresh_up_to(self.manner(lane), freshness, pages).await
+    }
+
     /// Looks at the snapshot; empty before the first listing.
     pub fn with<R>(&self, look: impl FnOnce(&Snapshot<T>) -> R) -> R {
         look(self.shared.store().snapshot())
+    }
+
+    /// How many requests a listing takes, by what is known of the collection.
+    pub fn pages(&self) -> u32 {
+        let objects = u32::try_from(self.with(Snapshot::len)).unwrap_or(u32::MAX);
+        match self.shared.collection.paging {
+            Paging::Single => 1,
+            Paging::Pages | Paging::Cursor => objects.div_ceil(self.shared.collection.per_page.max(1)).max(1),
+        }
     }
 
     /// Says that a write is likely to come soon: others that are ready wait for it a little, so that they go out
@@ -264,23 +279,28 @@ impl<T: Item> Shared<T> {
     }
 
     pub(crate) async fn refresh(&self, manner: Manner, freshness: Freshness) -> Result<(), ApiError> {
+        self.refresh_up_to(manner, freshness, u64::MAX).await.map(drop)
+    }
+
+    async fn refresh_up_to(&self, manner: Manner, freshness: Freshness, pages: u64) -> Result<bool, ApiError> {
         let asked = self.store().tick();
         if self.store().need(freshness, asked) == Need::Nothing {
-            return Ok(());
+            return Ok(true);
         }
         self.urgency.raise(manner.lane);
         let _turn = self.listing.lock().await;
         let need = self.store().need(freshness, asked);
         match need {
-            Need::Nothing => Ok(()),
+            Need::Nothing => Ok(true),
             Need::Failed(error) => Err(error),
-            Need::Listing => self.list(manner).await,
+            Need::Listing if self.store().is_larger(asked, pages) => Ok(false),
+            Need::Listing => self.list(manner, pages).await,
         }
     }
 
     /// Whoever asks before the request goes out shares it: those who are about to ask, and those who come while it waits
-    /// for the governor.
-    async fn list(&self, manner: Manner) -> Result<(), ApiError> {
+    /// for the governor. False where there are more pages.
+    async fn list(&self, manner: Manner, pages: u64) -> Result<bool, ApiError> {
         tokio::task::yield_now().await;
         let (lane, permit) = match self.urgency.permit(&self.sender, manner.lane).await {
             Ok(granted) => granted,
@@ -293,13 +313,17 @@ impl<T: Item> Shared<T> {
         let manner = manner.in_lane(lane);
         let began = self.store().begin(Instant::now());
         let _underway = Underway(self);
-        let listed =
-            listing::all(&self.sender, Some(permit), (manner, &self.urgency), self.collection, &self.scope).await;
+        let place = (self.collection, self.scope.as_str());
+        let listed = listing::up_to(&self.sender, Some(permit), (manner, &self.urgency), place, pages).await;
         match listed {
-            Ok(objects) => {
+            Ok(Some(objects)) => {
                 self.store().finish(began, objects);
                 self.recount();
-                Ok(())
+                Ok(true)
+            }
+            Ok(None) => {
+                self.store().exceeds(pages);
+                Ok(false)
             }
             Err(error) => {
                 self.store().fail(error.clone());

@@ -25,6 +25,7 @@ use crate::metrics::Metrics;
 use crate::redact::redact;
 use crate::request::Request;
 use crate::retry::{LONGEST_SILENCE, RetryPolicy};
+use crate::rotation::DriftShare;
 use crate::settings::Settings;
 use crate::transport::Transport;
 
@@ -118,6 +119,10 @@ impl Sender {
 
     pub(crate) fn budget(&self) -> Budget {
         self.limiter.budget()
+    }
+
+    pub(crate) fn drift_share(&self) -> DriftShare {
+        self.limiter.drift_share()
     }
 
     /// Waits for a turn, before it is decided what to send; not for long where the API asked for a pause.

@@ -44,6 +44,8 @@ pub(crate) struct Store<T> {
     listed: Option<Listed>,
     doubted: u64,
     failed: Option<(u64, ApiError)>,
+    /// When a listing found more than so many pages, and how many those are.
+    larger: Option<(u64, u64)>,
     /// What was written while a listing runs, which may or may not have seen it.
     journal: Option<Vec<Edit<T>>>,
     /// This credential may read the scope, as far as it has tried.
@@ -68,6 +70,7 @@ impl<T> Default for Store<T> {
             listed: None,
             doubted: 0,
             failed: None,
+            larger: None,
             journal: None,
             reads: false,
         }
@@ -125,6 +128,16 @@ impl<T: Item> Store<T> {
             self.reads = false;
         }
         self.failed = Some((self.tick(), error));
+    }
+
+    /// The collection has more than so many pages, and was not listed.
+    pub(crate) fn exceeds(&mut self, pages: u64) {
+        self.larger = Some((self.tick(), pages));
+    }
+
+    /// Whether it was found since `asked` to have more than so many pages.
+    pub(crate) fn is_larger(&self, asked: u64, pages: u64) -> bool {
+        self.larger.is_some_and(|(tick, found)| tick > asked && pages <= found)
     }
 
     /// The listing is over, if only because nobody waits for it any more.

@@ -9,13 +9,17 @@ use tokio::time::Instant;
 pub enum Drift {
     /// Only when asked for.
     Off,
-    /// One after the other, each beginning at least so long after the last.
+    /// One after the other, each beginning at least so long after the last. Passes look at what fits into their share of
+    /// the API's budget, so that this is how often a small account is compared.
     Every(Duration),
 }
 
+/// How often passes are made where nobody asks for more.
+const USUAL: Duration = Duration::from_secs(60);
+
 impl Default for Drift {
     fn default() -> Self {
-        Self::Every(Duration::from_secs(60))
+        Self::Every(USUAL)
     }
 }
 
@@ -39,6 +43,19 @@ impl std::ops::AddAssign for Passed {
 }
 
 impl Drift {
+    /// Passes by which everything is compared at least so often, as far as the budget allows. As usual, that is more often.
+    pub fn at_least_every(longest: Duration) -> Self {
+        Self::Every(longest.min(USUAL))
+    }
+
+    /// How far apart passes are.
+    pub fn interval(self) -> Duration {
+        match self {
+            Self::Off => USUAL,
+            Self::Every(interval) => interval,
+        }
+    }
+
     /// Makes passes, one after the other, for good.
     pub async fn keep_passing<F: Future<Output = Passed>>(self, pass: impl Fn() -> F) {
         let Self::Every(least) = self else { return std::future::pending().await };
@@ -56,6 +73,12 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn an_older_interval_of_an_hour_is_kept_by_looking_every_minute() {
+        assert_eq!(Drift::at_least_every(Duration::from_secs(3600)), Drift::default());
+        assert_eq!(Drift::at_least_every(Duration::from_secs(20)).interval(), Duration::from_secs(20));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn passes_begin_at_least_the_interval_apart_and_never_when_off() {

@@ -195,7 +195,8 @@ pub struct Operator {
     /// Seconds between two looks for what no route asks for any more.
     #[schemars(range(min = 10, max = 3600))]
     pub poll_interval_seconds: u32,
-    /// Seconds between two comparisons with what stands at Cloudflare; 0 for never.
+    /// Longest time in seconds between two comparisons of a name with what stands at Cloudflare, as far as 30 % of the
+    /// API's budget allow it; where they allow more, names are compared every minute. 0 for never.
     #[schemars(range(min = 0, max = 604_800))]
     pub drift_resync_seconds: u32,
     /// How much is logged.

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::api::{ApiResource, DeleteParams, Preconditions};
-use portolan_cloudflare_api::Clients;
+use portolan_cloudflare_api::{Clients, DriftSchedule};
 use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
 use portolan_engine::{
-    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Loaded, Passed, SecretGuard,
-    Secrets, Seen, Selection, Task,
+    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Loaded, SecretGuard, Secrets,
+    Seen, Selection, Task,
 };
 
-use crate::drift::{self, Drifts};
+use crate::drift::{Drifting, Drifts};
 use crate::guard;
 use crate::kind::{Kind, Life};
 use crate::kinds::{
@@ -257,27 +257,26 @@ impl Job {
         starter.tasks.push(ledgers);
         starter.tasks.push(shared.secret_keeper(shutdown.clone()));
         kinds::each(&mut starter);
-        let drifts: Arc<[Arc<dyn Drifts>]> = starter.drifts.into();
-        let metrics = Arc::clone(&self.context.metrics);
-        let pass = move || {
-            let (drifts, metrics) = (Arc::clone(&drifts), Arc::clone(&metrics));
-            async move { drift::pass(&drifts, &metrics).await }
-        };
-        starter.tasks.push(drift_task(self.settings.drift, pass.clone(), shutdown.clone()));
-        self.handle.started(&starter.tasks, move || Box::pin(pass()));
+        let drifting = Arc::new(Drifting {
+            kinds: starter.drifts,
+            schedule: DriftSchedule::new(self.settings.drift.interval()),
+            shared,
+            metrics: Arc::clone(&self.context.metrics),
+        });
+        starter.tasks.push(drift_task(self.settings.drift, Arc::clone(&drifting), shutdown.clone()));
+        self.handle.started(&starter.tasks, move || {
+            let drifting = Arc::clone(&drifting);
+            Box::pin(async move { drifting.pass().await })
+        });
         starter.tasks
     }
 }
 
-fn drift_task<F: Future<Output = Passed> + Send + 'static>(
-    drift: Drift,
-    pass: impl Fn() -> F + Send + 'static,
-    shutdown: CancellationToken,
-) -> Task {
+fn drift_task(drift: Drift, drifting: Arc<Drifting>, shutdown: CancellationToken) -> Task {
     let run = async move {
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = drift.keep_passing(pass) => {}
+            () = drift.keep_passing(|| drifting.pass_in_turn()) => {}
         }
     };
     Task::new("drift", || 0, run)

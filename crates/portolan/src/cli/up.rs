@@ -101,9 +101,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
         edge: args.edge.map_or_else(EdgePlace::usual, EdgePlace::Exactly),
         edge_origins: args.edge_origin.clone(),
     };
-    let up = Up::start(settings, &progress).await?;
-    progress.step(format!("Applying {} objects", manifests.len()));
-    let applied = up.apply(&manifests).await?;
+    let (up, applied) = Up::start(settings, &manifests, &progress).await?;
     for failure in &applied.refused {
         progress.line(failure.to_string());
     }

@@ -78,78 +78,55 @@ pub(crate) struct Applied {
 }
 
 impl Up {
-    /// Starts everything.
-    pub(crate) async fn start(settings: Settings, progress: &Arc<Progress>) -> Outcome<Self> {
+    /// Starts everything. The manifests are applied before the controllers start, so that these find all objects at once
+    /// and write them in few calls.
+    pub(crate) async fn start(
+        settings: Settings,
+        manifests: &[Manifest],
+        progress: &Arc<Progress>,
+    ) -> Outcome<(Self, Applied)> {
         progress.step("Starting the embedded Kubernetes API server");
-        let config =
-            Config { data_dir: Some(settings.data_dir.clone()), workloads: Workloads::On, ..Config::default() };
-        let api = ApiServer::open(config).await.map_err(not_started)?;
-        let client = kube::Client::new(api.service(), "default");
-        let serving = api.clone().serve(settings.listen).await.map_err(not_started)?;
-        let local = Server::of_client(client.clone(), serving.url());
+        let cluster = Cluster::start(&settings).await?;
         progress.step("Installing the definitions of Portolan's kinds");
-        definitions::install(&local).await?;
-        definitions::install_routes(&local).await?;
-        local.make_namespace(operator::NAMESPACE).await?;
-        local.make_namespace(&settings.zerotrust_namespace).await?;
+        cluster.install(&settings.zerotrust_namespace).await?;
         let simulation = simulate(&settings, progress).await?;
-        let seeder = simulation.as_ref().map(|simulation| seeder(&api, simulation, progress));
+        progress.step(format!("Applying {} objects", manifests.len()));
+        let applied = apply(&cluster.local, manifests).await?;
         progress.step("Starting the controllers");
+        let seeder = simulation.as_ref().map(|simulation| seeder(&cluster.api, simulation, progress));
         let cloudflare = match (&simulation, settings.cloudflare) {
             (Some(simulation), _) => simulation.base_url(),
             (None, Cloudflare::At(url)) => url,
             (None, Cloudflare::Simulated) => unreachable!("the simulator was started above"),
         };
-        let owner = cluster_owner(&client)
-            .await
-            .map_err(|error| Failure::new(format!("reading namespace kube-system: {}", chain(&error))))?;
         let endpoints = Endpoints::bind(&Address::loopback(), &Address::none()).await?;
         let urls = Urls {
-            api: serving.url(),
+            api: cluster.serving.url(),
             cloudflare: cloudflare.clone(),
             edge: simulation.as_ref().and_then(Simulation::edge_url),
             metrics: endpoints.metrics_url(),
         };
-        let mut options = operator::Options::new(owner, cloudflare);
-        options.zerotrust.operator_namespace.clone_from(&settings.zerotrust_namespace);
-        options.zerotrust.worker.epoch = uuid::Uuid::new_v4().to_string();
-        let operator = Operator::start_with(client, options, transport(seeder.clone())?);
+        let options = cluster.options(cloudflare, &settings.zerotrust_namespace).await?;
+        let operator = Operator::start_with(cluster.client, options, transport(seeder.clone())?);
         let endpoints = endpoints.serve(&operator);
         urls.write(&settings.data_dir)?;
-        Ok(Self {
+        let up = Self {
             data_dir: settings.data_dir,
             zerotrust_namespace: settings.zerotrust_namespace,
             urls,
-            local,
+            local: cluster.local,
             operator,
             seeder,
             simulation,
-            serving,
+            serving: cluster.serving,
             _endpoints: endpoints,
-        })
+        };
+        Ok((up, applied))
     }
 
     /// Applies manifests.
     pub(crate) async fn apply(&self, manifests: &[Manifest]) -> Outcome<Applied> {
-        let options = Options {
-            namespace: None,
-            applier: As::portolan(),
-            conflicts: Conflicts::TakeOver,
-            storing: Storing::Stored,
-        };
-        let mut outcome = Applied::default();
-        let mut applier = Applier::new(&self.local, options).await?;
-        applier
-            .apply_all(manifests, |manifest, result| match result {
-                Ok(applied) if applied.change == Change::Unchanged => outcome.unchanged += 1,
-                Ok(applied) => outcome.changed.push(format!("{} {}", applied.object, applied.change.as_str())),
-                Err(failure) => outcome.refused.push(failure.while_doing(&manifest.origin)),
-            })
-            .await?;
-        if outcome.refused.is_empty() {
-            balancers::write(&self.local, manifests).await?;
-        }
-        Ok(outcome)
+        apply(&self.local, manifests).await
     }
 
     /// Waits until every object of ours is Ready and nothing is under way; gives back all objects.
@@ -225,6 +202,63 @@ impl Up {
         Urls::remove(&self.data_dir);
         kept
     }
+}
+
+/// The embedded Kubernetes API.
+struct Cluster {
+    api: ApiServer,
+    client: kube::Client,
+    serving: RunningServer,
+    local: Server,
+}
+
+impl Cluster {
+    async fn start(settings: &Settings) -> Outcome<Self> {
+        let config =
+            Config { data_dir: Some(settings.data_dir.clone()), workloads: Workloads::On, ..Config::default() };
+        let api = ApiServer::open(config).await.map_err(not_started)?;
+        let client = kube::Client::new(api.service(), "default");
+        let serving = api.clone().serve(settings.listen).await.map_err(not_started)?;
+        let local = Server::of_client(client.clone(), serving.url());
+        Ok(Self { api, client, serving, local })
+    }
+
+    /// Definitions and namespaces that the controllers need.
+    async fn install(&self, zerotrust_namespace: &str) -> Outcome {
+        definitions::install(&self.local).await?;
+        definitions::install_routes(&self.local).await?;
+        self.local.make_namespace(operator::NAMESPACE).await?;
+        self.local.make_namespace(zerotrust_namespace).await
+    }
+
+    /// How the controllers run over it.
+    async fn options(&self, cloudflare: String, zerotrust_namespace: &str) -> Outcome<operator::Options> {
+        let owner = cluster_owner(&self.client)
+            .await
+            .map_err(|error| Failure::new(format!("reading namespace kube-system: {}", chain(&error))))?;
+        let mut options = operator::Options::new(owner, cloudflare);
+        zerotrust_namespace.clone_into(&mut options.zerotrust.operator_namespace);
+        options.zerotrust.worker.epoch = uuid::Uuid::new_v4().to_string();
+        Ok(options)
+    }
+}
+
+async fn apply(server: &Server, manifests: &[Manifest]) -> Outcome<Applied> {
+    let options =
+        Options { namespace: None, applier: As::portolan(), conflicts: Conflicts::TakeOver, storing: Storing::Stored };
+    let mut outcome = Applied::default();
+    let mut applier = Applier::new(server, options).await?;
+    applier
+        .apply_all(manifests, |manifest, result| match result {
+            Ok(applied) if applied.change == Change::Unchanged => outcome.unchanged += 1,
+            Ok(applied) => outcome.changed.push(format!("{} {}", applied.object, applied.change.as_str())),
+            Err(failure) => outcome.refused.push(failure.while_doing(&manifest.origin)),
+        })
+        .await?;
+    if outcome.refused.is_empty() {
+        balancers::write(server, manifests).await?;
+    }
+    Ok(outcome)
 }
 
 async fn simulate(settings: &Settings, progress: &Progress) -> Outcome<Option<Simulation>> {

@@ -173,3 +173,27 @@ fn credentials_that_come_later_find_their_account_in_the_simulator() {
         (status["summary"]["ready"] == 8).then_some(())
     });
 }
+
+#[test]
+fn everything_is_applied_before_the_controllers_begin_so_that_they_write_it_in_few_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, files) = (folder.path().join("data"), folder.path().join("files"));
+    std::fs::create_dir(&files).unwrap();
+    account(&files);
+    let records = (0..1000).map(|n| record(&format!("r{n}"), &format!("10.0.{}.{}", n >> 8, n & 255)));
+    std::fs::write(files.join("records.yaml"), records.collect::<Vec<_>>().join("---\n")).unwrap();
+
+    let mut process = Process::start(up(&data).arg(&files));
+    process.line_with("1002 of 1002 objects Ready");
+
+    let get = ["get", "dnsrecords", "-n", "default", "-o", "json"];
+    let said = Run::from(portolan().env("KUBECONFIG", data.join("kubeconfig")).args(get).output().unwrap()).succeeded();
+    let all: Value = serde_json::from_str(&said).unwrap();
+    let times = |pointer: &str| -> Vec<String> {
+        let found = all["items"].as_array().unwrap().iter().filter_map(|one| one.pointer(pointer)?.as_str());
+        found.map(str::to_owned).collect()
+    };
+    let (applied, seen) = (times("/metadata/creationTimestamp"), times("/status/conditions/0/lastTransitionTime"));
+    assert_eq!((applied.len(), seen.len()), (1000, 1000));
+    assert!(applied.iter().max() <= seen.iter().min(), "{:?} {:?}", applied.iter().max(), seen.iter().min());
+}

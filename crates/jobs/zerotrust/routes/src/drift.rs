@@ -1,21 +1,29 @@
 //! Drift passes: what stands at Cloudflare is listed anew and compared with what routes ask for. Where it differs, a task
 //! is queued though nothing was asked for.
 //!
-//! One listing serves all routes of a zone, tunnel or account. A place that cannot be read is tried once a pass.
+//! One listing serves all routes of a zone, tunnel or account. A place that cannot be read is tried once a pass. Where not
+//! everything fits into drift's share of the budget, zones take turns.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use portolan_core::{ObjectKey, Problem, reasons as core};
+use portolan_cloudflare_api::{DriftScope, Identity, Lane, Reader, collections};
+use portolan_core::{Class, ObjectKey, Problem, reasons as core};
 use portolan_engine::{Levels, Passed};
-use portolan_exposure::{Footprint, Fresh, Notes, gather_with, plan};
+use portolan_exposure::{App, DnsRecord, Exposure, Footprint, Fresh, Notes, gather_with, plan};
+use portolan_zerotrust_model::reasons as model_reasons;
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{Enabled, Phase, RouteInput, Target, TaskResult, Wanted, desired, select, settings};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
+use crate::reasons;
 use crate::shared::Shared;
 use crate::zones;
+
+/// So many names are compared before others have their turn.
+const AT_ONCE: usize = 50;
 
 /// Where something of a route stands.
 type Place = (&'static str, String);
@@ -27,9 +35,72 @@ struct Check {
     wanted: Wanted,
     recorded: Footprint,
     notes: Notes,
+    last: Last,
+}
+
+/// How the last attempt to publish a name ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    Done,
+    /// Something is in its way, or missing.
+    Hindered,
+    /// Cloudflare refused what was sent.
+    Refused,
+}
+
+/// The names that one credential is used for, by the zones that they lie in.
+struct Names<'a> {
+    reader: Reader,
+    zones: BTreeMap<String, Vec<&'a Check>>,
+}
+
+impl<'a> Names<'a> {
+    fn new(reader: Reader) -> Self {
+        Self { reader, zones: BTreeMap::new() }
+    }
+
+    fn accounts(&self) -> BTreeSet<String> {
+        self.zones.values().flatten().filter_map(|check| check.wanted.spec.account_id.clone()).collect()
+    }
+
+    /// What is looked at together: a zone, with what its names have in tunnels and accounts.
+    fn scopes(&self) -> Vec<DriftScope<String>> {
+        self.zones.iter().map(|(zone, names)| self.scope(zone, names)).collect()
+    }
+
+    fn scope(&self, zone: &str, names: &[&'a Check]) -> DriftScope<String> {
+        let places: BTreeSet<Place> = names.iter().flat_map(|check| check.places()).collect();
+        let ids = |check: &&Check| {
+            let recorded = &check.recorded;
+            [&recorded.access_app_id, &recorded.service_token_id, &recorded.tunnel_id].map(Clone::clone)
+        };
+        DriftScope {
+            key: zone.to_owned(),
+            parts: places.iter().map(|(kind, id)| (format!("{kind} {id}").into(), self.calls(kind, id))).collect(),
+            names: names.iter().filter_map(|check| check.input.hostname().ok()).map(|name| name.to_string()).collect(),
+            ids: names.iter().flat_map(ids).flatten().collect(),
+            of_account: false,
+        }
+    }
+
+    /// How many calls it takes to read a place, about.
+    fn calls(&self, kind: &str, id: &str) -> u32 {
+        match kind {
+            "zone" => self.reader.records::<DnsRecord>(&collections::DNS_RECORDS, id).pages(),
+            // Its configuration, and the list of tunnels.
+            "tunnel" => 2,
+            // Applications, policies, groups and tokens.
+            _ => self.reader.records::<App>(&collections::ACCESS_APPS, id).pages() + 3,
+        }
+    }
 }
 
 impl Check {
+    /// The zone that the name lies in; empty where there is none.
+    fn zone(&self) -> &str {
+        self.wanted.spec.zone_id.as_deref().unwrap_or_default()
+    }
+
     fn places(&self) -> BTreeSet<Place> {
         let spec = &self.wanted.spec;
         let place = |kind, id: &Option<String>| Some((kind, id.clone().filter(|id| !id.is_empty())?));
@@ -49,33 +120,82 @@ impl Shared {
     /// Compares everything once.
     pub(crate) async fn drift_pass(&self) -> Passed {
         let began = Instant::now();
+        let checks = self.checks();
+        for one in self.by_credential(&checks).await.values() {
+            self.schedule.all(&one.reader, &one.zones.keys().cloned().collect::<Vec<_>>());
+        }
+        self.compare(checks.iter(), began).await
+    }
+
+    /// Compares what is due and fits into the share of the budget.
+    pub(crate) async fn drift_pass_in_turn(&self) -> Passed {
+        let checks = self.checks();
+        let mut resting: BTreeSet<&ObjectKey> = BTreeSet::new();
+        for one in self.by_credential(&checks).await.values() {
+            let chosen = self.schedule.next(&one.reader, &one.accounts(), one.scopes()).await;
+            let others = one.zones.iter().filter(|(zone, _)| !chosen.contains(zone));
+            resting.extend(others.flat_map(|(_, names)| names.iter().map(|check| &check.route)));
+        }
+        self.compare(checks.iter().filter(|check| !resting.contains(&check.route)), Instant::now()).await
+    }
+
+    /// The names of each credential that can be used, by their zones.
+    async fn by_credential<'a>(&self, checks: &'a [Check]) -> BTreeMap<Identity, Names<'a>> {
+        let mut names: BTreeMap<Identity, Names<'a>> = BTreeMap::new();
+        for check in checks {
+            let Some(credential) = &check.wanted.spec.credential_secret_ref else { continue };
+            if let Ok(reader) = self.credentials.reader(credential).await {
+                let one = names.entry(reader.identity().clone()).or_insert_with(|| Names::new(reader));
+                one.zones.entry(check.zone().to_owned()).or_default().push(check);
+            }
+        }
+        names
+    }
+
+    /// Compares names, and has those run that do not stand as asked.
+    async fn compare(&self, checks: impl Iterator<Item = &Check>, began: Instant) -> Passed {
         let (mut passed, mut read, mut broken) = (Passed::default(), BTreeSet::new(), BTreeSet::new());
-        for check in self.checks() {
+        for (count, check) in checks.enumerate() {
+            // Leases and probes share the threads.
+            if count % AT_ONCE == AT_ONCE - 1 {
+                tokio::task::yield_now().await;
+            }
             let places = check.places();
             if !places.is_disjoint(&broken) {
                 continue;
             }
             read.extend(places.iter().cloned());
-            let tenant = check.wanted.spec.tenant_ref.as_ref().map(portolan_zerotrust_model::TenantRef::key);
-            let span = tenant.as_ref().map_or_else(tracing::Span::none, Levels::span);
-            match self.differs(&check, began).instrument(span).await {
-                Ok(true) => {
-                    passed.drifted += 1;
-                    self.set_drifted(&check.route, true);
-                    self.routes.enqueue(&check.route);
-                }
-                Ok(false) => {}
-                Err(problem) => {
-                    if problem.reason == core::NOT_FOUND {
-                        // Its zone may be another one by now.
-                        self.set_drifted(&check.route, true);
-                        self.routes.enqueue(&check.route);
-                    }
-                    tracing::warn!(route = %check.route, error = %problem, "A name could not be checked for drift");
-                    broken.extend(places);
-                }
+            match self.compare_one(check, began).await {
+                Ok(differs) => passed.drifted += usize::from(differs),
+                // It is this name's own mistake.
+                Err(problem) if problem.class == Class::Invalid => {}
+                Err(_) => broken.extend(places),
             }
         }
+        passed.scopes = read.len();
+        passed.failed = broken.len();
+        self.after_pass().await;
+        self.context.metrics.passed_for_drift(portolan_zerotrust_model::JOB, passed);
+        passed
+    }
+
+    async fn compare_one(&self, check: &Check, began: Instant) -> Result<bool, Problem> {
+        let tenant = check.wanted.spec.tenant_ref.as_ref().map(portolan_zerotrust_model::TenantRef::key);
+        let span = tenant.as_ref().map_or_else(tracing::Span::none, Levels::span);
+        let differs = self.differs(check, began).instrument(span).await;
+        if let Err(problem) = &differs {
+            tracing::warn!(route = %check.route, error = %problem, "A name could not be checked for drift");
+        }
+        // Where something is gone, its zone may be another one by now.
+        let gone = differs.as_ref().is_err_and(|problem| problem.reason == core::NOT_FOUND);
+        if gone || *differs.as_ref().unwrap_or(&false) {
+            self.set_drifted(&check.route, true);
+            self.routes.enqueue(&check.route);
+        }
+        differs
+    }
+
+    async fn after_pass(&self) {
         // Their tunnels were read anew.
         for tenant in self.tenants.iter() {
             self.tenant_statuses.enqueue(&tenant.key());
@@ -85,11 +205,8 @@ impl Shared {
                 tracing::warn!(hostname, error = %problem, "A name that nobody took could not be forgotten");
             }
         }
-        passed.scopes = read.len();
-        passed.failed = broken.len();
         self.ends.retain(|route| self.records.state(route).is_some());
-        self.context.metrics.passed_for_drift(portolan_zerotrust_model::JOB, passed);
-        passed
+        self.refused.retain(|route| self.records.task(route, Action::Reconcile).is_some());
     }
 
     /// The routes that stand as asked, and those whose task failed and waits for something to change.
@@ -123,7 +240,15 @@ impl Shared {
         };
         let mut notes = Notes::at((self.context.clock)());
         notes.intent = status.and_then(portolan_zerotrust_model::CloudflareTaskStatus::intent);
-        executed.then(|| Check { route: input.key.clone(), input, wanted, recorded, notes })
+        let message = status.and_then(|status| status.message.as_deref()).unwrap_or_default();
+        // A task that is not tried again by itself was refused as it is, or something is in its way.
+        let refused = reasons::of_message(message) == model_reasons::CLOUDFLARE_API_ERROR;
+        let last = match &task {
+            None => Last::Done,
+            Some(_) if refused => Last::Refused,
+            Some(_) => Last::Hindered,
+        };
+        executed.then(|| Check { route: input.key.clone(), input, wanted, recorded, notes, last })
     }
 
     /// What a route asks for, without asking anybody.
@@ -155,7 +280,7 @@ impl Shared {
             let only = spec.zone_id.as_deref().filter(|id| !id.is_empty());
             let hostname = check.input.hostname()?;
             let question = zones::Question { hostname: &hostname, account: &spec.account_id, only };
-            if zones::look_up(&self.credentials, &reader, &question).await?.is_some() {
+            if zones::look_up_in(Lane::Drift, &self.credentials, &reader, &question).await?.is_some() {
                 return Ok(true);
             }
         }
@@ -166,15 +291,38 @@ impl Shared {
                 .await
                 .inspect_err(|problem| {
                     if problem.reason == core::NOT_FOUND {
-                        zones::doubt(&reader);
+                        zones::doubt(&reader, wanted.hostname.as_str());
                     }
                 })?;
         self.ends.note(&check.route, &check.recorded, &live);
-        // What is in the way stays in the way: the route has said so.
-        let failed = self.records.task(&check.route, Action::Reconcile).is_some();
-        match plan(&wanted, &check.recorded, &live, &check.notes) {
-            Ok(exposure) => Ok(failed || !exposure.is_empty()),
-            Err(_) => Ok(!failed),
+        match (plan(&wanted, &check.recorded, &live, &check.notes), check.last) {
+            (Ok(exposure), Last::Done) => Ok(!exposure.is_empty()),
+            (Ok(_), Last::Hindered) | (Err(_), Last::Done) => Ok(true),
+            // The same request would be refused again; another one may not be.
+            (Ok(exposure), Last::Refused) => Ok(self.refused.is_another(&check.route, &exposure)),
+            // What is in the way stays in the way: the route has said so.
+            (Err(_), Last::Hindered | Last::Refused) => Ok(false),
         }
+    }
+}
+
+/// What Cloudflare refused of names: the plan that was made when they were first looked at after it.
+#[derive(Default)]
+pub(crate) struct RefusedPlans {
+    digests: Mutex<BTreeMap<ObjectKey, u64>>,
+}
+
+impl RefusedPlans {
+    /// Whether a plan is another one than the one that was refused.
+    fn is_another(&self, route: &ObjectKey, exposure: &Exposure) -> bool {
+        let mut hasher = DefaultHasher::new();
+        serde_json::to_vec(&exposure.changes()).expect("changes are plain JSON").hash(&mut hasher);
+        let digest = hasher.finish();
+        let before = self.digests.lock().unwrap_or_else(PoisonError::into_inner).insert(route.clone(), digest);
+        before.is_some_and(|before| before != digest)
+    }
+
+    fn retain(&self, keep: impl Fn(&ObjectKey) -> bool) {
+        self.digests.lock().unwrap_or_else(PoisonError::into_inner).retain(|route, _| keep(route));
     }
 }

@@ -91,7 +91,7 @@ fn drift_task(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
         let drift = shared.settings.drift;
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = drift.keep_passing(|| shared.drift_pass()) => {}
+            () = drift.keep_passing(|| Box::pin(shared.drift_pass_in_turn())) => {}
         }
     };
     Task::new("drift", || 0, run)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference, Secret, Service};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, Resource as _};
-use portolan_cloudflare_api::Clients;
+use portolan_cloudflare_api::{Clients, DriftSchedule};
 use portolan_core::{ObjectKey, Plan, Problem};
 use portolan_engine::{
     Cache, Context, Deletions, Doubt, FIELD_MANAGER, Handle, Lookup, Notice, SecretGuard, Secrets, in_time,
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::board::{Board, Standing};
 use crate::credentials::Credentials;
+use crate::drift::RefusedPlans;
 use crate::locks::Locks;
 use crate::metrics::Ends;
 use crate::needs::CREDENTIAL_FINALIZER;
@@ -56,6 +57,10 @@ pub(crate) struct Shared {
     pub(crate) reservations: Reservations,
     /// Routes that do not stand as they were left.
     pub(crate) drifted: Mutex<BTreeSet<ObjectKey>>,
+    /// When zones were last compared.
+    pub(crate) schedule: DriftSchedule<String>,
+    /// What Cloudflare refused.
+    pub(crate) refused: RefusedPlans,
     /// Routes whose state was dropped because nothing stands for them any more: what they are annotated with is gone.
     cleared: Mutex<BTreeSet<ObjectKey>>,
     /// Routes whose last step could not be done, and why.
@@ -86,6 +91,8 @@ impl Shared {
             claims: Claims::default(),
             reservations: Reservations::default(),
             drifted: Mutex::default(),
+            schedule: DriftSchedule::new(settings.drift.interval()),
+            refused: RefusedPlans::default(),
             cleared: Mutex::default(),
             stuck: Mutex::default(),
             ends: Ends::default(),

@@ -1,15 +1,20 @@
-//! Hostname → the zone that it lies in, by a snapshot of the zones that the credential sees.
+//! Hostname → the zone that it lies in, by a snapshot of the zones that the credential sees; where these are many, by
+//! requests for those whose names fit.
 //!
 //! The longest name wins, so that delegated zones do. A zone that was found stays known for ten minutes, and for good where
 //! no delegated zone can lie between it and the name; a name without a zone is looked for again after one minute. The
 //! zone that a tenant names stands in where zones cannot be listed, and only for names that lie in it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use portolan_cloudflare_api::{Entry, ErrorClass, Freshness, Item, Lane, Reader, Snapshot, collections};
+use portolan_cloudflare_api::{
+    ApiError, Entry, ErrorClass, Freshness, Item, Lane, Looked, Page, Reader, Snapshot, collections,
+};
 use portolan_core::{Hostname, Problem, ZoneName};
 use portolan_zerotrust_model::zone::{self, Told};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::credentials::Credentials;
 
@@ -17,6 +22,12 @@ use crate::credentials::Credentials;
 pub(crate) const FOUND: Duration = Duration::from_secs(600);
 /// How long a name without a zone is taken as still without.
 const MISSED: Duration = Duration::from_secs(60);
+/// A list of zones with more pages is not read: it would take as many requests each minute that a name has no zone.
+const FEW_PAGES: u64 = 4;
+/// Zones of a page.
+const PAGE: usize = 50;
+/// How long a credential is taken as still seeing many zones.
+const MANY: Duration = Duration::from_secs(3600);
 
 /// What is kept of a zone.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -54,59 +65,157 @@ pub(crate) async fn look_up(
     reader: &Reader,
     question: &Question<'_>,
 ) -> Result<Option<String>, Problem> {
+    look_up_in(Lane::Change, credentials, reader, question).await
+}
+
+/// The same for those who are in less of a hurry.
+pub(crate) async fn look_up_in(
+    lane: Lane,
+    credentials: &Credentials,
+    reader: &Reader,
+    question: &Question<'_>,
+) -> Result<Option<String>, Problem> {
     if question.only.is_none() {
         credentials.not_refused(reader)?;
     }
-    let zones = reader.records::<Zone>(&collections::ZONES, "");
-    for (freshness, any) in
-        [(Freshness::Any, false), (Freshness::Within(FOUND), true), (Freshness::Within(MISSED), true)]
-    {
-        if let Err(error) = zones.refresh(Lane::Change, freshness).await {
-            return match question.only {
-                Some(only) if error.class == ErrorClass::Auth => {
-                    let told = credentials.zone(reader, only).await?.map_or(Told::Unreadable, Told::Named);
-                    zone::stand_in(question.hostname, only, &told).map(Some)
-                }
-                _ => {
-                    Err(credentials.problem(reader, &error, &format!("looking for the zone of {}", question.hostname)))
-                }
-            };
+    match (find(lane, reader, question).await, question.only) {
+        (Ok(Some(found)), only) => zone::agree(question.hostname, &found.id, only).map(Some),
+        (Ok(None), None) => Ok(None),
+        (Ok(None), Some(only)) => {
+            let told = told(credentials, reader, only).await?;
+            zone::stand_in(question.hostname, only, &told).map(Some)
         }
-        let found = zones.with(|snapshot| chosen(snapshot, question));
-        if let Some(found) = found.filter(|found| any || found.is_parent_of(question.hostname)) {
-            return zone::agree(question.hostname, &found.id, question.only).map(Some);
+        (Err(error), Some(only)) if error.class == ErrorClass::Auth => {
+            let told = credentials.zone(reader, only).await?.map_or(Told::Unreadable, Told::Named);
+            zone::stand_in(question.hostname, only, &told).map(Some)
+        }
+        (Err(error), _) => {
+            Err(credentials.problem(reader, &error, &format!("looking for the zone of {}", question.hostname)))
         }
     }
-    let Some(only) = question.only else { return Ok(None) };
+}
+
+/// Looks in the list of all zones, or, where that is long, for those that may hold the name.
+async fn find(lane: Lane, reader: &Reader, question: &Question<'_>) -> Result<Option<Chosen>, ApiError> {
+    let zones = reader.records::<Zone>(&collections::ZONES, "");
+    for (freshness, age, any) in [
+        (Freshness::Any, Duration::MAX, false),
+        (Freshness::Within(FOUND), FOUND, true),
+        (Freshness::Within(MISSED), MISSED, true),
+    ] {
+        if !are_many(reader) && !zones.refresh_up_to(lane, freshness, FEW_PAGES).await? {
+            many(reader).note(());
+        }
+        let found = if are_many(reader) {
+            named(lane, reader, question, age).await?
+        } else {
+            zones.with(|snapshot| chosen(&listed(snapshot, question.hostname), question))
+        };
+        if let Some(found) = found.filter(|found| any || found.is_parent_of(question.hostname)) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the credential sees so many zones that they are looked for by name.
+fn are_many(reader: &Reader) -> bool {
+    many(reader).within(MANY).is_some()
+}
+
+fn many(reader: &Reader) -> Looked<()> {
+    reader.looked("many_zones", "")
+}
+
+/// What is known of the tenant's own zone.
+async fn told(credentials: &Credentials, reader: &Reader, only: &str) -> Result<Told, Problem> {
+    let zones = reader.records::<Zone>(&collections::ZONES, "");
     let (listed, empty) = zones.with(|snapshot| (snapshot.get(only).and_then(name_of), snapshot.is_empty()));
-    let told = match listed {
+    Ok(match listed {
         Some(name) => Told::Named(name),
         None => match credentials.zone(reader, only).await? {
             Some(name) => Told::Named(name),
             // A credential that may read no zone is told that there are none.
-            None if empty => Told::Unreadable,
+            None if empty && !are_many(reader) => Told::Unreadable,
             None => Told::Hidden,
         },
+    })
+}
+
+/// The zone of a name among many, by what was found at most so long ago. One request tells all zones of a domain; where
+/// even these fill a page, each name that a zone could have is looked for.
+async fn named(
+    lane: Lane,
+    reader: &Reader,
+    question: &Question<'_>,
+    age: Duration,
+) -> Result<Option<Chosen>, ApiError> {
+    let names = zone_names(question.hostname);
+    let Some(domain) = names.last() else { return Ok(None) };
+    // <https://developers.cloudflare.com/api/resources/zones/methods/list/>: `name` may begin with an operator.
+    let query = format!("ends_with:{domain}");
+    let is_full = |zones: &Arc<[zone::Zone]>| zones.len() >= PAGE;
+    if by_name(reader, &query).within(MANY).is_none_or(|zones| !is_full(&zones)) {
+        let below = asked(lane, reader, &query, age).await?;
+        if !is_full(&below) {
+            return Ok(chosen(&below, question));
+        }
+    }
+    // However many names there are, a minute takes no more than two requests.
+    let age = age.max(MISSED * u32::try_from(names.len()).unwrap_or(u32::MAX) / 2);
+    for name in &names {
+        if let Some(found) = chosen(&asked(lane, reader, name, age).await?, question) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The first page of the zones whose name is asked for so.
+async fn asked(lane: Lane, reader: &Reader, name: &str, age: Duration) -> Result<Arc<[zone::Zone]>, ApiError> {
+    let look = async || {
+        let page = Page { number: 1, per_page: collections::ZONES.per_page, cursor: None };
+        let answer = reader.get(lane, &collections::ZONES.list("", &page).with_query("name", name)).await?;
+        let Value::Array(zones) = answer else { return Ok(Arc::default()) };
+        Ok(zones.into_iter().filter_map(|zone| as_zone(&Entry::read(zone)?)).collect())
     };
-    zone::stand_in(question.hostname, only, &told).map(Some)
+    by_name(reader, name).get(lane, age, look).await
+}
+
+fn by_name(reader: &Reader, name: &str) -> Looked<Arc<[zone::Zone]>> {
+    reader.looked("zones_by_name", name)
+}
+
+/// The names that a zone of a hostname may have, longest first; a zone has two labels at least.
+fn zone_names(hostname: &Hostname) -> Vec<String> {
+    let labels: Vec<&str> = hostname.labels().filter(|label| *label != "*").collect();
+    let names = (0..labels.len().saturating_sub(1)).map(|from| labels[from..].join("."));
+    names.collect()
 }
 
 fn name_of(entry: &Entry<Zone>) -> Option<ZoneName> {
     ZoneName::parse(&entry.item.name).ok()
 }
 
-/// What is known of zones is no longer trusted.
-pub(crate) fn doubt(reader: &Reader) {
+/// What is known of the zones of a name is no longer trusted.
+pub(crate) fn doubt(reader: &Reader, hostname: &str) {
     reader.records::<Zone>(&collections::ZONES, "").invalidate();
+    let names = Hostname::parse(hostname).map(|hostname| zone_names(&hostname)).unwrap_or_default();
+    for name in names.iter().cloned().chain(names.last().map(|domain| format!("ends_with:{domain}"))) {
+        by_name(reader, &name).forget();
+    }
 }
 
-/// The zones whose names the hostname ends with, and of those the one to use.
-fn chosen(zones: &Snapshot<Zone>, question: &Question<'_>) -> Option<Chosen> {
-    let labels: Vec<&str> = question.hostname.labels().collect();
+/// The zones whose names the hostname ends with.
+fn listed(zones: &Snapshot<Zone>, hostname: &Hostname) -> Vec<zone::Zone> {
+    let labels: Vec<&str> = hostname.labels().collect();
     let names = (0..labels.len()).map(|from| labels[from..].join("."));
-    let found = names.flat_map(|name| zones.by_key(&name).filter_map(as_zone).collect::<Vec<_>>());
-    let found: Vec<zone::Zone> = found.collect();
-    let zone = zone::choose(question.hostname, question.account, &found)?;
+    names.flat_map(|name| zones.by_key(&name).filter_map(as_zone).collect::<Vec<_>>()).collect()
+}
+
+/// Of these zones the one to use.
+fn chosen(zones: &[zone::Zone], question: &Question<'_>) -> Option<Chosen> {
+    let zone = zone::choose(question.hostname, question.account, zones)?;
     Some(Chosen { id: zone.id.clone(), labels: zone.name.labels().count() })
 }
 

@@ -26,7 +26,8 @@ pub(super) struct ZerotrustArgs {
     #[arg(long, value_name = "SECONDS", env = "POLL_INTERVAL_SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     poll_interval_seconds: u64,
 
-    /// How often names are compared with what stands at Cloudflare; 0 for never
+    /// Longest time between two comparisons of a name with what stands at Cloudflare, as far as 30 % of the API's budget
+    /// allow it; where they allow more, names are compared every minute; 0 for never
     #[arg(long, value_name = "SECONDS", env = "DRIFT_RESYNC_SECONDS", default_value_t = 3600)]
     drift_resync_seconds: u64,
 
@@ -102,7 +103,7 @@ impl ZerotrustArgs {
         settings.routes.finalizers = !self.no_finalizers;
         settings.routes.drift = match self.drift_resync_seconds {
             0 => Drift::Off,
-            seconds => Drift::Every(Duration::from_secs(seconds)),
+            seconds => Drift::at_least_every(Duration::from_secs(seconds)),
         };
         settings.routes.sweep = Duration::from_secs(self.poll_interval_seconds);
         settings.manager = self.manager();
@@ -203,6 +204,11 @@ mod tests {
     #[test]
     fn drift_can_be_switched_off() {
         assert_eq!(settings(&["--drift-resync-seconds", "0"]).routes.drift, Drift::Off);
-        assert_eq!(settings(&[]).routes.drift, Drift::Every(Duration::from_secs(3600)));
+    }
+
+    #[test]
+    fn names_are_compared_every_minute_or_more_often_if_somebody_says_so() {
+        assert_eq!(settings(&[]).routes.drift, Drift::Every(Duration::from_secs(60)));
+        assert_eq!(settings(&["--drift-resync-seconds", "20"]).routes.drift, Drift::Every(Duration::from_secs(20)));
     }
 }

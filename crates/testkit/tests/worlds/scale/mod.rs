@@ -1,10 +1,12 @@
 //! How many calls it takes: a thousand records, ten thousand, one bad one among many, fifty zones.
 
 mod deletions;
+mod drift;
 mod limits;
 mod lost_tunnel;
 mod pacing;
 mod publish;
+mod zones;
 
 use std::time::Duration;
 

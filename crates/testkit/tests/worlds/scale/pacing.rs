@@ -54,3 +54,27 @@ async fn a_thousand_plain_routes_that_come_within_twenty_seconds_take_at_most_ei
     assert_eq!(z::config(&world, TUNNEL)["ingress"].as_array().map_or(0, Vec::len), 1003);
     assert!(told(&world, "a thousand plain routes within 20 s") <= 80);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_single_change_goes_out_at_once_when_nothing_was_written_for_a_while() {
+    let world = World::builder().latency(LATENCY).start().await;
+    for name in ["a", "b"] {
+        world.cluster.apply(&m::record(name, "192.0.2.1")).await;
+        world.settle().await;
+        let began = tokio::time::Instant::now();
+
+        world.cluster.apply(&m::record(name, "192.0.2.2")).await;
+
+        let written = async |world: &World| {
+            world.cloudflare.all("dns_records").iter().any(|one| {
+                one["name"].as_str().is_some_and(|full| full.starts_with(&format!("{name}.")))
+                    && one["content"] == "192.0.2.2"
+            })
+        };
+        assert!(world.holds_within(Duration::from_secs(5), written).await);
+        // One request, and nothing before it.
+        let took = began.elapsed();
+        tell(&format!("scale: a single change of a record took {took:?} at {LATENCY:?} a call"));
+        assert!(took < LATENCY * 2, "{took:?}");
+    }
+}

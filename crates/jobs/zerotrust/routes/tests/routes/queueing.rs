@@ -2,6 +2,7 @@
 
 use kube::ResourceExt as _;
 use portolan_zerotrust_model::Phase;
+use portolan_zerotrust_routes::Settings;
 use serde_json::json;
 
 use crate::world::{FINALIZER, KOPF, TUNNEL, World, ZONE, quiet};
@@ -102,6 +103,42 @@ async fn a_failed_task_is_told_on_the_route_until_it_is_done() {
 
     assert_eq!((world.note("app", "status").await, world.note("app", "statusMessage").await), (None, None));
     assert_eq!(world.tenant_says("Ready").await, "True/ReconcileSuccess");
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_28_what_cloudflare_refused_is_sent_again_only_when_it_would_be_something_else() {
+    let mut world = World::empty().await;
+    world.run(Settings::default());
+    world.after(5).await;
+    world.publish("app", "app.example.com", &[]).await;
+    let refused = "CloudflareAPIError: writing the rule: 400 (1056): the configuration is not valid";
+    world.end_task("cfzt-default-app", Phase::Failed, refused, json!({})).await;
+
+    world.after(600).await;
+
+    let phase = async |world: &World| world.tasks().get("cfzt-default-app").await.unwrap().phase();
+    assert_eq!(phase(&world).await, Phase::Failed);
+    let there = json!({
+        "type": "CNAME", "name": "app.example.com", "content": format!("{TUNNEL}.cfargotunnel.com"), "proxied": true, "ttl": 1,
+    });
+    world.simulator.put("dns_records", ZONE, there).unwrap();
+    world.after(130).await;
+    assert_eq!(phase(&world).await, Phase::Pending);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_in_the_way_of_a_task_is_looked_for_until_it_is_gone() {
+    let mut world = World::empty().await;
+    world.run(Settings::default());
+    world.after(5).await;
+    world.publish("app", "app.example.com", &[]).await;
+    let hindered = "DNSRecordConflict: app.example.com has a record of somebody else";
+    world.end_task("cfzt-default-app", Phase::Failed, hindered, json!({})).await;
+
+    world.after(130).await;
+
+    let task = world.tasks().get("cfzt-default-app").await.unwrap();
+    assert_eq!(task.phase(), Phase::Pending);
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,9 +31,10 @@ impl Seeds {
     /// From a seed that is asked for; otherwise half from 1 on, for what comes back, and half from where the commit says,
     /// for what is new.
     fn of(asked: Option<u64>, count: u64, fresh: u64) -> Self {
+        let end = count / 2 + 1;
         match asked {
-            Some(first) => Self { fixed: first..first + count, fresh: 0..0 },
-            None => Self { fixed: 1..count / 2 + 1, fresh: fresh..fresh + count.div_ceil(2) },
+            Some(asked) => Self { fixed: asked..asked + count, fresh: 0..0 },
+            None => Self { fixed: 1..end, fresh: fresh..fresh + count.div_ceil(2) },
         }
     }
 

@@ -230,10 +230,10 @@ fn setting(name: &str) -> Option<u64> {
 /// `scripts/test` takes from the commit; all of them from `PORTOLAN_SEED` on, where that is said.
 fn seeds() -> (Range<u64>, Range<u64>) {
     let count = setting("PORTOLAN_HISTORIES").unwrap_or(100);
-    let fresh = setting("PORTOLAN_FRESH").unwrap_or(1_000_000);
+    let (end, fresh) = (count / 2 + 1, setting("PORTOLAN_FRESH").unwrap_or(1_000_000));
     match setting("PORTOLAN_SEED") {
         Some(first) => (first..first + count, 0..0),
-        None => (1..count / 2 + 1, fresh..fresh + count.div_ceil(2)),
+        None => (1..end, fresh..fresh + count.div_ceil(2)),
     }
 }
 

@@ -48,7 +48,10 @@ async fn a_server_that_begins_with_a_snapshot_serves_its_objects_and_definitions
 
     let service = second.service();
     assert_eq!(send(&service, "GET", &format!("{MAPS}/one"), "", "").await.ok(), before);
-    let cron = |times: i64| json!({ "metadata": { "name": "c" }, "spec": { "times": times } }).to_string();
+    let cron = |times: i64| {
+        let spec = json!({ "times": times });
+        json!({ "apiVersion": "example.com/v1", "kind": "Cron", "metadata": { "name": "c" }, "spec": spec }).to_string()
+    };
     assert_eq!(send(&service, "POST", CRONS, JSON, cron(9)).await.code, 422, "its schema is in force");
     assert!(version_of(&send(&service, "POST", CRONS, JSON, cron(3)).await.ok()) > version_of(&before));
     send(&service, "DELETE", &format!("{DEFINITIONS}/crons.example.com"), "", "").await.ok();

@@ -115,16 +115,23 @@ impl Cluster {
     /// Puts a definition in the place of the one there is, whole, as `kubectl replace` does; makes it where there is none.
     pub async fn replace_definition(&self, definition: &Value) {
         let named = Named::of(definition);
+        let found = self.api(&named).get_opt(&named.key.name).await.expect("the cluster answers");
+        match found {
+            Some(_) => drop(self.replace(definition).await),
+            None => drop(self.try_create(definition).await.expect("the definition is accepted")),
+        }
+    }
+
+    /// Puts an object in the place of the one there is, whole, as `kubectl replace` does: whatever others wrote to it goes,
+    /// annotations and finalizers as well.
+    pub async fn replace(&self, object: &Value) -> Value {
+        let named = Named::of(object);
         let api = self.api(&named);
-        let found = api.get_opt(&named.key.name).await.expect("the cluster answers");
-        let Some(found) = found else {
-            self.try_create(definition).await.expect("the definition is accepted");
-            return;
-        };
-        let mut wanted = definition.clone();
+        let found = api.get(&named.key.name).await.expect("there is one to be replaced");
+        let mut wanted = object.clone();
         wanted["metadata"]["resourceVersion"] = json!(found.metadata.resource_version);
-        let wanted: DynamicObject = serde_json::from_value(wanted).expect("a definition is an object");
-        api.replace(&named.key.name, &PostParams::default(), &wanted).await.expect("the definition is accepted");
+        let wanted: DynamicObject = serde_json::from_value(wanted).expect("a manifest is an object");
+        plain(api.replace(&named.key.name, &PostParams::default(), &wanted).await.expect("the object is accepted"))
     }
 
     /// Removes what an earlier world left on a shared server, by force.

@@ -5,19 +5,17 @@ use serde_json::json;
 
 use crate::jobs::Jobs;
 use crate::manifests as m;
+use crate::prepared;
 use crate::world::World;
 use crate::zerotrust as z;
 
 /// Makes everything that the world's job needs; at Cloudflare unless another world has it there already.
 pub(crate) async fn furnish(world: &World, plan: &str, beside: bool) {
-    world.cluster.install_definitions().await;
     if world.is_shared() {
+        world.cluster.install_definitions().await;
         world.cluster.clear().await;
+        prepared::furnish(&world.cluster, world.jobs(), world.is_apart()).await;
     }
-    for namespace in world.jobs().namespaces() {
-        world.cluster.apply(&m::namespace(namespace)).await;
-    }
-    world.grant_rights().await;
     match world.jobs() {
         Jobs::Cloudflare => cloudflare(world, plan).await,
         Jobs::ZeroTrust => {

@@ -3,13 +3,16 @@
 //! A step is a write to Kubernetes or a request to Cloudflare. Once stopped, the operator gets no answer to anything
 //! any more: it is as dead as a process that was killed, and is to be dropped.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Method, Request};
-use tokio::sync::Notify;
+use http::{Method, Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use tokio::sync::{Notify, watch};
 use tower::{BoxError, Layer, Service};
 
 /// Whom a step goes to.
@@ -58,6 +61,8 @@ pub struct Gate {
 struct Shared {
     state: Mutex<State>,
     halted: Notify,
+    /// How often the cluster went away; whatever is open then, breaks.
+    outages: watch::Sender<usize>,
 }
 
 #[derive(Default)]
@@ -71,6 +76,10 @@ struct State {
     slowness: Duration,
     /// The cluster cannot be reached.
     down: bool,
+    /// Answers that an outage broke off.
+    broken: usize,
+    /// How often the cluster said that a version is too old to go on from.
+    expired: usize,
 }
 
 impl Gate {
@@ -103,10 +112,32 @@ impl Gate {
         state.wanted = Some((text.to_owned(), side));
     }
 
-    /// Whether the cluster can be reached by the operator; watches that are open stay so, and see nothing new to act on
-    /// but by requests that fail.
+    /// Whether the cluster can be reached by the operator. What is open when it goes away, as watches are, breaks.
     pub fn cluster_down(&self, down: bool) {
         self.state().down = down;
+        if down {
+            self.shared.outages.send_modify(|outages| *outages += 1);
+        }
+    }
+
+    /// How many answers of the cluster broke off.
+    pub fn broken(&self) -> usize {
+        self.state().broken
+    }
+
+    /// How often the cluster said that a version is too old to go on from (410).
+    pub fn expired(&self) -> usize {
+        self.state().expired
+    }
+
+    /// Ends when the cluster goes away the next time.
+    fn outage(&self) -> BoxFuture<'static, ()> {
+        let mut outages = self.shared.outages.subscribe();
+        Box::pin(async move {
+            if outages.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
     }
 
     /// How long the cluster takes to answer the operator; every third answer takes three times as long.
@@ -213,16 +244,16 @@ pub struct Gated<S> {
     gate: Gate,
 }
 
-impl<S, B> Service<Request<B>> for Gated<S>
+impl<S, B, A> Service<Request<B>> for Gated<S>
 where
-    S: Service<Request<B>>,
+    S: Service<Request<B>, Response = Response<A>>,
     S::Future: Send + 'static,
-    S::Response: Send,
     S::Error: Into<BoxError> + Send,
+    A: Send + 'static,
 {
-    type Response = S::Response;
+    type Response = Response<Breakable<A>>;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<S::Response, BoxError>>;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(context).map_err(Into::into)
@@ -240,10 +271,60 @@ where
                 if gate.state().down {
                     return Err("the cluster cannot be reached".into());
                 }
-                call.await.map_err(Into::into)
+                let outage = gate.outage();
+                let answer = call.await.map_err(Into::<BoxError>::into)?;
+                gate.note(answer.status());
+                Ok(answer.map(|inner| Breakable { inner: Box::pin(inner), outage: Some(outage), gate: gate.clone() }))
             };
             if reads { gate.look(call).await } else { gate.step(System::Kubernetes, text, call).await }
         })
+    }
+}
+
+impl Gate {
+    fn note(&self, status: StatusCode) {
+        self.state().expired += usize::from(status == StatusCode::GONE);
+    }
+
+    /// Watches are told by an event.
+    fn note_event(&self, text: &[u8]) {
+        let said = b"\"code\":410";
+        self.state().expired += usize::from(text.windows(said.len()).any(|part| part == said));
+    }
+}
+
+/// The body of an answer of the cluster, which an outage breaks off.
+pub struct Breakable<A> {
+    inner: Pin<Box<A>>,
+    /// Gone once it broke.
+    outage: Option<BoxFuture<'static, ()>>,
+    gate: Gate,
+}
+
+impl<A> Body for Breakable<A>
+where
+    A: Body<Data = Bytes>,
+    A::Error: Into<BoxError>,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.get_mut();
+        let Some(outage) = &mut this.outage else { return Poll::Ready(None) };
+        if outage.as_mut().poll(context).is_ready() {
+            this.outage = None;
+            this.gate.state().broken += 1;
+            return Poll::Ready(Some(Err("the connection to the cluster broke".into())));
+        }
+        let frame = std::task::ready!(this.inner.as_mut().poll_frame(context));
+        if let Some(text) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
+            // Objects are longer than what is said of a version.
+            if text.len() < 1000 {
+                this.gate.note_event(text);
+            }
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
 }
 
@@ -287,6 +368,32 @@ mod tests {
 
         assert!(gate.is_halted());
         assert_eq!(gate.steps().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn an_outage_breaks_what_is_open_and_refuses_what_is_new() {
+        use futures::FutureExt as _;
+        use http_body_util::{BodyExt as _, StreamBody};
+
+        let gate = Gate::default();
+        let silent = |_: Request<()>| async {
+            Ok::<_, BoxError>(Response::new(StreamBody::new(
+                futures::stream::pending::<Result<Frame<Bytes>, BoxError>>(),
+            )))
+        };
+        let mut cluster = gate.layer(tower::service_fn(silent));
+        let mut open = cluster.call(Request::new(())).await.expect("the cluster is there").into_body();
+        assert!(open.frame().now_or_never().is_none(), "nothing happens");
+
+        gate.cluster_down(true);
+
+        assert!(open.frame().await.is_some_and(|frame| frame.is_err()), "the watch breaks");
+        assert!(open.frame().await.is_none());
+        assert!(cluster.call(Request::new(())).await.is_err(), "and none can be opened");
+        gate.cluster_down(false);
+        let mut open = cluster.call(Request::new(())).await.expect("the cluster is back").into_body();
+        assert!(open.frame().now_or_never().is_none(), "a new connection holds");
+        assert_eq!(gate.broken(), 1);
     }
 
     #[tokio::test]

@@ -1,6 +1,8 @@
 //! Random histories: users edit, somebody clicks in the dashboard, Cloudflare fails, the operator is killed; then all is
 //! calm, and everything must be as the users last said. The same seed gives the same history.
 
+mod users;
+
 use std::time::Duration;
 
 use portolan_cloudflare_sim::{Count, Effect, Fault, Grant};
@@ -13,6 +15,7 @@ use crate::cluster::ready_of;
 use crate::invariants;
 use crate::manifests::{self as m, ZONE};
 use crate::world::World;
+use users::Users;
 
 /// A history has an hour to come to rest once nothing fails any more: so many drift passes, and time between them.
 const PASSES: usize = 12;
@@ -47,6 +50,7 @@ struct History {
     world: World,
     random: StdRng,
     token: String,
+    users: Users,
     told: Told,
 }
 
@@ -75,7 +79,7 @@ impl History {
             }),
         );
         misfortune(&world);
-        Self { world, random, token: m::CANARY.to_owned(), told: Told::default() }
+        Self { world, random, token: m::CANARY.to_owned(), users: Users::default(), told: Told::default() }
     }
 
     fn tell(&mut self, event: String) {
@@ -101,13 +105,15 @@ impl History {
     async fn user_applies(&mut self) {
         let manifest = any_manifest(&mut self.random);
         self.tell(format!("apply {} {}", m::id(&manifest), manifest["spec"]));
-        self.world.cluster.apply(&manifest).await;
+        let answer = self.world.cluster.apply(&manifest).await;
+        self.users.applied(&manifest, &answer);
     }
 
     async fn user_deletes(&mut self) {
         let id = m::id(&any_manifest(&mut self.random));
         self.tell(format!("delete {id}"));
         self.world.cluster.delete(&id).await;
+        self.users.deleted(&id);
     }
 
     /// A random object of ours at Cloudflare.
@@ -124,9 +130,10 @@ impl History {
         let Some((collection, object)) = self.one_of_ours() else { return };
         let id = object["id"].as_str().unwrap_or_default();
         self.tell(format!("somebody edits {collection} {}", object["comment"]));
-        self.world.cloudflare.edit(collection, id, |there| match collection {
-            "dns_records" => there["content"] = json!("198.51.100.77"),
-            "virtual_networks" => there["name"] = json!("renamed-by-hand"),
+        let choice = self.random.random_range(0..3);
+        self.world.cloudflare.edit(collection, id, |there| match (collection, choice) {
+            ("dns_records", 0..2) => edit_value(there, choice),
+            ("virtual_networks", 0..2) => there["name"] = json!("renamed-by-hand"),
             _ => {
                 let kept = there["comment"].as_str().unwrap_or_default().to_owned();
                 there["comment"] = json!(format!("{kept} by hand"));
@@ -194,6 +201,8 @@ impl History {
         }
         let rest = unfinished(world).await;
         assert!(rest.is_empty(), "not as wanted after an hour of calm: {rest:#?}\n{}", self.whole_story());
+        let contradictions = self.users.contradictions(&owned(world).await);
+        assert!(contradictions.is_empty(), "{contradictions:#?}\n{}", self.whole_story());
         world.drift_pass().await;
         world.settle().await;
         invariants::assert_all(world, "at the end of the history").await;
@@ -239,17 +248,36 @@ fn any_manifest(random: &mut StdRng) -> Value {
 
 fn any_record(random: &mut StdRng, address: &str) -> Value {
     let number = random.random_range(0..4);
-    let mut record = m::record(&format!("r{number}"), address);
-    if random.random_bool(0.2) {
-        record["spec"]["name"] = json!(format!("r{number}-renamed.{ZONE}"));
+    let renamed = if random.random_bool(0.2) { "-renamed" } else { "" };
+    let mut spec = any_value(random, &format!("r{number}{renamed}.{ZONE}"), address);
+    spec["ttl"] = json!([1, 120, 300].choose(random).copied().unwrap_or(1));
+    spec["comment"] = any_comment(random);
+    spec["cloudflare"] = json!({});
+    m::object("DNSRecord", &format!("r{number}"), spec)
+}
+
+/// A record of one of four types.
+fn any_value(random: &mut StdRng, name: &str, address: &str) -> Value {
+    let number = random.random_range(0..3);
+    match random.random_range(0..10) {
+        0..2 => json!({ "name": name, "type": "TXT", "content": format!("text \"{address}\"") }),
+        2 => json!({ "name": name, "type": "MX", "content": "mx.example.net", "priority": number }),
+        3 => json!({
+            "name": format!("_sip._tcp.{name}"), "type": "SRV", "priority": number,
+            "data": { "weight": 0, "port": 5060 + number, "target": "sip.example.net" },
+        }),
+        _ => json!({ "name": name, "type": "A", "content": address, "proxied": random.random_bool(0.5) }),
     }
-    if random.random_bool(0.2) {
-        record["spec"]["type"] = json!("TXT");
-        record["spec"]["content"] = json!(format!("text \"{address}\""));
-    } else {
-        record["spec"]["proxied"] = json!(random.random_bool(0.5));
+}
+
+/// Somebody changes the value of a record, or what goes with it.
+fn edit_value(record: &mut Value, choice: u32) {
+    match record["type"].as_str() {
+        Some("SRV") => record["data"]["port"] = json!(99),
+        Some("MX") if choice == 0 => record["priority"] = json!(7),
+        _ if choice == 0 && record["proxied"] != true => record["ttl"] = json!(3600),
+        _ => record["content"] = json!("198.51.100.77"),
     }
-    m::with(record, "comment", any_comment(random))
 }
 
 fn any_route(random: &mut StdRng) -> Value {
@@ -265,38 +293,45 @@ fn any_comment(random: &mut StdRng) -> Value {
     json!(["", "ours", "a longer comment"].choose(random).copied().unwrap_or_default())
 }
 
+/// Everything in the cluster that owns something at Cloudflare.
+async fn owned(world: &World) -> Vec<Value> {
+    let mut all = Vec::new();
+    for kind in ["VirtualNetwork", "NetworkRoute", "DNSRecord"] {
+        all.extend(world.cluster.list(kind).await);
+    }
+    all
+}
+
 /// Objects that are not as they should be in the end, with what they say.
 async fn unfinished(world: &World) -> Vec<String> {
     let mut found = Vec::new();
-    let networks = world.cluster.list("VirtualNetwork").await;
-    let routes = world.cluster.list("NetworkRoute").await;
-    for kind in ["VirtualNetwork", "NetworkRoute", "DNSRecord"] {
-        for object in world.cluster.list(kind).await {
-            let ready = ready_of(&object);
-            let going = !object["metadata"]["deletionTimestamp"].is_null();
-            let as_expected = if going { is_held_by(&object, &routes) } else { ready == expected(&object, &networks) };
-            if !as_expected {
-                found.push(format!("{} is {ready}: {}", m::id(&object), world.cluster.message(&m::id(&object)).await));
-            }
+    let all = owned(world).await;
+    for object in &all {
+        let ready = ready_of(object);
+        let going = !object["metadata"]["deletionTimestamp"].is_null();
+        let as_expected = if going { is_held_by(object, &all) } else { ready == expected(object, &all) };
+        if !as_expected {
+            found.push(format!("{} is {ready}: {}", m::id(object), world.cluster.message(&m::id(object)).await));
         }
     }
     found
 }
 
 /// A network cannot go while routes lie in it.
-fn is_held_by(network: &Value, routes: &[Value]) -> bool {
+fn is_held_by(network: &Value, all: &[Value]) -> bool {
     let id = &network["status"]["virtualNetworkId"];
-    let lies_in = |route: &Value| route["status"]["virtualNetworkId"] == *id;
-    network["kind"] == "VirtualNetwork" && ready_of(network) == "False/DependencyError" && routes.iter().any(lies_in)
+    let lies_in = |one: &Value| one["kind"] == "NetworkRoute" && one["status"]["virtualNetworkId"] == *id;
+    network["kind"] == "VirtualNetwork" && ready_of(network) == "False/DependencyError" && all.iter().any(lies_in)
 }
 
-fn expected(object: &Value, networks: &[Value]) -> &'static str {
+fn expected(object: &Value, all: &[Value]) -> &'static str {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let network = &object["spec"]["virtualNetworkRef"]["name"];
     if matches!(name, "taken" | "marked") {
         return "False/ConflictError";
     }
-    if !network.is_null() && !networks.iter().any(|one| one["metadata"]["name"] == *network) {
+    let is_there = |one: &Value| one["kind"] == "VirtualNetwork" && one["metadata"]["name"] == *network;
+    if !network.is_null() && !all.iter().any(is_there) {
         return "False/DependencyError";
     }
     "True/Synced"

@@ -37,6 +37,11 @@ impl Call {
         self.method != Method::GET
     }
 
+    /// Its body as it was sent; empty where there is none or where it is no text.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap_or_default()
+    }
+
     /// Its body; `null` where there is none.
     pub fn body(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()

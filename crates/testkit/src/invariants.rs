@@ -1,5 +1,7 @@
 //! What must hold whatever happened, checked on the simulator's state and log and on the cluster's objects.
 
+mod wanted;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -230,30 +232,12 @@ fn not_as_wanted(evidence: &Evidence) -> Vec<Violation> {
             if mine.is_empty() {
                 found.push(Violation::NotAsWanted(format!("{} has nothing in {collection}", id(object))));
             }
-            let differing = mine.iter().filter_map(|one| difference(object, one));
+            let differing =
+                mine.iter().flat_map(|one| wanted::differences(object, one, &evidence.objects, &evidence.state));
             found.extend(differing.map(|difference| Violation::NotAsWanted(format!("{}: {difference}", id(object)))));
         }
     }
     found
-}
-
-/// A field of the remote object that is not as the spec says.
-fn difference(object: &Value, there: &Value) -> Option<String> {
-    let spec = &object["spec"];
-    let fields: &[(&str, &str)] = match object["kind"].as_str() {
-        Some("DNSRecord") => &[("type", "type"), ("name", "name"), ("content", "content"), ("proxied", "proxied")],
-        Some("NetworkRoute") => &[("network", "network")],
-        _ => &[],
-    };
-    let plain = |value: &Value| value.as_str().map(|text| text.trim_matches('"').to_lowercase());
-    let differs = |(wanted, real): &&(&str, &str)| {
-        let (wanted, real) = (&spec[*wanted], &there[*real]);
-        // Long and quoted texts are stored in pieces.
-        let quoted = spec["type"] == "TXT" && there["content"] == *real;
-        !wanted.is_null() && !quoted && wanted != real && (plain(wanted).is_none() || plain(wanted) != plain(real))
-    };
-    let (wanted, real) = fields.iter().find(differs)?;
-    Some(format!("{wanted} should be {} and is {}", spec[*wanted], there[*real]))
 }
 
 #[cfg(test)]

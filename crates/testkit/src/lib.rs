@@ -19,6 +19,7 @@ mod logged;
 pub mod manifests;
 mod operator;
 mod pace;
+mod prepared;
 mod real;
 mod rights;
 pub mod sample;
@@ -42,6 +43,7 @@ pub fn paused<T>(future: impl Future<Output = T>) -> T {
 /// Says a figure that is shown though tests that pass are silent.
 pub fn tell(text: &str) {
     use std::io::Write as _;
-    // Written to the handle itself: what `println!` says is kept back. Nobody minds if it cannot be said.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    // Written to the handle itself: what `println!` says is kept back. At once, or the line of another test gets into it.
+    // Nobody minds if it cannot be said.
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }

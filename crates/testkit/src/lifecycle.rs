@@ -11,24 +11,67 @@ mod deletion;
 pub mod observed;
 mod throttling;
 
+use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
 
 use crate::sample::{Observed, Owned};
 use crate::world::{Builder, World};
+
+/// Whether a check did anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It held.
+    Ran,
+    /// The sample has nothing that it could be tried with.
+    Nothing,
+}
+
+/// A check that came to its end ran.
+impl From<()> for Outcome {
+    fn from((): ()) -> Self {
+        Self::Ran
+    }
+}
+
+/// How many checks ran, and how many had nothing to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Those that ran.
+    pub ran: usize,
+    /// Those whose sample had nothing to try.
+    pub nothing: usize,
+}
+
+impl Tally {
+    /// Counts one more.
+    pub fn add(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Ran => self.ran += 1,
+            Outcome::Nothing => self.nothing += 1,
+        }
+    }
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.ran += other.ran;
+        self.nothing += other.nothing;
+    }
+}
 
 /// A check: its name, and the check itself.
 pub struct Check<S> {
     /// The sentence.
     pub name: &'static str,
     /// Runs it; the builder says on what.
-    pub run: for<'a> fn(&'a Builder, &'a S) -> LocalBoxFuture<'a, ()>,
+    pub run: for<'a> fn(&'a Builder, &'a S) -> LocalBoxFuture<'a, Outcome>,
 }
 
 macro_rules! checks {
     ($sample:ty: $($path:ident :: $name:ident),+ $(,)?) => {
         &[$(Check::<$sample> {
             name: stringify!($name),
-            run: |builder, sample| Box::pin($path::$name(builder, sample)),
+            run: |builder, sample| Box::pin($path::$name(builder, sample).map(Outcome::from)),
         }),+]
     };
 }

@@ -19,23 +19,32 @@ pub struct Pace {
     tick: Duration,
     /// Shortest limit of a wait, since real servers take real time.
     patience: Duration,
+    /// Limit of what a watch brings; what only time would bring takes longer.
+    by_watch: Duration,
 }
 
 impl Pace {
+    /// Under a paused clock.
+    const PAUSED: Self = Self {
+        faster: 1,
+        quiet: Duration::from_millis(1500),
+        tick: Duration::from_millis(50),
+        patience: Duration::ZERO,
+        by_watch: Duration::from_secs(20),
+    };
+    /// On the wall's clock. A watch takes milliseconds; a busy machine may make seconds of them.
+    const WALLS: Self = Self {
+        faster: 100,
+        quiet: Duration::from_millis(250),
+        tick: Duration::from_millis(20),
+        patience: Duration::from_secs(90),
+        by_watch: Duration::from_secs(20),
+    };
+
     pub(crate) fn of(backend: &Backend) -> Self {
         match backend {
-            Backend::Embedded => Self {
-                faster: 1,
-                quiet: Duration::from_millis(1500),
-                tick: Duration::from_millis(50),
-                patience: Duration::ZERO,
-            },
-            Backend::Real(_) => Self {
-                faster: 100,
-                quiet: Duration::from_millis(250),
-                tick: Duration::from_millis(20),
-                patience: Duration::from_secs(90),
-            },
+            Backend::Embedded => Self::PAUSED,
+            Backend::Real(_) => Self::WALLS,
         }
     }
 
@@ -55,9 +64,9 @@ impl Pace {
         Timing {
             transient: self.scaled(usual.transient),
             transient_most: self.scaled(usual.transient_most),
-            // Whoever waits must not keep the world from resting.
-            waiting: self.scaled(usual.waiting).max(self.quiet * 4),
-            denied: self.scaled(usual.denied),
+            // Whatever waits or was refused is tried again after more time than a watch may take.
+            waiting: self.scaled(usual.waiting).max(self.by_watch * 3 / 2),
+            denied: self.scaled(usual.denied).max(self.by_watch * 3 / 2),
             ..usual
         }
     }
@@ -69,9 +78,17 @@ impl Pace {
     }
 
     pub(crate) fn stopwatch(&self, limit: Duration) -> Stopwatch {
+        self.stopwatch_of(self.scaled(limit).max(self.patience))
+    }
+
+    /// Ends before time alone brings what a watch should.
+    pub(crate) fn by_watch(&self) -> Stopwatch {
+        self.stopwatch_of(self.by_watch)
+    }
+
+    fn stopwatch_of(&self, limit: Duration) -> Stopwatch {
         let now = Instant::now();
-        let end = now + self.scaled(limit).max(self.patience);
-        Stopwatch { pace: *self, end, since: now, pause: self.tick }
+        Stopwatch { pace: *self, end: now + limit, since: now, pause: self.tick }
     }
 }
 
@@ -105,5 +122,19 @@ impl Stopwatch {
 
     pub(crate) fn is_over(&self) -> bool {
         Instant::now() >= self.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_watch_should_bring_is_not_waited_for_until_time_brings_it() {
+        for pace in [Pace::PAUSED, Pace::WALLS] {
+            let timing = pace.timing();
+
+            assert!(pace.by_watch < timing.waiting && pace.by_watch < timing.denied, "{pace:?}");
+        }
     }
 }

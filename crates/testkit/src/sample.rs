@@ -6,11 +6,24 @@ use serde_json::{Value, json};
 use crate::manifests::{self as m, ACCOUNT, TUNNEL, ZONE};
 use crate::world::World;
 
+/// How what an object owns comes to Cloudflare, and is known again: what a crash can go wrong with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// In batches with others of its zone, marked.
+    Batched,
+    /// By requests of its own, marked, only ever changed in place.
+    InPlace,
+    /// By requests of its own, marked, replaced where its key changes.
+    Replaced,
+}
+
 /// An object that owns something at Cloudflare.
 #[derive(Clone, Copy)]
 pub struct Owned {
     /// What it is called in reports.
     pub label: &'static str,
+    /// How it comes to Cloudflare.
+    pub shape: Shape,
     /// Its kind.
     pub kind: &'static str,
     /// The simulator's name of the collection.
@@ -58,8 +71,24 @@ pub fn owned() -> Vec<Owned> {
     vec![ADDRESS, MAIL, SERVICE, TEXT, NETWORK, ROUTE, ROUTE_6]
 }
 
+/// The samples that crash points are tried with: one of each shape, all of them in a soak (`PORTOLAN_SOAK`).
+pub fn crashed() -> Vec<Owned> {
+    if std::env::var_os("PORTOLAN_SOAK").is_some() { owned() } else { one_of_each_shape(owned()) }
+}
+
+fn one_of_each_shape(all: Vec<Owned>) -> Vec<Owned> {
+    let mut shapes: Vec<Shape> = Vec::new();
+    let is_new = |sample: &Owned| {
+        let new = !shapes.contains(&sample.shape);
+        shapes.extend(new.then_some(sample.shape));
+        new
+    };
+    all.into_iter().filter(is_new).collect()
+}
+
 const ADDRESS: Owned = Owned {
     label: "DNSRecord (A)",
+    shape: Shape::Batched,
     kind: "DNSRecord",
     collection: "dns_records",
     manifest: || m::with(m::record("www", "192.0.2.1"), "proxied", json!(true)),
@@ -139,6 +168,7 @@ const TEXT: Owned = Owned {
 
 const NETWORK: Owned = Owned {
     label: "VirtualNetwork",
+    shape: Shape::InPlace,
     kind: "VirtualNetwork",
     collection: "virtual_networks",
     manifest: || m::network("corp"),
@@ -151,6 +181,7 @@ const NETWORK: Owned = Owned {
 
 const ROUTE: Owned = Owned {
     label: "NetworkRoute (IPv4)",
+    shape: Shape::Replaced,
     kind: "NetworkRoute",
     collection: "routes",
     manifest: || m::route("office", "10.1.0.0/16"),
@@ -247,4 +278,16 @@ pub fn observed() -> Vec<Observed> {
 
 fn plant_tunnel(world: &World) {
     world.cloudflare.plant("cfd_tunnel", &json!({ "name": "wan", "config_src": "cloudflare" }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_samples_of_one_shape_crash_once() {
+        let labels: Vec<&str> = one_of_each_shape(owned()).iter().map(|sample| sample.label).collect();
+
+        assert_eq!(labels, ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)"]);
+    }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kube::Client;
-use portolan_apiserver::{ApiServer, Config};
+use portolan_apiserver::{ApiServer, Config, Workloads};
 use portolan_cloudflare_sim::{Options, Simulator};
 use portolan_core::{Clock, OwnerId};
 use portolan_engine::Drift;
@@ -27,7 +27,8 @@ use crate::furnish;
 use crate::gate::{Gate, Step, System};
 use crate::jobs::Jobs;
 use crate::operator::{Outside, Process};
-use crate::pace::Pace;
+use crate::pace::{Pace, Stopwatch};
+use crate::prepared::prepared;
 use crate::real::RealServer;
 use crate::rights::{self, Identity, Refusals};
 use crate::transport::Line;
@@ -59,6 +60,7 @@ pub struct Builder {
     started: bool,
     jobs: Jobs,
     roles: Roles,
+    workloads: Workloads,
     /// The account and the clock of another world, whose neighbour this one is.
     beside: Option<(Line, Clock)>,
 }
@@ -78,6 +80,7 @@ impl Default for Builder {
             started: true,
             jobs: Jobs::default(),
             roles: Roles::default(),
+            workloads: Workloads::Off,
             beside: None,
         }
     }
@@ -139,6 +142,11 @@ impl Builder {
         Self { roles, ..self }
     }
 
+    /// Lets the embedded API server make pods of Deployments, as a real one's controllers do.
+    pub fn workloads(self) -> Self {
+        Self { workloads: Workloads::On, ..self }
+    }
+
     /// Another cluster on the account of a world, with an owner of its own; to be made before anybody looks on there.
     pub fn beside(self, world: &World) -> Self {
         Self { beside: Some((world.outside.line.clone(), world.outside.clock.clone())), ..self }
@@ -189,6 +197,7 @@ impl Builder {
             guard: OnceLock::new(),
             processes: Mutex::default(),
             refusals: Refusals::default(),
+            runs_workloads: self.workloads == Workloads::On || matches!(self.backend, Backend::Real(_)),
             server,
         }
     }
@@ -225,8 +234,14 @@ impl Builder {
         match &self.backend {
             Backend::Real(server) => Server::Real(server.clone()),
             Backend::Embedded => {
-                let config = Config { clock: clock.clone(), seed: Some(self.seed), ..Config::default() };
-                Server::Embedded(ApiServer::open(config).await.expect("a server in memory starts"))
+                let config = Config {
+                    clock: clock.clone(),
+                    seed: Some(self.seed),
+                    workloads: self.workloads,
+                    ..Config::default()
+                };
+                let apart = self.parts().iter().any(|part| *part != Part::All);
+                Server::Embedded(ApiServer::open_from(config, prepared(self.jobs, apart)).await)
             }
         }
     }
@@ -284,6 +299,7 @@ pub struct World {
     gates: BTreeMap<Part, Gate>,
     processes: Mutex<BTreeMap<Part, Process>>,
     refusals: Refusals,
+    runs_workloads: bool,
     server: Server,
 }
 
@@ -312,10 +328,22 @@ impl World {
         self.refusals.take()
     }
 
-    /// Gives the operator the rights that an installation gives it.
-    pub(crate) async fn grant_rights(&self) {
-        let apart = self.gates.keys().any(|part| *part != Part::All);
-        rights::install(&self.cluster, self.outside.jobs, apart).await;
+    /// Whether the operator consists of several processes, which have rights of their own.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.gates.keys().any(|part| *part != Part::All)
+    }
+
+    /// Forgets how the cluster came to be as it is, as a server does in time: whoever goes on from an older version is told to
+    /// list anew.
+    pub fn forget_history(&self) {
+        if let Server::Embedded(server) = &self.server {
+            server.store().compact(server.store().version());
+        }
+    }
+
+    /// Whether the cluster makes pods of Deployments.
+    pub(crate) fn runs_workloads(&self) -> bool {
+        self.runs_workloads
     }
 
     /// Whether other worlds were on the same API server.
@@ -431,6 +459,19 @@ impl World {
         assert!(rested, "not at rest after {limit:?}; the last steps were {:#?}", self.last_steps());
     }
 
+    /// Waits until something holds that a watch tells the operator of: sooner than time alone would bring it.
+    pub async fn until_by_watch(&self, holds: impl AsyncFn(&Self) -> bool) {
+        let held = self.holds(self.pace.by_watch(), holds).await;
+        assert!(held, "it comes by watch, not by time; the last steps were {:#?}", self.last_steps());
+    }
+
+    /// The same for what an object's `Ready` condition says.
+    pub async fn until_ready_by_watch(&self, id: &str, ready: &str) {
+        let held = self.holds(self.pace.by_watch(), async |world: &Self| world.cluster.ready(id).await == ready).await;
+        let (now, message) = (self.cluster.ready(id).await, self.cluster.message(id).await);
+        assert!(held, "{id} should become {ready} by watch, not by time, but is {now}: {message}");
+    }
+
     /// Whether the operator rests within a limit.
     pub async fn rests_within(&self, limit: Duration) -> bool {
         let mut watch = self.pace.stopwatch(limit);
@@ -460,7 +501,10 @@ impl World {
 
     /// Waits until something holds; false if it does not within the limit.
     pub async fn holds_within(&self, limit: Duration, holds: impl AsyncFn(&Self) -> bool) -> bool {
-        let mut watch = self.pace.stopwatch(limit);
+        self.holds(self.pace.stopwatch(limit), holds).await
+    }
+
+    async fn holds(&self, mut watch: Stopwatch, holds: impl AsyncFn(&Self) -> bool) -> bool {
         loop {
             if holds(self).await {
                 return true;

@@ -62,6 +62,11 @@ impl Api {
         self.registry.read().expect("nothing panics while the registry is swapped").clone()
     }
 
+    /// Serves what another server did.
+    pub(crate) fn serve_all(&self, registry: Arc<Registry>) {
+        *self.registry.write().expect("nothing panics while the registry is swapped") = registry;
+    }
+
     /// What knows the logs of pods, once something runs them.
     pub(crate) fn pod_logs(&self) -> Option<Arc<dyn PodLogs>> {
         self.pod_logs.read().expect("only swapped").clone()

@@ -24,6 +24,7 @@ mod request;
 mod selector;
 mod server;
 mod service;
+mod snapshot;
 pub mod status;
 pub mod store;
 mod strategy;
@@ -44,6 +45,7 @@ pub use credentials::CredentialsError;
 pub use pod_logs::{LogError, LogLine, LogRun, LogSource, PodLog, PodLogs};
 pub use server::{RunningServer, StartError};
 pub use service::{ApiBody, ApiService};
+pub use snapshot::Snapshot;
 
 use access::{Caller, TokenKey};
 use api::Api;
@@ -120,19 +122,29 @@ impl ApiServer {
         classes::bootstrap(&api).await;
         access::bootstrap::run(&api).await;
         controllers::definitions::serve_established(&api);
-        let mut controllers = controllers::start(&api, config.workloads);
+        Ok(Self::start(api, config.data_dir, config.workloads).await)
+    }
+
+    /// Begins with what another server held, in memory: what `config` says of the data's place is not looked at. Must be
+    /// called inside a tokio runtime.
+    pub async fn open_from(config: Config, snapshot: &Snapshot) -> Self {
+        let store = Store::open(Box::new(snapshot.journal()), config.history).expect("memory is read without errors");
+        let api = Arc::new(Api::new(store, config.clock, config.limits, config.seed, TokenKey::in_memory()));
+        api.serve_all(snapshot.registry());
+        Self::start(api, None, config.workloads).await
+    }
+
+    /// What it holds now, for other servers to begin with.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::of(&self.inner.api)
+    }
+
+    async fn start(api: Arc<Api>, data_dir: Option<PathBuf>, workloads: Workloads) -> Self {
+        let mut controllers = controllers::start(&api, workloads);
         let aggregation = access::aggregation::Aggregation::start(&api).await;
         controllers.extend(aggregation.map(|aggregation| tokio::spawn(aggregation.run())));
-        let stop = Arc::new(watch::channel(false).0);
-        Ok(Self {
-            inner: Arc::new(Inner {
-                api,
-                data_dir: config.data_dir,
-                stop,
-                workloads: config.workloads,
-                controllers: Mutex::new(controllers),
-            }),
-        })
+        let (stop, controllers) = (Arc::new(watch::channel(false).0), Mutex::new(controllers));
+        Self { inner: Arc::new(Inner { api, data_dir, stop, workloads, controllers }) }
     }
 
     /// The server for clients in this process; they need no token and may do everything.

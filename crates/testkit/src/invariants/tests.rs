@@ -15,7 +15,9 @@ fn ready(mut object: Value) -> Value {
 }
 
 fn there(id: &str, name: &str, content: &str, comment: &str) -> Value {
-    json!({ "id": id, "type": "A", "name": name, "content": content, "proxied": false, "comment": comment })
+    json!({
+        "id": id, "type": "A", "name": name, "content": content, "ttl": 1, "proxied": false, "comment": comment,
+    })
 }
 
 /// A world in which one record is as wanted and another belongs to somebody else.
@@ -148,6 +150,105 @@ fn a_ready_object_with_another_content_is_found() {
     records(&mut evidence)[0]["content"] = json!("192.0.2.99");
 
     assert!(matches!(check(&evidence).as_slice(), [Violation::NotAsWanted(what)] if what.contains("192.0.2.99")));
+}
+
+/// A world of one object that is as wanted, with what it refers to.
+fn as_wanted(object: &Value, collection: &str, mut there: Value) -> Evidence {
+    let text = object["spec"]["comment"].as_str().unwrap_or_default();
+    (there["id"], there["comment"]) = (json!("x1"), json!(format!("[managed:{}#{}] {text}", id(object), owner())));
+    let mut state = json!({
+        "cfd_tunnel": { "acc": [{ "id": "t1", "name": m::TUNNEL }, { "id": "t2", "name": "other" }] },
+        "virtual_networks": { "acc": [
+            { "id": "n0", "name": "default", "comment": "", "is_default_network": true },
+            { "id": "n1", "name": "corp", "comment": "theirs", "is_default_network": false },
+        ] },
+    });
+    let scope = if collection == "dns_records" { ZONE_ID } else { "acc" };
+    let mut all = state[collection][scope].as_array().cloned().unwrap_or_default();
+    all.push(there);
+    state[collection][scope] = json!(all);
+    let tunnel = m::cluster_tunnel(m::TUNNEL, "t1");
+    Evidence { state, objects: vec![ready(object.clone()), tunnel, m::network("corp")], foreign: vec![], ..sound() }
+}
+
+/// Each field that users can wish for, as it is and as somebody might have left it.
+fn planted() -> Vec<(&'static str, Evidence, Value)> {
+    let record = |kind: &str, more: Value| {
+        let mut spec = json!({ "name": "www.example.com", "type": kind, "ttl": 300, "comment": "ours" });
+        spec.as_object_mut().expect("a spec").extend(more.as_object().cloned().expect("members"));
+        m::object("DNSRecord", "www", spec)
+    };
+    let real = |kind: &str, more: Value| {
+        let mut real = json!({ "type": kind, "name": "www.example.com", "ttl": 300, "proxied": false });
+        real.as_object_mut().expect("a record").extend(more.as_object().cloned().expect("members"));
+        real
+    };
+    let of = |field, object: &Value, collection, there: &Value, wrong: Value| {
+        (field, as_wanted(object, collection, there.clone()), wrong)
+    };
+    let address = record("A", json!({ "content": "192.0.2.1" }));
+    let address_there = real("A", json!({ "content": "192.0.2.1" }));
+    let text = record("TXT", json!({ "content": "v=spf1 \"quoted\" text" }));
+    let text_there = real("TXT", json!({ "content": "\"v=spf1 \\\"quoted\\\" \" \"text\"" }));
+    let mail = record("MX", json!({ "content": "mx.example.net", "priority": 10 }));
+    let mail_there = real("MX", json!({ "content": "mx.example.net", "priority": 10 }));
+    let service =
+        record("SRV", json!({ "priority": 5, "data": { "weight": 0, "port": 1, "target": "s.example.net" } }));
+    let parts = |port: u16, priority: u16| json!({ "weight": 0, "port": port, "target": "s.example.net", "priority": priority });
+    let service_there = real("SRV", json!({ "data": parts(1, 5) }));
+    let network = m::network("office");
+    let network_there = json!({ "name": "office", "is_default_network": false });
+    let route = m::route("office", "10.1.0.0/16");
+    let route_there = json!({ "network": "10.1.0.0/16", "tunnel_id": "t1", "virtual_network_id": "n0" });
+    let inside = m::with(m::route("office", "10.1.0.0/16"), "virtualNetworkRef", json!({ "name": "corp" }));
+    let inside_there = json!({ "network": "10.1.0.0/16", "tunnel_id": "t1", "virtual_network_id": "n1" });
+    vec![
+        of("type", &address, "dns_records", &address_there, json!({ "type": "AAAA" })),
+        of("name", &address, "dns_records", &address_there, json!({ "name": "web.example.com" })),
+        of("content", &address, "dns_records", &address_there, json!({ "content": "192.0.2.2" })),
+        of("ttl", &address, "dns_records", &address_there, json!({ "ttl": 1 })),
+        of("proxied", &address, "dns_records", &address_there, json!({ "proxied": true })),
+        of("comment", &address, "dns_records", &address_there, json!({ "comment": "theirs" })),
+        of("content", &text, "dns_records", &text_there, json!({ "content": "\"v=spf1 quoted text\"" })),
+        of("priority", &mail, "dns_records", &mail_there, json!({ "priority": 20 })),
+        of("data", &service, "dns_records", &service_there, json!({ "data": parts(2, 5) })),
+        of("data", &service, "dns_records", &service_there, json!({ "data": parts(1, 6) })),
+        of("name", &network, "virtual_networks", &network_there, json!({ "name": "renamed" })),
+        of("comment", &network, "virtual_networks", &network_there, json!({ "comment": "" })),
+        of("network", &route, "routes", &route_there, json!({ "network": "10.2.0.0/16" })),
+        of("tunnel", &route, "routes", &route_there, json!({ "tunnel_id": "t2" })),
+        of("virtual network", &route, "routes", &route_there, json!({ "virtual_network_id": "n1" })),
+        of("virtual network", &inside, "routes", &inside_there, json!({ "virtual_network_id": "n0" })),
+        of("comment", &route, "routes", &route_there, json!({ "comment": "theirs" })),
+    ]
+}
+
+#[test]
+fn every_field_that_users_wish_for_is_compared() {
+    for (field, mut evidence, wrong) in planted() {
+        assert_eq!(check(&evidence), [], "{field}, as wanted");
+
+        spoil(&mut evidence.state, &wrong);
+
+        let found = check(&evidence);
+        let named = |one: &Violation| matches!(one, Violation::NotAsWanted(what) if what.contains(&format!("{field} should be")));
+        assert!(matches!(found.as_slice(), [one] if named(one)), "{field} is {wrong}: {found:?}");
+    }
+}
+
+/// Changes what stands for the object, and leaves its mark.
+fn spoil(state: &mut Value, wrong: &Value) {
+    let collections = state.as_object_mut().expect("collections").values_mut();
+    let scopes = collections.flat_map(|scopes| scopes.as_object_mut().into_iter().flatten());
+    let objects = scopes.flat_map(|(_, all)| all.as_array_mut().into_iter().flatten());
+    for object in objects.filter(|object| object["id"] == "x1") {
+        for (field, value) in wrong.as_object().into_iter().flatten() {
+            let marked = |text: &str| format!("[managed:{}] {text}", marked_by(comment(object)).unwrap_or_default());
+            let value =
+                if field == "comment" { json!(marked(value.as_str().unwrap_or_default())) } else { value.clone() };
+            object[field.as_str()] = value;
+        }
+    }
 }
 
 #[test]

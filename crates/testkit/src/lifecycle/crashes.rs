@@ -27,15 +27,15 @@ pub enum Act {
 /// Everything that crashes are tried in.
 pub const ACTS: [Act; 6] = [Act::Create, Act::Update, Act::Replace, Act::Delete, Act::Adopt, Act::Release];
 
-/// Kills the operator before and after every step of an act.
-pub async fn crash_points(builder: &Builder, sample: &Owned, act: Act) -> Tried {
+/// Kills the operator before and after every step of an act; nothing is tried where the sample has no such act.
+pub async fn crash_points(builder: &Builder, sample: &Owned, act: Act) -> Option<Tried> {
     if act == Act::Replace && sample.replace.is_none() {
-        return Tried::default();
+        return None;
     }
     let name = format!("{act:?} of {}", sample.label);
     let prepare = async |world: &World| prepare(world, sample, act).await;
     let perform = async |world: &World| perform(world, sample, act).await;
-    at_every_step(&name, builder, prepare, perform).await
+    Some(at_every_step(&name, builder, prepare, perform).await)
 }
 
 fn prepare<'a>(world: &'a World, sample: &'a Owned, act: Act) -> LocalBoxFuture<'a, ()> {

@@ -6,9 +6,10 @@ use portolan_cloudflare_sim::Grant;
 use serde_json::json;
 
 use super::{remote, settled};
+use crate::cloudflare::essence;
 use crate::manifests::{self as m, CANARY, OPERATOR_NAMESPACE};
 use crate::sample::Owned;
-use crate::world::Builder;
+use crate::world::{Builder, World};
 
 pub(super) async fn missing_credentials_are_waited_for(builder: &Builder, sample: &Owned) {
     let world = builder.clone().start().await;
@@ -27,8 +28,7 @@ pub(super) async fn missing_credentials_are_waited_for(builder: &Builder, sample
     assert!(world.cluster.message(&sample.id()).await.contains("later-secret"), "the message names the Secret");
 
     world.cluster.apply(&m::token_secret(OPERATOR_NAMESPACE, "later-secret", CANARY)).await;
-    world.settle_within(Duration::from_secs(20)).await;
-    assert_eq!(world.cluster.ready(&sample.id()).await, "True/Synced", "{}: by watch, not by time", sample.label);
+    world.until_ready_by_watch(&sample.id(), "True/Synced").await;
 }
 
 pub(super) async fn refused_credentials_are_asked_rarely_and_at_once_when_changed(builder: &Builder, sample: &Owned) {
@@ -47,12 +47,12 @@ pub(super) async fn refused_credentials_are_asked_rarely_and_at_once_when_change
 
     world.cloudflare.simulator.add_token("canary-second", Grant::all());
     world.cluster.apply(&m::token_secret(OPERATOR_NAMESPACE, "cloudflare-api", "canary-second")).await;
-    world.settle_within(Duration::from_secs(20)).await;
-    assert_eq!(world.cluster.ready(&sample.id()).await, "True/Synced", "{}: at once", sample.label);
+    world.until_ready_by_watch(&sample.id(), "True/Synced").await;
 }
 
 pub(super) async fn a_rotated_token_is_used_at_once(builder: &Builder, sample: &Owned) {
     let world = settled(builder, sample).await;
+    let before = essence(&remote(&world, sample));
     world.cloudflare.simulator.add_token("canary-second", Grant::all());
     world.cluster.apply(&m::token_secret(OPERATOR_NAMESPACE, "cloudflare-api", "canary-second")).await;
     world.settle().await;
@@ -60,10 +60,9 @@ pub(super) async fn a_rotated_token_is_used_at_once(builder: &Builder, sample: &
     world.forget();
 
     world.cluster.apply(&sample.changed()).await;
-    world.settle_within(Duration::from_secs(20)).await;
+    world.until_by_watch(async |world: &World| essence(&remote(world, sample)) != before).await;
 
     let refused: Vec<String> = world.cloudflare.take_requests().into_iter().filter(|text| text.contains('→')).collect();
     assert_eq!(refused, [""; 0], "{}: the new token alone is used", sample.label);
-    assert_eq!(world.cluster.ready(&sample.id()).await, "True/Synced");
-    remote(&world, sample);
+    world.until_ready(&sample.id(), "True/Synced").await;
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
 
 use super::manifests::PREFIX;
@@ -11,11 +12,18 @@ use crate::world::{Builder, World};
 
 /// Runs all four, each in a world of its own; says how many.
 pub async fn all(builder: &Builder) -> usize {
-    plain_hostname(builder).await;
-    access_with_an_email_list(builder).await;
-    group_and_service_token(builder).await;
-    update_in_place(builder).await;
-    4
+    let all: [LocalBoxFuture<'_, ()>; 4] = [
+        Box::pin(plain_hostname(builder)),
+        Box::pin(access_with_an_email_list(builder)),
+        Box::pin(group_and_service_token(builder)),
+        Box::pin(update_in_place(builder)),
+    ];
+    let mut held = 0;
+    for example in all {
+        example.await;
+        held += 1;
+    }
+    held
 }
 
 async fn published(builder: &Builder, route: Route) -> World {

@@ -1,7 +1,7 @@
 //! The operator's own Deployments in a world: how they come to be, how their pods roll, and what must hold of them.
 //!
-//! Nothing runs the pods: their statuses are set here. On a real API server the controllers of Kubernetes make
-//! `ReplicaSet`s and pods; on the embedded one, which has no such controllers, they are made here.
+//! Nothing runs the pods: their statuses are set here. `ReplicaSet`s and pods are made, and Deployments told of them, by the
+//! controllers of the API server, of a real one and of the embedded one alike.
 
 pub mod checks;
 
@@ -69,6 +69,7 @@ pub async fn begun(builder: &Builder) -> World {
 /// The same with another division into processes, told the pod.
 pub async fn begun_as(builder: &Builder, roles: impl Fn(&str) -> Roles) -> World {
     let world = builder.clone().roles(roles("nobody")).asleep().start().await;
+    assert!(world.runs_workloads(), "Deployments need controllers: say Builder::workloads");
     world.cluster.apply(&operator()).await;
     roll(&world, "sha256:1").await;
     let pod = pod_of(&world, "operator").await;
@@ -119,9 +120,6 @@ async fn pods(world: &World) -> Vec<Value> {
 
 /// Lets all pods of the newest templates come and run this image, and the older ones go.
 pub async fn roll(world: &World, digest: &str) {
-    if !world.is_shared() {
-        return play(world, digest, Stage::Running).await;
-    }
     let rolled = world
         .holds_within(ROLLS_WITHIN * 100, async |world: &World| {
             run_pods(world, digest).await;
@@ -135,9 +133,6 @@ pub async fn roll(world: &World, digest: &str) {
 
 /// Lets pods of the newest templates come that nothing can run.
 pub async fn stall(world: &World) {
-    if !world.is_shared() {
-        return play(world, "", Stage::Pending).await;
-    }
     let seen = async |world: &World| {
         let all = world.cluster.list("Deployment").await;
         all.iter().all(|one| one["status"]["observedGeneration"] == one["metadata"]["generation"])
@@ -155,96 +150,8 @@ fn is_rolled(deployment: &Value) -> bool {
         && ["replicas", "updatedReplicas", "readyReplicas"].iter().all(|name| status[*name] == *replicas)
 }
 
-/// What becomes of pods that are made here.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Running,
-    Pending,
-}
-
-/// Does what the controllers of Deployments and of their sets of pods would.
-async fn play(world: &World, digest: &str, stage: Stage) {
-    for deployment in world.cluster.list("Deployment").await {
-        let set = replica_set(&deployment);
-        if world.cluster.try_create(&set).await.is_ok() {
-            let made = world.cluster.get(&id("ReplicaSet", text(&set, "name"))).await.expect("it was just made");
-            for number in 0..wanted(&deployment) {
-                world.cluster.try_create(&pod(&made, number)).await.expect("the pod is valid");
-            }
-        }
-        if stage == Stage::Running {
-            retire(world, &deployment, text(&set, "name")).await;
-        }
-        let name = text(&deployment, "name");
-        world.cluster.patch_status(&id("Deployment", name), &json!({ "status": status(&deployment, stage) })).await;
-    }
-    if stage == Stage::Running {
-        run_pods(world, digest).await;
-    }
-}
-
-/// Removes the sets of older templates; the garbage collector takes their pods.
-async fn retire(world: &World, deployment: &Value, newest: &str) {
-    for set in world.cluster.list("ReplicaSet").await {
-        let owned = set["metadata"]["ownerReferences"][0]["uid"] == deployment["metadata"]["uid"];
-        if owned && text(&set, "name") != newest {
-            world.cluster.delete(&id("ReplicaSet", text(&set, "name"))).await;
-            for pod in pods(world).await {
-                if pod["metadata"]["ownerReferences"][0]["uid"] == set["metadata"]["uid"] {
-                    world.cluster.delete(&id("Pod", text(&pod, "name"))).await;
-                }
-            }
-        }
-    }
-}
-
 fn text<'a>(object: &'a Value, name: &str) -> &'a str {
     object["metadata"][name].as_str().unwrap_or_default()
-}
-
-fn replica_set(deployment: &Value) -> Value {
-    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-    let mut hasher = DefaultHasher::new();
-    deployment["spec"]["template"].to_string().hash(&mut hasher);
-    let hash = format!("{:x}", hasher.finish());
-    let mut template = deployment["spec"]["template"].clone();
-    let mut selector = deployment["spec"]["selector"].clone();
-    template["metadata"]["labels"]["pod-template-hash"] = json!(hash);
-    selector["matchLabels"]["pod-template-hash"] = json!(hash);
-    json!({
-        "apiVersion": "apps/v1", "kind": "ReplicaSet",
-        "metadata": {
-            "name": format!("{}-{hash}", text(deployment, "name")), "namespace": OPERATOR_NAMESPACE,
-            "labels": template["metadata"]["labels"], "ownerReferences": [owner("Deployment", deployment)],
-        },
-        "spec": { "replicas": deployment["spec"]["replicas"], "selector": selector, "template": template },
-    })
-}
-
-fn owner(kind: &str, object: &Value) -> Value {
-    let meta = &object["metadata"];
-    json!({ "apiVersion": "apps/v1", "kind": kind, "name": meta["name"], "uid": meta["uid"], "controller": true })
-}
-
-fn pod(set: &Value, number: usize) -> Value {
-    let template = &set["spec"]["template"];
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {
-            "name": format!("{}-{number}", text(set, "name")), "namespace": OPERATOR_NAMESPACE,
-            "labels": template["metadata"]["labels"], "ownerReferences": [owner("ReplicaSet", set)],
-        },
-        "spec": template["spec"],
-    })
-}
-
-fn status(deployment: &Value, stage: Stage) -> Value {
-    let wanted = wanted(deployment);
-    let ready = if stage == Stage::Running { wanted } else { 0 };
-    json!({
-        "observedGeneration": deployment["metadata"]["generation"], "replicas": wanted, "updatedReplicas": wanted,
-        "readyReplicas": ready, "availableReplicas": ready, "unavailableReplicas": wanted - ready,
-    })
 }
 
 /// Sets the statuses of all pods: they run this image.

@@ -1,17 +1,18 @@
-//! Seeded histories that attack: `PORTOLAN_HISTORIES` of them (300), half of them the same each time and half by the
-//! commit; and the namespace of the worked examples deleted in `PORTOLAN_ORDERS` orders (10).
+//! Seeded histories that attack: `PORTOLAN_HISTORIES` of them (300); and the namespace of the worked examples deleted in
+//! `PORTOLAN_ORDERS` orders (10). Half of the seeds are the same each time, half come from the commit.
 
-use portolan_testkit::seeds::{live_through_anew, live_through_of};
+use portolan_testkit::seeds::{live_through, live_through_of};
 use portolan_testkit::zerotrust::{attacks, orders};
 use portolan_testkit::{paused, tell};
 
 #[test]
 fn whatever_vanishes_breaks_or_comes_late_no_protected_name_stands_open() {
-    let (lived, fresh) = live_through_anew(300, |seed| paused(attacks::live(seed)));
+    let lived = live_through(300, |seed| paused(attacks::live(seed)));
 
     tell(&format!(
-        "attacks: {} histories lived (new seeds from {fresh} on), {} attacks, {} requests, {} crashes, {} questions to the edge, each late once more",
+        "attacks: {} histories lived (seeds {}), {} attacks, {} requests, {} crashes, {} questions to the edge, each late once more",
         lived.count,
+        lived.seeds,
         lived.sum(|told| told.attacks),
         lived.sum(|told| told.requests),
         lived.sum(|told| told.crashes),
@@ -32,8 +33,9 @@ fn a_namespace_goes_in_whatever_order_and_leaves_nothing() {
 
     let longest = lived.told.iter().map(|told| told.seconds).max().unwrap_or_default();
     tell(&format!(
-        "deletion orders: {} namespaces of the worked examples went, the slowest in {longest} s; nothing public, nothing left",
-        lived.told.len()
+        "deletion orders: {} namespaces of the worked examples went (seeds {}), the slowest in {longest} s; nothing public, nothing left",
+        lived.told.len(),
+        lived.seeds
     ));
     lived.assert_all("histories attacks");
 }

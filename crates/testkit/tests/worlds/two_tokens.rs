@@ -1,5 +1,5 @@
-//! Two tenants with a token each publish in one tunnel and one zone at once: `PORTOLAN_TWO_TOKEN_RUNS` runs (10), from
-//! `PORTOLAN_SEED` (1) on. Nothing is lost, and no request carries one tenant's change under the other's token.
+//! Two tenants with a token each publish in one tunnel and one zone at once: `PORTOLAN_TWO_TOKEN_RUNS` runs (10), half
+//! of the seeds by the commit. Nothing is lost, and no request carries one tenant's change under the other's token.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -131,8 +131,9 @@ fn finding_7_two_tenants_with_a_token_each_lose_nothing_in_one_tunnel_and_one_zo
     let lived = seeds::live_through_of("PORTOLAN_TWO_TOKEN_RUNS", 10, |seed| paused(live(seed)));
 
     tell(&format!(
-        "two tokens: {} runs, {} rules and {} records, {} requests, {} writes of the tunnel, {} of the zone",
+        "two tokens: {} runs (seeds {}), {} rules and {} records, {} requests, {} writes of the tunnel, {} of the zone",
         lived.count,
+        lived.seeds,
         lived.told.len() * 2 * ROUTES,
         lived.told.len() * 2 * ROUTES,
         lived.sum(|told| told.requests),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::history::{Event, EventKind, History};
-use super::{Compacted, HistoryLimits, Key, Listing, Range, Recovered, Stored};
+use super::{Compacted, HistoryLimits, Key, Listing, Range, Recovered, Row, Stored};
 
 /// Current objects and recent events.
 #[derive(Debug)]
@@ -81,6 +81,19 @@ impl Index {
 
     pub(super) fn count(&self, collection: &str) -> usize {
         self.collections.get(collection).map_or(0, |c| c.objects.len())
+    }
+
+    /// Every object, by ascending version.
+    pub(super) fn everything(&self) -> Vec<Row> {
+        let objects = self.collections.values().flat_map(|collection| collection.objects.values());
+        let row = |object: &Arc<Stored>| Row {
+            version: object.version,
+            key: object.key.clone(),
+            body: Some(object.body.clone()),
+        };
+        let mut rows: Vec<Row> = objects.map(row).collect();
+        rows.sort_by_key(|row| row.version);
+        rows
     }
 
     /// Makes an event the newest one. Watchers are woken by [`Index::announce`].

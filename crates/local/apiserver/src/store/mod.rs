@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub use history::{Event, EventKind};
 pub use journal::{Journal, JournalError, Recovered, Row};
-pub use memory::MemoryJournal;
+pub use memory::{MemoryJournal, PreparedJournal};
 pub use sqlite::SqliteJournal;
 
 use index::Index;
@@ -203,6 +203,12 @@ impl Store {
     /// How many objects a collection holds.
     pub fn count(&self, collection: &str) -> usize {
         self.read().count(collection)
+    }
+
+    /// Every object, by ascending version, and the version at which they stand so.
+    pub fn everything(&self) -> (Vec<Row>, u64) {
+        let index = self.read();
+        (index.everything(), index.version())
     }
 
     /// Writes, and answers when the write is durable and visible.

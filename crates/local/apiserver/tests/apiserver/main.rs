@@ -13,5 +13,6 @@ mod pod_logs;
 mod protobuf;
 mod rollouts;
 mod services;
+mod snapshot;
 mod support;
 mod watch;

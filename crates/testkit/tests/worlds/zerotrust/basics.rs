@@ -141,24 +141,123 @@ async fn scenario_07_outputs_that_a_user_edits_are_put_right_without_a_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn scenario_08_stripped_outputs_come_back_without_a_call() {
+async fn scenario_08_outputs_and_finalizer_that_a_replace_strips_come_back_without_a_call() {
     let world = settled([protected()]).await;
     let outputs = ["hostnameRouteId", "cnameRecordId", "accessAppId", "accessPolicyIds", "lastReconcile"];
     let mut before = Vec::new();
     for suffix in outputs {
         before.push(world.output("admin-panel", suffix).await.expect("the output is there"));
     }
+    let finalizers = async |world: &World| {
+        let route = world.cluster.get("HTTPRoute/default/admin-panel").await.expect("the route is there");
+        route["metadata"]["finalizers"].clone()
+    };
+    let held = finalizers(&world).await;
+    assert_eq!(held.as_array().map(Vec::len), Some(1));
 
-    let stripped: serde_json::Map<String, Value> =
-        outputs.iter().map(|one| (format!("{PREFIX}{one}"), Value::Null)).collect();
-    world.cluster.patch("HTTPRoute/default/admin-panel", &json!({ "metadata": { "annotations": stripped } })).await;
+    let bare = world.cluster.replace(protected().manifest()).await;
+    assert_eq!(bare["metadata"]["finalizers"], Value::Null);
+    assert_eq!(bare["metadata"]["annotations"], protected().manifest()["metadata"]["annotations"]);
     world.settle().await;
 
     for (suffix, value) in outputs.iter().zip(before) {
         assert_eq!(world.output("admin-panel", suffix).await, Some(value), "{suffix}");
     }
+    assert_eq!(finalizers(&world).await, held);
     assert_eq!(world.cloudflare.take_requests(), [""; 0]);
     assert_eq!(tasks_made(&world), 0);
+}
+
+/// What the fields that every layer can set are on a layer: 1 is the dotted annotation, 5 the tenant's defaults.
+struct Layer(usize);
+
+impl Layer {
+    fn session(&self) -> String {
+        format!("{}h", self.0)
+    }
+
+    fn url(&self) -> String {
+        format!("https://layer-{}:443", self.0)
+    }
+
+    fn server_name(&self) -> String {
+        format!("layer-{}.example.net", self.0)
+    }
+
+    /// As annotations, by the names of these fields.
+    fn annotate(&self, route: Route, [session, url, server_name, timeout]: [&str; 4]) -> Route {
+        let route = route.with(session, &self.session()).with(url, &self.url());
+        route.with(server_name, &self.server_name()).with(timeout, &self.0.to_string())
+    }
+
+    /// As the spec of a template.
+    fn template(&self) -> Value {
+        let tls = json!({ "originServerName": self.server_name(), "tlsTimeout": self.0 });
+        json!({
+            "accessApplication": { "sessionDuration": self.session() },
+            "originService": { "url": self.url(), "originTLS": tls },
+        })
+    }
+
+    /// As the defaults of a tenant.
+    fn defaults(&self) -> Value {
+        let tls = json!({ "originServerName": self.server_name(), "tlsTimeout": self.0 });
+        json!({ "sessionDuration": self.session(), "originService": self.url(), "originTLS": tls })
+    }
+
+    /// Session, origin, server name and timeout, as they are at Cloudflare.
+    fn seen(&self) -> Value {
+        json!([self.session(), self.url(), self.server_name(), self.0])
+    }
+}
+
+const DOTTED: [&str; 4] = ["access.sessionDuration", "origin.url", "origin.originServerName", "origin.tlsTimeout"];
+const ALIASES: [&str; 4] = ["sessionDuration", "originService", "origin-server-name", "tls-timeout"];
+
+/// Says the fields on this layer and all below it, and nothing on those above.
+async fn say_from(world: &World, highest: usize) {
+    let nothing = json!({ "dnsOnly": { "enabled": false } });
+    let layer = |number: usize| if highest <= number { Layer(number).template() } else { nothing.clone() };
+    let mut prod = tenant("prod");
+    let spec = prod["spec"].as_object_mut().expect("a tenant has a spec");
+    spec.remove("defaults");
+    spec.extend((highest <= 5).then(|| ("defaults".to_owned(), Layer(5).defaults())));
+    world.cluster.apply(&prod).await;
+    world.cluster.apply(&template("base-prod", layer(4))).await;
+    world.cluster.apply(&template("mine", layer(3))).await;
+    let mut route = Route::to("app", "app.example.com").allowing("user1@example.com").with("template", "mine");
+    if highest <= 2 {
+        route = Layer(2).annotate(route, ALIASES);
+    }
+    if highest <= 1 {
+        route = Layer(1).annotate(route, DOTTED);
+    }
+    world.cluster.apply(route.manifest()).await;
+    world.settle().await;
+}
+
+/// Session, origin, server name and timeout at Cloudflare.
+fn seen(world: &World) -> Value {
+    let name = world.name("app.example.com");
+    let (app, rule) = (name.app(), name.rule());
+    let tls = &rule["originRequest"];
+    json!([app["session_duration"], rule["service"], tls["originServerName"], tls["tlsTimeout"]])
+}
+
+#[tokio::test(start_paused = true)]
+async fn scenario_09_whatever_layer_is_the_highest_to_set_them_gives_all_fields() {
+    let world = settled([]).await;
+    for highest in 1..=5 {
+        say_from(&world, highest).await;
+        assert_eq!(seen(&world), Layer(highest).seen(), "layer {highest}");
+    }
+    say_from(&world, 6).await;
+
+    let built_in = seen(&world);
+    assert_eq!(built_in[0], "24h");
+    assert_eq!(built_in[1], "http://app.default.svc.cluster.local:8080", "the route's own backend");
+    assert_eq!(built_in[2], Value::Null);
+    world.assert_sound("scenario 9, layer by layer").await;
 }
 
 async fn session(world: &World) -> String {
@@ -192,6 +291,16 @@ async fn scenario_09_each_field_comes_from_the_highest_layer_that_sets_it() {
         .await;
     assert_eq!(session(&world).await, "3h", "the base template");
     assert_eq!(world.name("app.example.com").app()["logo_url"], "https://example.com/logo.png", "field by field");
+    let timed = json!({ "originService": { "url": "https://mine.example.svc", "originTLS": { "tlsTimeout": 7 } } });
+    world.cluster.apply(&template("mine", timed)).await;
+    world.cluster.apply(route.clone().with("origin-server-name", "alias.example.net").manifest()).await;
+    world.settle().await;
+    assert_eq!(
+        seen(&world),
+        json!(["3h", "https://mine.example.svc", "alias.example.net", 7]),
+        "four fields, three layers"
+    );
+    world.cluster.apply(route.manifest()).await;
     world.cluster.apply(&template("base-prod", json!({ "dnsOnly": { "enabled": false } }))).await;
     assert_eq!(session(&world).await, "4h", "the tenant's defaults");
     world.cluster.apply(&tenant("prod")).await;

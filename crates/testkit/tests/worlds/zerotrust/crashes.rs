@@ -16,6 +16,9 @@ use tokio::time::Instant;
 
 use super::{publish, settled};
 
+/// For the write of a claim, and for looking when it is there.
+const SOME: Duration = Duration::from_secs(2);
+
 fn with_token() -> Route {
     Route::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
 }
@@ -48,12 +51,19 @@ async fn scenario_41_a_dead_workers_task_is_taken_over_when_its_lease_has_expire
     let died = Instant::now();
 
     world.restart_part(Part::Worker(2)).await;
-    let done = world.holds_within(Duration::from_secs(300), async |world: &World| world.tasks().await.is_empty()).await;
+    let taken = async |world: &World| {
+        world.tasks().await.first().is_none_or(|task| task["status"]["workerPod"] == "cloudflare-worker-2")
+    };
+    while !taken(&world).await && died.elapsed() < Duration::from_secs(300) {
+        world.pass(Duration::from_millis(500)).await;
+    }
+    let taken_after = died.elapsed();
+    let done = world.holds_within(Duration::from_secs(60), async |world: &World| world.tasks().await.is_empty()).await;
 
+    let (lease, renewal) = (Duration::from_secs(60), Duration::from_secs(10));
+    // The last sign was up to one renewal old, and others look as often as it is renewed.
+    assert!(taken_after + renewal >= lease && taken_after <= lease + renewal + SOME, "{taken_after:?}");
     assert!(done, "{:#?}", world.tasks().await);
-    // A lease that stands still for its 60 s is a dead worker's; others look at it every ten seconds, and then begin.
-    let lasted = died.elapsed();
-    assert!((Duration::from_secs(60)..=Duration::from_secs(80)).contains(&lasted), "{lasted:?}");
     assert_published(&world, "after the take-over").await;
     world.settle().await;
     world.assert_sound("scenario 41").await;
@@ -265,19 +275,28 @@ async fn scenario_49_a_signal_releases_the_claim_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_50_two_minutes_without_the_cluster_are_survived() {
-    let world = settled([Route::to("before", "before.example.com")]).await;
+    let world = settled([Route::to("before", "before.example.com"), Route::to("gone", "gone.example.com")]).await;
     world.cluster.apply(with_token().manifest()).await;
+    let (broken, asked) = (world.gate.broken(), world.gate.requests());
     world.gate.cluster_down(true);
     world.cluster.apply(Route::to("during", "during.example.com").manifest()).await;
+    world.cluster.delete("HTTPRoute/default/gone").await;
     world.pass(Duration::from_secs(120)).await;
-    assert!(world.busy().await < 100, "it still runs");
+    assert!(world.gate.broken() > broken, "watches that were open broke");
+    let tries = world.gate.requests() - asked;
+    assert!((1..2000).contains(&tries), "it still runs and tries again, now and then: {tries} times in two minutes");
+    // Whoever goes on from where it was learns that it is too late for that, and lists anew.
+    world.forget_history();
 
     world.gate.cluster_down(false);
     let back = world.holds_within(Duration::from_secs(900), async |world: &World| {
-        world.name("during.example.com").is_public() && world.name("api.example.com").opens_with_token_of("api").await
+        world.name("during.example.com").is_public()
+            && world.name("gone.example.com").is_gone()
+            && world.name("api.example.com").opens_with_token_of("api").await
     });
 
     assert!(back.await);
+    assert!(world.gate.expired() > 0, "some were told 410");
     world.settle().await;
     assert_published(&world, "after the outage").await;
     world.assert_sound("scenario 50").await;
@@ -295,7 +314,7 @@ fn watched(world: &World, wishes: &[(&str, Wish)]) {
 fn killed(name: &str, prepare: impl AsyncFn(&World), act: impl AsyncFn(&World)) -> Tried {
     let tried = paused(at_every_step(name, &z::world(), prepare, act));
     tell(&format!("crash points: {} (zerotrust {name}: {} steps)", tried.crashes, tried.steps));
-    assert!(tried.crashes >= 10 && tried.crashes == 2 * tried.steps);
+    assert!(tried.crashes >= 10 && tried.missed == 0, "{tried:?}");
     tried
 }
 

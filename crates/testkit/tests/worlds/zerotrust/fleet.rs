@@ -1,8 +1,12 @@
 //! Scenarios 64–69: the operator's own Deployments, on the embedded API server.
 
-use portolan_testkit::tell;
 use portolan_testkit::zerotrust::fleet::checks;
-use portolan_testkit::zerotrust::world;
+use portolan_testkit::{Builder, tell};
+
+/// The embedded API server with its own controllers of workloads, which parity holds to be as the real ones.
+fn world() -> Builder {
+    portolan_testkit::zerotrust::world().workloads()
+}
 
 #[tokio::test(start_paused = true)]
 async fn scenario_64_a_fresh_configuration_is_applied_and_workers_exist() {

@@ -10,6 +10,9 @@ use crate::record::{self, DnsRecord};
 /// How users call a service token.
 pub(crate) const SERVICE_TOKEN: &str = "service token";
 
+/// How users call an Access application.
+pub(crate) const ACCESS_APPLICATION: &str = "Access application";
+
 /// A DNS record.
 pub(crate) fn record(zone_id: &str, label: String, id: Option<&str>) -> Target {
     with(Target::new("DNS record", zone_id, label), id)
@@ -27,7 +30,7 @@ pub(crate) fn rule(tunnel_id: &str, hostname: &Hostname) -> Target {
 
 /// An Access application.
 pub(crate) fn app(account_id: &str, domain: &str, id: Option<&str>) -> Target {
-    with(Target::new("Access application", account_id, domain), id)
+    with(Target::new(ACCESS_APPLICATION, account_id, domain), id)
 }
 
 /// An application that goes.

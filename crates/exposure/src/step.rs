@@ -1,10 +1,11 @@
 //! The ordered plan of a name: what is written, and what is ours before the first write.
 
 use jiff::Timestamp;
-use portolan_core::{Change, Hostname, Mark, Plan};
+use portolan_core::{Action, Change, Hostname, Mark, Plan};
 use serde_json::Value;
 
 use crate::app::{App, AppWish};
+use crate::changes::ACCESS_APPLICATION;
 use crate::desired::Rule;
 use crate::holdings::{Holdings, Place, RecordKind};
 use crate::notice::Notice;
@@ -44,6 +45,12 @@ impl Exposure {
     /// The plan for people: what would be changed, in order.
     pub fn changes(&self) -> Plan {
         self.steps.iter().flat_map(|step| step.changes.clone()).collect()
+    }
+
+    /// Whether an Access application is made.
+    pub fn makes_application(&self) -> bool {
+        let mut changes = self.steps.iter().flat_map(|step| &step.changes);
+        changes.any(|change| change.action == Action::Create && change.target.kind == ACCESS_APPLICATION)
     }
 }
 

@@ -60,8 +60,6 @@ pub(crate) struct UnderWay {
     pub(crate) phase: Phase,
     /// Whether its status was ever written.
     pub(crate) marked: bool,
-    /// Whether Cloudflare refused as invalid just what it asks for.
-    pub(crate) refused: bool,
     /// Whether its status is about its present spec.
     pub(crate) current: bool,
     /// The hash of its spec.
@@ -306,7 +304,7 @@ fn follow(facts: &Facts, task: &UnderWay, hash: Option<&str>) -> Vec<Step> {
         Phase::InProgress => Vec::new(),
         Phase::Completed if task.current => vec![Step::Collect],
         Phase::Pending if suits && !task.marked => vec![Step::MarkPending],
-        Phase::Failed if suits && facts.drifted && !task.refused => vec![Step::MarkPending],
+        Phase::Failed if suits && facts.drifted => vec![Step::MarkPending],
         Phase::Pending | Phase::Failed | Phase::Completed if suits => Vec::new(),
         Phase::Pending | Phase::Failed | Phase::Completed if task.knows_more => vec![Step::Harvest, Step::Requeue],
         Phase::Pending | Phase::Failed | Phase::Completed => vec![Step::Requeue],

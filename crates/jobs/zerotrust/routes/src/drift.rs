@@ -14,7 +14,9 @@ use portolan_engine::{Levels, Passed};
 use portolan_exposure::{App, DnsRecord, Exposure, Footprint, Fresh, Notes, gather_with, plan};
 use portolan_zerotrust_model::reasons as model_reasons;
 use portolan_zerotrust_model::task::Action;
-use portolan_zerotrust_model::{Enabled, Phase, RouteInput, Target, TaskResult, Wanted, desired, select, settings};
+use portolan_zerotrust_model::{
+    CloudflareTask, Enabled, Phase, RouteInput, Target, TaskResult, Wanted, desired, select, settings,
+};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -46,6 +48,16 @@ enum Last {
     Hindered,
     /// Cloudflare refused what was sent.
     Refused,
+}
+
+impl Last {
+    /// A task that is not tried again by itself was refused as it is, or something is in its way.
+    fn of(task: Option<&CloudflareTask>) -> Self {
+        let Some(task) = task else { return Self::Done };
+        let message = task.status.as_ref().and_then(|status| status.message.as_deref()).unwrap_or_default();
+        let refused = task.is_refused() || reasons::of_message(message) == model_reasons::CLOUDFLARE_API_ERROR;
+        if refused { Self::Refused } else { Self::Hindered }
+    }
 }
 
 /// The names that one credential is used for, by the zones that they lie in.
@@ -240,14 +252,7 @@ impl Shared {
         };
         let mut notes = Notes::at((self.context.clock)());
         notes.intent = status.and_then(portolan_zerotrust_model::CloudflareTaskStatus::intent);
-        let message = status.and_then(|status| status.message.as_deref()).unwrap_or_default();
-        // A task that is not tried again by itself was refused as it is, or something is in its way.
-        let refused = reasons::of_message(message) == model_reasons::CLOUDFLARE_API_ERROR;
-        let last = match &task {
-            None => Last::Done,
-            Some(_) if refused => Last::Refused,
-            Some(_) => Last::Hindered,
-        };
+        let last = Last::of(task.as_deref());
         executed.then(|| Check { route: input.key.clone(), input, wanted, recorded, notes, last })
     }
 
@@ -299,7 +304,11 @@ impl Shared {
             (Ok(exposure), Last::Done) => Ok(!exposure.is_empty()),
             (Ok(_), Last::Hindered) | (Err(_), Last::Done) => Ok(true),
             // The same request would be refused again; another one may not be.
-            (Ok(exposure), Last::Refused) => Ok(self.refused.is_another(&check.route, &exposure)),
+            (Ok(exposure), Last::Refused) => {
+                let another = self.refused.is_another(&check.route, &exposure);
+                // An application that was there and is gone: protection does not rest, whatever was refused.
+                Ok(another || check.recorded.access_app_id.is_some() && exposure.makes_application())
+            }
             // What is in the way stays in the way: the route has said so.
             (Err(_), Last::Hindered | Last::Refused) => Ok(false),
         }

@@ -458,7 +458,6 @@ fn under_way(task: &CloudflareTask, subject: &Subject) -> UnderWay {
     UnderWay {
         phase: task.phase(),
         marked: status.is_some_and(|status| status.phase.is_some()),
-        refused: task.is_refused(),
         current: task.is_current(),
         hash: task.hash().unwrap_or_default().to_owned(),
         knows_more: result.is_some_and(|result| !result.is_empty() && recorded != Some(&result)),

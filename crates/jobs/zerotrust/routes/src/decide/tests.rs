@@ -168,16 +168,6 @@ fn a_failed_task_is_tried_again_when_drift_is_looked_for() {
 }
 
 #[test]
-fn finding_28_what_cloudflare_refused_as_invalid_is_not_tried_again_for_drift() {
-    let refused = UnderWay { refused: true, ..task(Phase::Failed) };
-    let facts = Facts { task: Some(refused.clone()), drifted: true, ..facts(published(), None) };
-
-    assert_eq!(decide(&facts), []);
-    let changed = UnderWay { hash: "other".to_owned(), ..refused };
-    assert_eq!(decide(&Facts { task: Some(changed), ..facts }), [Step::Requeue]);
-}
-
-#[test]
 fn a_template_that_is_missing_leaves_everything_as_it_is() {
     assert_eq!(decide(&facts(Wish::Unclear, Some(standing()))), []);
     assert_eq!(decide(&facts(Wish::Unclear, None)), []);

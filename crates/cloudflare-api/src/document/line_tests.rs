@@ -140,6 +140,30 @@ async fn finding_7_a_second_token_costs_no_read_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn finding_7_a_read_that_took_long_is_not_put_behind_an_older_write_of_another_token() {
+    let mut refused = 0;
+    let api = api(move |seen| {
+        refused += u32::from(token(seen) == "b");
+        let busy = token(seen) == "b" && refused == 1;
+        busy.then(|| Trouble::Refused(with_header(bad(429, 10000), "retry-after", "5")))
+    });
+    let (a, b) = (api.document("a"), api.document("b"));
+    api.tunnel.lock().unwrap().rules.insert("foreign".to_owned());
+
+    let somebody_else = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        edit(&a, "a1".to_owned()).await.unwrap();
+        let mut tunnel = api.tunnel.lock().unwrap();
+        tunnel.rules.remove("foreign");
+        tunnel.version += 1;
+    };
+    let (written, ()) = tokio::join!(edit(&b, "b1".to_owned()), somebody_else);
+
+    assert!(written.unwrap().raced.is_none(), "it was read after everybody else had written");
+    assert_eq!(api.tunnel.lock().unwrap().rules, ["a1", "b1"].map(str::to_owned).into());
+}
+
+#[tokio::test(start_paused = true)]
 async fn finding_7_a_token_without_rights_sees_nothing_of_what_others_write() {
     let api = api(|seen| (token(seen) == "b").then(|| Trouble::Refused(bad(403, 10000))));
     let (a, b) = (api.document("a"), api.document("b"));

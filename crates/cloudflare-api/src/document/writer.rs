@@ -143,6 +143,8 @@ async fn turn<'a>(shared: &'a Shared, manner: Manner, live: &mut Live) -> Result
     }
     // Who found the document may know what others made of it since.
     if let Some((content, writes)) = turn.last().filter(|_| live.found) {
+        // A read that took long may be the newer one: it holds what somebody else made of our last write.
+        let content = if content.version >= live.content.version { content } else { Arc::clone(&live.content) };
         *live = Live { content, writes, found: true };
         return Ok(Some((permit, turn)));
     }

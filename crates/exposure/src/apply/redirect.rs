@@ -9,6 +9,10 @@ use crate::journal::Journal;
 use crate::plan::not_managed;
 use crate::redirect::{self, Refusal, may_pass};
 
+/// How often a name is planned anew because others made or took away the zone's ruleset meanwhile. The last attempt of a run
+/// is one more: a name is not held up by its redirect.
+const CHANGES: u32 = 3;
+
 impl<J: Journal> Run<'_, J> {
     pub(super) async fn create_redirect(
         &mut self,
@@ -85,7 +89,7 @@ impl<J: Journal> Run<'_, J> {
         if may_pass(&error) {
             return Err(self.fault_of_post(&error, &doing).await);
         }
-        if error.class != ErrorClass::Auth && self.attempt == 0 && self.has_changed(zone_id, request).await {
+        if error.class != ErrorClass::Auth && self.attempt < CHANGES && self.has_changed(zone_id, request).await {
             return Err(Fault { problem: error.problem(&doing), stale: true });
         }
         let digest = redirect::digest(zone_id, body, self.client.identity().as_str());

@@ -903,6 +903,35 @@ async fn an_api_that_knows_no_redirects_does_not_hold_a_name_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_redirect_is_made_though_the_ruleset_goes_and_comes_meanwhile() {
+    for after in (0..400).step_by(10) {
+        let world = World::new().await;
+        let names = ["n0.x.com", "n1.x.com", "n2.x.com", "n3.x.com"].map(|name| {
+            let mut desired = Desired { redirect: true, ..world.plain(name) };
+            desired.mark.key.name = name.to_owned();
+            desired
+        });
+        let (recorded, notes, client) = (Footprint::default(), world.notes(None), &world.client);
+        let expose = async |desired: &Desired, after: u64| {
+            tokio::time::sleep(Duration::from_millis(after)).await;
+            let exposed =
+                portolan_exposure::expose(client, desired, &recorded, &notes, Fresh::any(), &*world.diary).await;
+            exposed.unwrap().footprint
+        };
+        world.sim.set_latency(Duration::from_millis(20));
+        let first = expose(&names[0], 0).await;
+
+        let goes = portolan_exposure::unexpose(client, &names[0].mark, &first, &notes, Fresh::any(), &*world.diary);
+        let others = futures::future::join_all([1, 2, 3].map(|n| expose(&names[n], after + 10 * n as u64)));
+        let (gone, others) = tokio::join!(goes, others);
+
+        gone.unwrap();
+        assert!(others.iter().all(|one| one.redirect_rule_id.is_some()), "{after} ms after: {others:?}");
+        assert_eq!(world.all("rulesets")[0]["rules"].as_array().unwrap().len(), 3, "{after} ms after");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn names_of_one_zone_share_its_ruleset_and_the_last_takes_it_away() {
     let mut world = World::new().await;
     let names = ["n0.x.com", "n1.x.com", "n2.x.com"].map(|name| {

@@ -51,13 +51,14 @@ impl Look<'_> {
             (found, usable)
         };
         let state = match self.find(&collections::TUNNELS, self.account(), self.fresh.age, pick).await {
-            Ok((found, _)) => match found.first() {
-                Some(entry) => Some(TunnelState::of(&entry.item)),
-                None => {
+            Ok((found, _)) => {
+                if let Some(entry) = found.first() {
+                    Some(TunnelState::of(&entry.item))
+                } else {
                     let alone = unusable.get(self.fresh.lane, kept, async || self.one_tunnel(id).await).await;
                     alone.map_err(|error| error.problem(&format!("reading tunnel {id}")))?
                 }
-            },
+            }
             // The credential may write configurations and still not see the list.
             Err(error) if matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) => None,
             Err(error) => return Err(error.problem("listing tunnels")),

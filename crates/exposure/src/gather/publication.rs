@@ -34,7 +34,7 @@ impl Look<'_> {
         };
         let state = match unusable.within(kept) {
             Some(state) => state,
-            None => self.tunnel(id, &unusable, kept).await?,
+            None => Box::pin(self.tunnel(id, &unusable, kept)).await?,
         };
         if let Some(state) = state.filter(|_| self.fresh.lane != Lane::Drift) {
             // Planning would say the same, whatever else there is to see.

@@ -29,7 +29,7 @@ pub async fn expose(
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
     let wish = Wish { mark: &desired.mark, desired: Some(desired) };
-    wish.carry_out(client, recorded, notes, fresh, journal).await
+    Box::pin(wish.carry_out(client, recorded, notes, fresh, journal)).await
 }
 
 /// Takes away whatever is ours for a name.
@@ -42,7 +42,7 @@ pub async fn unexpose(
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
     let wish = Wish { mark, desired: None };
-    wish.carry_out(client, recorded, notes, fresh, journal).await
+    Box::pin(wish.carry_out(client, recorded, notes, fresh, journal)).await
 }
 
 struct Wish<'a> {

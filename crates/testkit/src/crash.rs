@@ -3,7 +3,7 @@
 //!
 //! Under a paused clock the same steps come each time. On the wall's clock something that is done now and then (a
 //! credential looked at, a Secret held) falls into one run and not into the next: a step that does not come again in
-//! [`ATTEMPTS`] runs is counted apart.
+//! `ATTEMPTS` runs is counted apart.
 
 use std::time::Duration;
 

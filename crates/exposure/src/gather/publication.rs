@@ -35,7 +35,7 @@ impl Look<'_> {
         };
         let state = match unusable.within(kept) {
             Some(state) => state,
-            None => self.tunnel(id, &unusable, kept).await?,
+            None => Box::pin(self.tunnel(id, &unusable, kept)).await?,
         };
         if let Some(state) = state.filter(|_| self.fresh.lane != Lane::Drift) {
             // Planning would say the same, whatever else there is to see.
@@ -52,13 +52,14 @@ impl Look<'_> {
             (found, usable)
         };
         let state = match self.find(&collections::TUNNELS, self.account(), self.fresh.age, pick).await {
-            Ok(found) => match found.first() {
-                Some(entry) => Some(TunnelState::of(&entry.item)),
-                None => {
+            Ok(found) => {
+                if let Some(entry) = found.first() {
+                    Some(TunnelState::of(&entry.item))
+                } else {
                     let alone = unusable.get(self.fresh.lane, kept, async || self.one_tunnel(id).await).await;
                     alone.map_err(|error| error.problem(&format!("reading tunnel {id}")))?
                 }
-            },
+            }
             // The credential may write configurations and still not see the list.
             Err(error) if matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) => None,
             Err(error) => return Err(error.problem("listing tunnels")),

@@ -221,8 +221,8 @@ impl Shared {
             remote: Plan::default(),
             _turn: turn,
         };
-        self.find_wish(&mut subject).await;
-        self.find_lost(&mut subject).await;
+        Box::pin(self.find_wish(&mut subject)).await;
+        Box::pin(self.find_lost(&mut subject)).await;
         self.settle_on_steps(&mut subject);
         if let Some(known) = subject.known.as_ref().filter(|_| !subject.is_leaving() && !subject.loses())
             && self.context.mode == Mode::Live

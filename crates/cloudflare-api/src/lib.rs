@@ -26,6 +26,7 @@ mod gathering;
 pub mod governor;
 mod headers;
 mod item;
+mod lately;
 mod limiter;
 mod limits;
 mod lines;

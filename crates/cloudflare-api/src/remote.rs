@@ -36,6 +36,8 @@ pub use create::Created;
 
 /// Writes at once of a collection that takes no batches.
 pub(crate) const WRITES_AT_ONCE: usize = 8;
+/// Objects that a listing does not show though we wrote them a moment ago, and that are asked for one by one.
+const CONFIRMED: usize = 5;
 /// Times in a row that the batch call may be unknown before it is not tried any more.
 const BATCH_MISSES: u32 = 3;
 
@@ -317,7 +319,10 @@ impl<T: Item> Shared<T> {
         let listed = listing::up_to(&self.sender, Some(permit), (manner, &self.urgency), place, pages).await;
         match listed {
             Ok(Some(objects)) => {
-                self.store().finish(began, objects);
+                let unlisted = self.store().unlisted(began, &objects);
+                let unlisted =
+                    self.confirm(manner, unlisted).await.inspect_err(|error| self.store().fail(error.clone()))?;
+                self.store().finish(began, objects, unlisted);
                 self.recount();
                 Ok(true)
             }
@@ -330,6 +335,25 @@ impl<T: Item> Shared<T> {
                 Err(error)
             }
         }
+    }
+
+    /// Which of the objects are there that we wrote a moment ago and that a listing did not show. A few are asked for
+    /// themselves; where one of them is there the listing lags behind, and the others count as there, too.
+    async fn confirm(&self, manner: Manner, mut unlisted: Vec<Entry<T>>) -> Result<Vec<Entry<T>>, ApiError> {
+        let others = unlisted.split_off(unlisted.len().min(CONFIRMED));
+        let mut there = Vec::new();
+        for entry in unlisted {
+            let request = self.collection.get(&self.scope, &entry.id);
+            match self.sender.answer::<Value>(None, manner, Exit::FREE, &request).await {
+                Ok(answer) => there.extend(Entry::read(answer.result)),
+                Err(error) if error.class == ErrorClass::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if !there.is_empty() {
+            there.extend(others);
+        }
+        Ok(there)
     }
 
     /// One operation after the other.

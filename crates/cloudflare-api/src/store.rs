@@ -2,12 +2,15 @@
 //!
 //! Order is counted in ticks, not in time, so that two things at the same instant still have an order.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::error::{ApiError, ErrorClass};
 use crate::item::{Entry, Found, Item};
+use crate::lately::Lately;
+use crate::listing::Element;
 use crate::snapshot::Snapshot;
 
 /// How old a snapshot may be.
@@ -48,6 +51,8 @@ pub(crate) struct Store<T> {
     larger: Option<(u64, u64)>,
     /// What was written while a listing runs, which may or may not have seen it.
     journal: Option<Vec<Edit<T>>>,
+    /// What was written a moment ago, which a listing may not show yet.
+    lately: Lately,
     /// This credential may read the scope, as far as it has tried.
     reads: bool,
 }
@@ -72,6 +77,7 @@ impl<T> Default for Store<T> {
             failed: None,
             larger: None,
             journal: None,
+            lately: Lately::default(),
             reads: false,
         }
     }
@@ -113,8 +119,27 @@ impl<T: Item> Store<T> {
         Began(Listed { began: self.tick(), at })
     }
 
-    pub(crate) fn finish(&mut self, Began(listed): Began, objects: Vec<Found<T>>) {
+    /// What we wrote a moment ago and a listing does not show: it lags behind, or somebody deleted it. The last written
+    /// first.
+    pub(crate) fn unlisted(&self, Began(listed): Began, objects: &[Found<T>]) -> Vec<Entry<T>> {
+        let written = self.lately.present(listed.at);
+        if written.is_empty() {
+            return Vec::new();
+        }
+        let shown: HashSet<&str> = objects.iter().filter_map(Element::id).collect();
+        let missing = written.into_iter().filter(|id| !shown.contains(id));
+        missing.filter_map(|id| self.snapshot.get(id)).cloned().collect()
+    }
+
+    /// What was listed, and what is there though the listing did not show it.
+    pub(crate) fn finish(&mut self, Began(listed): Began, objects: Vec<Found<T>>, unlisted: Vec<Entry<T>>) {
         self.snapshot = Snapshot::listed(objects, listed.at);
+        for entry in unlisted {
+            self.snapshot.store(entry);
+        }
+        for id in self.lately.gone(listed.at) {
+            self.snapshot.remove(id);
+        }
         for edit in self.journal.take().into_iter().flatten() {
             self.snapshot.apply(edit);
         }
@@ -156,6 +181,10 @@ impl<T: Item> Store<T> {
     }
 
     fn note(&mut self, edit: &Edit<T>) {
+        match edit {
+            Edit::Stored(entry) => self.lately.stored(&entry.id, Instant::now()),
+            Edit::Removed(id) => self.lately.removed(id, Instant::now()),
+        }
         if let Some(journal) = &mut self.journal {
             journal.push(edit.clone());
         }

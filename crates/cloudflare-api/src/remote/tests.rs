@@ -22,15 +22,22 @@ struct Zone {
     /// Most records that fit.
     room: Option<usize>,
     batchless: bool,
+    /// What listings still show.
+    lagging: Option<BTreeMap<String, Value>>,
 }
 
 impl Zone {
+    fn shown(&self) -> &BTreeMap<String, Value> {
+        self.lagging.as_ref().unwrap_or(&self.records)
+    }
+
     fn answer(&mut self, seen: &Seen) -> Answered {
         let (method, path) = seen.line.split_once(' ').unwrap();
         let path = path.split('?').next().unwrap();
         let id = path.rsplit('/').next().unwrap();
         match (method, id) {
-            ("GET", "dns_records") => listed(self.records.values().cloned().collect()),
+            ("GET", "dns_records") => listed(self.shown().values().cloned().collect()),
+            ("GET", id) => self.records.get(id).map_or_else(|| bad(404, 81044), |record| good(record.clone())),
             ("POST", "dns_records") => self.answer_of(|zone| zone.create(&seen.body)),
             ("POST", "batch") if self.batchless => bad(405, 10405),
             ("POST", "batch") => self.answer_of(|zone| zone.batch(&seen.body)),
@@ -467,7 +474,7 @@ async fn a_write_during_a_listing_is_not_forgotten_when_the_listing_ends() {
 
     remote.write(Lane::Change, vec![Op::delete("1"), create("c")]).await.unwrap();
     let page = json!([record("1", "a", "192.0.2.1"), record("2", "b", "192.0.2.1")]);
-    remote.shared.store().finish(began, serde_json::from_value(page).unwrap());
+    remote.shared.store().finish(began, serde_json::from_value(page).unwrap(), Vec::new());
 
     let mut ids: Vec<String> = remote.with(|snapshot| snapshot.iter().map(|entry| entry.id.clone()).collect());
     ids.sort();
@@ -667,4 +674,54 @@ async fn the_snapshot_learns_what_other_calls_showed() {
     api.remote.unlearn("r9");
 
     assert!(api.remote.with(Snapshot::is_empty));
+}
+
+/// Listings show the zone as it is now, whatever happens to it.
+fn lag(api: &Api) {
+    let mut zone = api.zone.lock().unwrap();
+    zone.lagging = Some(zone.records.clone());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listing_that_lags_behind_our_writes_takes_nothing_of_them_back() {
+    let api = Api::with(&[("r1", "goes")]);
+    lag(&api);
+    let creates = (0..20).map(|number| create(&format!("n{number}"))).collect();
+    api.remote.write(Lane::Change, creates).await.unwrap();
+    api.remote.write(Lane::Change, vec![Op::Delete { id: "r1".to_owned(), query: Vec::new() }]).await.unwrap();
+    let before = api.calls().len();
+
+    api.remote.refresh(Lane::Drift, Freshness::AfterNow).await.unwrap();
+
+    assert_eq!(api.remote.with(|snapshot| (snapshot.len(), snapshot.get("r1").is_some())), (20, false));
+    assert_eq!(api.calls().len() - before, 1 + CONFIRMED, "a few are asked for: {:?}", api.calls());
+    api.zone.lock().unwrap().lagging = None;
+    api.remote.refresh(Lane::Drift, Freshness::AfterNow).await.unwrap();
+    assert_eq!(api.calls().len() - before, 2 + CONFIRMED, "a listing that shows them asks for none");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_deleted_right_after_our_write_is_gone() {
+    let api = Api::with(&[]);
+    let creates = (0..20).map(|number| create(&format!("n{number}"))).collect();
+    api.remote.write(Lane::Change, creates).await.unwrap();
+    api.zone.lock().unwrap().records.clear();
+
+    api.remote.refresh(Lane::Drift, Freshness::AfterNow).await.unwrap();
+
+    assert!(api.remote.with(Snapshot::is_empty));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_missing_long_after_our_write_is_not_asked_for() {
+    let api = Api::with(&[]);
+    api.remote.write(Lane::Change, vec![create("a")]).await.unwrap();
+    lag(&api);
+    api.zone.lock().unwrap().lagging.as_mut().unwrap().clear();
+    tokio::time::advance(Duration::from_secs(31)).await;
+
+    api.remote.refresh(Lane::Drift, Freshness::AfterNow).await.unwrap();
+
+    assert!(api.remote.with(Snapshot::is_empty));
+    assert_eq!(api.calls(), ["POST dns_records", "GET dns_records"]);
 }

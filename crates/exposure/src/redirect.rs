@@ -14,12 +14,9 @@ use crate::rules;
 const PHASE: &str = "http_request_dynamic_redirect";
 /// Characters of a description.
 const DESCRIPTION_LIMIT: usize = 500;
-/// How a ruleset is described that we made.
-const OUR_RULESET: &str = "Redirects to HTTPS, made by Portolan";
 
 const ENTRY_POINT: &str = "/zones/{zone_id}/rulesets/phases/{phase}/entrypoint";
 const RULESETS: &str = "/zones/{zone_id}/rulesets";
-const RULESET: &str = "/zones/{zone_id}/rulesets/{ruleset_id}";
 const RULES: &str = "/zones/{zone_id}/rulesets/{ruleset_id}/rules";
 const RULE: &str = "/zones/{zone_id}/rulesets/{ruleset_id}/rules/{rule_id}";
 
@@ -83,18 +80,13 @@ pub(crate) fn read(zone_id: &str) -> Request {
 
 /// Makes a zone's ruleset with a first rule.
 pub(crate) fn create_ruleset(zone_id: &str, rule: &Value) -> Request {
-    let body = json!({"name": "default", "kind": "zone", "phase": PHASE, "description": OUR_RULESET, "rules": [rule]});
+    let body = json!({"name": "default", "kind": "zone", "phase": PHASE, "rules": [rule]});
     Request::new(Method::POST, RULESETS, &[zone_id]).with_body(body)
 }
 
 /// Whether a request makes a ruleset.
 pub(crate) fn makes_ruleset(request: &Request) -> bool {
     request.template == RULESETS
-}
-
-/// Deletes a ruleset.
-pub(crate) fn delete_ruleset(zone_id: &str, ruleset_id: &str) -> Request {
-    Request::new(Method::DELETE, RULESET, &[zone_id, ruleset_id])
 }
 
 /// Adds a rule.
@@ -146,11 +138,6 @@ pub(crate) fn by_id<'a>(ruleset: &'a Value, id: &str, mark: &Mark) -> Option<&'a
 pub(crate) fn is(found: &Value, wanted: &Value) -> bool {
     ["action", "action_parameters", "expression"].iter().all(|field| found.get(*field) == wanted.get(*field))
         && found.get("enabled").and_then(Value::as_bool).unwrap_or(true)
-}
-
-/// Whether a ruleset was made by us and holds nothing any more.
-pub(crate) fn is_our_empty(ruleset: &Value) -> bool {
-    rules(ruleset).is_empty() && text(ruleset, "description") == OUR_RULESET
 }
 
 /// The id of a ruleset or rule.

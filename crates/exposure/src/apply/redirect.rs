@@ -48,7 +48,9 @@ impl<J: Journal> Run<'_, J> {
         Ok(if written.is_some() { Done::Planned } else { Done::Nothing })
     }
 
-    /// A ruleset that we made goes with its last rule.
+    /// The zone's ruleset stays, also without a rule: it goes with all that is in it, no request says "only if it is
+    /// empty", and the rule that somebody adds meanwhile is not ours to delete. Taking the last redirect away in
+    /// Cloudflare's dashboard leaves it too.
     pub(super) async fn delete_redirect(
         &mut self,
         zone_id: &str,
@@ -59,13 +61,6 @@ impl<J: Journal> Run<'_, J> {
         let deleted = self.client.send(self.lane(), &redirect::delete(zone_id, ruleset_id, rule_id)).await;
         gone(deleted).map_err(|error| Fault { problem: error.problem(&doing), stale: false })?;
         self.held.redirects.retain(|held| held.rule_id != rule_id);
-        let left = self.client.send(self.lane(), &redirect::read(zone_id)).await;
-        if let Some(ruleset) = left.ok().filter(redirect::is_our_empty)
-            && redirect::id(&ruleset).as_deref() == Some(ruleset_id)
-        {
-            let deleted = self.client.send(self.lane(), &redirect::delete_ruleset(zone_id, ruleset_id)).await;
-            gone(deleted).map_err(|error| Fault { problem: error.problem(&doing), stale: false })?;
-        }
         Ok(Done::Planned)
     }
 

@@ -87,10 +87,7 @@ impl Planner<'_> {
 /// Recorded redirects that are gone are forgotten; unrecorded ones with our mark are ours, for whatever name.
 pub(crate) fn find_redirects(held: &mut Holdings, live: &Live, mark: &Mark) {
     held.redirects.retain(|held| match live.redirects.get(&held.zone_id) {
-        // A ruleset of ours that lost its last rule still has to go itself.
-        Some(Redirects::Ruleset(ruleset)) => {
-            redirect::by_id(ruleset, &held.rule_id, mark).is_some() || redirect::is_our_empty(ruleset)
-        }
+        Some(Redirects::Ruleset(ruleset)) => redirect::by_id(ruleset, &held.rule_id, mark).is_some(),
         Some(Redirects::Denied(_)) | None => true,
     });
     for (zone_id, redirects) in &live.redirects {

@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::support::{Ended, Hit, World, emails, is_open, is_protected, is_published, token, zone_of};
+use crate::support::{Ended, Hit, World, emails, is_open, is_protected, is_published, redirects, token, zone_of};
 use portolan_exposure::{Desired, Footprint, Fresh, Record};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
@@ -176,9 +176,10 @@ async fn converge(world: &mut World, last: Option<Wish>, fresh: Fresh) -> Result
     guard(world, None);
     let footprint = quiet(world, None, fresh).await?;
     prop_assert!(footprint.is_empty(), "{:?}", footprint);
-    for collection in ["dns_records", "access_apps", "access_policies", "service_tokens", "rulesets"] {
+    for collection in ["dns_records", "access_apps", "access_policies", "service_tokens"] {
         prop_assert_eq!(&world.state()[collection], &world.seeded[collection], "{}", collection);
     }
+    prop_assert_eq!(world.redirects(), redirects(&world.seeded));
     world.assert_theirs_untouched();
     prop_assert_eq!(world.hosts(1), Vec::<String>::new());
     prop_assert_eq!(world.violations(), Vec::<String>::new());

@@ -6,11 +6,13 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use crate::support::{ACCOUNT, Ended, Hit, World, ZONE, emails, is_published, mark, token};
+use crate::support::{ACCOUNT, Ended, Hit, World, ZONE, emails, is_published, mark, redirects, token};
+use http::Method;
+use portolan_cloudflare_api::{Lane, Request};
 use portolan_cloudflare_sim::{EMAIL_HEADER, EdgeRequest, Effect, Fault};
 use portolan_core::Class;
 use portolan_exposure::{Desired, Footprint, Fresh, Part, Record, Rotate, Token, gather, plan};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn address(hostname: &str, desired: Desired, ip: [u8; 4]) -> Desired {
     let record = Record::Address {
@@ -166,16 +168,16 @@ async fn withdrawing_goes_from_what_publishes_to_what_protects_and_leaves_the_wo
             "DELETE /dns_records/*",
             "PUT /cfd_tunnel/*/configurations",
             "DELETE /rulesets/*/rules/*",
-            "DELETE /rulesets/*",
             "DELETE /access/apps/*",
             "DELETE /access/policies/*",
             "DELETE /access/policies/*",
             "DELETE /access/service_tokens/*"
         ]
     );
-    for collection in ["dns_records", "access_apps", "access_policies", "service_tokens", "rulesets"] {
+    for collection in ["dns_records", "access_apps", "access_policies", "service_tokens"] {
         assert_eq!(world.state()[collection], world.seeded[collection], "{collection}");
     }
+    assert_eq!(world.redirects(), redirects(&world.seeded));
     world.assert_theirs_untouched();
     assert!(world.violations().is_empty(), "{:?}", world.violations());
 }
@@ -927,12 +929,42 @@ async fn a_redirect_is_made_though_the_ruleset_goes_and_comes_meanwhile() {
 
         gone.unwrap();
         assert!(others.iter().all(|one| one.redirect_rule_id.is_some()), "{after} ms after: {others:?}");
-        assert_eq!(world.all("rulesets")[0]["rules"].as_array().unwrap().len(), 3, "{after} ms after");
+        assert_eq!(world.redirects().len(), 3, "{after} ms after");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_of_one_zone_share_its_ruleset_and_the_last_takes_it_away() {
+async fn finding_38_a_rule_that_somebody_adds_while_our_last_redirect_goes_stays() {
+    for after in (0..200).step_by(10) {
+        let world = World::new().await;
+        let desired = Desired { redirect: true, ..world.plain("a.x.com") };
+        let (recorded, notes, client) = (Footprint::default(), world.notes(None), &world.client);
+        let done = portolan_exposure::expose(client, &desired, &recorded, &notes, Fresh::any(), &*world.diary).await;
+        let footprint = done.unwrap().footprint;
+        world.sim.set_latency(Duration::from_millis(20));
+
+        let goes = portolan_exposure::unexpose(client, &desired.mark, &footprint, &notes, Fresh::any(), &*world.diary);
+        let person = async {
+            tokio::time::sleep(Duration::from_millis(after)).await;
+            let ruleset = world.all("rulesets")[0]["id"].as_str().unwrap().to_owned();
+            let rule = json!({
+                "action": "redirect", "expression": "(http.host eq \"theirs.x.com\")", "description": "by hand",
+                "action_parameters": {"from_value": {"target_url": {"value": "https://x.org"}}},
+            });
+            let path = "/zones/{zone_id}/rulesets/{ruleset_id}/rules";
+            let request = Request::new(Method::POST, path, &[ZONE, &ruleset]).with_body(rule);
+            client.send(Lane::Change, &request).await.unwrap();
+        };
+        let (gone, ()) = tokio::join!(goes, person);
+
+        gone.unwrap();
+        let left: Vec<Value> = world.redirects().into_iter().map(|rule| rule["description"].clone()).collect();
+        assert_eq!(left, ["by hand"], "{after} ms after");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_of_one_zone_share_its_ruleset_and_each_takes_its_own_rule_away() {
     let mut world = World::new().await;
     let names = ["n0.x.com", "n1.x.com", "n2.x.com"].map(|name| {
         let mut desired = Desired { redirect: true, ..world.plain(name) };
@@ -949,7 +981,7 @@ async fn names_of_one_zone_share_its_ruleset_and_the_last_takes_it_away() {
 
     let footprints: Vec<Footprint> = done.into_iter().map(|done| done.unwrap().footprint).collect();
     assert!(footprints.iter().all(|footprint| footprint.redirect_rule_id.is_some()), "{footprints:?}");
-    assert_eq!(world.all("rulesets")[0]["rules"].as_array().unwrap().len(), 3);
+    assert_eq!((world.all("rulesets").len(), world.redirects().len()), (1, 3));
     world.take_lines();
     let again = Desired { redirect: true, ..names[0].clone() };
     portolan_exposure::expose(&world.client, &again, &footprints[0], &notes, Fresh::any(), &*world.diary)
@@ -962,7 +994,7 @@ async fn names_of_one_zone_share_its_ruleset_and_the_last_takes_it_away() {
             .await
             .unwrap();
     }
-    assert_eq!(world.state()["rulesets"], world.seeded["rulesets"]);
+    assert_eq!(world.redirects(), redirects(&world.seeded));
     world.restart();
 }
 

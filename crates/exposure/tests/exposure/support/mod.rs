@@ -157,6 +157,11 @@ pub(crate) fn all(state: &Value, collection: &str) -> Vec<Value> {
     scopes.flat_map(|(_, objects)| objects.as_array().cloned().unwrap_or_default()).collect()
 }
 
+/// Rules of rulesets: an empty ruleset redirects nothing.
+pub(crate) fn redirects(state: &Value) -> Vec<Value> {
+    all(state, "rulesets").iter().flat_map(|ruleset| ruleset["rules"].as_array().cloned().unwrap_or_default()).collect()
+}
+
 struct Wire(Arc<Line>);
 
 impl Transport for Wire {
@@ -485,6 +490,11 @@ impl World {
     pub(crate) fn ours(&self, collection: &str) -> Vec<Value> {
         let theirs: BTreeSet<String> = all(&self.seeded, collection).iter().map(|one| one["id"].to_string()).collect();
         self.all(collection).into_iter().filter(|one| !theirs.contains(&one["id"].to_string())).collect()
+    }
+
+    /// Rules of the zones' rulesets for redirects.
+    pub(crate) fn redirects(&self) -> Vec<Value> {
+        redirects(&self.sim.state())
     }
 
     pub(crate) fn config(&self, tunnel: usize) -> Value {

@@ -220,8 +220,17 @@ impl<'a, J: Journal> Run<'a, J> {
     fn blocks(&self, failed: Stage, stage: Stage) -> bool {
         match self.exposure.course {
             Course::Publish => true,
-            Course::Withdraw => stage.is_removed_after(failed),
+            Course::Withdraw => {
+                let is_wall = stage == Stage::Rule && failed == Stage::Record && self.walls_depths();
+                is_wall || stage.is_removed_after(failed)
+            }
         }
+    }
+
+    /// Whether a protected wildcard is held. Deeper than its application reaches the rule alone protects it: without the
+    /// rule, its record leads to the tunnel's last one.
+    fn walls_depths(&self) -> bool {
+        self.held.app.is_some() && self.held.rules.iter().any(|held| held.hostname.starts_with("*."))
     }
 
     fn is_over(&self) -> bool {

@@ -1368,6 +1368,38 @@ async fn finding_3_a_protected_wildcard_is_closed_at_any_depth() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn finding_3_a_protected_wildcard_keeps_its_rule_until_its_record_is_gone() {
+    let mut world = World::new().await;
+    let desired = answering(protected(&world, "*.y.org", &["a@x.com"]));
+    world.run(Some(&desired), None).await.applied();
+    world.take_lines();
+    world.sim.fault(Fault::on("DELETE", "dns_records", Effect::status(403)));
+
+    world.run(None, None).await.problem();
+
+    assert_eq!(world.take_writes(), ["DELETE /dns_records/*"]);
+    assert_eq!(world.stranger_gets("a.b.c.d.e.y.org"), Some(403));
+    world.sim.clear_faults();
+    assert!(world.run(None, None).await.applied().footprint.is_empty());
+    assert_eq!(world.stranger_gets("a.y.org"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_taken_from_the_tunnel_though_its_record_cannot_be_deleted() {
+    for access in [false, true] {
+        let mut world = World::new().await;
+        let desired = if access { protected(&world, "a.x.com", &["a@x.com"]) } else { world.plain("a.x.com") };
+        world.run(Some(&answering(desired)), None).await.applied();
+        world.sim.fault(Fault::on("DELETE", "dns_records", Effect::status(403)));
+
+        world.run(None, None).await.problem();
+
+        assert_eq!(world.hosts(0).iter().filter(|host| *host == "a.x.com").count(), 0);
+        assert_eq!(world.ours("access_apps").len(), usize::from(access), "what protects stays");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn finding_3_a_name_stays_closed_when_somebody_deletes_its_application() {
     let mut world = World::new().await;
     let desired = answering(protected(&world, "a.x.com", &["a@x.com"]));

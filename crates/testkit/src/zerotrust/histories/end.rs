@@ -23,11 +23,8 @@ pub(in crate::zerotrust) async fn unfinished(world: &World, users: &Users) -> Ve
         }
     }
     // A route that lost its new name to another keeps the one it had.
-    let losers: Vec<String> =
-        claims.values().filter(|all| all.len() > 1).flatten().map(|(number, _)| format!("r{number}")).collect();
-    let kept = |name: &str| {
-        losers.iter().any(|loser| name.strip_prefix(loser).is_some_and(|rest| rest.starts_with(['.', '-'])))
-    };
+    let losers: Vec<usize> = claims.values().filter(|all| all.len() > 1).flatten().map(|(number, _)| *number).collect();
+    let kept = |name: &str| losers.iter().any(|loser| is_of_route(name, *loser));
     found.extend(extra(world, |name| claims.contains_key(name) || kept(name)));
     for tenant in world.cluster.list("CloudflareZeroTrustTenant").await {
         let ready = crate::cluster::ready_of(&tenant);
@@ -43,6 +40,14 @@ pub(in crate::zerotrust) async fn unfinished(world: &World, users: &Users) -> Ve
         }
     }
     found
+}
+
+/// Whether a name is one that only this route ever asks for: `r1.…`, `r1-….…`, `g1.…`, `*.w1.…`.
+fn is_of_route(name: &str, number: usize) -> bool {
+    let label = name.trim_start_matches("*.");
+    ["r", "g", "w"]
+        .iter()
+        .any(|letter| label.strip_prefix(&format!("{letter}{number}")).is_some_and(|rest| rest.starts_with(['.', '-'])))
 }
 
 /// Names that stand though nobody wants them.

@@ -39,16 +39,12 @@ impl Planner<'_> {
         let wanted = redirect::body(self.hostname(), &self.desired.mark);
         let digest = redirect::digest(zone, &wanted, &self.live.credential);
         let refusal = self.held.redirect_refusal.as_deref().and_then(Refusal::parse);
-        match refusal.filter(|refusal| refusal.holds(&digest, self.notes.now)) {
-            Some(refusal) => {
-                self.notices.push(not_managed(self.name(), &refusal.why));
-                true
-            }
-            None => {
-                self.held.redirect_refusal = None;
-                false
-            }
+        if let Some(refusal) = refusal.filter(|refusal| refusal.holds(&digest, self.notes.now)) {
+            self.notices.push(not_managed(self.name(), &refusal.why));
+            return true;
         }
+        self.held.redirect_refusal = None;
+        false
     }
 
     fn ensure_redirect(&mut self, zone: &str, ruleset: &serde_json::Value) -> Option<Step> {

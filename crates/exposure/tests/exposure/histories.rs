@@ -162,7 +162,7 @@ async fn live(events: Vec<Event>) -> Result<(), TestCaseError> {
         world.assert_theirs_untouched();
     }
     tokio::time::advance(Duration::from_secs(20)).await;
-    converge(&mut world, last, fresh).await
+    Box::pin(converge(&mut world, last, fresh)).await
 }
 
 async fn converge(world: &mut World, last: Option<Wish>, fresh: Fresh) -> Result<(), TestCaseError> {
@@ -308,7 +308,7 @@ async fn a_change_that_is_stopped_at_any_request_ends_as_wished() {
                 let ended = world.run(desired.as_ref(), Some((at, hit))).await;
                 reached |= matches!(ended, Ended::Crashed);
                 stops += usize::from(reached);
-                let converged = converge(&mut world, to, Fresh::any()).await;
+                let converged = Box::pin(converge(&mut world, to, Fresh::any())).await;
                 assert!(converged.is_ok(), "{life}: {hit:?} at {at}: {converged:?}");
             }
             if !reached {

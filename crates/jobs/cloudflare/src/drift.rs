@@ -74,7 +74,7 @@ impl<K: Kind> Drifts for Living<K> {
 }
 
 impl Shared {
-    /// The name of a zone that a CloudflareDomain shows; none for accounts.
+    /// The name of a zone that a `CloudflareDomain` shows; none for accounts.
     fn zone_names(&self, scope: RemoteScope, id: &str) -> Vec<String> {
         let domains = self.domains.iter().filter(|_| scope == RemoteScope::Zone);
         domains.filter(|one| one.zone_id() == Some(id)).map(|one| one.spec.domain.to_ascii_lowercase()).collect()

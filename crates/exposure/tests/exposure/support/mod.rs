@@ -205,15 +205,15 @@ impl Journal for Diary {
 /// How a run ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    Done(Applied),
-    Failed(Failed),
+    Done(Box<Applied>),
+    Failed(Box<Failed>),
     Crashed,
 }
 
 impl Ended {
     pub(crate) fn applied(self) -> Applied {
         match self {
-            Self::Done(applied) => applied,
+            Self::Done(applied) => *applied,
             other => panic!("it did not end well: {other:#?}"),
         }
     }
@@ -433,11 +433,11 @@ impl World {
                 let mut page = self.diary.page();
                 page.footprint = applied.footprint.clone();
                 page.intent = None;
-                Ended::Done(applied)
+                Ended::Done(Box::new(applied))
             }
             Some(Err(failed)) => {
                 self.diary.page().footprint = failed.footprint.clone();
-                Ended::Failed(failed)
+                Ended::Failed(Box::new(failed))
             }
             None => {
                 self.restart();

@@ -275,7 +275,7 @@ async fn preview(shared: &Shared) {
     shared.routes.listed().await;
     let Some(plans) = &shared.context.plans else { return };
     for key in shared.without_route(&shared.settings.selection()) {
-        let planned = async { shared.preview(&shared.look(&key, None).await?).await };
+        let planned = async { Box::pin(shared.preview(&shared.look(&key, None).await?)).await };
         plans(ObjectId::new("HTTPRoute", key.clone()), Box::pin(planned).await);
     }
 }

@@ -270,7 +270,9 @@ impl Reconcile for Carrier {
         if let Some(again) = self.rest(task, nudged).await? {
             return Ok(Inputs::Rest(again));
         }
-        Ok(self.ready(task, nudged).await.map_or_else(Inputs::Refused, |ready| Inputs::Ready(Box::new(ready))))
+        Ok(Box::pin(self.ready(task, nudged))
+            .await
+            .map_or_else(Inputs::Refused, |ready| Inputs::Ready(Box::new(ready))))
     }
 
     fn plan(&self, _: &CloudflareTask, inputs: &Inputs) -> Result<Verdict, Problem> {

@@ -21,7 +21,7 @@ fn killed_in(act: Act) {
 }
 
 macro_rules! acts {
-    ($($name:ident: $act:ident),+ $(,)?) => {
+    ($(fn $name:ident() => $act:ident;)+) => {
         const TRIED: &[Act] = &[$(Act::$act),+];
         $(
             #[test]
@@ -33,12 +33,12 @@ macro_rules! acts {
 }
 
 acts! {
-    killed_while_it_creates_it_ends_as_if_nothing_happened: Create,
-    killed_while_it_updates_it_ends_as_if_nothing_happened: Update,
-    killed_while_it_replaces_it_ends_as_if_nothing_happened: Replace,
-    killed_while_it_deletes_it_ends_as_if_nothing_happened: Delete,
-    killed_while_it_adopts_it_ends_as_if_nothing_happened: Adopt,
-    killed_while_it_releases_it_ends_as_if_nothing_happened: Release,
+    fn killed_while_it_creates_it_ends_as_if_nothing_happened() => Create;
+    fn killed_while_it_updates_it_ends_as_if_nothing_happened() => Update;
+    fn killed_while_it_replaces_it_ends_as_if_nothing_happened() => Replace;
+    fn killed_while_it_deletes_it_ends_as_if_nothing_happened() => Delete;
+    fn killed_while_it_adopts_it_ends_as_if_nothing_happened() => Adopt;
+    fn killed_while_it_releases_it_ends_as_if_nothing_happened() => Release;
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub use create::Created;
 /// Writes at once of a collection that takes no batches.
 pub(crate) const WRITES_AT_ONCE: usize = 8;
 /// Objects that a listing does not show though we wrote them a moment ago, and that are asked for one by one.
-const CONFIRMED: usize = 5;
+const CONFIRMED: usize = 3;
 /// Times in a row that the batch call may be unknown before it is not tried any more.
 const BATCH_MISSES: u32 = 3;
 
@@ -338,22 +338,18 @@ impl<T: Item> Shared<T> {
     }
 
     /// Which of the objects are there that we wrote a moment ago and that a listing did not show. A few are asked for
-    /// themselves; where one of them is there the listing lags behind, and the others count as there, too.
-    async fn confirm(&self, manner: Manner, mut unlisted: Vec<Entry<T>>) -> Result<Vec<Entry<T>>, ApiError> {
-        let others = unlisted.split_off(unlisted.len().min(CONFIRMED));
-        let mut there = Vec::new();
-        for entry in unlisted {
+    /// themselves: where one is there the listing lags behind, and those that come after it count as there, too.
+    async fn confirm(&self, manner: Manner, unlisted: Vec<Entry<T>>) -> Result<Vec<Entry<T>>, ApiError> {
+        let mut unlisted = unlisted.into_iter();
+        for entry in unlisted.by_ref().take(CONFIRMED) {
             let request = self.collection.get(&self.scope, &entry.id);
             match self.sender.answer::<Value>(None, manner, Exit::FREE, &request).await {
-                Ok(answer) => there.extend(Entry::read(answer.result)),
+                Ok(answer) => return Ok(Entry::read(answer.result).into_iter().chain(unlisted).collect()),
                 Err(error) if error.class == ErrorClass::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
-        if !there.is_empty() {
-            there.extend(others);
-        }
-        Ok(there)
+        Ok(Vec::new())
     }
 
     /// One operation after the other.

@@ -16,12 +16,7 @@ pub struct RealServer {
 }
 
 impl RealServer {
-    /// Starts it; says why where that cannot be.
-    pub async fn start() -> Result<Self, NotAvailable> {
-        Self::start_with(Controllers::Few).await
-    }
-
-    /// Starts it with these of Kubernetes' own controllers.
+    /// Starts it with these of Kubernetes' own controllers; says why where that cannot be.
     pub async fn start_with(controllers: Controllers) -> Result<Self, NotAvailable> {
         // A second server of the same process finds the provider installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();

@@ -1,10 +1,9 @@
-//! The operator's own Deployments on a real kube-apiserver, where Kubernetes' own controllers make the pods.
+//! The operator's own Deployments, of which Kubernetes' own controllers make the pods.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use portolan_testkit::zerotrust::fleet::checks;
-use portolan_testkit::{Backend, Builder, Controllers, Jobs, RealServer, World, tell};
+use portolan_testkit::{Builder, Jobs, tell};
 
 /// Runs all checks, one after the other on one server, and counts them.
 async fn all(builder: &Builder) -> usize {
@@ -33,19 +32,8 @@ async fn all(builder: &Builder) -> usize {
     count
 }
 
-#[test]
-fn the_operators_own_deployments_hold_on_a_real_api_server() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime of one thread");
-    runtime.block_on(async {
-        let server = match RealServer::start_with(Controllers::Workloads).await {
-            Ok(server) => server,
-            // As the other suites do: the summary of `make test` repeats what was not run.
-            Err(why) => return tell(&format!("real: NOT RUN: the operator's own Deployments: {why}")),
-        };
-        let builder = World::builder().backend(Backend::Real(Arc::new(server))).jobs(Jobs::ZeroTrust);
+pub(crate) async fn deployments(builder: &Builder) {
+    let count = all(&builder.clone().jobs(Jobs::ZeroTrust)).await;
 
-        let count = all(&builder).await;
-
-        tell(&format!("real: {count} checks of the operator's own Deployments on kube-apiserver and its controllers"));
-    });
+    tell(&format!("real: {count} checks of the operator's own Deployments on kube-apiserver and its controllers"));
 }

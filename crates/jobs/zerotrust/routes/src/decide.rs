@@ -247,7 +247,7 @@ fn take_over(facts: &Facts, wish: &Wish) -> Vec<Step> {
 
 fn publish(facts: &Facts, hash: &str, uid: &str, account: &str) -> Vec<Step> {
     if let Some(removal) = facts.removal.as_ref().filter(|removal| !removal.leftover) {
-        return revive(removal);
+        return if removal.intends { finish(facts, removal) } else { revive(removal) };
     }
     if let Some(task) = &facts.task {
         return follow(facts, task, Some(hash));
@@ -297,6 +297,19 @@ fn revive(removal: &UnderWay) -> Vec<Step> {
     }
 }
 
+/// A removal goes on to its end, also where the name is wanted again but the removal alone knows what nobody recorded: it
+/// would stand there for ever as somebody else's.
+fn finish(facts: &Facts, removal: &UnderWay) -> Vec<Step> {
+    match removal.phase {
+        Phase::Completed if removal.current && removal.leftover => vec![Step::FinishLeftover],
+        Phase::Completed if removal.current => vec![Step::FinishRemoval],
+        Phase::Pending | Phase::Failed if removal.recredited => vec![Step::RecreditRemoval],
+        Phase::Pending if !removal.marked => vec![Step::MarkRemovalPending],
+        Phase::Failed if facts.drifted => vec![Step::MarkRemovalPending],
+        Phase::Pending | Phase::InProgress | Phase::Failed | Phase::Completed => Vec::new(),
+    }
+}
+
 /// A task is under way: waits for it, collects it, or gives it what is wanted now.
 fn follow(facts: &Facts, task: &UnderWay, hash: Option<&str>) -> Vec<Step> {
     let suits = hash.is_none_or(|hash| task.hash == hash) && task.suits_token;
@@ -329,9 +342,15 @@ fn keep(facts: &Facts) -> Vec<Step> {
     match (&facts.task, &facts.removal) {
         (Some(task), _) if facts.lost && !(task.phase == Phase::Completed && task.current) => give_up(task),
         (Some(task), _) => follow(facts, &UnderWay { suits_token: true, ..task.clone() }, None),
+        (None, Some(removal)) if removal.intends && !removal.leftover && !stands(facts) => finish(facts, removal),
         (None, Some(removal)) if !removal.leftover => revive(removal),
         (None, _) => follow_leftovers(facts),
     }
+}
+
+/// Whether something of the name is known to be at Cloudflare.
+fn stands(facts: &Facts) -> bool {
+    facts.recorded.as_ref().is_some_and(|recorded| !recorded.empty)
 }
 
 /// A task is no longer wanted: what it knows is recorded, and what it may have made besides is looked for.
@@ -362,12 +381,7 @@ fn unpublish(facts: &Facts) -> Vec<Step> {
     if let Some(removal) = &facts.removal {
         return match removal.phase {
             Phase::Pending | Phase::Failed | Phase::Completed if forget => vec![Step::CancelRemoval, Step::Forget],
-            Phase::Completed if removal.current && removal.leftover => vec![Step::FinishLeftover],
-            Phase::Completed if removal.current => vec![Step::FinishRemoval],
-            Phase::Pending | Phase::Failed if removal.recredited => vec![Step::RecreditRemoval],
-            Phase::Pending if !removal.marked => vec![Step::MarkRemovalPending],
-            Phase::Failed if facts.drifted => vec![Step::MarkRemovalPending],
-            Phase::Pending | Phase::InProgress | Phase::Failed | Phase::Completed => Vec::new(),
+            _ => finish(facts, removal),
         };
     }
     match &facts.recorded {

@@ -244,6 +244,18 @@ fn scenario_54_a_route_that_comes_back_cancels_its_removal_or_waits_for_its_end(
 }
 
 #[test]
+fn a_removal_that_alone_knows_what_nobody_recorded_goes_on_to_its_end_though_the_name_is_wanted_again() {
+    let removal = |phase| Some(UnderWay { intends: true, ..task(phase) });
+    let wanted = |phase| decide(&Facts { removal: removal(phase), ..facts(published(), None) });
+    let unclear = |recorded| decide(&Facts { removal: removal(Phase::Failed), ..facts(Wish::Unclear, recorded) });
+
+    assert_eq!((wanted(Phase::Pending), wanted(Phase::Failed)), (vec![], vec![]));
+    assert_eq!(wanted(Phase::Completed), [Step::FinishRemoval]);
+    assert_eq!(unclear(None), []);
+    assert_eq!(unclear(Some(standing())), [Step::CancelRemoval], "what is known to stand stays");
+}
+
+#[test]
 fn scenario_57_the_old_account_is_cleaned_after_the_new_one_stands() {
     let elsewhere = Recorded { hash: "h0".to_owned(), account: Some("a0".to_owned()), ..standing() };
     assert_eq!(decide(&facts(published(), Some(elsewhere))), [Step::SetAside, Step::Queue]);

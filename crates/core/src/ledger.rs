@@ -106,20 +106,20 @@ impl Verdict {
 
 impl Ledger {
     /// Whether the wanted deletions may go ahead. `total` is the number of objects in the scope, with these among them.
-    /// What is held stays held, and counts, until it is approved, [withdrawn](Self::withdraw), or little enough. A
-    /// caller that knows of more deletions to come names them all, so that the first of them do not slip through.
+    /// What is held stays held, and counts, until it is approved or [withdrawn](Self::withdraw), however little is left of
+    /// it: who takes back a mistake object by object must not lose the last ten. A caller that knows of more deletions to
+    /// come names them all, so that the first of them do not slip through.
     pub fn consider(&mut self, now: Timestamp, wanted: &[String], total: usize) -> Verdict {
         let wanted: Vec<&String> =
             wanted.iter().filter(|name| !self.is_approved(name, now) && !self.is_counted(name, now)).collect();
         if wanted.is_empty() {
             return Verdict::Granted;
         }
-        let wanted: Vec<String> = wanted.into_iter().cloned().collect();
-        self.hold(wanted, now);
+        let fresh: Vec<String> = wanted.into_iter().filter(|name| !self.holds(name)).cloned().collect();
+        self.hold(fresh.clone(), now);
         let (spent, pending) = (self.spent(now), self.held.len() + self.unlisted.len());
         if is_free(spent + pending, spent + total.max(pending)) {
-            self.held.clear();
-            self.unlisted.clear();
+            self.withdraw(&fresh);
         }
         self.verdict()
     }

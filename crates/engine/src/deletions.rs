@@ -286,18 +286,17 @@ impl Deletions {
     ) -> Result<(), Problem> {
         let kept = self.kept(scope);
         let before = kept.digest();
+        // Before it is asked: a release that comes between the answer and its keeping is told to those who wait.
+        self.waiting().insert(asker.clone(), (scope.clone(), names.to_vec()));
         let (held, version) = kept.consider((self.clock)(), names, surroundings);
         if kept.digest() != before {
             news();
         }
         self.store(&kept, version).await?;
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((digest, count)) = held else {
-            waiting.remove(&asker);
+            self.waiting().remove(&asker);
             return Ok(());
         };
-        waiting.insert(asker, (scope.clone(), names.to_vec()));
-        drop(waiting);
         Err(Problem::waiting(
             reasons::DELETION_BUDGET_EXCEEDED,
             format!(
@@ -318,9 +317,11 @@ impl Deletions {
         let mut released = false;
         for kept in self.of(id) {
             if let Some(version) = kept.approve(digest, (self.clock)()) {
-                self.store(&kept, version).await?;
+                let stored = self.store(&kept, version).await;
                 released = true;
+                // Also where it could not be kept: who asks again keeps it first, or is told why not.
                 self.tell(Unheld { id: id.to_owned(), askers: self.askers(&kept.scope) });
+                stored?;
             }
         }
         Ok(released)
@@ -329,14 +330,17 @@ impl Deletions {
     /// An object is gone by other ways: what was held for it is no longer wanted. Gives back the id of the scope whose
     /// ledger is to be [stored](Self::flush).
     pub fn withdraw(&self, asker: &ObjectId) -> Option<String> {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(asker);
-        let (scope, names) = waiting?;
+        let (scope, names) = self.waiting().remove(asker)?;
         self.kept(&scope).withdraw(&names);
         Some(scope.id)
     }
 
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn askers(&self, scope: &Scope) -> Vec<ObjectId> {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.waiting();
         waiting.iter().filter(|(_, (one, _))| one == scope).map(|(asker, _)| asker.clone()).collect()
     }
 

@@ -14,6 +14,8 @@ mod guarding;
 mod health;
 #[path = "engine/leading.rs"]
 mod leading;
+#[path = "engine/ledgers.rs"]
+mod ledgers;
 #[path = "engine/memory.rs"]
 mod memory;
 #[path = "engine/modes.rs"]

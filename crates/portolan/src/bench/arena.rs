@@ -30,6 +30,8 @@ pub(super) const ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
 pub(super) const TUNNEL: &str = "11111111-2222-3333-4444-555555555555";
 /// Where tasks are stored.
 const TASKS: &str = "cloudflaretasks.cfzt.cloudflare.com";
+/// Longer than a document's writes keep their distance after the last one: what comes then comes to an idle operator.
+pub(super) const QUIET: Duration = Duration::from_millis(2_500);
 /// How often it is looked whether everything is done.
 const LOOK: Duration = Duration::from_millis(10);
 

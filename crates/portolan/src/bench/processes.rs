@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 
 use super::arena::{ACCOUNT, Access, TUNNEL, record_spec, route, tenant_spec};
 use super::embedded::Embedded;
-use super::memory::resident_mib;
+use super::memory::{own_mib, resident_mib};
 use super::timing::rounded;
 use crate::definitions;
 use crate::operator;
@@ -62,9 +62,9 @@ pub(super) async fn memory(load: Load, counts: &[usize]) -> anyhow::Result<Value
     for count in counts {
         let first = settled.last().map_or(0, |(count, _)| *count);
         stage.create(first..*count).await?;
-        let mib = stage.settled(&run, *count).await?;
-        figures[format!("settled_{count}_mib")] = json!(rounded(mib));
-        settled.push((*count, mib));
+        let taken = stage.settled(&run, *count).await?;
+        taken.tell(&mut figures, &format!("settled_{count}"));
+        settled.push((*count, taken.own));
     }
     if let [.., (fewer, before), (more, after)] = settled.as_slice() {
         #[expect(clippy::cast_precision_loss, reason = "counts of a benchmark are far below 2^52")]
@@ -73,16 +73,28 @@ pub(super) async fn memory(load: Load, counts: &[usize]) -> anyhow::Result<Value
     }
     drop(run);
     if let Some((count, _)) = settled.last() {
-        let mib = stage.settled(&stage.run()?, *count).await?;
-        figures[format!("restarted_{count}_mib")] = json!(rounded(mib));
+        stage.settled(&stage.run()?, *count).await?.tell(&mut figures, &format!("restarted_{count}"));
     }
     if let Some(count) = counts.first() {
         let stage = Stage::start(load).await?;
         stage.create(0..*count).await?;
-        let mib = stage.settled(&stage.run()?, *count).await?;
-        figures[format!("cold_{count}_mib")] = json!(rounded(mib));
+        stage.settled(&stage.run()?, *count).await?.tell(&mut figures, &format!("cold_{count}"));
     }
     Ok(figures)
+}
+
+/// Memory of a process, in MiB: with the pages of its executable, and without.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    resident: f64,
+    own: f64,
+}
+
+impl Taken {
+    fn tell(self, figures: &mut Value, name: &str) {
+        figures[format!("{name}_mib")] = json!(rounded(self.resident));
+        figures[format!("{name}_own_mib")] = json!(rounded(self.own));
+    }
 }
 
 /// An API server and a simulator, each a process of its own.
@@ -120,13 +132,15 @@ impl Stage {
     }
 
     /// Memory of `run` some time after that many records are Ready.
-    async fn settled(&self, run: &Child, count: usize) -> anyhow::Result<f64> {
+    async fn settled(&self, run: &Child, count: usize) -> anyhow::Result<Taken> {
         wait_settled(&self.client, self.load, count).await?;
         tokio::time::sleep(REST).await;
         let pid = run.id().ok_or_else(|| anyhow!("`portolan run` ended; its messages are above"))?;
-        let mib = resident_mib(&[pid]).ok_or_else(|| anyhow!("`portolan run` is gone; its messages are above"))?;
-        eprintln!("{count} settled {}s, run takes {mib:.1} MiB", self.load.name());
-        Ok(mib)
+        let taken = resident_mib(&[pid]).zip(own_mib(pid)).map(|(resident, own)| Taken { resident, own });
+        let taken = taken.ok_or_else(|| anyhow!("`portolan run` is gone; its messages are above"))?;
+        let Taken { resident, own } = taken;
+        eprintln!("{count} settled {}s, run takes {resident:.1} MiB, {own:.1} of them its own", self.load.name());
+        Ok(taken)
     }
 }
 

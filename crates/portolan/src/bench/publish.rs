@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::arena::{Access, Arena, Pace, record_name};
+use super::arena::{Access, Arena, Pace, QUIET, record_name};
 use super::processes::{self, Load};
 use super::report::spent;
 use super::timing::{milliseconds, quantile, rounded};
@@ -17,7 +17,7 @@ const CLIENTS: usize = 8;
 const LATENCY: Duration = Duration::from_millis(150);
 /// How long the API takes when idle latency is measured, and how many routes are then published one by one.
 const IDLE_LATENCY: Duration = Duration::from_millis(20);
-const IDLE_COUNT: usize = 50;
+const IDLE_COUNT: usize = 25;
 /// How long a settled world is watched for calls.
 const REST: Duration = Duration::from_secs(5);
 /// Nothing takes longer than this.
@@ -109,7 +109,7 @@ async fn live(routes: usize, access: Access, pace: Pace) -> anyhow::Result<Value
     Ok(figures)
 }
 
-/// One route at a time: calls, time until its first request is at the API, and until its name is live.
+/// One route at a time, with pauses: calls, time until its first request is at the API, and until its name is live.
 async fn idle(access: Access) -> anyhow::Result<Value> {
     let mut arena = Arena::with_tenant(ZONE, IDLE_LATENCY, Pace::Unlimited).await?;
     arena.start_controllers();
@@ -118,6 +118,7 @@ async fn idle(access: Access) -> anyhow::Result<Value> {
     arena.simulator().take_requests();
     let (mut first, mut live) = (Vec::new(), Vec::new());
     for number in 1..=IDLE_COUNT {
+        tokio::time::sleep(QUIET).await;
         let (name, began) = (record_name(ZONE, number), Instant::now());
         arena.create_route(ZONE, number, access).await?;
         arena.settled(number + 1, PATIENCE).await?;

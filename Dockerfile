@@ -6,6 +6,7 @@ ARG BASE=gcr.io/distroless/cc-debian12:nonroot
 FROM ${BUILDER} AS build
 WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
+COPY .cargo .cargo
 COPY crates crates
 COPY charts charts
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/src/target \

@@ -1,7 +1,7 @@
 //! One client per credential: its governor, its snapshots and its connections are shared by the whole process. It goes a while
-//! after the last Secret that held the credential holds another one.
+//! after the last Secret that held the credential holds another one, or is asked for no more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,6 +21,9 @@ use crate::transport::Transport;
 
 /// So long the client of a credential stays that no Secret holds any more: whoever read the Secret a moment ago still uses it.
 const GRACE: Duration = Duration::from_secs(600);
+
+/// A Secret that nobody asked for as long as this is gone, or nobody's: what uses a credential asks every few minutes.
+const UNASKED: Duration = Duration::from_secs(3600);
 
 /// All clients of a process.
 pub struct Clients {
@@ -43,9 +46,15 @@ struct Shared {
 struct Known {
     clients: BTreeMap<Identity, Client>,
     /// Which credential a Secret held when it was last read.
-    sources: BTreeMap<String, Identity>,
+    sources: BTreeMap<String, Held>,
     /// Credentials that no Secret holds any more, and since when.
     left: BTreeMap<Identity, Instant>,
+}
+
+/// What a source holds, and when somebody last asked for it.
+struct Held {
+    identity: Identity,
+    asked: Instant,
 }
 
 impl Clients {
@@ -83,9 +92,10 @@ impl Clients {
     /// a while, unless another source holds the same.
     pub fn client_of(&self, source: &str, credential: &Credential) -> Client {
         let client = self.client(credential);
-        let mut known = self.known();
-        known.moved(source, &credential.identity(), Instant::now());
-        let gone = known.sweep(Instant::now());
+        let (mut known, now) = (self.known(), Instant::now());
+        known.asked(source, &credential.identity(), now);
+        known.forget_unasked(now);
+        let gone = known.sweep(now);
         drop(known);
         // What they hold is taken apart without the lock.
         drop(gone);
@@ -126,14 +136,30 @@ impl Clients {
 
 impl Known {
     /// A source holds a credential now, whatever it held before.
-    fn moved(&mut self, source: &str, identity: &Identity, now: Instant) {
-        if self.sources.get(source) == Some(identity) {
+    fn asked(&mut self, source: &str, identity: &Identity, now: Instant) {
+        if let Some(held) = self.sources.get_mut(source).filter(|held| held.identity == *identity) {
+            held.asked = now;
             return;
         }
-        let Some(before) = self.sources.insert(source.to_owned(), identity.clone()) else { return };
-        let held: BTreeSet<&Identity> = self.sources.values().collect();
-        if !held.contains(&before) {
-            self.left.insert(before, now);
+        let before = self.sources.insert(source.to_owned(), Held { identity: identity.clone(), asked: now });
+        if let Some(before) = before {
+            self.leave(before.identity, now);
+        }
+    }
+
+    /// Lets go of sources that nobody has asked for in a long time.
+    fn forget_unasked(&mut self, now: Instant) {
+        let unasked = |held: &mut Held| now.saturating_duration_since(held.asked) >= UNASKED;
+        let gone: Vec<Held> = self.sources.extract_if(.., |_, held| unasked(held)).map(|(_, held)| held).collect();
+        for held in gone {
+            self.leave(held.identity, now);
+        }
+    }
+
+    /// A source no longer holds a credential.
+    fn leave(&mut self, identity: Identity, now: Instant) {
+        if !self.sources.values().any(|held| held.identity == identity) {
+            self.left.insert(identity, now);
         }
     }
 
@@ -217,6 +243,23 @@ mod tests {
         tokio::time::advance(GRACE).await;
         clients.client_of("a", &token(3));
         assert_eq!(clients.budgets().len(), 1);
+    }
+
+    /// A Secret that was deleted is never read again, and nobody tells the clients.
+    #[tokio::test(start_paused = true)]
+    async fn finding_33_the_clients_of_secrets_that_went_go_too() {
+        let clients = some();
+        for number in 0..100 {
+            clients.client_of(&format!("tenant-{number}"), &token(number));
+        }
+
+        for _ in 0..8 {
+            tokio::time::advance(GRACE).await;
+            clients.client_of("tenant-0", &token(0));
+        }
+
+        let identities: Vec<_> = clients.budgets().into_iter().map(|(identity, _)| identity).collect();
+        assert_eq!(identities, [token(0).identity()]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -34,6 +34,10 @@ mod zerotrust;
 
 use std::process::ExitCode;
 
+/// Gives back what a burst of work needed (`.cargo/config.toml` says how soon); the system's allocator keeps most of it.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = match cli::Cli::read() {
         Ok(cli) => cli,

@@ -1,6 +1,9 @@
 //! Crash points: a scenario is run once to count its steps, then once for each side of each step, with the operator
 //! killed there and started again. Every such run must end as the undisturbed one did.
 //!
+//! After a step and before the next one the outside looks the same, and nothing else is left of a killed operator: under a paused
+//! clock each step is tried on the side after it, the first one on both, and all on both in a soak (`PORTOLAN_SOAK`).
+//!
 //! Under a paused clock the same steps come each time. On the wall's clock something that is done now and then (a
 //! credential looked at, a Secret held) falls into one run and not into the next: a step that does not come again in
 //! `ATTEMPTS` runs is counted apart.
@@ -10,6 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::gate::{Side, Step, Stop};
+use crate::pace::Pace;
 use crate::world::{Builder, World};
 
 /// How long a world may take to come to its end after a crash.
@@ -23,7 +27,7 @@ const ATTEMPTS: usize = 3;
 pub struct Tried {
     /// Steps of the undisturbed run.
     pub steps: usize,
-    /// Crashes that happened: two for each step.
+    /// Crashes that happened.
     pub crashes: usize,
     /// Sides of steps that did not come again; none but on the wall's clock.
     pub missed: usize,
@@ -46,7 +50,7 @@ pub async fn at_every_step(
 ) -> Tried {
     let world = builder.clone().start().await;
     let end = undisturbed(&world, &prepare, &act).await;
-    let steps = world.gate.steps();
+    let (steps, pace) = (world.gate.steps(), world.pace);
     // On a shared server two operators would do each other's work.
     world.crash().await;
     drop(world);
@@ -59,7 +63,7 @@ pub async fn at_every_step(
         act(&world).await;
         world
     };
-    crash_at_each(name, &steps, &end, begin).await
+    crash_at_each(name, &steps, &end, pace, begin).await
 }
 
 /// Starts the operator of a world that `prepare` made ready while it slept, and crashes it before and after each of its steps.
@@ -73,7 +77,7 @@ pub async fn at_every_step_of_the_start(name: &str, builder: &Builder, prepare: 
     };
     let world = asleep().await;
     world.settle().await;
-    let (end, steps) = (world.essentials().await, world.gate.steps());
+    let (end, steps, pace) = (world.essentials().await, world.gate.steps(), world.pace);
     world.crash().await;
     assert!(!steps.is_empty(), "{name}: the start makes the operator do something");
     let begin = async |stop: Stop| {
@@ -81,14 +85,25 @@ pub async fn at_every_step_of_the_start(name: &str, builder: &Builder, prepare: 
         world.gate.stop_at(stop);
         world
     };
-    crash_at_each(name, &steps, &end, begin).await
+    crash_at_each(name, &steps, &end, pace, begin).await
 }
 
 /// Begins anew for each side of each step, crashes there, and looks how it ends.
-async fn crash_at_each(name: &str, steps: &[Step], end: &Value, begin: impl AsyncFn(Stop) -> World) -> Tried {
+async fn crash_at_each(
+    name: &str,
+    steps: &[Step],
+    end: &Value,
+    pace: Pace,
+    begin: impl AsyncFn(Stop) -> World,
+) -> Tried {
+    let thorough = pace.is_walls() || std::env::var_os("PORTOLAN_SOAK").is_some();
+    let sides = |number: usize| {
+        let before = (thorough || number == 1).then_some(Side::Before);
+        before.into_iter().chain([Side::After])
+    };
     let mut tried = Tried { steps: steps.len(), ..Tried::default() };
     for (number, step) in (1..).zip(steps) {
-        for side in [Side::Before, Side::After] {
+        for side in sides(number) {
             let place = format!("{name}, crashed {side:?} step {number} ({})", step.text);
             if crash_at(&place, end, || begin(Stop { step: number, side })).await {
                 tried.crashes += 1;

@@ -303,7 +303,7 @@ fn killed(name: &str, older: Older, routes: &'static [&'static str]) {
     let prepare = async |world: &World| older.lay_down(world, Extent::Routes(routes)).await;
     let tried = paused(at_every_step_of_the_start(name, &z::world(), prepare));
     tell(&format!("migration: {} crash points ({name}: {} steps)", tried.crashes, tried.steps));
-    assert!(tried.crashes >= 10 && tried.crashes == 2 * tried.steps);
+    assert!(tried.crashes > tried.steps && tried.steps >= 10 && tried.missed == 0, "{tried:?}");
 }
 
 #[test]

@@ -232,11 +232,13 @@ impl World {
 
     /// Waits until something holds.
     pub(crate) async fn until(&self, holds: impl AsyncFn() -> bool) {
-        for _ in 0..100_000 {
+        for look in 0..20_000 {
             if holds().await {
                 return;
             }
-            self.idle().await;
+            // Closely at first; what takes seconds by its nature is not asked for every millisecond of them.
+            let pause = if look < 1000 { 1 } else { 20 };
+            tokio::time::sleep(Duration::from_millis(pause)).await;
         }
         panic!("it does not come about");
     }

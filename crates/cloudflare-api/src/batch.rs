@@ -6,7 +6,7 @@ use crate::error::ApiError;
 use crate::item::Op;
 
 /// The lists of a batch, in the order in which the API applies them.
-const LISTS: [&str; 4] = ["deletes", "patches", "puts", "posts"];
+const LISTS: [&str; 3] = ["deletes", "patches", "posts"];
 
 /// Where an operation stands in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,7 @@ fn entry(op: &Op) -> (&'static str, Value) {
     match op {
         Op::Delete { id, .. } => (LISTS[0], json!({"id": id})),
         Op::Update { id, body } => (LISTS[1], with_id(id, body)),
-        Op::Replace { id, body } => (LISTS[2], with_id(id, body)),
-        Op::Create(body) => (LISTS[3], body.clone()),
+        Op::Create(body) => (LISTS[2], body.clone()),
     }
 }
 
@@ -101,7 +100,6 @@ mod tests {
             Op::delete("1"),
             Op::Update { id: "2".to_owned(), body: json!({"ttl": 60}) },
             Op::Create(json!({"name": "b"})),
-            Op::Replace { id: "3".to_owned(), body: json!({"name": "c"}) },
         ]
     }
 
@@ -112,7 +110,6 @@ mod tests {
             json!({
                 "deletes": [{"id": "1"}],
                 "patches": [{"id": "2", "ttl": 60}],
-                "puts": [{"id": "3", "name": "c"}],
                 "posts": [{"name": "a"}, {"name": "b"}],
             })
         );
@@ -120,13 +117,13 @@ mod tests {
 
     #[test]
     fn each_operation_finds_its_answer() {
-        let result = json!({"deletes": [{"id": "1"}], "patches": [{"id": "2"}], "puts": [{"id": "3"}],
+        let result = json!({"deletes": [{"id": "1"}], "patches": [{"id": "2"}],
             "posts": [{"id": "8"}, {"id": "9"}]});
 
         let answers = assemble(ops().iter()).take_apart(result);
 
         let ids: Vec<_> = answers.iter().map(|answer| answer["id"].as_str().unwrap()).collect();
-        assert_eq!(ids, ["8", "1", "2", "9", "3"]);
+        assert_eq!(ids, ["8", "1", "2", "9"]);
     }
 
     #[test]

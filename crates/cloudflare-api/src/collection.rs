@@ -157,11 +157,6 @@ impl Collection {
         self.request(method, self.item_template, scope_id, Some(id)).with_body(body.clone())
     }
 
-    /// Puts a whole object in an existing one's place.
-    pub fn replace(&self, scope_id: &str, id: &str, body: &Value) -> Request {
-        self.request(Method::PUT, self.item_template, scope_id, Some(id)).with_body(body.clone())
-    }
-
     /// Deletes an object.
     pub fn delete(&self, scope_id: &str, id: &str, query: &[(String, String)]) -> Request {
         let mut request = self.request(Method::DELETE, self.item_template, scope_id, Some(id));

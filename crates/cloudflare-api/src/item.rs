@@ -74,13 +74,6 @@ pub enum Op {
         /// What to write.
         body: Value,
     },
-    /// Puts a whole object in its place.
-    Replace {
-        /// Its id.
-        id: String,
-        /// What to write.
-        body: Value,
-    },
     /// Deletes it.
     Delete {
         /// Its id.
@@ -100,7 +93,7 @@ impl Op {
     pub fn id(&self) -> Option<&str> {
         match self {
             Self::Create(_) => None,
-            Self::Update { id, .. } | Self::Replace { id, .. } | Self::Delete { id, .. } => Some(id),
+            Self::Update { id, .. } | Self::Delete { id, .. } => Some(id),
         }
     }
 }

@@ -378,7 +378,7 @@ impl<T: Item> Shared<T> {
                     return Err(error);
                 }
             },
-            Op::Update { .. } | Op::Replace { .. } | Op::Delete { .. } => None,
+            Op::Update { .. } | Op::Delete { .. } => None,
         };
         let guard = Doubt::unless_answered(self);
         let answer = self.sender.answer(permit, manner, exit, &self.request(op)).await;
@@ -403,7 +403,6 @@ impl<T: Item> Shared<T> {
         match op {
             Op::Create(body) => self.collection.create(&self.scope, body),
             Op::Update { id, body } => self.collection.update(&self.scope, id, body),
-            Op::Replace { id, body } => self.collection.replace(&self.scope, id, body),
             Op::Delete { id, query } => self.collection.delete(&self.scope, id, query),
         }
     }
@@ -442,7 +441,7 @@ impl<T: Item> Shared<T> {
                 self.recount();
                 Ok(Written::Gone(id.clone()))
             }
-            (Op::Update { id, .. } | Op::Replace { id, .. }, ErrorClass::NotFound) => {
+            (Op::Update { id, .. }, ErrorClass::NotFound) => {
                 self.store().removed(id);
                 Err(error)
             }

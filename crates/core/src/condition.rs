@@ -119,11 +119,6 @@ impl NewCondition {
         Self::of(READY, ConditionStatus::Unknown, reason, message)
     }
 
-    /// `Reconciling=True`: changes are being made.
-    pub fn reconciling(reason: &'static str, message: impl Into<String>) -> Self {
-        Self::of(RECONCILING, ConditionStatus::True, reason, message)
-    }
-
     /// No more `Reconciling`.
     pub fn settled() -> Self {
         Self::of(RECONCILING, ConditionStatus::False, crate::reasons::SYNCED, "")

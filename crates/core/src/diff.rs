@@ -1,76 +1,7 @@
 //! Two values → what differs, in a stable order.
 
-use std::{cmp::Ordering, collections::BTreeMap};
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// One key on which two maps differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Difference<K, V> {
-    /// Wanted, and not there.
-    Added {
-        /// The key.
-        key: K,
-        /// What is wanted.
-        new: V,
-    },
-    /// There, with another value.
-    Changed {
-        /// The key.
-        key: K,
-        /// What is there.
-        old: V,
-        /// What is wanted.
-        new: V,
-    },
-    /// There, and not wanted.
-    Removed {
-        /// The key.
-        key: K,
-        /// What is there.
-        old: V,
-    },
-}
-
-impl<K, V> Difference<K, V> {
-    /// The key on which the maps differ.
-    pub fn key(&self) -> &K {
-        match self {
-            Self::Added { key, .. } | Self::Changed { key, .. } | Self::Removed { key, .. } => key,
-        }
-    }
-}
-
-/// What has to be done to `have` to make it `want`, in the order of the keys.
-pub fn keyed_diff<K: Ord + Clone, V: PartialEq + Clone>(
-    have: &BTreeMap<K, V>,
-    want: &BTreeMap<K, V>,
-) -> Vec<Difference<K, V>> {
-    let mut differences = Vec::new();
-    let (mut have, mut want) = (have.iter().peekable(), want.iter().peekable());
-    loop {
-        let order = match (have.peek(), want.peek()) {
-            (None, None) => return differences,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some((there, _)), Some((wanted, _))) => there.cmp(wanted),
-        };
-        let old = have.next_if(|_| order.is_le()).map(|(key, value)| (key.clone(), value));
-        let new = want.next_if(|_| order.is_ge()).map(|(key, value)| (key.clone(), value));
-        differences.extend(difference(old, new));
-    }
-}
-
-fn difference<K, V: PartialEq + Clone>(old: Option<(K, &V)>, new: Option<(K, &V)>) -> Option<Difference<K, V>> {
-    match (old, new) {
-        (Some((_, old)), Some((_, new))) if old == new => None,
-        (Some((key, old)), Some((_, new))) => Some(Difference::Changed { key, old: old.clone(), new: new.clone() }),
-        (Some((key, old)), None) => Some(Difference::Removed { key, old: old.clone() }),
-        (None, Some((key, new))) => Some(Difference::Added { key, new: new.clone() }),
-        (None, None) => None,
-    }
-}
 
 /// One field on which two JSON values differ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -133,21 +64,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_come_in_the_order_of_their_keys() {
-        let have = BTreeMap::from([("b", 1), ("c", 1), ("d", 1)]);
-        let want = BTreeMap::from([("a", 1), ("b", 2), ("d", 1)]);
-
-        assert_eq!(
-            keyed_diff(&have, &want),
-            [
-                Difference::Added { key: "a", new: 1 },
-                Difference::Changed { key: "b", old: 1, new: 2 },
-                Difference::Removed { key: "c", old: 1 },
-            ]
-        );
-    }
-
-    #[test]
     fn fields_are_named_by_their_path() {
         let before = json!({ "content": "1.2.3.4", "data": { "priority": 1, "target": "a" }, "tags": ["x"] });
         let after =
@@ -173,31 +89,7 @@ mod tests {
         assert_eq!(field_diff(&json!({ "a": null }), &json!({})).len(), 1);
     }
 
-    fn applied(have: &BTreeMap<u8, u8>, differences: &[Difference<u8, u8>]) -> BTreeMap<u8, u8> {
-        let mut result = have.clone();
-        for difference in differences {
-            match difference {
-                Difference::Added { key, new } => assert_eq!(result.insert(*key, *new), None),
-                Difference::Changed { key, old, new } => assert_eq!(result.insert(*key, *new), Some(*old)),
-                Difference::Removed { key, old } => assert_eq!(result.remove(key), Some(*old)),
-            }
-        }
-        result
-    }
-
     proptest! {
-        #[test]
-        fn applied_to_what_is_there_the_differences_give_what_is_wanted(
-            have in btree_map(0u8..20, 0u8..3, 0..15),
-            want in btree_map(0u8..20, 0u8..3, 0..15),
-        ) {
-            let differences = keyed_diff(&have, &want);
-
-            prop_assert_eq!(applied(&have, &differences), want.clone());
-            prop_assert!(differences.windows(2).all(|pair| pair[0].key() < pair[1].key()));
-            prop_assert!(keyed_diff(&want, &want).is_empty());
-        }
-
         #[test]
         fn values_differ_exactly_when_a_field_does(
             a in btree_map("[ab.]{1,2}", 0u8..2, 0..4),

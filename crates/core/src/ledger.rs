@@ -12,12 +12,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Problem,
-    owner::digest_hex,
-    reasons,
-    text::{count, join_some},
-};
+use crate::owner::digest_hex;
 
 /// How far back deletions count.
 const WINDOW: SignedDuration = SignedDuration::from_mins(10);
@@ -86,22 +81,6 @@ pub enum Verdict {
         /// How many more are held than are listed.
         more: usize,
     },
-}
-
-impl Verdict {
-    /// The problem to report for what is held in a scope, as `zone example.com`; none where all may go ahead.
-    pub fn problem(&self, scope: &str) -> Option<Problem> {
-        let Self::Held { digest, list, more } = self else { return None };
-        Some(Problem::waiting(
-            reasons::DELETION_BUDGET_EXCEEDED,
-            format!(
-                "{} in {scope} held back, because that is a large part of it: {}. \
-                 To let them go within the next hour, annotate the object with portolan.dev/release-deletions: {digest}",
-                count(list.len() + more, "deletion"),
-                join_some(list, 20),
-            ),
-        ))
-    }
 }
 
 impl Ledger {

@@ -26,10 +26,10 @@ pub mod text;
 
 pub use clock::{Clock, rfc3339};
 pub use condition::{Condition, ConditionStatus, NewCondition, merge, same_ignoring, same_ignoring_times};
-pub use diff::{Difference, FieldDiff, field_diff, keyed_diff};
+pub use diff::{FieldDiff, field_diff};
 pub use gate::WriteGate;
 pub use hostname::{Hostname, InvalidName, ZoneName};
-pub use ids::{AccountId, RecordId, RouteId, TunnelId, VirtualNetworkId, ZoneId};
+pub use ids::{AccountId, TunnelId, VirtualNetworkId, ZoneId};
 pub use ledger::{Ledger, Verdict};
 pub use mark::{Claim, Mark, owner_key, user_text};
 pub use metric::Metric;

@@ -166,11 +166,6 @@ impl Manager {
         Probes::new(alive, ready)
     }
 
-    /// The token that stops all jobs gracefully.
-    pub fn shutdown_token(&self) -> CancellationToken {
-        self.shutdown.clone()
-    }
-
     /// Stops gracefully: no new passes, those at work may end, leases are released.
     pub async fn shutdown(mut self) {
         self.shutdown.cancel();

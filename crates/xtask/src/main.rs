@@ -1,7 +1,9 @@
-//! Generated files: published `OpenAPI` documents → the data that crates embed; types → their reference.
+//! Generated files: published `OpenAPI` documents → the data that crates embed; types → their reference. And what is wrong with
+//! the dependencies.
 
 mod chart;
 mod dashboard;
+mod dependencies;
 mod metrics;
 mod published;
 mod reference;
@@ -38,6 +40,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Look at licences, second versions and unused dependencies; fail where something is wrong.
+    Dependencies,
     /// Write the reference of kinds and metrics, the dashboard, the alerts, and the rights into the security page.
     Reference {
         /// Change nothing; fail where the committed page differs.
@@ -55,6 +59,7 @@ fn main() -> Result<()> {
             bring_documents_up_to_date(&data.join("openapi.zlib"), &published::generate(&published)?, check)
         }
         Task::Chart { check } => chart::bring_up_to_date(root, check),
+        Task::Dependencies => dependencies::check(root),
         Task::Reference { check } => {
             for (name, text) in reference() {
                 bring_up_to_date(&root.join(name), &text, check, "make reference")?;

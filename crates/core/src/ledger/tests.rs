@@ -226,18 +226,6 @@ fn considering_the_same_again_leaves_the_ledger_as_it_is() {
     assert_eq!(ledger, before, "nothing new to store");
 }
 
-#[test]
-fn the_problem_says_what_is_held_and_how_to_release_it() {
-    let verdict = Ledger::default().consider(at(0), &names(0..22), 30);
-    let problem = verdict.problem("zone example.com").unwrap();
-
-    assert_eq!(problem.reason, reasons::DELETION_BUDGET_EXCEEDED);
-    assert!(problem.message.starts_with("22 deletions in zone example.com held back"), "{problem}");
-    assert!(problem.message.contains("A 0019.example.com and 2 more."), "{problem}");
-    assert!(problem.message.ends_with(&format!("release-deletions: {}", held(&verdict).0)), "{problem}");
-    assert_eq!(Verdict::Granted.problem("zone"), None);
-}
-
 proptest! {
     /// Whatever is asked for in whatever portions: without approval no ten minutes see more than the budget.
     #[test]

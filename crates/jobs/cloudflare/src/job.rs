@@ -309,7 +309,7 @@ impl kinds::Visitor for Starter {
             });
         match K::LIFE {
             Life::Observed => self.observed.push(controller.handle()),
-            Life::Owned | Life::Singleton => controller = controller.after(first_pass(self.observed.clone())),
+            Life::Owned => controller = controller.after(first_pass(self.observed.clone())),
         }
         if K::KIND == CloudflareCredentials::KIND {
             controller = self.watch_secrets(controller);

@@ -21,8 +21,6 @@ use crate::used::UsedCredentials;
 pub enum Life {
     /// Created, changed and deleted with the object.
     Owned,
-    /// Exists once whatever we do: changed, never created or deleted.
-    Singleton,
     /// Only looked at.
     Observed,
 }

@@ -211,11 +211,6 @@ pub fn find(group: &str, version: &str, kind: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|k| k.group == group && k.version == version && k.kind == kind)
 }
 
-/// The kind behind a resource name.
-pub fn find_resource(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
-    KINDS.iter().find(|k| k.group == group && k.version == version && k.plural == plural)
-}
-
 /// Definitions that requests use beside the kinds themselves.
 pub const OTHER_DEFINITIONS: &[&str] = &[
     "io.k8s.api.authentication.v1.TokenRequest",

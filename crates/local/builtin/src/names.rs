@@ -1,7 +1,6 @@
 //! A string → what is wrong with it as a DNS label, label value, qualified name and the like, in Kubernetes' words.
 
 const DNS_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-const DNS_LABEL_1035: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const DNS_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const QUALIFIED_WORDS: &str =
@@ -70,20 +69,6 @@ pub fn dns_label(value: &str) -> Vec<String> {
                          start and end with an alphanumeric character";
             pattern(words, DNS_LABEL, &["my-name", "123-abc"])
         });
-    }
-    problems
-}
-
-/// RFC 1035 label: as [`dns_label`], but starts with a letter.
-pub fn dns_label_1035(value: &str) -> Vec<String> {
-    let mut problems = Vec::new();
-    if value.len() > 63 {
-        problems.push(too_long(63));
-    }
-    if !(matches_label(value) && value.as_bytes()[0].is_ascii_lowercase()) {
-        let words = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-                     character, and end with an alphanumeric character";
-        problems.push(pattern(words, DNS_LABEL_1035, &["my-name", "abc-123"]));
     }
     problems
 }

@@ -94,11 +94,6 @@ impl Rule {
         }
     }
 
-    /// Why the expression does not compile.
-    pub fn compile_error(&self) -> Option<&str> {
-        self.program.as_ref().err().map(String::as_str)
-    }
-
     /// How errors name the rule.
     fn shown(&self) -> &str {
         self.message.as_deref().unwrap_or(&self.source).trim()

@@ -75,7 +75,7 @@ impl<K: Kind> Living<K> {
             Life::Observed => {
                 inputs.observed = Some(self.observe(object, &access.client, &place, &wanted, &inputs.resolved).await?);
             }
-            Life::Owned | Life::Singleton => {
+            Life::Owned => {
                 let moved =
                     recorded.scope.as_deref().is_some_and(|scope| scope != place.id && !recorded.ids.is_empty());
                 if moved {

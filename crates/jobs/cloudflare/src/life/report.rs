@@ -50,7 +50,7 @@ impl<K: Kind> Living<K> {
     pub(super) fn stalled(&self, present: &[Entry<K::Body>]) -> NewCondition {
         let held: Vec<String> = match K::LIFE {
             Life::Observed => present.iter().flat_map(|entry| self.shared.deletions.held(&entry.id)).collect(),
-            Life::Owned | Life::Singleton => Vec::new(),
+            Life::Owned => Vec::new(),
         };
         if held.is_empty() {
             return NewCondition::not_stalled();

@@ -66,14 +66,6 @@ impl Plan {
             Self::Pro | Self::Business | Self::Enterprise => 500,
         }
     }
-
-    /// Operations that one batch may have.
-    pub fn batch_limit(self) -> usize {
-        match self {
-            Self::Enterprise => 3_500,
-            Self::Free | Self::Pro | Self::Business | Self::Unknown => 200,
-        }
-    }
 }
 
 #[derive(Deserialize)]

@@ -134,6 +134,22 @@ impl Clients {
     }
 }
 
+/// The same clients for whoever may only read: there is no way from here to one that writes.
+#[derive(Clone, Debug)]
+pub struct Readers(Arc<Clients>);
+
+impl Readers {
+    /// The reading part of these clients, whose budgets and snapshots it shares.
+    pub fn of(clients: Arc<Clients>) -> Self {
+        Self(clients)
+    }
+
+    /// As [`Clients::client_of`], without the part that writes.
+    pub fn reader_of(&self, source: &str, credential: &Credential) -> Reader {
+        self.0.client_of(source, credential).reader()
+    }
+}
+
 impl Known {
     /// A source holds a credential now, whatever it held before.
     fn asked(&mut self, source: &str, identity: &Identity, now: Instant) {

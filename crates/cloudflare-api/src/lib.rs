@@ -54,7 +54,7 @@ mod transport;
 mod urgency;
 
 pub use client::Client;
-pub use clients::Clients;
+pub use clients::{Clients, Readers};
 pub use collection::{Batch, Collection, Page, Paging, Scope, Verb};
 pub use credential::{Credential, Identity};
 pub use document::Document;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portolan_cloudflare_api::{Clients, RetryPolicy};
+use portolan_cloudflare_api::{Clients, Readers, RetryPolicy};
 use portolan_engine::{CancellationToken, Context, JobHandle, Passed, Task};
 use portolan_zerotrust_manager::{self as manager, Manager};
 use portolan_zerotrust_routes::{self as routes, Routes};
@@ -61,7 +61,8 @@ impl Job {
         let clients = Arc::new(clients.with_retry(settings.retry));
         let (role, handle) = (settings.role, JobHandle::default());
         let manager = role.shapes().then(|| Manager::new(&context, settings.manager));
-        let routes = role.sees_routes().then(|| Arc::new(Routes::new(&context, Arc::clone(&clients), settings.routes)));
+        let readers = Readers::of(Arc::clone(&clients));
+        let routes = role.sees_routes().then(|| Arc::new(Routes::new(&context, readers, settings.routes)));
         let worker = role.carries_out().then(|| Worker::new(&context, clients, settings.worker));
         Self { manager, routes, worker, handle }
     }

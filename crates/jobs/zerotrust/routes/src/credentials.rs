@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use portolan_cloudflare_api::{
-    ApiError, Clients, Credential, Entry, ErrorClass, Freshness, Identity, Lane, Reader, collections,
+    ApiError, Credential, Entry, ErrorClass, Freshness, Identity, Lane, Reader, Readers, collections,
 };
 use portolan_core::{ObjectKey, Problem, ZoneName, reasons as core};
 use portolan_engine::Secrets;
@@ -29,7 +29,7 @@ type ZoneNames = BTreeMap<(Identity, String), (Instant, Option<ZoneName>)>;
 /// Reads credentials.
 #[derive(Clone)]
 pub(crate) struct Credentials {
-    clients: Arc<Clients>,
+    readers: Readers,
     secrets: Secrets,
     /// Credentials that Cloudflare refused, and when.
     refused: Arc<Mutex<BTreeMap<Identity, (Instant, Problem)>>>,
@@ -40,8 +40,8 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    pub(crate) fn new(clients: Arc<Clients>, secrets: Secrets) -> Self {
-        Self { clients, secrets, refused: Arc::default(), zones: Arc::default(), checked: Arc::default() }
+    pub(crate) fn new(readers: Readers, secrets: Secrets) -> Self {
+        Self { readers, secrets, refused: Arc::default(), zones: Arc::default(), checked: Arc::default() }
     }
 
     /// The reading client of a credential.
@@ -59,7 +59,7 @@ impl Credentials {
                 format!("Secret {namespace}/{name} has no value under the key {key}; put the API token there");
             return Err(Problem::waiting(reasons::CREDENTIAL_KEY_MISSING, message));
         };
-        Ok(self.clients.client_of(&credential.to_string(), &Credential::token(token.expose_secret())).reader())
+        Ok(self.readers.reader_of(&credential.to_string(), &Credential::token(token.expose_secret())))
     }
 
     /// A problem where Cloudflare refused the credential a moment ago: it is not asked again for every route.

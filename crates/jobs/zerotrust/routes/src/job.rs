@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use k8s_openapi::api::core::v1::{Secret, Service};
 use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
-use portolan_cloudflare_api::Clients;
+use portolan_cloudflare_api::Readers;
 use portolan_core::ObjectKey;
 use portolan_engine::{
     CancellationToken, Context, Controller, Loaded, Passed, Seen, Selection, Task, Unheld, counting, key_of, level,
@@ -25,11 +25,11 @@ use crate::templates::TemplateController;
 use crate::tenants::TenantController;
 use crate::token;
 
-/// The side that sees routes: turns them into tasks, and results into Secrets, states and annotations. It holds clients
-/// that can only read from Cloudflare.
+/// The side that sees routes: turns them into tasks, and results into Secrets, states and annotations. It is given
+/// clients that can only read from Cloudflare.
 pub struct Routes {
     context: Arc<Context>,
-    clients: Arc<Clients>,
+    readers: Readers,
     settings: Settings,
     metrics: Metrics,
     running: Mutex<Option<Arc<Shared>>>,
@@ -37,14 +37,14 @@ pub struct Routes {
 
 impl Routes {
     /// The route side over a cluster and Cloudflare.
-    pub fn new(context: &Context, clients: Arc<Clients>, settings: Settings) -> Self {
+    pub fn new(context: &Context, readers: Readers, settings: Settings) -> Self {
         let metrics = Metrics::registered(&context.metrics);
-        Self { context: Arc::new(context.clone()), clients, settings, metrics, running: Mutex::default() }
+        Self { context: Arc::new(context.clone()), readers, settings, metrics, running: Mutex::default() }
     }
 
     /// Everything that runs, made anew.
     pub fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
-        let shared = Arc::new(Shared::new(Arc::clone(&self.context), Arc::clone(&self.clients), self.settings.clone()));
+        let shared = Arc::new(Shared::new(Arc::clone(&self.context), self.readers.clone(), self.settings.clone()));
         follow_caches(&shared);
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&shared));
         let (ledgers, loaded) = shared.deletions.loading(shutdown.clone());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference, Secret, Service};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, Resource as _};
-use portolan_cloudflare_api::{Clients, DriftSchedule};
+use portolan_cloudflare_api::{DriftSchedule, Readers};
 use portolan_core::{ObjectKey, Plan, Problem};
 use portolan_engine::{
     Cache, Context, Deletions, Doubt, FIELD_MANAGER, Handle, Lookup, Notice, SecretGuard, Secrets, in_time,
@@ -74,10 +74,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(context: Arc<Context>, clients: Arc<Clients>, settings: Settings) -> Self {
+    pub(crate) fn new(context: Arc<Context>, readers: Readers, settings: Settings) -> Self {
         let secrets = Secrets::new(context.client.clone());
         Self {
-            credentials: Credentials::new(clients, secrets),
+            credentials: Credentials::new(readers, secrets),
             deletions: Deletions::new(&context, RELEASED_ON),
             guard: SecretGuard::new(&context, CREDENTIAL_FINALIZER, settings.finalizers),
             tenants: Cache::new(),

@@ -11,7 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use portolan_apiserver::{ApiServer, Config};
-use portolan_cloudflare_api::{Clients, Settings as ApiSettings, Transport, TransportError};
+use portolan_cloudflare_api::{Clients, Readers, Settings as ApiSettings, Transport, TransportError};
 use portolan_cloudflare_sim::{Dropped, Grant, Options, Simulator};
 use portolan_core::{Clock, OwnerId};
 use portolan_engine::{CancellationToken, Context, Drift, Task};
@@ -135,7 +135,7 @@ impl World {
     pub(crate) fn run_with(&mut self, context: &Context, settings: Settings) {
         let transport = Arc::new(InProcess(self.simulator.clone()));
         let clients = Arc::new(Clients::new(ApiSettings::default(), transport, self.clock.clone()));
-        let tasks = Routes::new(context, clients, settings).tasks(&CancellationToken::new());
+        let tasks = Routes::new(context, Readers::of(clients), settings).tasks(&CancellationToken::new());
         let busy = tasks.iter().map(Task::busy).collect();
         self.running = Some((tasks.into_iter().map(Task::run).collect(), busy));
     }

@@ -1,4 +1,4 @@
-//! Seeded histories of the zerotrust job: `PORTOLAN_HISTORIES` of them (300), half of them the same each time and half by the
+//! Seeded histories of the zerotrust job: `PORTOLAN_HISTORIES` of them (200), half of them the same each time and half by the
 //! commit, or from `PORTOLAN_SEED` on.
 
 use portolan_testkit::seeds::live_through;
@@ -7,7 +7,7 @@ use portolan_testkit::{paused, tell};
 
 #[test]
 fn whatever_happened_no_name_stood_open_and_all_ends_as_the_users_last_said() {
-    let lived = live_through(300, |seed| paused(live(seed)));
+    let lived = live_through(200, |seed| paused(live(seed)));
 
     tell(&format!(
         "histories: {} of zerotrust lived (seeds {}), {} requests, {} of them failed, {} crashes, {} questions to the edge",

@@ -53,8 +53,11 @@ async fn a_slow_cluster_makes_no_more_calls_of_a_cold_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_records_from_cold_take_at_most_eighty_calls() {
-    assert!(cold(10_000, Duration::ZERO).await <= 80);
+async fn thousands_of_records_from_cold_take_eight_calls_a_thousand() {
+    // What differs with the number shows with three thousand; a soak takes ten.
+    let thousands = if std::env::var_os("PORTOLAN_SOAK").is_some() { 10 } else { 3 };
+
+    assert!(cold(thousands * 1000, Duration::ZERO).await <= thousands * 8);
 }
 
 #[tokio::test(start_paused = true)]

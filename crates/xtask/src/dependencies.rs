@@ -1,4 +1,8 @@
-//! What `cargo metadata` says → what is wrong with the dependencies: licences, second versions, declared and not used.
+//! What `cargo metadata` and the lock file say → what is wrong with the dependencies: licences, second versions, declared and
+//! not used.
+//!
+//! Only this machine's packages are asked about: those of other systems are not downloaded by a build. The lock file knows the
+//! versions of all.
 //!
 //! Known vulnerabilities are not looked for: the list of them is not on every machine that runs the tests.
 
@@ -54,17 +58,13 @@ struct Dependency {
 
 /// Fails with everything that is wrong.
 pub(crate) fn check(root: &Path) -> Result<()> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
-        .current_dir(root)
-        .output()
-        .context("running cargo metadata")?;
-    if !output.status.success() {
-        bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    let metadata: Metadata = serde_json::from_slice(&output.stdout).context("reading what cargo metadata prints")?;
+    let host = said(root, "RUSTC", "rustc", &["-vV"])?;
+    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc does not say its host")?;
+    let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform", host];
+    let metadata = said(root, "CARGO", "cargo", &arguments)?;
+    let metadata: Metadata = serde_json::from_str(&metadata).context("reading what cargo metadata prints")?;
     let mut faults = unlicensed(&metadata);
-    faults.extend(twice(&metadata));
+    faults.extend(twice(&std::fs::read_to_string(root.join("Cargo.lock"))?));
     let mut declared = 0;
     for package in metadata.packages.iter().filter(|package| metadata.workspace_members.contains(&package.id)) {
         declared += package.dependencies.len();
@@ -78,6 +78,17 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What a program prints, by the name in `variable` where it is set.
+fn said(root: &Path, variable: &str, program: &str, arguments: &[&str]) -> Result<String> {
+    let name = std::env::var_os(variable).unwrap_or_else(|| program.into());
+    let output = Command::new(name).args(arguments).current_dir(root).output();
+    let output = output.with_context(|| format!("running {program}"))?;
+    if !output.status.success() {
+        bail!("{program} {}: {}", arguments[0], String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 fn unlicensed(metadata: &Metadata) -> Vec<String> {
     let refused = metadata.packages.iter().filter_map(|package| {
         let licence = package.license.as_deref().unwrap_or_default();
@@ -88,10 +99,16 @@ fn unlicensed(metadata: &Metadata) -> Vec<String> {
 }
 
 /// Names with versions that cargo takes apart, and reasons that nothing needs any more.
-fn twice(metadata: &Metadata) -> Vec<String> {
+fn twice(lock: &str) -> Vec<String> {
     let mut versions: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for package in &metadata.packages {
-        versions.entry(&package.name).or_default().insert(compatible(&package.version));
+    for package in lock.split("[[package]]").skip(1) {
+        let field = |name: &str| {
+            let mut lines = package.lines();
+            lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(" = \"")?.strip_suffix('"'))
+        };
+        if let (Some(name), Some(version)) = (field("name"), field("version")) {
+            versions.entry(name).or_default().insert(compatible(version));
+        }
     }
     let is_known = |name: &str| TWICE.iter().any(|(known, _)| *known == name);
     let new =
@@ -202,11 +219,13 @@ mod tests {
 
     #[test]
     fn two_versions_need_a_reason_and_a_reason_needs_two_versions() {
-        let mut packages =
-            vec![("one", "1.2.0", "MIT"), ("one", "1.9.0", "MIT"), ("zero", "0.3.1", "MIT"), ("zero", "0.4.0", "MIT")];
-        packages.extend(TWICE.iter().skip(1).flat_map(|(name, _)| [(*name, "1.0.0", "MIT"), (*name, "2.0.0", "MIT")]));
+        let mut packages = vec![("one", "1.2.0"), ("one", "1.9.0"), ("zero", "0.3.1"), ("zero", "0.4.0")];
+        packages.extend(TWICE.iter().skip(1).flat_map(|(name, _)| [(*name, "1.0.0"), (*name, "2.0.0")]));
+        let package =
+            |(name, version): &(&str, &str)| format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n\n");
+        let lock: String = packages.iter().map(package).collect();
 
-        let faults = twice(&metadata(&packages));
+        let faults = twice(&format!("version = 4\n\n{lock}"));
 
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(faults[0].starts_with("zero is there as 0.3 and 0.4"), "{faults:?}");

@@ -30,9 +30,9 @@ soak: ## more histories, attacks, kills and generated inputs; every mend undone 
 generate: ## data that is generated from Kubernetes' OpenAPI documents and Go types
 	@scripts/setup build
 	cargo run -q -p xtask -- generate "$$(tools/controlplane/build.sh)/openapi" "$$(scripts/openapi)"
-	cd tools/gotypes && GOFLAGS=-mod=mod go run . > ../../crates/local/builtin/data/gotypes.json
-	cd tools/protobuf && GOFLAGS=-mod=mod go run . messages > ../../crates/local/protobuf/data/messages.json
-	cd tools/protobuf && GOFLAGS=-mod=mod go run . samples > ../../crates/local/protobuf/tests/data/samples.jsonl
+	cd tools/gotypes && GOFLAGS=-mod=mod go run . > ../../crates/apiserver/builtin/data/gotypes.json
+	cd tools/protobuf && GOFLAGS=-mod=mod go run . messages > ../../crates/apiserver/protobuf/data/messages.json
+	cd tools/protobuf && GOFLAGS=-mod=mod go run . samples > ../../crates/apiserver/protobuf/tests/data/samples.jsonl
 
 reference: ## docs/reference, the dashboard and the alerts, from the types and tables
 	cargo run -q -p xtask -- reference

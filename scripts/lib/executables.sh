@@ -42,7 +42,7 @@ lane_of() { # name
 tier_of() { # name
   case "$1" in
     *:lib | *:bin/*) echo "Unit and property tests" ;;
-    local/parity:*) echo "Parity with the real API server and kubectl" ;;
+    apiserver/parity:*) echo "Parity with the real API server and kubectl" ;;
     portolan:docs) echo "Documentation: every command" ;;
     *) echo "Integration tests (controllers, histories, crash points, the binary, kill -9)" ;;
   esac

@@ -2,8 +2,8 @@
 // their JSON names, when an empty value is written, and their types. The tags of the Go structs hold both, so that
 // structs which are messages of their own but are written inline are known too.
 //
-//	go run . messages   crates/local/protobuf/data/messages.json
-//	go run . samples    crates/local/protobuf/tests/data/samples.jsonl: filled objects, as bytes and as JSON
+//	go run . messages   crates/apiserver/protobuf/data/messages.json
+//	go run . samples    crates/apiserver/protobuf/tests/data/samples.jsonl: filled objects, as bytes and as JSON
 //
 // Run by `make generate` where a Go toolchain is there; the output is committed.
 package main

@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     match Arguments::parse().task {
         Task::Generate { openapi, published, check } => {
-            let data = root.join("crates/local/builtin/data");
+            let data = root.join("crates/apiserver/builtin/data");
             bring_up_to_date(&data.join("schemas.json"), &schemas::generate(&openapi)?, check, "make generate")?;
             bring_documents_up_to_date(&data.join("openapi.zlib"), &published::generate(&published)?, check)
         }

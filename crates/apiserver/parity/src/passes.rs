@@ -7,10 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 /// What the answers of either server depend on, below the root of the repository.
-const SOURCES: [&str; 4] = ["crates/local", "Cargo.lock", "Cargo.toml", "tools/controlplane/go.mod"];
-
-/// Below the sources, but no part of an API server.
-const SIMULATOR: &str = "crates/local/cloudflare-sim";
+const SOURCES: [&str; 4] = ["crates/apiserver", "Cargo.lock", "Cargo.toml", "tools/controlplane/go.mod"];
 
 /// The folder with what was passed.
 #[derive(Clone, Debug)]
@@ -75,9 +72,6 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         files.push(path.to_owned());
         return Ok(());
     }
-    if path.ends_with(SIMULATOR) {
-        return Ok(());
-    }
     for entry in std::fs::read_dir(path)? {
         gather(&entry?.path(), files)?;
     }
@@ -90,10 +84,10 @@ mod tests {
 
     fn tree() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
-        for folder in ["crates/local/a/src", "crates/other", "tools/controlplane"] {
+        for folder in ["crates/apiserver/a/src", "crates/other", "tools/controlplane"] {
             std::fs::create_dir_all(root.path().join(folder)).unwrap();
         }
-        let files = ["crates/local/a/src/lib.rs", "crates/other/x", "Cargo.lock", "Cargo.toml", SOURCES[3]];
+        let files = ["crates/apiserver/a/src/lib.rs", "crates/other/x", "Cargo.lock", "Cargo.toml", SOURCES[3]];
         for file in files {
             std::fs::write(root.path().join(file), file).unwrap();
         }
@@ -111,13 +105,13 @@ mod tests {
         assert_eq!(passes().recorded().as_deref(), Some("at noon"));
         change("crates/other/x", "something else");
         assert_eq!(passes().recorded().as_deref(), Some("at noon"), "what no server is built from does not count");
-        for file in ["crates/local/a/src/lib.rs", "Cargo.lock", SOURCES[3]] {
+        for file in ["crates/apiserver/a/src/lib.rs", "Cargo.lock", SOURCES[3]] {
             let before = std::fs::read_to_string(root.path().join(file)).unwrap();
             change(file, "something else");
             assert_eq!(passes().recorded(), None, "{file}");
             change(file, &before);
         }
-        std::fs::write(root.path().join("crates/local/a/new.case"), "").unwrap();
+        std::fs::write(root.path().join("crates/apiserver/a/new.case"), "").unwrap();
         assert_eq!(passes().recorded(), None);
     }
 }

@@ -15,12 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
 use portolan_cloudflare_api::{ApiError, Client, ErrorClass, Expected, Lane, NearlyFull, Remote, collections, is_near};
 use portolan_core::{Change, Class, Plan, Problem};
+use portolan_publication::{Footprint, Notice};
 
 use crate::app::App;
-use crate::footprint::Footprint;
 use crate::holdings::Holdings;
 use crate::journal::{Applied, Failed, Journal};
-use crate::notice::Notice;
 use crate::policy::ReusablePolicy;
 use crate::quota::{self, Counted};
 use crate::record::DnsRecord;

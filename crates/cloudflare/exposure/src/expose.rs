@@ -3,15 +3,14 @@
 use jiff::Timestamp;
 use portolan_cloudflare_api::Client;
 use portolan_core::{Mark, Problem};
+use portolan_publication::{Desired, Footprint};
 
 use crate::apply::apply_again;
 use crate::changes::SERVICE_TOKEN;
-use crate::desired::Desired;
-use crate::footprint::Footprint;
 use crate::gather::{Fresh, gather_with};
 use crate::journal::{Applied, Failed, Journal};
 use crate::live::Live;
-use crate::notes::{Intent, Notes};
+use crate::notes::{Notes, intend};
 use crate::plan::plan;
 use crate::step::Exposure;
 use crate::withdraw::withdraw;
@@ -99,7 +98,7 @@ impl Wish<'_> {
     /// in doubt already.
     fn look_again(&self, notes: &mut Notes, so_far: &Failed, began: Timestamp) {
         if let Some(desired) = self.desired {
-            notes.intent = Some(Intent::before(desired, notes.intent.as_ref(), began));
+            notes.intent = Some(intend(desired, notes.intent.as_ref(), began));
         }
         // A secret that was handed over in an earlier round is there.
         notes.secret_present |= so_far.changes.changes.iter().any(|change| change.target.kind == SERVICE_TOKEN);
@@ -147,7 +146,7 @@ impl Failed {
     }
 }
 
-fn extend_notices(all: &mut Vec<crate::notice::Notice>, more: Vec<crate::notice::Notice>) {
+fn extend_notices(all: &mut Vec<portolan_publication::Notice>, more: Vec<portolan_publication::Notice>) {
     for notice in more {
         if !all.contains(&notice) {
             all.push(notice);

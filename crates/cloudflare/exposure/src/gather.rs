@@ -11,13 +11,11 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::{ApiError, Collection, Entry, Freshness, Item, Lane, Reader, Snapshot, collections};
 use portolan_core::{Mark, Problem};
+use portolan_publication::{Access, Desired, Footprint, Intent, Record};
 
 use crate::app::App;
-use crate::desired::{Access, Desired, Record};
-use crate::footprint::Footprint;
 use crate::holdings::Holdings;
 use crate::live::Live;
-use crate::notes::Intent;
 use crate::policy::ReusablePolicy;
 use crate::quota::Counted;
 use crate::record::DnsRecord;

@@ -1,9 +1,9 @@
 //! [`Footprint`] ↔ one entry for each thing that is ours, wherever it is. What stands where the name now is makes up the
 //! footprint itself; everything else is a former place.
 
-use std::collections::BTreeSet;
+use portolan_publication::{Footprint, Former, Part};
 
-use crate::footprint::{Footprint, Former, Part};
+use std::collections::BTreeSet;
 
 /// Where a name is, or is to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -167,9 +167,9 @@ impl Holdings {
             redirect_refusal: self.redirect_refusal.clone(),
             ..Footprint::default()
         };
-        self.rules.iter().for_each(|held| footprint.add_rule(held));
-        self.records.iter().for_each(|held| footprint.add_record(held));
-        self.redirects.iter().for_each(|held| footprint.add_redirect(held));
+        self.rules.iter().for_each(|held| add_rule(&mut footprint, held));
+        self.records.iter().for_each(|held| add_record(&mut footprint, held));
+        self.redirects.iter().for_each(|held| add_redirect(&mut footprint, held));
         if let Some(app) = &self.app {
             footprint.access_app_id = Some(app.id.clone());
             footprint.app_hostname = app.hostname.clone().filter(|name| Some(name) != footprint.hostname.as_ref());
@@ -211,75 +211,63 @@ impl Holdings {
     }
 }
 
-impl Footprint {
-    fn take(&mut self, part: Part, adopted: bool) {
-        if adopted {
-            self.adopted.insert(part);
-        }
+fn add_rule(footprint: &mut Footprint, held: &RuleHeld) {
+    if footprint.is_at(&held.hostname) && footprint.tunnel_id.as_ref() == Some(&held.tunnel_id) && !footprint.has_rule {
+        footprint.has_rule = true;
+        footprint.take(Part::Rule, held.adopted);
+        return;
     }
+    footprint.former.push(Former {
+        hostname: held.hostname.clone(),
+        tunnel_id: Some(held.tunnel_id.clone()),
+        adopted: held.adopted,
+        ..Former::default()
+    });
+}
 
-    fn is_at(&self, hostname: &str) -> bool {
-        self.hostname.as_deref() == Some(hostname)
+fn add_record(footprint: &mut Footprint, held: &RecordHeld) {
+    let here = footprint.is_at(&held.hostname) && footprint.zone_id.as_ref() == Some(&held.zone_id);
+    let slot = match held.kind {
+        RecordKind::Cname => &mut footprint.cname_record_id,
+        RecordKind::Address => &mut footprint.dns_record_id,
+    };
+    if here && slot.is_none() {
+        *slot = Some(held.id.clone());
+        if held.kind == RecordKind::Address {
+            footprint.dns_record_ip.clone_from(&held.ip);
+        }
+        footprint.take(Part::Record, held.adopted);
+        return;
     }
+    let mut former = Former {
+        hostname: held.hostname.clone(),
+        zone_id: Some(held.zone_id.clone()),
+        adopted: held.adopted,
+        ..Former::default()
+    };
+    match held.kind {
+        RecordKind::Cname => former.cname_record_id = Some(held.id.clone()),
+        RecordKind::Address => former.dns_record_id = Some(held.id.clone()),
+    }
+    footprint.former.push(former);
+}
 
-    fn add_rule(&mut self, held: &RuleHeld) {
-        if self.is_at(&held.hostname) && self.tunnel_id.as_ref() == Some(&held.tunnel_id) && !self.has_rule {
-            self.has_rule = true;
-            self.take(Part::Rule, held.adopted);
-            return;
-        }
-        self.former.push(Former {
-            hostname: held.hostname.clone(),
-            tunnel_id: Some(held.tunnel_id.clone()),
-            adopted: held.adopted,
-            ..Former::default()
-        });
+fn add_redirect(footprint: &mut Footprint, held: &RedirectHeld) {
+    let here = footprint.is_at(&held.hostname) && footprint.zone_id.as_ref() == Some(&held.zone_id);
+    if here && footprint.redirect_rule_id.is_none() {
+        footprint.redirect_rule_id = Some(held.rule_id.clone());
+        footprint.redirect_ruleset_id = Some(held.ruleset_id.clone());
+        footprint.take(Part::Redirect, held.adopted);
+        return;
     }
-
-    fn add_record(&mut self, held: &RecordHeld) {
-        let here = self.is_at(&held.hostname) && self.zone_id.as_ref() == Some(&held.zone_id);
-        let slot = match held.kind {
-            RecordKind::Cname => &mut self.cname_record_id,
-            RecordKind::Address => &mut self.dns_record_id,
-        };
-        if here && slot.is_none() {
-            *slot = Some(held.id.clone());
-            if held.kind == RecordKind::Address {
-                self.dns_record_ip.clone_from(&held.ip);
-            }
-            self.take(Part::Record, held.adopted);
-            return;
-        }
-        let mut former = Former {
-            hostname: held.hostname.clone(),
-            zone_id: Some(held.zone_id.clone()),
-            adopted: held.adopted,
-            ..Former::default()
-        };
-        match held.kind {
-            RecordKind::Cname => former.cname_record_id = Some(held.id.clone()),
-            RecordKind::Address => former.dns_record_id = Some(held.id.clone()),
-        }
-        self.former.push(former);
-    }
-
-    fn add_redirect(&mut self, held: &RedirectHeld) {
-        let here = self.is_at(&held.hostname) && self.zone_id.as_ref() == Some(&held.zone_id);
-        if here && self.redirect_rule_id.is_none() {
-            self.redirect_rule_id = Some(held.rule_id.clone());
-            self.redirect_ruleset_id = Some(held.ruleset_id.clone());
-            self.take(Part::Redirect, held.adopted);
-            return;
-        }
-        self.former.push(Former {
-            hostname: held.hostname.clone(),
-            zone_id: Some(held.zone_id.clone()),
-            redirect_rule_id: Some(held.rule_id.clone()),
-            redirect_ruleset_id: Some(held.ruleset_id.clone()),
-            adopted: held.adopted,
-            ..Former::default()
-        });
-    }
+    footprint.former.push(Former {
+        hostname: held.hostname.clone(),
+        zone_id: Some(held.zone_id.clone()),
+        redirect_rule_id: Some(held.rule_id.clone()),
+        redirect_ruleset_id: Some(held.ruleset_id.clone()),
+        adopted: held.adopted,
+        ..Former::default()
+    });
 }
 
 #[cfg(test)]

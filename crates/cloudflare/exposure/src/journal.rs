@@ -4,10 +4,9 @@ use std::fmt;
 use std::future::Future;
 
 use portolan_core::{Plan, Problem, WriteGate};
+use portolan_publication::{Footprint, Notice};
 use secrecy::SecretString;
 
-use crate::footprint::Footprint;
-use crate::notice::Notice;
 use crate::step::{Exposure, Step};
 
 /// Persists what happens while a plan is applied.

@@ -12,19 +12,15 @@
 mod app;
 mod apply;
 mod changes;
-mod desired;
 mod expose;
-mod footprint;
 mod gather;
 mod holdings;
 mod journal;
 mod live;
 mod notes;
-mod notice;
 mod plan;
 mod policy;
 mod quota;
-pub mod reasons;
 mod record;
 mod recover;
 mod redirect;
@@ -35,16 +31,17 @@ mod tunnel;
 mod wall;
 mod withdraw;
 
+pub use portolan_publication::{
+    Access, Desired, Footprint, Former, Intent, Notice, Part, Record, Rotate, Rule, Token, reasons,
+};
+
 pub use app::App;
 pub use apply::{apply, apply_again};
-pub use desired::{Access, Desired, Record, Rotate, Rule, Token};
 pub use expose::{expose, unexpose};
-pub use footprint::{Footprint, Former, Part};
 pub use gather::{Fresh, gather, gather_with};
 pub use journal::{Applied, Failed, Journal, NewCredential};
 pub use live::Live;
-pub use notes::{Elsewhere, Intent, Notes};
-pub use notice::Notice;
+pub use notes::{Elsewhere, Notes, intend};
 pub use plan::plan;
 pub use policy::{Group, ReusablePolicy};
 pub use quota::Counted;

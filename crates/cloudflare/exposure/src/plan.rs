@@ -23,14 +23,12 @@ pub(crate) use wall::{open_below, unavailable};
 use std::collections::BTreeSet;
 
 use portolan_core::{Hostname, Mark, Problem};
+use portolan_publication::{Desired, Footprint, Notice, Record};
 
 use crate::app::AppWish;
-use crate::desired::{Desired, Record};
-use crate::footprint::Footprint;
 use crate::holdings::{Holdings, Place};
 use crate::live::Live;
 use crate::notes::Notes;
-use crate::notice::Notice;
 use crate::quota::{self, Counted};
 use crate::step::{Course, Exposure, Step};
 

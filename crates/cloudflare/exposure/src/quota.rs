@@ -3,8 +3,7 @@
 
 use portolan_cloudflare_api::{ApiError, NearlyFull};
 use portolan_core::{Problem, reasons as core_reasons};
-
-use crate::notice::Notice;
+use portolan_publication::Notice;
 
 /// Something of which an account, a zone or an application may have only so many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,10 +2,10 @@
 
 use portolan_cloudflare_api::{Entry, Item};
 use portolan_core::{Claim, Hostname, Mark, owner_key, user_text};
+use portolan_publication::Record;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::desired::Record;
 use crate::holdings::RecordKind;
 
 /// TTL that lets Cloudflare choose.

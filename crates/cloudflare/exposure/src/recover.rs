@@ -6,10 +6,10 @@
 //! recorded it. A token is ours where such an application lets it pass and it is named as ours.
 
 use portolan_core::{Claim, Mark};
+use portolan_publication::{Footprint, Part};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::footprint::{Footprint, Part};
 use crate::holdings::RecordKind;
 use crate::live::Live;
 use crate::notes::Elsewhere;

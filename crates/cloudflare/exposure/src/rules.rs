@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 
 use portolan_core::Hostname;
+use portolan_publication::Rule;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::desired::Rule;
 use crate::wall;
 
 #[cfg(test)]

@@ -2,13 +2,12 @@
 
 use jiff::Timestamp;
 use portolan_core::{Action, Change, Hostname, Mark, Plan};
+use portolan_publication::{Notice, Rule};
 use serde_json::Value;
 
 use crate::app::{App, AppWish};
 use crate::changes::ACCESS_APPLICATION;
-use crate::desired::Rule;
 use crate::holdings::{Holdings, Place, RecordKind};
-use crate::notice::Notice;
 use crate::policy::OwnPolicy;
 use crate::wall::Wall;
 

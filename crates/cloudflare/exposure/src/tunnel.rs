@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::{Item, Looked, Reader};
 use portolan_core::Problem;
+use portolan_publication::reasons;
 use serde::Deserialize;
-
-use crate::reasons;
 
 /// So long a tunnel that cannot be used is taken as still unusable.
 pub const UNUSABLE_KEPT: Duration = Duration::from_secs(30);

@@ -7,9 +7,8 @@
 //! (`cloudflared`: `ingress/middleware/jwtvalidator.go`, `config.AccessConfig` in `config/configuration.go`,
 //! `validateIngress` in `ingress/ingress.go`; <https://github.com/cloudflare/cloudflare-docs/issues/32006>.)
 
+use portolan_publication::Rule;
 use serde_json::{Value, json};
-
-use crate::desired::Rule;
 
 /// What follows a team's name in the address of its login.
 const LOGIN_DOMAIN: &str = ".cloudflareaccess.com";

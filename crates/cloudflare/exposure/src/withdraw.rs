@@ -5,15 +5,14 @@
 
 use portolan_cloudflare_api::Entry;
 use portolan_core::{Change, Mark, Problem};
+use portolan_publication::{Footprint, Notice, Part};
 use serde_json::json;
 
 use crate::app::App;
 use crate::changes;
-use crate::footprint::{Footprint, Part};
 use crate::holdings::{AppHeld, Holdings, Place, RecordKind, RuleHeld, TokenHeld};
 use crate::live::Live;
 use crate::notes::Notes;
-use crate::notice::Notice;
 use crate::plan::{
     find_records, find_redirects, find_rules, known_names, old_apps_gone, policy_gone, released, removal, rule_gone,
     token_gone, unrecorded_app, unrecorded_token,

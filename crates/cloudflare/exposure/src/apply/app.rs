@@ -6,6 +6,7 @@ use portolan_cloudflare_api::{
     ApiError, Created, Entry, ErrorClass, Lane, Op, Request, Snapshot, Written, collections,
 };
 use portolan_core::{Problem, reasons as core_reasons};
+use portolan_publication::reasons;
 use serde_json::{Value, json};
 
 use super::{Done, Fault, Run};
@@ -13,7 +14,6 @@ use crate::app::{App, AppWish, Difference, Made, Policies};
 use crate::holdings::AppHeld;
 use crate::journal::Journal;
 use crate::policy::Group;
-use crate::reasons;
 
 const POLICIES: &str = "/accounts/{account_id}/access/apps/{app_id}/policies";
 const POLICY: &str = "/accounts/{account_id}/access/apps/{app_id}/policies/{policy_id}";

@@ -1,12 +1,12 @@
 //! A zone's records: all writes of one name in one batch.
 
 use portolan_cloudflare_api::{ErrorClass, Op, Written};
+use portolan_publication::reasons;
 use serde_json::Value;
 
 use super::{Done, Fault, Run};
 use crate::holdings::{RecordHeld, RecordKind};
 use crate::journal::Journal;
-use crate::reasons;
 use crate::record::DnsRecord;
 use crate::step::RecordWork;
 

@@ -5,17 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use portolan_cloudflare_api::document::{Committed, TUNNEL_CONFIGURATION};
 use portolan_cloudflare_api::{Effect, ErrorClass, collections};
 use portolan_core::{Change, Hostname, Problem};
+use portolan_publication::{Notice, Rule, reasons};
 use serde_json::Value;
 
 use super::{Done, Fault, Run};
 use crate::app::App;
 use crate::changes;
-use crate::desired::Rule;
 use crate::holdings::RuleHeld;
 use crate::journal::Journal;
-use crate::notice::Notice;
 use crate::plan::{Verdict, decide, is_ours, open_below, rule_adopted, rule_conflict, unavailable};
-use crate::reasons;
 use crate::rules::{self, Edit};
 use crate::step::RuleClaim;
 use crate::tunnel::Tunnel;

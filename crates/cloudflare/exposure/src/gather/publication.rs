@@ -7,10 +7,10 @@ use std::time::Duration;
 use portolan_cloudflare_api::document::{Content, TUNNEL_CONFIGURATION};
 use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Freshness, Lane, Request, Snapshot, collections};
 use portolan_core::Problem;
+use portolan_publication::Record;
 use serde_json::Value;
 
 use super::{Look, RECENT};
-use crate::desired::Record;
 use crate::record::DnsRecord;
 use crate::redirect::{self, Redirects, may_pass};
 use crate::rules;

@@ -2,6 +2,7 @@
 
 use portolan_cloudflare_api::Entry;
 use portolan_core::{Action, Change, Problem, reasons as core_reasons};
+use portolan_publication::{Intent, Notice, reasons};
 use serde_json::json;
 
 use super::Planner;
@@ -9,10 +10,8 @@ use crate::app::{App, AppWish, Difference, Made, Policies, policy_shown};
 use crate::changes;
 use crate::holdings::AppHeld;
 use crate::live::Live;
-use crate::notes::{Intent, Notes};
-use crate::notice::Notice;
+use crate::notes::Notes;
 use crate::quota::Counted;
-use crate::reasons;
 use crate::step::{Step, Work};
 
 /// What stands for the name.

@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 
 use portolan_core::{Change, Problem};
+use portolan_publication::{Access, Notice, reasons};
 
 use super::{Planner, is_id};
 use crate::app::{AppWish, Policies};
 use crate::changes;
-use crate::desired::Access;
 use crate::gather::is_everyone;
-use crate::notice::Notice;
 use crate::policy::{Grant, OwnPolicy, Role, is_marked};
 use crate::quota::Counted;
-use crate::reasons;
 use crate::step::{Step, Work};
 
 impl Planner<'_> {

@@ -2,14 +2,13 @@
 
 use portolan_cloudflare_api::Entry;
 use portolan_core::{Action, Change, Claim, Mark, Problem, reasons as core_reasons};
+use portolan_publication::{Notice, reasons};
 
 use super::Planner;
 use crate::changes;
 use crate::holdings::{Holdings, RecordHeld, RecordKind};
 use crate::live::Live;
-use crate::notice::Notice;
 use crate::quota::Counted;
-use crate::reasons;
 use crate::record::{DnsRecord, Wanted, label};
 use crate::step::{RecordWork, Step, Work};
 

@@ -1,13 +1,12 @@
 //! The redirect to HTTPS: where the credential may edit it; where it may not, the user is told.
 
 use portolan_core::{Change, Mark};
+use portolan_publication::{Notice, reasons};
 
 use super::Planner;
 use crate::changes;
 use crate::holdings::{Holdings, RedirectHeld};
 use crate::live::Live;
-use crate::notice::Notice;
-use crate::reasons;
 use crate::redirect::{self, Redirects, Refusal};
 use crate::step::{Step, Work};
 

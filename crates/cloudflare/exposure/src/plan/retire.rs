@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use portolan_cloudflare_api::Entry;
 use portolan_core::{Action, Change, Claim, Hostname, Mark, user_text};
+use portolan_publication::{Notice, Part};
 use serde_json::json;
 
 use super::Planner;
 use crate::app::{AppWish, Policies};
 use crate::changes;
-use crate::footprint::Part;
 use crate::holdings::{AppHeld, Holdings, RecordHeld, RecordKind, RuleHeld};
 use crate::live::Live;
-use crate::notice::Notice;
 use crate::policy::{ReusablePolicy, is_marked};
 use crate::record::{DnsRecord, label};
 use crate::rules;

@@ -1,16 +1,14 @@
 //! The tunnel's rule. Its step reads the configuration itself: a plan made without knowing it is decided there.
 
 use portolan_core::{Action, Change, Claim, Hostname, Problem, reasons as core_reasons};
+use portolan_publication::{Notice, Rule, reasons};
 use serde_json::{Value, json};
 
 use super::Planner;
 use crate::changes;
-use crate::desired::Rule;
 use crate::holdings::{Holdings, RecordKind, RuleHeld};
 use crate::live::Live;
 use crate::notes::Notes;
-use crate::notice::Notice;
-use crate::reasons;
 use crate::rules;
 use crate::step::{RuleClaim, Step, Work};
 use crate::wall::Wall;

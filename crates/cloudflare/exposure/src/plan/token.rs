@@ -2,19 +2,16 @@
 
 use portolan_cloudflare_api::Entry;
 use portolan_core::{Action, Change, Mark, Problem};
+use portolan_publication::{Notice, Part, Rotate, Token, reasons};
 use serde_json::json;
 
 use super::Planner;
 use crate::changes;
-use crate::desired::{Rotate, Token};
-use crate::footprint::Part;
 use crate::holdings::TokenHeld;
 use crate::live::Live;
 use crate::notes::Notes;
-use crate::notice::Notice;
 use crate::policy::{NAME_LIMIT, is_marked};
 use crate::quota::Counted;
-use crate::reasons;
 use crate::step::{Step, Work};
 use crate::token::ServiceToken;
 

@@ -1,12 +1,11 @@
 //! Whether the rule of a protected name makes the tunnel's client ask for the application's token.
 
 use portolan_core::Problem;
+use portolan_publication::{Notice, reasons};
 
 use super::Planner;
 use super::app::AppMatch;
 use crate::app::{App, AppWish, Policies};
-use crate::notice::Notice;
-use crate::reasons;
 use crate::wall::Wall;
 
 impl Planner<'_> {

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use portolan_core::{Hostname, Problem, allow, text};
-use portolan_exposure::Notice;
+use portolan_publication::Notice;
 
 use crate::hash::{Resolved, hash};
 use crate::origin;

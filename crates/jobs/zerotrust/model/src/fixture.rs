@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portolan_core::{ObjectKey, Problem};
-use portolan_exposure::{Footprint, Part};
+use portolan_publication::{Footprint, Part};
 use serde_json::{Value, from_value, json};
 
 use crate::gateway::HttpRoute;

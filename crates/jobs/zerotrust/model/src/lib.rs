@@ -3,7 +3,7 @@
 //! ```text
 //! HTTPRoute ─▶ RouteInput ─┐
 //! tenants, templates ──────┴─ select ─▶ Selected ─ settings ─▶ Settings ─ desired (zone, address) ─▶ CloudflareTaskSpec + hash
-//! CloudflareTaskSpec ─▶ portolan_exposure::Desired        State ◀─▶ ConfigMap
+//! CloudflareTaskSpec ─▶ portolan_publication::Desired        State ◀─▶ ConfigMap
 //! ```
 //!
 //! All of it is pure: values in, values out.

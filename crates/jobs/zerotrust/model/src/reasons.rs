@@ -40,7 +40,7 @@ portolan_core::reasons! {
     /// The address of a name without a tunnel is missing or cannot be used.
     INVALID_TARGET_IP = "InvalidTargetIP";
     /// Access was asked for where requests would not pass through it.
-    PROTECTION_IMPOSSIBLE = portolan_exposure::reasons::PROTECTION_IMPOSSIBLE;
+    PROTECTION_IMPOSSIBLE = portolan_publication::reasons::PROTECTION_IMPOSSIBLE;
     /// Access or a service token was asked for a private name without a tunnel, where neither has an effect.
     PROTECTION_IGNORED = "ProtectionIgnored";
     /// Another route has the hostname.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 use portolan_core::ObjectKey;
-use portolan_exposure::{Footprint, Part};
+use portolan_publication::{Footprint, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use portolan_core::{ObjectKey, OwnerId, Problem};
-use portolan_exposure::{Desired, Record};
+use portolan_publication::{Desired, Record};
 use portolan_zerotrust_model::{
     Catalogue, CloudflareZeroTrustTemplate, CloudflareZeroTrustTenant, Enabled, HttpRoute, RouteInput, Sought, Target,
     Wanted, desired, select, settings,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use portolan_cloudflare_api::{Freshness, Reader};
 use portolan_core::{Mark, OwnerId, Problem, reasons as core};
-use portolan_exposure::{Desired, Exposure, Footprint, Fresh, Intent, Live, Notes, Record};
+use portolan_exposure::{Desired, Exposure, Footprint, Fresh, Intent, Live, Notes, Record, intend};
 use portolan_zerotrust_model::task::Action;
 use portolan_zerotrust_model::{CloudflareTask, Phase, TaskResult, annotations, reasons};
 
@@ -69,7 +69,7 @@ impl Work {
 
     /// What has to be stored before the first call.
     pub(crate) fn intent(&self, earlier: Option<&Intent>, now: Timestamp) -> Option<Intent> {
-        self.desired().map(|desired| Intent::before(desired, earlier, now))
+        self.desired().map(|desired| intend(desired, earlier, now))
     }
 
     /// The request for new credentials.

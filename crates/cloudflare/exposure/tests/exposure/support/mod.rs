@@ -15,7 +15,7 @@ use portolan_cloudflare_sim::{Options, Simulator};
 use portolan_core::{Hostname, Mark, ObjectKey, OwnerId, Problem};
 use portolan_exposure::{
     Access, Applied, Desired, Elsewhere, Failed, Footprint, Fresh, Intent, Journal, NewCredential, Notes, Record, Rule,
-    Token, expose, gather, plan, unexpose,
+    Token, expose, gather, intend, plan, unexpose,
 };
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
@@ -412,7 +412,7 @@ impl World {
         let earlier = self.diary.page().intent.clone();
         if let Some(desired) = desired {
             let now = self.client.time();
-            self.diary.page().intent = Some(Intent::before(desired, earlier.as_ref(), now));
+            self.diary.page().intent = Some(intend(desired, earlier.as_ref(), now));
         }
         let notes = self.notes(earlier);
         let recorded = self.footprint();

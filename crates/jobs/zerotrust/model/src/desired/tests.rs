@@ -1,5 +1,5 @@
 use portolan_core::OwnerId;
-use portolan_exposure::{Desired, Record};
+use portolan_publication::{Desired, Record};
 use serde_json::{Value, json};
 
 use super::*;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use portolan_core::ObjectKey;
-use portolan_exposure::{Footprint, Part};
+use portolan_publication::{Footprint, Part};
 use serde_json::Value;
 
 use super::{Leftover, Mode, State, StatePhase};

@@ -1,10 +1,10 @@
-//! `CloudflareTaskSpec` → what [`portolan_exposure`] is asked to make stand or to take down.
+//! `CloudflareTaskSpec` → what [`portolan_publication`] is asked to make stand or to take down.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use portolan_core::{Hostname, Mark, OwnerId, Problem, reasons as core};
-use portolan_exposure::{Access, Desired, Footprint, Record, Rotate, Rule, Token};
+use portolan_publication::{Access, Desired, Footprint, Record, Rotate, Rule, Token};
 use serde_json::{Map, Value, json};
 
 use super::ids::given;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use portolan_core::schema::{self, AnyObject};
-use portolan_exposure::{Footprint, Part};
+use portolan_publication::{Footprint, Part};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

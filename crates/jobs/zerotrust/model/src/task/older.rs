@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt as _;
 use portolan_core::ObjectKey;
-use portolan_exposure::{Footprint, Intent};
+use portolan_publication::{Footprint, Intent};
 use serde_json::Value;
 
 use super::ids::given;

@@ -1,7 +1,7 @@
 //! How far a task came.
 
 use portolan_core::{Condition, rfc3339, schema};
-use portolan_exposure::{Intent, Notice};
+use portolan_publication::{Intent, Notice};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -106,7 +106,7 @@ fn bug_3_the_address_of_an_older_task_is_read() {
     };
     let owner = OwnerId::derive("x");
     let ip = |task: CloudflareTaskSpec| match task.desired(&owner).unwrap().record {
-        Some(portolan_exposure::Record::Address { ip, .. }) => ip.to_string(),
+        Some(portolan_publication::Record::Address { ip, .. }) => ip.to_string(),
         other => format!("{other:?}"),
     };
 

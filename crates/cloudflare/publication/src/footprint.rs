@@ -127,7 +127,7 @@ fn is_false(value: &bool) -> bool {
 
 impl Footprint {
     /// The same, with blanks that older records have filled by where the name is to be.
-    pub(crate) fn completed_by(&self, desired: &Desired) -> Self {
+    pub fn completed_by(&self, desired: &Desired) -> Self {
         let mut whole = self.clone();
         whole.hostname.get_or_insert_with(|| desired.hostname.as_str().to_owned());
         if let (None, Some(record)) = (&whole.zone_id, &desired.record) {
@@ -165,6 +165,18 @@ impl Footprint {
     /// The records that are ours where the name is now.
     pub fn record_ids(&self) -> impl Iterator<Item = &str> {
         [&self.cname_record_id, &self.dns_record_id].into_iter().flatten().map(String::as_str)
+    }
+
+    /// Whether it is the footprint of a name.
+    pub fn is_at(&self, hostname: &str) -> bool {
+        self.hostname.as_deref() == Some(hostname)
+    }
+
+    /// Notes a part of ours: whether it existed before us.
+    pub fn take(&mut self, part: Part, adopted: bool) {
+        if adopted {
+            self.adopted.insert(part);
+        }
     }
 
     /// Whether a part existed before us.

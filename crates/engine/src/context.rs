@@ -7,9 +7,9 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, ResourceExt as _};
 use portolan_core::{Clock, ObjectId, OwnerId, Plan, Problem};
 
-use crate::events::Events;
-use crate::levels::Levels;
-use crate::metrics::Metrics;
+use crate::logs::levels::Levels;
+use crate::observe::metrics::Metrics;
+use crate::pass::events::Events;
 
 /// The name under which we own fields.
 pub const FIELD_MANAGER: &str = "portolan";

@@ -20,10 +20,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::annotations;
 use crate::context::{Context, FIELD_MANAGER, Mode};
-use crate::counted::{Counted, Counts};
-use crate::task::Task;
+use crate::jobs::task::Task;
+use crate::observe::collected::{Counted, Counts};
+use crate::pass::annotations;
 use crate::watch::{Following, Selection, Sighting, follow};
 
 /// How many held names a condition lists; the `ConfigMap` lists all.

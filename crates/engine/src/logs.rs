@@ -5,7 +5,7 @@
 //! `grep tenant=staging` finds everything.
 //!
 //! Three fields mean more: `outcome` (`unchanged`, `changed`, `failed`) colours the message, `heading = true` makes it a
-//! heading, and `diff` holds lines that follow the event's own; see [`outcome`](crate::outcome).
+//! heading, and `diff` holds lines that follow the event's own; see [`outcome`](crate::logs::outcome).
 
 use std::io::Write as _;
 
@@ -19,7 +19,10 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, Scope};
 
 mod fields;
+pub(crate) mod levels;
 mod line;
+pub mod outcome;
+pub mod telemetry;
 #[cfg(test)]
 pub(crate) mod testing;
 mod text;

@@ -1,5 +1,12 @@
 //! One pass over one object: gather → plan → finalizer → apply → report, or the reverse when it is being deleted.
 
+pub mod annotations;
+pub(crate) mod events;
+pub(crate) mod finalizer;
+pub(crate) mod malformed;
+pub(crate) mod report;
+pub(crate) mod status;
+
 use std::time::Duration;
 
 use kube::Resource as _;
@@ -8,15 +15,14 @@ use portolan_core::{Class, NewCondition, ObjectId, ObjectKey, Plan, Problem, con
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-use crate::annotations;
 use crate::context::{Context, FIELD_MANAGER, Mode};
-use crate::finalizer::{Finalizers, Stage};
-use crate::identity::{fingerprint, key_of};
-use crate::malformed::refuse;
-use crate::raw::{Body, Raw};
+use crate::dispatch::fingerprint::{fingerprint, key_of};
+use crate::pass::finalizer::{Finalizers, Stage};
+use crate::pass::malformed::refuse;
+use crate::pass::report::{Notice, Report};
+use crate::pass::status::Keep;
 use crate::reconcile::{Outcome, Reconcile};
-use crate::report::{Notice, Report};
-use crate::status::{self, Keep};
+use crate::watch::guarded::{Body, Raw};
 
 /// After this an object is tried again that others write all the time.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(100);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::report::Report;
+use crate::pass::report::Report;
 
 /// A Kubernetes object whose kind is known when the program is built.
 pub trait Object:

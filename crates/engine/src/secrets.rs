@@ -1,5 +1,7 @@
 //! Secrets that objects name: read when needed, kept until a watch says that one changed, or for a while.
 
+pub(crate) mod guard;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,7 +13,7 @@ use portolan_core::{ObjectKey, Problem, reasons};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::time::Instant;
 
-use crate::status::in_time;
+use crate::pass::status::in_time;
 
 /// One Secret's values, where they are text.
 pub type SecretValues = Arc<BTreeMap<String, SecretString>>;

@@ -3,6 +3,10 @@
 //! A broken watch resumes where it was; a version that the server no longer has (410) is listed anew. Errors are
 //! told, waited out and tried again; a resource that does not exist (yet) is asked for ever more slowly.
 
+pub(crate) mod cache;
+pub(crate) mod guarded;
+pub(crate) mod mapping;
+
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,9 +21,9 @@ use portolan_core::ObjectKey;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use crate::backoff::jitter;
-use crate::metrics::Metrics;
-use crate::status::in_time;
+use crate::dispatch::backoff::jitter;
+use crate::observe::metrics::Metrics;
+use crate::pass::status::in_time;
 
 const PAGE: u32 = 500;
 /// The server ends a watch after this; a new one resumes it.

@@ -9,7 +9,7 @@ use tracing::Level;
 
 use super::fields::Fields;
 use super::line::{Line, Tone};
-use crate::levels::TENANT;
+use crate::logs::levels::TENANT;
 
 const RED: &str = "31";
 const GREEN: &str = "32";
@@ -91,8 +91,9 @@ mod tests {
     use serde_json::json;
     use tracing::level_filters::LevelFilter;
 
+    use crate::Levels;
+    use crate::logs::outcome;
     use crate::logs::testing::Captured;
-    use crate::{Levels, outcome};
 
     fn tenant() -> portolan_core::ObjectKey {
         portolan_core::ObjectKey::namespaced("default", "staging")

@@ -19,11 +19,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, FIELD_MANAGER, Mode};
-use crate::finalizer::Finalizers;
-use crate::identity::key_of;
+use crate::dispatch::fingerprint::key_of;
+use crate::jobs::task::Task;
+use crate::pass::finalizer::Finalizers;
 use crate::pass::kubernetes_problem;
-use crate::status::in_time;
-use crate::task::Task;
+use crate::pass::status::in_time;
 
 /// What the finalizers of all jobs begin with.
 pub const CREDENTIAL_FINALIZERS: &str = "portolan.dev/credential-";

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::BoxFuture;
 use tokio::task::JoinSet;
 
-use crate::drift::Passed;
-use crate::task::{Busy, Task};
+use crate::jobs::drift::Passed;
+use crate::jobs::task::{Busy, Task};
 
 type Pass = Arc<dyn Fn() -> BoxFuture<'static, Passed> + Send + Sync>;
 

@@ -8,10 +8,10 @@ use portolan_core::{Condition, ObjectKey, merge, same_ignoring_times};
 use serde_json::{Map, Value, json};
 
 use crate::context::FIELD_MANAGER;
-use crate::identity::key_of;
-use crate::raw::{Body, Raw};
+use crate::dispatch::fingerprint::key_of;
+use crate::pass::report::Report;
 use crate::reconcile::Object;
-use crate::report::Report;
+use crate::watch::guarded::{Body, Raw};
 
 /// How often a status is written against others who write the same object.
 const MOST_ATTEMPTS: u32 = 6;

@@ -14,10 +14,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::identity::{key_of, version_of};
-use crate::raw::{Body, Raw};
+use crate::dispatch::fingerprint::{key_of, version_of};
+use crate::jobs::task::Task;
 use crate::reconcile::Object;
-use crate::task::Task;
+use crate::watch::guarded::{Body, Raw};
 use crate::watch::{Following, Selection, Sighting, follow};
 
 /// What a cache can say of an object, for readers to whom "there is none" means less protection.

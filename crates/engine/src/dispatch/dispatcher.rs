@@ -12,16 +12,16 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::backoff;
 use crate::context::Context;
-use crate::handle::Handle;
-use crate::identity::{fingerprint, key_of, version_of};
-use crate::metrics::word;
+use crate::dispatch::backoff;
+use crate::dispatch::fingerprint::{fingerprint, key_of, version_of};
+use crate::dispatch::handle::Handle;
+use crate::dispatch::store::Projected;
+use crate::observe::metrics::word;
 use crate::pass::{Ended, Next, pass};
-use crate::raw::{Body, Raw};
 use crate::reconcile::Reconcile;
-use crate::store::Projected;
 use crate::watch::Sighting;
+use crate::watch::guarded::{Body, Raw};
 
 /// Most whole objects that wait for their pass in memory.
 const MOST_PAYLOADS: usize = 512;

@@ -7,8 +7,8 @@ use tokio::time::timeout;
 use portolan_core::{Problem, reasons};
 
 use crate::context::Context;
-use crate::leadership::Leadership;
-use crate::lease::{Election, Term};
+use crate::jobs::leadership::Leadership;
+use crate::jobs::lease::{Election, Term};
 
 /// Makes locks for one process.
 pub struct DocumentLock {

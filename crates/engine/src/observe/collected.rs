@@ -12,7 +12,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 use tokio_util::sync::CancellationToken;
 
-use crate::task::Task;
+use crate::jobs::task::Task;
 
 /// Values by the values of the labels, in the order of the metric's table.
 pub type Counts = BTreeMap<Vec<String>, i64>;
@@ -89,7 +89,7 @@ impl Collector for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Metrics;
+    use crate::observe::metrics::Metrics;
 
     static SHIPS: Metric = Metric::gauge("ships", &["port"], "Ships in port");
 

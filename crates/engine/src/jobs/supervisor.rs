@@ -10,11 +10,11 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, Mode};
-use crate::health::{Check, Probes};
-use crate::leadership::Leadership;
-use crate::lease::{Candidacy, Election, Term};
-use crate::pulse::Pulse;
-use crate::task::{Busy, Lack, Task};
+use crate::jobs::leadership::Leadership;
+use crate::jobs::lease::{Candidacy, Election, Term};
+use crate::jobs::task::{Busy, Lack, Task};
+use crate::observe::health::{Check, Probes};
+use crate::observe::watchdog::Pulse;
 
 /// A job that failed to start or broke is started again after this.
 const PAUSE: Duration = Duration::from_secs(1);

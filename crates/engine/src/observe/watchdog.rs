@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use crate::health::Check;
+use crate::observe::health::Check;
 
 /// How often it beats.
 const BEAT: Duration = Duration::from_secs(5);

@@ -13,8 +13,8 @@ use kube::{Api, Client};
 use portolan_core::{Clock, reasons, text};
 use tokio::time::Instant;
 
-use crate::report::Notice;
-use crate::status::in_time;
+use crate::pass::report::Notice;
+use crate::pass::status::in_time;
 
 /// The API's limit on a note.
 const LONGEST_NOTE: usize = 1024;

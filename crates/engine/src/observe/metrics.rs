@@ -14,8 +14,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::counted::Counted;
-use crate::drift::Passed;
+use crate::jobs::drift::Passed;
+use crate::observe::collected::Counted;
 
 /// What the engine measures.
 pub const METRICS: &[Metric] = &[

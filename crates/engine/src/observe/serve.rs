@@ -10,8 +10,8 @@ use axum::routing::{MethodRouter, get};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::health::{Health, Probes};
-use crate::metrics::Metrics;
+use crate::observe::health::{Health, Probes};
+use crate::observe::metrics::Metrics;
 
 /// What Prometheus expects.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -55,7 +55,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
-    use crate::health::Check;
+    use crate::observe::health::Check;
 
     async fn get_text(address: std::net::SocketAddr, path: &str) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();

@@ -17,9 +17,9 @@ use tracing::{Level, Metadata, Span, Subscriber};
 use tracing_subscriber::layer::{Context, Filter};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::cache::Cache;
-use crate::identity::key_of;
+use crate::dispatch::fingerprint::key_of;
 use crate::reconcile::Object;
+use crate::watch::cache::Cache;
 
 /// The field of a span that names its tenant.
 pub(crate) const TENANT: &str = "tenant";

@@ -8,9 +8,9 @@ use futures::stream::BoxStream;
 use portolan_core::ObjectKey;
 use tokio::sync::oneshot;
 
-use crate::handle::Handle;
-use crate::identity::{key_of, version_of};
-use crate::store::Store;
+use crate::dispatch::fingerprint::{key_of, version_of};
+use crate::dispatch::handle::Handle;
+use crate::dispatch::store::Store;
 use crate::watch::Sighting;
 
 /// What became of an object of another kind.

@@ -2,15 +2,15 @@
 
 use portolan_core::{Problem, reasons};
 
-use crate::annotations;
 use crate::context::{Context, Mode};
-use crate::finalizer::Stage;
-use crate::identity::key_of;
+use crate::dispatch::fingerprint::key_of;
+use crate::pass::annotations;
+use crate::pass::finalizer::Stage;
+use crate::pass::report::Report;
+use crate::pass::status::{self, Keep};
 use crate::pass::{Next, finalizers, generation_of, kubernetes_problem, patch_object};
-use crate::raw::{Malformed, Raw};
 use crate::reconcile::Reconcile;
-use crate::report::Report;
-use crate::status::{self, Keep};
+use crate::watch::guarded::{Malformed, Raw};
 
 /// A pass over a malformed object; answers the object too where its status was written.
 pub(crate) async fn refuse<R: Reconcile>(

@@ -9,8 +9,8 @@ use portolan_core::ObjectKey;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::queue::Queue;
-use crate::store::{Projected, Store};
+use crate::dispatch::queue::Queue;
+use crate::dispatch::store::{Projected, Store};
 
 /// A controller as others see it. Clones share it; it works before the controller runs and after it ended.
 pub struct Handle<P> {

@@ -15,15 +15,15 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::cache::Cache;
 use crate::context::Context;
-use crate::desk::Desk;
-use crate::handle::Handle;
-use crate::raw::{Body, Raw};
+use crate::dispatch::dispatcher::Desk;
+use crate::dispatch::handle::Handle;
+use crate::dispatch::store::Store;
+use crate::jobs::task::Task;
 use crate::reconcile::{Object, Reconcile};
-use crate::store::Store;
-use crate::task::Task;
-use crate::trigger::{Seen, Trigger};
+use crate::watch::cache::Cache;
+use crate::watch::guarded::{Body, Raw};
+use crate::watch::mapping::{Seen, Trigger};
 use crate::watch::{Following, Selection, follow};
 
 /// Runs the passes of one kind.
@@ -74,7 +74,7 @@ impl<R: Reconcile> Controller<R> {
             Seen::Gone(key) => map(Seen::Gone(key), store),
             Seen::Here(raw) => match &raw.body {
                 Body::Typed(object) => map(Seen::Here(object), store),
-                Body::Malformed(_) => map(Seen::Gone(&crate::identity::key_of(raw.meta())), store),
+                Body::Malformed(_) => map(Seen::Gone(&crate::dispatch::fingerprint::key_of(raw.meta())), store),
             },
         };
         self.triggered(Trigger::new(sightings, map))

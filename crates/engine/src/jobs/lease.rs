@@ -16,8 +16,8 @@ use portolan_core::Clock;
 use tokio::time::{Instant, timeout};
 
 use crate::context::Context;
-use crate::leadership::Leadership;
-use crate::metrics::Metrics;
+use crate::jobs::leadership::Leadership;
+use crate::observe::metrics::Metrics;
 use crate::watch::{Following, Selection, Sighting, follow};
 
 /// How long a lease holds without being renewed.

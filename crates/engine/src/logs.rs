@@ -5,7 +5,7 @@
 //! `grep tenant=staging` finds everything.
 //!
 //! Three fields mean more: `outcome` (`unchanged`, `changed`, `failed`) colours the message, `heading = true` makes it a
-//! heading, and `diff` holds lines that follow the event's own; see [`outcome`](crate::logs::outcome).
+//! heading, and `diff` holds lines that follow the event's own; see [`outcome`].
 
 use std::io::Write as _;
 

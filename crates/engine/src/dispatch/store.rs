@@ -178,7 +178,7 @@ mod tests {
         }
 
         let measured = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "store::tests::an_object_costs_less_than_six_hundred_bytes", "--nocapture"])
+            .args(["--exact", "dispatch::store::tests::an_object_costs_less_than_six_hundred_bytes", "--nocapture"])
             .env(MEASURE, "1")
             .output()
             .unwrap();

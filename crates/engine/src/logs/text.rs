@@ -158,7 +158,7 @@ mod tests {
                     + session: \"24h\"\n+ create DNS record CNAME app (example.com)\n  + ttl: 1";
         assert_eq!(
             lines[0],
-            json!({"timestamp": "1970-01-01T00:00:07.000000Z", "level": "INFO", "target": "portolan_engine::outcome",
+            json!({"timestamp": "1970-01-01T00:00:07.000000Z", "level": "INFO", "target": "portolan_engine::logs::outcome",
                 "message": "HTTPRoute shop/app: 1 created, 1 updated", "outcome": "changed", "diff": diff,
                 "tenant": "staging", "tenant_namespace": "default"})
         );

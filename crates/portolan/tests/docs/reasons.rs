@@ -136,7 +136,9 @@ fn is_word(text: &str) -> bool {
 /// The sources of everything that writes conditions, events and verdicts.
 fn sources(root: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    for folder in ["core", "engine", "cloudflare-api", "exposure", "jobs", "portolan/src"] {
+    for folder in
+        ["core", "engine", "cloudflare/api", "cloudflare/exposure", "cloudflare/publication", "jobs", "portolan/src"]
+    {
         collect(&root.join("crates").join(folder), &mut found);
     }
     found

@@ -36,7 +36,7 @@ pub use metric::Metric;
 pub use network::Network;
 pub use object::{ObjectId, ObjectKey};
 pub use owner::{OwnerId, digest_hex};
-pub use plan::{Action, Change, Counts, Names, Plan, Target};
+pub use plan::{Action, Change, Counts, NameChanges, Plan, Target};
 pub use problem::{Class, Problem};
 pub use redact::redact;
 pub use render::Colour;

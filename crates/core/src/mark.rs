@@ -52,7 +52,7 @@ impl Mark {
 
     /// Whose the thing with this text is, seen from this mark's object.
     pub fn claim(&self, text: &str) -> Claim {
-        let Some(found) = Found::first_in(text) else { return Claim::Unmarked };
+        let Some(found) = FoundMark::first_in(text) else { return Claim::Unmarked };
         let same_object = found.object == self.object() || found.object == self.hashed();
         let same_owner = found.owner.is_none_or(|owner| owner == self.owner.as_str());
         if same_object && same_owner {
@@ -88,7 +88,7 @@ impl Mark {
 
 /// The user's part of a text that may carry a mark: what follows it, or what precedes one that is not at the beginning.
 pub fn user_text(text: &str) -> &str {
-    match Found::first_in(text) {
+    match FoundMark::first_in(text) {
         None => text,
         Some(found) if found.start == 0 => text[found.end..].trim_start(),
         Some(found) => text[..found.start].trim_end(),
@@ -97,11 +97,11 @@ pub fn user_text(text: &str) -> &str {
 
 /// The object that a mark in the text names, whoever's cluster it is in.
 pub fn owner_key(text: &str) -> Option<&str> {
-    Found::first_in(text).map(|found| found.object)
+    FoundMark::first_in(text).map(|found| found.object)
 }
 
 /// A mark as it stands in a text.
-struct Found<'a> {
+struct FoundMark<'a> {
     start: usize,
     end: usize,
     inside: &'a str,
@@ -110,7 +110,7 @@ struct Found<'a> {
     adopted: bool,
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundMark<'a> {
     /// The first opening and the next bracket, with two or three parts between them; anything else is no mark.
     fn first_in(text: &'a str) -> Option<Self> {
         let (start, opening) =

@@ -11,7 +11,7 @@ pub struct Metric {
     /// Its name, without the `_total` of counters.
     pub name: &'static str,
     /// How it is counted.
-    pub shape: Shape,
+    pub shape: MetricKind,
     /// Its labels, all of them bounded.
     pub labels: &'static [&'static str],
     /// What it says, in a sentence without its full stop.
@@ -24,7 +24,7 @@ pub struct Metric {
 
 /// How a metric is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum MetricKind {
     /// It only grows.
     Counter,
     /// It is what it is now.
@@ -60,17 +60,17 @@ pub struct Alert {
 impl Metric {
     /// A metric that only grows.
     pub const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Self {
-        Self { name, shape: Shape::Counter, labels, help, panel: None, alert: None }
+        Self { name, shape: MetricKind::Counter, labels, help, panel: None, alert: None }
     }
 
     /// A metric that is what it is now.
     pub const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Self {
-        Self { shape: Shape::Gauge, ..Self::counter(name, labels, help) }
+        Self { shape: MetricKind::Gauge, ..Self::counter(name, labels, help) }
     }
 
     /// Values by size.
     pub const fn histogram(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Self {
-        Self { shape: Shape::Histogram, ..Self::counter(name, labels, help) }
+        Self { shape: MetricKind::Histogram, ..Self::counter(name, labels, help) }
     }
 
     /// The same with a query worth looking at.
@@ -88,8 +88,8 @@ impl Metric {
     /// The name that queries use.
     pub fn exposed(&self) -> String {
         match self.shape {
-            Shape::Counter => format!("{}_total", self.name),
-            Shape::Gauge | Shape::Histogram => self.name.to_owned(),
+            MetricKind::Counter => format!("{}_total", self.name),
+            MetricKind::Gauge | MetricKind::Histogram => self.name.to_owned(),
         }
     }
 
@@ -99,7 +99,7 @@ impl Metric {
     }
 }
 
-impl Shape {
+impl MetricKind {
     /// The word that Prometheus has for it.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -112,13 +112,13 @@ pub struct Plan {
     /// The changes, in order.
     pub changes: Vec<Change>,
     /// The names that it is about, and whether they are protected.
-    #[serde(default, skip_serializing_if = "Names::is_empty")]
-    pub names: Names,
+    #[serde(default, skip_serializing_if = "NameChanges::is_empty")]
+    pub names: NameChanges,
 }
 
 /// Names and their protection, before and after.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Names {
+pub struct NameChanges {
     /// Those that were protected so far, whether or not they stay.
     pub protected_before: BTreeSet<String>,
     /// Those that would be published with protection.
@@ -127,7 +127,7 @@ pub struct Names {
     pub open: BTreeSet<String>,
 }
 
-impl Names {
+impl NameChanges {
     /// Whether it is about none.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -150,7 +150,7 @@ impl Plan {
     /// Adds another plan to this one.
     pub fn extend(&mut self, other: Self) {
         self.changes.extend(other.changes);
-        let Names { protected_before, protected, open } = other.names;
+        let NameChanges { protected_before, protected, open } = other.names;
         self.names.protected_before.extend(protected_before);
         self.names.protected.extend(protected);
         self.names.open.extend(open);
@@ -176,7 +176,7 @@ impl Plan {
 
 impl FromIterator<Change> for Plan {
     fn from_iter<I: IntoIterator<Item = Change>>(changes: I) -> Self {
-        Self { changes: changes.into_iter().collect(), names: Names::default() }
+        Self { changes: changes.into_iter().collect(), names: NameChanges::default() }
     }
 }
 
@@ -277,9 +277,9 @@ mod tests {
         assert_eq!(serde_json::from_value::<Plan>(plan.to_json()).unwrap(), plan);
     }
 
-    fn names(protected_before: &[&str], protected: &[&str], open: &[&str]) -> Names {
+    fn names(protected_before: &[&str], protected: &[&str], open: &[&str]) -> NameChanges {
         let set = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        Names { protected_before: set(protected_before), protected: set(protected), open: set(open) }
+        NameChanges { protected_before: set(protected_before), protected: set(protected), open: set(open) }
     }
 
     #[test]

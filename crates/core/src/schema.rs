@@ -7,10 +7,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 /// A CEL rule and the sentence for whoever breaks it: what to write instead.
-pub type Rule = (&'static str, &'static str);
+pub type CelRule = (&'static str, &'static str);
 
 /// Adds CEL rules to the schema of a struct or field.
-pub fn rules(rules: &'static [Rule]) -> impl FnMut(&mut Schema) {
+pub fn rules(rules: &'static [CelRule]) -> impl FnMut(&mut Schema) {
     move |schema| {
         let all = rules.iter().map(|(rule, message)| json!({ "rule": rule, "message": message }));
         let there = schema.ensure_object().entry("x-kubernetes-validations").or_insert_with(|| json!([]));

@@ -16,7 +16,7 @@ pub const FIELD_MANAGER: &str = "portolan";
 
 /// What may be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum WriteMode {
     /// Everything.
     #[default]
     Live,
@@ -73,7 +73,7 @@ pub struct Context {
     /// Tells the time that statuses, events and leases show.
     pub clock: Clock,
     /// What may be written.
-    pub mode: Mode,
+    pub mode: WriteMode,
     /// Where our own objects are.
     pub operator_namespace: String,
     /// Whose marks are ours.
@@ -100,7 +100,7 @@ impl Context {
             events: Events::new(client.clone(), clock.clone(), Timing::default().event_silence),
             client,
             clock,
-            mode: Mode::Live,
+            mode: WriteMode::Live,
             operator_namespace: "portolan-system".to_owned(),
             owner,
             timing: Timing::default(),

@@ -20,9 +20,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{Context, FIELD_MANAGER, Mode};
+use crate::context::{Context, FIELD_MANAGER, WriteMode};
 use crate::jobs::task::Task;
-use crate::observe::collected::{Counted, Counts};
+use crate::observe::collected::{CollectedGauge, LabelledCounts};
 use crate::pass::annotations;
 use crate::watch::{Following, Selection, Sighting, follow};
 
@@ -47,7 +47,7 @@ const LABEL: &str = "portolan.dev/deletion-ledger";
 
 /// What deletions are counted over: a zone, or one collection of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scope {
+pub struct DeletionScope {
     /// The zone's or account's id, which the object that stands for it has recorded.
     pub id: String,
     /// The collection's name.
@@ -56,7 +56,7 @@ pub struct Scope {
     pub label: String,
 }
 
-impl Scope {
+impl DeletionScope {
     fn config_map(&self) -> String {
         // A namespace's name has no dots, so that one before the object's name keeps ids apart.
         let name = format!("{}-{}", self.id.replace('/', "."), self.collection.replace('_', "-")).to_lowercase();
@@ -67,7 +67,7 @@ impl Scope {
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for DeletionScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {}", self.collection.replace('_', " "), self.label)
     }
@@ -107,9 +107,9 @@ pub struct Unheld {
 type Listener = Arc<dyn Fn(Unheld) + Send + Sync>;
 
 /// Ledgers by id and collection.
-type Scopes = BTreeMap<(String, String), Arc<Kept>>;
+type Scopes = BTreeMap<(String, String), Arc<KeptLedger>>;
 /// What is held, by who asked for it.
-type Waiting = BTreeMap<ObjectId, (Scope, Vec<String>)>;
+type Waiting = BTreeMap<ObjectId, (DeletionScope, Vec<String>)>;
 
 /// All ledgers of the process.
 #[derive(Clone)]
@@ -125,22 +125,22 @@ pub struct Deletions {
     /// Who is told of what is no longer held.
     listener: Arc<Mutex<Option<Listener>>>,
     /// The metric of what is held.
-    counted: Counted,
+    counted: CollectedGauge,
     /// Watches the ledgers of the operator's namespace.
     following: Following,
     live: bool,
 }
 
 /// One scope's ledger and how much of it is stored.
-struct Kept {
-    scope: Scope,
-    state: Mutex<State>,
+struct KeptLedger {
+    scope: DeletionScope,
+    state: Mutex<LedgerState>,
     /// Held while the ledger is written; says which version is stored.
     stored: tokio::sync::Mutex<u64>,
 }
 
 #[derive(Default)]
-struct State {
+struct LedgerState {
     ledger: Ledger,
     version: u64,
     /// Digest and length of the held list, so that they are not found out anew for every name in it.
@@ -167,7 +167,7 @@ impl Deletions {
                 seed: context.seed,
                 metrics: context.metrics.clone(),
             },
-            live: context.mode == Mode::Live,
+            live: context.mode == WriteMode::Live,
         }
     }
 
@@ -255,7 +255,7 @@ impl Deletions {
 
     /// Takes off what nobody has asked for in a long time: its asker went while nobody looked.
     async fn tidy(&self) {
-        let all: Vec<Arc<Kept>> =
+        let all: Vec<Arc<KeptLedger>> =
             self.scopes.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for kept in all {
             let Some(version) = kept.forget_unasked(Instant::now()) else { continue };
@@ -268,7 +268,7 @@ impl Deletions {
 
     /// Says that something of a scope stays after all, whoever asked for its deletion. True where that was held; then the
     /// ledger is to be [stored](Self::flush).
-    pub fn stays(&self, scope: &Scope, name: &str) -> bool {
+    pub fn stays(&self, scope: &DeletionScope, name: &str) -> bool {
         let key = (scope.id.clone(), scope.collection.clone());
         let kept = self.scopes.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         kept.is_some_and(|kept| kept.withdraw(&[name.to_owned()]))
@@ -279,7 +279,7 @@ impl Deletions {
     pub async fn ask(
         &self,
         asker: ObjectId,
-        scope: &Scope,
+        scope: &DeletionScope,
         names: &[String],
         surroundings: impl FnOnce() -> Surroundings,
         news: impl FnOnce(),
@@ -339,7 +339,7 @@ impl Deletions {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn askers(&self, scope: &Scope) -> Vec<ObjectId> {
+    fn askers(&self, scope: &DeletionScope) -> Vec<ObjectId> {
         let waiting = self.waiting();
         waiting.iter().filter(|(_, (one, _))| one == scope).map(|(asker, _)| asker.clone()).collect()
     }
@@ -358,21 +358,26 @@ impl Deletions {
         self.of(id).iter().filter_map(|kept| kept.message()).collect()
     }
 
-    fn of(&self, id: &str) -> Vec<Arc<Kept>> {
+    fn of(&self, id: &str) -> Vec<Arc<KeptLedger>> {
         let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
         scopes.values().filter(|kept| kept.scope.id == id).cloned().collect()
     }
 
-    fn kept(&self, scope: &Scope) -> Arc<Kept> {
+    fn kept(&self, scope: &DeletionScope) -> Arc<KeptLedger> {
         let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (scope.id.clone(), scope.collection.clone());
-        let fresh =
-            || Arc::new(Kept { scope: scope.clone(), state: Mutex::default(), stored: tokio::sync::Mutex::default() });
+        let fresh = || {
+            Arc::new(KeptLedger {
+                scope: scope.clone(),
+                state: Mutex::default(),
+                stored: tokio::sync::Mutex::default(),
+            })
+        };
         Arc::clone(scopes.entry(key).or_insert_with(fresh))
     }
 
     /// Makes sure that `version` or a later one is stored.
-    async fn store(&self, kept: &Kept, version: u64) -> Result<(), Problem> {
+    async fn store(&self, kept: &KeptLedger, version: u64) -> Result<(), Problem> {
         let mut stored = kept.stored.lock().await;
         if *stored >= version {
             return Ok(());
@@ -412,15 +417,15 @@ fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-impl State {
+impl LedgerState {
     fn asked_for(&mut self, names: &[String]) {
         let now = Instant::now();
         self.asked.extend(names.iter().map(|name| (name.clone(), now)));
     }
 }
 
-impl Kept {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl KeptLedger {
+    fn state(&self) -> MutexGuard<'_, LedgerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -472,7 +477,7 @@ impl Kept {
     /// Takes off what nobody has asked for in a long time; the version that must be stored, where there was something.
     fn forget_unasked(&self, now: Instant) -> Option<u64> {
         let mut state = self.state();
-        let State { asked, ledger, .. } = &mut *state;
+        let LedgerState { asked, ledger, .. } = &mut *state;
         asked.retain(|name, _| ledger.holds(name));
         let old: Vec<String> =
             asked.iter().filter(|(_, at)| now.duration_since(**at) >= UNASKED).map(|(name, _)| name.clone()).collect();
@@ -535,8 +540,8 @@ impl Kept {
 }
 
 /// How many deletions are held, by collection.
-fn held_by_collection(scopes: &Mutex<Scopes>) -> Counts {
-    let mut counts = Counts::new();
+fn held_by_collection(scopes: &Mutex<Scopes>) -> LabelledCounts {
+    let mut counts = LabelledCounts::new();
     for kept in scopes.lock().unwrap_or_else(PoisonError::into_inner).values() {
         let held = held_in(&kept.state().ledger).map_or(0, |(_, count)| count);
         *counts.entry(vec![kept.scope.collection.clone()]).or_default() += i64::try_from(held).unwrap_or(i64::MAX);
@@ -552,8 +557,8 @@ fn held_in(ledger: &Ledger) -> Option<(String, usize)> {
     }
 }
 
-fn read(data: &BTreeMap<String, String>) -> Option<(Scope, Ledger)> {
+fn read(data: &BTreeMap<String, String>) -> Option<(DeletionScope, Ledger)> {
     let text = |key: &str| data.get(key).cloned();
-    let scope = Scope { id: text("id")?, collection: text("collection")?, label: text("label")? };
+    let scope = DeletionScope { id: text("id")?, collection: text("collection")?, label: text("label")? };
     Some((scope, serde_json::from_str(data.get("ledger")?).ok()?))
 }

@@ -27,12 +27,12 @@ pub mod telemetry;
 pub(crate) mod testing;
 mod text;
 
-use fields::Fields;
-use line::Line;
+use fields::LogFields;
+use line::LogLine;
 
 /// How an event is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum LineFormat {
     /// For people.
     Text(Colour),
     /// For programs: one JSON object a line.
@@ -41,25 +41,25 @@ pub enum Form {
 
 /// Writes events.
 pub struct LogLayer<W> {
-    form: Form,
+    form: LineFormat,
     clock: Clock,
     writer: W,
 }
 
 impl<W> LogLayer<W> {
     /// A layer that writes to `writer`, such as `std::io::stderr`.
-    pub fn new(form: Form, clock: Clock, writer: W) -> Self {
+    pub fn new(form: LineFormat, clock: Clock, writer: W) -> Self {
         Self { form, clock, writer }
     }
 
     /// The fields of the spans around an event, from the outermost on.
-    fn surroundings<S>(event: &Event<'_>, context: &Context<'_, S>) -> Fields
+    fn surroundings<S>(event: &Event<'_>, context: &Context<'_, S>) -> LogFields
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
-        let mut all = Fields::default();
+        let mut all = LogFields::default();
         for span in context.event_scope(event).into_iter().flat_map(Scope::from_root) {
-            if let Some(fields) = span.extensions().get::<Fields>() {
+            if let Some(fields) = span.extensions().get::<LogFields>() {
                 all.extend(fields);
             }
         }
@@ -74,24 +74,24 @@ where
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        let mut fields = Fields::default();
+        let mut fields = LogFields::default();
         attributes.record(&mut fields);
         span.extensions_mut().replace(fields);
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         if let Some(span) = context.span(id)
-            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+            && let Some(fields) = span.extensions_mut().get_mut::<LogFields>()
         {
             values.record(fields);
         }
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let line = Line::new(event, (self.clock)(), &Self::surroundings(event, &context));
+        let line = LogLine::new(event, (self.clock)(), &Self::surroundings(event, &context));
         let text = match self.form {
-            Form::Text(colour) => line.text(colour),
-            Form::Json => Value::Object(line.json()).to_string() + "\n",
+            LineFormat::Text(colour) => line.text(colour),
+            LineFormat::Json => Value::Object(line.json()).to_string() + "\n",
         };
         // Nobody is left to tell.
         let _ = self.writer.make_writer().write_all(text.as_bytes());

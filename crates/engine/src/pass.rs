@@ -15,14 +15,14 @@ use portolan_core::{Class, NewCondition, ObjectId, ObjectKey, Plan, Problem, con
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-use crate::context::{Context, FIELD_MANAGER, Mode};
+use crate::context::{Context, FIELD_MANAGER, WriteMode};
 use crate::dispatch::fingerprint::{fingerprint, key_of};
-use crate::pass::finalizer::{Finalizers, Stage};
+use crate::pass::finalizer::{FinalizerStage, Finalizers};
 use crate::pass::malformed::refuse;
 use crate::pass::report::{Notice, Report};
 use crate::pass::status::Keep;
 use crate::reconcile::{Outcome, Reconcile};
-use crate::watch::guarded::{Body, Raw};
+use crate::watch::guarded::{GuardedBody, Raw};
 
 /// After this an object is tried again that others write all the time.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
@@ -74,13 +74,13 @@ pub(crate) async fn pass<R: Reconcile>(
     let (passed, generation) = (fingerprint(meta, |name| reconciler.heeds(name)), generation_of(meta));
     let mut ended = Ended { passed: Some(passed), generation, latest: None, next: Next::Rest };
     match raw.body {
-        Body::Typed(object) => {
+        GuardedBody::Typed(object) => {
             let mut pass = Pass { context, reconciler, object: *object, passed, failed, latest: None };
             ended.next = pass.run().await;
             ended.passed = Some(pass.passed);
             ended.latest = pass.latest;
         }
-        Body::Malformed(malformed) => {
+        GuardedBody::Malformed(malformed) => {
             (ended.next, ended.latest) = refuse(context, reconciler, &malformed).await;
         }
     }
@@ -129,13 +129,13 @@ struct Pass<'a, R: Reconcile> {
 }
 
 /// What an attempt did.
-struct Done<R: Reconcile> {
+struct AttemptResult<R: Reconcile> {
     inputs: R::Inputs,
     plan: R::Plan,
     applied: Option<R::Applied>,
 }
 
-impl<R: Reconcile> Done<R> {
+impl<R: Reconcile> AttemptResult<R> {
     fn outcome(&self) -> Outcome<'_, R> {
         let (inputs, plan) = (&self.inputs, &self.plan);
         match &self.applied {
@@ -146,14 +146,14 @@ impl<R: Reconcile> Done<R> {
 }
 
 /// Why an attempt ended early.
-enum Stop {
+enum EarlyEnd {
     /// A step failed.
     Problem(Problem),
     /// There is nothing to say.
     Quietly(Next),
 }
 
-impl From<Problem> for Stop {
+impl From<Problem> for EarlyEnd {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
     }
@@ -168,9 +168,9 @@ impl<R: Reconcile> Pass<'_, R> {
             return self.pause().await;
         }
         match finalizers(self.reconciler).stage(self.object.meta()) {
-            Stage::Alive | Stage::Unprotected => self.keep().await,
-            Stage::Leaving => self.remove().await,
-            Stage::Left => Next::Rest,
+            FinalizerStage::Alive | FinalizerStage::Unprotected => self.keep().await,
+            FinalizerStage::Leaving => self.remove().await,
+            FinalizerStage::Left => Next::Rest,
         }
     }
 
@@ -183,15 +183,15 @@ impl<R: Reconcile> Pass<'_, R> {
                 let free = !self.reconciler.protects(&self.object, &done.inputs, &done.plan);
                 if free && !matches!(next, Next::Failed(_)) { self.unprotect(next).await } else { next }
             }
-            Err(Stop::Quietly(next)) => next,
-            Err(Stop::Problem(problem)) => self.fail(problem).await,
+            Err(EarlyEnd::Quietly(next)) => next,
+            Err(EarlyEnd::Problem(problem)) => self.fail(problem).await,
         }
     }
 
     /// Takes the finalizers off a living object that needs them no longer.
     async fn unprotect(&mut self, next: Next) -> Next {
         let finalizers = finalizers(self.reconciler);
-        if self.context.mode == Mode::DryRun || !finalizers.hold(self.object.meta()) {
+        if self.context.mode == WriteMode::DryRun || !finalizers.hold(self.object.meta()) {
             return next;
         }
         match self.patch(finalizers.removing(self.object.meta())).await {
@@ -200,8 +200,8 @@ impl<R: Reconcile> Pass<'_, R> {
                 next
             }
             Err(error) => match self.refused(&error).await {
-                Stop::Quietly(next) => next,
-                Stop::Problem(problem) => self.fail(problem).await,
+                EarlyEnd::Quietly(next) => next,
+                EarlyEnd::Problem(problem) => self.fail(problem).await,
             },
         }
     }
@@ -227,38 +227,38 @@ impl<R: Reconcile> Pass<'_, R> {
                     Some(problem) => problem,
                 }
             }
-            Err(Stop::Quietly(next)) => return next,
-            Err(Stop::Problem(problem)) => problem,
+            Err(EarlyEnd::Quietly(next)) => return next,
+            Err(EarlyEnd::Problem(problem)) => problem,
         };
         if annotations::is_forced(self.object.meta()) && problem.class != Class::Transient {
             self.planned(Err(&problem));
             let notice = Notice::warning(reasons::FORCED_CLEANUP, format!("deleted without cleanup: {problem}"));
-            return if self.context.mode == Mode::DryRun { Next::Rest } else { self.let_go(&[notice]).await };
+            return if self.context.mode == WriteMode::DryRun { Next::Rest } else { self.let_go(&[notice]).await };
         }
         self.fail(problem).await
     }
 
     /// The steps up to and including `apply`.
-    async fn attempt(&mut self) -> Result<Done<R>, Stop> {
+    async fn attempt(&mut self) -> Result<AttemptResult<R>, EarlyEnd> {
         let inputs = self.reconciler.gather(&self.object).await?;
         let plan = self.reconciler.plan(&self.object, &inputs)?;
         let changes = self.reconciler.changes(&plan);
         self.planned(Ok(&changes));
-        if self.context.mode == Mode::DryRun {
-            return Err(Stop::Quietly(Next::Rest));
+        if self.context.mode == WriteMode::DryRun {
+            return Err(EarlyEnd::Quietly(Next::Rest));
         }
         if self.reconciler.protects(&self.object, &inputs, &plan) {
             self.protect().await?;
         }
         if !self.reconciler.acts(&plan) {
-            return Ok(Done { inputs, plan, applied: None });
+            return Ok(AttemptResult { inputs, plan, applied: None });
         }
-        if self.context.mode == Mode::Shadow {
-            return Err(Stop::Quietly(Next::Rest));
+        if self.context.mode == WriteMode::Shadow {
+            return Err(EarlyEnd::Quietly(Next::Rest));
         }
         self.note_intent(&inputs, &plan).await?;
         let applied = self.reconciler.apply(&self.object, &inputs, &plan).await?;
-        Ok(Done { inputs, plan, applied: Some(applied) })
+        Ok(AttemptResult { inputs, plan, applied: Some(applied) })
     }
 
     fn planned(&self, plan: Result<&Plan, &Problem>) {
@@ -269,16 +269,16 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// Stores the finalizer of a living object that lacks it.
-    async fn protect(&mut self) -> Result<(), Stop> {
+    async fn protect(&mut self) -> Result<(), EarlyEnd> {
         let finalizers = finalizers(self.reconciler);
         let meta = self.object.meta();
-        let adding = finalizers.adding(meta).filter(|_| finalizers.stage(meta) == Stage::Unprotected);
+        let adding = finalizers.adding(meta).filter(|_| finalizers.stage(meta) == FinalizerStage::Unprotected);
         let Some(patch) = adding else { return Ok(()) };
         let written = match self.patch(patch).await {
             Ok(written) => written,
             Err(error) => return Err(self.refused(&error).await),
         };
-        if self.took_over(written) { Ok(()) } else { Err(Stop::Quietly(Next::Now)) }
+        if self.took_over(written) { Ok(()) } else { Err(EarlyEnd::Quietly(Next::Now)) }
     }
 
     fn print(&self, meta: &ObjectMeta) -> u64 {
@@ -290,28 +290,28 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// A patch of the finalizers was refused: quietly where the object changed or is gone, else that is a problem.
-    async fn refused(&self, error: &kube::Error) -> Stop {
+    async fn refused(&self, error: &kube::Error) -> EarlyEnd {
         let (meta, key) = (self.object.meta(), key_of(self.object.meta()));
         let code = if let kube::Error::Api(status) = error { status.code } else { 0 };
         match code {
-            404 => return Stop::Quietly(Next::Gone),
+            404 => return EarlyEnd::Quietly(Next::Gone),
             // Others write it without a pause, which is nobody's fault.
-            409 => return Stop::Quietly(Next::After(CONFLICT_PAUSE)),
+            409 => return EarlyEnd::Quietly(Next::After(CONFLICT_PAUSE)),
             422 => {}
-            _ => return Stop::Problem(kubernetes_problem(format_args!("writing the finalizers of {key}"), error)),
+            _ => return EarlyEnd::Problem(kubernetes_problem(format_args!("writing the finalizers of {key}"), error)),
         }
         let state = |meta: &ObjectMeta| (meta.uid.clone(), meta.finalizers.clone(), meta.deletion_timestamp.is_some());
         match status::in_time(status::api::<R::Object>(&self.context.client, &key).get_opt(&key.name)).await {
-            Ok(None) => Stop::Quietly(Next::Gone),
-            Ok(Some(found)) if state(found.meta()) != state(meta) => Stop::Quietly(Next::Now),
+            Ok(None) => EarlyEnd::Quietly(Next::Gone),
+            Ok(Some(found)) if state(found.meta()) != state(meta) => EarlyEnd::Quietly(Next::Now),
             Ok(Some(_)) | Err(_) => {
-                Stop::Problem(kubernetes_problem(format_args!("writing the finalizers of {key}"), error))
+                EarlyEnd::Problem(kubernetes_problem(format_args!("writing the finalizers of {key}"), error))
             }
         }
     }
 
     /// Stores what must be known before the first call, over the status there is.
-    async fn note_intent(&mut self, inputs: &R::Inputs, plan: &R::Plan) -> Result<(), Stop> {
+    async fn note_intent(&mut self, inputs: &R::Inputs, plan: &R::Plan) -> Result<(), EarlyEnd> {
         let Some(intent) = self.reconciler.intent(&self.object, inputs, plan) else { return Ok(()) };
         let now = status::current(&self.object);
         let mut wanted = now.as_object().cloned().unwrap_or_default();
@@ -323,8 +323,8 @@ impl<R: Reconcile> Pass<'_, R> {
         let written = status::write::<R::Object>(&self.context.client, self.object.meta(), &wanted).await;
         let written =
             written.map_err(|error| kubernetes_problem(format_args!("writing the intent to the status"), &error))?;
-        let Some(written) = written else { return Err(Stop::Quietly(Next::Gone)) };
-        if let Body::Typed(object) = &written.body
+        let Some(written) = written else { return Err(EarlyEnd::Quietly(Next::Gone)) };
+        if let GuardedBody::Typed(object) = &written.body
             && self.print(object.meta()) == self.passed
         {
             self.object = (**object).clone();
@@ -380,7 +380,7 @@ impl<R: Reconcile> Pass<'_, R> {
     /// A step failed: say so once, and let the class decide when to try again.
     async fn fail(&mut self, problem: Problem) -> Next {
         self.planned(Err(&problem));
-        if self.context.mode == Mode::DryRun {
+        if self.context.mode == WriteMode::DryRun {
             return Next::Failed(problem);
         }
         let mut report = self.reconciler.report(&self.object, Outcome::Failed(&problem));
@@ -431,15 +431,15 @@ impl<R: Reconcile> Pass<'_, R> {
                 Next::Gone
             }
             Err(error) => match self.refused(&error).await {
-                Stop::Quietly(next) => next,
-                Stop::Problem(problem) => self.fail(problem).await,
+                EarlyEnd::Quietly(next) => next,
+                EarlyEnd::Problem(problem) => self.fail(problem).await,
             },
         }
     }
 
     /// A paused object keeps its status and says that it is paused.
     async fn pause(&mut self) -> Next {
-        if self.context.mode == Mode::DryRun {
+        if self.context.mode == WriteMode::DryRun {
             return Next::Rest;
         }
         let now = status::current(&self.object);

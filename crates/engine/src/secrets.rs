@@ -37,11 +37,11 @@ pub struct Secrets {
     client: Client,
     /// How long a Secret is kept; none keeps it until it is forgotten.
     longest: Option<Duration>,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<SecretMemory>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct SecretMemory {
     secrets: HashMap<ObjectKey, KeptSecret>,
     /// Who wants to read a Secret waits for who reads it already.
     lines: HashMap<ObjectKey, Arc<tokio::sync::Mutex<()>>>,
@@ -142,7 +142,7 @@ impl Secrets {
         Api::namespaced(self.client.clone(), key.namespace.as_deref().unwrap_or_default())
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, SecretMemory> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -121,7 +121,8 @@ where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     let selection = following.selection.clone();
-    let follower = Follower { api, following, place: Place::Nowhere, ready: VecDeque::new(), failures: 0, rest: None };
+    let follower =
+        Follower { api, following, place: WatchState::Nowhere, ready: VecDeque::new(), failures: 0, rest: None };
     futures::stream::unfold(follower, |mut follower| async {
         let sighting = follower.next().await;
         Some((sighting, follower))
@@ -143,13 +144,13 @@ fn is_selected<K: Resource>(selection: &Selection, sighting: &Sighting<K>) -> bo
 struct Follower<K> {
     api: Api<K>,
     following: Following,
-    place: Place<K>,
+    place: WatchState<K>,
     ready: VecDeque<Sighting<K>>,
     failures: u32,
     rest: Option<Duration>,
 }
 
-enum Place<K> {
+enum WatchState<K> {
     Nowhere,
     Page { token: Option<String> },
     Listed { version: String },
@@ -165,19 +166,19 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
             if let Some(rest) = self.rest.take() {
                 tokio::time::sleep(rest).await;
             }
-            self.place = match std::mem::replace(&mut self.place, Place::Nowhere) {
-                Place::Nowhere => {
+            self.place = match std::mem::replace(&mut self.place, WatchState::Nowhere) {
+                WatchState::Nowhere => {
                     self.ready.push_back(Sighting::Restarted);
-                    Place::Page { token: None }
+                    WatchState::Page { token: None }
                 }
-                Place::Page { token } => self.list(token).await,
-                Place::Listed { version } => self.open(version).await,
-                Place::Watching { version, events, since } => self.watch(version, events, since).await,
+                WatchState::Page { token } => self.list(token).await,
+                WatchState::Listed { version } => self.open(version).await,
+                WatchState::Watching { version, events, since } => self.watch(version, events, since).await,
             };
         }
     }
 
-    async fn list(&mut self, token: Option<String>) -> Place<K> {
+    async fn list(&mut self, token: Option<String>) -> WatchState<K> {
         let Selection { labels, fields, .. } = self.following.selection.clone();
         let params = ListParams {
             label_selector: labels,
@@ -190,20 +191,20 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
             Ok(page) => page,
             Err(error) => {
                 self.failed(&error);
-                return Place::Nowhere;
+                return WatchState::Nowhere;
             }
         };
         self.ready.extend(page.items.into_iter().map(|object| Sighting::Found(without_managed_fields(object))));
         let token = page.metadata.continue_.filter(|token| !token.is_empty());
         if token.is_some() {
-            return Place::Page { token };
+            return WatchState::Page { token };
         }
         self.failures = 0;
         self.ready.push_back(Sighting::Listed);
-        Place::Listed { version: page.metadata.resource_version.unwrap_or_default() }
+        WatchState::Listed { version: page.metadata.resource_version.unwrap_or_default() }
     }
 
-    async fn open(&mut self, version: String) -> Place<K> {
+    async fn open(&mut self, version: String) -> WatchState<K> {
         let Selection { labels, fields, .. } = self.following.selection.clone();
         let params = WatchParams {
             label_selector: labels,
@@ -213,10 +214,10 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
             ..WatchParams::default()
         };
         match in_time(self.api.watch(&params, &version)).await {
-            Ok(events) => Place::Watching { version, events: events.boxed(), since: Instant::now() },
+            Ok(events) => WatchState::Watching { version, events: events.boxed(), since: Instant::now() },
             Err(error) => {
                 self.failed(&error);
-                if is_gone(&error) || is_missing(&error) { Place::Nowhere } else { Place::Listed { version } }
+                if is_gone(&error) || is_missing(&error) { WatchState::Nowhere } else { WatchState::Listed { version } }
             }
         }
     }
@@ -226,18 +227,18 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
         version: String,
         mut events: BoxStream<'static, kube::Result<WatchEvent<K>>>,
         since: Instant,
-    ) -> Place<K> {
+    ) -> WatchState<K> {
         let event = match tokio::time::timeout(SILENCE, events.next()).await {
             Ok(Some(Ok(event))) => event,
             Ok(Some(Err(error))) => {
                 self.failed(&error);
-                return if is_gone(&error) { Place::Nowhere } else { Place::Listed { version } };
+                return if is_gone(&error) { WatchState::Nowhere } else { WatchState::Listed { version } };
             }
             Ok(None) | Err(_) => {
                 if since.elapsed() < SHORTEST {
                     self.rest_after_failure(LONGEST_REST);
                 }
-                return Place::Listed { version };
+                return WatchState::Listed { version };
             }
         };
         match event {
@@ -245,21 +246,21 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
                 self.failures = 0;
                 let version = object.resource_version().unwrap_or(version);
                 self.ready.push_back(Sighting::Changed(without_managed_fields(object)));
-                Place::Watching { version, events, since }
+                WatchState::Watching { version, events, since }
             }
             WatchEvent::Deleted(object) => {
                 self.failures = 0;
                 let version = object.resource_version().unwrap_or(version);
                 self.ready.push_back(Sighting::Gone(without_managed_fields(object)));
-                Place::Watching { version, events, since }
+                WatchState::Watching { version, events, since }
             }
             WatchEvent::Bookmark(bookmark) => {
-                Place::Watching { version: bookmark.metadata.resource_version, events, since }
+                WatchState::Watching { version: bookmark.metadata.resource_version, events, since }
             }
             WatchEvent::Error(status) => {
                 let gone = status.code == 410;
                 self.failed(&kube::Error::Api(status.boxed()));
-                if gone { Place::Nowhere } else { Place::Listed { version } }
+                if gone { WatchState::Nowhere } else { WatchState::Listed { version } }
             }
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::rbac::{self, Reach, Tier};
 use crate::schema::schema;
-use crate::values::{Controller, Values};
+use crate::values::{InstalledJob, Values};
 
 /// The dashboard for Grafana.
 pub const DASHBOARD: &str = include_str!("../../../charts/portolan/dashboards/portolan.json");
@@ -30,7 +30,7 @@ pub fn files(version: &str, definitions: &[Value]) -> Vec<File> {
     for (name, tier) in TIERS {
         for (reach_name, reach) in REACHES {
             let rules = rbac::rules(tier).into_iter().filter(|rule| rule.reach == reach);
-            let rules = rules.map(|rule| (rule.why, rbac::Rule::written(rule))).collect::<Vec<_>>();
+            let rules = rules.map(|rule| (rule.why, rbac::RoleRule::written(rule))).collect::<Vec<_>>();
             files.push((format!("files/rbac/{name}-{reach_name}.yaml"), rules_file(&rules)));
         }
     }
@@ -62,7 +62,7 @@ fn metadata(version: &str) -> String {
 
 fn definition(definition: &Value) -> Option<File> {
     let spec = &definition["spec"];
-    let job = Controller::ALL.into_iter().find(|job| spec["group"] == job.group())?;
+    let job = InstalledJob::ALL.into_iter().find(|job| spec["group"] == job.group())?;
     let plural = spec["names"]["plural"].as_str()?;
     Some((format!("files/definitions/{}/{plural}.yaml", job.as_str()), format!("{HEADER}{}", yaml(definition))))
 }
@@ -154,7 +154,7 @@ pub fn table() -> String {
 }
 
 /// A line of the defaults as YAML.
-struct Line {
+struct YamlLine {
     text: String,
     path: String,
     depth: usize,
@@ -163,7 +163,7 @@ struct Line {
 }
 
 /// The defaults as YAML, line by line, with what the types say of each value.
-fn described() -> Vec<Line> {
+fn described() -> Vec<YamlLine> {
     let (schema, mut path): (Value, Vec<String>) = (schema(), Vec::new());
     let text = serde_saphyr::to_string(&Values::default()).expect("values are plain YAML");
     let line = |text: &str| {
@@ -173,7 +173,7 @@ fn described() -> Vec<Line> {
         path.push(key.to_owned());
         let path = path.join(".");
         let description = schema_at(&schema, &path).and_then(said);
-        Line { text: text.to_owned(), path, depth, description }
+        YamlLine { text: text.to_owned(), path, depth, description }
     };
     text.lines().map(line).collect()
 }

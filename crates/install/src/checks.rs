@@ -2,7 +2,7 @@
 //!
 //! The chart's `templates/checks.yaml` says the same in the same words; a test holds both to it.
 
-use crate::values::{Controller, Mode, Tenant, Values};
+use crate::values::{InstalledJob, ProcessMode, Tenant, Values};
 use crate::{Invalid, objects};
 
 /// Fails at the first thing that does not go together.
@@ -22,9 +22,9 @@ fn accounts(values: &Values) -> Result<(), Invalid> {
 }
 
 fn jobs(values: &Values) -> Result<(), Invalid> {
-    let zerotrust = values.controllers.contains(&Controller::Zerotrust);
+    let zerotrust = values.controllers.contains(&InstalledJob::Zerotrust);
     let needs = [
-        ("operator.mode", values.operator.mode == Mode::Roles),
+        ("operator.mode", values.operator.mode == ProcessMode::Roles),
         ("operatorConfig.create", values.operator_config.create),
         ("tenant.create", values.tenant.create),
         ("exampleTemplates.install", values.example_templates.install),
@@ -32,7 +32,7 @@ fn jobs(values: &Values) -> Result<(), Invalid> {
     if let Some((path, _)) = needs.into_iter().find(|(_, asked)| *asked && !zerotrust) {
         return Err(Invalid::at(path, "this belongs to the job zerotrust: name it in controllers"));
     }
-    if values.operator.mode == Mode::Roles && values.controllers.len() > 1 {
+    if values.operator.mode == ProcessMode::Roles && values.controllers.len() > 1 {
         return Err(Invalid::at(
             "operator.mode",
             "roles divide the job zerotrust alone: install the others by themselves",

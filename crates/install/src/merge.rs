@@ -56,7 +56,7 @@ pub(crate) fn set(values: &mut Value, text: &str) -> Result<(), Invalid> {
 }
 
 /// One step of a path.
-enum Step {
+enum MergeSegment {
     Key(String),
     Index(usize),
 }
@@ -64,7 +64,7 @@ enum Step {
 /// Most elements that a list may be given by index; a typing error must not fill the memory.
 const MOST_ELEMENTS: usize = 1000;
 
-fn path(key: &str) -> Result<Vec<Step>, Invalid> {
+fn path(key: &str) -> Result<Vec<MergeSegment>, Invalid> {
     let mut steps = Vec::new();
     for part in split(key, '.') {
         let mut pieces = part.split('[');
@@ -72,12 +72,13 @@ fn path(key: &str) -> Result<Vec<Step>, Invalid> {
         if name.is_empty() {
             return Err(Invalid::at(key, "a key is missing: write it as `operator.logLevel`"));
         }
-        steps.push(Step::Key(name));
+        steps.push(MergeSegment::Key(name));
         for index in pieces {
             let index = index.strip_suffix(']').and_then(|index| index.parse().ok());
             let index = index.filter(|index| *index < MOST_ELEMENTS);
-            steps
-                .push(Step::Index(index.ok_or_else(|| Invalid::at(key, "an index is a number, as `tolerations[0]`"))?));
+            steps.push(MergeSegment::Index(
+                index.ok_or_else(|| Invalid::at(key, "an index is a number, as `tolerations[0]`"))?,
+            ));
         }
     }
     Ok(steps)
@@ -85,14 +86,14 @@ fn path(key: &str) -> Result<Vec<Step>, Invalid> {
 
 /// The value at the end of a path, with what stands around it: lists are replaced as a whole, so the rest of a list
 /// comes from what is there.
-fn wrap(there: &Value, path: &[Step], value: Value) -> Value {
+fn wrap(there: &Value, path: &[MergeSegment], value: Value) -> Value {
     match path {
         [] => value,
-        [Step::Key(key), rest @ ..] => {
+        [MergeSegment::Key(key), rest @ ..] => {
             let below = there.get(key).unwrap_or(&Value::Null);
             Value::Object(Map::from_iter([(key.clone(), wrap(below, rest, value))]))
         }
-        [Step::Index(index), rest @ ..] => {
+        [MergeSegment::Index(index), rest @ ..] => {
             let mut list = there.as_array().cloned().unwrap_or_default();
             list.resize(list.len().max(index + 1), Value::Null);
             let mut element = list[*index].take();

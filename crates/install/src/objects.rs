@@ -9,7 +9,7 @@ mod workload;
 use serde_json::{Map, Value, json};
 
 use crate::Invalid;
-use crate::values::{Controller, Mode, Values};
+use crate::values::{InstalledJob, ProcessMode, Values};
 
 /// Labels that pods are found by.
 pub(crate) const SELECTOR: [&str; 3] = [NAME_LABEL, INSTANCE_LABEL, COMPONENT_LABEL];
@@ -101,15 +101,15 @@ impl Installation<'_> {
         first(&[&self.values.fullname_override, self.name()])
     }
 
-    fn has_job(&self, job: Controller) -> bool {
+    fn has_job(&self, job: InstalledJob) -> bool {
         self.values.controllers.contains(&job)
     }
 
     /// The Deployments that there will be; the operator itself makes those of its workers.
     fn components(&self) -> &'static [Component] {
         match self.values.operator.mode {
-            Mode::Single => &[Component::Operator],
-            Mode::Roles => &[Component::Operator, Component::KubeWorker, Component::CloudflareWorker],
+            ProcessMode::Single => &[Component::Operator],
+            ProcessMode::Roles => &[Component::Operator, Component::KubeWorker, Component::CloudflareWorker],
         }
     }
 
@@ -151,7 +151,7 @@ impl Installation<'_> {
         if !self.values.crds.install {
             return Vec::new();
         }
-        let jobs = Controller::ALL.into_iter().filter(|job| self.has_job(*job));
+        let jobs = InstalledJob::ALL.into_iter().filter(|job| self.has_job(*job));
         let found = jobs.flat_map(|job| self.definitions.iter().filter(move |one| one["spec"]["group"] == job.group()));
         found.map(|definition| self.kept(definition.clone())).collect()
     }

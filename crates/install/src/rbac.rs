@@ -45,7 +45,7 @@ pub enum Reach {
 
 /// One rule of a `Role` or `ClusterRole`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct RoleRule {
     /// Where it holds.
     pub reach: Reach,
     /// The API group; empty for the core.
@@ -73,8 +73,8 @@ const fn cluster(
     resources: &'static [&'static str],
     verbs: &'static [&'static str],
     why: &'static str,
-) -> Rule {
-    Rule { reach: Reach::Cluster, group, resources, names: ALL_NAMES, verbs, why }
+) -> RoleRule {
+    RoleRule { reach: Reach::Cluster, group, resources, names: ALL_NAMES, verbs, why }
 }
 
 const fn own(
@@ -82,22 +82,22 @@ const fn own(
     resources: &'static [&'static str],
     verbs: &'static [&'static str],
     why: &'static str,
-) -> Rule {
-    Rule { reach: Reach::OperatorNamespace, group, resources, names: ALL_NAMES, verbs, why }
+) -> RoleRule {
+    RoleRule { reach: Reach::OperatorNamespace, group, resources, names: ALL_NAMES, verbs, why }
 }
 
-impl Rule {
+impl RoleRule {
     const fn only(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
     }
 }
 
-const WHO_OWNS: Rule =
+const WHO_OWNS: RoleRule =
     cluster("", &["namespaces"], &["get"], "the cluster's own id, by which objects at Cloudflare are known as ours")
         .only(&["kube-system"]);
-const LEASE_MADE: Rule = own(LEASES, &["leases"], &["create"], "one process leads");
+const LEASE_MADE: RoleRule = own(LEASES, &["leases"], &["create"], "one process leads");
 
-const MANAGER: &[Rule] = &[
+const MANAGER: &[RoleRule] = &[
     own(OURS, &["cloudflarezerotrustoperatorconfigs"], LOOK, "how the operator is to run"),
     own(OURS, &["cloudflarezerotrustoperatorconfigs/status"], &["patch"], "what became of a configuration"),
     own(
@@ -114,7 +114,7 @@ const MANAGER: &[Rule] = &[
         .only(&["cloudflare-zero-trust-manager"]),
 ];
 
-const KUBE_WORKER: &[Rule] = &[
+const KUBE_WORKER: &[RoleRule] = &[
     cluster(GATEWAY, &["httproutes"], &["get", "list", "watch", "patch"], "routes; their finalizer and annotations"),
     cluster(
         OURS,
@@ -162,7 +162,7 @@ const KUBE_WORKER: &[Rule] = &[
         .only(&["cloudflare-zero-trust-operator"]),
 ];
 
-const CLOUDFLARE_WORKER: &[Rule] = &[
+const CLOUDFLARE_WORKER: &[RoleRule] = &[
     WHO_OWNS,
     cluster("", &["secrets"], &["get"], "the API token that a task names"),
     cluster(OURS, &["cloudflarezerotrusttenants"], &["list", "watch"], "how much is logged about a tenant's work"),
@@ -179,7 +179,7 @@ const CLOUDFLARE_WORKER: &[Rule] = &[
 ];
 
 /// What a tier may do. [`Tier::All`] may do what the others may together.
-pub fn rules(tier: Tier) -> Vec<Rule> {
+pub fn rules(tier: Tier) -> Vec<RoleRule> {
     match tier {
         Tier::Manager => MANAGER.to_vec(),
         Tier::KubeWorker => KUBE_WORKER.to_vec(),
@@ -190,10 +190,10 @@ pub fn rules(tier: Tier) -> Vec<Rule> {
 
 /// What a tier may do within a reach, as the rules of a `Role` or `ClusterRole`.
 pub fn written(tier: Tier, reach: Reach) -> Vec<Value> {
-    rules(tier).into_iter().filter(|rule| rule.reach == reach).map(Rule::written).collect()
+    rules(tier).into_iter().filter(|rule| rule.reach == reach).map(RoleRule::written).collect()
 }
 
-impl Rule {
+impl RoleRule {
     pub(crate) fn written(self) -> Value {
         let mut rule = json!({"apiGroups": [self.group], "resources": self.resources, "verbs": self.verbs});
         if !self.names.is_empty() {
@@ -204,8 +204,8 @@ impl Rule {
 }
 
 /// The rules of all tiers, each once.
-fn union() -> Vec<Rule> {
-    let mut all: Vec<Rule> = Vec::new();
+fn union() -> Vec<RoleRule> {
+    let mut all: Vec<RoleRule> = Vec::new();
     for rule in Tier::APART.into_iter().flat_map(rules) {
         if !all.contains(&rule) {
             all.push(rule);

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::{Invalid, checks, merge, schema};
 
 /// Whatever Kubernetes takes there.
-pub type Object = Map<String, Value>;
+pub type AnyObject = Map<String, Value>;
 /// Labels or annotations.
 pub type Strings = BTreeMap<String, String>;
 
@@ -26,7 +26,7 @@ pub struct Values {
     /// The image that runs.
     pub image: Image,
     /// Secrets to pull the image with, as `[{name: registry}]`.
-    pub image_pull_secrets: Vec<Object>,
+    pub image_pull_secrets: Vec<AnyObject>,
     /// Another name for what is installed, in names and in the label `app.kubernetes.io/name`.
     #[schemars(regex(pattern = "^([a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?)?$"))]
     pub name_override: String,
@@ -41,12 +41,12 @@ pub struct Values {
     /// The jobs that run: annotated routes and the kinds of cfzt.cloudflare.com (`zerotrust`), the kinds of
     /// networking.cloudflare-operator.io (`cloudflare`).
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
-    pub controllers: Vec<Controller>,
+    pub controllers: Vec<InstalledJob>,
     /// How many pods there are; one leads, the others take over.
     #[schemars(range(min = 0, max = 100))]
     pub replica_count: u32,
     /// What each container may use.
-    pub resources: Object,
+    pub resources: AnyObject,
     /// The account that the pods use.
     pub service_account: ServiceAccount,
     /// Rights in the cluster.
@@ -54,11 +54,11 @@ pub struct Values {
     /// Labels that a pod's node must have.
     pub node_selector: Strings,
     /// Taints that the pods tolerate.
-    pub tolerations: Vec<Object>,
+    pub tolerations: Vec<AnyObject>,
     /// Which nodes the pods prefer or avoid.
-    pub affinity: Object,
+    pub affinity: AnyObject,
     /// How the pods are spread over the cluster.
-    pub topology_spread_constraints: Vec<Object>,
+    pub topology_spread_constraints: Vec<AnyObject>,
     /// The pods' priority class.
     pub priority_class_name: String,
     /// Annotations of the pods.
@@ -66,9 +66,9 @@ pub struct Values {
     /// Labels of the pods, besides those they are found by.
     pub pod_labels: Strings,
     /// What the pods may do on their nodes.
-    pub pod_security_context: Object,
+    pub pod_security_context: AnyObject,
     /// What the containers may do on their nodes.
-    pub security_context: Object,
+    pub security_context: AnyObject,
     /// The definitions of Portolan's kinds.
     pub crds: Crds,
     /// Who may talk to the pods, and whom they may talk to.
@@ -85,7 +85,7 @@ pub struct Values {
     pub example_templates: ExampleTemplates,
     /// What charts that include this one say to all their parts; not used.
     #[serde(skip_serializing_if = "Map::is_empty")]
-    pub global: Object,
+    pub global: AnyObject,
 }
 
 impl Default for Values {
@@ -97,7 +97,7 @@ impl Default for Values {
             fullname_override: String::new(),
             namespace_override: String::new(),
             operator: Operator::default(),
-            controllers: vec![Controller::Zerotrust],
+            controllers: vec![InstalledJob::Zerotrust],
             replica_count: 1,
             resources: object(json!({
                 "requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"},
@@ -106,7 +106,7 @@ impl Default for Values {
             rbac: Rbac { create: true },
             node_selector: Strings::new(),
             tolerations: Vec::new(),
-            affinity: Object::new(),
+            affinity: AnyObject::new(),
             topology_spread_constraints: Vec::new(),
             priority_class_name: String::new(),
             pod_annotations: Strings::new(),
@@ -125,15 +125,15 @@ impl Default for Values {
             operator_config: OperatorConfig::default(),
             tenant: Tenant::default(),
             example_templates: ExampleTemplates::default(),
-            global: Object::new(),
+            global: AnyObject::new(),
         }
     }
 }
 
-fn object(value: Value) -> Object {
+fn object(value: Value) -> AnyObject {
     match value {
         Value::Object(object) => object,
-        _ => Object::new(),
+        _ => AnyObject::new(),
     }
 }
 
@@ -184,7 +184,7 @@ pub enum PullPolicy {
 pub struct Operator {
     /// One process for everything (`single`), or a manager that makes and keeps a Deployment for each side, with
     /// rights of its own (`roles`).
-    pub mode: Mode,
+    pub mode: ProcessMode,
     /// Namespaces whose routes are looked at, with commas between them; all where empty.
     #[schemars(regex(pattern = "^[-a-z0-9, ]*$"))]
     pub watch_namespaces: String,
@@ -207,13 +207,13 @@ pub struct Operator {
     #[schemars(regex(pattern = "^(https?://[^ ]+)?$"))]
     pub cloudflare_api_base: String,
     /// Further environment variables of the containers.
-    pub extra_env: Vec<Object>,
+    pub extra_env: Vec<AnyObject>,
 }
 
 impl Default for Operator {
     fn default() -> Self {
         Self {
-            mode: Mode::Single,
+            mode: ProcessMode::Single,
             watch_namespaces: String::new(),
             allow_origins: String::new(),
             poll_interval_seconds: 60,
@@ -229,7 +229,7 @@ impl Default for Operator {
 /// How many processes do the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum ProcessMode {
     /// One for everything.
     Single,
     /// A manager, and one for each side.
@@ -263,14 +263,14 @@ pub enum LogFormat {
 /// A job that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Controller {
+pub enum InstalledJob {
     /// Annotated routes, and the kinds of cfzt.cloudflare.com.
     Zerotrust,
     /// The kinds of networking.cloudflare-operator.io.
     Cloudflare,
 }
 
-impl Controller {
+impl InstalledJob {
     /// All jobs.
     pub const ALL: [Self; 2] = [Self::Zerotrust, Self::Cloudflare];
 
@@ -351,9 +351,9 @@ pub struct NetworkPolicy {
     #[schemars(inner(range(min = 1, max = 65535)))]
     pub egress_ports: Vec<u16>,
     /// Who may ask for metrics, as peers of a policy; everybody where empty.
-    pub metrics_from: Vec<Object>,
+    pub metrics_from: Vec<AnyObject>,
     /// Further rules for what may be reached, as in a policy.
-    pub extra_egress: Vec<Object>,
+    pub extra_egress: Vec<AnyObject>,
 }
 
 impl Default for NetworkPolicy {
@@ -456,7 +456,7 @@ pub struct OperatorConfig {
     /// Whether there is a CloudflareZeroTrustOperatorConfig `operator-config`.
     pub create: bool,
     /// Its spec.
-    pub spec: Object,
+    pub spec: AnyObject,
 }
 
 /// A first tenant.

@@ -11,12 +11,12 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
-use crate::kinds::{Kind, Kinds, segment};
+use crate::kinds::{Kinds, ServedKind, segment};
 use crate::manifest::Manifest;
 use crate::output;
-use crate::server::{Answer, Call, CallError, Server};
+use crate::server::{CallError, Server, ServerReply, ServerRequest};
 
-use owners::{Operation, Owner};
+use owners::{FieldOwner, Operation};
 pub(crate) use way::MANAGER;
 use way::{Choice, FORMER_MANAGER, Way};
 
@@ -29,7 +29,7 @@ const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How to apply.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
+pub(crate) struct ApplyOptions {
     /// Namespace of objects that name none; may not contradict those that do.
     pub(crate) namespace: Option<String>,
     /// Who applies.
@@ -90,7 +90,7 @@ pub(crate) enum Storing {
 
 /// What became of an applied object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum AppliedAs {
     /// It was not there before.
     Created,
     /// It is not as it was.
@@ -99,7 +99,7 @@ pub(crate) enum Change {
     Unchanged,
 }
 
-impl Change {
+impl AppliedAs {
     /// The word for it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -115,7 +115,7 @@ pub(crate) struct Applied {
     /// `configmap/a`.
     pub(crate) object: String,
     /// What became of it.
-    pub(crate) change: Change,
+    pub(crate) change: AppliedAs,
     /// What there is to say about how it was applied.
     pub(crate) notes: Vec<String>,
 }
@@ -124,12 +124,12 @@ pub(crate) struct Applied {
 pub(crate) struct Applier<'a> {
     server: &'a Server,
     kinds: Kinds,
-    options: Options,
+    options: ApplyOptions,
 }
 
 impl<'a> Applier<'a> {
     /// Asks the server for its kinds.
-    pub(crate) async fn new(server: &'a Server, options: Options) -> Outcome<Self> {
+    pub(crate) async fn new(server: &'a Server, options: ApplyOptions) -> Outcome<Self> {
         Ok(Self { server, kinds: Kinds::discover(server).await?, options })
     }
 
@@ -179,7 +179,7 @@ impl<'a> Applier<'a> {
         file: &Value,
         way: &Way,
         notes: &mut Vec<String>,
-    ) -> Outcome<Answer> {
+    ) -> Outcome<ServerReply> {
         let manager = match way {
             Way::ClientSide { manager, last } => {
                 return Ok(self.merge(path, &three_way::patch(last, file, live), manager).await?);
@@ -187,7 +187,7 @@ impl<'a> Applier<'a> {
             Way::ServerSide { manager } if manager == MANAGER => self.succeed(path, live, is_former).await?,
             Way::ServerSide { manager } => manager,
             Way::Release { manager } => {
-                let writes = |owner: &Owner<'_>| owner.manager == manager && owner.operation == Operation::Update;
+                let writes = |owner: &FieldOwner<'_>| owner.manager == manager && owner.operation == Operation::Update;
                 self.hand_over(path, live, writes, manager).await?;
                 manager
             }
@@ -206,7 +206,7 @@ impl<'a> Applier<'a> {
 
     /// The name under which Portolan applies to an object: what it applied under a former name becomes its own first, so
     /// that it neither conflicts with itself nor forgets what it applied.
-    async fn succeed(&self, path: &str, live: &Value, is_former: fn(&Owner<'_>) -> bool) -> Outcome<&'static str> {
+    async fn succeed(&self, path: &str, live: &Value, is_former: fn(&FieldOwner<'_>) -> bool) -> Outcome<&'static str> {
         if self.options.storing == Storing::DryRun {
             return Ok(if owners::owners(live).any(|owner| is_former(&owner)) { FORMER_MANAGER } else { MANAGER });
         }
@@ -215,7 +215,13 @@ impl<'a> Applier<'a> {
     }
 
     /// Makes what some owners have a manager's, as applied.
-    async fn hand_over(&self, path: &str, live: &Value, from: impl Fn(&Owner<'_>) -> bool, manager: &str) -> Outcome {
+    async fn hand_over(
+        &self,
+        path: &str,
+        live: &Value,
+        from: impl Fn(&FieldOwner<'_>) -> bool,
+        manager: &str,
+    ) -> Outcome {
         let mut live = live.clone();
         for attempt in 1.. {
             let Some(fields) = owners::handed_over(&live, &from, manager) else { break };
@@ -240,7 +246,7 @@ impl<'a> Applier<'a> {
         file: &Value,
         manager: &str,
         conflicts: Conflicts,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<ServerReply, CallError> {
         let mut query = format!("fieldManager={}&fieldValidation=Strict", segment(manager));
         if conflicts != Conflicts::Refuse {
             query.push_str("&force=true");
@@ -248,20 +254,22 @@ impl<'a> Applier<'a> {
         self.patch(path, APPLY_PATCH, file, &query).await
     }
 
-    async fn merge(&self, path: &str, patch: &Value, manager: &str) -> Result<Answer, CallError> {
+    async fn merge(&self, path: &str, patch: &Value, manager: &str) -> Result<ServerReply, CallError> {
         let query = format!("fieldManager={}&fieldValidation=Strict", segment(manager));
         self.patch(path, MERGE_PATCH, patch, &query).await
     }
 
-    async fn patch(&self, path: &str, form: &str, patch: &Value, query: &str) -> Result<Answer, CallError> {
+    async fn patch(&self, path: &str, form: &str, patch: &Value, query: &str) -> Result<ServerReply, CallError> {
         let dry = if self.options.storing == Storing::DryRun { "&dryRun=All" } else { "" };
         let path = format!("{path}?{query}{dry}");
         let body = patch.to_string().into_bytes();
-        self.server.call(Call { method: Method::PATCH, content_type: form, body, ..Call::get(&path) }).await
+        self.server
+            .call(ServerRequest { method: Method::PATCH, content_type: form, body, ..ServerRequest::get(&path) })
+            .await
     }
 
     /// The manifest's own namespace; one given by `-n` may fill a gap but not contradict.
-    fn namespace_of(&self, kind: &Kind, manifest: &Manifest) -> Outcome<String> {
+    fn namespace_of(&self, kind: &ServedKind, manifest: &Manifest) -> Outcome<String> {
         let asked = self.options.namespace.as_deref();
         match (manifest.namespace().filter(|_| kind.namespaced), asked) {
             (Some(own), Some(asked)) if own != asked => {
@@ -289,7 +297,7 @@ impl<'a> Applier<'a> {
 }
 
 /// Whether it is Portolan under the name that `portolan up` had.
-fn is_former(owner: &Owner<'_>) -> bool {
+fn is_former(owner: &FieldOwner<'_>) -> bool {
     owner.manager == FORMER_MANAGER && owner.operation == Operation::Apply
 }
 
@@ -302,11 +310,11 @@ fn is_definition(manifest: &Manifest) -> bool {
 }
 
 /// `created`, `configured`, or `unchanged` where the object is as it was.
-fn outcome(status: StatusCode, before: Option<&Value>, after: &Value) -> Change {
+fn outcome(status: StatusCode, before: Option<&Value>, after: &Value) -> AppliedAs {
     match before {
-        Some(before) if is_same(before, after) => Change::Unchanged,
-        None if status == StatusCode::CREATED => Change::Created,
-        Some(_) | None => Change::Configured,
+        Some(before) if is_same(before, after) => AppliedAs::Unchanged,
+        None if status == StatusCode::CREATED => AppliedAs::Created,
+        Some(_) | None => AppliedAs::Configured,
     }
 }
 
@@ -320,7 +328,7 @@ fn is_same(before: &Value, after: &Value) -> bool {
     content(before) == content(after)
 }
 
-async fn wait_established(server: &Server, kind: &Kind, name: &str) -> Outcome {
+async fn wait_established(server: &Server, kind: &ServedKind, name: &str) -> Outcome {
     let Some(object) = server.find(&kind.object_path("", name)).await? else {
         return Ok(());
     };
@@ -355,9 +363,9 @@ mod tests {
     fn an_object_whose_version_stayed_is_unchanged() {
         let object = |version: &str| json!({"metadata": {"resourceVersion": version}});
 
-        assert_eq!(outcome(StatusCode::OK, Some(&object("1")), &object("1")), Change::Unchanged);
-        assert_eq!(outcome(StatusCode::OK, Some(&object("1")), &object("2")), Change::Configured);
-        assert_eq!(outcome(StatusCode::CREATED, None, &object("2")), Change::Created);
+        assert_eq!(outcome(StatusCode::OK, Some(&object("1")), &object("1")), AppliedAs::Unchanged);
+        assert_eq!(outcome(StatusCode::OK, Some(&object("1")), &object("2")), AppliedAs::Configured);
+        assert_eq!(outcome(StatusCode::CREATED, None, &object("2")), AppliedAs::Created);
     }
 
     #[test]

@@ -5,12 +5,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use portolan_zerotrust::Role;
 use serde_json::Value;
 
-use crate::applying::{Applier, As, Conflicts, Options, Storing};
+use crate::applying::{Applier, ApplyOptions, As, Conflicts, Storing};
 use crate::failure::{Failure, Outcome};
 use crate::jobs::JobName;
 use crate::kinds::{Kinds, segment};
 use crate::manifest::{self, Manifest};
-use crate::server::{Call, Server};
+use crate::server::{Server, ServerRequest};
 
 /// The Gateway API's group.
 pub(crate) const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
@@ -61,7 +61,7 @@ async fn replace_one(server: &Server, name: &str, definition: &Value) -> Outcome
     }
     found["spec"] = definition["spec"].clone();
     let body = found.to_string().into_bytes();
-    server.call(Call { method: Method::PUT, body, ..Call::get(&path) }).await?;
+    server.call(ServerRequest { method: Method::PUT, body, ..ServerRequest::get(&path) }).await?;
     Ok(())
 }
 
@@ -78,8 +78,12 @@ pub(crate) async fn install_routes(server: &Server) -> Outcome {
 
 /// The same for any definitions.
 pub(crate) async fn install_all(server: &Server, manifests: &[Manifest]) -> Outcome {
-    let options =
-        Options { namespace: None, applier: As::portolan(), conflicts: Conflicts::TakeOver, storing: Storing::Stored };
+    let options = ApplyOptions {
+        namespace: None,
+        applier: As::portolan(),
+        conflicts: Conflicts::TakeOver,
+        storing: Storing::Stored,
+    };
     let mut failed = None;
     let mut applier = Applier::new(server, options).await?;
     applier

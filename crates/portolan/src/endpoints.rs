@@ -13,9 +13,9 @@ use crate::operator::Operator;
 
 /// `:8080`, `127.0.0.1:8080`, or `0` for nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Address(Option<SocketAddr>);
+pub(crate) struct ListenAddress(Option<SocketAddr>);
 
-impl Address {
+impl ListenAddress {
     /// Any free port that only this machine reaches.
     pub(crate) fn loopback() -> Self {
         Self(Some(SocketAddr::from(([127, 0, 0, 1], 0))))
@@ -27,7 +27,7 @@ impl Address {
     }
 }
 
-impl FromStr for Address {
+impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -52,7 +52,7 @@ pub(crate) struct Endpoints {
 
 impl Endpoints {
     /// Takes the addresses, so that one that is taken stops the start and not the work.
-    pub(crate) async fn bind(metrics: &Address, health: &Address) -> Outcome<Self> {
+    pub(crate) async fn bind(metrics: &ListenAddress, health: &ListenAddress) -> Outcome<Self> {
         Ok(Self { metrics: bind(metrics, "--metrics").await?, health: bind(health, "--health").await? })
     }
 
@@ -84,7 +84,7 @@ async fn answer(listener: TcpListener, routes: Router) {
     }
 }
 
-async fn bind(address: &Address, flag: &str) -> Outcome<Option<TcpListener>> {
+async fn bind(address: &ListenAddress, flag: &str) -> Outcome<Option<TcpListener>> {
     let Some(address) = address.0 else { return Ok(None) };
     let bound = match TcpListener::bind(address).await {
         // A machine without IPv6.
@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn a_port_alone_means_all_addresses_and_zero_means_none() {
-        assert_eq!("0".parse(), Ok(Address(None)));
-        assert_eq!(":8080".parse(), Ok(Address(Some("[::]:8080".parse().unwrap()))));
-        assert_eq!("127.0.0.1:1".parse(), Ok(Address(Some("127.0.0.1:1".parse().unwrap()))));
-        assert!(":x".parse::<Address>().unwrap_err().contains("127.0.0.1:8080"));
+        assert_eq!("0".parse(), Ok(ListenAddress(None)));
+        assert_eq!(":8080".parse(), Ok(ListenAddress(Some("[::]:8080".parse().unwrap()))));
+        assert_eq!("127.0.0.1:1".parse(), Ok(ListenAddress(Some("127.0.0.1:1".parse().unwrap()))));
+        assert!(":x".parse::<ListenAddress>().unwrap_err().contains("127.0.0.1:8080"));
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::definitions::GATEWAY_GROUP;
 use crate::failure::Outcome;
-use crate::kinds::{Kind, Kinds, segment};
+use crate::kinds::{Kinds, ServedKind, segment};
 use crate::seen;
 use crate::server::Server;
 use crate::zerotrust;
@@ -17,7 +17,7 @@ use crate::zerotrust;
 /// An object that waits for us when it is deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Hold {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ServedKind,
     pub(crate) namespace: String,
     pub(crate) name: String,
     uid: String,
@@ -29,7 +29,7 @@ pub(crate) struct Hold {
 
 impl Hold {
     /// What is ours on an object; none where nothing is.
-    pub(crate) fn of(kind: &Kind, object: &Value, recorded: &BTreeSet<String>) -> Option<Self> {
+    pub(crate) fn of(kind: &ServedKind, object: &Value, recorded: &BTreeSet<String>) -> Option<Self> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let all: Vec<String> = object["metadata"]["finalizers"]
             .as_array()
@@ -69,12 +69,12 @@ impl Hold {
 }
 
 /// Credentials carry a finalizer of each job that needs them.
-fn is_secret(kind: &Kind) -> bool {
+fn is_secret(kind: &ServedKind) -> bool {
     kind.group.is_empty() && kind.kind == "Secret"
 }
 
 /// The finalizers that are ours to take off an object of a kind.
-fn finalizers(kind: &Kind, object: &Value, recorded: &BTreeSet<String>) -> Vec<&'static str> {
+fn finalizers(kind: &ServedKind, object: &Value, recorded: &BTreeSet<String>) -> Vec<&'static str> {
     match kind.group.as_str() {
         seen::GROUP => {
             let table = portolan_cloudflare::kinds::table();
@@ -129,7 +129,7 @@ impl Holds {
 }
 
 /// The kinds whose objects may carry finalizers of ours, each once.
-fn looked_at(kinds: &Kinds) -> Vec<&Kind> {
+fn looked_at(kinds: &Kinds) -> Vec<&ServedKind> {
     let routes = kinds.in_group(GATEWAY_GROUP).into_iter().filter(|kind| kind.kind == "HTTPRoute");
     let secrets = kinds.in_group("").into_iter().filter(|kind| is_secret(kind));
     let ours = kinds.in_group(seen::GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP));
@@ -150,8 +150,8 @@ pub(crate) async fn config_maps(server: &Server, namespace: &str) -> Outcome<Vec
 mod tests {
     use super::*;
 
-    fn kind(group: &str, kind: &str) -> Kind {
-        Kind {
+    fn kind(group: &str, kind: &str) -> ServedKind {
+        ServedKind {
             group: group.to_owned(),
             version: "v1".to_owned(),
             kind: kind.to_owned(),
@@ -169,7 +169,7 @@ mod tests {
         json!({"metadata": {"name": "shop", "namespace": "default", "uid": "u1", "finalizers": finalizers, "annotations": notes}})
     }
 
-    fn ours(kind: &Kind, object: &Value, recorded: &[&str]) -> Vec<String> {
+    fn ours(kind: &ServedKind, object: &Value, recorded: &[&str]) -> Vec<String> {
         let recorded = recorded.iter().map(|key| (*key).to_owned()).collect();
         Hold::of(kind, object, &recorded).map(|hold| hold.ours).unwrap_or_default()
     }

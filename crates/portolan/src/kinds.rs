@@ -4,14 +4,14 @@ use kube::core::discovery::v2::{APIGroupDiscovery, APIGroupDiscoveryList, APIRes
 use portolan_core::text::distance;
 
 use crate::failure::{Failure, Outcome};
-use crate::server::{Call, Server};
+use crate::server::{Server, ServerRequest};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// One kind in one version of its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "`kind` is what Kubernetes calls it")]
-pub(crate) struct Kind {
+pub(crate) struct ServedKind {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kind: String,
@@ -24,9 +24,9 @@ pub(crate) struct Kind {
 }
 
 /// All kinds of a server; of each group the preferred version first.
-pub(crate) struct Kinds(Vec<Kind>);
+pub(crate) struct Kinds(Vec<ServedKind>);
 
-impl Kind {
+impl ServedKind {
     /// `pods`, `deployments.apps`: how messages name the kind.
     pub(crate) fn resource(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
@@ -78,7 +78,7 @@ impl Kinds {
     pub(crate) async fn discover(server: &Server) -> Outcome<Self> {
         let mut groups = Vec::new();
         for path in ["/api", "/apis"] {
-            let answer = server.call(Call { accept: AGGREGATED, ..Call::get(path) }).await?;
+            let answer = server.call(ServerRequest { accept: AGGREGATED, ..ServerRequest::get(path) }).await?;
             let list: APIGroupDiscoveryList = serde_json::from_value(answer.body)
                 .map_err(|error| Failure::new(format!("the server's list of kinds is not understood: {error}")))?;
             groups.extend(list.items);
@@ -87,7 +87,7 @@ impl Kinds {
     }
 
     /// The kind a user means by `pods`, `po`, `Pod`, `deployments.apps` or `deployments.v1.apps`.
-    pub(crate) fn called(&self, name: &str) -> Outcome<&Kind> {
+    pub(crate) fn called(&self, name: &str) -> Outcome<&ServedKind> {
         let lower = name.to_lowercase();
         let exact = self.0.iter().find(|kind| kind.is_called(&lower));
         let qualified = || {
@@ -98,8 +98,8 @@ impl Kinds {
     }
 
     /// The kinds of a category such as `all`, or the one kind of that name.
-    pub(crate) fn called_or_in_category(&self, name: &str) -> Outcome<Vec<&Kind>> {
-        let mut members: Vec<&Kind> = Vec::new();
+    pub(crate) fn called_or_in_category(&self, name: &str) -> Outcome<Vec<&ServedKind>> {
+        let mut members: Vec<&ServedKind> = Vec::new();
         for kind in self.0.iter().filter(|kind| kind.listable && kind.categories.iter().any(|there| there == name)) {
             if !members.iter().any(|there| there.plural == kind.plural && there.group == kind.group) {
                 members.push(kind);
@@ -109,7 +109,7 @@ impl Kinds {
     }
 
     /// The kind that an object's `apiVersion` and `kind` name.
-    pub(crate) fn of_object(&self, api_version: &str, kind: &str) -> Outcome<&Kind> {
+    pub(crate) fn of_object(&self, api_version: &str, kind: &str) -> Outcome<&ServedKind> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let found = self.0.iter().find(|there| there.group == group && there.version == version && there.kind == kind);
         found.ok_or_else(|| {
@@ -122,8 +122,8 @@ impl Kinds {
     }
 
     /// The listable kinds of a group, each once, in its preferred version.
-    pub(crate) fn in_group(&self, group: &str) -> Vec<&Kind> {
-        let mut members: Vec<&Kind> = Vec::new();
+    pub(crate) fn in_group(&self, group: &str) -> Vec<&ServedKind> {
+        let mut members: Vec<&ServedKind> = Vec::new();
         for kind in self.0.iter().filter(|kind| kind.listable && kind.group == group) {
             if !members.iter().any(|there| there.plural == kind.plural) {
                 members.push(kind);
@@ -136,7 +136,8 @@ impl Kinds {
         let failure = Failure::new(format!("the server knows no kind called {name:?}"));
         let lower = name.to_lowercase();
         let allowed = (lower.len() / 3).min(2);
-        let is_near = |kind: &&Kind| distance(&kind.plural, &lower).min(distance(&kind.singular, &lower)) <= allowed;
+        let is_near =
+            |kind: &&ServedKind| distance(&kind.plural, &lower).min(distance(&kind.singular, &lower)) <= allowed;
         match self.0.iter().find(is_near) {
             Some(near) => failure.next(format!("did you mean {}?", near.resource())),
             None => failure.next("use its plural, singular or short name; KIND.GROUP where two groups share a name"),
@@ -144,11 +145,11 @@ impl Kinds {
     }
 }
 
-fn api_version_of(kind: &Kind) -> String {
+fn api_version_of(kind: &ServedKind) -> String {
     if kind.group.is_empty() { kind.version.clone() } else { format!("{}/{}", kind.group, kind.version) }
 }
 
-fn kinds_of_group(group: &APIGroupDiscovery) -> Vec<Kind> {
+fn kinds_of_group(group: &APIGroupDiscovery) -> Vec<ServedKind> {
     let name = group.metadata.as_ref().and_then(|metadata| metadata.name.clone()).unwrap_or_default();
     let mut kinds = Vec::new();
     for version in &group.versions {
@@ -158,8 +159,8 @@ fn kinds_of_group(group: &APIGroupDiscovery) -> Vec<Kind> {
     kinds
 }
 
-fn kind_of_resource(group: &str, version: &str, resource: &APIResourceDiscovery) -> Option<Kind> {
-    Some(Kind {
+fn kind_of_resource(group: &str, version: &str, resource: &APIResourceDiscovery) -> Option<ServedKind> {
+    Some(ServedKind {
         group: group.to_owned(),
         version: version.to_owned(),
         kind: resource.response_kind.as_ref()?.kind.clone()?,
@@ -176,8 +177,8 @@ fn kind_of_resource(group: &str, version: &str, resource: &APIResourceDiscovery)
 mod tests {
     use super::*;
 
-    fn kind(group: &str, version: &str, kind: &str, plural: &str, short: &str) -> Kind {
-        Kind {
+    fn kind(group: &str, version: &str, kind: &str, plural: &str, short: &str) -> ServedKind {
+        ServedKind {
             group: group.into(),
             version: version.into(),
             kind: kind.into(),

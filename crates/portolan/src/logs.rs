@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use portolan_core::Colour;
-use portolan_engine::logs::{Form, LogLayer};
+use portolan_engine::logs::{LineFormat, LogLayer};
 use portolan_engine::telemetry::SpanLayer;
 use portolan_engine::{Levels, level};
 use tracing::{Level, Metadata};
@@ -23,7 +23,7 @@ pub(crate) enum LogFormat {
 
 /// Starts logging. `default_level` holds where `LOG_LEVEL` is unset.
 pub(crate) fn start(format: Option<LogFormat>, default_level: &str, spans: Option<SpanLayer>) {
-    let wish = Wish::read(format, default_level, |name| std::env::var(name).ok());
+    let wish = LogChoice::read(format, default_level, |name| std::env::var(name).ok());
     let log = LogLayer::new(wish.form, Arc::new(jiff::Timestamp::now), std::io::stderr);
     let filter = Levels::process().filter(EnvFilter::new(&wish.directives));
     let spans = spans.map(|spans| spans.with_filter(filter_fn(is_ours)));
@@ -40,15 +40,15 @@ fn is_ours(metadata: &Metadata<'_>) -> bool {
 
 /// What the log is to be like.
 #[derive(Debug, PartialEq, Eq)]
-struct Wish {
-    form: Form,
+struct LogChoice {
+    form: LineFormat,
     /// As the filter reads them.
     directives: String,
     /// What was not understood.
     complaints: Vec<String>,
 }
 
-impl Wish {
+impl LogChoice {
     /// The environment names the level, and the format where the command line does not.
     fn read(format: Option<LogFormat>, default_level: &str, variable: impl Fn(&str) -> Option<String>) -> Self {
         let variable = |name| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
@@ -71,8 +71,8 @@ impl Wish {
         };
         let colour = if variable("NO_COLOR").is_some() { Colour::Off } else { Colour::On };
         let form = match format {
-            Some(LogFormat::Json) => Form::Json,
-            Some(LogFormat::Text) | None => Form::Text(colour),
+            Some(LogFormat::Json) => LineFormat::Json,
+            Some(LogFormat::Text) | None => LineFormat::Text(colour),
         };
         Self { form, directives, complaints }
     }
@@ -97,10 +97,10 @@ fn directives(wanted: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn wish(format: Option<LogFormat>, variables: &[(&str, &str)]) -> Wish {
+    fn wish(format: Option<LogFormat>, variables: &[(&str, &str)]) -> LogChoice {
         let find =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-        Wish::read(format, "warn", find)
+        LogChoice::read(format, "warn", find)
     }
 
     #[test]
@@ -131,23 +131,23 @@ mod tests {
 
     #[test]
     fn text_is_coloured_unless_the_environment_refuses() {
-        assert_eq!(wish(None, &[]).form, Form::Text(Colour::On));
-        assert_eq!(wish(None, &[("NO_COLOR", "1")]).form, Form::Text(Colour::Off));
-        assert_eq!(wish(None, &[("NO_COLOR", "")]).form, Form::Text(Colour::On));
+        assert_eq!(wish(None, &[]).form, LineFormat::Text(Colour::On));
+        assert_eq!(wish(None, &[("NO_COLOR", "1")]).form, LineFormat::Text(Colour::Off));
+        assert_eq!(wish(None, &[("NO_COLOR", "")]).form, LineFormat::Text(Colour::On));
     }
 
     #[test]
     fn the_command_line_wins_over_the_environment() {
         let json = [("LOG_FORMAT", "JSON")];
 
-        assert_eq!(wish(None, &json).form, Form::Json);
-        assert_eq!(wish(Some(LogFormat::Text), &json).form, Form::Text(Colour::On));
+        assert_eq!(wish(None, &json).form, LineFormat::Json);
+        assert_eq!(wish(Some(LogFormat::Text), &json).form, LineFormat::Text(Colour::On));
     }
 
     #[test]
     fn an_unknown_format_is_text_and_a_warning() {
         let wish = wish(None, &[("LOG_FORMAT", "xml")]);
 
-        assert_eq!((wish.form, wish.complaints.len()), (Form::Text(Colour::On), 1));
+        assert_eq!((wish.form, wish.complaints.len()), (LineFormat::Text(Colour::On), 1));
     }
 }

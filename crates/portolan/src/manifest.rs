@@ -13,18 +13,18 @@ use crate::failure::{Failure, Outcome};
 /// An object and where it stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Manifest {
-    pub(crate) origin: Origin,
+    pub(crate) origin: FileDocument,
     pub(crate) object: Value,
 }
 
 /// A document of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct FileDocument {
     file: String,
     document: usize,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for FileDocument {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}, document {}", self.file, self.document)
     }
@@ -33,7 +33,7 @@ impl fmt::Display for Origin {
 impl Manifest {
     /// An object that no file holds; `origin` says in messages where it comes from.
     pub(crate) fn made(origin: &str, object: Value) -> Self {
-        Self { origin: Origin { file: origin.to_owned(), document: 1 }, object }
+        Self { origin: FileDocument { file: origin.to_owned(), document: 1 }, object }
     }
 
     /// The object's `apiVersion`.
@@ -124,7 +124,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 pub(crate) fn parse(file: &str, text: &str) -> Outcome<Vec<Manifest>> {
     let mut manifests = Vec::new();
     for (index, (first_line, document)) in documents(text).into_iter().enumerate() {
-        let origin = Origin { file: file.to_owned(), document: index + 1 };
+        let origin = FileDocument { file: file.to_owned(), document: index + 1 };
         let value = parse_document(&origin, first_line, &document)?;
         for object in objects_of(value) {
             manifests.push(Manifest { object: checked(&origin, object)?, origin: origin.clone() });
@@ -154,7 +154,7 @@ fn has_content(line: &str) -> bool {
     !line.is_empty() && !line.starts_with('#') && !line.starts_with('%') && line != "..."
 }
 
-fn parse_document(origin: &Origin, first_line: usize, document: &str) -> Outcome<Value> {
+fn parse_document(origin: &FileDocument, first_line: usize, document: &str) -> Outcome<Value> {
     // As kubectl reads YAML: 1.1 booleans and octal numbers, so that one file means the same to both.
     let options = serde_saphyr::options! { legacy_octal_numbers: true, with_snippet: false };
     serde_saphyr::from_str_with_options(document, options).map_err(|error| {
@@ -181,7 +181,7 @@ fn objects_of(value: Value) -> Vec<Value> {
     }
 }
 
-fn checked(origin: &Origin, object: Value) -> Outcome<Value> {
+fn checked(origin: &FileDocument, object: Value) -> Outcome<Value> {
     if !object.is_object() {
         return Err(Failure::new(format!("{origin}: not an object but {}", shape(&object)))
             .next("a manifest starts with apiVersion, kind and metadata"));

@@ -7,7 +7,7 @@ use portolan_cloudflare as cloudflare;
 use portolan_cloudflare_api::{Clients, HttpTransport, Settings as ApiSettings, Transport};
 use portolan_core::{Clock, OwnerId};
 use portolan_engine::{
-    Candidacy, Context, Drift, Job, JobHandle, Leadership, Manager, Metrics, Mode, PlanSink, Probes,
+    Candidacy, Context, Drift, Job, JobHandle, Leadership, Manager, Metrics, PlanSink, Probes, WriteMode,
 };
 use portolan_zerotrust as zerotrust;
 
@@ -18,13 +18,13 @@ use crate::jobs::JobName;
 pub(crate) const NAMESPACE: &str = "cloudflare-operator-system";
 
 /// Looks whether a job may start; says in a sentence what it lacks.
-pub(crate) type Needs = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+pub(crate) type StartCheck = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 /// How the controllers run.
-pub(crate) struct Options {
+pub(crate) struct OperatorOptions {
     /// What they do.
     pub(crate) jobs: Vec<JobName>,
-    pub(crate) mode: Mode,
+    pub(crate) mode: WriteMode,
     pub(crate) owner: OwnerId,
     pub(crate) namespace: String,
     /// This process's name in the election; none runs without one.
@@ -35,17 +35,17 @@ pub(crate) struct Options {
     /// How the zerotrust job runs.
     pub(crate) zerotrust: zerotrust::Settings,
     /// What the zerotrust job waits for.
-    pub(crate) needs: Option<Needs>,
+    pub(crate) needs: Option<StartCheck>,
     /// How to talk to Cloudflare.
     pub(crate) api: ApiSettings,
 }
 
-impl Options {
+impl OperatorOptions {
     /// Live controllers without an election, and with no others beside them.
     pub(crate) fn new(owner: OwnerId, base_url: impl Into<String>) -> Self {
         Self {
             jobs: JobName::ALL.to_vec(),
-            mode: Mode::Live,
+            mode: WriteMode::Live,
             owner,
             namespace: NAMESPACE.to_owned(),
             candidate: None,
@@ -58,7 +58,7 @@ impl Options {
     }
 }
 
-impl Options {
+impl OperatorOptions {
     /// The lease of a job, which is in the job's own namespace.
     fn candidacy(&self, job: JobName) -> Option<Candidacy> {
         let (namespace, lease) = match job {
@@ -79,14 +79,14 @@ pub(crate) struct Operator {
 
 impl Operator {
     /// Starts them over HTTP.
-    pub(crate) fn start(client: kube::Client, options: Options) -> Outcome<Self> {
+    pub(crate) fn start(client: kube::Client, options: OperatorOptions) -> Outcome<Self> {
         let transport = HttpTransport::new()
             .map_err(|error| Failure::new(format!("cannot prepare connections to Cloudflare: {error}")))?;
         Ok(Self::start_with(client, options, Arc::new(transport)))
     }
 
     /// Starts them over any transport.
-    pub(crate) fn start_with(client: kube::Client, options: Options, transport: Arc<dyn Transport>) -> Self {
+    pub(crate) fn start_with(client: kube::Client, options: OperatorOptions, transport: Arc<dyn Transport>) -> Self {
         let clock: Clock = Arc::new(jiff::Timestamp::now);
         let clients = Arc::new(Clients::new(options.api.clone(), transport, clock.clone()));
         let context = Arc::new(context(client, &options, clock));
@@ -125,7 +125,7 @@ impl Operator {
 }
 
 /// A job, to be run while this process leads it, or always where there is no election.
-fn job(name: JobName, context: &Arc<Context>, clients: &Arc<Clients>, options: &Options) -> (Job, JobHandle) {
+fn job(name: JobName, context: &Arc<Context>, clients: &Arc<Clients>, options: &OperatorOptions) -> (Job, JobHandle) {
     let candidacy = options.candidacy(name);
     let leadership = Leadership::default();
     let (context, clients) = match candidacy {
@@ -135,12 +135,12 @@ fn job(name: JobName, context: &Arc<Context>, clients: &Arc<Clients>, options: &
     let (job, handle) = match name {
         JobName::Cloudflare => {
             let settings = cloudflare::Settings { drift: options.drift };
-            let job = cloudflare::Job::new(context.clone(), clients.clone(), settings);
+            let job = cloudflare::CloudflareJob::new(context.clone(), clients.clone(), settings);
             let handle = job.handle();
             (job.into_managed(), handle)
         }
         JobName::Zerotrust => {
-            let job = zerotrust::Job::new(&context, &clients, options.zerotrust.clone());
+            let job = zerotrust::ZerotrustJob::new(&context, &clients, options.zerotrust.clone());
             let (handle, job) = (job.handle(), job.into_managed());
             match options.needs.clone() {
                 Some(needs) => (job.needing(move || needs()), handle),
@@ -160,7 +160,7 @@ fn guarded(leadership: &Leadership, context: &Context, clients: &Clients) -> (Ar
     (Arc::new(context), Arc::new(clients.within(&leadership.gate())))
 }
 
-fn context(client: kube::Client, options: &Options, clock: Clock) -> Context {
+fn context(client: kube::Client, options: &OperatorOptions, clock: Clock) -> Context {
     let mut context = Context::new(client, clock, options.owner.clone());
     context.mode = options.mode;
     context.operator_namespace.clone_from(&options.namespace);
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn lease(job: JobName, role: Role) -> Option<String> {
-        let mut options = Options::new(OwnerId::derive("test"), "");
+        let mut options = OperatorOptions::new(OwnerId::derive("test"), "");
         options.candidate = Some("me".to_owned());
         options.zerotrust.role = role;
         options.candidacy(job).map(|candidacy| format!("{}/{}", candidacy.namespace, candidacy.lease))
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn nobody_stands_for_election_unless_asked() {
-        let options = Options::new(OwnerId::derive("test"), "");
+        let options = OperatorOptions::new(OwnerId::derive("test"), "");
 
         assert_eq!(options.candidacy(JobName::Zerotrust), None);
     }

@@ -4,11 +4,11 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
-use crate::kinds::Kind;
+use crate::kinds::ServedKind;
 
 /// How objects are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     /// Columns chosen by the server
     Table,
     /// All columns the server has
@@ -22,15 +22,15 @@ pub(crate) enum Format {
 }
 
 /// Objects as one text. Many are wrapped in a `List`.
-pub(crate) fn render(format: Format, kind: &Kind, objects: &[Value], wrap: Wrap) -> Outcome<String> {
-    if format == Format::Name {
+pub(crate) fn render(format: OutputFormat, kind: &ServedKind, objects: &[Value], wrap: Wrap) -> Outcome<String> {
+    if format == OutputFormat::Name {
         return Ok(objects.iter().map(|object| named(kind, object) + "\n").collect());
     }
     let document = match (wrap, objects) {
         (Wrap::Single, [object]) => object.clone(),
         (Wrap::Single | Wrap::List, _) => json!({"apiVersion": "v1", "kind": "List", "items": objects}),
     };
-    if format == Format::Json { json_text(&document) } else { yaml_text(&document) }
+    if format == OutputFormat::Json { json_text(&document) } else { yaml_text(&document) }
 }
 
 /// Whether a lone object stands for itself.
@@ -49,7 +49,7 @@ pub(crate) fn hide_managed_fields(object: &mut Value) {
     }
 }
 
-fn named(kind: &Kind, object: &Value) -> String {
+fn named(kind: &ServedKind, object: &Value) -> String {
     kind.object(object["metadata"]["name"].as_str().unwrap_or_default())
 }
 

@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::Outcome;
-use crate::kinds::{Kind, Kinds};
-use crate::server::{Call, Server};
+use crate::kinds::{Kinds, ServedKind};
+use crate::server::{Server, ServerRequest};
 
 /// The group of the cloudflare job's kinds.
 pub(crate) const GROUP: &str = "networking.cloudflare-operator.io";
@@ -38,12 +38,12 @@ impl Health {
 
 /// An object and its health.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct HealthView {
     pub(crate) kind: String,
     pub(crate) object: Value,
 }
 
-impl Seen {
+impl HealthView {
     /// `namespace/name`, or the name alone for objects of the cluster.
     pub(crate) fn key(&self) -> String {
         match self.text("/metadata/namespace") {
@@ -106,24 +106,24 @@ pub(crate) async fn all(
     server: &Server,
     kinds: &Kinds,
     group: &str,
-    wanted: impl Fn(&Kind) -> bool,
-) -> Outcome<Vec<Seen>> {
+    wanted: impl Fn(&ServedKind) -> bool,
+) -> Outcome<Vec<HealthView>> {
     let mut seen = Vec::new();
     for kind in kinds.in_group(group).into_iter().filter(|kind| wanted(kind)) {
         for object in list(server, kind).await? {
-            seen.push(Seen { kind: kind.kind.clone(), object });
+            seen.push(HealthView { kind: kind.kind.clone(), object });
         }
     }
     Ok(seen)
 }
 
 /// All objects of a kind, page by page.
-pub(crate) async fn list(server: &Server, kind: &Kind) -> Outcome<Vec<Value>> {
+pub(crate) async fn list(server: &Server, kind: &ServedKind) -> Outcome<Vec<Value>> {
     let mut objects = Vec::new();
     let mut next = String::new();
     loop {
         let path = format!("{}?limit=500{next}", kind.collection_path(None));
-        let mut page = server.call(Call::get(&path)).await?.body;
+        let mut page = server.call(ServerRequest::get(&path)).await?.body;
         if let Some(items) = page["items"].as_array_mut() {
             objects.append(items);
         }
@@ -140,11 +140,11 @@ mod tests {
 
     use super::*;
 
-    fn seen(object: Value) -> Seen {
-        Seen { kind: "DNSRecord".to_owned(), object }
+    fn seen(object: Value) -> HealthView {
+        HealthView { kind: "DNSRecord".to_owned(), object }
     }
 
-    fn ready(status: &str, observed: i64) -> Seen {
+    fn ready(status: &str, observed: i64) -> HealthView {
         let condition =
             json!({"type": "Ready", "status": status, "reason": "R", "message": "m", "observedGeneration": observed});
         seen(json!({"metadata": {"name": "a", "generation": 2}, "status": {"conditions": [condition]}}))

@@ -42,7 +42,7 @@ pub(crate) struct Server {
 }
 
 /// One request, as a value.
-pub(crate) struct Call<'a> {
+pub(crate) struct ServerRequest<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
     pub(crate) accept: &'a str,
@@ -51,7 +51,7 @@ pub(crate) struct Call<'a> {
 }
 
 /// A successful answer.
-pub(crate) struct Answer {
+pub(crate) struct ServerReply {
     pub(crate) status: StatusCode,
     pub(crate) body: Value,
 }
@@ -65,7 +65,7 @@ pub(crate) enum CallError {
     Failed(Failure),
 }
 
-impl<'a> Call<'a> {
+impl<'a> ServerRequest<'a> {
     /// A read of `path`.
     pub(crate) fn get(path: &'a str) -> Self {
         let json = "application/json";
@@ -181,7 +181,7 @@ impl Server {
     }
 
     /// Sends one request. Warnings of the server go to standard error.
-    pub(crate) async fn call(&self, call: Call<'_>) -> Result<Answer, CallError> {
+    pub(crate) async fn call(&self, call: ServerRequest<'_>) -> Result<ServerReply, CallError> {
         let request = call.into_request().map_err(CallError::Failed)?;
         tokio::time::timeout(ANSWER_TIMEOUT, self.exchange(request)).await.unwrap_or_else(|_| {
             Err(CallError::Failed(
@@ -191,7 +191,7 @@ impl Server {
         })
     }
 
-    async fn exchange(&self, request: Request<Vec<u8>>) -> Result<Answer, CallError> {
+    async fn exchange(&self, request: Request<Vec<u8>>) -> Result<ServerReply, CallError> {
         let response = self.client.send(request.map(Into::into)).await.map_err(|error| self.unreachable(&error))?;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.map_err(|error| self.unreachable(&error))?.to_bytes();
@@ -199,14 +199,14 @@ impl Server {
         if parts.status.is_success() {
             let body = serde_json::from_slice(&bytes)
                 .map_err(|error| CallError::Failed(Failure::new(format!("the answer is not JSON: {error}"))))?;
-            return Ok(Answer { status: parts.status, body });
+            return Ok(ServerReply { status: parts.status, body });
         }
         Err(refusal(parts.status, &bytes))
     }
 
     /// The object at `path`, or nothing where there is none.
     pub(crate) async fn find(&self, path: &str) -> Outcome<Option<Value>> {
-        match self.call(Call::get(path)).await {
+        match self.call(ServerRequest::get(path)).await {
             Ok(answer) => Ok(Some(answer.body)),
             Err(CallError::Refused { code: 404, .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -220,7 +220,11 @@ impl Server {
             return Ok(());
         }
         let object = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        let call = Call { method: Method::POST, body: object.to_string().into_bytes(), ..Call::get(collection) };
+        let call = ServerRequest {
+            method: Method::POST,
+            body: object.to_string().into_bytes(),
+            ..ServerRequest::get(collection)
+        };
         self.call(call).await?;
         Ok(())
     }
@@ -231,7 +235,7 @@ impl Server {
         path: &str,
         accept: &str,
     ) -> Outcome<impl Stream<Item = Outcome<Value>> + Unpin + use<>> {
-        let request = Call { accept, ..Call::get(path) }.into_request()?;
+        let request = ServerRequest { accept, ..ServerRequest::get(path) }.into_request()?;
         let lines = self.client.request_stream(request).await.map_err(|error| match error {
             kube::Error::Api(status) => {
                 Failure::from(CallError::Refused { code: status.code, reason: status.reason, message: status.message })

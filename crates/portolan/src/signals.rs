@@ -5,12 +5,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::failure::{Failure, Outcome};
 
 /// Both signals; from now on they no longer end the process by themselves.
-pub(crate) struct Stop {
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Stop {
+impl Signals {
     /// Starts to listen.
     pub(crate) fn listen() -> Outcome<Self> {
         let unavailable = |error: std::io::Error| Failure::new(format!("cannot listen for signals: {error}"));

@@ -14,12 +14,12 @@ pub(crate) struct Layout {
 /// Prints tables one after the other in columns that line up.
 pub(crate) struct Printer {
     layout: Layout,
-    columns: Vec<Column>,
+    columns: Vec<PrintedColumn>,
     widths: Vec<usize>,
     headed: bool,
 }
 
-struct Column {
+struct PrintedColumn {
     index: usize,
     title: String,
 }
@@ -69,11 +69,11 @@ impl Printer {
     }
 }
 
-fn visible(columns: &[Value], layout: Layout) -> Vec<Column> {
+fn visible(columns: &[Value], layout: Layout) -> Vec<PrintedColumn> {
     let shown = |column: &Value| layout.wide || column["priority"].as_i64().unwrap_or(0) == 0;
     let title = |column: &Value| column["name"].as_str().unwrap_or_default().to_uppercase();
     let columns = columns.iter().enumerate().filter(|(_, column)| shown(column));
-    columns.map(|(index, column)| Column { index, title: title(column) }).collect()
+    columns.map(|(index, column)| PrintedColumn { index, title: title(column) }).collect()
 }
 
 fn cell(value: &Value) -> String {

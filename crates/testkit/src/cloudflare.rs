@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use portolan_cloudflare_sim::{Fault, Recorded, Simulator};
+use portolan_cloudflare_sim::{Fault, RecordedRequest, Simulator};
 use serde_json::{Value, json};
 
 use crate::hooks::Hooks;
 use crate::manifests::{ACCOUNT, ZONE_ID};
-use crate::transport::Line;
+use crate::transport::SharedTransport;
 
 /// The API's side of a world.
 pub struct Cloudflare {
@@ -22,7 +22,7 @@ pub struct Cloudflare {
 }
 
 impl Cloudflare {
-    pub(crate) fn new(line: &Line) -> Self {
+    pub(crate) fn new(line: &SharedTransport) -> Self {
         let (simulator, hooks, told) = (line.simulator.clone(), line.hooks.clone(), line.told.clone());
         Self { simulator, hooks, told, seeded: Mutex::default(), foreign: Mutex::default() }
     }
@@ -126,7 +126,7 @@ pub fn live(state: &Value, collection: &str) -> Vec<Value> {
 }
 
 /// A request as a short text: method, what, and for a batch how many of each.
-pub fn shown(request: &Recorded) -> String {
+pub fn shown(request: &RecordedRequest) -> String {
     let route = request.route();
     let parts: Vec<&str> = route.trim_matches('/').split('/').collect();
     let rest = match parts.as_slice() {
@@ -148,7 +148,7 @@ fn details(body: &Value) -> String {
 }
 
 /// How many objects the writes of a request touch: one, or as many as a batch holds.
-pub fn operations(request: &Recorded) -> usize {
+pub fn operations(request: &RecordedRequest) -> usize {
     if !request.is_write() {
         return 0;
     }

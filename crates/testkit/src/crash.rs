@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::gate::{Side, Step, Stop};
-use crate::pace::Pace;
+use crate::gate::{IoStep, Stop, StopSide};
+use crate::pace::WorldPace;
 use crate::world::{Builder, World};
 
 /// How long a world may take to come to its end after a crash.
@@ -91,15 +91,15 @@ pub async fn at_every_step_of_the_start(name: &str, builder: &Builder, prepare: 
 /// Begins anew for each side of each step, crashes there, and looks how it ends.
 async fn crash_at_each(
     name: &str,
-    steps: &[Step],
+    steps: &[IoStep],
     end: &Value,
-    pace: Pace,
+    pace: WorldPace,
     begin: impl AsyncFn(Stop) -> World,
 ) -> Tried {
     let thorough = pace.is_walls() || std::env::var_os("PORTOLAN_SOAK").is_some();
     let sides = |number: usize| {
-        let before = (thorough || number == 1).then_some(Side::Before);
-        before.into_iter().chain([Side::After])
+        let before = (thorough || number == 1).then_some(StopSide::Before);
+        before.into_iter().chain([StopSide::After])
     };
     let mut tried = Tried { steps: steps.len(), ..Tried::default() };
     for (number, step) in (1..).zip(steps) {

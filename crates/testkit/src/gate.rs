@@ -26,7 +26,7 @@ pub enum System {
 
 /// One step of the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct IoStep {
     /// Whom it goes to.
     pub system: System,
     /// Method and path.
@@ -35,7 +35,7 @@ pub struct Step {
 
 /// On which side of a step the operator stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum StopSide {
     /// The step does not happen.
     Before,
     /// The step happens, its answer is not seen.
@@ -48,29 +48,29 @@ pub struct Stop {
     /// The number of the step, from 1.
     pub step: usize,
     /// Before or after it.
-    pub side: Side,
+    pub side: StopSide,
 }
 
 /// Counts and stops. Clones share it.
 #[derive(Clone, Default)]
 pub struct Gate {
-    shared: Arc<Shared>,
+    shared: Arc<GateInner>,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct GateInner {
+    state: Mutex<GateState>,
     halted: Notify,
     /// How often the cluster went away; whatever is open then, breaks.
     outages: watch::Sender<usize>,
 }
 
 #[derive(Default)]
-struct State {
-    steps: Vec<Step>,
+struct GateState {
+    steps: Vec<IoStep>,
     stop: Option<Stop>,
     /// Stops at the first step whose text has this in it.
-    wanted: Option<(String, Side)>,
+    wanted: Option<(String, StopSide)>,
     halted: bool,
     requests: usize,
     slowness: Duration,
@@ -84,12 +84,12 @@ struct State {
 
 impl Gate {
     /// The steps since the last [`Gate::take`].
-    pub fn steps(&self) -> Vec<Step> {
+    pub fn steps(&self) -> Vec<IoStep> {
         self.state().steps.clone()
     }
 
     /// The steps so far; counting begins anew.
-    pub fn take(&self) -> Vec<Step> {
+    pub fn take(&self) -> Vec<IoStep> {
         std::mem::take(&mut self.state().steps)
     }
 
@@ -106,7 +106,7 @@ impl Gate {
     }
 
     /// Counts anew and stops the operator at the first step that has `text` in it.
-    pub fn stop_on(&self, text: &str, side: Side) {
+    pub fn stop_on(&self, text: &str, side: StopSide) {
         let mut state = self.state();
         state.steps.clear();
         state.wanted = Some((text.to_owned(), side));
@@ -179,9 +179,9 @@ impl Gate {
     /// Lets a step happen, unless it is the one to stop at.
     pub async fn step<T>(&self, system: System, text: String, call: impl Future<Output = T>) -> T {
         let number = self.begin(system, text);
-        self.pass_by(number, Side::Before).await;
+        self.pass_by(number, StopSide::Before).await;
         let answer = call.await;
-        self.pass_by(number, Side::After).await;
+        self.pass_by(number, StopSide::After).await;
         answer
     }
 
@@ -201,12 +201,12 @@ impl Gate {
             if let Some((_, side)) = state.wanted.take_if(|(wanted, _)| text.contains(wanted.as_str())) {
                 state.stop = Some(Stop { step: state.steps.len() + 1, side });
             }
-            state.steps.push(Step { system, text });
+            state.steps.push(IoStep { system, text });
         }
         state.steps.len()
     }
 
-    async fn pass_by(&self, step: usize, side: Side) {
+    async fn pass_by(&self, step: usize, side: StopSide) {
         {
             let mut state = self.state();
             if state.stop == Some(Stop { step, side }) && !state.halted {
@@ -223,7 +223,7 @@ impl Gate {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GateState> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -351,16 +351,16 @@ mod tests {
 
     #[tokio::test]
     async fn the_operator_stops_before_and_after_the_chosen_step() {
-        assert_eq!(done_when_stopped(Stop { step: 1, side: Side::Before }).await, 0);
-        assert_eq!(done_when_stopped(Stop { step: 1, side: Side::After }).await, 1);
-        assert_eq!(done_when_stopped(Stop { step: 2, side: Side::Before }).await, 1);
-        assert_eq!(done_when_stopped(Stop { step: 2, side: Side::After }).await, 2);
+        assert_eq!(done_when_stopped(Stop { step: 1, side: StopSide::Before }).await, 0);
+        assert_eq!(done_when_stopped(Stop { step: 1, side: StopSide::After }).await, 1);
+        assert_eq!(done_when_stopped(Stop { step: 2, side: StopSide::Before }).await, 1);
+        assert_eq!(done_when_stopped(Stop { step: 2, side: StopSide::After }).await, 2);
     }
 
     #[tokio::test]
     async fn the_operator_stops_at_the_first_step_that_is_named() {
         let gate = Gate::default();
-        gate.stop_on("/y", Side::After);
+        gate.stop_on("/y", StopSide::After);
         let step = |text: &str| gate.step(System::Cloudflare, text.to_owned(), async {});
 
         step("GET /x").await;
@@ -399,7 +399,7 @@ mod tests {
     #[tokio::test]
     async fn a_stopped_operator_gets_no_answers_and_a_new_one_does() {
         let gate = Gate::default();
-        gate.stop_at(Stop { step: 1, side: Side::Before });
+        gate.stop_at(Stop { step: 1, side: StopSide::Before });
         let stopped = tokio::spawn({
             let gate = gate.clone();
             async move { gate.step(System::Kubernetes, "PATCH /x".to_owned(), async {}).await }
@@ -411,6 +411,6 @@ mod tests {
         gate.open();
 
         gate.look(async {}).await;
-        assert_eq!(gate.steps(), [Step { system: System::Kubernetes, text: "PATCH /x".to_owned() }]);
+        assert_eq!(gate.steps(), [IoStep { system: System::Kubernetes, text: "PATCH /x".to_owned() }]);
     }
 }

@@ -25,7 +25,7 @@ const EVENTS: usize = 14;
 
 /// What a history was like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct HistoryTally {
     /// Requests that Cloudflare got until all was calm.
     pub requests: usize,
     /// Of those, how many went wrong.
@@ -37,7 +37,7 @@ pub struct Told {
 }
 
 /// Lives through the history of a seed. Panics where something does not hold at its end.
-pub async fn live(seed: u64) -> Told {
+pub async fn live(seed: u64) -> HistoryTally {
     let mut history = History::begin(seed).await;
     for _ in 0..EVENTS {
         history.something_happens().await;
@@ -51,7 +51,7 @@ struct History {
     random: StdRng,
     token: String,
     users: Users,
-    told: Told,
+    told: HistoryTally,
 }
 
 impl History {
@@ -79,7 +79,7 @@ impl History {
             }),
         );
         misfortune(&world);
-        Self { world, random, token: m::CANARY.to_owned(), users: Users::default(), told: Told::default() }
+        Self { world, random, token: m::CANARY.to_owned(), users: Users::default(), told: HistoryTally::default() }
     }
 
     fn tell(&mut self, event: String) {

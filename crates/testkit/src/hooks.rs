@@ -9,11 +9,11 @@ use http::{Method, Request};
 use portolan_cloudflare_sim::{Simulator, credential_id};
 use serde_json::Value;
 
-use crate::gate::Side;
+use crate::gate::StopSide;
 
 /// A request on its way.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct HookedCall {
     /// Its method.
     pub method: Method,
     /// Its path, without `/client/v4`.
@@ -23,7 +23,7 @@ pub struct Call {
     body: Bytes,
 }
 
-impl Call {
+impl HookedCall {
     pub(crate) fn of(request: &Request<Bytes>) -> Self {
         let path = request.uri().path();
         let path = path.strip_prefix("/client/v4").unwrap_or(path).to_owned();
@@ -48,17 +48,17 @@ impl Call {
     }
 }
 
-type Hook = Box<dyn FnMut(&Call, &Simulator) + Send>;
+type Hook = Box<dyn FnMut(&HookedCall, &Simulator) + Send>;
 
 /// All who look on. Clones share them.
 #[derive(Clone, Default)]
 pub struct Hooks {
-    all: Arc<Mutex<Vec<(Side, Hook)>>>,
+    all: Arc<Mutex<Vec<(StopSide, Hook)>>>,
 }
 
 impl Hooks {
     /// Calls `hook` on that side of every request from now on.
-    pub fn add(&self, side: Side, hook: impl FnMut(&Call, &Simulator) + Send + 'static) {
+    pub fn add(&self, side: StopSide, hook: impl FnMut(&HookedCall, &Simulator) + Send + 'static) {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).push((side, Box::new(hook)));
     }
 
@@ -67,7 +67,7 @@ impl Hooks {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    pub(crate) fn tell(&self, side: Side, call: &Call, simulator: &Simulator) {
+    pub(crate) fn tell(&self, side: StopSide, call: &HookedCall, simulator: &Simulator) {
         // Taken out, so that a hook may ask the simulator for anything.
         let mut hooks = std::mem::take(&mut *self.all.lock().unwrap_or_else(PoisonError::into_inner));
         for (_, hook) in hooks.iter_mut().filter(|(wanted, _)| *wanted == side) {

@@ -5,7 +5,7 @@ mod wanted;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use portolan_cloudflare_sim::Recorded;
+use portolan_cloudflare_sim::RecordedRequest;
 use portolan_core::{Claim, Mark, ObjectKey, OwnerId};
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ impl Evidence {
         let events = world.cluster.list("Event").await;
         let texts = events.iter().map(Value::to_string).chain(world.plans()).chain([world.metrics().await]);
         Self {
-            log: world.cloudflare.simulator.requests().iter().map(Recorded::to_json).collect(),
+            log: world.cloudflare.simulator.requests().iter().map(RecordedRequest::to_json).collect(),
             state: world.cloudflare.simulator.state(),
             objects,
             foreign: world.cloudflare.foreign(),

@@ -30,7 +30,7 @@ pub mod zerotrust;
 
 pub use jobs::Jobs;
 pub use logged::logged;
-pub use pace::Pace;
+pub use pace::WorldPace;
 pub use real::{Controllers, RealServer};
 pub use world::{Backend, Builder, World};
 

@@ -19,7 +19,7 @@ use crate::world::{Builder, World};
 
 /// Whether a check did anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CheckOutcome {
     /// It held.
     Ran,
     /// The sample has nothing that it could be tried with.
@@ -27,7 +27,7 @@ pub enum Outcome {
 }
 
 /// A check that came to its end ran.
-impl From<()> for Outcome {
+impl From<()> for CheckOutcome {
     fn from((): ()) -> Self {
         Self::Ran
     }
@@ -35,24 +35,24 @@ impl From<()> for Outcome {
 
 /// How many checks ran, and how many had nothing to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct CheckTally {
     /// Those that ran.
     pub ran: usize,
     /// Those whose sample had nothing to try.
     pub nothing: usize,
 }
 
-impl Tally {
+impl CheckTally {
     /// Counts one more.
-    pub fn add(&mut self, outcome: Outcome) {
+    pub fn add(&mut self, outcome: CheckOutcome) {
         match outcome {
-            Outcome::Ran => self.ran += 1,
-            Outcome::Nothing => self.nothing += 1,
+            CheckOutcome::Ran => self.ran += 1,
+            CheckOutcome::Nothing => self.nothing += 1,
         }
     }
 }
 
-impl std::ops::AddAssign for Tally {
+impl std::ops::AddAssign for CheckTally {
     fn add_assign(&mut self, other: Self) {
         self.ran += other.ran;
         self.nothing += other.nothing;
@@ -60,24 +60,24 @@ impl std::ops::AddAssign for Tally {
 }
 
 /// A check: its name, and the check itself.
-pub struct Check<S> {
+pub struct LifecycleCheck<S> {
     /// The sentence.
     pub name: &'static str,
     /// Runs it; the builder says on what.
-    pub run: for<'a> fn(&'a Builder, &'a S) -> LocalBoxFuture<'a, Outcome>,
+    pub run: for<'a> fn(&'a Builder, &'a S) -> LocalBoxFuture<'a, CheckOutcome>,
 }
 
 macro_rules! checks {
     ($sample:ty: $($path:ident :: $name:ident),+ $(,)?) => {
-        &[$(Check::<$sample> {
+        &[$(LifecycleCheck::<$sample> {
             name: stringify!($name),
-            run: |builder, sample| Box::pin($path::$name(builder, sample).map(Outcome::from)),
+            run: |builder, sample| Box::pin($path::$name(builder, sample).map(CheckOutcome::from)),
         }),+]
     };
 }
 
 /// What holds for every object that owns something at Cloudflare.
-pub const OWNED: &[Check<Owned>] = checks![Owned:
+pub const OWNED: &[LifecycleCheck<Owned>] = checks![Owned:
     change::it_is_created_after_its_finalizer_and_says_so,
     change::at_rest_it_costs_no_write_over_ten_passes,
     change::drift_is_repaired_with_one_write,
@@ -100,7 +100,7 @@ pub const OWNED: &[Check<Owned>] = checks![Owned:
 ];
 
 /// What holds for every object that only looks.
-pub const OBSERVED: &[Check<Observed>] = checks![Observed:
+pub const OBSERVED: &[LifecycleCheck<Observed>] = checks![Observed:
     observed::it_is_ready_once_what_it_looks_for_is_there,
     observed::at_rest_it_costs_no_write_over_ten_passes,
     observed::deleting_it_changes_nothing_at_cloudflare,

@@ -11,16 +11,16 @@ use tokio::task::JoinHandle;
 
 use crate::gate::Gate;
 use crate::jobs::Jobs;
-use crate::pace::Pace;
-use crate::transport::{InProcess, Line};
-use crate::zerotrust::{Part, Roles};
+use crate::pace::WorldPace;
+use crate::transport::{InProcess, SharedTransport};
+use crate::zerotrust::{OperatorProcess, Roles};
 
 /// What the operator finds around it.
 pub(crate) struct Outside {
     pub(crate) jobs: Jobs,
     pub(crate) roles: Roles,
     pub(crate) clock: Clock,
-    pub(crate) line: Line,
+    pub(crate) line: SharedTransport,
     pub(crate) owner: OwnerId,
     pub(crate) seed: u64,
     pub(crate) drift: Drift,
@@ -46,7 +46,13 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts a part of the operator whose requests go through a gate.
-    pub(crate) fn start(outside: &Outside, part: Part, client: Client, gate: Gate, pace: &Pace) -> Self {
+    pub(crate) fn start(
+        outside: &Outside,
+        part: OperatorProcess,
+        client: Client,
+        gate: Gate,
+        pace: &WorldPace,
+    ) -> Self {
         let context = Arc::new(context(outside, client, pace));
         let settings = ApiSettings { seed: outside.seed, retry: pace.retry(), ..ApiSettings::default() };
         let transport = Arc::new(InProcess::new(outside.line.clone(), gate));
@@ -56,12 +62,12 @@ impl Process {
         let (handle, task) = match outside.jobs {
             Jobs::Cloudflare => {
                 let settings = portolan_cloudflare::Settings { drift: outside.drift };
-                let job = portolan_cloudflare::Job::new(context.clone(), clients, settings);
+                let job = portolan_cloudflare::CloudflareJob::new(context.clone(), clients, settings);
                 (job.handle(), tokio::spawn(job.run(shutdown.clone())))
             }
             Jobs::ZeroTrust => {
                 let settings = outside.roles.settings(part, outside.next_life(), outside.drift, pace);
-                let job = portolan_zerotrust::Job::new(&context, &clients, settings);
+                let job = portolan_zerotrust::ZerotrustJob::new(&context, &clients, settings);
                 (job.handle(), tokio::spawn(job.run(shutdown.clone())))
             }
         };
@@ -101,7 +107,7 @@ impl Drop for Process {
     }
 }
 
-fn context(outside: &Outside, client: Client, pace: &Pace) -> Context {
+fn context(outside: &Outside, client: Client, pace: &WorldPace) -> Context {
     let mut context = Context::new(client, outside.clock.clone(), outside.owner.clone());
     outside.jobs.operator_namespace().clone_into(&mut context.operator_namespace);
     context.timing = pace.timing();

@@ -10,7 +10,7 @@ use crate::world::Backend;
 
 /// The pace of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct WorldPace {
     /// By how much waits are divided.
     faster: u32,
     /// How long nothing must happen for the world to be at rest.
@@ -23,7 +23,7 @@ pub struct Pace {
     by_watch: Duration,
 }
 
-impl Pace {
+impl WorldPace {
     /// Under a paused clock.
     const PAUSED: Self = Self {
         faster: 1,
@@ -94,7 +94,7 @@ impl Pace {
 
 /// Looks at the time while waiting.
 pub(crate) struct Stopwatch {
-    pace: Pace,
+    pace: WorldPace,
     end: Instant,
     since: Instant,
     pause: Duration,
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_a_watch_should_bring_is_not_waited_for_until_time_brings_it() {
-        for pace in [Pace::PAUSED, Pace::WALLS] {
+        for pace in [WorldPace::PAUSED, WorldPace::WALLS] {
             let timing = pace.timing();
 
             assert!(pace.by_watch < timing.waiting && pace.by_watch < timing.denied, "{pace:?}");

@@ -5,7 +5,7 @@ use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
 use kube::Client;
-use portolan_apiserver::{ApiServer, Config, Snapshot};
+use portolan_apiserver::{ApiServer, Config, ServerSnapshot};
 
 use crate::cluster::Cluster;
 use crate::jobs::Jobs;
@@ -15,13 +15,13 @@ use crate::{clock, paused, rights};
 /// No world has this seed, so that none gives out the same uids once more.
 const SEED: u64 = u64::MAX;
 
-static PREPARED: LazyLock<BTreeMap<(Jobs, bool), OnceLock<Snapshot>>> = LazyLock::new(|| {
+static PREPARED: LazyLock<BTreeMap<(Jobs, bool), OnceLock<ServerSnapshot>>> = LazyLock::new(|| {
     let all = [Jobs::Cloudflare, Jobs::ZeroTrust].into_iter().flat_map(|jobs| [(jobs, false), (jobs, true)]);
     all.map(|key| (key, OnceLock::new())).collect()
 });
 
 /// The state that servers of a job begin with, for an operator of one process or of several.
-pub(crate) fn prepared(jobs: Jobs, apart: bool) -> &'static Snapshot {
+pub(crate) fn prepared(jobs: Jobs, apart: bool) -> &'static ServerSnapshot {
     // In a thread of its own, so that no time passes on the clock of the world that happens to be the first.
     PREPARED[&(jobs, apart)].get_or_init(|| {
         let prepared = std::thread::spawn(move || paused(prepare(jobs, apart))).join();
@@ -29,7 +29,7 @@ pub(crate) fn prepared(jobs: Jobs, apart: bool) -> &'static Snapshot {
     })
 }
 
-async fn prepare(jobs: Jobs, apart: bool) -> Snapshot {
+async fn prepare(jobs: Jobs, apart: bool) -> ServerSnapshot {
     let config = Config { clock: clock::tokio_clock(), seed: Some(SEED), ..Config::default() };
     let server = ApiServer::open(config).await.expect("a server in memory starts");
     let cluster = Cluster::new(Client::new(server.service(), "default"), jobs);

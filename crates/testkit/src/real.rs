@@ -7,7 +7,7 @@ pub use portolan_parity::Controllers;
 use portolan_parity::{ControlPlane, Durability, NotAvailable};
 
 use crate::gate::Gate;
-use crate::rights::{Identity, Refusals};
+use crate::rights::{Refusals, RoleIdentity};
 
 /// A running control plane.
 pub struct RealServer {
@@ -32,7 +32,7 @@ impl RealServer {
     }
 
     /// A client that acts as somebody, through the gate.
-    pub(crate) fn client_as(&self, identity: &Identity, gate: &Gate, refusals: &Refusals) -> Client {
+    pub(crate) fn client_as(&self, identity: &RoleIdentity, gate: &Gate, refusals: &Refusals) -> Client {
         let mut config = self.config.clone();
         config.auth_info.impersonate = Some(identity.user.clone());
         config.auth_info.impersonate_groups = Some(identity.groups.clone());

@@ -11,18 +11,18 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Either, Full};
-use portolan_install::values::{Controller, Mode};
+use portolan_install::values::{InstalledJob, ProcessMode};
 use portolan_install::{Release, Values, objects};
 use serde_json::{Value, json};
 use tower::{BoxError, Layer, Service};
 
 use crate::cluster::Cluster;
 use crate::jobs::Jobs;
-use crate::zerotrust::Part;
+use crate::zerotrust::OperatorProcess;
 
 /// A role that requests of a world's operator are made in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct RoleIdentity {
     /// The name of a `ServiceAccount`, as the API server has it.
     pub(crate) user: String,
     /// The groups of every `ServiceAccount` of its namespace.
@@ -50,10 +50,10 @@ fn accounts(jobs: Jobs, apart: bool) -> Vec<Value> {
     let mut values = Values { fullname_override: full_name(jobs, apart), ..Values::default() };
     values.crds.install = false;
     values.controllers = vec![match jobs {
-        Jobs::Cloudflare => Controller::Cloudflare,
-        Jobs::ZeroTrust => Controller::Zerotrust,
+        Jobs::Cloudflare => InstalledJob::Cloudflare,
+        Jobs::ZeroTrust => InstalledJob::Zerotrust,
     }];
-    values.operator.mode = if apart { Mode::Roles } else { Mode::Single };
+    values.operator.mode = if apart { ProcessMode::Roles } else { ProcessMode::Single };
     let release =
         Release { name: "world".to_owned(), namespace: jobs.operator_namespace().to_owned(), version: "0".to_owned() };
     let all = objects(&values, &release, jobs.definitions().to_vec()).expect("the world's values are valid");
@@ -99,21 +99,21 @@ async fn until_granted(cluster: &Cluster, jobs: Jobs, role: &Value) {
     }
 }
 
-fn account(jobs: Jobs, name: &str) -> Identity {
+fn account(jobs: Jobs, name: &str) -> RoleIdentity {
     let namespace = jobs.operator_namespace();
-    Identity {
+    RoleIdentity {
         user: format!("system:serviceaccount:{namespace}:{name}"),
         groups: vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")],
     }
 }
 
 /// The account that a process of the operator runs with.
-pub(crate) fn identity(jobs: Jobs, part: Part) -> Identity {
-    let name = full_name(jobs, part != Part::All);
+pub(crate) fn identity(jobs: Jobs, part: OperatorProcess) -> RoleIdentity {
+    let name = full_name(jobs, part != OperatorProcess::All);
     match part {
-        Part::All | Part::Manager => account(jobs, &name),
-        Part::Routes => account(jobs, &format!("{name}-kube-worker")),
-        Part::Worker(_) => account(jobs, &format!("{name}-cloudflare-worker")),
+        OperatorProcess::All | OperatorProcess::Manager => account(jobs, &name),
+        OperatorProcess::Routes => account(jobs, &format!("{name}-kube-worker")),
+        OperatorProcess::Worker(_) => account(jobs, &format!("{name}-cloudflare-worker")),
     }
 }
 
@@ -196,7 +196,11 @@ mod tests {
     #[test]
     fn every_role_of_every_job_has_an_account_and_a_binding() {
         for ((jobs, apart), all) in &*CHARTS {
-            let parts = if *apart { vec![Part::Manager, Part::Routes, Part::Worker(1)] } else { vec![Part::All] };
+            let parts = if *apart {
+                vec![OperatorProcess::Manager, OperatorProcess::Routes, OperatorProcess::Worker(1)]
+            } else {
+                vec![OperatorProcess::All]
+            };
             for part in parts {
                 let user = identity(*jobs, part).user;
                 let name = user.rsplit(':').next().unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::world::World;
 
 /// How what an object owns comes to Cloudflare, and is known again: what a crash can go wrong with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum SampleShape {
     /// In batches with others of its zone, marked.
     Batched,
     /// By requests of its own, marked, only ever changed in place.
@@ -23,7 +23,7 @@ pub struct Owned {
     /// What it is called in reports.
     pub label: &'static str,
     /// How it comes to Cloudflare.
-    pub shape: Shape,
+    pub shape: SampleShape,
     /// Its kind.
     pub kind: &'static str,
     /// The simulator's name of the collection.
@@ -77,7 +77,7 @@ pub fn crashed() -> Vec<Owned> {
 }
 
 fn one_of_each_shape(all: Vec<Owned>) -> Vec<Owned> {
-    let mut shapes: Vec<Shape> = Vec::new();
+    let mut shapes: Vec<SampleShape> = Vec::new();
     let is_new = |sample: &Owned| {
         let new = !shapes.contains(&sample.shape);
         shapes.extend(new.then_some(sample.shape));
@@ -88,7 +88,7 @@ fn one_of_each_shape(all: Vec<Owned>) -> Vec<Owned> {
 
 const ADDRESS: Owned = Owned {
     label: "DNSRecord (A)",
-    shape: Shape::Batched,
+    shape: SampleShape::Batched,
     kind: "DNSRecord",
     collection: "dns_records",
     manifest: || m::with(m::record("www", "192.0.2.1"), "proxied", json!(true)),
@@ -168,7 +168,7 @@ const TEXT: Owned = Owned {
 
 const NETWORK: Owned = Owned {
     label: "VirtualNetwork",
-    shape: Shape::InPlace,
+    shape: SampleShape::InPlace,
     kind: "VirtualNetwork",
     collection: "virtual_networks",
     manifest: || m::network("corp"),
@@ -181,7 +181,7 @@ const NETWORK: Owned = Owned {
 
 const ROUTE: Owned = Owned {
     label: "NetworkRoute (IPv4)",
-    shape: Shape::Replaced,
+    shape: SampleShape::Replaced,
     kind: "NetworkRoute",
     collection: "routes",
     manifest: || m::route("office", "10.1.0.0/16"),

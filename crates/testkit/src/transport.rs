@@ -19,15 +19,15 @@ use rand::rngs::StdRng;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
-use crate::gate::{Gate, Side, System};
-use crate::hooks::{Call, Hooks};
+use crate::gate::{Gate, StopSide, System};
+use crate::hooks::{HookedCall, Hooks};
 
 /// How long the operator waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What all operators of a world send to. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Line {
+pub(crate) struct SharedTransport {
     pub(crate) simulator: Simulator,
     pub(crate) hooks: Hooks,
     pub(crate) latency: Duration,
@@ -39,7 +39,7 @@ pub(crate) struct Line {
     pub(crate) sent: TaskTracker,
 }
 
-impl Line {
+impl SharedTransport {
     /// Sends to a simulator.
     pub(crate) fn to(simulator: Simulator, latency: Duration) -> Self {
         Self {
@@ -54,13 +54,13 @@ impl Line {
 
     /// Has the request's effect, tells who looks on, and answers.
     pub(crate) async fn work_on(&self, request: Request<Bytes>) -> Result<Response<Bytes>, Dropped> {
-        let call = Call::of(&request);
+        let call = HookedCall::of(&request);
         self.pass_half().await;
-        self.hooks.tell(Side::Before, &call, &self.simulator);
+        self.hooks.tell(StopSide::Before, &call, &self.simulator);
         let mut answering = pin!(self.simulator.answer(request));
         // The effect is there after the first poll; only silence makes the answer take longer.
         let first = futures::poll!(answering.as_mut());
-        self.hooks.tell(Side::After, &call, &self.simulator);
+        self.hooks.tell(StopSide::After, &call, &self.simulator);
         let answer = match first {
             Poll::Ready(answer) => answer,
             Poll::Pending => answering.await,
@@ -91,12 +91,12 @@ impl Line {
 
 /// One operator's end of the line.
 pub(crate) struct InProcess {
-    line: Line,
+    line: SharedTransport,
     gate: Gate,
 }
 
 impl InProcess {
-    pub(crate) fn new(line: Line, gate: Gate) -> Self {
+    pub(crate) fn new(line: SharedTransport, gate: Gate) -> Self {
         Self { line, gate }
     }
 

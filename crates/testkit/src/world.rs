@@ -24,16 +24,16 @@ use tower::Layer as _;
 use crate::cloudflare::{Cloudflare, shown};
 use crate::cluster::Cluster;
 use crate::furnish;
-use crate::gate::{Gate, Step, System};
+use crate::gate::{Gate, IoStep, System};
 use crate::jobs::Jobs;
 use crate::operator::{Outside, Process};
-use crate::pace::{Pace, Stopwatch};
+use crate::pace::{Stopwatch, WorldPace};
 use crate::prepared::prepared;
 use crate::real::RealServer;
-use crate::rights::{self, Identity, Refusals};
-use crate::transport::Line;
+use crate::rights::{self, Refusals, RoleIdentity};
+use crate::transport::SharedTransport;
 use crate::zerotrust::guard::Guard;
-use crate::zerotrust::{Part, Roles};
+use crate::zerotrust::{OperatorProcess, Roles};
 
 /// Whose API server a world has.
 #[derive(Clone, Default)]
@@ -62,7 +62,7 @@ pub struct Builder {
     roles: Roles,
     workloads: Workloads,
     /// The account and the clock of another world, whose neighbour this one is.
-    beside: Option<(Line, Clock)>,
+    beside: Option<(SharedTransport, Clock)>,
 }
 
 impl Default for Builder {
@@ -175,12 +175,13 @@ impl Builder {
             Some((line, clock)) => (line.clone(), clock.clone()),
             None => self.alone(),
         };
-        let gates: BTreeMap<Part, Gate> = self.parts().into_iter().map(|part| (part, Gate::default())).collect();
+        let gates: BTreeMap<OperatorProcess, Gate> =
+            self.parts().into_iter().map(|part| (part, Gate::default())).collect();
         let server = self.server(&clock).await;
         World {
             cluster: Cluster::new(server.users_client(), self.jobs),
             cloudflare: Cloudflare::new(&line),
-            pace: Pace::of(&self.backend),
+            pace: WorldPace::of(&self.backend),
             outside: Outside {
                 jobs: self.jobs,
                 roles: self.roles.clone(),
@@ -203,7 +204,7 @@ impl Builder {
     }
 
     /// A simulator and a clock that no other world has.
-    fn alone(&self) -> (Line, Clock) {
+    fn alone(&self) -> (SharedTransport, Clock) {
         let clock = match &self.backend {
             Backend::Embedded => crate::clock::tokio_clock(),
             Backend::Real(_) => Arc::new(jiff::Timestamp::now),
@@ -217,22 +218,22 @@ impl Builder {
             largest_page: self.largest_page,
             ..Options::default()
         });
-        let mut line = Line::to(simulator.expect("the recording can be written"), self.latency);
+        let mut line = SharedTransport::to(simulator.expect("the recording can be written"), self.latency);
         line.uneven = self.uneven.then(|| Arc::new(std::sync::Mutex::new(StdRng::seed_from_u64(self.seed))));
         (line, clock)
     }
 
     /// The processes that the operator consists of.
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<OperatorProcess> {
         match self.jobs {
-            Jobs::Cloudflare => vec![Part::All],
+            Jobs::Cloudflare => vec![OperatorProcess::All],
             Jobs::ZeroTrust => self.roles.parts(),
         }
     }
 
-    async fn server(&self, clock: &Clock) -> Server {
+    async fn server(&self, clock: &Clock) -> WorldServer {
         match &self.backend {
-            Backend::Real(server) => Server::Real(server.clone()),
+            Backend::Real(server) => WorldServer::Real(server.clone()),
             Backend::Embedded => {
                 let config = Config {
                     clock: clock.clone(),
@@ -240,20 +241,20 @@ impl Builder {
                     workloads: self.workloads,
                     ..Config::default()
                 };
-                let apart = self.parts().iter().any(|part| *part != Part::All);
-                Server::Embedded(ApiServer::open_from(config, prepared(self.jobs, apart)).await)
+                let apart = self.parts().iter().any(|part| *part != OperatorProcess::All);
+                WorldServer::Embedded(ApiServer::open_from(config, prepared(self.jobs, apart)).await)
             }
         }
     }
 }
 
 /// The API server of a world.
-enum Server {
+enum WorldServer {
     Embedded(ApiServer),
     Real(Arc<RealServer>),
 }
 
-impl Server {
+impl WorldServer {
     /// A client of users, who may do everything.
     fn users_client(&self) -> Client {
         match self {
@@ -263,7 +264,7 @@ impl Server {
     }
 
     /// A client of the operator, which has an account of its own and goes through its gate.
-    fn operators_client(&self, identity: &Identity, gate: &Gate, refusals: &Refusals) -> Client {
+    fn operators_client(&self, identity: &RoleIdentity, gate: &Gate, refusals: &Refusals) -> Client {
         match self {
             Self::Real(server) => server.client_as(identity, gate, refusals),
             Self::Embedded(server) => {
@@ -292,15 +293,15 @@ pub struct World {
     /// What the operator does, step by step.
     pub gate: Gate,
     /// How fast time goes.
-    pub pace: Pace,
+    pub pace: WorldPace,
     pub(crate) outside: Outside,
     /// Who looks on that no name stands open, where somebody does.
     pub(crate) guard: OnceLock<Guard>,
-    gates: BTreeMap<Part, Gate>,
-    processes: Mutex<BTreeMap<Part, Process>>,
+    gates: BTreeMap<OperatorProcess, Gate>,
+    processes: Mutex<BTreeMap<OperatorProcess, Process>>,
     refusals: Refusals,
     runs_workloads: bool,
-    server: Server,
+    server: WorldServer,
 }
 
 impl World {
@@ -330,13 +331,13 @@ impl World {
 
     /// Whether the operator consists of several processes, which have rights of their own.
     pub(crate) fn is_apart(&self) -> bool {
-        self.gates.keys().any(|part| *part != Part::All)
+        self.gates.keys().any(|part| *part != OperatorProcess::All)
     }
 
     /// Forgets how the cluster came to be as it is, as a server does in time: whoever goes on from an older version is told to
     /// list anew.
     pub fn forget_history(&self) {
-        if let Server::Embedded(server) = &self.server {
+        if let WorldServer::Embedded(server) = &self.server {
             server.store().compact(server.store().version());
         }
     }
@@ -348,7 +349,7 @@ impl World {
 
     /// Whether other worlds were on the same API server.
     pub(crate) fn is_shared(&self) -> bool {
-        matches!(self.server, Server::Real(_))
+        matches!(self.server, WorldServer::Real(_))
     }
 
     /// What the operator does.
@@ -389,7 +390,7 @@ impl World {
     }
 
     /// Kills one process of the operator.
-    pub async fn crash_part(&self, part: Part) {
+    pub async fn crash_part(&self, part: OperatorProcess) {
         let killed = self.processes.lock().await.remove(&part);
         if let Some(process) = killed {
             process.kill().await;
@@ -397,7 +398,7 @@ impl World {
     }
 
     /// Starts one process of the operator anew.
-    pub async fn restart_part(&self, part: Part) {
+    pub async fn restart_part(&self, part: OperatorProcess) {
         self.crash_part(part).await;
         let gate = self.gate_of(part);
         gate.open();
@@ -408,7 +409,7 @@ impl World {
     }
 
     /// Stops one process of the operator as a signal does.
-    pub async fn stop_part(&self, part: Part) {
+    pub async fn stop_part(&self, part: OperatorProcess) {
         let stopped = self.processes.lock().await.remove(&part);
         if let Some(process) = stopped {
             process.stop().await;
@@ -416,12 +417,12 @@ impl World {
     }
 
     /// What one process of the operator does, step by step.
-    pub fn gate_of(&self, part: Part) -> &Gate {
+    pub fn gate_of(&self, part: OperatorProcess) -> &Gate {
         self.gates.get(&part).expect("the world has such a process")
     }
 
     /// The processes that the operator consists of.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<OperatorProcess> {
         self.gates.keys().copied().collect()
     }
 
@@ -546,8 +547,8 @@ impl World {
         self.gates.values().for_each(|gate| drop(gate.take()));
     }
 
-    fn last_steps(&self) -> Vec<Step> {
-        let steps: Vec<Step> = self.gates.values().flat_map(Gate::steps).collect();
+    fn last_steps(&self) -> Vec<IoStep> {
+        let steps: Vec<IoStep> = self.gates.values().flat_map(Gate::steps).collect();
         steps[steps.len().saturating_sub(12)..].to_vec()
     }
 

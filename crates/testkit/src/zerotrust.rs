@@ -16,9 +16,9 @@ mod roles;
 pub mod soundness;
 pub mod wishes;
 
-pub use manifests::{Route, template, tenant, token_secret};
-pub use names::Name;
-pub use roles::{Part, Roles};
+pub use manifests::{RouteManifest, template, tenant, token_secret};
+pub use names::WorldName;
+pub use roles::{OperatorProcess, Roles};
 
 use bytes::Bytes;
 use futures::FutureExt as _;

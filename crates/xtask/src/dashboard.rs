@@ -3,7 +3,7 @@
 use portolan_core::metric::Panel;
 use serde_json::{Value, json};
 
-use crate::metrics::{Group, groups, pretty};
+use crate::metrics::{MetricGroup, groups, pretty};
 
 /// Panels in a row of the dashboard, which is 24 units wide.
 const COLUMNS: usize = 3;
@@ -29,7 +29,7 @@ pub(crate) fn dashboard() -> String {
 }
 
 /// Adds a heading and its panels below what is there; answers where the next group begins.
-fn add_group(panels: &mut Vec<Value>, group: &Group, top: usize) -> usize {
+fn add_group(panels: &mut Vec<Value>, group: &MetricGroup, top: usize) -> usize {
     let heading = json!({
         "id": panels.len() + 1, "type": "row", "title": group.title, "collapsed": false, "panels": [],
         "gridPos": { "x": 0, "y": top, "w": 24, "h": 1 },

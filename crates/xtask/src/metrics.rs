@@ -7,28 +7,28 @@ use portolan_core::metric::Alert;
 use serde_json::{Value, json};
 
 /// Metrics that belong together.
-pub(crate) struct Group {
+pub(crate) struct MetricGroup {
     pub(crate) title: &'static str,
     about: &'static str,
     pub(crate) metrics: &'static [Metric],
 }
 
 /// Everything that is measured.
-pub(crate) fn groups() -> [Group; 4] {
+pub(crate) fn groups() -> [MetricGroup; 4] {
     let [routes, worker] = portolan_zerotrust::METRICS;
     [
-        Group { title: "Controllers", about: "Of every job, in every role.", metrics: portolan_engine::METRICS },
-        Group {
+        MetricGroup { title: "Controllers", about: "Of every job, in every role.", metrics: portolan_engine::METRICS },
+        MetricGroup {
             title: "Cloudflare's API",
             about: "Of every process that talks to Cloudflare.",
             metrics: portolan_cloudflare_api::METRICS,
         },
-        Group {
+        MetricGroup {
             title: "Routes and names",
             about: "Of the roles `kube_worker` and `all`, while they lead.",
             metrics: routes,
         },
-        Group { title: "Tasks", about: "Of the roles `cloudflare_worker` and `all`.", metrics: worker },
+        MetricGroup { title: "Tasks", about: "Of the roles `cloudflare_worker` and `all`.", metrics: worker },
     ]
 }
 
@@ -120,15 +120,15 @@ fn add(page: &mut String, text: &str) {
 mod tests {
     use std::collections::BTreeSet;
 
-    use portolan_core::metric::Shape;
+    use portolan_core::metric::MetricKind;
 
     use super::*;
 
     /// Names of series that a metric has.
     fn series(metric: &Metric) -> Vec<String> {
         match metric.shape {
-            Shape::Counter | Shape::Gauge => vec![metric.exposed()],
-            Shape::Histogram => ["bucket", "sum", "count"].map(|part| format!("{}_{part}", metric.name)).into(),
+            MetricKind::Counter | MetricKind::Gauge => vec![metric.exposed()],
+            MetricKind::Histogram => ["bucket", "sum", "count"].map(|part| format!("{}_{part}", metric.name)).into(),
         }
     }
 

@@ -10,13 +10,13 @@ use anyhow::{Context, Result, anyhow};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use portolan_builtin::kinds::{KINDS, Kind};
-use portolan_builtin::published::{Record, Records, TEMPLATE};
+use portolan_builtin::published::{PublishedLine, PublishedRecords, TEMPLATE};
 use serde_json::{Map, Value};
 
 use crate::schemas::references;
 
 /// What is kept of one document.
-struct Document {
+struct PublishedDocument {
     paths: BTreeMap<String, Value>,
     /// Name and text of each schema.
     schemas: BTreeSet<(String, String)>,
@@ -43,7 +43,7 @@ pub(crate) fn compress(lines: &str) -> Result<Vec<u8>> {
 
 /// The lines in what is committed: another compressor may have written the same lines as other bytes.
 pub(crate) fn decompress(committed: &[u8]) -> String {
-    Records::of(committed).map(|record| record.line() + "\n").collect()
+    PublishedRecords::of(committed).map(|record| record.line() + "\n").collect()
 }
 
 /// The documents about what is served: the table's groups and versions, and what leads to them.
@@ -67,7 +67,7 @@ fn document_path(kind: &Kind) -> String {
 }
 
 /// The paths of served resources, and the schemas that they and the table's kinds reach.
-fn keep(document: &str, whole: &Value) -> Result<Document> {
+fn keep(document: &str, whole: &Value) -> Result<PublishedDocument> {
     let paths = whole["paths"].as_object().ok_or_else(|| anyhow!("{document} has no paths"))?;
     let paths: BTreeMap<String, Value> = paths
         .iter()
@@ -88,7 +88,7 @@ fn keep(document: &str, whole: &Value) -> Result<Document> {
             references(schema, &mut open);
         }
     }
-    Ok(Document { paths, schemas: schemas.into_iter().collect() })
+    Ok(PublishedDocument { paths, schemas: schemas.into_iter().collect() })
 }
 
 /// Whether a path of a document leads to a resource of the table, or to no resource at all.
@@ -112,18 +112,20 @@ fn serves(kind: &Kind, subresource: &str) -> bool {
     }
 }
 
-fn records(documents: &BTreeMap<String, Document>) -> Vec<Record> {
+fn records(documents: &BTreeMap<String, PublishedDocument>) -> Vec<PublishedLine> {
     let schemas: BTreeSet<&(String, String)> = documents.values().flat_map(|document| &document.schemas).collect();
     let numbers: BTreeMap<&(String, String), usize> =
         schemas.iter().enumerate().map(|(number, schema)| (*schema, number)).collect();
     let mut records = Vec::new();
     for (path, document) in documents {
         let schemas = document.schemas.iter().map(|schema| numbers[schema]).collect();
-        records.push(Record::Document { path: path.clone(), schemas });
+        records.push(PublishedLine::Document { path: path.clone(), schemas });
         let items = document.paths.iter();
-        records.extend(items.map(|(path, item)| Record::Path { path: path.clone(), item: item.to_string() }));
+        records.extend(items.map(|(path, item)| PublishedLine::Path { path: path.clone(), item: item.to_string() }));
     }
-    records.extend(schemas.iter().map(|(name, schema)| Record::Schema { name: name.clone(), schema: schema.clone() }));
+    records.extend(
+        schemas.iter().map(|(name, schema)| PublishedLine::Schema { name: name.clone(), schema: schema.clone() }),
+    );
     records
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
-use portolan_install::rbac::{Reach, Rule, Tier, rules};
+use portolan_install::rbac::{Reach, RoleRule, Tier, rules};
 
 const BEGIN: &str = "<!-- rights: written by `make reference` -->\n";
 const END: &str = "<!-- /rights -->";
@@ -27,7 +27,7 @@ fn tables() -> String {
     text
 }
 
-fn row(rule: &Rule) -> String {
+fn row(rule: &RoleRule) -> String {
     let reach = match rule.reach {
         Reach::Cluster => "cluster",
         Reach::OperatorNamespace => "own namespace",

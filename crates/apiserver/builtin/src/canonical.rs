@@ -5,7 +5,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
 use crate::Kind;
-use crate::gotypes::{Emit, Field, Shape, fields, zero};
+use crate::gotypes::{Emit, GoField, GoShape, fields, zero};
 use crate::quantity::{written, written_resource};
 
 /// Types that hold a schema or something simpler.
@@ -50,45 +50,45 @@ pub(crate) fn canonicalize_as(definition: &str, object: &mut Value) {
 }
 
 /// Whether Go would hold the type's zero value.
-fn is_zero(shape: Shape, value: &Value) -> bool {
+fn is_zero(shape: GoShape, value: &Value) -> bool {
     match value {
         Value::Null => true,
-        Value::String(text) => text.is_empty() && matches!(shape, Shape::Text | Shape::Bytes),
+        Value::String(text) => text.is_empty() && matches!(shape, GoShape::Text | GoShape::Bytes),
         Value::Bool(flag) => !flag,
-        Value::Number(number) => number.as_f64() == Some(0.0) && !matches!(shape, Shape::IntOrString),
+        Value::Number(number) => number.as_f64() == Some(0.0) && !matches!(shape, GoShape::IntOrString),
         Value::Array(items) => items.is_empty(),
-        Value::Object(map) => map.is_empty() && matches!(shape, Shape::Map(_) | Shape::Struct(_)),
+        Value::Object(map) => map.is_empty() && matches!(shape, GoShape::Map(_) | GoShape::Struct(_)),
     }
 }
 
-fn canonical(field: &Field, value: &mut Value) {
+fn canonical(field: &GoField, value: &mut Value) {
     match field.shape {
-        Shape::Struct(definition) => canonicalize_as(definition, value),
-        Shape::List(item) => value.as_array_mut().into_iter().flatten().for_each(|inner| element(item, inner)),
-        Shape::Map(Field { shape: Shape::Quantity, .. }) if field.go == "v1.ResourceList" => {
+        GoShape::Struct(definition) => canonicalize_as(definition, value),
+        GoShape::List(item) => value.as_array_mut().into_iter().flatten().for_each(|inner| element(item, inner)),
+        GoShape::Map(GoField { shape: GoShape::Quantity, .. }) if field.go == "v1.ResourceList" => {
             value.as_object_mut().into_iter().flatten().for_each(|(_, amount)| resource(amount));
         }
-        Shape::Map(item) => {
+        GoShape::Map(item) => {
             value.as_object_mut().into_iter().flatten().for_each(|(_, inner)| element(item, inner));
         }
-        Shape::Quantity => {
+        GoShape::Quantity => {
             if let Some(text) = written(value) {
                 *value = text.into();
             }
         }
-        Shape::Time => time(value, "%Y-%m-%dT%H:%M:%SZ"),
-        Shape::MicroTime => time(value, "%Y-%m-%dT%H:%M:%S.%6fZ"),
-        Shape::Raw if field.go.starts_with(SCHEMA_OR) => match value {
+        GoShape::Time => time(value, "%Y-%m-%dT%H:%M:%SZ"),
+        GoShape::MicroTime => time(value, "%Y-%m-%dT%H:%M:%S.%6fZ"),
+        GoShape::Raw if field.go.starts_with(SCHEMA_OR) => match value {
             Value::Array(items) => items.iter_mut().for_each(|item| canonicalize_as(SCHEMA, item)),
             other => canonicalize_as(SCHEMA, other),
         },
-        Shape::Text
-        | Shape::Flag
-        | Shape::Integer { .. }
-        | Shape::Float
-        | Shape::Bytes
-        | Shape::IntOrString
-        | Shape::Raw => {}
+        GoShape::Text
+        | GoShape::Flag
+        | GoShape::Integer { .. }
+        | GoShape::Float
+        | GoShape::Bytes
+        | GoShape::IntOrString
+        | GoShape::Raw => {}
     }
 }
 
@@ -100,7 +100,7 @@ fn resource(amount: &mut Value) {
 }
 
 /// An item of a list or map: `null` is the zero value there.
-fn element(field: &Field, value: &mut Value) {
+fn element(field: &GoField, value: &mut Value) {
     if value.is_null() {
         *value = zero(field.shape);
     }

@@ -9,12 +9,12 @@ use crate::check::Errors;
 
 /// An address and the number of its bits that name a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Network {
+pub(crate) struct AddressNetwork {
     pub(crate) address: IpAddr,
     pub(crate) length: u8,
 }
 
-impl Network {
+impl AddressNetwork {
     /// Reads `10.0.0.0/8`, also with leading zeros.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (address, length) = text.split_once('/')?;
@@ -92,7 +92,7 @@ pub(crate) fn is_standard_network(text: &str) -> bool {
         return false;
     };
     let zeros = length.len() > 1 && length.starts_with('0');
-    address.parse::<IpAddr>().is_ok() && !zeros && Network::read(text).is_some()
+    address.parse::<IpAddr>().is_ok() && !zeros && AddressNetwork::read(text).is_some()
 }
 
 /// An IP address, and nothing wrong with it.
@@ -121,8 +121,8 @@ pub(crate) fn canonical_address(errors: &mut Errors, text: &str, path: &Path<'_>
 }
 
 /// A network; one that can be read is given back even where something is wrong with it.
-pub(crate) fn network(errors: &mut Errors, text: &str, path: &Path<'_>) -> Option<Network> {
-    let parsed = Network::read(text);
+pub(crate) fn network(errors: &mut Errors, text: &str, path: &Path<'_>) -> Option<AddressNetwork> {
+    let parsed = AddressNetwork::read(text);
     let detail = match &parsed {
         None => Some("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"),
         Some(_) if text.split('/').next().is_some_and(is_mapped) => Some("must not have an IPv4-mapped IPv6 address"),
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_smaller_network_lies_within_a_larger_one() {
-        let network = |text: &str| Network::read(text).unwrap();
+        let network = |text: &str| AddressNetwork::read(text).unwrap();
 
         assert!(network("10.0.0.0/8").strictly_contains(&network("10.1.0.0/16")));
         assert!(!network("10.0.0.0/8").strictly_contains(&network("11.0.0.0/16")));

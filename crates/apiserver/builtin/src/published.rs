@@ -13,7 +13,7 @@ pub const TEMPLATE: &str = "apis/group.template/version1";
 
 /// One line of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum PublishedLine {
     /// A document starts.
     Document {
         /// `api/v1`, `apis/apps/v1`, `apis/apps` …
@@ -37,7 +37,7 @@ pub enum Record {
     },
 }
 
-impl Record {
+impl PublishedLine {
     /// The line of a record.
     pub fn line(&self) -> String {
         match self {
@@ -67,29 +67,29 @@ impl Record {
 }
 
 /// Reads compressed records.
-pub struct Records<'a> {
+pub struct PublishedRecords<'a> {
     lines: Lines<BufReader<ZlibDecoder<&'a [u8]>>>,
 }
 
-impl<'a> Records<'a> {
+impl<'a> PublishedRecords<'a> {
     /// The records in compressed bytes.
     pub fn of(compressed: &'a [u8]) -> Self {
         Self { lines: BufReader::new(ZlibDecoder::new(compressed)).lines() }
     }
 }
 
-impl Iterator for Records<'_> {
-    type Item = Record;
+impl Iterator for PublishedRecords<'_> {
+    type Item = PublishedLine;
 
     /// Ends at the first line that is no record, which is the end.
-    fn next(&mut self) -> Option<Record> {
-        self.lines.next()?.ok().as_deref().and_then(Record::parse)
+    fn next(&mut self) -> Option<PublishedLine> {
+        self.lines.next()?.ok().as_deref().and_then(PublishedLine::parse)
     }
 }
 
 /// Every record of the generated data.
-pub fn records() -> Records<'static> {
-    Records::of(include_bytes!("../data/openapi.zlib"))
+pub fn records() -> PublishedRecords<'static> {
+    PublishedRecords::of(include_bytes!("../data/openapi.zlib"))
 }
 
 #[cfg(test)]
@@ -101,8 +101,8 @@ mod tests {
     fn every_kind_of_the_table_is_published_with_words() {
         let schemas: Vec<(String, String)> = records()
             .filter_map(|record| match record {
-                Record::Schema { name, schema } => Some((name, schema)),
-                Record::Document { .. } | Record::Path { .. } => None,
+                PublishedLine::Schema { name, schema } => Some((name, schema)),
+                PublishedLine::Document { .. } | PublishedLine::Path { .. } => None,
             })
             .collect();
 
@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn documents_name_schemas_that_are_there() {
-        let count = records().filter(|record| matches!(record, Record::Schema { .. })).count();
+        let count = records().filter(|record| matches!(record, PublishedLine::Schema { .. })).count();
 
         let named = records().filter_map(|record| match record {
-            Record::Document { schemas, .. } => schemas.last().copied(),
-            Record::Path { .. } | Record::Schema { .. } => None,
+            PublishedLine::Document { schemas, .. } => schemas.last().copied(),
+            PublishedLine::Path { .. } | PublishedLine::Schema { .. } => None,
         });
 
         assert_eq!(named.max(), Some(count - 1));
@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written() {
-        let record = Record::Document { path: "api/v1".to_owned(), schemas: vec![0, 3, 17] };
+        let record = PublishedLine::Document { path: "api/v1".to_owned(), schemas: vec![0, 3, 17] };
 
-        assert_eq!(Record::parse(&record.line()), Some(record));
+        assert_eq!(PublishedLine::parse(&record.line()), Some(record));
     }
 }

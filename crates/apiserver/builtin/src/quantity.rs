@@ -13,7 +13,7 @@ const FORM: &str = "quantities must match the regular expression '^([+-]?[0-9.]+
 const SUFFIX: &str = "unable to parse quantity's suffix";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum QuantityFormat {
     Decimal,
     Exponent,
     Binary,
@@ -23,7 +23,7 @@ enum Format {
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: i128,
-    format: Format,
+    format: QuantityFormat,
 }
 
 const NANO: i128 = 1_000_000_000;
@@ -38,17 +38,17 @@ const BINARY: &[(&str, u32)] = &[("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40),
 
 /// Why a value is no quantity, in the server's words.
 pub(crate) fn problem(value: &Value) -> Option<&'static str> {
-    source(value).map_or(Some(FORM), |text| Parts::read(text.trim()).err())
+    source(value).map_or(Some(FORM), |text| QuantityParts::read(text.trim()).err())
 }
 
 /// The form in which the server writes a value that was given to it.
 pub(crate) fn written(value: &Value) -> Option<String> {
-    Some(Parts::read(source(value)?.trim()).ok()?.written(FINEST))
+    Some(QuantityParts::read(source(value)?.trim()).ok()?.written(FINEST))
 }
 
 /// The same for an amount of a resource, which is never finer than a thousandth.
 pub(crate) fn written_resource(value: &Value) -> Option<String> {
-    Some(Parts::read(source(value)?.trim()).ok()?.written(FINEST_RESOURCE))
+    Some(QuantityParts::read(source(value)?.trim()).ok()?.written(FINEST_RESOURCE))
 }
 
 fn source(value: &Value) -> Option<String> {
@@ -62,7 +62,7 @@ fn source(value: &Value) -> Option<String> {
 impl Quantity {
     /// Reads a quantity; `None` where it has no such form.
     pub fn parse(text: &str) -> Option<Self> {
-        let parts = Parts::read(text).ok()?;
+        let parts = QuantityParts::read(text).ok()?;
         let number = parts.number(FINEST);
         let nanos = number.nanos();
         Some(Self { nanos: if parts.negative { -nanos } else { nanos }, format: parts.format })
@@ -126,18 +126,18 @@ impl PartialOrd for Quantity {
 }
 
 /// A quantity's text, taken apart.
-struct Parts<'a> {
+struct QuantityParts<'a> {
     text: &'a str,
     negative: bool,
     /// Digits before the point without leading zeros, `0` where there are none.
     whole: &'a str,
     fraction: &'a str,
-    format: Format,
+    format: QuantityFormat,
     /// A power of ten, or of two where the format is binary.
     exponent: i32,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> QuantityParts<'a> {
     /// Leading zeros, a point alone and even no digits at all are read as the server reads them.
     fn read(text: &'a str) -> Result<Self, &'static str> {
         if text.is_empty() {
@@ -159,7 +159,7 @@ impl<'a> Parts<'a> {
     fn number(&self, finest: i32) -> Number {
         let digits = format!("{}{}", self.whole, self.fraction);
         let places = i32::try_from(self.fraction.len()).unwrap_or(i32::MAX);
-        if self.format != Format::Binary {
+        if self.format != QuantityFormat::Binary {
             return Number::new(digits, self.exponent.saturating_sub(places)).rounded(finest);
         }
         let number = Number::new(times(&digits, 1 << self.exponent), -places).rounded(finest);
@@ -170,7 +170,7 @@ impl<'a> Parts<'a> {
     /// The power of ten of the last digit, where the server keeps the text as it is.
     fn kept(&self) -> Option<i32> {
         let shifted = format!("{}{}", self.whole, self.fraction);
-        if self.format == Format::Binary {
+        if self.format == QuantityFormat::Binary {
             let places = usize::try_from(self.exponent * 3 / 10 + 1).unwrap_or(usize::MAX);
             let short = self.fraction.is_empty() && self.whole.len() + places <= 15;
             let odd = self.whole.parse::<u64>().is_ok_and(|value| value % 8 != 0);
@@ -188,7 +188,11 @@ impl<'a> Parts<'a> {
                 // First as any quantity is read, then as this one is kept.
                 let number = self.number(FINEST).rounded(finest);
                 let fraction = number.nanos() > 0 && number.nanos() < NANO;
-                let format = if self.format == Format::Binary && fraction { Format::Decimal } else { self.format };
+                let format = if self.format == QuantityFormat::Binary && fraction {
+                    QuantityFormat::Decimal
+                } else {
+                    self.format
+                };
                 number.canonical(format, self.negative)
             }
         }
@@ -207,15 +211,15 @@ fn is_suffix(text: &str) -> bool {
 }
 
 /// A suffix → format and exponent.
-fn scale(suffix: &str) -> Option<(Format, i32)> {
+fn scale(suffix: &str) -> Option<(QuantityFormat, i32)> {
     if let Some((_, exponent)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
-        return Some((Format::Decimal, *exponent));
+        return Some((QuantityFormat::Decimal, *exponent));
     }
     if let Some((_, exponent)) = BINARY.iter().find(|(name, _)| *name == suffix) {
-        return Some((Format::Binary, i32::try_from(*exponent).ok()?));
+        return Some((QuantityFormat::Binary, i32::try_from(*exponent).ok()?));
     }
     let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-    Some((Format::Exponent, exponent))
+    Some((QuantityFormat::Exponent, exponent))
 }
 
 /// A number times a factor, in decimal digits.
@@ -263,20 +267,20 @@ impl Number {
     }
 
     /// The shortest form: a unit for every three zeros. Beyond the largest unit the server leaves the unit out.
-    fn canonical(&self, format: Format, negative: bool) -> String {
+    fn canonical(&self, format: QuantityFormat, negative: bool) -> String {
         if self.digits.is_empty() {
             return "0".to_owned();
         }
         let sign = if negative { "-" } else { "" };
-        if format == Format::Binary && self.exponent >= 0 && self.nanos() >= 1024 * NANO {
+        if format == QuantityFormat::Binary && self.exponent >= 0 && self.nanos() >= 1024 * NANO {
             return format!("{sign}{}", binary(self.nanos() / NANO));
         }
         let zeros = self.exponent.rem_euclid(3);
         let exponent = self.exponent - zeros;
         let suffix = match format {
-            Format::Exponent if exponent == 0 => String::new(),
-            Format::Exponent => format!("e{exponent}"),
-            Format::Decimal | Format::Binary => {
+            QuantityFormat::Exponent if exponent == 0 => String::new(),
+            QuantityFormat::Exponent => format!("e{exponent}"),
+            QuantityFormat::Decimal | QuantityFormat::Binary => {
                 DECIMAL.iter().find(|(_, e)| *e == exponent).map_or(String::new(), |(suffix, _)| (*suffix).to_owned())
             }
         };

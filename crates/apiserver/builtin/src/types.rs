@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Kind;
 use crate::canonical::{SCHEMA, SCHEMA_OR};
-use crate::gotypes::{Field, Shape, fields, short};
+use crate::gotypes::{GoField, GoShape, fields, short};
 use crate::quantity::problem;
 use crate::time::parse_error;
 
@@ -76,39 +76,39 @@ fn check_struct(definition: &str, object: &Value, place: &Place<'_>) -> Result<(
     Ok(())
 }
 
-fn check(field: &Field, value: &Value, place: &Place<'_>) -> Result<(), String> {
+fn check(field: &GoField, value: &Value, place: &Place<'_>) -> Result<(), String> {
     let wrong = || Err(place.mismatch(word(value), field.go));
     match (field.shape, value) {
-        (Shape::Raw, Value::Object(_)) if field.go.starts_with(SCHEMA_OR) => check_struct(SCHEMA, value, place),
-        (Shape::Raw, Value::Array(items)) if field.go.starts_with(SCHEMA_OR) => {
+        (GoShape::Raw, Value::Object(_)) if field.go.starts_with(SCHEMA_OR) => check_struct(SCHEMA, value, place),
+        (GoShape::Raw, Value::Array(items)) if field.go.starts_with(SCHEMA_OR) => {
             items.iter().try_for_each(|item| check_struct(SCHEMA, item, place))
         }
         (_, Value::Null)
-        | (Shape::Raw, _)
-        | (Shape::Text | Shape::IntOrString, Value::String(_))
-        | (Shape::Flag, Value::Bool(_))
-        | (Shape::Float, Value::Number(_))
-        | (Shape::Bytes, Value::Array(_)) => Ok(()),
-        (Shape::Integer { bits }, Value::Number(number)) => integer(number, bits, field.go, place),
-        (Shape::IntOrString, Value::Number(number)) => integer(number, 32, "int32", place),
-        (Shape::IntOrString, _) => Err(place.mismatch(word(value), "int32")),
-        (Shape::Bytes, Value::String(text)) => bytes(text),
-        (Shape::Time, Value::String(text)) => time(text, "2006-01-02T15:04:05Z07:00"),
-        (Shape::MicroTime, Value::String(text)) => time(text, "2006-01-02T15:04:05.000000Z07:00"),
-        (Shape::Time | Shape::MicroTime, _) => Err(place.mismatch(word(value), "string")),
-        (Shape::Quantity, _) => problem(value).map_or(Ok(()), |problem| Err(problem.to_owned())),
-        (Shape::Struct(definition), Value::Object(_)) => check_struct(definition, value, place),
-        (Shape::List(item), Value::Array(items)) => items.iter().try_for_each(|inner| check(item, inner, place)),
-        (Shape::Map(item), Value::Object(map)) => map.values().try_for_each(|inner| check(item, inner, place)),
+        | (GoShape::Raw, _)
+        | (GoShape::Text | GoShape::IntOrString, Value::String(_))
+        | (GoShape::Flag, Value::Bool(_))
+        | (GoShape::Float, Value::Number(_))
+        | (GoShape::Bytes, Value::Array(_)) => Ok(()),
+        (GoShape::Integer { bits }, Value::Number(number)) => integer(number, bits, field.go, place),
+        (GoShape::IntOrString, Value::Number(number)) => integer(number, 32, "int32", place),
+        (GoShape::IntOrString, _) => Err(place.mismatch(word(value), "int32")),
+        (GoShape::Bytes, Value::String(text)) => bytes(text),
+        (GoShape::Time, Value::String(text)) => time(text, "2006-01-02T15:04:05Z07:00"),
+        (GoShape::MicroTime, Value::String(text)) => time(text, "2006-01-02T15:04:05.000000Z07:00"),
+        (GoShape::Time | GoShape::MicroTime, _) => Err(place.mismatch(word(value), "string")),
+        (GoShape::Quantity, _) => problem(value).map_or(Ok(()), |problem| Err(problem.to_owned())),
+        (GoShape::Struct(definition), Value::Object(_)) => check_struct(definition, value, place),
+        (GoShape::List(item), Value::Array(items)) => items.iter().try_for_each(|inner| check(item, inner, place)),
+        (GoShape::Map(item), Value::Object(map)) => map.values().try_for_each(|inner| check(item, inner, place)),
         (
-            Shape::Text
-            | Shape::Flag
-            | Shape::Integer { .. }
-            | Shape::Float
-            | Shape::Bytes
-            | Shape::Struct(_)
-            | Shape::List(_)
-            | Shape::Map(_),
+            GoShape::Text
+            | GoShape::Flag
+            | GoShape::Integer { .. }
+            | GoShape::Float
+            | GoShape::Bytes
+            | GoShape::Struct(_)
+            | GoShape::List(_)
+            | GoShape::Map(_),
             _,
         ) => wrong(),
     }

@@ -6,7 +6,7 @@
 
 use serde_json::{Number, Value};
 
-use crate::gotypes::{Field, Shape, fields};
+use crate::gotypes::{GoField, GoShape, fields};
 use crate::quantity::problem;
 use crate::types::{bytes, time, word};
 
@@ -19,30 +19,36 @@ pub fn take_over(definition: &str, object: &mut Value) -> Result<(), String> {
     map.iter_mut().filter_map(|(name, value)| Some((known.get(name.as_str())?, value))).try_for_each(take)
 }
 
-fn take((field, value): (&Field, &mut Value)) -> Result<(), String> {
+fn take((field, value): (&GoField, &mut Value)) -> Result<(), String> {
     match (field.shape, &mut *value) {
         (_, Value::Null)
-        | (Shape::Raw, _)
-        | (Shape::Text | Shape::IntOrString, Value::String(_))
-        | (Shape::Flag, Value::Bool(_))
-        | (Shape::Float, Value::Number(_))
-        | (Shape::Bytes, Value::Array(_)) => Ok(()),
-        (Shape::Struct(definition), _) => take_over(definition, value),
-        (Shape::List(item), Value::Array(items)) => items.iter_mut().map(|inner| (item, inner)).try_for_each(take),
-        (Shape::Map(item), Value::Object(map)) => map.values_mut().map(|inner| (item, inner)).try_for_each(take),
-        (Shape::Integer { bits }, Value::Number(number)) => {
+        | (GoShape::Raw, _)
+        | (GoShape::Text | GoShape::IntOrString, Value::String(_))
+        | (GoShape::Flag, Value::Bool(_))
+        | (GoShape::Float, Value::Number(_))
+        | (GoShape::Bytes, Value::Array(_)) => Ok(()),
+        (GoShape::Struct(definition), _) => take_over(definition, value),
+        (GoShape::List(item), Value::Array(items)) => items.iter_mut().map(|inner| (item, inner)).try_for_each(take),
+        (GoShape::Map(item), Value::Object(map)) => map.values_mut().map(|inner| (item, inner)).try_for_each(take),
+        (GoShape::Integer { bits }, Value::Number(number)) => {
             *value = integer(number, bits, field.go)?;
             Ok(())
         }
-        (Shape::Text, Value::Number(number)) if number.is_i64() => Err(format!("cannot convert int64 to {}", field.go)),
-        (Shape::Bytes, Value::String(text)) => {
+        (GoShape::Text, Value::Number(number)) if number.is_i64() => {
+            Err(format!("cannot convert int64 to {}", field.go))
+        }
+        (GoShape::Bytes, Value::String(text)) => {
             bytes(text).map_err(|error| format!("error decoding from json: {error}"))
         }
-        (Shape::Time | Shape::MicroTime | Shape::Quantity | Shape::IntOrString, _) => decode(field.shape, value),
-        (Shape::List(_) | Shape::Bytes, _) => Err(format!("cannot restore slice from {}", kind_of(value))),
-        (Shape::Map(_), _) => Err(format!("cannot restore map from {}", kind_of(value))),
-        (Shape::Text, _) => Err("unrecognized type: string".to_owned()),
-        (Shape::Flag | Shape::Integer { .. } | Shape::Float, _) => Err(format!("unrecognized type: {}", field.go)),
+        (GoShape::Time | GoShape::MicroTime | GoShape::Quantity | GoShape::IntOrString, _) => {
+            decode(field.shape, value)
+        }
+        (GoShape::List(_) | GoShape::Bytes, _) => Err(format!("cannot restore slice from {}", kind_of(value))),
+        (GoShape::Map(_), _) => Err(format!("cannot restore map from {}", kind_of(value))),
+        (GoShape::Text, _) => Err("unrecognized type: string".to_owned()),
+        (GoShape::Flag | GoShape::Integer { .. } | GoShape::Float, _) => {
+            Err(format!("unrecognized type: {}", field.go))
+        }
     }
 }
 
@@ -58,13 +64,13 @@ fn integer(number: &Number, bits: u8, go: &str) -> Result<Value, String> {
 }
 
 /// Types that read their own JSON.
-fn decode(shape: Shape, value: &Value) -> Result<(), String> {
+fn decode(shape: GoShape, value: &Value) -> Result<(), String> {
     let mismatch = |what: &str, go: &str| Err(format!("json: cannot unmarshal {what} into Go value of type {go}"));
     match (shape, value) {
-        (Shape::Quantity, _) => problem(value).map_or(Ok(()), |problem| Err(problem.to_owned())),
-        (Shape::Time, Value::String(text)) => time(text, "2006-01-02T15:04:05Z07:00"),
-        (Shape::MicroTime, Value::String(text)) => time(text, "2006-01-02T15:04:05.000000Z07:00"),
-        (Shape::Time | Shape::MicroTime, _) => mismatch(word(value), "string"),
+        (GoShape::Quantity, _) => problem(value).map_or(Ok(()), |problem| Err(problem.to_owned())),
+        (GoShape::Time, Value::String(text)) => time(text, "2006-01-02T15:04:05Z07:00"),
+        (GoShape::MicroTime, Value::String(text)) => time(text, "2006-01-02T15:04:05.000000Z07:00"),
+        (GoShape::Time | GoShape::MicroTime, _) => mismatch(word(value), "string"),
         (_, Value::Number(number)) if number.as_i64().is_some_and(|n| i32::try_from(n).is_ok()) => Ok(()),
         (_, Value::Number(number)) => mismatch(&format!("number {number}"), "int32"),
         _ => mismatch(word(value), "int32"),

@@ -32,12 +32,14 @@ pub fn validate_update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError>
     errors.extend(validate_metadata_update(&new["metadata"], &old["metadata"], &path));
     for check in metadata_checks(kind) {
         match check {
-            Check::Whole => create_metadata(kind, new, &mut errors),
-            Check::Update => {
+            MetadataCheck::Whole => create_metadata(kind, new, &mut errors),
+            MetadataCheck::Update => {
                 errors.extend(validate_metadata_update(&new["metadata"], &old["metadata"], &path));
                 finalizer_names(&new["metadata"], &mut errors);
             }
-            Check::PlainUpdate => errors.extend(validate_metadata_update(&new["metadata"], &old["metadata"], &path)),
+            MetadataCheck::PlainUpdate => {
+                errors.extend(validate_metadata_update(&new["metadata"], &old["metadata"], &path))
+            }
         }
     }
     content(kind, new, Some(old), &mut errors);
@@ -61,7 +63,7 @@ pub fn validate_status_update(kind: &Kind, new: &Value, old: &Value) -> Vec<Fiel
 
 /// A further look at the metadata of an update.
 #[derive(Clone, Copy)]
-enum Check {
+enum MetadataCheck {
     /// As for a new object.
     Whole,
     /// Against the old object, and finalizer names.
@@ -70,22 +72,22 @@ enum Check {
     PlainUpdate,
 }
 
-fn metadata_checks(kind: &Kind) -> &'static [Check] {
+fn metadata_checks(kind: &Kind) -> &'static [MetadataCheck] {
     match (kind.group, kind.kind) {
         ("", "ConfigMap" | "Secret" | "Endpoints" | "Pod" | "ServiceAccount" | "PersistentVolumeClaim")
         | ("apps", "ControllerRevision")
-        | ("networking.k8s.io", "Ingress" | "IngressClass") => &[Check::Update, Check::Whole],
+        | ("networking.k8s.io", "Ingress" | "IngressClass") => &[MetadataCheck::Update, MetadataCheck::Whole],
         ("", "Namespace" | "Node")
         | ("batch", "Job")
         | ("rbac.authorization.k8s.io", _)
-        | ("storage.k8s.io", "StorageClass") => &[Check::Whole, Check::Update],
-        ("", "PersistentVolume") => &[Check::Whole, Check::Whole],
+        | ("storage.k8s.io", "StorageClass") => &[MetadataCheck::Whole, MetadataCheck::Update],
+        ("", "PersistentVolume") => &[MetadataCheck::Whole, MetadataCheck::Whole],
         ("", "LimitRange")
         | ("discovery.k8s.io" | "admissionregistration.k8s.io", _)
-        | ("storage.k8s.io", "VolumeAttachment" | "CSINode") => &[Check::Whole],
+        | ("storage.k8s.io", "VolumeAttachment" | "CSINode") => &[MetadataCheck::Whole],
         ("", "Event") | ("policy", _) => &[],
-        ("coordination.k8s.io", _) => &[Check::PlainUpdate],
-        _ => &[Check::Update],
+        ("coordination.k8s.io", _) => &[MetadataCheck::PlainUpdate],
+        _ => &[MetadataCheck::Update],
     }
 }
 

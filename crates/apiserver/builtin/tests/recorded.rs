@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a recording that cannot be read fails the test")]
 
 use portolan_builtin::{
-    Column, Kind, admit_create, admit_update, cells, check_types, columns, kinds, prepare_create,
+    Kind, TableColumn, admit_create, admit_update, cells, check_types, columns, kinds, prepare_create,
     prepare_status_update, prepare_update, row_conditions, service, set_defaults, validate_create, validate_update,
 };
 use portolan_schema::FieldError;
@@ -220,7 +220,7 @@ fn refused_update(kind: &Kind, object: &Value, old: &Value) -> Vec<FieldError> {
 /// Cells that depend on the time of the recording.
 fn mask_times(kind: &Kind, cells: &[Value]) -> Vec<Value> {
     let timed = ["Age", "Last Seen", "First Seen", "Last Schedule"];
-    let masked = |(column, cell): (&Column, &Value)| match (column.name.as_str(), cell.as_str()) {
+    let masked = |(column, cell): (&TableColumn, &Value)| match (column.name.as_str(), cell.as_str()) {
         (name, Some(text)) if timed.contains(&name) && !text.starts_with('<') => json!("some time"),
         ("Restarts", Some(text)) if text.contains("ago") => json!(text.split(' ').next()),
         _ => cell.clone(),

@@ -9,7 +9,7 @@ pub(crate) struct Case {
     pub id: String,
     /// The id in the group of the custom resource: the case's own unless it shares another's definition.
     pub definition: String,
-    pub steps: Vec<Step>,
+    pub steps: Vec<CaseStep>,
 }
 
 impl Case {
@@ -21,10 +21,10 @@ impl Case {
 
 /// One step, still with the variables `$ns`, `$id`, `$cm` … and those saved by earlier steps.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct CaseStep {
     /// As written in the script, to show where answers differ.
     pub line: String,
-    pub action: Action,
+    pub action: CaseAction,
     pub path: String,
     /// `Name: value`; an empty value takes the client's own header away.
     pub headers: Vec<(String, String)>,
@@ -63,8 +63,8 @@ pub(crate) enum Text {
 
 /// What a step does.
 #[derive(Clone, Debug)]
-pub(crate) enum Action {
-    Send(Verb),
+pub(crate) enum CaseAction {
+    Send(CaseVerb),
     /// Defines the case's own custom resource and waits until it is served.
     Define(Vec<String>),
     /// Asks again until the condition holds; the answer itself is not compared.
@@ -74,7 +74,7 @@ pub(crate) enum Action {
 
 /// A request's method and content type under one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum CaseVerb {
     Get,
     Head,
     Options,
@@ -89,7 +89,7 @@ pub(crate) enum Verb {
     Strategic,
 }
 
-impl Verb {
+impl CaseVerb {
     pub(crate) fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "GET" => Self::Get,

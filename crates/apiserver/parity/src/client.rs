@@ -6,15 +6,15 @@ use futures::StreamExt as _;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use crate::answer::{Answer, Body};
-use crate::server::Server;
+use crate::answer::{AnswerBody, ServerAnswer};
+use crate::server::PeerServer;
 
 /// How long one answer may take; a server that needs longer is taken to hang.
 const ANSWER_WITHIN: Duration = Duration::from_secs(40);
 
 /// A request to either server: the path is relative to the server's URL.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
+pub(crate) struct PeerRequest {
     pub method: &'static str,
     pub path: String,
     pub content_type: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Request {
     pub body: Vec<u8>,
 }
 
-impl Request {
+impl PeerRequest {
     pub(crate) fn get(path: &str) -> Self {
         Self { method: "GET", path: path.to_owned(), content_type: None, headers: Vec::new(), body: Vec::new() }
     }
@@ -43,7 +43,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(server: &Server) -> Result<Self, reqwest::Error> {
+    pub(crate) fn new(server: &PeerServer) -> Result<Self, reqwest::Error> {
         // Two tests of one process may both come here first; the second finds it done.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder().tls_certs_only([]).no_proxy().http1_only();
@@ -63,46 +63,46 @@ impl Client {
     }
 
     /// The whole answer; a transport failure is an answer, too, because the other server may not have it.
-    pub(crate) async fn send(&self, request: &Request) -> Answer {
+    pub(crate) async fn send(&self, request: &PeerRequest) -> ServerAnswer {
         match tokio::time::timeout(ANSWER_WITHIN, self.exchange(request)).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => Answer::failed(&broken(&error)),
-            Err(_) => Answer::failed("no answer in time"),
+            Ok(Err(error)) => ServerAnswer::failed(&broken(&error)),
+            Err(_) => ServerAnswer::failed("no answer in time"),
         }
     }
 
-    async fn exchange(&self, request: &Request) -> Result<Answer, reqwest::Error> {
+    async fn exchange(&self, request: &PeerRequest) -> Result<ServerAnswer, reqwest::Error> {
         let response = self.builder(request).send().await?;
-        let mut answer = Answer::head(&response);
+        let mut answer = ServerAnswer::head(&response);
         let bytes = response.bytes().await?;
-        answer.body = Body::parse(&bytes);
+        answer.body = AnswerBody::parse(&bytes);
         Ok(answer)
     }
 
     /// Reads a watch event by event until `enough` says so, the server ends it, or `within` has passed.
     pub(crate) async fn watch(
         &self,
-        request: &Request,
+        request: &PeerRequest,
         within: Duration,
         mut enough: impl FnMut(&[Value]) -> bool,
-    ) -> Answer {
+    ) -> ServerAnswer {
         let response = match self.builder(request).send().await {
             Ok(response) => response,
-            Err(error) => return Answer::failed(&broken(&error)),
+            Err(error) => return ServerAnswer::failed(&broken(&error)),
         };
-        let mut answer = Answer::head(&response);
+        let mut answer = ServerAnswer::head(&response);
         if answer.status != 200 {
-            answer.body = Body::parse(&response.bytes().await.unwrap_or_default());
+            answer.body = AnswerBody::parse(&response.bytes().await.unwrap_or_default());
             return answer;
         }
         let mut events = Vec::new();
         let reading = read_events(response, &mut events, &mut enough);
         let end = tokio::time::timeout(within, reading).await.unwrap_or("timed out");
-        answer.body = Body::Events { events, end };
+        answer.body = AnswerBody::Events { events, end };
         answer
     }
 
-    fn builder(&self, request: &Request) -> reqwest::RequestBuilder {
+    fn builder(&self, request: &PeerRequest) -> reqwest::RequestBuilder {
         let method = reqwest::Method::from_bytes(request.method.as_bytes()).unwrap_or(reqwest::Method::GET);
         self.http
             .request(method, format!("{}{}", self.url, request.path))
@@ -110,7 +110,7 @@ impl Client {
             .body(request.body.clone())
     }
 
-    fn headers(&self, request: &Request) -> HeaderMap {
+    fn headers(&self, request: &PeerRequest) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let bearer = HeaderValue::from_str(&format!("Bearer {}", self.token)).expect("a token is plain text");
         headers.insert(AUTHORIZATION, bearer);

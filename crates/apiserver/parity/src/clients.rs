@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::bundle::gateway_api;
 use crate::case::Case;
-use crate::client::{Client, Request};
+use crate::client::{Client, PeerRequest};
 use crate::compare::{Difference, compare};
 use crate::known_differences::decides_otherwise;
 use crate::peers::Peers;
-use crate::report::Outcome;
+use crate::report::RunResult;
 use crate::run::{self, Transcript};
-use crate::server::Server;
+use crate::server::PeerServer;
 use crate::sound::unsound;
 
 /// Where CRDs are.
@@ -35,7 +35,7 @@ pub(crate) struct Ran<'a> {
 
 impl Clients {
     pub(crate) fn new(peers: &Peers) -> Self {
-        let client = |server: &Server| Client::new(server).expect("the server's CA is PEM");
+        let client = |server: &PeerServer| Client::new(server).expect("the server's CA is PEM");
         Self { real: peers.real().map(client), embedded: client(peers.embedded()), used: Mutex::default() }
     }
 
@@ -61,7 +61,7 @@ impl Clients {
         for client in self.real.iter().chain([&self.embedded]) {
             for id in &used {
                 for path in [format!("/api/v1/namespaces/{id}"), format!("{DEFINITIONS}/widgets.{id}.example.com")] {
-                    client.send(&Request { method: "DELETE", ..Request::get(&path) }).await;
+                    client.send(&PeerRequest { method: "DELETE", ..PeerRequest::get(&path) }).await;
                 }
             }
         }
@@ -81,13 +81,13 @@ impl Clients {
 
 /// Creates a CRD and waits until its versions are served.
 async fn install(client: &Client, definition: &Value) -> Result<(), String> {
-    let answer = client.send(&Request::json("POST", DEFINITIONS, definition)).await;
+    let answer = client.send(&PeerRequest::json("POST", DEFINITIONS, definition)).await;
     let name = definition["metadata"]["name"].as_str().unwrap_or_default();
     if answer.status != 201 && answer.status != 409 {
         return Err(format!("{name} was refused: {}", answer.json()["message"]));
     }
     for list in run::collections(definition) {
-        if !run::poll(client, &Request::get(&list), |answer| answer.status == 200).await {
+        if !run::poll(client, &PeerRequest::get(&list), |answer| answer.status == 200).await {
             return Err(format!("{name} is not served"));
         }
     }
@@ -95,7 +95,7 @@ async fn install(client: &Client, definition: &Value) -> Result<(), String> {
 }
 
 impl Ran<'_> {
-    pub(crate) fn count(&self, outcome: &mut Outcome) {
+    pub(crate) fn count(&self, outcome: &mut RunResult) {
         let (real, embedded) = outcome.ran.entry(self.case.group.clone()).or_default();
         *real += usize::from(self.real.is_some());
         *embedded += 1;

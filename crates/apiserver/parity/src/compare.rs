@@ -40,9 +40,9 @@ pub(crate) fn compare(case: &str, lines: &[String], real: &[Value], embedded: &[
     found
 }
 
-type Place = (String, String, String);
+type DifferingPlace = (String, String, String);
 
-fn walk(at: &str, real: Option<&Value>, embedded: Option<&Value>, places: &mut Vec<Place>) {
+fn walk(at: &str, real: Option<&Value>, embedded: Option<&Value>, places: &mut Vec<DifferingPlace>) {
     match (real, embedded) {
         (Some(Value::Object(real)), Some(Value::Object(embedded))) => {
             let mut keys: Vec<&String> = real.keys().chain(embedded.keys()).collect();

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::audit::{self, Audited};
 use crate::client::Client;
-use crate::server::Server;
+use crate::server::PeerServer;
 
 /// How long the servers may take to come up; `PORTOLAN_READY_WITHIN` (seconds) sets another time.
 const READY_WITHIN: Duration = Duration::from_secs(90);
@@ -98,7 +98,7 @@ impl Controllers {
 /// A running control plane; its processes end when it is dropped.
 #[derive(Debug)]
 pub struct ControlPlane {
-    server: Server,
+    server: PeerServer,
     kubeconfig: PathBuf,
     children: Vec<(&'static str, Child)>,
     folder: TempDir,
@@ -134,7 +134,7 @@ impl ControlPlane {
         write_keys(folder.path(), &token)?;
         let ports = free_ports()?;
         let url = format!("https://127.0.0.1:{}", ports.api);
-        let server = Server { url, ca: String::new(), token };
+        let server = PeerServer { url, ca: String::new(), token };
         let kubeconfig = folder.path().join("kubeconfig");
         let mut plane = Self { server, kubeconfig, children: Vec::new(), folder };
         plane.spawn(binaries, "etcd", &etcd_flags(plane.folder(), &ports, durability))?;
@@ -146,7 +146,7 @@ impl ControlPlane {
     }
 
     /// Where it is reached.
-    pub fn server(&self) -> &Server {
+    pub fn server(&self) -> &PeerServer {
         &self.server
     }
 

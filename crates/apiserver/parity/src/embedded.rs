@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use portolan_apiserver::{ApiServer, Config, RunningServer, Workloads};
 
-use crate::server::Server;
+use crate::server::PeerServer;
 
 /// Why the embedded server is not there.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub struct EmbeddedError(String);
 
 /// A running embedded server; it ends with the process or when it is dropped.
 pub struct Embedded {
-    server: Server,
+    server: PeerServer,
     _running: RunningServer,
 }
 
@@ -30,11 +30,11 @@ impl Embedded {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let running = api.serve(address).await.map_err(|error| EmbeddedError(error.to_string()))?;
         let (url, ca, token) = (running.url(), running.ca_pem().to_owned(), running.token().to_owned());
-        Ok(Self { server: Server { url, ca, token }, _running: running })
+        Ok(Self { server: PeerServer { url, ca, token }, _running: running })
     }
 
     /// Where it is reached.
-    pub fn server(&self) -> &Server {
+    pub fn server(&self) -> &PeerServer {
         &self.server
     }
 }

@@ -57,15 +57,15 @@ CRD status
 
 /// A random history as script fragments, one per operation.
 #[derive(Clone, Debug)]
-pub(crate) struct History {
+pub(crate) struct RandomHistory {
     pub seed: u64,
     pub operations: Vec<String>,
 }
 
-impl History {
+impl RandomHistory {
     /// The history of a seed, always the same.
     pub(crate) fn of(seed: u64) -> Self {
-        let mut writer = Writer { random: StdRng::seed_from_u64(seed), saved: vec!["first".to_owned()] };
+        let mut writer = HistoryWriter { random: StdRng::seed_from_u64(seed), saved: vec!["first".to_owned()] };
         let start = "CREATE $cm/first\n  < first .metadata.resourceVersion\n  {}".to_owned();
         let operations = (1..LENGTH).map(|number| writer.operation(number));
         Self { seed, operations: std::iter::once(start).chain(operations).collect() }
@@ -93,13 +93,13 @@ impl History {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Target {
+enum HistoryKind {
     ConfigMap,
     Deployment,
     Custom,
 }
 
-impl Target {
+impl HistoryKind {
     fn short(self) -> &'static str {
         match self {
             Self::ConfigMap => "$cm",
@@ -109,16 +109,21 @@ impl Target {
     }
 }
 
-struct Writer {
+struct HistoryWriter {
     random: StdRng,
     /// Variables that hold a resourceVersion.
     saved: Vec<String>,
 }
 
-impl Writer {
+impl HistoryWriter {
     fn operation(&mut self, number: usize) -> String {
-        let target =
-            self.pick(&[Target::ConfigMap, Target::ConfigMap, Target::Deployment, Target::Custom, Target::Custom]);
+        let target = self.pick(&[
+            HistoryKind::ConfigMap,
+            HistoryKind::ConfigMap,
+            HistoryKind::Deployment,
+            HistoryKind::Custom,
+            HistoryKind::Custom,
+        ]);
         match self.random.random_range(0..100) {
             0..14 => self.create(target, number),
             14..22 => self.replace(target),
@@ -155,7 +160,7 @@ impl Writer {
         format!("\"${}\"", self.saved[index])
     }
 
-    fn create(&mut self, target: Target, number: usize) -> String {
+    fn create(&mut self, target: HistoryKind, number: usize) -> String {
         let variable = format!("v{number}");
         let (name, body, manager) = (self.name(), self.object(target, true), self.manager());
         self.saved.push(variable.clone());
@@ -165,17 +170,17 @@ impl Writer {
         )
     }
 
-    fn replace(&mut self, target: Target) -> String {
+    fn replace(&mut self, target: HistoryKind) -> String {
         let (name, body, manager) = (self.name(), self.object(target, true), self.manager());
         format!("PUT {}/{name}?fieldManager={manager}\n  {body}", target.short())
     }
 
-    fn merge(&mut self, target: Target) -> String {
+    fn merge(&mut self, target: HistoryKind) -> String {
         let (name, body, manager) = (self.name(), self.object(target, false), self.manager());
         format!("MERGE {}/{name}?fieldManager={manager}\n  {body}", target.short())
     }
 
-    fn apply(&mut self, target: Target) -> String {
+    fn apply(&mut self, target: HistoryKind) -> String {
         let whole = self.chance(70);
         let (name, body, manager) = (self.name(), self.object(target, whole), self.manager());
         let force = if self.chance(40) { "&force=true" } else { "" };
@@ -183,23 +188,23 @@ impl Writer {
         format!("APPLY {}/{name}?fieldManager={manager}{force}{dry}\n  {body}", target.short())
     }
 
-    fn json(&mut self, target: Target) -> String {
+    fn json(&mut self, target: HistoryKind) -> String {
         let (name, manager) = (self.name(), self.manager());
         let count = self.random.random_range(1..4);
         let operations: Vec<String> = (0..count).map(|_| self.json_operation(target)).collect();
         format!("JSON {}/{name}?fieldManager={manager}\n  [{}]", target.short(), operations.join(", "))
     }
 
-    fn json_operation(&mut self, target: Target) -> String {
+    fn json_operation(&mut self, target: HistoryKind) -> String {
         let path = match target {
-            Target::ConfigMap => self.pick(&["/data/k0", "/data/k1", "/data", "/metadata/labels/l0"]),
-            Target::Deployment => self.pick(&[
+            HistoryKind::ConfigMap => self.pick(&["/data/k0", "/data/k1", "/data", "/metadata/labels/l0"]),
+            HistoryKind::Deployment => self.pick(&[
                 "/spec/replicas",
                 "/spec/paused",
                 "/metadata/labels/l0",
                 "/spec/template/spec/containers/0/image",
             ]),
-            Target::Custom => self.pick(&[
+            HistoryKind::Custom => self.pick(&[
                 "/spec/name",
                 "/spec/size",
                 "/spec/tags/0",
@@ -222,19 +227,19 @@ impl Writer {
         }
     }
 
-    fn status(&mut self, target: Target) -> String {
+    fn status(&mut self, target: HistoryKind) -> String {
         let (name, manager) = (self.name(), self.manager());
         let condition = self.pick(&["Ready", "Synced"]);
         let value = self.pick(&["\"True\"", "\"False\""]);
         let status = match target {
-            Target::Deployment => {
+            HistoryKind::Deployment => {
                 format!("{{observedGeneration: 1, conditions: [{{type: {condition}, status: {value}}}]}}")
             }
-            Target::ConfigMap | Target::Custom => {
+            HistoryKind::ConfigMap | HistoryKind::Custom => {
                 format!("{{phase: p, conditions: [{{type: {condition}, status: {value}}}]}}")
             }
         };
-        let target = if target == Target::Deployment { "$deploy" } else { "$cr" };
+        let target = if target == HistoryKind::Deployment { "$deploy" } else { "$cr" };
         let body = format!("{{status: {status}}}");
         match self.random.random_range(0..3) {
             0 => format!("MERGE {target}/{name}/status?fieldManager={manager}\n  {body}"),
@@ -243,15 +248,15 @@ impl Writer {
         }
     }
 
-    fn finalizers(&mut self, target: Target) -> String {
+    fn finalizers(&mut self, target: HistoryKind) -> String {
         let (name, manager) = (self.name(), self.manager());
         // An empty list in the metadata of a custom object makes the real server write without a difference.
-        let none = if target == Target::Custom { "null" } else { "[]" };
+        let none = if target == HistoryKind::Custom { "null" } else { "[]" };
         let list = self.pick(&["[example.com/f]", "[example.com/f, example.com/g]", "null", "null", none]);
         format!("MERGE {}/{name}?fieldManager={manager}\n  metadata: {{finalizers: {list}}}", target.short())
     }
 
-    fn delete(&mut self, target: Target) -> String {
+    fn delete(&mut self, target: HistoryKind) -> String {
         let (short, name) = (target.short(), self.name());
         match self.random.random_range(0..7) {
             0 => format!("DELETE {short}/{name}?dryRun=All"),
@@ -267,7 +272,7 @@ impl Writer {
         }
     }
 
-    fn list(&mut self, target: Target) -> String {
+    fn list(&mut self, target: HistoryKind) -> String {
         let short = target.short();
         let query = match self.random.random_range(0..7) {
             0 => "?limit=1".to_owned(),
@@ -283,12 +288,12 @@ impl Writer {
     }
 
     /// All events since a saved version, up to an object that is made for this.
-    fn watch(&mut self, target: Target, number: usize) -> String {
+    fn watch(&mut self, target: HistoryKind, number: usize) -> String {
         let version = self.version().trim_matches('"').to_owned();
         let (short, selector) = (target.short(), if self.chance(40) { "&labelSelector=l0%3Dv0" } else { "" });
         let body = match target {
-            Target::Deployment => format!("{{metadata: {{labels: {{l0: v0}}}}, {DEPLOYMENT}}}"),
-            Target::ConfigMap | Target::Custom => "{metadata: {labels: {l0: v0}}}".to_owned(),
+            HistoryKind::Deployment => format!("{{metadata: {{labels: {{l0: v0}}}}, {DEPLOYMENT}}}"),
+            HistoryKind::ConfigMap | HistoryKind::Custom => "{metadata: {labels: {l0: v0}}}".to_owned(),
         };
         format!(
             "CREATE {short}/end{number}\n  {body}\nWATCH {short}?watch=true&resourceVersion={version}{selector} name=end{number}"
@@ -304,10 +309,10 @@ impl Writer {
     }
 
     /// A body; a whole one could be created, the other is a patch.
-    fn object(&mut self, target: Target, whole: bool) -> String {
+    fn object(&mut self, target: HistoryKind, whole: bool) -> String {
         // The real server stores nulls in an applied custom object's metadata, and writes again to be rid of them.
-        let mut parts = self.metadata(whole || target == Target::Custom);
-        if target == Target::Custom {
+        let mut parts = self.metadata(whole || target == HistoryKind::Custom);
+        if target == HistoryKind::Custom {
             // So it does with empty maps.
             for part in &mut parts {
                 *part =
@@ -315,9 +320,9 @@ impl Writer {
             }
         }
         match target {
-            Target::ConfigMap => parts.push(format!("data: {}", self.strings("k", whole))),
-            Target::Deployment => parts.push(self.deployment(whole)),
-            Target::Custom => parts.push(format!("spec: {}", self.custom(whole))),
+            HistoryKind::ConfigMap => parts.push(format!("data: {}", self.strings("k", whole))),
+            HistoryKind::Deployment => parts.push(self.deployment(whole)),
+            HistoryKind::Custom => parts.push(format!("spec: {}", self.custom(whole))),
         }
         format!("{{{}}}", parts.join(", "))
     }
@@ -461,18 +466,18 @@ const DEPLOYMENT: &str = "spec: {replicas: 0, paused: true, selector: {matchLabe
 
 #[cfg(test)]
 mod tests {
-    use super::{History, LENGTH};
+    use super::{LENGTH, RandomHistory};
 
     #[test]
     fn a_seed_always_gives_the_same_history() {
-        assert_eq!(History::of(7).operations, History::of(7).operations);
-        assert_ne!(History::of(7).operations, History::of(8).operations);
+        assert_eq!(RandomHistory::of(7).operations, RandomHistory::of(7).operations);
+        assert_ne!(RandomHistory::of(7).operations, RandomHistory::of(8).operations);
     }
 
     #[test]
     fn every_history_is_a_proper_script() {
         for seed in 0..500 {
-            let history = History::of(seed);
+            let history = RandomHistory::of(seed);
             assert_eq!(history.operations.len(), LENGTH);
             let case = history.case("d", "x");
             assert!(case.steps.len() >= LENGTH);
@@ -482,7 +487,7 @@ mod tests {
 
     #[test]
     fn a_shorter_history_keeps_the_other_operations() {
-        let history = History::of(3);
+        let history = RandomHistory::of(3);
 
         let shorter = history.without(1);
 

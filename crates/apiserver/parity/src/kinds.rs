@@ -2,7 +2,7 @@
 
 /// A built-in collection under its short name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct ShortKind {
     pub short: &'static str,
     pub api_version: &'static str,
     pub name: &'static str,
@@ -10,16 +10,26 @@ pub(crate) struct Kind {
     pub namespaced: bool,
 }
 
-const fn namespaced(short: &'static str, api_version: &'static str, name: &'static str, plural: &'static str) -> Kind {
-    Kind { short, api_version, name, plural, namespaced: true }
+const fn namespaced(
+    short: &'static str,
+    api_version: &'static str,
+    name: &'static str,
+    plural: &'static str,
+) -> ShortKind {
+    ShortKind { short, api_version, name, plural, namespaced: true }
 }
 
-const fn cluster(short: &'static str, api_version: &'static str, name: &'static str, plural: &'static str) -> Kind {
-    Kind { short, api_version, name, plural, namespaced: false }
+const fn cluster(
+    short: &'static str,
+    api_version: &'static str,
+    name: &'static str,
+    plural: &'static str,
+) -> ShortKind {
+    ShortKind { short, api_version, name, plural, namespaced: false }
 }
 
 /// Every collection that a case can name.
-pub(crate) const KINDS: &[Kind] = &[
+pub(crate) const KINDS: &[ShortKind] = &[
     namespaced("cm", "v1", "ConfigMap", "configmaps"),
     namespaced("secret", "v1", "Secret", "secrets"),
     namespaced("svc", "v1", "Service", "services"),
@@ -57,7 +67,7 @@ pub(crate) const KINDS: &[Kind] = &[
 /// Group, version and kind of the custom resource that each case may define; `id` keeps the cases apart.
 pub(crate) const CUSTOM: [(&str, &str); 3] = [("cr", "v1"), ("cr2", "v2"), ("cr3", "v1beta1")];
 
-impl Kind {
+impl ShortKind {
     /// The path of the collection.
     pub(crate) fn collection(&self, namespace: &str) -> String {
         let root = if self.api_version.contains('/') { "apis" } else { "api" };

@@ -4,7 +4,7 @@ use crate::compare::{ABSENT, Difference};
 
 /// A place where the embedded server answers differently and why that is right, or accepted for now.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownDifference {
     /// The case's title, `group: name`; its start where a `*` follows.
     pub case: &'static str,
     /// The number of the step, from 1; 0 is any.
@@ -25,12 +25,12 @@ pub(crate) enum How {
     Lacking,
 }
 
-const fn differs(case: &'static str, step: usize, at: &'static str, reason: &'static str) -> Known {
-    Known { case, step, at, how: How::Anyhow, reason }
+const fn differs(case: &'static str, step: usize, at: &'static str, reason: &'static str) -> KnownDifference {
+    KnownDifference { case, step, at, how: How::Anyhow, reason }
 }
 
-const fn lacks(case: &'static str, step: usize, at: &'static str, reason: &'static str) -> Known {
-    Known { case, step, at, how: How::Lacking, reason }
+const fn lacks(case: &'static str, step: usize, at: &'static str, reason: &'static str) -> KnownDifference {
+    KnownDifference { case, step, at, how: How::Lacking, reason }
 }
 
 const COSTLY: &str = "crd: a rule that costs too much refuses the definition";
@@ -54,7 +54,7 @@ const BYTES: &str = "strategic: a map that was not there loses its directives an
 const UINT8: &str = "the real server cannot follow directives in binaryData (unrecognized type: uint8)";
 
 /// Every accepted difference.
-pub(crate) const KNOWN: &[Known] = &[
+pub(crate) const KNOWN: &[KnownDifference] = &[
     differs(COSTLY, 1, "status", NO_ESTIMATE),
     differs(COSTLY, 1, "body.message", NO_ESTIMATE),
     differs(COSTLY, 1, "body.reason", NO_ESTIMATE),
@@ -115,7 +115,7 @@ pub(crate) const KNOWN: &[Known] = &[
     differs("kubectl: what is served", 0, "printed.*", NOT_SERVED),
 ];
 
-impl Known {
+impl KnownDifference {
     /// Whether this entry explains the difference.
     pub(crate) fn explains(&self, difference: &Difference) -> bool {
         let so = self.how == How::Anyhow || difference.embedded == ABSENT;
@@ -147,7 +147,7 @@ fn matches(pattern: &str, at: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{How, KNOWN, Known, matches};
+    use super::{How, KNOWN, KnownDifference, matches};
     use crate::compare::Difference;
 
     fn difference(case: &str, step: usize, at: &str) -> Difference {
@@ -157,13 +157,13 @@ mod tests {
 
     #[test]
     fn an_entry_explains_its_place_and_nothing_else() {
-        let known = Known { case: "a: b", step: 2, at: "status", how: How::Anyhow, reason: "" };
+        let known = KnownDifference { case: "a: b", step: 2, at: "status", how: How::Anyhow, reason: "" };
 
         assert!(known.explains(&difference("a: b", 2, "status")));
         assert!(!known.explains(&difference("a: b c", 2, "status")));
         assert!(!known.explains(&difference("a: b", 3, "status")));
         assert!(!known.explains(&difference("a: b", 2, "body.message")));
-        let lacking = Known { how: How::Lacking, ..known };
+        let lacking = KnownDifference { how: How::Lacking, ..known };
         assert!(!lacking.explains(&difference("a: b", 2, "status")), "a value that differs is not one that lacks");
     }
 

@@ -20,11 +20,11 @@ use crate::mask::mask_output;
 use crate::names::run_name;
 use crate::options::Options;
 use crate::peers::Peers;
-use crate::report::Outcome;
+use crate::report::RunResult;
 use crate::run::Transcript;
-use crate::server::Server;
+use crate::server::PeerServer;
 use crate::sound::failure;
-use script::{Invocation, Mode, SCRIPTS, Script};
+use script::{CommandMode, Invocation, SCRIPTS, Script};
 
 /// How long one command may take.
 const COMMAND_WITHIN: Duration = Duration::from_secs(90);
@@ -58,7 +58,7 @@ pub(crate) async fn run(peers: &Peers, options: &Options) -> bool {
         }
     });
     let results: Vec<_> = futures::stream::iter(on_both).buffer_unordered(AT_ONCE).collect().await;
-    let mut outcome = Outcome::default();
+    let mut outcome = RunResult::default();
     outcome.ran.insert("kubectl".to_owned(), (results.len(), results.len()));
     for (script, real, embedded) in results {
         let (title, lines) = (title(script), script.lines());
@@ -78,7 +78,7 @@ fn title(script: &Script) -> String {
 }
 
 /// What the commands printed on one server, line by line.
-async fn on(binary: &Path, server: &Server, namespace: &str, script: &Script) -> Transcript {
+async fn on(binary: &Path, server: &PeerServer, namespace: &str, script: &Script) -> Transcript {
     let mut kubectl = Kubectl::new(binary, server, namespace).expect("a folder for kubectl can be made");
     kubectl.run(script).await
 }
@@ -110,11 +110,11 @@ struct Kubectl {
     binary: PathBuf,
     folder: TempDir,
     namespace: String,
-    running: Option<Running>,
+    running: Option<RunningKubectl>,
 }
 
 impl Kubectl {
-    fn new(binary: &Path, server: &Server, namespace: &str) -> std::io::Result<Self> {
+    fn new(binary: &Path, server: &PeerServer, namespace: &str) -> std::io::Result<Self> {
         let folder = TempDir::new()?;
         std::fs::write(folder.path().join("kubeconfig"), server.kubeconfig())?;
         Ok(Self { binary: binary.to_owned(), folder, namespace: namespace.to_owned(), running: None })
@@ -148,11 +148,13 @@ impl Kubectl {
     async fn step(&mut self, command: &Invocation) -> Result<String, String> {
         let arguments: Vec<String> = command.arguments.iter().map(|word| self.expand(word)).collect();
         match &command.mode {
-            Mode::Run => self.output(&arguments, &self.expand(&command.stdin)).await,
-            Mode::Only(pattern) => Ok(only(pattern, &self.output(&arguments, &self.expand(&command.stdin)).await?)),
-            Mode::Until(pattern) => self.until(pattern, &arguments).await,
-            Mode::Begin(lines) => self.begin(&arguments, *lines).await,
-            Mode::End(lines) => self.end(*lines).await,
+            CommandMode::Run => self.output(&arguments, &self.expand(&command.stdin)).await,
+            CommandMode::Only(pattern) => {
+                Ok(only(pattern, &self.output(&arguments, &self.expand(&command.stdin)).await?))
+            }
+            CommandMode::Until(pattern) => self.until(pattern, &arguments).await,
+            CommandMode::Begin(lines) => self.begin(&arguments, *lines).await,
+            CommandMode::End(lines) => self.end(*lines).await,
         }
     }
 
@@ -218,7 +220,7 @@ impl Kubectl {
         let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.map_err(|error| format!("kubectl could not be run: {error}"))?;
         let stdout = child.stdout.take().ok_or("kubectl has no output")?;
-        let mut running = Running { _child: child, lines: BufReader::new(stdout).lines(), printed: Vec::new() };
+        let mut running = RunningKubectl { _child: child, lines: BufReader::new(stdout).lines(), printed: Vec::new() };
         running.read(lines).await?;
         self.running = Some(running);
         Ok(String::new())
@@ -233,13 +235,13 @@ impl Kubectl {
 }
 
 /// A kubectl that watches until it is dropped.
-struct Running {
+struct RunningKubectl {
     _child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     printed: Vec<String>,
 }
 
-impl Running {
+impl RunningKubectl {
     /// Reads until so many lines were printed.
     async fn read(&mut self, lines: usize) -> Result<(), String> {
         while self.printed.len() < lines {
@@ -269,7 +271,7 @@ mod tests {
     }
 
     async fn told_with(binary: &str) -> Vec<String> {
-        let server = Server { url: "https://127.0.0.1:1".into(), ca: "PEM".into(), token: "none".into() };
+        let server = PeerServer { url: "https://127.0.0.1:1".into(), ca: "PEM".into(), token: "none".into() };
         let script = cases();
         let transcript = on(Path::new(binary), &server, "ns", &script).await;
         unsound(&script, &transcript.answers).into_iter().map(|found| found.real).collect()

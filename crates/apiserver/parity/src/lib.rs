@@ -37,4 +37,4 @@ pub use bundle::{BundleError, gateway_api};
 pub use controlplane::{ControlPlane, Controllers, Durability, NotAvailable, binaries};
 pub use embedded::{Embedded, EmbeddedError};
 pub use peers::{Peers, PeersError};
-pub use server::{Server, ServerError};
+pub use server::{PeerServer, ServerError};

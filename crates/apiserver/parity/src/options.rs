@@ -35,7 +35,7 @@ impl Options {
     pub(crate) fn from_environment(pass: Option<&str>) -> Self {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let number = |name: &str| text(name).and_then(|value| value.parse().ok());
-        let asked = Asked {
+        let asked = RandomOptions {
             histories: number("PORTOLAN_HISTORIES"),
             role_sets: number("PORTOLAN_ROLE_SETS"),
             seed: number("PORTOLAN_SEED"),
@@ -61,7 +61,7 @@ impl Options {
 }
 
 /// What the environment says of the random part.
-struct Asked {
+struct RandomOptions {
     histories: Option<u64>,
     role_sets: Option<u64>,
     seed: Option<u64>,
@@ -99,7 +99,7 @@ impl Seeds {
     }
 }
 
-impl Asked {
+impl RandomOptions {
     fn random(&self, pass: Option<&str>) -> Random {
         let ((histories, role_sets), why) = match (self.seed, pass) {
             (Some(_), _) => (SOAK, "seeds as asked".to_owned()),
@@ -140,8 +140,8 @@ pub(crate) fn commit() -> String {
 mod tests {
     use super::*;
 
-    fn asked() -> Asked {
-        Asked { histories: None, role_sets: None, seed: None, fresh: 9000 }
+    fn asked() -> RandomOptions {
+        RandomOptions { histories: None, role_sets: None, seed: None, fresh: 9000 }
     }
 
     #[test]
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_soak_and_a_replay_take_the_seeds_that_they_are_given() {
-        let soak = Asked { seed: Some(7), ..asked() }.random(Some("the pass of noon"));
-        let replay = Asked { seed: Some(7), histories: Some(1), role_sets: Some(1), ..asked() }.random(None);
+        let soak = RandomOptions { seed: Some(7), ..asked() }.random(Some("the pass of noon"));
+        let replay = RandomOptions { seed: Some(7), histories: Some(1), role_sets: Some(1), ..asked() }.random(None);
 
         assert_eq!((soak.histories.seeds().len(), soak.role_sets.seeds().len(), soak.full), (1000, 50, true));
         assert_eq!((replay.histories.seeds(), replay.role_sets.seeds(), replay.full), (vec![7], vec![7], false));

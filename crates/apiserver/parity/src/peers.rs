@@ -6,12 +6,12 @@ use portolan_apiserver::Workloads;
 
 use crate::controlplane::{ControlPlane, Controllers, Durability};
 use crate::embedded::{Embedded, EmbeddedError};
-use crate::server::{Server, ServerError};
+use crate::server::{PeerServer, ServerError};
 
 /// The servers to compare and what keeps them running. Without the real one, the other is only asked to answer.
 pub struct Peers {
-    real: Option<Server>,
-    embedded: Server,
+    real: Option<PeerServer>,
+    embedded: PeerServer,
     plane: Option<ControlPlane>,
     running: Option<Embedded>,
 }
@@ -38,11 +38,11 @@ impl Peers {
     /// The same with the controllers of workloads on both, where they are started here.
     pub async fn start_with(workloads: Workloads) -> Result<Self, PeersError> {
         let (real, plane) = match std::env::var_os("PORTOLAN_PARITY_REAL") {
-            Some(path) => (Some(Server::from_kubeconfig(Path::new(&path))?), None),
+            Some(path) => (Some(PeerServer::from_kubeconfig(Path::new(&path))?), None),
             None => plane(workloads).await,
         };
         let (embedded, running) = if let Some(path) = std::env::var_os("PORTOLAN_PARITY_EMBEDDED") {
-            (Server::from_kubeconfig(Path::new(&path))?, None)
+            (PeerServer::from_kubeconfig(Path::new(&path))?, None)
         } else {
             let running = Embedded::start_with(workloads).await?;
             (running.server().clone(), Some(running))
@@ -51,7 +51,7 @@ impl Peers {
     }
 
     /// The server that is right by definition.
-    pub fn real(&self) -> Option<&Server> {
+    pub fn real(&self) -> Option<&PeerServer> {
         self.real.as_ref()
     }
 
@@ -61,12 +61,12 @@ impl Peers {
     }
 
     /// The server under test.
-    pub fn embedded(&self) -> &Server {
+    pub fn embedded(&self) -> &PeerServer {
         &self.embedded
     }
 }
 
-async fn plane(workloads: Workloads) -> (Option<Server>, Option<ControlPlane>) {
+async fn plane(workloads: Workloads) -> (Option<PeerServer>, Option<ControlPlane>) {
     let controllers = match workloads {
         Workloads::On => Controllers::Compared,
         Workloads::Off => Controllers::Few,

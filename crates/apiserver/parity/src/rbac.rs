@@ -12,15 +12,15 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use serde_json::Value;
 
-use crate::answer::Answer;
-use crate::client::{Client, Request};
+use crate::answer::ServerAnswer;
+use crate::client::{Client, PeerRequest};
 use crate::names::run_name;
 use crate::options::Options;
 use crate::peers::Peers;
 use crate::run::poll;
 
 use draw::Draw;
-use question::{Question, REVIEWS};
+use question::{AccessQuestion, REVIEWS};
 use rights::Rights;
 use role_set::{MARKS, RoleSet};
 
@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 const SHOWN: usize = 5;
 
 /// One decision that differs.
-struct Difference {
+struct DecisionDifference {
     question: String,
     real: String,
     embedded: String,
@@ -49,7 +49,7 @@ pub(crate) async fn run(peers: &Peers, options: &Options) -> bool {
     let Some(real) = peers.real().map(client) else { return true };
     let run = run_name();
     let compared = options.role_sets.iter().map(|seed| compare(&real, &embedded, &run, *seed));
-    let results: Vec<(u64, Vec<Difference>)> =
+    let results: Vec<(u64, Vec<DecisionDifference>)> =
         futures::stream::iter(compared).buffer_unordered(SETS_AT_ONCE).collect().await;
     let mut differing = 0;
     for (seed, differences) in &results {
@@ -61,7 +61,7 @@ pub(crate) async fn run(peers: &Peers, options: &Options) -> bool {
     differing == 0
 }
 
-fn show(seed: u64, differences: &[Difference]) {
+fn show(seed: u64, differences: &[DecisionDifference]) {
     if differences.is_empty() {
         return;
     }
@@ -72,14 +72,14 @@ fn show(seed: u64, differences: &[Difference]) {
 }
 
 /// Makes a role set on both servers, waits until both know all of it, and asks both the same questions.
-async fn compare(real: &Client, embedded: &Client, run: &str, seed: u64) -> (u64, Vec<Difference>) {
+async fn compare(real: &Client, embedded: &Client, run: &str, seed: u64) -> (u64, Vec<DecisionDifference>) {
     let mut draw = Draw::of(seed);
     let set = RoleSet::draw(&mut draw, &format!("rs{seed}-{run}"));
     futures::join!(settle(real, &set), settle(embedded, &set));
     let rights = Rights::of(real).await;
-    let questions: Vec<Question> = (0..REQUESTS).map(|_| Question::draw(&mut draw, &set)).collect();
+    let questions: Vec<AccessQuestion> = (0..REQUESTS).map(|_| AccessQuestion::draw(&mut draw, &set)).collect();
     let asked = questions.iter().map(|question| differs(real, embedded, question, &rights));
-    let found: Vec<Option<Difference>> =
+    let found: Vec<Option<DecisionDifference>> =
         futures::stream::iter(asked).buffer_unordered(REQUESTS_AT_ONCE).collect().await;
     (seed, found.into_iter().flatten().collect())
 }
@@ -93,7 +93,7 @@ async fn settle(client: &Client, set: &RoleSet) {
         post(client, path, object).await;
     }
     for path in set.aggregated() {
-        let request = Request::get(&path);
+        let request = PeerRequest::get(&path);
         let filled = poll(client, &request, |answer| answer.json()["rules"].to_string().contains(MARKS));
         assert!(filled.await, "{path} does not gather the others' rules");
     }
@@ -101,28 +101,33 @@ async fn settle(client: &Client, set: &RoleSet) {
         post(client, path, object).await;
     }
     for review in &reviews {
-        let request = Request::json("POST", &format!("{REVIEWS}/subjectaccessreviews"), review);
+        let request = PeerRequest::json("POST", &format!("{REVIEWS}/subjectaccessreviews"), review);
         let known = poll(client, &request, |answer| answer.json()["status"]["allowed"] == true);
         assert!(known.await, "{} is not known: {review}", set.id);
     }
 }
 
 async fn post(client: &Client, path: &str, object: &Value) {
-    let answer = client.send(&Request::json("POST", path, object)).await;
+    let answer = client.send(&PeerRequest::json("POST", path, object)).await;
     assert!(answer.status == 201, "{path} was refused: {}", answer.json()["message"]);
 }
 
 /// Asks both, once.
-async fn differs(real: &Client, embedded: &Client, question: &Question, rights: &Rights) -> Option<Difference> {
+async fn differs(
+    real: &Client,
+    embedded: &Client,
+    question: &AccessQuestion,
+    rights: &Rights,
+) -> Option<DecisionDifference> {
     let request = question.request();
     let (from_real, from_embedded) = futures::join!(ask(real, &request), embedded.send(&request));
     let (real, embedded) = (question.decision(&from_real, rights), question.decision(&from_embedded, rights));
     let wrong = real != embedded || real.contains(question::NAMED_WRONGLY);
-    wrong.then(|| Difference { question: question.to_string(), real, embedded })
+    wrong.then(|| DecisionDifference { question: question.to_string(), real, embedded })
 }
 
 /// The answer of the real server; again where it only says that it cannot answer now.
-async fn ask(real: &Client, request: &Request) -> Answer {
+async fn ask(real: &Client, request: &PeerRequest) -> ServerAnswer {
     let mut answer = real.send(request).await;
     for _ in 0..FAILURES {
         if !matches!(answer.status, 0 | 429 | 500..) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use regex::Regex;
 
 use crate::compare::Difference;
-use crate::known_differences::{KNOWN, Known};
+use crate::known_differences::{KNOWN, KnownDifference};
 use crate::options::Options;
 use crate::sound::SOUND;
 
@@ -18,7 +18,7 @@ const SLOWEST: usize = 10;
 
 /// What was run and what came of it.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct RunResult {
     /// Per group: cases run on the real and on the embedded server.
     pub ran: BTreeMap<String, (usize, usize)>,
     pub passed: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Outcome {
     slowest: Vec<(Duration, String)>,
 }
 
-impl Outcome {
+impl RunResult {
     /// Takes in the differences of one case.
     pub(crate) fn add(&mut self, title: &str, differences: Vec<Difference>) {
         let (explained, unexplained): (Vec<_>, Vec<_>) = telling(differences)
@@ -64,7 +64,7 @@ impl Outcome {
     }
 
     /// The entries that explained nothing.
-    pub(crate) fn unused(&self) -> Vec<&'static Known> {
+    pub(crate) fn unused(&self) -> Vec<&'static KnownDifference> {
         KNOWN.iter().enumerate().filter(|(index, _)| !self.used.contains(index)).map(|(_, known)| known).collect()
     }
 
@@ -126,9 +126,9 @@ impl Outcome {
 
     /// All unexplained differences, each kind once, the most frequent first.
     pub(crate) fn details(&self) -> String {
-        let mut kinds: BTreeMap<Kind, Vec<&Difference>> = BTreeMap::new();
+        let mut kinds: BTreeMap<DifferenceKind, Vec<&Difference>> = BTreeMap::new();
         for difference in &self.differences {
-            kinds.entry(Kind::of(difference)).or_default().push(difference);
+            kinds.entry(DifferenceKind::of(difference)).or_default().push(difference);
         }
         let mut kinds: Vec<_> = kinds.into_iter().collect();
         kinds.sort_by_key(|(_, found)| std::cmp::Reverse(found.len()));
@@ -153,13 +153,13 @@ pub(crate) fn telling(differences: Vec<Difference>) -> Vec<Difference> {
 
 /// What like differences have in common: the place without positions, and the values without the cases' names.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
+struct DifferenceKind {
     at: String,
     real: String,
     embedded: String,
 }
 
-impl Kind {
+impl DifferenceKind {
     fn of(difference: &Difference) -> Self {
         static ID: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"(?:[a-z]+-|h)\d+-[b-z]{4}(?:-\d+)?").expect("a constant"));
@@ -170,7 +170,7 @@ impl Kind {
     }
 }
 
-fn show(text: &mut String, kind: &Kind, found: &[&Difference]) {
+fn show(text: &mut String, kind: &DifferenceKind, found: &[&Difference]) {
     let _ = writeln!(text, "\n{} × `{}`", found.len(), kind.at);
     let _ = writeln!(text, "    real:     {}\n    embedded: {}", kind.real, kind.embedded);
     for Difference { case, step, line, .. } in found.iter().take(4) {
@@ -192,7 +192,7 @@ pub(crate) fn explanation(difference: &Difference) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::Outcome;
+    use super::RunResult;
     use crate::compare::Difference;
 
     fn difference(case: &str, step: usize, at: &str) -> Difference {
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_most_frequent_kind_comes_first() {
-        let mut outcome = Outcome::default();
+        let mut outcome = RunResult::default();
         outcome.add("a", vec![difference("a", 1, "warnings")]);
         outcome.add("b", vec![difference("b", 1, "body.items.0.y")]);
         outcome.add("c", vec![difference("c", 1, "body.items.3.y")]);
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_slowest_steps_are_kept_in_order() {
-        let mut outcome = Outcome::default();
+        let mut outcome = RunResult::default();
         for seconds in [3, 9, 1, 7, 12, 2, 4, 11, 5, 6, 8, 10] {
             outcome.took(std::time::Duration::from_secs(seconds), "case", &format!("step {seconds}"));
         }
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_follows_from_another_status_is_left_out() {
-        let mut outcome = Outcome::default();
+        let mut outcome = RunResult::default();
         outcome.add("a", vec![difference("a", 1, "status"), difference("a", 1, "body.metadata.name")]);
 
         let details = outcome.details();

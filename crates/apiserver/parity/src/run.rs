@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Body};
-use crate::case::{Action, Case, Enough, Step, Text, Until, Verb};
-use crate::client::{Client, Request};
+use crate::answer::{AnswerBody, ServerAnswer};
+use crate::case::{Case, CaseAction, CaseStep, CaseVerb, Enough, Text, Until};
+use crate::client::{Client, PeerRequest};
 use crate::kinds::{CUSTOM, KINDS};
 use crate::mask::Masker;
 
@@ -57,7 +57,7 @@ pub(crate) async fn run(client: &Client, case: &Case) -> Transcript {
 
 /// Makes what a case stands on; one that cannot be made would have both servers refuse everything after it alike.
 pub(crate) async fn make(client: &Client, path: &str, object: &Value) {
-    let request = Request::json("POST", path, object);
+    let request = PeerRequest::json("POST", path, object);
     assert!(
         poll(client, &request, |answer| matches!(answer.status, 201 | 409)).await,
         "{path} cannot be made: {}",
@@ -94,12 +94,12 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    async fn step(&mut self, step: &Step) -> Value {
+    async fn step(&mut self, step: &CaseStep) -> Value {
         let answer = match &step.action {
-            Action::Send(verb) => self.client.send(&self.request(step, *verb)).await,
-            Action::Define(flags) => self.define(step, flags).await,
-            Action::Wait(until) => return self.wait(step, until).await,
-            Action::Watch(enough) => self.watch(step, enough).await,
+            CaseAction::Send(verb) => self.client.send(&self.request(step, *verb)).await,
+            CaseAction::Define(flags) => self.define(step, flags).await,
+            CaseAction::Wait(until) => return self.wait(step, until).await,
+            CaseAction::Watch(enough) => self.watch(step, enough).await,
         };
         let mut unsaved = Vec::new();
         for (name, field) in &step.saves {
@@ -116,10 +116,10 @@ impl Runner<'_> {
         masked
     }
 
-    fn request(&self, step: &Step, verb: Verb) -> Request {
+    fn request(&self, step: &CaseStep, verb: CaseVerb) -> PeerRequest {
         let (path, name) = self.address(step, verb);
         let body = self.body(step, verb, name.as_deref());
-        let mut request = Request::get(&path);
+        let mut request = PeerRequest::get(&path);
         request.method = verb.method();
         request.headers = step.headers.iter().map(|(key, value)| (key.clone(), self.expand(value))).collect();
         request.content_type = (!body.is_empty()).then(|| verb.content_type().to_owned());
@@ -128,18 +128,18 @@ impl Runner<'_> {
     }
 
     /// The path to send to and, where it names one, the object's name.
-    fn address(&self, step: &Step, verb: Verb) -> (String, Option<String>) {
+    fn address(&self, step: &CaseStep, verb: CaseVerb) -> (String, Option<String>) {
         let (path, query) = step.path.split_once('?').map_or((step.path.as_str(), ""), |(path, query)| (path, query));
         let name = path.starts_with('$').then(|| path.split('/').nth(1)).flatten().map(|name| self.expand(name));
         let path = match (verb, path.rsplit_once('/')) {
-            (Verb::Create, Some((collection, _))) => collection,
+            (CaseVerb::Create, Some((collection, _))) => collection,
             _ => path,
         };
         let query = if query.is_empty() { String::new() } else { format!("?{query}") };
         (self.expand(&format!("{path}{query}")), name)
     }
 
-    fn body(&self, step: &Step, verb: Verb, name: Option<&str>) -> Vec<u8> {
+    fn body(&self, step: &CaseStep, verb: CaseVerb, name: Option<&str>) -> Vec<u8> {
         let (text, filled) = match &step.body {
             Text::None => return Vec::new(),
             Text::Raw(text) => return self.expand(text).into_bytes(),
@@ -153,7 +153,7 @@ impl Runner<'_> {
         value.to_string().into_bytes()
     }
 
-    fn fill(&self, body: &mut Value, step: &Step, name: Option<&str>) {
+    fn fill(&self, body: &mut Value, step: &CaseStep, name: Option<&str>) {
         let short = step.path.split(['/', '?']).next().unwrap_or_default().trim_start_matches('$');
         let (Some((api_version, kind)), Some(object)) = (self.type_of(short), body.as_object_mut()) else {
             return;
@@ -180,35 +180,35 @@ impl Runner<'_> {
         expand(&self.variables, text)
     }
 
-    async fn define(&self, step: &Step, flags: &[String]) -> Answer {
+    async fn define(&self, step: &CaseStep, flags: &[String]) -> ServerAnswer {
         let text = match &step.body {
             Text::Filled(text) | Text::Bare(text) | Text::Raw(text) => self.expand(text),
             Text::None => "{}".to_owned(),
         };
         let definition = definition(&self.variables["id"], flags, yaml(&text));
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let answer = self.client.send(&Request::json("POST", path, &definition)).await;
+        let answer = self.client.send(&PeerRequest::json("POST", path, &definition)).await;
         if answer.status == 201 {
             for list in collections(&definition) {
-                self.poll(&Request::get(&list), &Until::Served).await;
+                self.poll(&PeerRequest::get(&list), &Until::Served).await;
             }
             // Served comes before both conditions are written, or after: what follows may depend on them.
             let own = format!("{path}/{}", definition["metadata"]["name"].as_str().unwrap_or_default());
-            self.poll(&Request::get(&own), &Until::Present(".status.conditions.1".to_owned())).await;
+            self.poll(&PeerRequest::get(&own), &Until::Present(".status.conditions.1".to_owned())).await;
         }
         answer
     }
 
-    async fn wait(&self, step: &Step, until: &Until) -> Value {
-        let holds = self.poll(&self.request(step, Verb::Get), until).await;
+    async fn wait(&self, step: &CaseStep, until: &Until) -> Value {
+        let holds = self.poll(&self.request(step, CaseVerb::Get), until).await;
         json!({ "holds": holds })
     }
 
-    async fn poll(&self, request: &Request, until: &Until) -> bool {
+    async fn poll(&self, request: &PeerRequest, until: &Until) -> bool {
         poll(self.client, request, |answer| self.holds(answer, until)).await
     }
 
-    fn holds(&self, answer: &Answer, until: &Until) -> bool {
+    fn holds(&self, answer: &ServerAnswer, until: &Until) -> bool {
         let field = |field: &str| lookup(answer.json(), field);
         match until {
             Until::Gone => answer.status == 404,
@@ -222,8 +222,8 @@ impl Runner<'_> {
         }
     }
 
-    async fn watch(&self, step: &Step, enough: &Enough) -> Answer {
-        let request = self.request(step, Verb::Get);
+    async fn watch(&self, step: &CaseStep, enough: &Enough) -> ServerAnswer {
+        let request = self.request(step, CaseVerb::Get);
         let name = match enough {
             Enough::Named(name) => self.expand(name),
             Enough::Events(_) | Enough::Closed | Enough::Bookmark => String::new(),
@@ -265,8 +265,8 @@ fn read_enough(events: &[Value], enough: &Enough, name: &str) -> bool {
 }
 
 /// A server may send bookmarks when it likes; only the one that was asked for is compared.
-fn drop_stray_bookmarks(mut answer: Answer, enough: &Enough) -> Answer {
-    if let (Body::Events { events, .. }, false) = (&mut answer.body, matches!(enough, Enough::Bookmark)) {
+fn drop_stray_bookmarks(mut answer: ServerAnswer, enough: &Enough) -> ServerAnswer {
+    if let (AnswerBody::Events { events, .. }, false) = (&mut answer.body, matches!(enough, Enough::Bookmark)) {
         events.retain(|event| event["type"] != "BOOKMARK");
     }
     answer
@@ -307,7 +307,7 @@ pub(crate) fn collections(definition: &Value) -> Vec<String> {
 }
 
 /// Asks again until the answer is right; `false` when that takes too long.
-pub(crate) async fn poll(client: &Client, request: &Request, right: impl Fn(&Answer) -> bool) -> bool {
+pub(crate) async fn poll(client: &Client, request: &PeerRequest, right: impl Fn(&ServerAnswer) -> bool) -> bool {
     let deadline = Instant::now() + EFFECT_WITHIN;
     let mut pause = Duration::from_millis(20);
     while Instant::now() < deadline {

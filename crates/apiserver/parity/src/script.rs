@@ -7,7 +7,7 @@
 //! On the real server a `CREATE` and a `CRD` must succeed unless the line ends with `refused`, and a `WAIT` or
 //! `WATCH` must see what it is for unless the line ends with `never`.
 
-use crate::case::{Action, Case, Enough, Expects, Step, Text, Until, Verb};
+use crate::case::{Case, CaseAction, CaseStep, CaseVerb, Enough, Expects, Text, Until};
 
 /// A line of a case file that says nothing.
 #[derive(Debug, thiserror::Error)]
@@ -45,19 +45,19 @@ fn in_body(cases: &[Case]) -> bool {
     cases.last().and_then(|case| case.steps.last()).is_some_and(|step| matches!(step.body, Text::Raw(_)))
 }
 
-fn step(line: &str) -> Option<Step> {
+fn step(line: &str) -> Option<CaseStep> {
     let mut words = line.split_whitespace();
     let word = words.next()?;
     let mut rest: Vec<&str> = words.collect();
     let expects = expects(word, &mut rest);
     let (action, path) = match (word, rest.as_slice()) {
-        ("CRD", flags) => (Action::Define(flags.iter().map(|flag| (*flag).to_owned()).collect()), ""),
-        ("WAIT", [path, condition]) => (Action::Wait(until(condition)?), *path),
-        ("WATCH", [path, condition]) => (Action::Watch(enough(condition)?), *path),
-        (verb, [path]) => (Action::Send(Verb::parse(verb)?), *path),
+        ("CRD", flags) => (CaseAction::Define(flags.iter().map(|flag| (*flag).to_owned()).collect()), ""),
+        ("WAIT", [path, condition]) => (CaseAction::Wait(until(condition)?), *path),
+        ("WATCH", [path, condition]) => (CaseAction::Watch(enough(condition)?), *path),
+        (verb, [path]) => (CaseAction::Send(CaseVerb::parse(verb)?), *path),
         _ => return None,
     };
-    Some(Step {
+    Some(CaseStep {
         line: line.to_owned(),
         action,
         path: path.to_owned(),
@@ -105,7 +105,7 @@ fn enough(condition: &str) -> Option<Enough> {
 }
 
 /// A header, a saved value, or one more line of the body.
-fn continue_step(step: &mut Step, rest: &str) -> Option<()> {
+fn continue_step(step: &mut CaseStep, rest: &str) -> Option<()> {
     let started = match &step.body {
         Text::None => false,
         Text::Filled(text) | Text::Bare(text) | Text::Raw(text) => !text.is_empty(),
@@ -133,7 +133,7 @@ fn continue_step(step: &mut Step, rest: &str) -> Option<()> {
     Some(())
 }
 
-fn header_line(step: &mut Step, header: &str) -> Option<()> {
+fn header_line(step: &mut CaseStep, header: &str) -> Option<()> {
     match header.trim() {
         "raw" => step.body = Text::Raw(String::new()),
         "bare" => step.body = Text::Bare(String::new()),
@@ -148,7 +148,7 @@ fn header_line(step: &mut Step, header: &str) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Action, Expects, Text, Verb, parse, step};
+    use super::{CaseAction, CaseVerb, Expects, Text, parse, step};
 
     #[test]
     fn a_case_has_steps_with_headers_bodies_and_saved_values() {
@@ -157,7 +157,7 @@ mod tests {
         let cases = parse("patch", "x", text).expect("a proper script");
 
         let step = &cases[0].steps[0];
-        assert!(matches!(step.action, Action::Send(Verb::Create)));
+        assert!(matches!(step.action, CaseAction::Send(CaseVerb::Create)));
         assert_eq!(step.headers, [("Accept".to_owned(), "text/html".to_owned())]);
         assert_eq!(step.saves, [("rv".to_owned(), ".metadata.resourceVersion".to_owned())]);
         assert!(matches!(&step.body, Text::Filled(body) if body == "data: {a: b}"));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// An API server given by what any client needs to reach it.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct PeerServer {
     /// Such as `https://127.0.0.1:6443`, without a slash at the end.
     pub url: String,
     /// The certificates it is trusted by, in PEM.
@@ -38,7 +38,7 @@ pub enum ServerError {
     },
 }
 
-impl Server {
+impl PeerServer {
     /// The server of the first cluster and user in a kubeconfig file.
     pub fn from_kubeconfig(path: &Path) -> Result<Self, ServerError> {
         let text =
@@ -73,13 +73,13 @@ impl Server {
 
 #[cfg(test)]
 mod tests {
-    use super::Server;
+    use super::PeerServer;
 
     #[test]
     fn a_server_survives_the_way_through_its_kubeconfig() {
-        let server = Server { url: "https://127.0.0.1:1".into(), ca: "PEM".into(), token: "secret".into() };
+        let server = PeerServer { url: "https://127.0.0.1:1".into(), ca: "PEM".into(), token: "secret".into() };
 
-        let read = Server::parse(&server.kubeconfig()).expect("own kubeconfig is complete");
+        let read = PeerServer::parse(&server.kubeconfig()).expect("own kubeconfig is complete");
 
         assert_eq!((read.url, read.ca, read.token), (server.url, server.ca, server.token));
     }

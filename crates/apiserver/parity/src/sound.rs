@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::case::{Action, Case, Expects, Step};
+use crate::case::{Case, CaseAction, CaseStep, Expects};
 use crate::compare::Difference;
 use crate::run::UNSAVED;
 
@@ -28,7 +28,7 @@ pub(crate) fn failure(case: &str, index: usize, line: &str, wrong: String) -> Di
 /// The place of such a failure; no known difference has it.
 pub(crate) const SOUND: &str = "(sound)";
 
-fn wrong(step: &Step, answer: &Value) -> Option<String> {
+fn wrong(step: &CaseStep, answer: &Value) -> Option<String> {
     let status = answer["status"].as_u64();
     if status == Some(0) {
         return Some(format!("no answer: {}", answer["body"]));
@@ -43,9 +43,9 @@ fn wrong(step: &Step, answer: &Value) -> Option<String> {
         return Some(format!("there is nothing to save at {fields}"));
     }
     let done = match &step.action {
-        Action::Wait(_) => answer["holds"] == true,
-        Action::Watch(_) => answer["body"]["end"] != "timed out",
-        Action::Send(_) | Action::Define(_) => status.is_some_and(|status| (200..300).contains(&status)),
+        CaseAction::Wait(_) => answer["holds"] == true,
+        CaseAction::Watch(_) => answer["body"]["end"] != "timed out",
+        CaseAction::Send(_) | CaseAction::Define(_) => status.is_some_and(|status| (200..300).contains(&status)),
     };
     match (step.expects, done) {
         (Expects::Success, false) if status.is_some() => Some(format!("{answer}")),

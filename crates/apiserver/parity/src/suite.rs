@@ -5,11 +5,11 @@ use futures::StreamExt as _;
 use crate::case::Case;
 use crate::clients::{Clients, Ran};
 use crate::compare::Difference;
-use crate::histories::{self, History};
+use crate::histories::{self, RandomHistory};
 use crate::names::run_name;
 use crate::options::Options;
 use crate::peers::Peers;
-use crate::report::{Outcome, explanation, write};
+use crate::report::{RunResult, explanation, write};
 use crate::script;
 
 /// The case files: group and text.
@@ -42,7 +42,7 @@ const AT_ONCE: usize = 12;
 /// Runs everything, prints the summary, and tells whether there was no unexplained difference.
 pub(crate) async fn run(peers: &Peers, options: &Options) -> bool {
     let clients = Clients::new(peers);
-    let mut outcome = Outcome::default();
+    let mut outcome = RunResult::default();
     let cases = selected(&clients, options, &mut outcome).await;
     let runs = futures::stream::iter(cases.iter().map(|case| clients.run(case))).buffer_unordered(AT_ONCE);
     let results: Vec<Ran<'_>> = runs.collect().await;
@@ -72,7 +72,7 @@ pub(crate) async fn run(peers: &Peers, options: &Options) -> bool {
 }
 
 /// The cases that the options ask for and the servers allow.
-async fn selected(clients: &Clients, options: &Options, outcome: &mut Outcome) -> Vec<Case> {
+async fn selected(clients: &Clients, options: &Options, outcome: &mut RunResult) -> Vec<Case> {
     let run = run_name();
     let parsed =
         FILES.iter().map(|(group, text)| script::parse(group, &run, text).expect("tests parse every case file"));
@@ -87,13 +87,13 @@ async fn selected(clients: &Clients, options: &Options, outcome: &mut Outcome) -
 }
 
 /// Replays the random histories; each that differs is shrunk.
-async fn replay_all(clients: &Clients, options: &Options, outcome: &mut Outcome) {
+async fn replay_all(clients: &Clients, options: &Options, outcome: &mut RunResult) {
     let run = run_name();
     let definition = script::parse("histories", &run, histories::DEFINITION).expect("a constant script").remove(0);
     outcome.add(&definition.title(), clients.run(&definition).await.differences());
     let seeds = options.histories.iter().copied();
-    let replay = |seed: u64| replay(clients, History::of(seed), &definition.id, &run);
-    let results: Vec<(History, Vec<Difference>)> =
+    let replay = |seed: u64| replay(clients, RandomHistory::of(seed), &definition.id, &run);
+    let results: Vec<(RandomHistory, Vec<Difference>)> =
         futures::stream::iter(seeds.map(replay)).buffer_unordered(AT_ONCE).collect().await;
     outcome.histories += results.len();
     for (history, differences) in results {
@@ -106,7 +106,12 @@ async fn replay_all(clients: &Clients, options: &Options, outcome: &mut Outcome)
 }
 
 /// The history itself and no differences, or the shortest that still differs and its differences.
-async fn replay(clients: &Clients, history: History, definition: &str, run: &str) -> (History, Vec<Difference>) {
+async fn replay(
+    clients: &Clients,
+    history: RandomHistory,
+    definition: &str,
+    run: &str,
+) -> (RandomHistory, Vec<Difference>) {
     let mut differences = clients.run(&history.case(definition, run)).await.differences();
     let mut shortest = history;
     let mut index = shortest.operations.len();

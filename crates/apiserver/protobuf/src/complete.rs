@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 use crate::budget::Budget;
 use crate::error::ProtobufError;
 use crate::form;
-use crate::messages::{self, Emit, Field, Form, Message, Type};
-use crate::parse::{Fields, Found};
+use crate::messages::{self, Emit, Field, Message, SpecialForm, Type};
+use crate::parse::{WireFields, WireValue};
 
 /// The JSON of a message.
-pub(crate) fn complete(message: &Message, fields: Fields, budget: &mut Budget) -> Result<Value, ProtobufError> {
+pub(crate) fn complete(message: &Message, fields: WireFields, budget: &mut Budget) -> Result<Value, ProtobufError> {
     match message.form {
-        Form::Object => {
+        SpecialForm::Object => {
             let mut object = Map::new();
             write_fields(message, fields, &mut object, budget)?;
             Ok(Value::Object(object))
@@ -22,18 +22,20 @@ pub(crate) fn complete(message: &Message, fields: Fields, budget: &mut Budget) -
 }
 
 /// The JSON of a field's value.
-pub(crate) fn value(kind: Type, found: Found, budget: &mut Budget) -> Result<Value, ProtobufError> {
+pub(crate) fn value(kind: Type, found: WireValue, budget: &mut Budget) -> Result<Value, ProtobufError> {
     match (found, kind) {
-        (Found::Message(fields), Type::Message(name)) => {
+        (WireValue::Message(fields), Type::Message(name)) => {
             budget.below(|budget| complete(messages::named(name), fields, budget))
         }
-        (Found::List(items), Type::List(item)) => items.into_iter().map(|found| value(*item, found, budget)).collect(),
-        (Found::Map(entries), Type::Map(item)) => {
+        (WireValue::List(items), Type::List(item)) => {
+            items.into_iter().map(|found| value(*item, found, budget)).collect()
+        }
+        (WireValue::Map(entries), Type::Map(item)) => {
             let entries = entries.into_iter().map(|(key, found)| Ok((key, value(*item, found, budget)?)));
             Ok(Value::Object(entries.collect::<Result<_, ProtobufError>>()?))
         }
-        (Found::Plain(plain), _) => Ok(plain),
-        (Found::Message(_) | Found::List(_) | Found::Map(_), _) => {
+        (WireValue::Plain(plain), _) => Ok(plain),
+        (WireValue::Message(_) | WireValue::List(_) | WireValue::Map(_), _) => {
             unreachable!("fields were read with the types of this table")
         }
     }
@@ -42,7 +44,7 @@ pub(crate) fn value(kind: Type, found: Found, budget: &mut Budget) -> Result<Val
 /// Writes every field of the message into `object`.
 fn write_fields(
     message: &Message,
-    mut fields: Fields,
+    mut fields: WireFields,
     object: &mut Map<String, Value>,
     budget: &mut Budget,
 ) -> Result<(), ProtobufError> {
@@ -50,8 +52,8 @@ fn write_fields(
         let found = fields.remove(number);
         if let (true, Type::Message(name)) = (field.name.is_empty(), field.kind) {
             let inner = match found {
-                Some(Found::Message(inner)) => inner,
-                _ => Fields::new(),
+                Some(WireValue::Message(inner)) => inner,
+                _ => WireFields::new(),
             };
             budget.below(|budget| write_fields(messages::named(name), inner, object, budget))?;
         } else if let Some(written) = write_field(field, found, budget)? {
@@ -62,7 +64,7 @@ fn write_fields(
 }
 
 /// What is written for a field; `None` where it is left out.
-fn write_field(field: &Field, found: Option<Found>, budget: &mut Budget) -> Result<Option<Value>, ProtobufError> {
+fn write_field(field: &Field, found: Option<WireValue>, budget: &mut Budget) -> Result<Option<Value>, ProtobufError> {
     Ok(match (found, field.emit) {
         (None, Emit::Omitted | Emit::Pointer) => None,
         (None, Emit::Null) => Some(Value::Null),
@@ -85,8 +87,8 @@ fn zero(kind: Type, budget: &mut Budget) -> Result<Value, ProtobufError> {
         Type::Bytes | Type::Json | Type::List(_) | Type::Map(_) => Value::Null,
         Type::Message(name) => match messages::named(name) {
             // A list that is a message is none where the message is absent.
-            message if message.form == Form::Items => Value::Null,
-            message => complete(message, Fields::new(), budget)?,
+            message if message.form == SpecialForm::Items => Value::Null,
+            message => complete(message, WireFields::new(), budget)?,
         },
     })
 }

@@ -6,8 +6,8 @@ use crate::budget::Budget;
 use crate::complete::complete;
 use crate::error::ProtobufError;
 use crate::messages;
-use crate::parse::{Fields, parse};
-use crate::wire::{BYTES, Reader};
+use crate::parse::{WireFields, parse};
+use crate::wire::{BYTES, WireReader};
 
 /// The bytes that every body begins with.
 const PREFIX: &[u8] = b"k8s\0";
@@ -58,7 +58,7 @@ impl<'a> Envelope<'a> {
     pub fn object(&self) -> Result<Value, ProtobufError> {
         let unknown = || ProtobufError::Kind { api_version: self.api_version.clone(), kind: self.kind.clone() };
         let message = messages::of_kind(&self.api_version, &self.kind).ok_or_else(unknown)?;
-        let (mut fields, budget) = (Fields::new(), &mut Budget::new());
+        let (mut fields, budget) = (WireFields::new(), &mut Budget::new());
         parse(message, self.message, &mut fields, budget)?;
         let mut object = complete(message, fields, budget)?;
         if let Some(object) = object.as_object_mut() {
@@ -76,7 +76,7 @@ fn last_of<'a, const N: usize>(
     names: [&str; N],
 ) -> Result<[Option<&'a [u8]>; N], ProtobufError> {
     let mut found = [None; N];
-    let mut reader = Reader::new(bytes);
+    let mut reader = WireReader::new(bytes);
     while !reader.is_empty() {
         let tag = reader.tag(message)?;
         let index = usize::try_from(tag.number).map_or(N, |number| number - 1);

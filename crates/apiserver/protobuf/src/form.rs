@@ -7,46 +7,46 @@ use serde_json::Value;
 use crate::budget::Budget;
 use crate::complete::value;
 use crate::error::ProtobufError;
-use crate::messages::{Form, Message};
-use crate::parse::Fields;
+use crate::messages::{Message, SpecialForm};
+use crate::parse::WireFields;
 
 /// Seconds of Go's zero time, the start of year 1.
 const ZERO_TIME: i64 = -62_135_596_800;
 
 /// The fields of such a message, taken out one by one.
-struct Parts<'a> {
+struct MessageParts<'a> {
     message: &'a Message,
-    fields: Fields,
+    fields: WireFields,
     budget: &'a mut Budget,
 }
 
 /// The JSON of a message that is written in a form of its own.
 pub(crate) fn write(
-    form: Form,
+    form: SpecialForm,
     message: &Message,
-    fields: Fields,
+    fields: WireFields,
     budget: &mut Budget,
 ) -> Result<Value, ProtobufError> {
-    let mut parts = Parts { message, fields, budget };
+    let mut parts = MessageParts { message, fields, budget };
     match form {
-        Form::Time => parts.time("%Y-%m-%dT%H:%M:%SZ", |_| 0),
-        Form::MicroTime => parts.time("%Y-%m-%dT%H:%M:%S.%6fZ", |nanos| nanos / 1000 * 1000),
-        Form::Quantity => Ok(parts.take(1)?.unwrap_or_else(|| Value::from("0"))),
-        Form::IntOrString => parts.int_or_string(),
-        Form::Object | Form::Raw => Ok(parts.take(1)?.unwrap_or(Value::Null)),
-        Form::Items => Ok(parts.take(1)?.unwrap_or_else(|| Value::Array(Vec::new()))),
-        Form::SchemaOrSchemas | Form::SchemaOrStrings => {
+        SpecialForm::Time => parts.time("%Y-%m-%dT%H:%M:%SZ", |_| 0),
+        SpecialForm::MicroTime => parts.time("%Y-%m-%dT%H:%M:%S.%6fZ", |nanos| nanos / 1000 * 1000),
+        SpecialForm::Quantity => Ok(parts.take(1)?.unwrap_or_else(|| Value::from("0"))),
+        SpecialForm::IntOrString => parts.int_or_string(),
+        SpecialForm::Object | SpecialForm::Raw => Ok(parts.take(1)?.unwrap_or(Value::Null)),
+        SpecialForm::Items => Ok(parts.take(1)?.unwrap_or_else(|| Value::Array(Vec::new()))),
+        SpecialForm::SchemaOrSchemas | SpecialForm::SchemaOrStrings => {
             let many = parts.take(2)?;
             Ok(many.or(parts.take(1)?).unwrap_or(Value::Null))
         }
-        Form::SchemaOrBool => {
+        SpecialForm::SchemaOrBool => {
             let schema = parts.take(2)?;
             Ok(schema.or(parts.take(1)?).unwrap_or(Value::Bool(false)))
         }
     }
 }
 
-impl Parts<'_> {
+impl MessageParts<'_> {
     fn take(&mut self, number: u32) -> Result<Option<Value>, ProtobufError> {
         let Some(found) = self.fields.remove(&number) else { return Ok(None) };
         let field = self.message.fields.get(&number).expect("only fields of the message are read");

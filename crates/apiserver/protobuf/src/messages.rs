@@ -36,7 +36,7 @@ pub(crate) enum Type {
 
 /// Types whose JSON is not the object of their fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum SpecialForm {
     Object,
     Time,
     MicroTime,
@@ -74,7 +74,7 @@ impl Field {
 pub(crate) struct Message {
     /// The name without the package.
     pub(crate) short: &'static str,
-    pub(crate) form: Form,
+    pub(crate) form: SpecialForm,
     pub(crate) fields: BTreeMap<u32, Field>,
 }
 
@@ -115,16 +115,16 @@ fn text(value: &'static Value) -> &'static str {
 
 fn message(name: &'static str, row: &'static Value) -> Message {
     let form = match text(&row["form"]) {
-        "time" => Form::Time,
-        "microTime" => Form::MicroTime,
-        "quantity" => Form::Quantity,
-        "intOrString" => Form::IntOrString,
-        "raw" => Form::Raw,
-        "items" => Form::Items,
-        "schemaOrSchemas" => Form::SchemaOrSchemas,
-        "schemaOrBool" => Form::SchemaOrBool,
-        "schemaOrStrings" => Form::SchemaOrStrings,
-        _ => Form::Object,
+        "time" => SpecialForm::Time,
+        "microTime" => SpecialForm::MicroTime,
+        "quantity" => SpecialForm::Quantity,
+        "intOrString" => SpecialForm::IntOrString,
+        "raw" => SpecialForm::Raw,
+        "items" => SpecialForm::Items,
+        "schemaOrSchemas" => SpecialForm::SchemaOrSchemas,
+        "schemaOrBool" => SpecialForm::SchemaOrBool,
+        "schemaOrStrings" => SpecialForm::SchemaOrStrings,
+        _ => SpecialForm::Object,
     };
     let fields = rows(&row["fields"])
         .map(|(number, row)| (number.parse().expect("the generated data has numbers as keys"), field(row)));

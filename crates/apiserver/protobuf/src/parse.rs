@@ -9,30 +9,30 @@ use serde_json::Value;
 
 use crate::budget::Budget;
 use crate::error::ProtobufError;
-use crate::messages::{self, Field, Form, Message, Type};
-use crate::wire::{BYTES, FIXED64, Reader, Tag, VARINT};
+use crate::messages::{self, Field, Message, SpecialForm, Type};
+use crate::wire::{BYTES, FIXED64, Tag, VARINT, WireReader};
 
 /// The fields that a message has, by number.
-pub(crate) type Fields = BTreeMap<u32, Found>;
+pub(crate) type WireFields = BTreeMap<u32, WireValue>;
 
 /// A field's value.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum WireValue {
     /// Written as it is.
     Plain(Value),
-    Message(Fields),
-    List(Vec<Found>),
-    Map(BTreeMap<String, Found>),
+    Message(WireFields),
+    List(Vec<WireValue>),
+    Map(BTreeMap<String, WireValue>),
 }
 
 /// Adds what the bytes hold to the message's fields.
 pub(crate) fn parse(
     message: &'static Message,
     bytes: &[u8],
-    into: &mut Fields,
+    into: &mut WireFields,
     budget: &mut Budget,
 ) -> Result<(), ProtobufError> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = WireReader::new(bytes);
     while !reader.is_empty() {
         let tag = reader.tag(message.short)?;
         match message.fields.get(&tag.number) {
@@ -58,21 +58,23 @@ impl Site {
     fn read(
         self,
         kind: Type,
-        reader: &mut Reader<'_>,
-        before: Option<Found>,
+        reader: &mut WireReader<'_>,
+        before: Option<WireValue>,
         budget: &mut Budget,
-    ) -> Result<Found, ProtobufError> {
+    ) -> Result<WireValue, ProtobufError> {
         budget.pay()?;
         Ok(match kind {
-            Type::Message(name) => Found::Message(self.message(name, reader, before, budget)?),
-            Type::List(item) => Found::List(self.list(*item, reader, before, budget)?),
-            Type::Map(item) => Found::Map(self.map(*item, reader, before, budget)?),
-            Type::Double => Found::Plain(double(f64::from_le_bytes(self.expect(FIXED64, reader, Reader::fixed64)?))),
+            Type::Message(name) => WireValue::Message(self.message(name, reader, before, budget)?),
+            Type::List(item) => WireValue::List(self.list(*item, reader, before, budget)?),
+            Type::Map(item) => WireValue::Map(self.map(*item, reader, before, budget)?),
+            Type::Double => {
+                WireValue::Plain(double(f64::from_le_bytes(self.expect(FIXED64, reader, WireReader::fixed64)?)))
+            }
             Type::Flag | Type::Int32 | Type::Int64 => {
-                Found::Plain(number(kind, self.expect(VARINT, reader, Reader::varint)?))
+                WireValue::Plain(number(kind, self.expect(VARINT, reader, WireReader::varint)?))
             }
             Type::Text | Type::Bytes | Type::Json => {
-                Found::Plain(plain(kind, self.expect(BYTES, reader, Reader::bytes)?)?)
+                WireValue::Plain(plain(kind, self.expect(BYTES, reader, WireReader::bytes)?)?)
             }
         })
     }
@@ -81,8 +83,8 @@ impl Site {
     fn expect<'a, T>(
         self,
         wire_type: u8,
-        reader: &mut Reader<'a>,
-        read: impl FnOnce(&mut Reader<'a>) -> Result<T, ProtobufError>,
+        reader: &mut WireReader<'a>,
+        read: impl FnOnce(&mut WireReader<'a>) -> Result<T, ProtobufError>,
     ) -> Result<T, ProtobufError> {
         if self.tag.wire_type != wire_type {
             let field = self.field.go_name();
@@ -94,16 +96,18 @@ impl Site {
     fn message(
         self,
         name: &str,
-        reader: &mut Reader<'_>,
-        before: Option<Found>,
+        reader: &mut WireReader<'_>,
+        before: Option<WireValue>,
         budget: &mut Budget,
-    ) -> Result<Fields, ProtobufError> {
+    ) -> Result<WireFields, ProtobufError> {
         let message = messages::named(name);
-        let bytes = self.expect(BYTES, reader, Reader::bytes)?;
+        let bytes = self.expect(BYTES, reader, WireReader::bytes)?;
         let mut fields = match before {
             // A time is replaced as a whole.
-            Some(Found::Message(fields)) if !matches!(message.form, Form::Time | Form::MicroTime) => fields,
-            _ => Fields::new(),
+            Some(WireValue::Message(fields)) if !matches!(message.form, SpecialForm::Time | SpecialForm::MicroTime) => {
+                fields
+            }
+            _ => WireFields::new(),
         };
         budget.below(|budget| parse(message, bytes, &mut fields, budget))?;
         Ok(fields)
@@ -112,12 +116,12 @@ impl Site {
     fn list(
         self,
         item: Type,
-        reader: &mut Reader<'_>,
-        before: Option<Found>,
+        reader: &mut WireReader<'_>,
+        before: Option<WireValue>,
         budget: &mut Budget,
-    ) -> Result<Vec<Found>, ProtobufError> {
+    ) -> Result<Vec<WireValue>, ProtobufError> {
         let mut items = match before {
-            Some(Found::List(items)) => items,
+            Some(WireValue::List(items)) => items,
             _ => Vec::new(),
         };
         let numbers = matches!(item, Type::Flag | Type::Int32 | Type::Int64);
@@ -126,10 +130,10 @@ impl Site {
             return Ok(items);
         }
         // Numbers may be packed: one length for all of them.
-        let mut packed = Reader::new(reader.bytes()?);
+        let mut packed = WireReader::new(reader.bytes()?);
         while !packed.is_empty() {
             budget.pay()?;
-            items.push(Found::Plain(number(item, packed.varint()?)));
+            items.push(WireValue::Plain(number(item, packed.varint()?)));
         }
         Ok(items)
     }
@@ -138,20 +142,20 @@ impl Site {
     fn map(
         self,
         item: Type,
-        reader: &mut Reader<'_>,
-        before: Option<Found>,
+        reader: &mut WireReader<'_>,
+        before: Option<WireValue>,
         budget: &mut Budget,
-    ) -> Result<BTreeMap<String, Found>, ProtobufError> {
+    ) -> Result<BTreeMap<String, WireValue>, ProtobufError> {
         let mut entries = match before {
-            Some(Found::Map(entries)) => entries,
+            Some(WireValue::Map(entries)) => entries,
             _ => BTreeMap::new(),
         };
-        let mut entry = Reader::new(self.expect(BYTES, reader, Reader::bytes)?);
+        let mut entry = WireReader::new(self.expect(BYTES, reader, WireReader::bytes)?);
         let (mut key, mut value) = (String::new(), None);
         while !entry.is_empty() {
             let site = Self { tag: entry.tag(self.field.name)?, ..self };
             match site.tag.number {
-                1 => key = text(site.expect(BYTES, &mut entry, Reader::bytes)?),
+                1 => key = text(site.expect(BYTES, &mut entry, WireReader::bytes)?),
                 2 => value = Some(site.read(item, &mut entry, value, budget)?),
                 _ => entry.skip(site.tag)?,
             }
@@ -162,15 +166,15 @@ impl Site {
 }
 
 /// The value of an entry without one.
-fn nothing(kind: Type) -> Found {
+fn nothing(kind: Type) -> WireValue {
     match kind {
-        Type::Message(_) => Found::Message(Fields::new()),
-        Type::List(_) => Found::List(Vec::new()),
-        Type::Map(_) => Found::Map(BTreeMap::new()),
-        Type::Text | Type::Bytes => Found::Plain(Value::from("")),
-        Type::Flag => Found::Plain(Value::from(false)),
-        Type::Int32 | Type::Int64 | Type::Double => Found::Plain(Value::from(0)),
-        Type::Json => Found::Plain(Value::Null),
+        Type::Message(_) => WireValue::Message(WireFields::new()),
+        Type::List(_) => WireValue::List(Vec::new()),
+        Type::Map(_) => WireValue::Map(BTreeMap::new()),
+        Type::Text | Type::Bytes => WireValue::Plain(Value::from("")),
+        Type::Flag => WireValue::Plain(Value::from(false)),
+        Type::Int32 | Type::Int64 | Type::Double => WireValue::Plain(Value::from(0)),
+        Type::Json => WireValue::Plain(Value::Null),
     }
 }
 

@@ -21,11 +21,11 @@ pub(crate) struct Tag {
 
 /// What is left of a message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct WireReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> WireReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -115,9 +115,9 @@ mod tests {
 
     #[test]
     fn numbers_end_within_64_bits() {
-        assert_eq!(Reader::new(&[0x96, 0x01]).varint(), Ok(150));
-        assert_eq!(Reader::new(&[0x80]).varint(), Err(ProtobufError::End));
-        assert_eq!(Reader::new(&[0xFF; 11]).varint(), Err(ProtobufError::Overflow));
+        assert_eq!(WireReader::new(&[0x96, 0x01]).varint(), Ok(150));
+        assert_eq!(WireReader::new(&[0x80]).varint(), Err(ProtobufError::End));
+        assert_eq!(WireReader::new(&[0xFF; 11]).varint(), Err(ProtobufError::Overflow));
     }
 
     #[test]
@@ -125,29 +125,29 @@ mod tests {
         let huge = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F];
         let negative = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01];
 
-        assert_eq!(Reader::new(&[2, b'a']).bytes(), Err(ProtobufError::End));
-        assert_eq!(Reader::new(&huge).bytes(), Err(ProtobufError::End));
-        assert_eq!(Reader::new(&negative).bytes(), Err(ProtobufError::Length));
+        assert_eq!(WireReader::new(&[2, b'a']).bytes(), Err(ProtobufError::End));
+        assert_eq!(WireReader::new(&huge).bytes(), Err(ProtobufError::End));
+        assert_eq!(WireReader::new(&negative).bytes(), Err(ProtobufError::Length));
     }
 
     #[test]
     fn groups_are_skipped_with_everything_in_them() {
         let group = Tag { number: 9, wire_type: GROUP };
-        let mut reader = Reader::new(&[0x08, 0x01, 0x13, 0x14, 0x0D, 0, 0, 0, 0, 0x4C, 0x2A]);
+        let mut reader = WireReader::new(&[0x08, 0x01, 0x13, 0x14, 0x0D, 0, 0, 0, 0, 0x4C, 0x2A]);
 
         reader.skip(group).unwrap();
 
         assert_eq!(reader.varint(), Ok(42));
-        assert_eq!(Reader::new(&[0x08, 0x01]).skip(group), Err(ProtobufError::End));
-        assert_eq!(Reader::new(&[0x0F]).skip(group), Err(ProtobufError::UnknownWireType(7)));
+        assert_eq!(WireReader::new(&[0x08, 0x01]).skip(group), Err(ProtobufError::End));
+        assert_eq!(WireReader::new(&[0x0F]).skip(group), Err(ProtobufError::UnknownWireType(7)));
     }
 
     #[test]
     fn field_numbers_are_positive() {
-        let error = Reader::new(&[0x02]).tag("Pod").unwrap_err();
+        let error = WireReader::new(&[0x02]).tag("Pod").unwrap_err();
         assert_eq!(error.to_string(), "proto: Pod: illegal tag 0 (wire type 2)");
 
-        let error = Reader::new(&[0x0C]).tag("Pod").unwrap_err();
+        let error = WireReader::new(&[0x0C]).tag("Pod").unwrap_err();
         assert_eq!(error.to_string(), "proto: Pod: wiretype end group for non-group");
     }
 }

@@ -12,12 +12,12 @@ pub struct Attributes<'a> {
     /// Such as `list`; empty where a method means none.
     pub verb: String,
     /// What is asked for.
-    pub target: Target,
+    pub target: AccessTarget,
 }
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum AccessTarget {
     /// A resource of an API.
     Resource(ResourceTarget),
     /// Any other path.
@@ -68,8 +68,8 @@ impl Attributes<'_> {
     /// The namespace whose bindings count.
     pub fn namespace(&self) -> &str {
         match &self.target {
-            Target::Resource(target) => &target.namespace,
-            Target::Path(_) => "",
+            AccessTarget::Resource(target) => &target.namespace,
+            AccessTarget::Path(_) => "",
         }
     }
 
@@ -78,8 +78,8 @@ impl Attributes<'_> {
         let sentence = escape_html(&self.cannot());
         let why = if reason.is_empty() { sentence } else { format!("{sentence}: {reason}") };
         let (group, resource, name) = match &self.target {
-            Target::Resource(target) => (target.group.clone(), target.resource.clone(), target.name.clone()),
-            Target::Path(_) => Default::default(),
+            AccessTarget::Resource(target) => (target.group.clone(), target.resource.clone(), target.name.clone()),
+            AccessTarget::Path(_) => Default::default(),
         };
         Denial { group, resource, name, why }
     }
@@ -87,8 +87,8 @@ impl Attributes<'_> {
     fn cannot(&self) -> String {
         let (user, verb) = (quote(&self.user.name), &self.verb);
         match &self.target {
-            Target::Path(path) => format!("User {user} cannot {verb} path {}", quote(path)),
-            Target::Resource(target) => {
+            AccessTarget::Path(path) => format!("User {user} cannot {verb} path {}", quote(path)),
+            AccessTarget::Resource(target) => {
                 let (resource, group) = (quote(&target.combined()), quote(&target.group));
                 let place = match target.namespace.as_str() {
                     "" => "at the cluster scope".to_owned(),
@@ -109,7 +109,7 @@ fn escape_html(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn denied(target: Target) -> String {
+    fn denied(target: AccessTarget) -> String {
         let user = User::new("b<o>b", ["x"]);
         Attributes { user: &user, verb: "get".into(), target }.denied("").why
     }
@@ -120,10 +120,10 @@ mod tests {
         let placed = ResourceTarget { namespace: "web".into(), ..log.clone() };
 
         assert_eq!(
-            denied(Target::Resource(log)),
+            denied(AccessTarget::Resource(log)),
             r#"User "b&lt;o&gt;b" cannot get resource "pods/log" in API group "" at the cluster scope"#
         );
-        assert!(denied(Target::Resource(placed)).ends_with(r#"in API group "" in the namespace "web""#));
-        assert_eq!(denied(Target::Path("/metrics".into())), r#"User "b&lt;o&gt;b" cannot get path "/metrics""#);
+        assert!(denied(AccessTarget::Resource(placed)).ends_with(r#"in API group "" in the namespace "web""#));
+        assert_eq!(denied(AccessTarget::Path("/metrics".into())), r#"User "b&lt;o&gt;b" cannot get path "/metrics""#);
     }
 }

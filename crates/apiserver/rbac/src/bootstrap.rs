@@ -14,7 +14,7 @@ const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
 
 /// What to do about one of them.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum BootstrapStep {
     /// It is as it should be, or not ours to change.
     Nothing,
     /// It is not there.
@@ -33,10 +33,10 @@ pub fn objects() -> &'static [Value] {
 }
 
 /// What makes an object as expected.
-pub fn reconcile(existing: Option<&Value>, expected: &Value) -> Step {
-    let Some(existing) = existing else { return Step::Create };
+pub fn reconcile(existing: Option<&Value>, expected: &Value) -> BootstrapStep {
+    let Some(existing) = existing else { return BootstrapStep::Create };
     if existing["metadata"]["annotations"][AUTOUPDATE] == "false" {
-        return Step::Nothing;
+        return BootstrapStep::Nothing;
     }
     let mut new = existing.clone();
     for field in ["annotations", "labels"] {
@@ -48,9 +48,9 @@ pub fn reconcile(existing: Option<&Value>, expected: &Value) -> Step {
     } else if existing["roleRef"] == expected["roleRef"] {
         complete_list(&mut new, expected, "/subjects");
     } else {
-        return Step::Recreate;
+        return BootstrapStep::Recreate;
     }
-    if new == *existing { Step::Nothing } else { Step::Update(new) }
+    if new == *existing { BootstrapStep::Nothing } else { BootstrapStep::Update(new) }
 }
 
 /// Labels or annotations that are missing; those that are there keep their values.
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn what_is_as_expected_is_left_alone() {
         for expected in objects() {
-            assert_eq!(reconcile(Some(expected), expected), Step::Nothing, "{}", expected["metadata"]["name"]);
-            assert_eq!(reconcile(None, expected), Step::Create);
+            assert_eq!(reconcile(Some(expected), expected), BootstrapStep::Nothing, "{}", expected["metadata"]["name"]);
+            assert_eq!(reconcile(None, expected), BootstrapStep::Create);
         }
     }
 
@@ -129,7 +129,7 @@ mod tests {
         let mut changed = expected.clone();
         changed["rules"] = json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]);
 
-        let Step::Update(new) = reconcile(Some(&changed), &expected) else { panic!("an update") };
+        let BootstrapStep::Update(new) = reconcile(Some(&changed), &expected) else { panic!("an update") };
 
         assert_eq!(new["rules"][0], changed["rules"][0]);
         assert!(uncovered(&Rule::parse_all(&new), &Rule::parse_all(&expected)).is_empty());
@@ -142,7 +142,7 @@ mod tests {
         own["metadata"]["annotations"][AUTOUPDATE] = json!("false");
         own["aggregationRule"] = json!({"clusterRoleSelectors": []});
 
-        assert_eq!(reconcile(Some(&own), &expected), Step::Nothing);
+        assert_eq!(reconcile(Some(&own), &expected), BootstrapStep::Nothing);
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         let mut fewer = expected.clone();
         fewer["subjects"] = json!([]);
 
-        assert_eq!(reconcile(Some(&other), &expected), Step::Recreate);
-        assert_eq!(reconcile(Some(&fewer), &expected), Step::Update(expected.clone()));
+        assert_eq!(reconcile(Some(&other), &expected), BootstrapStep::Recreate);
+        assert_eq!(reconcile(Some(&fewer), &expected), BootstrapStep::Update(expected.clone()));
     }
 }

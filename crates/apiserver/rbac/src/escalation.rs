@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use portolan_schema::go::quote;
 
-use crate::attributes::{Attributes, ResourceTarget, Target};
+use crate::attributes::{AccessTarget, Attributes, ResourceTarget};
 use crate::binding::RoleReference;
 use crate::policy::Policy;
 use crate::rule::Rule;
@@ -79,7 +79,7 @@ impl Policy {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         };
-        self.decide(&Attributes { user, verb: verb.to_owned(), target: Target::Resource(target) }).allowed
+        self.decide(&Attributes { user, verb: verb.to_owned(), target: AccessTarget::Resource(target) }).allowed
     }
 }
 

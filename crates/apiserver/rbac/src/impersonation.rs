@@ -6,5 +6,5 @@
 mod mode;
 mod wanted;
 
-pub use mode::{Mode, act_as};
+pub use mode::{ImpersonationMode, act_as};
 pub use wanted::{Header, wanted};

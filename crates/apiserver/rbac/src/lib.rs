@@ -17,7 +17,7 @@ mod selector;
 mod text;
 pub mod user;
 
-pub use attributes::{Attributes, Denial, ResourceTarget, Target};
+pub use attributes::{AccessTarget, Attributes, Denial, ResourceTarget};
 pub use binding::{Binding, RoleReference, Subject, SubjectKind};
 pub use decision::Decision;
 pub use policy::{Policy, Rules};

@@ -94,7 +94,7 @@ pub(crate) mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::attributes::{ResourceTarget, Target};
+    use crate::attributes::{AccessTarget, ResourceTarget};
 
     /// A policy of roles (`name` or `namespace/name` → rules) and bindings (same form → role, subjects).
     pub(crate) fn policy(roles: Value, bindings: Value) -> Policy {
@@ -124,7 +124,7 @@ pub(crate) mod tests {
     fn decide(policy: &Policy, user: &str, verb: &str, namespace: &str) -> Decision {
         let target = ResourceTarget { resource: "pods".into(), namespace: namespace.into(), ..Default::default() };
         let user = User::new(user, ["staff"]);
-        policy.decide(&Attributes { user: &user, verb: verb.into(), target: Target::Resource(target) })
+        policy.decide(&Attributes { user: &user, verb: verb.into(), target: AccessTarget::Resource(target) })
     }
 
     fn readers() -> Policy {
@@ -167,7 +167,7 @@ pub(crate) mod tests {
     #[test]
     fn masters_need_no_rule() {
         let user = User::new("root", ["system:masters"]);
-        let attributes = Attributes { user: &user, verb: "x".into(), target: Target::Path("/y".into()) };
+        let attributes = Attributes { user: &user, verb: "x".into(), target: AccessTarget::Path("/y".into()) };
 
         assert_eq!(Policy::default().decide(&attributes), Decision::privileged());
     }

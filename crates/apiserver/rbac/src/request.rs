@@ -1,14 +1,14 @@
 //! A method and a path → the verb and the target that roles speak of.
 
-use crate::attributes::{ResourceTarget, Target};
+use crate::attributes::{AccessTarget, ResourceTarget};
 
 /// What a request asks for, before it is known who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct AskedFor {
     /// Such as `list`; empty where the method means nothing to resources.
     pub verb: String,
     /// What is asked for.
-    pub target: Target,
+    pub target: AccessTarget,
 }
 
 /// What a list's query says.
@@ -21,16 +21,16 @@ pub struct ListQuery {
 }
 
 /// Reads a request. The path is decoded; the query of a list is only read where there is a list.
-pub fn asked(method: &str, path: &str, list: impl FnOnce() -> ListQuery) -> Asked {
+pub fn asked(method: &str, path: &str, list: impl FnOnce() -> ListQuery) -> AskedFor {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match parts.as_slice() {
         ["api", version, rest @ ..] if !rest.is_empty() => resource(method, "", version, rest, list),
         ["apis", group, version, rest @ ..] if !rest.is_empty() => resource(method, group, version, rest, list),
-        _ => Asked { verb: method.to_lowercase(), target: Target::Path(path.to_owned()) },
+        _ => AskedFor { verb: method.to_lowercase(), target: AccessTarget::Path(path.to_owned()) },
     }
 }
 
-fn resource(method: &str, group: &str, version: &str, parts: &[&str], list: impl FnOnce() -> ListQuery) -> Asked {
+fn resource(method: &str, group: &str, version: &str, parts: &[&str], list: impl FnOnce() -> ListQuery) -> AskedFor {
     let (verb, parts) = match parts {
         [special @ ("watch" | "proxy"), rest @ ..] => (*special, rest),
         parts => (verb_of(method), parts),
@@ -47,7 +47,7 @@ fn resource(method: &str, group: &str, version: &str, parts: &[&str], list: impl
         "delete" if target.name.is_empty() => "deletecollection",
         other => other,
     };
-    Asked { verb: verb.to_owned(), target: Target::Resource(target) }
+    AskedFor { verb: verb.to_owned(), target: AccessTarget::Resource(target) }
 }
 
 fn verb_of(method: &str) -> &'static str {
@@ -86,8 +86,8 @@ mod tests {
     fn seen(method: &str, path: &str, query: ListQuery) -> String {
         let asked = asked(method, path, || query);
         match asked.target {
-            Target::Path(path) => format!("{} {path}", asked.verb),
-            Target::Resource(t) => {
+            AccessTarget::Path(path) => format!("{} {path}", asked.verb),
+            AccessTarget::Resource(t) => {
                 format!(
                     "{} {}:{} {} {}/{} {}",
                     asked.verb, t.group, t.version, t.namespace, t.resource, t.name, t.subresource

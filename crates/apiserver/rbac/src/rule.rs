@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::attributes::{Attributes, ResourceTarget, Target};
+use crate::attributes::{AccessTarget, Attributes, ResourceTarget};
 use crate::text::{quoted_list, texts};
 
 const ALL: &str = "*";
@@ -59,8 +59,8 @@ impl Rule {
     pub fn allows(&self, attributes: &Attributes<'_>) -> bool {
         has_or_all(&self.verbs, &attributes.verb)
             && match &attributes.target {
-                Target::Resource(target) => self.allows_resource(target),
-                Target::Path(path) => self.urls.iter().any(|url| covers_url(url, path)),
+                AccessTarget::Resource(target) => self.allows_resource(target),
+                AccessTarget::Path(path) => self.urls.iter().any(|url| covers_url(url, path)),
             }
     }
 
@@ -176,7 +176,7 @@ mod tests {
             ..ResourceTarget::default()
         };
         let user = User::default();
-        rule.allows(&Attributes { user: &user, verb: verb.into(), target: Target::Resource(target) })
+        rule.allows(&Attributes { user: &user, verb: verb.into(), target: AccessTarget::Resource(target) })
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         let user = User::default();
         let paths = rule(r#"{"verbs": ["get"], "nonResourceURLs": ["/healthz/*", "/a*b"]}"#);
         let allowed = |path: &str| {
-            paths.allows(&Attributes { user: &user, verb: "get".into(), target: Target::Path(path.into()) })
+            paths.allows(&Attributes { user: &user, verb: "get".into(), target: AccessTarget::Path(path.into()) })
         };
 
         assert!(allowed("/healthz/ping"));

@@ -19,7 +19,7 @@ mod structural;
 mod subresources;
 mod versions;
 
-pub use definition::{Column, Definition, Names, Scale, Scope, Subresources, Version};
+pub use definition::{Column, Definition, KindNames, ObjectScope, Scale, Subresources, Version};
 pub use judge::Judge;
 
 use serde_json::{Map, Value, json};

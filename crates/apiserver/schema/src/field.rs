@@ -173,11 +173,11 @@ pub fn show(value: &Value) -> String {
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'a> {
     parent: Option<&'a Path<'a>>,
-    step: Step<'a>,
+    step: PathStep<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum PathStep<'a> {
     Root,
     Field(&'a str),
     Key(&'a str),
@@ -187,7 +187,7 @@ enum Step<'a> {
 impl<'a> Path<'a> {
     /// The object itself.
     pub const fn root() -> Path<'static> {
-        Path { parent: None, step: Step::Root }
+        Path { parent: None, step: PathStep::Root }
     }
 
     /// Whether this is the object itself.
@@ -197,17 +197,17 @@ impl<'a> Path<'a> {
 
     /// `parent.name`.
     pub fn field(&'a self, name: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Field(name) }
+        Path { parent: Some(self), step: PathStep::Field(name) }
     }
 
     /// `parent[key]`, as for labels and annotations.
     pub fn key(&'a self, key: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Key(key) }
+        Path { parent: Some(self), step: PathStep::Key(key) }
     }
 
     /// `parent[3]`.
     pub fn index(&'a self, index: usize) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Index(index) }
+        Path { parent: Some(self), step: PathStep::Index(index) }
     }
 }
 
@@ -217,11 +217,13 @@ impl fmt::Display for Path<'_> {
             parent.fmt(f)?;
         }
         match self.step {
-            Step::Root => Ok(()),
-            Step::Field(name) if self.parent.is_some_and(|p| !matches!(p.step, Step::Root)) => write!(f, ".{name}"),
-            Step::Field(name) => f.write_str(name),
-            Step::Key(key) => write!(f, "[{key}]"),
-            Step::Index(index) => write!(f, "[{index}]"),
+            PathStep::Root => Ok(()),
+            PathStep::Field(name) if self.parent.is_some_and(|p| !matches!(p.step, PathStep::Root)) => {
+                write!(f, ".{name}")
+            }
+            PathStep::Field(name) => f.write_str(name),
+            PathStep::Key(key) => write!(f, "[{key}]"),
+            PathStep::Index(index) => write!(f, "[{index}]"),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::node::Cursor;
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PathSegment {
     /// `.name`.
     Dot(String),
     /// `['name']`.
@@ -12,7 +12,7 @@ pub enum Step {
 }
 
 /// Reads a path; the error is the server's sentence.
-pub fn parse(path: &str) -> Result<Vec<Step>, String> {
+pub fn parse(path: &str) -> Result<Vec<PathSegment>, String> {
     let mut steps = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {
@@ -23,11 +23,11 @@ pub fn parse(path: &str) -> Result<Vec<Step>, String> {
             }
             // A delimiter stands for itself, as in `..`.
             let end = end.max(1);
-            steps.push(Step::Dot(after[..end].to_owned()));
+            steps.push(PathSegment::Dot(after[..end].to_owned()));
             rest = &after[end..];
         } else if let Some(after) = rest.strip_prefix('[') {
             let (name, after) = quoted(after)?;
-            steps.push(Step::Bracket(name));
+            steps.push(PathSegment::Bracket(name));
             rest = after;
         } else {
             let end = rest.find(['.', '[', ']']).unwrap_or(rest.len()).max(1);
@@ -90,7 +90,7 @@ pub fn resolve<'s>(path: &str, schema: Cursor<'s>) -> Result<(String, Cursor<'s>
     let mut here = schema;
     let mut field = String::new();
     for step in parse(path)? {
-        let (Step::Dot(name) | Step::Bracket(name)) = step;
+        let (PathSegment::Dot(name) | PathSegment::Bracket(name)) = step;
         let node = here.node();
         let nowhere = || "does not refer to a valid field".to_owned();
         if node.properties.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::constraints::Constraints;
-use crate::rules::Rule;
+use crate::rules::SchemaRule;
 
 /// A place in a schema's arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -132,7 +132,7 @@ pub struct Node {
     /// The value keywords.
     pub constraints: Option<Box<Constraints>>,
     /// `x-kubernetes-validations`.
-    pub rules: Vec<Arc<Rule>>,
+    pub rules: Vec<Arc<SchemaRule>>,
     /// Whether this node or one below it has rules.
     pub rules_below: bool,
 }
@@ -415,7 +415,7 @@ fn structural(object: &Map<String, Value>) -> Node {
         patch_strategy: text("x-kubernetes-patch-strategy").map(str::to_owned),
         default: object.get("default").cloned(),
         constraints: Constraints::parse(object),
-        rules: Rule::parse_all(object),
+        rules: SchemaRule::parse_all(object),
         ..Node::default()
     }
 }

@@ -7,7 +7,7 @@ use crate::node::Cursor;
 
 /// A field's Go type, and with it what the field becomes when it is empty.
 #[derive(Clone, Copy)]
-enum Kind {
+enum GoKind {
     /// A string that is left out when empty.
     Text,
     /// A string that is always there.
@@ -27,57 +27,57 @@ enum Kind {
 
 struct Struct {
     name: &'static str,
-    fields: &'static [(&'static str, Kind)],
+    fields: &'static [(&'static str, GoKind)],
 }
 
 static OBJECT_META: Struct = Struct {
     name: "ObjectMeta",
     fields: &[
-        ("name", Kind::Text),
-        ("generateName", Kind::Text),
-        ("namespace", Kind::Text),
-        ("selfLink", Kind::Text),
-        ("uid", Kind::Text),
-        ("resourceVersion", Kind::Text),
-        ("generation", Kind::Integer),
-        ("creationTimestamp", Kind::Time),
-        ("deletionTimestamp", Kind::Time),
-        ("deletionGracePeriodSeconds", Kind::OptionalInteger),
-        ("labels", Kind::TextMap),
-        ("annotations", Kind::TextMap),
-        ("ownerReferences", Kind::List(&OWNER_REFERENCE)),
-        ("finalizers", Kind::TextList),
-        ("managedFields", Kind::List(&MANAGED_FIELDS_ENTRY)),
+        ("name", GoKind::Text),
+        ("generateName", GoKind::Text),
+        ("namespace", GoKind::Text),
+        ("selfLink", GoKind::Text),
+        ("uid", GoKind::Text),
+        ("resourceVersion", GoKind::Text),
+        ("generation", GoKind::Integer),
+        ("creationTimestamp", GoKind::Time),
+        ("deletionTimestamp", GoKind::Time),
+        ("deletionGracePeriodSeconds", GoKind::OptionalInteger),
+        ("labels", GoKind::TextMap),
+        ("annotations", GoKind::TextMap),
+        ("ownerReferences", GoKind::List(&OWNER_REFERENCE)),
+        ("finalizers", GoKind::TextList),
+        ("managedFields", GoKind::List(&MANAGED_FIELDS_ENTRY)),
     ],
 };
 
 static OWNER_REFERENCE: Struct = Struct {
     name: "OwnerReference",
     fields: &[
-        ("apiVersion", Kind::RequiredText),
-        ("kind", Kind::RequiredText),
-        ("name", Kind::RequiredText),
-        ("uid", Kind::RequiredText),
-        ("controller", Kind::OptionalFlag),
-        ("blockOwnerDeletion", Kind::OptionalFlag),
+        ("apiVersion", GoKind::RequiredText),
+        ("kind", GoKind::RequiredText),
+        ("name", GoKind::RequiredText),
+        ("uid", GoKind::RequiredText),
+        ("controller", GoKind::OptionalFlag),
+        ("blockOwnerDeletion", GoKind::OptionalFlag),
     ],
 };
 
 static MANAGED_FIELDS_ENTRY: Struct = Struct {
     name: "ManagedFieldsEntry",
     fields: &[
-        ("manager", Kind::Text),
-        ("operation", Kind::Text),
-        ("apiVersion", Kind::Text),
-        ("time", Kind::Time),
-        ("fieldsType", Kind::Text),
-        ("fieldsV1", Kind::Raw),
-        ("subresource", Kind::Text),
+        ("manager", GoKind::Text),
+        ("operation", GoKind::Text),
+        ("apiVersion", GoKind::Text),
+        ("time", GoKind::Time),
+        ("fieldsType", GoKind::Text),
+        ("fieldsV1", GoKind::Raw),
+        ("subresource", GoKind::Text),
     ],
 };
 
 impl Struct {
-    fn field(&self, name: &str) -> Option<Kind> {
+    fn field(&self, name: &str) -> Option<GoKind> {
         self.fields.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind)
     }
 }
@@ -123,7 +123,7 @@ fn coerce_struct(object: &mut Map<String, Value>, shape: &Struct, path: &Path<'_
         known
     });
     for (name, kind) in shape.fields {
-        if let (Kind::List(inner), Some(Value::Array(items))) = (*kind, object.get_mut(*name)) {
+        if let (GoKind::List(inner), Some(Value::Array(items))) = (*kind, object.get_mut(*name)) {
             let path = path.field(name);
             for (index, item) in items.iter_mut().enumerate() {
                 if let Value::Object(item) = item {
@@ -132,11 +132,11 @@ fn coerce_struct(object: &mut Map<String, Value>, shape: &Struct, path: &Path<'_
             }
         }
         match (kind, object.get_mut(*name)) {
-            (Kind::TextMap, Some(Value::Object(texts))) => texts.values_mut().for_each(null_to_empty),
-            (Kind::TextList, Some(Value::Array(texts))) => texts.iter_mut().for_each(null_to_empty),
+            (GoKind::TextMap, Some(Value::Object(texts))) => texts.values_mut().for_each(null_to_empty),
+            (GoKind::TextList, Some(Value::Array(texts))) => texts.iter_mut().for_each(null_to_empty),
             _ => {}
         }
-        if matches!(kind, Kind::RequiredText) {
+        if matches!(kind, GoKind::RequiredText) {
             null_to_empty(object.entry(*name).or_insert(Value::Null));
         } else if object.get(*name).is_some_and(|value| is_empty(value, *kind)) {
             object.remove(*name);
@@ -150,13 +150,13 @@ fn null_to_empty(text: &mut Value) {
     }
 }
 
-fn is_empty(value: &Value, kind: Kind) -> bool {
+fn is_empty(value: &Value, kind: GoKind) -> bool {
     match value {
         Value::Null => true,
-        Value::String(text) => text.is_empty() && matches!(kind, Kind::Text),
-        Value::Number(number) => number.as_i64() == Some(0) && matches!(kind, Kind::Integer),
+        Value::String(text) => text.is_empty() && matches!(kind, GoKind::Text),
+        Value::Number(number) => number.as_i64() == Some(0) && matches!(kind, GoKind::Integer),
         Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty() && !matches!(kind, Kind::Raw),
+        Value::Object(fields) => fields.is_empty() && !matches!(kind, GoKind::Raw),
         Value::Bool(_) => false,
     }
 }
@@ -211,35 +211,35 @@ fn struct_error(object: &Map<String, Value>, shape: &Struct, prefix: &str) -> Op
     })
 }
 
-fn value_error(value: &Value, kind: Kind, owner: &str, field: &str) -> Option<String> {
+fn value_error(value: &Value, kind: GoKind, owner: &str, field: &str) -> Option<String> {
     let wrong = |value: &Value, wanted: &str| {
         Some(format!("json: cannot unmarshal {} into Go struct field {owner}.{field} of type {wanted}", word(value)))
     };
     match (kind, value) {
         (_, Value::Null)
-        | (Kind::Text | Kind::RequiredText, Value::String(_))
-        | (Kind::OptionalFlag, Value::Bool(_))
-        | (Kind::Raw, _) => None,
-        (Kind::Text | Kind::RequiredText, other) if field == "uid" => wrong(other, "types.UID"),
-        (Kind::Time, Value::String(text)) => time_error(text),
-        (Kind::Text | Kind::RequiredText | Kind::Time, other) => wrong(other, "string"),
-        (Kind::OptionalFlag, other) => wrong(other, "bool"),
-        (Kind::Integer | Kind::OptionalInteger, Value::Number(number)) if number.is_i64() => None,
-        (Kind::Integer | Kind::OptionalInteger, other) => wrong(other, "int64"),
-        (Kind::TextMap, Value::Object(map)) => {
+        | (GoKind::Text | GoKind::RequiredText, Value::String(_))
+        | (GoKind::OptionalFlag, Value::Bool(_))
+        | (GoKind::Raw, _) => None,
+        (GoKind::Text | GoKind::RequiredText, other) if field == "uid" => wrong(other, "types.UID"),
+        (GoKind::Time, Value::String(text)) => time_error(text),
+        (GoKind::Text | GoKind::RequiredText | GoKind::Time, other) => wrong(other, "string"),
+        (GoKind::OptionalFlag, other) => wrong(other, "bool"),
+        (GoKind::Integer | GoKind::OptionalInteger, Value::Number(number)) if number.is_i64() => None,
+        (GoKind::Integer | GoKind::OptionalInteger, other) => wrong(other, "int64"),
+        (GoKind::TextMap, Value::Object(map)) => {
             map.values().find(|v| !v.is_string() && !v.is_null()).and_then(|v| wrong(v, "string"))
         }
-        (Kind::TextMap, other) => wrong(other, "map[string]string"),
-        (Kind::TextList, Value::Array(items)) => {
+        (GoKind::TextMap, other) => wrong(other, "map[string]string"),
+        (GoKind::TextList, Value::Array(items)) => {
             items.iter().find(|v| !v.is_string() && !v.is_null()).and_then(|v| wrong(v, "string"))
         }
-        (Kind::TextList, other) => wrong(other, "[]string"),
-        (Kind::List(inner), Value::Array(items)) => items.iter().find_map(|item| match item {
+        (GoKind::TextList, other) => wrong(other, "[]string"),
+        (GoKind::List(inner), Value::Array(items)) => items.iter().find_map(|item| match item {
             Value::Null => None,
             Value::Object(item) => struct_error(item, inner, &format!("{field}.")),
             other => wrong(other, &format!("v1.{}", inner.name)),
         }),
-        (Kind::List(inner), other) => wrong(other, &format!("[]v1.{}", inner.name)),
+        (GoKind::List(inner), other) => wrong(other, &format!("[]v1.{}", inner.name)),
     }
 }
 

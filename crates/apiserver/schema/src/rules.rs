@@ -33,7 +33,7 @@ const MESSAGE_LIMIT: usize = 5 * 1024;
 
 /// One rule of a schema.
 #[derive(Debug)]
-pub struct Rule {
+pub struct SchemaRule {
     /// The expression.
     pub source: String,
     /// What to say instead of the expression.
@@ -62,7 +62,7 @@ pub enum Reason {
     Duplicate,
 }
 
-impl Rule {
+impl SchemaRule {
     /// Reads the rules of one schema.
     pub(crate) fn parse_all(schema: &Map<String, Value>) -> Vec<Arc<Self>> {
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
@@ -153,7 +153,7 @@ pub fn check_rules(new: &Value, old: Option<&Value>, schema: Cursor<'_>) -> Vec<
 /// [`check_rules`], with what is only worth a warning.
 pub fn find_rule_errors(new: &Value, old: Option<&Value>, schema: Cursor<'_>) -> Findings {
     let ratchet = Ratchet { current: old.map(|old| (new, old, schema)), parent: None };
-    find(new, old, Place { rules: schema, types: schema, resource: true }, ratchet)
+    find(new, old, RulePlace { rules: schema, types: schema, resource: true }, ratchet)
 }
 
 /// The errors about a value that stands at `base`, without tolerance for what it was before.
@@ -164,7 +164,7 @@ pub(crate) fn errors_at(
     schema: Cursor<'_>,
     resource: bool,
 ) -> Vec<FieldError> {
-    let place = Place { rules: schema, types: schema, resource };
+    let place = RulePlace { rules: schema, types: schema, resource };
     let mut errors = find(new, old, place, Ratchet { current: None, parent: None }).errors;
     for error in &mut errors {
         error.move_under(base);
@@ -172,8 +172,8 @@ pub(crate) fn errors_at(
     errors
 }
 
-fn find(new: &Value, old: Option<&Value>, place: Place<'_>, ratchet: Ratchet<'_, '_>) -> Findings {
-    let mut run = Run { findings: Findings::default() };
+fn find(new: &Value, old: Option<&Value>, place: RulePlace<'_>, ratchet: Ratchet<'_, '_>) -> Findings {
+    let mut run = RuleRun { findings: Findings::default() };
     if place.rules.node().rules_below {
         run.place(new, old, place, ratchet, &Path::root());
     }
@@ -182,13 +182,13 @@ fn find(new: &Value, old: Option<&Value>, place: Place<'_>, ratchet: Ratchet<'_,
 
 /// Where the rules come from and what types their values have; the two differ inside `allOf`.
 #[derive(Clone, Copy)]
-struct Place<'s> {
+struct RulePlace<'s> {
     rules: Cursor<'s>,
     types: Cursor<'s>,
     resource: bool,
 }
 
-impl<'s> Place<'s> {
+impl<'s> RulePlace<'s> {
     fn below(rules: Cursor<'s>, types: Cursor<'s>) -> Option<Self> {
         rules.node().rules_below.then_some(Self { rules, types, resource: types.node().embedded_resource })
     }
@@ -229,12 +229,19 @@ impl<'v> Ratchet<'v, '_> {
     }
 }
 
-struct Run {
+struct RuleRun {
     findings: Findings,
 }
 
-impl Run {
-    fn place(&mut self, new: &Value, old: Option<&Value>, place: Place<'_>, ratchet: Ratchet<'_, '_>, path: &Path<'_>) {
+impl RuleRun {
+    fn place(
+        &mut self,
+        new: &Value,
+        old: Option<&Value>,
+        place: RulePlace<'_>,
+        ratchet: Ratchet<'_, '_>,
+        path: &Path<'_>,
+    ) {
         if new.is_null() {
             return;
         }
@@ -246,7 +253,7 @@ impl Run {
             let rules = place.rules.sibling(id);
             if rules.node().rules_below {
                 let ratchet = Ratchet { current: None, parent: ratchet.parent };
-                self.place(new, old, Place { rules, ..place }, ratchet, path);
+                self.place(new, old, RulePlace { rules, ..place }, ratchet, path);
             }
         }
         match new {
@@ -260,12 +267,12 @@ impl Run {
         &mut self,
         fields: &'v Map<String, Value>,
         old: Option<&'v Value>,
-        place: Place<'_>,
+        place: RulePlace<'_>,
         ratchet: Ratchet<'v, '_>,
         path: &Path<'_>,
     ) {
         let old_of = |name: &str| old.and_then(Value::as_object).and_then(|old| old.get(name));
-        let values = place.rules.values().zip(place.types.values()).and_then(|(r, t)| Place::below(r, t));
+        let values = place.rules.values().zip(place.types.values()).and_then(|(r, t)| RulePlace::below(r, t));
         for (name, value) in values.into_iter().flat_map(|_| fields) {
             if let Some(place) = values {
                 self.place(value, old_of(name), place, ratchet.field(name, value), &path.key(name));
@@ -273,7 +280,7 @@ impl Run {
         }
         for (name, value) in fields {
             let child =
-                place.rules.property(name).zip(place.types.property(name)).and_then(|(r, t)| Place::below(r, t));
+                place.rules.property(name).zip(place.types.property(name)).and_then(|(r, t)| RulePlace::below(r, t));
             if let Some(place) = child {
                 self.place(value, old_of(name), place, ratchet.field(name, value), &path.field(name));
             }
@@ -284,11 +291,11 @@ impl Run {
         &mut self,
         items: &'v [Value],
         old: Option<&'v Value>,
-        place: Place<'_>,
+        place: RulePlace<'_>,
         ratchet: Ratchet<'v, '_>,
         path: &Path<'_>,
     ) {
-        let Some(child) = place.rules.items().zip(place.types.items()).and_then(|(r, t)| Place::below(r, t)) else {
+        let Some(child) = place.rules.items().zip(place.types.items()).and_then(|(r, t)| RulePlace::below(r, t)) else {
             return;
         };
         for (index, item) in items.iter().enumerate() {
@@ -297,7 +304,14 @@ impl Run {
         }
     }
 
-    fn rules(&mut self, new: &Value, old: Option<&Value>, place: Place<'_>, ratchet: Ratchet<'_, '_>, path: &Path<'_>) {
+    fn rules(
+        &mut self,
+        new: &Value,
+        old: Option<&Value>,
+        place: RulePlace<'_>,
+        ratchet: Ratchet<'_, '_>,
+        path: &Path<'_>,
+    ) {
         let activation = Activation { new, old, place, plain: OnceCell::new(), optional: OnceCell::new() };
         for rule in &place.rules.node().rules {
             if let Some((error, failed)) = evaluate(rule, &activation, path) {
@@ -315,7 +329,7 @@ impl Run {
 struct Activation<'v> {
     new: &'v Value,
     old: Option<&'v Value>,
-    place: Place<'v>,
+    place: RulePlace<'v>,
     plain: OnceCell<Context<'v, 'v>>,
     optional: OnceCell<Context<'v, 'v>>,
 }
@@ -325,7 +339,7 @@ impl<'v> Activation<'v> {
         to_cel(value, Some(self.place.types), self.place.resource)
     }
 
-    fn context(&self, rule: &Rule) -> &Context<'v, 'v> {
+    fn context(&self, rule: &SchemaRule) -> &Context<'v, 'v> {
         if rule.optional_old_self {
             let old = || self.old.map_or_else(CelOptional::none, |old| CelOptional::of(self.convert(old)));
             self.optional.get_or_init(|| self.variables(Some(Box::new(old()))))
@@ -350,7 +364,7 @@ impl<'v> Activation<'v> {
 }
 
 /// Runs one rule; the flag tells a failed rule from one that could not be run.
-fn evaluate(rule: &Rule, activation: &Activation<'_>, path: &Path<'_>) -> Option<(FieldError, bool)> {
+fn evaluate(rule: &SchemaRule, activation: &Activation<'_>, path: &Path<'_>) -> Option<(FieldError, bool)> {
     let type_ = activation.place.types.node().type_;
     let program = match &rule.program {
         Ok(program) => program.as_ref()?,
@@ -379,7 +393,7 @@ fn name_root(error: &mut FieldError, path: &Path<'_>) {
     }
 }
 
-fn evaluation_error(error: &ExecutionError, rule: &Rule) -> String {
+fn evaluation_error(error: &ExecutionError, rule: &SchemaRule) -> String {
     let reason = match error {
         ExecutionError::NoSuchOverload(_) | ExecutionError::UnsupportedBinaryOperator(..) => {
             let rule = rule.shown();
@@ -400,7 +414,7 @@ fn evaluation_error(error: &ExecutionError, rule: &Rule) -> String {
     format!("{reason} evaluating rule: {}", rule.shown())
 }
 
-fn failed(rule: &Rule, activation: &Activation<'_>, path: &Path<'_>) -> FieldError {
+fn failed(rule: &SchemaRule, activation: &Activation<'_>, path: &Path<'_>) -> FieldError {
     let detail = message(rule, activation).unwrap_or_else(|| rule.default_message());
     let composite = matches!(activation.place.types.node().type_, Some(Type::Object | Type::Array));
     let value = (!composite).then(|| show(activation.new));
@@ -419,7 +433,7 @@ fn failed(rule: &Rule, activation: &Activation<'_>, path: &Path<'_>) -> FieldErr
     error
 }
 
-fn message(rule: &Rule, activation: &Activation<'_>) -> Option<String> {
+fn message(rule: &SchemaRule, activation: &Activation<'_>) -> Option<String> {
     let program = rule.message_program.as_ref()?;
     let CelValue::String(text) = program.execute(activation.plain_context()).ok()? else {
         return None;

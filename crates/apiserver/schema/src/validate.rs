@@ -100,12 +100,12 @@ struct Issue {
 
 /// What came of one schema: issues, and how many checks were made, by which the closest alternative is found.
 #[derive(Default)]
-struct Outcome {
+struct Validated {
     issues: Vec<Issue>,
     checks: usize,
 }
 
-impl Outcome {
+impl Validated {
     fn is_valid(&self) -> bool {
         self.issues.is_empty()
     }
@@ -116,7 +116,7 @@ impl Outcome {
         }
     }
 
-    fn merge(&mut self, other: Outcome) {
+    fn merge(&mut self, other: Validated) {
         self.checks += other.checks;
         for issue in other.issues {
             self.add(issue);
@@ -164,7 +164,7 @@ impl Validator<'_> {
         self.errors(self.place(new, schema, &Path::root(), Against::from(old)))
     }
 
-    fn errors(&self, outcome: Outcome) -> Vec<FieldError> {
+    fn errors(&self, outcome: Validated) -> Vec<FieldError> {
         let mut errors: Vec<FieldError> = outcome.issues.into_iter().map(|issue| issue.error).collect();
         if !self.base.is_empty() {
             for error in &mut errors {
@@ -174,7 +174,7 @@ impl Validator<'_> {
         errors
     }
 
-    fn place(&self, value: &Value, schema: Cursor<'_>, path: &Path<'_>, against: Against<'_>) -> Outcome {
+    fn place(&self, value: &Value, schema: Cursor<'_>, path: &Path<'_>, against: Against<'_>) -> Validated {
         let mut outcome = self.value(value, schema, path, against);
         if let Against::Old(old) = against
             && !outcome.is_valid()
@@ -185,10 +185,10 @@ impl Validator<'_> {
         outcome
     }
 
-    fn value(&self, value: &Value, schema: Cursor<'_>, path: &Path<'_>, against: Against<'_>) -> Outcome {
+    fn value(&self, value: &Value, schema: Cursor<'_>, path: &Path<'_>, against: Against<'_>) -> Validated {
         let node = schema.node();
         let constraints = node.constraints.as_deref().unwrap_or(&NONE);
-        let mut outcome = Outcome::default();
+        let mut outcome = Validated::default();
         if value.is_null() {
             outcome.merge(null_type(node, path));
             allowed(constraints, value, path, &mut outcome);
@@ -217,8 +217,8 @@ impl Validator<'_> {
         outcome
     }
 
-    fn junctors(&self, value: &Value, constraints: &Constraints, schema: Cursor<'_>, path: &Path<'_>) -> Outcome {
-        let mut outcome = Outcome { issues: Vec::new(), checks: 2 };
+    fn junctors(&self, value: &Value, constraints: &Constraints, schema: Cursor<'_>, path: &Path<'_>) -> Validated {
+        let mut outcome = Validated { issues: Vec::new(), checks: 2 };
         let run = |id| self.value(value, schema.sibling(id), path, Against::Nothing);
         if !constraints.any_of.is_empty() {
             any_of(constraints.any_of.iter().map(|&id| run(id)), path, &mut outcome);
@@ -235,7 +235,14 @@ impl Validator<'_> {
         outcome
     }
 
-    fn items(&self, items: &[Value], schema: Cursor<'_>, path: &Path<'_>, against: Against<'_>, outcome: &mut Outcome) {
+    fn items(
+        &self,
+        items: &[Value],
+        schema: Cursor<'_>,
+        path: &Path<'_>,
+        against: Against<'_>,
+        outcome: &mut Validated,
+    ) {
         if let Some(item_schema) = schema.items() {
             for (index, item) in items.iter().enumerate() {
                 let old = correlate::old_item(schema, item, against.value());
@@ -266,7 +273,7 @@ impl Validator<'_> {
         schema: Cursor<'_>,
         path: &Path<'_>,
         against: Against<'_>,
-        outcome: &mut Outcome,
+        outcome: &mut Validated,
     ) {
         let node = schema.node();
         field_count(fields.len(), node.constraints.as_deref().unwrap_or(&NONE), path, outcome);
@@ -304,7 +311,7 @@ impl Validator<'_> {
         parent: Cursor<'_>,
         path: &Path<'_>,
         against: Against<'_>,
-    ) -> Outcome {
+    ) -> Validated {
         let own_version = path.is_root() && self.base.is_empty() && matches!(name, "apiVersion" | "kind");
         let old = correlate::old_field(parent, name, against.value()).filter(|_| !own_version);
         self.place(value, schema, &path.field(name), Against::from(old))
@@ -329,16 +336,16 @@ fn type_names(node: &Node) -> String {
     types(node).iter().map(|t| t.name()).collect::<Vec<_>>().join(",")
 }
 
-fn null_type(node: &Node, path: &Path<'_>) -> Outcome {
+fn null_type(node: &Node, path: &Path<'_>) -> Validated {
     if types(node).is_empty() || node.nullable {
-        return Outcome { issues: Vec::new(), checks: 1 };
+        return Validated { issues: Vec::new(), checks: 1 };
     }
-    Outcome { issues: vec![wrong_type(path, &type_names(node), "null")], checks: 0 }
+    Validated { issues: vec![wrong_type(path, &type_names(node), "null")], checks: 0 }
 }
 
-fn type_of(value: &Value, node: &Node, path: &Path<'_>) -> Outcome {
-    let passed = Outcome { issues: Vec::new(), checks: 1 };
-    let failed = |wanted: &str, got: &str| Outcome { issues: vec![wrong_type(path, wanted, got)], checks: 0 };
+fn type_of(value: &Value, node: &Node, path: &Path<'_>) -> Validated {
+    let passed = Validated { issues: Vec::new(), checks: 1 };
+    let failed = |wanted: &str, got: &str| Validated { issues: vec![wrong_type(path, wanted, got)], checks: 0 };
     let wanted = types(node);
     let actual = Type::of(value);
     let whole = actual == Type::Number && wanted.contains(&Type::Integer) && numbers::is_whole(value);
@@ -371,7 +378,7 @@ fn type_issue(path: &Path<'_>, value: &str, sentence: String) -> Issue {
     issue(error, path, sentence)
 }
 
-fn string(text: &str, constraints: &Constraints, path: &Path<'_>, outcome: &mut Outcome) {
+fn string(text: &str, constraints: &Constraints, path: &Path<'_>, outcome: &mut Validated) {
     outcome.checks += 1;
     if let Some(found) = string_issue(text, constraints, path) {
         outcome.add(found);
@@ -408,7 +415,7 @@ fn string_issue(text: &str, constraints: &Constraints, path: &Path<'_>) -> Optio
     Some(invalid(path, &Value::from(text), format!("{path} in body should match '{shown}'")))
 }
 
-fn allowed(constraints: &Constraints, value: &Value, path: &Path<'_>, outcome: &mut Outcome) {
+fn allowed(constraints: &Constraints, value: &Value, path: &Path<'_>, outcome: &mut Validated) {
     let allowed = &constraints.allowed;
     if allowed.is_empty() || allowed.iter().any(|candidate| numbers::is_same(value, candidate)) {
         return;
@@ -419,7 +426,7 @@ fn allowed(constraints: &Constraints, value: &Value, path: &Path<'_>, outcome: &
     outcome.add(issue(FieldError::not_supported(path, value, &names), path, sentence));
 }
 
-fn field_count(count: usize, constraints: &Constraints, path: &Path<'_>, outcome: &mut Outcome) {
+fn field_count(count: usize, constraints: &Constraints, path: &Path<'_>, outcome: &mut Validated) {
     let size = count as u64;
     if let Some(least) = constraints.min_properties.filter(|least| size < *least) {
         let sentence = format!("{path} in body should have at least {least} properties");
@@ -432,14 +439,14 @@ fn field_count(count: usize, constraints: &Constraints, path: &Path<'_>, outcome
 }
 
 /// The failure that came furthest; the first of equals.
-fn closest(best: Option<Outcome>, other: Outcome) -> Outcome {
+fn closest(best: Option<Validated>, other: Validated) -> Validated {
     match best {
         Some(best) if best.checks >= other.checks => best,
         _ => other,
     }
 }
 
-fn any_of(outcomes: impl Iterator<Item = Outcome>, path: &Path<'_>, outcome: &mut Outcome) {
+fn any_of(outcomes: impl Iterator<Item = Validated>, path: &Path<'_>, outcome: &mut Validated) {
     let mut best = None;
     for found in outcomes {
         if found.is_valid() {
@@ -454,7 +461,7 @@ fn any_of(outcomes: impl Iterator<Item = Outcome>, path: &Path<'_>, outcome: &mu
     }
 }
 
-fn one_of(outcomes: impl Iterator<Item = Outcome>, path: &Path<'_>, outcome: &mut Outcome) {
+fn one_of(outcomes: impl Iterator<Item = Validated>, path: &Path<'_>, outcome: &mut Validated) {
     let (mut best, mut first, mut valid) = (None, None, 0);
     for found in outcomes {
         if found.is_valid() {
@@ -480,7 +487,7 @@ fn one_of(outcomes: impl Iterator<Item = Outcome>, path: &Path<'_>, outcome: &mu
     }
 }
 
-fn all_of(outcomes: impl ExactSizeIterator<Item = Outcome>, path: &Path<'_>, outcome: &mut Outcome) {
+fn all_of(outcomes: impl ExactSizeIterator<Item = Validated>, path: &Path<'_>, outcome: &mut Validated) {
     let (mut valid, count) = (0, outcomes.len());
     for found in outcomes {
         valid += usize::from(found.is_valid());

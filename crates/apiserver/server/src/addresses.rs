@@ -17,7 +17,7 @@ const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 const RANGE: &str = "127.78.0.0/16";
 
 /// What other Services hold.
-struct Taken {
+struct TakenAddresses {
     addresses: HashSet<String>,
     ports: HashSet<i64>,
 }
@@ -39,7 +39,7 @@ pub(crate) fn allocate(api: &Api, resource: &Resource, service: &mut Value, old:
 }
 
 /// A free address, or the one that a new Service asks for.
-fn allocate_address(service: &mut Value, old: Option<&Value>, taken: &Taken) -> Vec<FieldError> {
+fn allocate_address(service: &mut Value, old: Option<&Value>, taken: &TakenAddresses) -> Vec<FieldError> {
     let named = |service: &Value| service["spec"]["type"] == "ExternalName";
     let fresh = old.is_none_or(named);
     let given = service["spec"]["clusterIP"].as_str().unwrap_or_default().to_owned();
@@ -72,7 +72,7 @@ fn refused(value: &Value, detail: &str) -> FieldError {
 }
 
 /// Ports on the nodes, for every port that wants one and for the health of the Service.
-fn allocate_ports(service: &mut Value, old: Option<&Value>, taken: &Taken) -> Vec<FieldError> {
+fn allocate_ports(service: &mut Value, old: Option<&Value>, taken: &TakenAddresses) -> Vec<FieldError> {
     let mut used = taken.ports.clone();
     let all = gets_ports(&service["spec"]);
     let own = old.map(|old| node_ports(old).collect::<HashSet<i64>>()).unwrap_or_default();
@@ -114,7 +114,7 @@ fn allocate_ports(service: &mut Value, old: Option<&Value>, taken: &Taken) -> Ve
     Vec::new()
 }
 
-fn port_error(port: i64, index: usize, twice: bool, taken: &Taken) -> Option<FieldError> {
+fn port_error(port: i64, index: usize, twice: bool, taken: &TakenAddresses) -> Option<FieldError> {
     let detail = if !NODE_PORTS.contains(&port) {
         "provided port is not in the valid range. The range of valid ports is 30000-32767"
     } else if twice || taken.ports.contains(&port) {
@@ -147,8 +147,8 @@ fn is_ours(text: &str) -> bool {
     text.parse::<Ipv4Addr>().is_ok_and(|address| matches!(address.octets(), [127, 78, _, _]))
 }
 
-fn taken(api: &Api, resource: &Resource, own: &Value) -> Taken {
-    let mut taken = Taken { addresses: HashSet::new(), ports: HashSet::new() };
+fn taken(api: &Api, resource: &Resource, own: &Value) -> TakenAddresses {
+    let mut taken = TakenAddresses { addresses: HashSet::new(), ports: HashSet::new() };
     let range = Range { collection: &resource.collection, prefix: "", after: "", at: None };
     for stored in api.store.list(&range).map(|l| l.objects).unwrap_or_default() {
         let service = api.object(resource, &stored);

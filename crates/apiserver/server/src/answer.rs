@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::negotiate::{Accepted, Format, Shape};
+use crate::negotiate::{Accepted, ObjectForm, TextFormat};
 use crate::registry::Resource;
 use crate::request::Query;
 use crate::status::status_text;
@@ -17,7 +17,7 @@ use crate::table::{self, Include};
 pub(crate) struct Answer {
     pub(crate) code: StatusCode,
     pub(crate) content_type: &'static str,
-    pub(crate) body: Content,
+    pub(crate) body: AnswerContent,
     pub(crate) warnings: Vec<String>,
     /// `Content-Encoding`, where it is compressed.
     pub(crate) encoding: Option<&'static str>,
@@ -28,7 +28,7 @@ pub(crate) struct Answer {
 }
 
 /// An answer's body.
-pub(crate) enum Content {
+pub(crate) enum AnswerContent {
     Full(Bytes),
     /// Made only where the client does not have it already.
     Later(Box<dyn FnOnce() -> Bytes + Send>),
@@ -36,18 +36,18 @@ pub(crate) enum Content {
 }
 
 impl Answer {
-    fn new(code: StatusCode, content_type: &'static str, body: Content) -> Self {
+    fn new(code: StatusCode, content_type: &'static str, body: AnswerContent) -> Self {
         Self { code, content_type, body, warnings: Vec::new(), encoding: None, etag: None, headers: Vec::new() }
     }
 
     /// No body, and no type of one.
     pub(crate) fn empty(code: StatusCode) -> Self {
-        Self::new(code, "", Content::Full(Bytes::new()))
+        Self::new(code, "", AnswerContent::Full(Bytes::new()))
     }
 
     /// A body that takes time to make.
     pub(crate) fn later(content_type: &'static str, body: impl FnOnce() -> Bytes + Send + 'static) -> Self {
-        Self::new(StatusCode::OK, content_type, Content::Later(Box::new(body)))
+        Self::new(StatusCode::OK, content_type, AnswerContent::Later(Box::new(body)))
     }
 
     /// With the hash by which clients know it.
@@ -64,31 +64,31 @@ impl Answer {
 
     /// JSON text that is ready.
     pub(crate) fn json(code: StatusCode, text: Vec<u8>) -> Self {
-        Self::new(code, Format::Json.media_type(), Content::Full(Bytes::from(text)))
+        Self::new(code, TextFormat::Json.media_type(), AnswerContent::Full(Bytes::from(text)))
     }
 
     /// Plain text.
     pub(crate) fn text(code: StatusCode, text: impl Into<String>) -> Self {
-        Self::new(code, "text/plain; charset=utf-8", Content::Full(Bytes::from(text.into())))
+        Self::new(code, "text/plain; charset=utf-8", AnswerContent::Full(Bytes::from(text.into())))
     }
 
     /// A stream of JSON lines.
     pub(crate) fn stream(lines: BoxStream<'static, Bytes>) -> Self {
-        Self::new(StatusCode::OK, Format::Json.media_type(), Content::Stream(lines))
+        Self::new(StatusCode::OK, TextFormat::Json.media_type(), AnswerContent::Stream(lines))
     }
 
     /// Any value, in the client's format.
     pub(crate) fn value(code: StatusCode, value: &Value, accepted: Accepted) -> Self {
         let text = match accepted.format {
-            Format::Json if value["kind"] == "Status" => status_text(value),
-            Format::Json => {
+            TextFormat::Json if value["kind"] == "Status" => status_text(value),
+            TextFormat::Json => {
                 let mut text = serde_json::to_vec(value).expect("JSON values are written to memory");
                 text.push(b'\n');
                 text
             }
-            Format::Yaml => serde_saphyr::to_string(value).unwrap_or_default().into_bytes(),
+            TextFormat::Yaml => serde_saphyr::to_string(value).unwrap_or_default().into_bytes(),
         };
-        Self::new(code, accepted.format.media_type(), Content::Full(Bytes::from(text)))
+        Self::new(code, accepted.format.media_type(), AnswerContent::Full(Bytes::from(text)))
     }
 
     /// One object, in the client's shape and format.
@@ -101,9 +101,9 @@ impl Answer {
         now: Timestamp,
     ) -> Self {
         let shaped = match accepted.shape {
-            Shape::Object | Shape::Discovery => return Self::value(code, object, accepted),
-            Shape::Partial | Shape::PartialList => partial(object),
-            Shape::Table => {
+            ObjectForm::Object | ObjectForm::Discovery => return Self::value(code, object, accepted),
+            ObjectForm::Partial | ObjectForm::PartialList => partial(object),
+            ObjectForm::Table => {
                 let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
                 table::table(resource, std::slice::from_ref(object), metadata, Include::of(query), now)
             }
@@ -121,15 +121,15 @@ impl Answer {
         now: Timestamp,
     ) -> Self {
         let shaped = match accepted.shape {
-            Shape::Object | Shape::Discovery => json!({
+            ObjectForm::Object | ObjectForm::Discovery => json!({
                 "kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": metadata,
                 "items": listed(resource, objects),
             }),
-            Shape::Partial | Shape::PartialList => json!({
+            ObjectForm::Partial | ObjectForm::PartialList => json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
                 "items": objects.iter().map(partial).collect::<Vec<_>>(),
             }),
-            Shape::Table => table::table(resource, objects, metadata, Include::of(query), now),
+            ObjectForm::Table => table::table(resource, objects, metadata, Include::of(query), now),
         };
         Self::value(StatusCode::OK, &shaped, accepted)
     }

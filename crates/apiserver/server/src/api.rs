@@ -8,25 +8,25 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::Value;
 
-use crate::access::{Access, TokenKey};
+use crate::access::{AccessControl, TokenKey};
 use crate::encode::{self, TypeMeta};
 use crate::pod_logs::PodLogs;
 use crate::registry::{Registry, Resource};
-use crate::store::{Store, Stored};
+use crate::store::{Store, StoredObject};
 
 /// Tells the time; tests bring their own.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// What a client may ask for at most.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct PageLimits {
     /// Bytes of a request's body.
     pub body_bytes: usize,
     /// Watches open at once.
     pub watches: usize,
 }
 
-impl Default for Limits {
+impl Default for PageLimits {
     fn default() -> Self {
         Self { body_bytes: 3 << 20, watches: 4096 }
     }
@@ -36,15 +36,15 @@ pub(crate) struct Api {
     pub(crate) store: Store,
     registry: RwLock<Arc<Registry>>,
     pub(crate) clock: Clock,
-    pub(crate) limits: Limits,
+    pub(crate) limits: PageLimits,
     random: Mutex<StdRng>,
     pub(crate) open_watches: AtomicUsize,
-    pub(crate) access: Access,
+    pub(crate) access: AccessControl,
     pod_logs: RwLock<Option<Arc<dyn PodLogs>>>,
 }
 
 impl Api {
-    pub(crate) fn new(store: Store, clock: Clock, limits: Limits, seed: Option<u64>, key: TokenKey) -> Self {
+    pub(crate) fn new(store: Store, clock: Clock, limits: PageLimits, seed: Option<u64>, key: TokenKey) -> Self {
         let random = seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
         Self {
             store,
@@ -53,7 +53,7 @@ impl Api {
             limits,
             random: Mutex::new(random),
             open_watches: AtomicUsize::new(0),
-            access: Access::new(key),
+            access: AccessControl::new(key),
             pod_logs: RwLock::new(None),
         }
     }
@@ -100,7 +100,7 @@ impl Api {
     }
 
     /// A stored object as this resource shows it.
-    pub(crate) fn object(&self, resource: &Resource, stored: &Stored) -> Value {
+    pub(crate) fn object(&self, resource: &Resource, stored: &StoredObject) -> Value {
         let object = encode::object_of(stored, &resource.type_meta());
         if resource.is_verbatim() { object } else { resource.show(object) }
     }
@@ -112,7 +112,7 @@ pub(crate) fn timestamp(time: Timestamp) -> String {
 }
 
 /// Writes a stored object's text as this resource shows it.
-pub(crate) fn write_shown(out: &mut Vec<u8>, resource: &Resource, stored: &Stored, type_meta: Option<&TypeMeta>) {
+pub(crate) fn write_shown(out: &mut Vec<u8>, resource: &Resource, stored: &StoredObject, type_meta: Option<&TypeMeta>) {
     if resource.is_verbatim() {
         encode::write_object(out, stored, type_meta);
         return;

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{self, HeaderMap};
 
-use crate::answer::{Answer, Content};
+use crate::answer::{Answer, AnswerContent};
 
 /// Answers up to this long are not worth it.
 const THRESHOLD_BYTES: usize = 128 * 1024;
@@ -16,13 +16,13 @@ impl Answer {
     /// Compresses a long answer. Watches are sent as they come, and documents that clients keep stay what their `ETag`
     /// says.
     pub(crate) async fn compressed(mut self, request: &HeaderMap) -> Self {
-        if let Content::Full(text) = &self.body
+        if let AnswerContent::Full(text) = &self.body
             && text.len() > THRESHOLD_BYTES
             && self.etag.is_none()
             && takes_gzip(request)
             && let Some(compressed) = compressed_apart(text.clone()).await
         {
-            self.body = Content::Full(compressed);
+            self.body = AnswerContent::Full(compressed);
             self.encoding = Some("gzip");
         }
         self

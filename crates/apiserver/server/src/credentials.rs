@@ -37,14 +37,14 @@ pub enum CredentialsError {
 
 /// The server's identity. `Debug` shows none of it.
 #[derive(Clone)]
-pub(crate) struct Credentials {
+pub(crate) struct ServerIdentity {
     pub(crate) ca_pem: String,
     certificate_pem: String,
     key_pem: String,
     pub(crate) token: Arc<str>,
 }
 
-impl Credentials {
+impl ServerIdentity {
     /// New ones.
     pub(crate) fn generate(token: String) -> Result<Self, CredentialsError> {
         let ca_key = KeyPair::generate()?;
@@ -129,7 +129,7 @@ impl Credentials {
     }
 }
 
-impl std::fmt::Debug for Credentials {
+impl std::fmt::Debug for ServerIdentity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Credentials(redacted)")
     }

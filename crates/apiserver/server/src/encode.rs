@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::store::{Body, Labels, Stored};
+use crate::store::{Labels, ObjectText, StoredObject};
 
 /// The `kind` and `apiVersion` that an object is shown with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct TypeMeta {
 }
 
 /// The text to store of an object.
-pub fn body_of(mut object: Value) -> Body {
+pub fn body_of(mut object: Value) -> ObjectText {
     let mut metadata = Map::new();
     if let Some(fields) = object.as_object_mut() {
         fields.remove("kind");
@@ -37,11 +37,11 @@ pub fn body_of(mut object: Value) -> Body {
         tail.push(b'}');
     }
     // A copy of its own size: a buffer that grew and was cut off leaves a hole behind every object that stays.
-    Body { tail: Bytes::copy_from_slice(&tail), labels }
+    ObjectText { tail: Bytes::copy_from_slice(&tail), labels }
 }
 
 /// Writes an object's whole text.
-pub fn write_object(out: &mut Vec<u8>, stored: &Stored, type_meta: Option<&TypeMeta>) {
+pub fn write_object(out: &mut Vec<u8>, stored: &StoredObject, type_meta: Option<&TypeMeta>) {
     match type_meta {
         Some(TypeMeta { kind, api_version }) => {
             out.extend_from_slice(b"{\"kind\":\"");
@@ -59,7 +59,7 @@ pub fn write_object(out: &mut Vec<u8>, stored: &Stored, type_meta: Option<&TypeM
 }
 
 /// The object as a value, with its version and the given type.
-pub fn object_of(stored: &Stored, type_meta: &TypeMeta) -> Value {
+pub fn object_of(stored: &StoredObject, type_meta: &TypeMeta) -> Value {
     let mut text = Vec::with_capacity(stored.body.tail.len() + 128);
     write_object(&mut text, stored, Some(type_meta));
     serde_json::from_slice(&text).unwrap_or(Value::Null)
@@ -76,7 +76,7 @@ fn labels_of(metadata: &Map<String, Value>) -> Labels {
 /// The labels inside a stored text; an error where it is no object's text.
 pub(crate) fn labels_of_tail(tail: &[u8]) -> Result<Labels, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Object {
+    struct MetadataOnly {
         metadata: Metadata,
     }
     #[derive(Deserialize)]
@@ -87,7 +87,7 @@ pub(crate) fn labels_of_tail(tail: &[u8]) -> Result<Labels, serde_json::Error> {
     let mut text = Vec::with_capacity(tail.len() + 13);
     text.extend_from_slice(b"{\"metadata\":{");
     text.extend_from_slice(tail);
-    let object: Object = serde_json::from_slice(&text)?;
+    let object: MetadataOnly = serde_json::from_slice(&text)?;
     let labels = object.metadata.labels;
     Ok((!labels.is_empty()).then(|| labels.into_iter().collect()))
 }
@@ -99,10 +99,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::Key;
+    use crate::store::StoreKey;
 
-    fn stored(object: Value) -> Stored {
-        Stored { key: Key::new(&Arc::from("configmaps"), "default", "a"), version: 7, body: body_of(object) }
+    fn stored(object: Value) -> StoredObject {
+        StoredObject { key: StoreKey::new(&Arc::from("configmaps"), "default", "a"), version: 7, body: body_of(object) }
     }
 
     fn config_map() -> TypeMeta {

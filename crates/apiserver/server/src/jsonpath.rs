@@ -5,11 +5,11 @@ use serde_json::Value;
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JsonPath {
-    steps: Vec<Step>,
+    steps: Vec<JsonPathSegment>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+enum JsonPathSegment {
     Field(String),
     Index(i64),
     All,
@@ -52,7 +52,7 @@ impl JsonPath {
     }
 }
 
-impl Step {
+impl JsonPathSegment {
     fn follow<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         match self {
             Self::Field(name) => value.get(name).into_iter().collect(),
@@ -82,7 +82,7 @@ fn children(value: &Value) -> Vec<&Value> {
 }
 
 /// A name up to the next `.` or `[`; a backslash takes the next character as it is.
-fn field(text: &str) -> (Step, &str) {
+fn field(text: &str) -> (JsonPathSegment, &str) {
     let mut name = String::new();
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -95,11 +95,11 @@ fn field(text: &str) -> (Step, &str) {
     (named(name), "")
 }
 
-fn named(name: String) -> Step {
-    if name == "*" { Step::All } else { Step::Field(name) }
+fn named(name: String) -> JsonPathSegment {
+    if name == "*" { JsonPathSegment::All } else { JsonPathSegment::Field(name) }
 }
 
-fn bracket(inside: &str) -> Option<(Step, &str)> {
+fn bracket(inside: &str) -> Option<(JsonPathSegment, &str)> {
     if let Some(filter) = inside.strip_prefix("?(") {
         let end = filter.find(")]")?;
         return Some((parse_filter(&filter[..end])?, &filter[end + 2..]));
@@ -109,17 +109,17 @@ fn bracket(inside: &str) -> Option<(Step, &str)> {
     let quoted = content.strip_prefix('\'').and_then(|c| c.strip_suffix('\''));
     let quoted = quoted.or_else(|| content.strip_prefix('"').and_then(|c| c.strip_suffix('"')));
     let step = match (quoted, content) {
-        (Some(name), _) => Step::Field(name.replace("\\.", ".")),
-        (None, "*") => Step::All,
-        (None, index) => Step::Index(index.parse().ok()?),
+        (Some(name), _) => JsonPathSegment::Field(name.replace("\\.", ".")),
+        (None, "*") => JsonPathSegment::All,
+        (None, index) => JsonPathSegment::Index(index.parse().ok()?),
     };
     Some((step, after))
 }
 
-fn parse_filter(text: &str) -> Option<Step> {
+fn parse_filter(text: &str) -> Option<JsonPathSegment> {
     let operator = ["==", "!="].into_iter().find_map(|op| text.find(op).map(|at| (at, op)));
     let Some((at, operator)) = operator else {
-        return Some(Step::Exists(JsonPath::parse(text.trim().strip_prefix('@')?)?));
+        return Some(JsonPathSegment::Exists(JsonPath::parse(text.trim().strip_prefix('@')?)?));
     };
     let path = JsonPath::parse(text[..at].trim().strip_prefix('@')?)?;
     let literal = text[at + 2..].trim();
@@ -127,7 +127,7 @@ fn parse_filter(text: &str) -> Option<Step> {
         Some(single) => Value::from(single),
         None => serde_json::from_str(literal).ok()?,
     };
-    Some(Step::Filter { path, equal: operator == "==", value })
+    Some(JsonPathSegment::Filter { path, equal: operator == "==", value })
 }
 
 #[cfg(test)]

@@ -39,18 +39,18 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-pub use api::{Clock, Limits};
+pub use api::{Clock, PageLimits};
 pub use controllers::Workloads;
 pub use credentials::CredentialsError;
 pub use pod_logs::{LogError, LogLine, LogRun, LogSource, PodLog, PodLogs};
 pub use server::{RunningServer, StartError};
 pub use service::{ApiBody, ApiService};
-pub use snapshot::Snapshot;
+pub use snapshot::ServerSnapshot;
 
 use access::{Caller, TokenKey};
 use api::Api;
-use credentials::Credentials;
-use store::{Change, Expect, HistoryLimits, Journal, MemoryJournal, SqliteJournal, Store, Write};
+use credentials::ServerIdentity;
+use store::{Expect, HistoryLimits, Journal, MemoryJournal, SqliteJournal, Store, StoreWrite, Write};
 
 /// Namespaces that are always there.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -63,7 +63,7 @@ pub struct Config {
     /// Tells the time.
     pub clock: Clock,
     /// What clients may ask for at most.
-    pub limits: Limits,
+    pub limits: PageLimits,
     /// How much history is kept for watches.
     pub history: HistoryLimits,
     /// Makes uids and generated names repeatable.
@@ -77,7 +77,7 @@ impl Default for Config {
         Self {
             data_dir: None,
             clock: Arc::new(jiff::Timestamp::now),
-            limits: Limits::default(),
+            limits: PageLimits::default(),
             history: HistoryLimits::default(),
             seed: None,
             workloads: Workloads::Off,
@@ -127,7 +127,7 @@ impl ApiServer {
 
     /// Begins with what another server held, in memory: what `config` says of the data's place is not looked at. Must be
     /// called inside a tokio runtime.
-    pub async fn open_from(config: Config, snapshot: &Snapshot) -> Self {
+    pub async fn open_from(config: Config, snapshot: &ServerSnapshot) -> Self {
         let store = Store::open(Box::new(snapshot.journal()), config.history).expect("memory is read without errors");
         let api = Arc::new(Api::new(store, config.clock, config.limits, config.seed, TokenKey::in_memory()));
         api.serve_all(snapshot.registry());
@@ -135,8 +135,8 @@ impl ApiServer {
     }
 
     /// What it holds now, for other servers to begin with.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot::of(&self.inner.api)
+    pub fn snapshot(&self) -> ServerSnapshot {
+        ServerSnapshot::of(&self.inner.api)
     }
 
     async fn start(api: Arc<Api>, data_dir: Option<PathBuf>, workloads: Workloads) -> Self {
@@ -178,8 +178,8 @@ impl ApiServer {
     pub async fn serve(self, address: SocketAddr) -> Result<RunningServer, StartError> {
         let token = || format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
         let credentials = match &self.inner.data_dir {
-            Some(directory) => Credentials::load_or_generate(directory, token)?,
-            None => Credentials::generate(token())?,
+            Some(directory) => ServerIdentity::load_or_generate(directory, token)?,
+            None => ServerIdentity::generate(token())?,
         };
         if self.inner.workloads == Workloads::On {
             let publisher = controllers::publish_certificate(&self.inner.api, &credentials.ca_pem);
@@ -237,7 +237,7 @@ async fn bootstrap(api: &Arc<Api>) {
             "spec": {"finalizers": ["kubernetes"]},
             "status": {"phase": "Active"},
         });
-        let write = Write { key, expect: Expect::Absent, change: Change::Put(encode::body_of(object)) };
+        let write = Write { key, expect: Expect::Absent, change: StoreWrite::Put(encode::body_of(object)) };
         if let Err(error) = api.store.write(write).await {
             tracing::warn!(name, %error, "Could not make a namespace");
         }

@@ -4,12 +4,12 @@ use crate::status::ApiError;
 
 /// The text form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum TextFormat {
     Json,
     Yaml,
 }
 
-impl Format {
+impl TextFormat {
     pub(crate) fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -20,7 +20,7 @@ impl Format {
 
 /// What an answer holds of the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ObjectForm {
     /// The objects themselves.
     Object,
     /// Rows for people.
@@ -36,11 +36,11 @@ pub(crate) enum Shape {
 /// What the client takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
-    pub(crate) format: Format,
-    pub(crate) shape: Shape,
+    pub(crate) format: TextFormat,
+    pub(crate) shape: ObjectForm,
 }
 
-pub(crate) const PLAIN: Accepted = Accepted { format: Format::Json, shape: Shape::Object };
+pub(crate) const PLAIN: Accepted = Accepted { format: TextFormat::Json, shape: ObjectForm::Object };
 
 /// The media types that are named to a client who takes none of them.
 pub(crate) const MEDIA_TYPES: [&str; 3] =
@@ -57,44 +57,44 @@ const LIST_MEDIA_TYPES: [&str; 5] = [
 
 /// What is asked for: lists can be streamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum MediaTypes {
     One,
     Many,
 }
 
 /// Picks the first form that we can write.
-pub(crate) fn accept(header: &str, shapes: &[Shape], asked: Asked) -> Result<Accepted, ApiError> {
+pub(crate) fn accept(header: &str, shapes: &[ObjectForm], asked: MediaTypes) -> Result<Accepted, ApiError> {
     if header.trim().is_empty() {
         return Ok(PLAIN);
     }
     let mut offers = header.split(',').filter_map(|offer| read_offer(offer.trim()));
-    if let Some(found) = offers.find(|a| a.shape == Shape::Object || shapes.contains(&a.shape)) {
+    if let Some(found) = offers.find(|a| a.shape == ObjectForm::Object || shapes.contains(&a.shape)) {
         return Ok(found);
     }
     let known = ["application/json", "application/yaml", "*/*", "application/*", "application/vnd.kubernetes.protobuf"];
     let writable = header.split(',').any(|o| known.contains(&o.split(';').next().unwrap_or_default().trim()));
     Err(match (writable, asked) {
         (true, _) => ApiError::no_such_form(&MEDIA_TYPES),
-        (false, Asked::One) => ApiError::not_acceptable(&MEDIA_TYPES),
-        (false, Asked::Many) => ApiError::not_acceptable(&LIST_MEDIA_TYPES),
+        (false, MediaTypes::One) => ApiError::not_acceptable(&MEDIA_TYPES),
+        (false, MediaTypes::Many) => ApiError::not_acceptable(&LIST_MEDIA_TYPES),
     })
 }
 
 fn read_offer(offer: &str) -> Option<Accepted> {
     let mut parts = offer.split(';').map(str::trim);
     let format = match parts.next()? {
-        "application/json" | "*/*" | "application/*" => Format::Json,
-        "application/yaml" => Format::Yaml,
+        "application/json" | "*/*" | "application/*" => TextFormat::Json,
+        "application/yaml" => TextFormat::Yaml,
         _ => return None,
     };
-    let mut shape = Shape::Object;
+    let mut shape = ObjectForm::Object;
     let (mut group, mut version) = ("", "");
     for (key, value) in parts.filter_map(|p| p.split_once('=')) {
         match (key.trim(), value.trim()) {
-            ("as", "Table") => shape = Shape::Table,
-            ("as", "PartialObjectMetadata") => shape = Shape::Partial,
-            ("as", "PartialObjectMetadataList") => shape = Shape::PartialList,
-            ("as", "APIGroupDiscoveryList") => shape = Shape::Discovery,
+            ("as", "Table") => shape = ObjectForm::Table,
+            ("as", "PartialObjectMetadata") => shape = ObjectForm::Partial,
+            ("as", "PartialObjectMetadataList") => shape = ObjectForm::PartialList,
+            ("as", "APIGroupDiscoveryList") => shape = ObjectForm::Discovery,
             ("as", _) => return None,
             ("g", value) => group = value,
             ("v", value) => version = value,
@@ -102,9 +102,9 @@ fn read_offer(offer: &str) -> Option<Accepted> {
         }
     }
     let known = match shape {
-        Shape::Object => true,
-        Shape::Table | Shape::Partial | Shape::PartialList => group == "meta.k8s.io" && version == "v1",
-        Shape::Discovery => group == "apidiscovery.k8s.io" && version == "v2",
+        ObjectForm::Object => true,
+        ObjectForm::Table | ObjectForm::Partial | ObjectForm::PartialList => group == "meta.k8s.io" && version == "v1",
+        ObjectForm::Discovery => group == "apidiscovery.k8s.io" && version == "v2",
     };
     known.then_some(Accepted { format, shape })
 }
@@ -113,22 +113,22 @@ fn read_offer(offer: &str) -> Option<Accepted> {
 mod tests {
     use super::*;
 
-    const ALL: [Shape; 3] = [Shape::Table, Shape::Partial, Shape::Discovery];
+    const ALL: [ObjectForm; 3] = [ObjectForm::Table, ObjectForm::Partial, ObjectForm::Discovery];
 
     #[test]
     fn the_first_form_that_can_be_written_wins() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-        assert_eq!(accept(table, &ALL, Asked::One).unwrap().shape, Shape::Table);
-        assert_eq!(accept(table, &[], Asked::One).unwrap().shape, Shape::Object);
+        assert_eq!(accept(table, &ALL, MediaTypes::One).unwrap().shape, ObjectForm::Table);
+        assert_eq!(accept(table, &[], MediaTypes::One).unwrap().shape, ObjectForm::Object);
         let go_client = "application/vnd.kubernetes.protobuf,application/json";
-        assert_eq!(accept(go_client, &ALL, Asked::One).unwrap(), PLAIN);
-        assert_eq!(accept("application/yaml", &ALL, Asked::One).unwrap().format, Format::Yaml);
-        assert_eq!(accept("", &ALL, Asked::One).unwrap(), PLAIN);
+        assert_eq!(accept(go_client, &ALL, MediaTypes::One).unwrap(), PLAIN);
+        assert_eq!(accept("application/yaml", &ALL, MediaTypes::One).unwrap().format, TextFormat::Yaml);
+        assert_eq!(accept("", &ALL, MediaTypes::One).unwrap(), PLAIN);
     }
 
     #[test]
     fn a_client_that_takes_nothing_of_ours_is_told_what_there_is() {
-        let error = accept("application/vnd.kubernetes.protobuf", &ALL, Asked::One).unwrap_err();
+        let error = accept("application/vnd.kubernetes.protobuf", &ALL, MediaTypes::One).unwrap_err();
 
         assert_eq!(error.code.as_u16(), 406);
     }

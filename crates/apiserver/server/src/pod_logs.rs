@@ -71,7 +71,7 @@ pub enum LogError {
 
 /// Which lines are wanted, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedLines {
     pub(crate) follow: bool,
     pub(crate) timestamps: bool,
     pub(crate) since: Option<Timestamp>,
@@ -79,7 +79,7 @@ pub(crate) struct Wanted {
     pub(crate) limit_bytes: Option<usize>,
 }
 
-impl Wanted {
+impl WantedLines {
     /// The text that is asked for. The last lines are counted before those that are too old are left out.
     pub(crate) fn text_of(self, log: PodLog) -> BoxStream<'static, Bytes> {
         let PodLog { mut written, coming } = log;
@@ -128,7 +128,7 @@ mod tests {
         LogLine { time: Timestamp::from_second(second).unwrap(), text: Bytes::from_static(text.as_bytes()) }
     }
 
-    async fn read(wanted: Wanted) -> String {
+    async fn read(wanted: WantedLines) -> String {
         let log = PodLog {
             written: vec![line(1, "one"), line(2, "two"), line(3, "three")],
             coming: stream::iter([line(4, "four")]).boxed(),
@@ -139,24 +139,24 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_written_is_given_and_what_comes_is_followed() {
-        assert_eq!(read(Wanted::default()).await, "one\ntwo\nthree\n");
-        assert_eq!(read(Wanted { follow: true, ..Wanted::default() }).await, "one\ntwo\nthree\nfour\n");
+        assert_eq!(read(WantedLines::default()).await, "one\ntwo\nthree\n");
+        assert_eq!(read(WantedLines { follow: true, ..WantedLines::default() }).await, "one\ntwo\nthree\nfour\n");
     }
 
     #[tokio::test]
     async fn the_last_lines_are_counted_before_old_ones_are_left_out() {
         let since = Timestamp::from_second(3).ok();
 
-        assert_eq!(read(Wanted { tail_lines: Some(2), ..Wanted::default() }).await, "two\nthree\n");
-        assert_eq!(read(Wanted { tail_lines: Some(2), since, ..Wanted::default() }).await, "three\n");
-        assert_eq!(read(Wanted { tail_lines: Some(0), follow: true, ..Wanted::default() }).await, "four\n");
+        assert_eq!(read(WantedLines { tail_lines: Some(2), ..WantedLines::default() }).await, "two\nthree\n");
+        assert_eq!(read(WantedLines { tail_lines: Some(2), since, ..WantedLines::default() }).await, "three\n");
+        assert_eq!(read(WantedLines { tail_lines: Some(0), follow: true, ..WantedLines::default() }).await, "four\n");
     }
 
     #[tokio::test]
     async fn bytes_are_limited_and_times_are_shown() {
-        let times = Wanted { timestamps: true, tail_lines: Some(1), ..Wanted::default() };
+        let times = WantedLines { timestamps: true, tail_lines: Some(1), ..WantedLines::default() };
 
-        assert_eq!(read(Wanted { limit_bytes: Some(6), ..Wanted::default() }).await, "one\ntw");
+        assert_eq!(read(WantedLines { limit_bytes: Some(6), ..WantedLines::default() }).await, "one\ntw");
         assert_eq!(read(times).await, "1970-01-01T00:00:03.000000000Z three\n");
     }
 }

@@ -8,7 +8,7 @@ use crate::status::ApiError;
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
+pub(crate) enum RequestRoute {
     /// `/`: every path that is served.
     Root,
     /// `/healthz`, `/livez`, `/readyz` and what is below them.
@@ -26,14 +26,14 @@ pub(crate) enum Route {
     /// `/openapi/v2`, `/openapi/v3`, or a document below it.
     OpenApi,
     /// An object or a collection.
-    Resource(Target),
+    Resource(RequestTarget),
     /// Anything else.
     Unknown,
 }
 
 /// An object, a collection or a subresource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct RequestTarget {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) plural: String,
@@ -48,55 +48,57 @@ pub(crate) struct Target {
 }
 
 /// Finds what a path leads to.
-pub(crate) fn route(path: &str) -> Route {
+pub(crate) fn route(path: &str) -> RequestRoute {
     let decoded: Cow<'_, str> = percent_decode_str(path).decode_utf8_lossy();
     let inner = decoded.trim_matches('/');
     if inner.contains("//") {
-        return Route::Unknown;
+        return RequestRoute::Unknown;
     }
     let parts: Vec<&str> = inner.split('/').filter(|p| !p.is_empty()).collect();
     match parts.as_slice() {
-        [] => Route::Root,
-        ["healthz" | "livez" | "readyz", ..] => Route::Health,
-        ["version"] => Route::Version,
-        ["openapi", "v2"] | ["openapi", "v3", ..] => Route::OpenApi,
-        ["api"] => Route::CoreVersions,
-        ["api", version] => Route::GroupVersion(String::new(), (*version).to_owned()),
+        [] => RequestRoute::Root,
+        ["healthz" | "livez" | "readyz", ..] => RequestRoute::Health,
+        ["version"] => RequestRoute::Version,
+        ["openapi", "v2"] | ["openapi", "v3", ..] => RequestRoute::OpenApi,
+        ["api"] => RequestRoute::CoreVersions,
+        ["api", version] => RequestRoute::GroupVersion(String::new(), (*version).to_owned()),
         ["api", version, rest @ ..] => resource("", version, rest),
-        ["apis"] => Route::Groups,
-        ["apis", group] => Route::Group((*group).to_owned()),
-        ["apis", group, version] => Route::GroupVersion((*group).to_owned(), (*version).to_owned()),
+        ["apis"] => RequestRoute::Groups,
+        ["apis", group] => RequestRoute::Group((*group).to_owned()),
+        ["apis", group, version] => RequestRoute::GroupVersion((*group).to_owned(), (*version).to_owned()),
         ["apis", group, version, rest @ ..] => resource(group, version, rest),
-        _ => Route::Unknown,
+        _ => RequestRoute::Unknown,
     }
 }
 
-fn resource(group: &str, version: &str, rest: &[&str]) -> Route {
+fn resource(group: &str, version: &str, rest: &[&str]) -> RequestRoute {
     let (legacy_watch, rest) = match rest {
         ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
         _ => (false, rest),
     };
     let own = |s: &str| s.to_owned();
-    let target = Target { group: own(group), version: own(version), legacy_watch, ..Target::default() };
+    let target = RequestTarget { group: own(group), version: own(version), legacy_watch, ..RequestTarget::default() };
     let target = match rest {
         // The namespace itself and its subresources.
-        ["namespaces", name] if group.is_empty() => Target { plural: own("namespaces"), name: own(name), ..target },
+        ["namespaces", name] if group.is_empty() => {
+            RequestTarget { plural: own("namespaces"), name: own(name), ..target }
+        }
         ["namespaces", name, sub @ ("status" | "finalize")] if group.is_empty() => {
-            Target { plural: own("namespaces"), name: own(name), subresource: own(sub), ..target }
+            RequestTarget { plural: own("namespaces"), name: own(name), subresource: own(sub), ..target }
         }
         ["namespaces", namespace, plural, below @ ..] => {
-            Target { namespace: own(namespace), ..below_plural(target, plural, below) }
+            RequestTarget { namespace: own(namespace), ..below_plural(target, plural, below) }
         }
         [plural, below @ ..] => below_plural(target, plural, below),
-        [] => return Route::Unknown,
+        [] => return RequestRoute::Unknown,
     };
-    Route::Resource(target)
+    RequestRoute::Resource(target)
 }
 
-fn below_plural(target: Target, plural: &str, below: &[&str]) -> Target {
+fn below_plural(target: RequestTarget, plural: &str, below: &[&str]) -> RequestTarget {
     let name = below.first().copied().unwrap_or_default().to_owned();
     let subresource = below.get(1..).map(|s| s.join("/")).unwrap_or_default();
-    Target { plural: plural.to_owned(), name, subresource, ..target }
+    RequestTarget { plural: plural.to_owned(), name, subresource, ..target }
 }
 
 /// A query string, decoded, in its order.
@@ -151,9 +153,9 @@ impl Query {
 mod tests {
     use super::*;
 
-    fn target(path: &str) -> Target {
+    fn target(path: &str) -> RequestTarget {
         match route(path) {
-            Route::Resource(target) => target,
+            RequestRoute::Resource(target) => target,
             other => panic!("{path} leads to {other:?}"),
         }
     }

@@ -65,13 +65,13 @@ impl Requirement {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+enum SelectorToken {
     Word(String),
     Sign(&'static str),
     End,
 }
 
-impl Token {
+impl SelectorToken {
     fn text(&self) -> &str {
         match self {
             Self::Word(word) => word,
@@ -83,38 +83,38 @@ impl Token {
 
 const SIGNS: [&str; 10] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<", "~"];
 
-fn lex(text: &str) -> Vec<Token> {
+fn lex(text: &str) -> Vec<SelectorToken> {
     let mut tokens = Vec::new();
     // A NUL ends the text.
     let mut rest = text.split('\0').next().unwrap_or_default().trim_start();
     while !rest.is_empty() {
         if let Some(sign) = SIGNS[..9].iter().find(|s| rest.starts_with(**s)) {
-            tokens.push(Token::Sign(sign));
+            tokens.push(SelectorToken::Sign(sign));
             rest = &rest[sign.len()..];
         } else {
             let end = rest.find(|c: char| c.is_whitespace() || "=!(),><".contains(c)).unwrap_or(rest.len());
-            tokens.push(Token::Word(rest[..end].to_owned()));
+            tokens.push(SelectorToken::Word(rest[..end].to_owned()));
             rest = &rest[end..];
         }
         rest = rest.trim_start();
     }
-    tokens.push(Token::End);
+    tokens.push(SelectorToken::End);
     tokens
 }
 
 struct Wrong(String);
 
 struct Parser {
-    tokens: Vec<Token>,
+    tokens: Vec<SelectorToken>,
     position: usize,
 }
 
 impl Parser {
-    fn peek(&self) -> &Token {
-        self.tokens.get(self.position).unwrap_or(&Token::End)
+    fn peek(&self) -> &SelectorToken {
+        self.tokens.get(self.position).unwrap_or(&SelectorToken::End)
     }
 
-    fn next(&mut self) -> Token {
+    fn next(&mut self) -> SelectorToken {
         let token = self.peek().clone();
         self.position += 1;
         token
@@ -122,12 +122,12 @@ impl Parser {
 
     fn selector(mut self) -> Result<LabelSelector, Wrong> {
         let mut requirements = Vec::new();
-        if *self.peek() == Token::End {
+        if *self.peek() == SelectorToken::End {
             return Ok(LabelSelector { requirements });
         }
         loop {
             match self.peek() {
-                Token::Word(_) | Token::Sign("!") => {
+                SelectorToken::Word(_) | SelectorToken::Sign("!") => {
                     let requirement =
                         self.requirement().map_err(|e| Wrong(format!("unable to parse requirement: {}", e.0)))?;
                     requirements.push(requirement);
@@ -140,9 +140,9 @@ impl Parser {
                 }
             }
             match self.next() {
-                Token::End => return Ok(LabelSelector { requirements }),
-                Token::Sign(",") => {
-                    if !matches!(self.peek(), Token::Word(_) | Token::Sign("!")) {
+                SelectorToken::End => return Ok(LabelSelector { requirements }),
+                SelectorToken::Sign(",") => {
+                    if !matches!(self.peek(), SelectorToken::Word(_) | SelectorToken::Sign("!")) {
                         let found = self.peek().text();
                         return Err(Wrong(format!("found '{found}', expected: identifier after ','")));
                     }
@@ -155,29 +155,29 @@ impl Parser {
     }
 
     fn requirement(&mut self) -> Result<Requirement, Wrong> {
-        let negated = *self.peek() == Token::Sign("!");
+        let negated = *self.peek() == SelectorToken::Sign("!");
         if negated {
             self.next();
         }
         let key = match self.next() {
-            Token::Word(word) => word,
+            SelectorToken::Word(word) => word,
             other => return Err(Wrong(format!("found '{}', expected: identifier", other.text()))),
         };
         check_key(&key)?;
         if negated {
             return match self.peek() {
-                Token::Sign(",") | Token::End => Ok(Requirement { key, test: Test::Absent }),
+                SelectorToken::Sign(",") | SelectorToken::End => Ok(Requirement { key, test: Test::Absent }),
                 other => Err(Wrong(format!("found '{}', expected: ',' or 'end of string'", other.text()))),
             };
         }
         let test = match self.peek().clone() {
-            Token::Sign(",") | Token::End => Test::Exists,
-            Token::Sign("=" | "==") => Test::In(vec![self.operand(&key)?]),
-            Token::Sign("!=") => Test::NotIn(vec![self.operand(&key)?]),
-            Token::Sign(">") => Test::Greater(self.bound(&key)?),
-            Token::Sign("<") => Test::Less(self.bound(&key)?),
-            Token::Word(word) if word == "in" => Test::In(self.set(&key)?),
-            Token::Word(word) if word == "notin" => Test::NotIn(self.set(&key)?),
+            SelectorToken::Sign(",") | SelectorToken::End => Test::Exists,
+            SelectorToken::Sign("=" | "==") => Test::In(vec![self.operand(&key)?]),
+            SelectorToken::Sign("!=") => Test::NotIn(vec![self.operand(&key)?]),
+            SelectorToken::Sign(">") => Test::Greater(self.bound(&key)?),
+            SelectorToken::Sign("<") => Test::Less(self.bound(&key)?),
+            SelectorToken::Word(word) if word == "in" => Test::In(self.set(&key)?),
+            SelectorToken::Word(word) if word == "notin" => Test::NotIn(self.set(&key)?),
             other => {
                 let expected = "in, notin, =, ==, !=, gt, lt";
                 return Err(Wrong(format!("found '{}', expected: {expected}", other.text())));
@@ -190,12 +190,12 @@ impl Parser {
     fn operand(&mut self, key: &str) -> Result<String, Wrong> {
         self.next();
         let value = match self.peek().clone() {
-            Token::Word(word) => {
+            SelectorToken::Word(word) => {
                 self.next();
                 word
             }
-            Token::Sign(",") | Token::End => String::new(),
-            Token::Sign(other) => return Err(Wrong(format!("found '{other}', expected: identifier"))),
+            SelectorToken::Sign(",") | SelectorToken::End => String::new(),
+            SelectorToken::Sign(other) => return Err(Wrong(format!("found '{other}', expected: identifier"))),
         };
         check_value(key, &value)?;
         Ok(value)
@@ -212,7 +212,7 @@ impl Parser {
 
     fn set(&mut self, key: &str) -> Result<Vec<String>, Wrong> {
         self.next();
-        if *self.peek() != Token::Sign("(") {
+        if *self.peek() != SelectorToken::Sign("(") {
             return Err(Wrong(format!("found '{}' expected: '('", self.peek().text())));
         }
         self.next();
@@ -220,18 +220,18 @@ impl Parser {
         let mut last_was_value = false;
         loop {
             match self.next() {
-                Token::Word(word) => {
+                SelectorToken::Word(word) => {
                     check_value(key, &word)?;
                     values.push(word);
                     last_was_value = true;
                 }
-                Token::Sign(",") => {
+                SelectorToken::Sign(",") => {
                     if !last_was_value {
                         values.push(String::new());
                     }
                     last_was_value = false;
                 }
-                Token::Sign(")") => {
+                SelectorToken::Sign(")") => {
                     if !last_was_value {
                         values.push(String::new());
                     }

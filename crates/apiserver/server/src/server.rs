@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use crate::credentials::{self, Credentials, CredentialsError};
+use crate::credentials::{self, CredentialsError, ServerIdentity};
 use crate::service::ApiService;
 use crate::store::JournalError;
 
@@ -45,7 +45,7 @@ pub enum StartError {
 /// A server that listens. Dropping it stops it at once; [`shutdown`](Self::shutdown) lets requests end first.
 pub struct RunningServer {
     address: SocketAddr,
-    credentials: Credentials,
+    credentials: ServerIdentity,
     stop: Arc<watch::Sender<bool>>,
     accepting: JoinHandle<()>,
     kubeconfig_path: Option<PathBuf>,
@@ -57,7 +57,7 @@ impl RunningServer {
     pub(crate) async fn start(
         server: crate::ApiServer,
         service: ApiService,
-        credentials: Credentials,
+        credentials: ServerIdentity,
         address: SocketAddr,
         data_dir: Option<PathBuf>,
     ) -> Result<Self, StartError> {

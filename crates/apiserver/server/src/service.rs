@@ -18,12 +18,12 @@ use portolan_rbac::User;
 use serde_json::json;
 
 use crate::access::{self, Caller};
-use crate::answer::{Answer, Content};
+use crate::answer::{Answer, AnswerContent};
 use crate::api::Api;
 use crate::call::{Call, Incoming};
-use crate::negotiate::{self, Asked, Format, Shape};
+use crate::negotiate::{self, MediaTypes, ObjectForm, TextFormat};
 use crate::openapi;
-use crate::request::{self, Route};
+use crate::request::{self, RequestRoute};
 use crate::status::{ApiError, status_text};
 
 /// A body of the server's answers.
@@ -64,7 +64,7 @@ impl ApiService {
         };
         let body = match read_body(body, &parts.headers, self.api.limits.body_bytes).await {
             Ok(body) => body,
-            Err(error) => return failure(&error, &[], Format::Json),
+            Err(error) => return failure(&error, &[], TextFormat::Json),
         };
         let text = |name: header::HeaderName| {
             parts.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned()
@@ -79,8 +79,8 @@ impl ApiService {
             user,
             body,
         };
-        let format =
-            negotiate::accept(&incoming.accept, &[], Asked::One).map_or(Format::Json, |accepted| accepted.format);
+        let format = negotiate::accept(&incoming.accept, &[], MediaTypes::One)
+            .map_or(TextFormat::Json, |accepted| accepted.format);
         match self.dispatch(route, incoming).await {
             Ok(answer) => success(answer.compressed(&parts.headers).await, &parts.headers, &self.stopping),
             Err((error, warnings)) => failure(&error, &warnings, format),
@@ -88,16 +88,16 @@ impl ApiService {
     }
 
     /// The user that a request runs as. Probes need no token.
-    fn admit(&self, parts: &Parts, route: &Route) -> Result<Arc<User>, ApiError> {
+    fn admit(&self, parts: &Parts, route: &RequestRoute) -> Result<Arc<User>, ApiError> {
         let is_anonymous = matches!(self.caller, Caller::Bearer) && !parts.headers.contains_key(header::AUTHORIZATION);
-        if *route == Route::Health && is_anonymous {
+        if *route == RequestRoute::Health && is_anonymous {
             return Ok(access::administrator());
         }
         self.caller.admit(&self.api, parts)
     }
 
-    async fn dispatch(&self, route: Route, incoming: Incoming) -> Result<Answer, (ApiError, Vec<String>)> {
-        if let Route::Resource(target) = route {
+    async fn dispatch(&self, route: RequestRoute, incoming: Incoming) -> Result<Answer, (ApiError, Vec<String>)> {
+        if let RequestRoute::Resource(target) = route {
             let method = incoming.method.clone();
             let call = Call::new(self.api.clone(), target, incoming).map_err(|e| (e, Vec::new()))?;
             return call.run(&method).await;
@@ -106,37 +106,37 @@ impl ApiService {
     }
 
     /// Everything that is not a resource.
-    fn document(&self, route: &Route, incoming: &Incoming) -> Result<Answer, ApiError> {
-        if *route == Route::Unknown {
+    fn document(&self, route: &RequestRoute, incoming: &Incoming) -> Result<Answer, ApiError> {
+        if *route == RequestRoute::Unknown {
             let below_api = incoming.path.starts_with("/api/") || incoming.path.starts_with("/apis/");
             return Err(if below_api { ApiError::no_such_resource() } else { ApiError::no_such_path() });
         }
-        if *route == Route::Health {
+        if *route == RequestRoute::Health {
             return Ok(Answer::text(StatusCode::OK, "ok"));
         }
-        if *route == Route::OpenApi {
+        if *route == RequestRoute::OpenApi {
             return openapi::answer(&self.api, incoming);
         }
         if incoming.method != Method::GET {
             return Err(ApiError::method_not_allowed());
         }
-        let accepted = negotiate::accept(&incoming.accept, &[Shape::Discovery], Asked::One)?;
-        let aggregated = accepted.shape == Shape::Discovery;
+        let accepted = negotiate::accept(&incoming.accept, &[ObjectForm::Discovery], MediaTypes::One)?;
+        let aggregated = accepted.shape == ObjectForm::Discovery;
         let registry = self.api.registry();
         let value = match route {
-            Route::Root => {
+            RequestRoute::Root => {
                 json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]})
             }
-            Route::Version => version(),
-            Route::CoreVersions if aggregated => return Ok(discovery(&registry.aggregated(true))),
-            Route::Groups if aggregated => return Ok(discovery(&registry.aggregated(false))),
-            Route::CoreVersions => registry.core_versions(""),
-            Route::Groups => registry.group_list(),
-            Route::Group(group) => registry.group(group).ok_or_else(ApiError::no_such_path)?,
-            Route::GroupVersion(group, version) => registry.resource_list(group, version).ok_or_else(|| {
+            RequestRoute::Version => version(),
+            RequestRoute::CoreVersions if aggregated => return Ok(discovery(&registry.aggregated(true))),
+            RequestRoute::Groups if aggregated => return Ok(discovery(&registry.aggregated(false))),
+            RequestRoute::CoreVersions => registry.core_versions(""),
+            RequestRoute::Groups => registry.group_list(),
+            RequestRoute::Group(group) => registry.group(group).ok_or_else(ApiError::no_such_path)?,
+            RequestRoute::GroupVersion(group, version) => registry.resource_list(group, version).ok_or_else(|| {
                 if registry.is_builtin_group(group) { ApiError::no_such_resource() } else { ApiError::no_such_path() }
             })?,
-            Route::Health | Route::Resource(_) | Route::OpenApi | Route::Unknown => {
+            RequestRoute::Health | RequestRoute::Resource(_) | RequestRoute::OpenApi | RequestRoute::Unknown => {
                 return Err(ApiError::no_such_path());
             }
         };
@@ -159,9 +159,9 @@ fn discovery(value: &serde_json::Value) -> Answer {
 }
 
 /// The form of an error that comes before the request is looked at.
-fn error_format(headers: &HeaderMap) -> Format {
+fn error_format(headers: &HeaderMap) -> TextFormat {
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    negotiate::accept(accept, &[], Asked::One).map_or(Format::Json, |accepted| accepted.format)
+    negotiate::accept(accept, &[], MediaTypes::One).map_or(TextFormat::Json, |accepted| accepted.format)
 }
 
 /// A whole body, unless it is too long or too slow.
@@ -201,9 +201,9 @@ fn success(answer: Answer, request: &HeaderMap, stopping: &tokio::sync::watch::R
     let is_known = answer.code == StatusCode::OK && answer.etag.as_deref().is_some_and(|etag| is_known(request, etag));
     let body = match answer.body {
         _ if is_known => full(Bytes::new()),
-        Content::Full(bytes) => full(bytes),
-        Content::Later(body) => full(body()),
-        Content::Stream(lines) => {
+        AnswerContent::Full(bytes) => full(bytes),
+        AnswerContent::Later(body) => full(body()),
+        AnswerContent::Stream(lines) => {
             let mut stopping = stopping.clone();
             let stopped = async move {
                 // An error means that the server is gone, which is as good as stopping.
@@ -240,13 +240,13 @@ fn is_known(request: &HeaderMap, etag: &str) -> bool {
     known.split(',').map(str::trim).any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == etag)
 }
 
-fn failure(error: &ApiError, warnings: &[String], format: Format) -> Response<ApiBody> {
+fn failure(error: &ApiError, warnings: &[String], format: TextFormat) -> Response<ApiBody> {
     let (content_type, text) = match format {
         _ if error.plain => ("text/plain; charset=utf-8", error.message.clone().into_bytes()),
-        Format::Yaml => {
+        TextFormat::Yaml => {
             (format.media_type(), serde_saphyr::to_string(&error.status()).unwrap_or_default().into_bytes())
         }
-        Format::Json => (format.media_type(), status_text(&error.status())),
+        TextFormat::Json => (format.media_type(), status_text(&error.status())),
     };
     let mut response = Response::new(full(Bytes::from(text)));
     *response.status_mut() = error.code;

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use crate::api::Api;
 use crate::registry::Registry;
-use crate::store::{PreparedJournal, Row};
+use crate::store::{JournalRow, PreparedJournal};
 
 /// What a server held at one moment. Clones share it.
 #[derive(Clone)]
-pub struct Snapshot {
-    objects: Arc<[Row]>,
+pub struct ServerSnapshot {
+    objects: Arc<[JournalRow]>,
     version: u64,
     registry: Arc<Registry>,
 }
 
-impl Snapshot {
+impl ServerSnapshot {
     pub(crate) fn of(api: &Api) -> Self {
         let (objects, version) = api.store.everything();
         Self { objects: objects.into(), version, registry: api.registry() }

@@ -1,17 +1,17 @@
 //! What a resource does to its objects: reading input, defaults, fields that are not the client's, and checks.
 
-use portolan_builtin::{Moment, NameRule, meta, strategy, types};
+use portolan_builtin::{NameRule, WriteMoment, meta, strategy, types};
 use portolan_schema::{Cursor, FieldError, Path, Root, crd, object_meta};
 use serde_json::{Value, json};
 
 use crate::object;
-use crate::registry::{Custom, Resource, Source};
+use crate::registry::{Custom, Resource, RuleSource};
 use crate::status::ApiError;
 use crate::warnings;
 
 /// The part of an object that a request writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ObjectPart {
     /// All but the status, where that has its own endpoint.
     Main,
     /// The status alone.
@@ -28,14 +28,14 @@ impl Resource {
     /// Checks types and drops what the schema does not know; answers the unknown fields.
     pub(crate) fn read(&self, object: &mut Value) -> Result<Vec<String>, String> {
         match &self.source {
-            Source::Builtin(kind) => {
+            RuleSource::Builtin(kind) => {
                 types::check_types(kind, object).map_err(|message| match message.split_once(": ") {
                     Some((opening, why)) if opening.contains("cannot be handled as") => why.to_owned(),
                     _ => message,
                 })?;
                 Ok(portolan_schema::prune(object, kind.cursor(), Root::Resource))
             }
-            Source::Custom(custom) => {
+            RuleSource::Custom(custom) => {
                 if let Some(error) = object_meta::decode_error(object, custom.schema.root()) {
                     return Err(error);
                 }
@@ -47,54 +47,60 @@ impl Resource {
     /// Fills in defaults.
     pub(crate) fn default(&self, object: &mut Value) {
         match &self.source {
-            Source::Builtin(kind) => {
+            RuleSource::Builtin(kind) => {
                 strategy::set_defaults(kind, object);
                 if self.is_definition() {
                     crd::default_definition(object);
                 }
             }
-            Source::Custom(custom) => portolan_schema::default(object, custom.schema.root()),
+            RuleSource::Custom(custom) => portolan_schema::default(object, custom.schema.root()),
         }
     }
 
     /// Fills in defaults after an apply, which keeps the nulls that it was given.
     pub(crate) fn default_applied(&self, object: &mut Value) {
         match &self.source {
-            Source::Builtin(_) => self.default(object),
-            Source::Custom(custom) => portolan_schema::fill_defaults(object, custom.schema.root()),
+            RuleSource::Builtin(_) => self.default(object),
+            RuleSource::Custom(custom) => portolan_schema::fill_defaults(object, custom.schema.root()),
         }
     }
 
     /// What to warn of although a new object is accepted.
     pub(crate) fn warnings_of_new(&self, object: &Value) -> Vec<String> {
         match &self.source {
-            Source::Builtin(_) if self.is_definition() => crd::definition_warnings(object, None),
-            Source::Builtin(_) => portolan_builtin::warnings(&self.kind, object, Moment::Create),
-            Source::Custom(_) => warnings::of_finalizers(object, None),
+            RuleSource::Builtin(_) if self.is_definition() => crd::definition_warnings(object, None),
+            RuleSource::Builtin(_) => portolan_builtin::warnings(&self.kind, object, WriteMoment::Create),
+            RuleSource::Custom(_) => warnings::of_finalizers(object, None),
         }
     }
 
     /// What to warn of although a change is accepted.
-    pub(crate) fn warnings(&self, object: &Value, old: &Value, part: Part) -> Vec<String> {
+    pub(crate) fn warnings(&self, object: &Value, old: &Value, part: ObjectPart) -> Vec<String> {
         match (&self.source, part) {
-            (Source::Builtin(_), Part::Main) if self.is_definition() => crd::definition_warnings(object, Some(old)),
-            (Source::Builtin(_), Part::Main) => portolan_builtin::warnings(&self.kind, object, Moment::Update(old)),
-            (Source::Builtin(_), Part::Status) => portolan_builtin::warnings(&self.kind, object, Moment::Status),
-            (Source::Custom(_), Part::Main) => warnings::of_finalizers(object, Some(old)),
+            (RuleSource::Builtin(_), ObjectPart::Main) if self.is_definition() => {
+                crd::definition_warnings(object, Some(old))
+            }
+            (RuleSource::Builtin(_), ObjectPart::Main) => {
+                portolan_builtin::warnings(&self.kind, object, WriteMoment::Update(old))
+            }
+            (RuleSource::Builtin(_), ObjectPart::Status) => {
+                portolan_builtin::warnings(&self.kind, object, WriteMoment::Status)
+            }
+            (RuleSource::Custom(_), ObjectPart::Main) => warnings::of_finalizers(object, Some(old)),
             _ => Vec::new(),
         }
     }
 
     /// What admission adds to a new object.
     pub(crate) fn admit_create(&self, object: &mut Value) {
-        if let Source::Builtin(kind) = &self.source {
+        if let RuleSource::Builtin(kind) = &self.source {
             strategy::admit_create(kind, object);
         }
     }
 
     /// What admission adds to a changed object.
     pub(crate) fn admit_update(&self, new: &mut Value, old: &Value) {
-        if let Source::Builtin(kind) = &self.source {
+        if let RuleSource::Builtin(kind) = &self.source {
             strategy::admit_update(kind, new, old);
         }
     }
@@ -102,13 +108,13 @@ impl Resource {
     /// A stored object under this version and schema.
     pub(crate) fn show(&self, mut object: Value) -> Value {
         match &self.source {
-            Source::Builtin(_) => {
+            RuleSource::Builtin(_) => {
                 let mut shown = portolan_builtin::to_events_v1(object);
                 shown["kind"] = json!(self.kind);
                 shown["apiVersion"] = json!(self.api_version());
                 shown
             }
-            Source::Custom(custom) => {
+            RuleSource::Custom(custom) => {
                 as_stored(&mut object, custom);
                 object
             }
@@ -118,11 +124,11 @@ impl Resource {
     /// The form that is stored.
     pub(crate) fn store_form(&self, object: Value) -> Value {
         match &self.source {
-            Source::Builtin(kind) if kind.kind == "Event" && kind.group == "events.k8s.io" => {
+            RuleSource::Builtin(kind) if kind.kind == "Event" && kind.group == "events.k8s.io" => {
                 portolan_builtin::to_core_v1(object)
             }
-            Source::Builtin(_) => object,
-            Source::Custom(custom) => {
+            RuleSource::Builtin(_) => object,
+            RuleSource::Custom(custom) => {
                 let mut object = object;
                 if !std::sync::Arc::ptr_eq(&custom.schema, &custom.stored) {
                     as_stored(&mut object, custom);
@@ -135,7 +141,7 @@ impl Resource {
     /// Sets what a new object must have and takes away what a client may not set.
     pub(crate) fn prepare_create(&self, object: &mut Value) {
         match &self.source {
-            Source::Builtin(kind) => {
+            RuleSource::Builtin(kind) => {
                 strategy::prepare_create(kind, object);
                 if self.is_definition() {
                     object["status"] = json!({
@@ -144,7 +150,7 @@ impl Resource {
                     });
                 }
             }
-            Source::Custom(custom) => {
+            RuleSource::Custom(custom) => {
                 if custom.status
                     && let Some(fields) = object.as_object_mut()
                 {
@@ -158,13 +164,13 @@ impl Resource {
     }
 
     /// Puts back what this part of an update may not touch, and counts generations.
-    pub(crate) fn prepare_update(&self, new: &mut Value, old: &Value, part: Part) {
+    pub(crate) fn prepare_update(&self, new: &mut Value, old: &Value, part: ObjectPart) {
         match part {
-            Part::Main => self.prepare_main_update(new, old),
-            Part::Status => self.prepare_status_update(new, old),
-            Part::EphemeralContainers => portolan_builtin::prepare_ephemeral_containers(new, old),
-            Part::Resize => portolan_builtin::prepare_resize(new, old),
-            Part::Finalize => {
+            ObjectPart::Main => self.prepare_main_update(new, old),
+            ObjectPart::Status => self.prepare_status_update(new, old),
+            ObjectPart::EphemeralContainers => portolan_builtin::prepare_ephemeral_containers(new, old),
+            ObjectPart::Resize => portolan_builtin::prepare_resize(new, old),
+            ObjectPart::Finalize => {
                 let finalizers = new["spec"]["finalizers"].clone();
                 let keep = new["metadata"]["managedFields"].clone();
                 *new = old.clone();
@@ -176,13 +182,13 @@ impl Resource {
 
     fn prepare_main_update(&self, new: &mut Value, old: &Value) {
         match &self.source {
-            Source::Builtin(kind) => {
+            RuleSource::Builtin(kind) => {
                 strategy::prepare_update(kind, new, old);
                 if self.is_definition() {
                     new["status"]["storedVersions"] = json!(crd::stored_versions(new, Some(old)));
                 }
             }
-            Source::Custom(custom) => {
+            RuleSource::Custom(custom) => {
                 if custom.status {
                     copy_field(new, old, "status");
                 }
@@ -195,8 +201,8 @@ impl Resource {
 
     fn prepare_status_update(&self, new: &mut Value, old: &Value) {
         match &self.source {
-            Source::Builtin(kind) => strategy::prepare_status_update(kind, new, old),
-            Source::Custom(_) => {
+            RuleSource::Builtin(kind) => strategy::prepare_status_update(kind, new, old),
+            RuleSource::Custom(_) => {
                 let status = new.get("status").cloned();
                 let managed = new["metadata"]["managedFields"].clone();
                 *new = old.clone();
@@ -220,14 +226,14 @@ impl Resource {
     /// What is wrong with a new object.
     pub(crate) fn validate_create(&self, object: &Value) -> Vec<FieldError> {
         match &self.source {
-            Source::Builtin(kind) => {
+            RuleSource::Builtin(kind) => {
                 let mut errors = portolan_builtin::validate_create(kind, object);
                 if self.is_definition() {
                     errors.extend(crd::validate_definition(object, None));
                 }
                 errors
             }
-            Source::Custom(custom) => {
+            RuleSource::Custom(custom) => {
                 let root = Path::root();
                 let path = root.field("metadata");
                 let mut errors =
@@ -242,21 +248,21 @@ impl Resource {
     }
 
     /// What is wrong with an update. The real server looks at metadata twice, and says twice what it finds.
-    pub(crate) fn validate_update(&self, new: &Value, old: &Value, part: Part) -> Vec<FieldError> {
+    pub(crate) fn validate_update(&self, new: &Value, old: &Value, part: ObjectPart) -> Vec<FieldError> {
         match &self.source {
-            Source::Builtin(kind) if part == Part::Main => {
+            RuleSource::Builtin(kind) if part == ObjectPart::Main => {
                 let mut errors = portolan_builtin::validate_update(kind, new, old);
                 if self.is_definition() {
                     errors.extend(crd::validate_definition(new, Some(old)));
                 }
                 errors
             }
-            Source::Builtin(_) if part == Part::EphemeralContainers => {
+            RuleSource::Builtin(_) if part == ObjectPart::EphemeralContainers => {
                 portolan_builtin::validate_ephemeral_containers(new, old)
             }
-            Source::Builtin(_) if part == Part::Resize => portolan_builtin::validate_resize(new, old),
-            Source::Builtin(kind) => portolan_builtin::validate_status_update(kind, new, old),
-            Source::Custom(custom) => {
+            RuleSource::Builtin(_) if part == ObjectPart::Resize => portolan_builtin::validate_resize(new, old),
+            RuleSource::Builtin(kind) => portolan_builtin::validate_status_update(kind, new, old),
+            RuleSource::Custom(custom) => {
                 let root = Path::root();
                 let path = root.field("metadata");
                 let (meta_new, meta_old) = (&new["metadata"], &old["metadata"]);
@@ -264,7 +270,7 @@ impl Resource {
                 errors.extend(meta::validate_metadata_update(meta_new, meta_old, &path));
                 errors.extend(meta::validate_metadata_update(meta_new, meta_old, &path));
                 let schema = custom.schema.root();
-                errors.extend(if part == Part::Status {
+                errors.extend(if part == ObjectPart::Status {
                     portolan_schema::validate_status_update(new, old, schema)
                 } else {
                     portolan_schema::validate_update(new, old, schema)

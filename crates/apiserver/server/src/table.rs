@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::jsonpath::JsonPath;
 use crate::object;
-use crate::registry::{Resource, Source};
+use crate::registry::{Resource, RuleSource};
 use crate::request::Query;
 use crate::status::ApiError;
 
@@ -77,11 +77,11 @@ fn row(resource: &Resource, object: &Value, include: Include, now: Timestamp) ->
 
 fn columns(resource: &Resource) -> Vec<Value> {
     match &resource.source {
-        Source::Builtin(kind) => portolan_builtin::columns(kind)
+        RuleSource::Builtin(kind) => portolan_builtin::columns(kind)
             .iter()
             .map(|c| json!({"name": c.name, "type": c.type_, "format": c.format, "description": c.description, "priority": c.priority}))
             .collect(),
-        Source::Custom(custom) => {
+        RuleSource::Custom(custom) => {
             let name = json!({
                 "name": "Name", "type": "string", "format": "name", "priority": 0,
                 "description": NAME_DESCRIPTION,
@@ -96,8 +96,8 @@ fn columns(resource: &Resource) -> Vec<Value> {
 
 fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
     match &resource.source {
-        Source::Builtin(kind) => portolan_builtin::cells(kind, object, now),
-        Source::Custom(custom) => {
+        RuleSource::Builtin(kind) => portolan_builtin::cells(kind, object, now),
+        RuleSource::Custom(custom) => {
             let own = custom.columns.iter().map(|column| custom_cell(column, object, now));
             std::iter::once(json!(object::name(object))).chain(own).collect()
         }

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::error::{ApplyError, Conflict};
 use crate::last_applied;
-use crate::managed::{Entry, Managed, Operation};
+use crate::managed::{Managed, ManagedEntry, Operation};
 use crate::scalar;
 use crate::set::FieldSet;
 use crate::time::Time;
-use crate::typed::{self, Duplicates, Shape, Source};
-use crate::update::{self, Changes, STRIPPED};
+use crate::typed::{self, Duplicates, Shape, ValueSide};
+use crate::update::{self, OwnerChanges, STRIPPED};
 use crate::{Context, zero};
 
 /// Whether fields are taken from owners who have other values for them.
@@ -118,8 +118,12 @@ impl<'a> Applier<'a> {
         let mut managed = update::reconciled(&self.managed, self.shape, self.context);
         let merged = typed::merge(&self.live, self.config, self.shape);
         let set = typed::field_set(self.config, self.shape).recursive_difference(self.context.reset);
-        let mut entry =
-            Entry::new(self.context.manager, Operation::Apply, self.context.api_version, self.context.subresource);
+        let mut entry = ManagedEntry::new(
+            self.context.manager,
+            Operation::Apply,
+            self.context.api_version,
+            self.context.subresource,
+        );
         let identifier = entry.identifier();
         let last = managed.entries.remove(&identifier);
         entry.time = last.as_ref().and_then(|last| last.time.clone());
@@ -130,7 +134,7 @@ impl<'a> Applier<'a> {
             None => merged,
         };
 
-        let changes = Changes::new(typed::compare(&self.live, &merged, self.shape, Source::Json), self.context);
+        let changes = OwnerChanges::new(typed::compare(&self.live, &merged, self.shape, ValueSide::Json), self.context);
         let conflicts = conflicts(&managed, &identifier, &changes, self.context);
         if force == Force::No && !conflicts.is_empty() {
             return Err(ApplyError::Conflicts(conflicts));
@@ -177,9 +181,9 @@ impl<'a> Applier<'a> {
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// What others own of the fields that change.
-fn conflicts(managed: &Managed, applier: &str, changes: &Changes, context: &Context<'_>) -> Vec<Conflict> {
+fn conflicts(managed: &Managed, applier: &str, changes: &OwnerChanges, context: &Context<'_>) -> Vec<Conflict> {
     let others = managed.entries.iter().filter(|(identifier, _)| identifier.as_str() != applier);
-    let of_entry = |(_, entry): (&String, &Entry)| -> Vec<Conflict> {
+    let of_entry = |(_, entry): (&String, &ManagedEntry)| -> Vec<Conflict> {
         let seen = changes.seen_by(entry, context);
         let changed = entry.set.intersection(&seen.modified).union(&entry.set.intersection(&seen.added));
         changed.paths().into_iter().map(|path| Conflict::new(entry, path)).collect()

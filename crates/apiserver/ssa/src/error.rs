@@ -1,6 +1,6 @@
 //! Why an apply failed, in the words and causes of the real server.
 
-use crate::managed::{Entry, Operation};
+use crate::managed::{ManagedEntry, Operation};
 use crate::path::PathElement;
 use crate::scalar;
 use crate::set::path_text;
@@ -23,7 +23,7 @@ pub struct Conflict {
 }
 
 impl Conflict {
-    pub(crate) fn new(entry: &Entry, path: Vec<PathElement>) -> Self {
+    pub(crate) fn new(entry: &ManagedEntry, path: Vec<PathElement>) -> Self {
         Self {
             field: path_text(&path),
             manager: entry.manager.clone(),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::path::{PathElement, PathError};
-use crate::set::{FieldSet, Node};
+use crate::set::{FieldSet, SetNode};
 
 /// JSON that is no set of fields.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,13 +40,13 @@ fn children(fields: &Map<String, Value>) -> Result<FieldSet, FieldsError> {
     Ok(FieldSet::from_unsorted(nodes))
 }
 
-fn read(element: PathElement, below: &Value) -> Result<Node, FieldsError> {
+fn read(element: PathElement, below: &Value) -> Result<SetNode, FieldsError> {
     let (children, named) = match below {
         Value::Null => (FieldSet::default(), false),
         Value::Object(fields) => (children(fields)?, fields.contains_key(".")),
         _ => return Err(FieldsError::NotFields),
     };
-    Ok(Node { element, member: named || children.is_empty(), children })
+    Ok(SetNode { element, member: named || children.is_empty(), children })
 }
 
 /// Writes `fieldsV1`.
@@ -54,7 +54,7 @@ pub fn encode(set: &FieldSet) -> Value {
     Value::Object(set.nodes().iter().map(|node| (node.element.encode(), below(node))).collect())
 }
 
-fn below(node: &Node) -> Value {
+fn below(node: &SetNode) -> Value {
     let mut fields = encode(&node.children);
     if let Some(fields) = fields.as_object_mut().filter(|_| node.member && !node.children.is_empty()) {
         fields.insert(".".to_owned(), Value::Object(Map::new()));

@@ -7,7 +7,7 @@ use crate::Context;
 use crate::error::Conflict;
 use crate::scalar;
 use crate::set::FieldSet;
-use crate::typed::{self, Duplicates, Shape, Source};
+use crate::typed::{self, Duplicates, Shape, ValueSide};
 use crate::update;
 
 /// The only manager that is looked after so.
@@ -33,7 +33,7 @@ fn own_fields(live: &Value, context: &Context<'_>) -> Option<FieldSet> {
     let live = update::bare(live, context.schema);
     typed::validate(&live, shape, Duplicates::Refused).ok()?;
     typed::validate(&last, shape, Duplicates::Refused).ok()?;
-    let changes = typed::compare(&last, &live, shape, Source::Json);
+    let changes = typed::compare(&last, &live, shape, ValueSide::Json);
     let changed = changes.modified.union(&changes.added).union(&changes.removed);
     Some(typed::field_set(&last, shape).difference(&changed))
 }

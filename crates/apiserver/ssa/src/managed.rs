@@ -38,7 +38,7 @@ impl Operation {
 
 /// One owner and what it owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct ManagedEntry {
     pub(crate) manager: String,
     pub(crate) operation: Operation,
     pub(crate) api_version: String,
@@ -47,7 +47,7 @@ pub(crate) struct Entry {
     pub(crate) set: FieldSet,
 }
 
-impl Entry {
+impl ManagedEntry {
     /// An owner of nothing yet.
     pub(crate) fn new(manager: &str, operation: Operation, api_version: &str, subresource: &str) -> Self {
         let manager = if manager.is_empty() { "unknown" } else { manager };
@@ -129,10 +129,10 @@ fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     }
 }
 
-/// The owners of one object, by [`Entry::identifier`].
+/// The owners of one object, by [`ManagedEntry::identifier`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Managed {
-    pub(crate) entries: BTreeMap<String, Entry>,
+    pub(crate) entries: BTreeMap<String, ManagedEntry>,
 }
 
 /// `managedFields` that cannot be read.
@@ -151,13 +151,13 @@ impl Managed {
     fn decode(list: &Value) -> Result<Self, Malformed> {
         let mut managed = Self::default();
         for value in list.as_array().ok_or(Malformed)? {
-            managed.insert(Entry::decode(value).ok_or(Malformed)?);
+            managed.insert(ManagedEntry::decode(value).ok_or(Malformed)?);
         }
         Ok(managed)
     }
 
     /// Adds or replaces an owner.
-    pub(crate) fn insert(&mut self, entry: Entry) {
+    pub(crate) fn insert(&mut self, entry: ManagedEntry) {
         self.entries.insert(entry.identifier(), entry);
     }
 
@@ -219,7 +219,7 @@ impl Managed {
         let Some(entry) = self.entries.remove(identifier) else {
             return;
         };
-        let mut bucket = Entry::new(OLD_UPDATERS, Operation::Update, &entry.api_version, "");
+        let mut bucket = ManagedEntry::new(OLD_UPDATERS, Operation::Update, &entry.api_version, "");
         let key = bucket.identifier();
         let known = self.entries.remove(&key).or_else(|| self.entries.remove(first));
         bucket.set = known.map(|known| entry.set.union(&known.set)).unwrap_or(entry.set);
@@ -229,7 +229,7 @@ impl Managed {
 }
 
 /// Entries as they are stored.
-pub(crate) fn encode(mut entries: Vec<&Entry>) -> Vec<Value> {
+pub(crate) fn encode(mut entries: Vec<&ManagedEntry>) -> Vec<Value> {
     entries.sort_by(|left, right| {
         let order = left.operation.cmp(&right.operation).then_with(|| left.seconds().cmp(&right.seconds()));
         order
@@ -237,7 +237,7 @@ pub(crate) fn encode(mut entries: Vec<&Entry>) -> Vec<Value> {
             .then_with(|| left.api_version.cmp(&right.api_version))
             .then_with(|| left.subresource.cmp(&right.subresource))
     });
-    entries.into_iter().map(Entry::encode).collect()
+    entries.into_iter().map(ManagedEntry::encode).collect()
 }
 
 /// Takes the entries of versions that are not served any more out of an object. To be called on the live and on the

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::managed::{self, Entry, Managed};
+use crate::managed::{self, Managed, ManagedEntry};
 use crate::path::PathElement;
 use crate::set::FieldSet;
 
@@ -27,13 +27,13 @@ impl Replicas<'_> {
 pub fn to_scale(object: &Value, replicas: Replicas<'_>) -> Vec<Value> {
     let path = replicas.elements();
     let owners = Managed::of(object).unwrap_or_default();
-    let owners: Vec<Entry> =
+    let owners: Vec<ManagedEntry> =
         owners.entries.into_values().filter(|entry| entry.set.contains(&path)).map(in_scale).collect();
     managed::encode(owners.iter().collect())
 }
 
-fn in_scale(entry: Entry) -> Entry {
-    Entry { api_version: SCALE_VERSION.to_owned(), set: FieldSet::of_fields(&[&["spec", "replicas"]]), ..entry }
+fn in_scale(entry: ManagedEntry) -> ManagedEntry {
+    ManagedEntry { api_version: SCALE_VERSION.to_owned(), set: FieldSet::of_fields(&[&["spec", "replicas"]]), ..entry }
 }
 
 /// `managedFields` of a written `Scale` → those of its object: who took the number owns it now.
@@ -57,7 +57,7 @@ pub fn to_object(object: &Value, scale: &[Value], replicas: Replicas<'_>) -> Vec
     let in_scale = [PathElement::field("spec"), PathElement::field("replicas")];
     for (identifier, entry) in takers.entries.into_iter().filter(|(_, entry)| entry.set.contains(&in_scale)) {
         let time = owners.entries.get(&identifier).and_then(|known| known.time.clone());
-        entries.push(Entry { api_version: replicas.api_version.to_owned(), set: number.clone(), time, ..entry });
+        entries.push(ManagedEntry { api_version: replicas.api_version.to_owned(), set: number.clone(), time, ..entry });
     }
     managed::encode(entries.iter().collect())
 }

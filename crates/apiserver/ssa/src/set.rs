@@ -11,12 +11,12 @@ use crate::path::PathElement;
 pub struct FieldSet {
     /// Sorted by element; each is a member, or has children, or both. Shared, because most operations leave most parts
     /// of a set as they are.
-    nodes: Arc<Vec<Node>>,
+    nodes: Arc<Vec<SetNode>>,
 }
 
 /// One element of a [`FieldSet`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
+pub(crate) struct SetNode {
     pub(crate) element: PathElement,
     /// Whether the field itself is in the set.
     pub(crate) member: bool,
@@ -36,7 +36,7 @@ impl FieldSet {
     }
 
     /// Nodes in any order; those of one element become one.
-    pub(crate) fn from_unsorted(mut nodes: Vec<Node>) -> Self {
+    pub(crate) fn from_unsorted(mut nodes: Vec<SetNode>) -> Self {
         nodes.sort_by(|left, right| left.element.cmp(&right.element));
         nodes.dedup_by(|again, first| {
             let same = again.element == first.element;
@@ -50,18 +50,18 @@ impl FieldSet {
     }
 
     /// Nodes in order already.
-    pub(crate) fn from_sorted(nodes: Vec<Node>) -> Self {
+    pub(crate) fn from_sorted(nodes: Vec<SetNode>) -> Self {
         Self { nodes: Arc::new(nodes) }
     }
 
     /// Adds a node that comes after all others.
-    pub(crate) fn push(&mut self, node: Node) {
+    pub(crate) fn push(&mut self, node: SetNode) {
         debug_assert!(self.nodes.last().is_none_or(|last| last.element < node.element), "nodes come in order");
         Arc::make_mut(&mut self.nodes).push(node);
     }
 
     /// The nodes, in order.
-    pub(crate) fn nodes(&self) -> &[Node] {
+    pub(crate) fn nodes(&self) -> &[SetNode] {
         &self.nodes
     }
 
@@ -72,7 +72,7 @@ impl FieldSet {
         let at = match nodes.binary_search_by(|node| node.element.cmp(first)) {
             Ok(at) => at,
             Err(at) => {
-                nodes.insert(at, Node { element: first.clone(), member: false, children: Self::default() });
+                nodes.insert(at, SetNode { element: first.clone(), member: false, children: Self::default() });
                 at
             }
         };
@@ -100,12 +100,12 @@ impl FieldSet {
     }
 
     /// The node of one element.
-    pub(crate) fn node(&self, element: &PathElement) -> Option<&Node> {
+    pub(crate) fn node(&self, element: &PathElement) -> Option<&SetNode> {
         self.nodes.binary_search_by(|node| node.element.cmp(element)).ok().map(|at| &self.nodes[at])
     }
 
     /// The node of one named field, without building its element.
-    pub(crate) fn field(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn field(&self, name: &str) -> Option<&SetNode> {
         let found = self.nodes.binary_search_by(|node| match &node.element {
             PathElement::Field(field) => field.as_str().cmp(name),
             PathElement::Key(_) | PathElement::Value(_) | PathElement::Index(_) => Ordering::Greater,
@@ -123,8 +123,8 @@ impl FieldSet {
             return other.clone();
         }
         self.join(other, &mut |pair| match pair {
-            Pair::Left(node) | Pair::Right(node) => Some(node.clone()),
-            Pair::Both(left, right) => Some(Node {
+            NodePair::Left(node) | NodePair::Right(node) => Some(node.clone()),
+            NodePair::Both(left, right) => Some(SetNode {
                 element: left.element.clone(),
                 member: left.member || right.member,
                 children: left.children.union(&right.children),
@@ -139,8 +139,8 @@ impl FieldSet {
             return Self::default();
         }
         self.join(other, &mut |pair| match pair {
-            Pair::Left(_) | Pair::Right(_) => None,
-            Pair::Both(left, right) => {
+            NodePair::Left(_) | NodePair::Right(_) => None,
+            NodePair::Both(left, right) => {
                 node(&left.element, left.member && right.member, left.children.intersection(&right.children))
             }
         })
@@ -153,9 +153,9 @@ impl FieldSet {
             return self.clone();
         }
         self.join(other, &mut |pair| match pair {
-            Pair::Left(left) => Some(left.clone()),
-            Pair::Right(_) => None,
-            Pair::Both(left, right) => {
+            NodePair::Left(left) => Some(left.clone()),
+            NodePair::Right(_) => None,
+            NodePair::Both(left, right) => {
                 node(&left.element, left.member && !right.member, left.children.difference(&right.children))
             }
         })
@@ -168,10 +168,10 @@ impl FieldSet {
             return self.clone();
         }
         self.join(other, &mut |pair| match pair {
-            Pair::Left(left) => Some(left.clone()),
-            Pair::Right(_) => None,
-            Pair::Both(_, right) if right.member => None,
-            Pair::Both(left, right) => {
+            NodePair::Left(left) => Some(left.clone()),
+            NodePair::Right(_) => None,
+            NodePair::Both(_, right) if right.member => None,
+            NodePair::Both(left, right) => {
                 node(&left.element, left.member, left.children.recursive_difference(&right.children))
             }
         })
@@ -207,7 +207,7 @@ impl FieldSet {
     }
 
     /// Walks both sets in order and keeps what `choose` makes of each element.
-    fn join(&self, other: &Self, choose: &mut dyn FnMut(Pair<'_>) -> Option<Node>) -> Self {
+    fn join(&self, other: &Self, choose: &mut dyn FnMut(NodePair<'_>) -> Option<SetNode>) -> Self {
         let mut nodes = Vec::with_capacity(self.nodes.len());
         let (mut left, mut right) = (self.nodes.iter().peekable(), other.nodes.iter().peekable());
         loop {
@@ -218,24 +218,24 @@ impl FieldSet {
                 (Some(left), Some(right)) => left.element.cmp(&right.element),
             };
             let pair = match order {
-                Ordering::Less => left.next().map(Pair::Left),
-                Ordering::Greater => right.next().map(Pair::Right),
-                Ordering::Equal => left.next().zip(right.next()).map(|(left, right)| Pair::Both(left, right)),
+                Ordering::Less => left.next().map(NodePair::Left),
+                Ordering::Greater => right.next().map(NodePair::Right),
+                Ordering::Equal => left.next().zip(right.next()).map(|(left, right)| NodePair::Both(left, right)),
             };
             nodes.extend(pair.and_then(&mut *choose));
         }
     }
 }
 
-enum Pair<'a> {
-    Left(&'a Node),
-    Right(&'a Node),
-    Both(&'a Node, &'a Node),
+enum NodePair<'a> {
+    Left(&'a SetNode),
+    Right(&'a SetNode),
+    Both(&'a SetNode, &'a SetNode),
 }
 
 /// A node, unless nothing of it is in the set.
-pub(crate) fn node(element: &PathElement, member: bool, children: FieldSet) -> Option<Node> {
-    (member || !children.is_empty()).then(|| Node { element: element.clone(), member, children })
+pub(crate) fn node(element: &PathElement, member: bool, children: FieldSet) -> Option<SetNode> {
+    (member || !children.is_empty()).then(|| SetNode { element: element.clone(), member, children })
 }
 
 /// A path as messages show it.

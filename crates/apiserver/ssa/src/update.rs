@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use portolan_schema::Cursor;
 use serde_json::{Map, Value};
 
-use crate::managed::{self, Entry, Managed, Operation};
+use crate::managed::{self, Managed, ManagedEntry, Operation};
 use crate::set::FieldSet;
 use crate::time::Time;
-use crate::typed::{self, Comparison, Duplicates, Shape, Source};
+use crate::typed::{self, Comparison, Duplicates, Shape, ValueSide};
 use crate::{Context, zero};
 
 /// Fields that nobody owns, because the server sets them or they name the object.
@@ -88,14 +88,14 @@ pub(crate) struct Unfit;
 
 /// What changes, as each owner sees it.
 #[derive(Clone, Debug)]
-pub(crate) struct Changes {
+pub(crate) struct OwnerChanges {
     /// In the version of the request, without what the endpoint does not let through.
     pub(crate) own: Comparison,
     /// In any other version. The main endpoint of a custom kind lets everything through there.
     pub(crate) other: Comparison,
 }
 
-impl Changes {
+impl OwnerChanges {
     pub(crate) fn new(comparison: Comparison, context: &Context<'_>) -> Self {
         let own = comparison.clone().without(context.reset);
         let lenient = context.subresource.is_empty() && !zero::is_built_in(context.schema);
@@ -103,7 +103,7 @@ impl Changes {
     }
 
     /// What the owner of an entry sees.
-    pub(crate) fn seen_by(&self, entry: &Entry, context: &Context<'_>) -> &Comparison {
+    pub(crate) fn seen_by(&self, entry: &ManagedEntry, context: &Context<'_>) -> &Comparison {
         if entry.api_version == context.api_version { &self.own } else { &self.other }
     }
 }
@@ -113,8 +113,8 @@ pub(crate) fn record(old: &Value, new: &Value, managed: &mut Managed, context: &
     let shape = Shape::resource(context.schema);
     typed::validate(new, shape, Duplicates::Allowed).map_err(|_| Unfit)?;
     typed::validate(old, shape, Duplicates::Allowed).map_err(|_| Unfit)?;
-    let source = if zero::is_built_in(context.schema) { Source::Struct } else { Source::Json };
-    let changes = Changes::new(typed::compare(old, new, shape, source), context);
+    let source = if zero::is_built_in(context.schema) { ValueSide::Struct } else { ValueSide::Json };
+    let changes = OwnerChanges::new(typed::compare(old, new, shape, source), context);
     *managed = reconciled(managed, shape, context);
     take(managed, &changes, context, None);
     give(managed, &changes.own, context);
@@ -127,7 +127,7 @@ pub(crate) fn reconciled(managed: &Managed, shape: Shape<'_>, context: &Context<
     let known = managed.entries.iter().filter(|(_, entry)| is_version_of(&entry.api_version, context.api_version));
     let entries = known.map(|(identifier, entry)| {
         let set = typed::reconcile(&entry.set, shape);
-        (identifier.clone(), Entry { set, ..entry.clone() })
+        (identifier.clone(), ManagedEntry { set, ..entry.clone() })
     });
     Managed { entries: entries.collect() }
 }
@@ -142,7 +142,7 @@ fn is_version_of(version: &str, of: &str) -> bool {
 }
 
 /// Takes the changed and removed fields from everybody but one.
-pub(crate) fn take(managed: &mut Managed, changes: &Changes, context: &Context<'_>, but: Option<&str>) {
+pub(crate) fn take(managed: &mut Managed, changes: &OwnerChanges, context: &Context<'_>, but: Option<&str>) {
     let gone = |seen: &Comparison| seen.modified.union(&seen.added).union(&seen.removed);
     let (own, other) = (gone(&changes.own), gone(&changes.other));
     for (identifier, entry) in &mut managed.entries {
@@ -159,7 +159,7 @@ fn give(managed: &mut Managed, changes: &Comparison, context: &Context<'_>) {
     if set.is_empty() {
         return;
     }
-    let mut entry = Entry::new(context.manager, Operation::Update, context.api_version, context.subresource);
+    let mut entry = ManagedEntry::new(context.manager, Operation::Update, context.api_version, context.subresource);
     entry.time = Time::parse(context.now);
     let identifier = entry.identifier();
     entry.set = match managed.entries.get(&identifier) {

@@ -7,7 +7,7 @@ use crate::Fields;
 use crate::clean::{PATCH, is_directed, without_directives};
 use crate::error::StrategicError;
 use crate::field::Field;
-use crate::list::{self, Role};
+use crate::list::{self, ListRole};
 use crate::order::{interleave, key_of, partition};
 use crate::print::print;
 use crate::slots::Slots;
@@ -46,7 +46,7 @@ fn set_order(
         (None, None) => return Ok(()),
         (Some(live), None) => live,
         (None, Some(patch)) => patch.iter().filter_map(without_directives).collect(),
-        (Some(_), Some(patch)) => list::merge(&mut slots, &mut patch.clone(), &field, Role::Merge)?,
+        (Some(_), Some(patch)) => list::merge(&mut slots, &mut patch.clone(), &field, ListRole::Merge)?,
     };
     let (named, others) = partition(merged, order, key)?;
     let items = list::item_type(slots.first_slots(), patch_list.as_deref().unwrap_or_default())?;

@@ -14,7 +14,7 @@ use crate::slots::Slots;
 
 /// What a list in a patch is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum ListRole {
     /// Its items are wanted.
     Merge,
     /// Its items are unwanted.
@@ -26,9 +26,9 @@ pub(crate) fn merge(
     live: &mut Slots,
     patch: &mut [Value],
     field: &Field<'_>,
-    role: Role,
+    role: ListRole,
 ) -> Result<Vec<Value>, StrategicError> {
-    if field.strategy != Strategy::Merge && role == Role::Merge {
+    if field.strategy != Strategy::Merge && role == ListRole::Merge {
         return Ok(patch.to_vec());
     }
     if live.items().is_empty() && patch.is_empty() {
@@ -36,10 +36,10 @@ pub(crate) fn merge(
     }
     match (item_type(live.items(), patch)?, role) {
         (Items::Maps, _) => merge_maps(live, patch, field),
-        (Items::Scalars, Role::Delete) => {
+        (Items::Scalars, ListRole::Delete) => {
             Ok(live.items().iter().filter(|item| !patch.contains(item)).cloned().collect())
         }
-        (Items::Scalars, Role::Merge) => {
+        (Items::Scalars, ListRole::Merge) => {
             let mut both: Vec<Value> = Vec::new();
             for item in live.items().iter().chain(patch.iter()) {
                 if !both.contains(item) {

@@ -10,7 +10,7 @@ use crate::clean::{PATCH, discard_nulls, without_directives};
 use crate::element_order;
 use crate::error::StrategicError;
 use crate::field::{Field, Strategy};
-use crate::list::{self, Role};
+use crate::list::{self, ListRole};
 use crate::print::type_name;
 use crate::slots::Slots;
 
@@ -63,13 +63,13 @@ fn retain_keys(live: &mut Fields, patch: &mut Fields) -> Result<(), StrategicErr
 }
 
 /// The field that a key of a patch is about.
-fn target(key: &str) -> Result<(&str, Role), StrategicError> {
+fn target(key: &str) -> Result<(&str, ListRole), StrategicError> {
     if !key.starts_with(DELETION_LIST) {
-        return Ok((key, Role::Merge));
+        return Ok((key, ListRole::Merge));
     }
     match key.split_once('/') {
-        Some((DELETION_LIST, "")) => Ok((key, Role::Delete)),
-        Some((DELETION_LIST, name)) => Ok((name, Role::Delete)),
+        Some((DELETION_LIST, "")) => Ok((key, ListRole::Delete)),
+        Some((DELETION_LIST, name)) => Ok((name, ListRole::Delete)),
         _ => Err(StrategicError::DELETION_LIST),
     }
 }
@@ -78,7 +78,7 @@ fn merge_field(
     live: &mut Fields,
     name: &str,
     patch: &mut Value,
-    role: Role,
+    role: ListRole,
     schema: Cursor<'_>,
 ) -> Result<(), StrategicError> {
     if patch.is_null() {
@@ -100,7 +100,7 @@ fn merge_field(
         // A deletion list that holds a scalar is taken for the scalar.
         (Some(live), patch) if type_name(live) == type_name(patch) => *live = patch.clone(),
         (_, patch) => {
-            if role == Role::Merge {
+            if role == ListRole::Merge {
                 put(live, name, patch);
             }
         }

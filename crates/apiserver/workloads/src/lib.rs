@@ -22,9 +22,9 @@ mod stateful_set;
 mod testing;
 mod view;
 
-pub use plan::{CREATED, Dependents, Event, EventType, Failure, Part, Plan, Step, Target};
+pub use plan::{CREATED, Dependents, Endpoint, Event, EventType, Plan, Step, StepFailure, StepTarget};
 pub use root_certificate::RootCertificate;
-pub use view::{Name, View};
+pub use view::{ObjectName, View};
 
 use serde_json::Value;
 
@@ -46,19 +46,19 @@ pub trait Controller: Send + Sync {
 
     /// The objects of its own collection that a change of `object` in a watched `collection` concerns. It is asked about
     /// the object before and after the change.
-    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<Name>;
+    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<ObjectName>;
 
     /// What to do about an object. A second plan after its steps were carried out is empty.
     fn plan(&self, view: &dyn View, object: &Value) -> Plan;
 
     /// What to tell about a step that was refused for another reason than a change or an end of its object. The object
     /// is planned for again after a while in any case.
-    fn failed(&self, _view: &dyn View, _object: &Value, _step: &Step, _failure: &Failure) -> Plan {
+    fn failed(&self, _view: &dyn View, _object: &Value, _step: &Step, _failure: &StepFailure) -> Plan {
         Plan::default()
     }
 
     /// What to do once an object is gone; garbage collection follows owner references by itself.
-    fn gone(&self, _view: &dyn View, _name: &Name) -> Plan {
+    fn gone(&self, _view: &dyn View, _name: &ObjectName) -> Plan {
         Plan::default()
     }
 }

@@ -22,7 +22,7 @@ impl FromIterator<Step> for Plan {
 
 /// An object that a step is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct StepTarget {
     /// As `pods`, or `replicasets.apps`.
     pub collection: &'static str,
     /// Empty for kinds without namespaces.
@@ -37,7 +37,7 @@ pub struct Target {
 
 /// The endpoint that a patch goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Endpoint {
     /// The object.
     Main,
     /// Its `/status`.
@@ -66,16 +66,16 @@ pub enum Step {
     /// A JSON merge patch (RFC 7386): lists are replaced, null removes.
     Patch {
         /// Which object.
-        target: Target,
+        target: StepTarget,
         /// Which endpoint.
-        part: Part,
+        part: Endpoint,
         /// What changes.
         patch: Value,
     },
     /// Delete it.
     Delete {
         /// Which object.
-        target: Target,
+        target: StepTarget,
         /// And what it owns.
         dependents: Dependents,
     },
@@ -88,7 +88,7 @@ pub const CREATED: &str = "{created}";
 
 /// Why the server did not take a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct StepFailure {
     /// As `AlreadyExists`.
     pub reason: String,
     /// The server's sentence.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::common::object::{list, name_of, text};
 use crate::endpoint_slices::EndpointSlices;
 use crate::endpoints::Endpoints;
-use crate::testing::World;
+use crate::testing::TestObjects;
 use crate::{Controller as _, View as _};
 
 const SLICES: &str = "endpointslices.discovery.k8s.io";
@@ -20,7 +20,7 @@ fn recording() -> Value {
 }
 
 /// Makes the objects of a collection be these, and nothing else, and lets the controllers come to rest.
-fn replace(world: &mut World, collection: &str, objects: &[Value]) {
+fn replace(world: &mut TestObjects, collection: &str, objects: &[Value]) {
     for old in world.list(collection, "") {
         if !objects.iter().any(|new| new["metadata"]["uid"] == old["metadata"]["uid"]) {
             world.remove(collection, &name_of(&old));
@@ -104,7 +104,7 @@ fn services_are_followed_as_the_real_controllers_follow_them() {
     let recording = recording();
     let mut stages = 0;
     for scenario in list(&recording, "/scenarios") {
-        let mut world = World::default();
+        let mut world = TestObjects::default();
         for node in list(&recording, "/nodes") {
             world.put("nodes", node.clone());
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::common::kind::NAMESPACES;
 use crate::common::object::{annotation, name, namespace, text};
 use crate::common::step::{change, exact_target};
-use crate::{Controller, Name, Plan, Step, View};
+use crate::{Controller, ObjectName, Plan, Step, View};
 
 const MAPS: &str = "configmaps";
 const NAME: &str = "kube-root-ca.crt";
@@ -37,8 +37,8 @@ impl Controller for RootCertificate {
         collection != MAPS || name == NAME
     }
 
-    fn concerned(&self, _view: &dyn View, _collection: &str, map: &Value) -> Vec<Name> {
-        let its_namespace = || Name { namespace: String::new(), name: namespace(map).to_owned() };
+    fn concerned(&self, _view: &dyn View, _collection: &str, map: &Value) -> Vec<ObjectName> {
+        let its_namespace = || ObjectName { namespace: String::new(), name: namespace(map).to_owned() };
         (name(map) == NAME).then(its_namespace).into_iter().collect()
     }
 
@@ -84,16 +84,16 @@ mod tests {
     use serde_json::json;
 
     use super::{MAPS, NAME, RootCertificate};
-    use crate::testing::World;
-    use crate::{Name, View as _};
+    use crate::testing::TestObjects;
+    use crate::{ObjectName, View as _};
 
     #[test]
     fn every_namespace_has_the_certificate_as_it_is_now() {
-        let mut world = World::default();
+        let mut world = TestObjects::default();
         world.put("namespaces", json!({"metadata": {"name": "web"}, "status": {"phase": "Active"}}));
         let publisher = |certificate: &str| RootCertificate { certificate: certificate.to_owned() };
         world.settle(&publisher("old"));
-        let name = Name { namespace: "web".to_owned(), name: NAME.to_owned() };
+        let name = ObjectName { namespace: "web".to_owned(), name: NAME.to_owned() };
         world.patch(MAPS, &name, &json!({"data": {"other": "x"}, "metadata": {"annotations": null}}));
 
         world.settle(&publisher("new"));

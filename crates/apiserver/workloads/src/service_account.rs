@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::common::kind::NAMESPACES;
 use crate::common::object::{name, namespace, text};
-use crate::{Controller, Name, Plan, Step, View};
+use crate::{Controller, ObjectName, Plan, Step, View};
 
 const ACCOUNTS: &str = "serviceaccounts";
 const NAME: &str = "default";
@@ -25,8 +25,8 @@ impl Controller for DefaultServiceAccount {
         &[ACCOUNTS]
     }
 
-    fn concerned(&self, _view: &dyn View, _collection: &str, account: &Value) -> Vec<Name> {
-        let its_namespace = || Name { namespace: String::new(), name: namespace(account).to_owned() };
+    fn concerned(&self, _view: &dyn View, _collection: &str, account: &Value) -> Vec<ObjectName> {
+        let its_namespace = || ObjectName { namespace: String::new(), name: namespace(account).to_owned() };
         (name(account) == NAME).then(its_namespace).into_iter().collect()
     }
 
@@ -47,11 +47,11 @@ mod tests {
     use serde_json::json;
 
     use super::{ACCOUNTS, DefaultServiceAccount};
-    use crate::testing::World;
-    use crate::{Controller as _, Name, View as _};
+    use crate::testing::TestObjects;
+    use crate::{Controller as _, ObjectName, View as _};
 
-    fn world(phase: &str) -> World {
-        let mut world = World::default();
+    fn world(phase: &str) -> TestObjects {
+        let mut world = TestObjects::default();
         world.put("namespaces", json!({"metadata": {"name": "web"}, "status": {"phase": phase}}));
         world
     }
@@ -62,11 +62,11 @@ mod tests {
         world.settle(&DefaultServiceAccount);
         let account = world.get(ACCOUNTS, "web", "default").unwrap();
 
-        world.remove(ACCOUNTS, &Name { namespace: "web".to_owned(), name: "default".to_owned() });
+        world.remove(ACCOUNTS, &ObjectName { namespace: "web".to_owned(), name: "default".to_owned() });
         let concerned = DefaultServiceAccount.concerned(&world, ACCOUNTS, &account);
         world.settle(&DefaultServiceAccount);
 
-        assert_eq!(concerned, [Name { namespace: String::new(), name: "web".to_owned() }]);
+        assert_eq!(concerned, [ObjectName { namespace: String::new(), name: "web".to_owned() }]);
         assert!(world.get(ACCOUNTS, "web", "default").is_some());
     }
 
@@ -83,6 +83,6 @@ mod tests {
     fn other_accounts_concern_nobody() {
         let other = json!({"metadata": {"namespace": "web", "name": "builder"}});
 
-        assert!(DefaultServiceAccount.concerned(&World::default(), ACCOUNTS, &other).is_empty());
+        assert!(DefaultServiceAccount.concerned(&TestObjects::default(), ACCOUNTS, &other).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::common::kind::{PODS, SERVICES};
 use crate::common::object::{at, labels, list, name_of, namespace, text};
 use crate::common::pod::{is_finished, ready_condition};
-use crate::{Name, View};
+use crate::{ObjectName, View};
 
 const HEADLESS: &str = "service.kubernetes.io/headless";
 /// The annotation that says when the change happened that endpoints follow.
@@ -36,7 +36,7 @@ pub(crate) fn pods(view: &dyn View, service: &Value) -> Vec<Arc<Value>> {
 }
 
 /// The services that select a pod.
-pub(crate) fn services_of(view: &dyn View, pod: &Value) -> Vec<Name> {
+pub(crate) fn services_of(view: &dyn View, pod: &Value) -> Vec<ObjectName> {
     let all = view.list(SERVICES, namespace(pod));
     all.iter().filter(|service| selects(service, pod)).map(|service| name_of(service)).collect()
 }

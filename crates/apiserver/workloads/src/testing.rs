@@ -8,25 +8,25 @@ use serde_json::{Map, Value, json};
 
 use crate::common::kind::PODS;
 use crate::common::object::{controller_of, labels, list, name_of, text};
-use crate::{CREATED, Controller, Event, Failure, Name, Part, Plan, Step, View};
+use crate::{CREATED, Controller, Endpoint, Event, ObjectName, Plan, Step, StepFailure, View};
 
 /// Objects by collection and name. `settle` carries plans out until there is nothing more to do.
 #[derive(Default)]
-pub(crate) struct World {
-    objects: BTreeMap<(String, Name), Arc<Value>>,
+pub(crate) struct TestObjects {
+    objects: BTreeMap<(String, ObjectName), Arc<Value>>,
     pub(crate) now: Timestamp,
     pub(crate) events: Vec<Event>,
     drawn: u64,
 }
 
 /// A name in the namespace of the tests.
-pub(crate) fn in_shop(name: &str) -> Name {
-    Name { namespace: "shop".to_owned(), name: name.to_owned() }
+pub(crate) fn in_shop(name: &str) -> ObjectName {
+    ObjectName { namespace: "shop".to_owned(), name: name.to_owned() }
 }
 
 /// A refusal that says no.
-pub(crate) fn refusal(reason: &str) -> Failure {
-    Failure { reason: reason.to_owned(), message: "no".to_owned() }
+pub(crate) fn refusal(reason: &str) -> StepFailure {
+    StepFailure { reason: reason.to_owned(), message: "no".to_owned() }
 }
 
 fn is_held(object: &Value) -> bool {
@@ -50,9 +50,9 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-impl World {
+impl TestObjects {
     /// Puts an object there as the server would: uid, name, creation time, generation.
-    pub(crate) fn put(&mut self, collection: &str, mut object: Value) -> Name {
+    pub(crate) fn put(&mut self, collection: &str, mut object: Value) -> ObjectName {
         self.drawn += 1;
         let drawn = self.drawn;
         let metadata = &mut object["metadata"];
@@ -78,7 +78,7 @@ impl World {
     }
 
     /// Changes an object by a merge patch; the generation counts where the spec changed.
-    pub(crate) fn patch(&mut self, collection: &str, name: &Name, patch: &Value) {
+    pub(crate) fn patch(&mut self, collection: &str, name: &ObjectName, patch: &Value) {
         let key = (collection.to_owned(), name.clone());
         let old = self.objects[&key].clone();
         let mut new = (*old).clone();
@@ -96,13 +96,13 @@ impl World {
     }
 
     /// Lets a pod run and be ready from now on.
-    pub(crate) fn make_ready(&mut self, pod: &Name) {
+    pub(crate) fn make_ready(&mut self, pod: &ObjectName) {
         let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": self.now.to_string()});
         self.patch(PODS, pod, &json!({"status": {"phase": "Running", "conditions": [ready]}}));
     }
 
     /// Deletes it, or marks it where finalizers hold it.
-    pub(crate) fn delete(&mut self, collection: &str, name: &Name) {
+    pub(crate) fn delete(&mut self, collection: &str, name: &ObjectName) {
         let held = self.objects.get(&(collection.to_owned(), name.clone())).is_some_and(|object| is_held(object));
         if held {
             let now = json!(self.now.to_string());
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    pub(crate) fn remove(&mut self, collection: &str, name: &Name) {
+    pub(crate) fn remove(&mut self, collection: &str, name: &ObjectName) {
         self.objects.remove(&(collection.to_owned(), name.clone()));
     }
 
@@ -123,17 +123,17 @@ impl World {
             match step {
                 Step::Create { collection, object } => created = self.put(collection, object).name,
                 Step::Patch { target, part, patch } => {
-                    let name = Name { namespace: target.namespace, name: target.name };
+                    let name = ObjectName { namespace: target.namespace, name: target.name };
                     let live = self.objects[&(target.collection.to_owned(), name.clone())].clone();
                     assert_eq!(text(&live, "/metadata/uid"), target.uid);
                     if let Some(version) = target.version {
                         assert_eq!(text(&live, "/metadata/resourceVersion"), version);
                     }
-                    assert_eq!(part == Part::Status, patch.get("status").is_some(), "{patch}");
+                    assert_eq!(part == Endpoint::Status, patch.get("status").is_some(), "{patch}");
                     self.patch(target.collection, &name, &patch);
                 }
                 Step::Delete { target, .. } => {
-                    self.delete(target.collection, &Name { namespace: target.namespace, name: target.name });
+                    self.delete(target.collection, &ObjectName { namespace: target.namespace, name: target.name });
                 }
                 Step::Event(mut event) => {
                     event.message = event.message.replace(CREATED, &created);
@@ -167,13 +167,13 @@ impl World {
     }
 }
 
-impl View for World {
+impl View for TestObjects {
     fn now(&self) -> Timestamp {
         self.now
     }
 
     fn get(&self, collection: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
-        let name = Name { namespace: namespace.to_owned(), name: name.to_owned() };
+        let name = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
         self.objects.get(&(collection.to_owned(), name)).cloned()
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// Where an object is, within a collection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name {
+pub struct ObjectName {
     /// Empty for kinds without namespaces.
     pub namespace: String,
     /// Its name.

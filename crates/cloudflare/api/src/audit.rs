@@ -19,7 +19,7 @@ const ENTRIES: &str = "1000";
 
 /// Where something was changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct AuditChanges {
     /// Names of zones, in lower case.
     pub zones: BTreeSet<String>,
     /// Ids of what was changed.
@@ -28,7 +28,7 @@ pub struct Changes {
     pub account: bool,
 }
 
-impl Changes {
+impl AuditChanges {
     /// Takes in what changed elsewhere.
     pub fn extend(&mut self, other: Self) {
         self.zones.extend(other.zones);
@@ -57,12 +57,12 @@ impl Changes {
 }
 
 /// What was changed in an account since a moment, by one request in the lane of drift.
-pub async fn changes(reader: &Reader, account: &str, since: Timestamp) -> Result<Changes, ApiError> {
+pub async fn changes(reader: &Reader, account: &str, since: Timestamp) -> Result<AuditChanges, ApiError> {
     let request = Request::get("/accounts/{account_id}/audit_logs", &[account])
         .with_query("since", format!("{since:.0}"))
         .with_query("direction", "desc")
         .with_query("per_page", ENTRIES);
-    reader.get(Lane::Drift, &request).await.map(Changes::read)
+    reader.get(Lane::Drift, &request).await.map(AuditChanges::read)
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
             {"action": {"type": "rotate"}, "metadata": {"zone_name": ""}, "resource": {"id": "t1"}},
         ]);
 
-        let changes = Changes::read(entries);
+        let changes = AuditChanges::read(entries);
 
         assert_eq!(changes.zones, BTreeSet::from(["example.com".to_owned()]));
         assert!(changes.concern("a.b.example.com") && changes.concern("example.com") && !changes.concern("ample.com"));
@@ -87,8 +87,11 @@ mod tests {
 
     #[test]
     fn an_entry_of_an_unknown_shape_counts_for_the_account() {
-        assert_eq!(Changes::read(json!([{"metadata": "text"}])), Changes { account: true, ..Changes::default() });
-        assert_eq!(Changes::read(json!([])), Changes::default());
-        assert_eq!(Changes::read(json!(null)), Changes::default());
+        assert_eq!(
+            AuditChanges::read(json!([{"metadata": "text"}])),
+            AuditChanges { account: true, ..AuditChanges::default() }
+        );
+        assert_eq!(AuditChanges::read(json!([])), AuditChanges::default());
+        assert_eq!(AuditChanges::read(json!(null)), AuditChanges::default());
     }
 }

@@ -42,8 +42,8 @@ type Handles = HashMap<(&'static str, String, TypeId), Arc<dyn Any + Send + Sync
 /// What the clients of all credentials of a process share.
 #[derive(Default)]
 pub(crate) struct Common {
-    documents: Lines<document::Line>,
-    collections: Lines<commit::Line>,
+    documents: Lines<document::WriteLine>,
+    collections: Lines<commit::CommitLine>,
     quotas: Lines<Quota>,
 }
 

@@ -27,32 +27,32 @@ const UNASKED: Duration = Duration::from_secs(3600);
 
 /// All clients of a process.
 pub struct Clients {
-    shared: Arc<Shared>,
+    shared: Arc<ClientsInner>,
     retry: RetryPolicy,
     gate: Option<WriteGate>,
 }
 
-struct Shared {
+struct ClientsInner {
     settings: Arc<Settings>,
     transport: Arc<dyn Transport>,
     clock: Clock,
     metrics: Metrics,
     common: Arc<Common>,
-    known: Mutex<Known>,
+    known: Mutex<KnownClients>,
 }
 
 /// The clients that there are, and where their credentials come from.
 #[derive(Default)]
-struct Known {
+struct KnownClients {
     clients: BTreeMap<Identity, Client>,
     /// Which credential a Secret held when it was last read.
-    sources: BTreeMap<String, Held>,
+    sources: BTreeMap<String, HeldCredential>,
     /// Credentials that no Secret holds any more, and since when.
     left: BTreeMap<Identity, Instant>,
 }
 
 /// What a source holds, and when somebody last asked for it.
-struct Held {
+struct HeldCredential {
     identity: Identity,
     asked: Instant,
 }
@@ -62,7 +62,7 @@ impl Clients {
     pub fn new(settings: Settings, transport: Arc<dyn Transport>, clock: Clock) -> Self {
         let retry = settings.retry;
         let (settings, metrics, common) = (Arc::new(settings), Metrics::default(), Arc::default());
-        let shared = Shared { settings, transport, clock, metrics, common, known: Mutex::default() };
+        let shared = ClientsInner { settings, transport, clock, metrics, common, known: Mutex::default() };
         Self { shared: Arc::new(shared), retry, gate: None }
     }
 
@@ -103,7 +103,7 @@ impl Clients {
     }
 
     fn make(&self, credential: &Credential) -> Client {
-        let Shared { settings, transport, clock, metrics, common, .. } = self.shared.as_ref();
+        let ClientsInner { settings, transport, clock, metrics, common, .. } = self.shared.as_ref();
         let sender =
             Sender::new(credential.clone(), settings.clone(), transport.clone(), clock.clone(), metrics.clone());
         Client::new(sender, Arc::clone(common))
@@ -129,7 +129,7 @@ impl Clients {
         &self.shared.settings
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownClients> {
         self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -150,14 +150,14 @@ impl Readers {
     }
 }
 
-impl Known {
+impl KnownClients {
     /// A source holds a credential now, whatever it held before.
     fn asked(&mut self, source: &str, identity: &Identity, now: Instant) {
         if let Some(held) = self.sources.get_mut(source).filter(|held| held.identity == *identity) {
             held.asked = now;
             return;
         }
-        let before = self.sources.insert(source.to_owned(), Held { identity: identity.clone(), asked: now });
+        let before = self.sources.insert(source.to_owned(), HeldCredential { identity: identity.clone(), asked: now });
         if let Some(before) = before {
             self.leave(before.identity, now);
         }
@@ -165,8 +165,9 @@ impl Known {
 
     /// Lets go of sources that nobody has asked for in a long time.
     fn forget_unasked(&mut self, now: Instant) {
-        let unasked = |held: &mut Held| now.saturating_duration_since(held.asked) >= UNASKED;
-        let gone: Vec<Held> = self.sources.extract_if(.., |_, held| unasked(held)).map(|(_, held)| held).collect();
+        let unasked = |held: &mut HeldCredential| now.saturating_duration_since(held.asked) >= UNASKED;
+        let gone: Vec<HeldCredential> =
+            self.sources.extract_if(.., |_, held| unasked(held)).map(|(_, held)| held).collect();
         for held in gone {
             self.leave(held.identity, now);
         }

@@ -25,7 +25,7 @@ use crate::item::{Item, Op, Written};
 use crate::limiter::Permit;
 use crate::manner::Manner;
 use crate::pace::Pace;
-use crate::remote::{Doubt, Shared, WRITES_AT_ONCE};
+use crate::remote::{Doubt, RemoteInner, WRITES_AT_ONCE};
 use crate::request::Request;
 use crate::sender::Exit;
 use crate::store::Freshness;
@@ -33,10 +33,10 @@ use crate::store::Freshness;
 /// How long a write waits for others that are about to come.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-type Answer<T> = Result<Vec<Written<T>>, ApiError>;
+type CommitResult<T> = Result<Vec<Written<T>>, ApiError>;
 
 /// One caller's operations.
-pub(crate) struct Source<T> {
+pub(crate) struct PendingOps<T> {
     manner: Manner,
     gate: WriteGate,
     /// What the caller's lines carry in the log.
@@ -44,10 +44,10 @@ pub(crate) struct Source<T> {
     ops: Vec<Op>,
     /// What is settled already; the rest is still to be sent.
     done: Vec<Option<Written<T>>>,
-    reply: oneshot::Sender<Answer<T>>,
+    reply: oneshot::Sender<CommitResult<T>>,
 }
 
-impl<T: Item> Source<T> {
+impl<T: Item> PendingOps<T> {
     fn open(&self) -> impl Iterator<Item = (usize, &Op)> {
         self.ops.iter().enumerate().filter(|(index, _)| self.done[*index].is_none())
     }
@@ -81,22 +81,22 @@ impl<T: Item> Source<T> {
 }
 
 /// The sources that wait.
-pub(crate) struct Queue<T> {
-    waiting: Mutex<VecDeque<Source<T>>>,
+pub(crate) struct OpsQueue<T> {
+    waiting: Mutex<VecDeque<PendingOps<T>>>,
     pub(crate) gathering: Arc<Gathering>,
 }
 
-impl<T> Default for Queue<T> {
+impl<T> Default for OpsQueue<T> {
     fn default() -> Self {
         Self { waiting: Mutex::default(), gathering: Arc::default() }
     }
 }
 
-impl<T: Item> Queue<T> {
-    pub(crate) fn push(&self, (manner, gate): (Manner, WriteGate), ops: Vec<Op>) -> oneshot::Receiver<Answer<T>> {
+impl<T: Item> OpsQueue<T> {
+    pub(crate) fn push(&self, (manner, gate): (Manner, WriteGate), ops: Vec<Op>) -> oneshot::Receiver<CommitResult<T>> {
         let (reply, answer) = oneshot::channel();
         let done = ops.iter().map(|_| None).collect();
-        self.waiting().push_back(Source { manner, gate, span: Span::current(), ops, done, reply });
+        self.waiting().push_back(PendingOps { manner, gate, span: Span::current(), ops, done, reply });
         self.gathering.arrived();
         answer
     }
@@ -105,7 +105,7 @@ impl<T: Item> Queue<T> {
         self.waiting().len()
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Source<T>>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<PendingOps<T>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,12 +132,12 @@ impl<T: Item> Queue<T> {
     }
 
     fn operations(&self) -> usize {
-        self.waiting().iter().map(Source::size).sum()
+        self.waiting().iter().map(PendingOps::size).sum()
     }
 
     /// Takes as many sources as one call carries, urgent ones first. A source that touches an object which another one in
     /// the call touches stays, and so do those behind it that touch the same.
-    fn take(&self, limit: usize) -> Vec<Source<T>> {
+    fn take(&self, limit: usize) -> Vec<PendingOps<T>> {
         let mut waiting = self.waiting();
         lapse(&mut waiting);
         waiting.make_contiguous().sort_by_key(|source| source.manner.lane);
@@ -161,7 +161,7 @@ impl<T: Item> Queue<T> {
 }
 
 /// Takes out whom nobody waits for, and who may not write any more and is told so.
-fn lapse<T: Item>(waiting: &mut VecDeque<Source<T>>) {
+fn lapse<T: Item>(waiting: &mut VecDeque<PendingOps<T>>) {
     *waiting = still_allowed(waiting.drain(..).collect()).into();
 }
 
@@ -169,7 +169,7 @@ fn lapse<T: Item>(waiting: &mut VecDeque<Source<T>>) {
 /// record: one write is on its way at a time, and everybody who reads the zone hears of it. Nobody waits in line for a
 /// budget or after a failure.
 #[derive(Default)]
-pub(crate) struct Line {
+pub(crate) struct CommitLine {
     turn: tokio::sync::Mutex<()>,
     followers: Mutex<Vec<Weak<dyn Follow>>>,
     pace: Mutex<Pace>,
@@ -182,7 +182,7 @@ pub(crate) trait Follow: Send + Sync {
     fn doubted(&self);
 }
 
-impl Line {
+impl CommitLine {
     /// Waits until no other write is on its way.
     pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.turn.lock().await
@@ -214,7 +214,7 @@ impl Line {
 }
 
 /// The writer of one collection; runs until it is dropped.
-pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
+pub(crate) async fn run<T: Item>(shared: Arc<RemoteInner<T>>) {
     loop {
         let (lane, permit) = match turn(&shared).await {
             Ok(turn) => turn,
@@ -240,7 +240,7 @@ pub(crate) async fn run<T: Item>(shared: Arc<Shared<T>>) {
 }
 
 /// Waits for work and for the governor, in the lane of the most urgent source; not for a long pause that the API asked for.
-async fn turn<T: Item>(shared: &Shared<T>) -> Result<(Lane, Permit), ApiError> {
+async fn turn<T: Item>(shared: &RemoteInner<T>) -> Result<(Lane, Permit), ApiError> {
     let mut lane = shared.queue.urgent(None).await;
     paced(shared).await;
     shared.queue.gathered(shared.batch_limit()).await;
@@ -254,7 +254,7 @@ async fn turn<T: Item>(shared: &Shared<T>) -> Result<(Lane, Permit), ApiError> {
 }
 
 /// Waits until the zone may be written again, or a call is full; what protects does not wait.
-async fn paced<T: Item>(shared: &Shared<T>) {
+async fn paced<T: Item>(shared: &RemoteInner<T>) {
     let Some(line) = &shared.line else { return };
     loop {
         let next = line.pace().next(Instant::now());
@@ -270,12 +270,12 @@ async fn paced<T: Item>(shared: &Shared<T>) {
 
 /// One group on its way, with all the calls that a refusal costs.
 struct Commit<'a, T: Item> {
-    shared: &'a Shared<T>,
+    shared: &'a RemoteInner<T>,
     manner: Manner,
 }
 
 impl<T: Item> Commit<'_, T> {
-    async fn group(&self, permit: Permit, group: Vec<Source<T>>) {
+    async fn group(&self, permit: Permit, group: Vec<PendingOps<T>>) {
         if !self.shared.batches() {
             permit.unused();
             return self.one_by_one(group).await;
@@ -288,17 +288,17 @@ impl<T: Item> Commit<'_, T> {
                 continue;
             }
             match self.send(permit.take(), &group).await {
-                Sent::Applied(answers) => self.deliver(group, answers),
-                Sent::Refused { error, blamed } => groups.extend(self.sort_out(group, error, &blamed).await),
+                CallResult::Applied(answers) => self.deliver(group, answers),
+                CallResult::Refused { error, blamed } => groups.extend(self.sort_out(group, error, &blamed).await),
             }
         }
         permit.into_iter().for_each(Permit::unused);
     }
 
     /// Those who ask for more than there is room for need not ask again for a while.
-    fn within_quota(&self, group: Vec<Source<T>>) -> Vec<Source<T>> {
+    fn within_quota(&self, group: Vec<PendingOps<T>>) -> Vec<PendingOps<T>> {
         let Some(error) = self.shared.quota.refusal() else { return group };
-        let (full, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(Source::grows);
+        let (full, rest): (Vec<_>, Vec<_>) = group.into_iter().partition(PendingOps::grows);
         fail_all(full, &error);
         rest
     }
@@ -308,16 +308,16 @@ impl<T: Item> Commit<'_, T> {
         Exit { may_go, line: self.shared.line.as_deref() }
     }
 
-    async fn send(&self, permit: Option<Permit>, group: &[Source<T>]) -> Sent<T> {
-        let may_go = || group.iter().all(Source::may_go);
+    async fn send(&self, permit: Option<Permit>, group: &[PendingOps<T>]) -> CallResult<T> {
+        let may_go = || group.iter().all(PendingOps::may_go);
         let ops: Vec<&Op> = group.iter().flat_map(|source| source.open().map(|(_, op)| op)).collect();
         match (ops.as_slice(), self.shared.collection.batch) {
             ([], _) => {
                 permit.into_iter().for_each(Permit::unused);
-                Sent::Applied(Vec::new())
+                CallResult::Applied(Vec::new())
             }
-            ([op], _) => Sent::of_one(self.shared.write_one(permit, self.manner, self.exit(&may_go), op).await),
-            (_, None) => Sent::of_one(Err(ApiError::transient("the collection takes no batches", Effect::None))),
+            ([op], _) => CallResult::of_one(self.shared.write_one(permit, self.manner, self.exit(&may_go), op).await),
+            (_, None) => CallResult::of_one(Err(ApiError::transient("the collection takes no batches", Effect::None))),
             (_, Some(batch)) => {
                 let assembled = batch::assemble(ops.iter().copied());
                 let request = Request::new(Method::POST, batch.template, &[self.shared.scope.as_str()])
@@ -331,18 +331,18 @@ impl<T: Item> Commit<'_, T> {
         }
     }
 
-    fn read(&self, assembled: &Assembled, ops: &[&Op], answer: Result<Value, ApiError>) -> Sent<T> {
+    fn read(&self, assembled: &Assembled, ops: &[&Op], answer: Result<Value, ApiError>) -> CallResult<T> {
         match answer {
             Ok(result) => {
                 self.shared.batch_known();
                 let parts = assembled.take_apart(result).into_iter().zip(ops);
-                Sent::Applied(parts.map(|(part, op)| self.shared.take_in(op, part)).collect())
+                CallResult::Applied(parts.map(|(part, op)| self.shared.take_in(op, part)).collect())
             }
-            Err(error) => Sent::Refused { blamed: assembled.blamed(&error), error },
+            Err(error) => CallResult::Refused { blamed: assembled.blamed(&error), error },
         }
     }
 
-    fn deliver(&self, group: Vec<Source<T>>, answers: Vec<Result<Written<T>, ApiError>>) {
+    fn deliver(&self, group: Vec<PendingOps<T>>, answers: Vec<Result<Written<T>, ApiError>>) {
         let mut answers = answers.into_iter();
         for mut source in group {
             let open: Vec<usize> = source.open().map(|(index, _)| index).collect();
@@ -362,8 +362,8 @@ impl<T: Item> Commit<'_, T> {
     }
 
     /// What is to be sent again after a refusal, last group first.
-    async fn sort_out(&self, group: Vec<Source<T>>, error: ApiError, blamed: &[usize]) -> Vec<Vec<Source<T>>> {
-        if !group.iter().all(Source::may_go) && error.effect == Effect::None {
+    async fn sort_out(&self, group: Vec<PendingOps<T>>, error: ApiError, blamed: &[usize]) -> Vec<Vec<PendingOps<T>>> {
+        if !group.iter().all(PendingOps::may_go) && error.effect == Effect::None {
             return vec![group];
         }
         if may_be_missing(&error, &group) {
@@ -374,7 +374,7 @@ impl<T: Item> Commit<'_, T> {
             return split(group, if error.class == ErrorClass::Quota { &[] } else { blamed });
         }
         self.shared.follow(&error);
-        if group.iter().any(Source::grows) {
+        if group.iter().any(PendingOps::grows) {
             self.shared.quota.refused(&error);
         }
         fail_all(group, &error);
@@ -382,7 +382,7 @@ impl<T: Item> Commit<'_, T> {
     }
 
     /// An object of the batch is gone, or the API has no batches. A listing tells which.
-    async fn without_missing(&self, group: Vec<Source<T>>, error: ApiError) -> Vec<Vec<Source<T>>> {
+    async fn without_missing(&self, group: Vec<PendingOps<T>>, error: ApiError) -> Vec<Vec<PendingOps<T>>> {
         match self.shared.refresh(self.manner, Freshness::AfterNow).await {
             Ok(()) => {}
             Err(error) => {
@@ -390,9 +390,9 @@ impl<T: Item> Commit<'_, T> {
                 return Vec::new();
             }
         }
-        let before: usize = group.iter().map(Source::size).sum();
-        let rest: Vec<Source<T>> = group.into_iter().filter_map(|source| self.prune(source)).collect();
-        let after: usize = rest.iter().map(Source::size).sum();
+        let before: usize = group.iter().map(PendingOps::size).sum();
+        let rest: Vec<PendingOps<T>> = group.into_iter().filter_map(|source| self.prune(source)).collect();
+        let after: usize = rest.iter().map(PendingOps::size).sum();
         match (after < before, batch_is_missing(&error)) {
             (true, _) if rest.is_empty() => Vec::new(),
             (true, _) => vec![rest],
@@ -410,7 +410,7 @@ impl<T: Item> Commit<'_, T> {
     }
 
     /// The collection cannot be listed. If the zone or account itself is gone, so is everything in it.
-    fn give_up(&self, group: Vec<Source<T>>, error: &ApiError) {
+    fn give_up(&self, group: Vec<PendingOps<T>>, error: &ApiError) {
         let rest = if error.class == ErrorClass::NotFound {
             self.shared.store().clear();
             group.into_iter().filter_map(|source| self.prune(source)).collect()
@@ -421,7 +421,7 @@ impl<T: Item> Commit<'_, T> {
     }
 
     /// Deletes of what is gone are done; a source that changes what is gone fails alone.
-    fn prune(&self, mut source: Source<T>) -> Option<Source<T>> {
+    fn prune(&self, mut source: PendingOps<T>) -> Option<PendingOps<T>> {
         for index in 0..source.ops.len() {
             let Some(id) = source.ops[index].id().map(str::to_owned) else { continue };
             if source.done[index].is_some() || self.shared.store().snapshot().get(&id).is_some() {
@@ -442,8 +442,8 @@ impl<T: Item> Commit<'_, T> {
         }
     }
 
-    async fn one_by_one(&self, group: Vec<Source<T>>) {
-        let write = |mut source: Source<T>| async move {
+    async fn one_by_one(&self, group: Vec<PendingOps<T>>) {
+        let write = |mut source: PendingOps<T>| async move {
             for index in 0..source.ops.len() {
                 if source.done[index].is_some() {
                     continue;
@@ -462,25 +462,25 @@ impl<T: Item> Commit<'_, T> {
 }
 
 /// The group without those who may not write any more, who are told so.
-fn still_allowed<T: Item>(group: Vec<Source<T>>) -> Vec<Source<T>> {
-    let (ready, late): (Vec<_>, Vec<_>) = group.into_iter().partition(Source::may_go);
+fn still_allowed<T: Item>(group: Vec<PendingOps<T>>) -> Vec<PendingOps<T>> {
+    let (ready, late): (Vec<_>, Vec<_>) = group.into_iter().partition(PendingOps::may_go);
     fail_all(late, &ApiError::lapsed());
     ready
 }
 
-fn fail_all<T: Item>(group: Vec<Source<T>>, error: &ApiError) {
+fn fail_all<T: Item>(group: Vec<PendingOps<T>>, error: &ApiError) {
     for source in group {
         source.fail(error.clone());
     }
 }
 
 /// What became of one call.
-enum Sent<T> {
+enum CallResult<T> {
     Applied(Vec<Result<Written<T>, ApiError>>),
     Refused { error: ApiError, blamed: Vec<usize> },
 }
 
-impl<T> Sent<T> {
+impl<T> CallResult<T> {
     /// A single operation is followed in the snapshot already, and there is nobody else to blame.
     fn of_one(answer: Result<Written<T>, ApiError>) -> Self {
         Self::Applied(vec![answer])
@@ -499,7 +499,7 @@ fn concerns_content(error: &ApiError) -> bool {
     }
 }
 
-fn may_be_missing<T: Item>(error: &ApiError, group: &[Source<T>]) -> bool {
+fn may_be_missing<T: Item>(error: &ApiError, group: &[PendingOps<T>]) -> bool {
     let by_id = group.iter().any(|source| source.open().any(|(_, op)| op.id().is_some()));
     (error.class == ErrorClass::NotFound && by_id) || batch_is_missing(error)
 }
@@ -510,7 +510,7 @@ fn batch_is_missing(error: &ApiError) -> bool {
 }
 
 /// The sources that the answer blames go alone, the rest together; without blame, in halves. Last group is sent first.
-fn split<T: Item>(group: Vec<Source<T>>, blamed: &[usize]) -> Vec<Vec<Source<T>>> {
+fn split<T: Item>(group: Vec<PendingOps<T>>, blamed: &[usize]) -> Vec<Vec<PendingOps<T>>> {
     let (guilty, rest) = part(group, blamed);
     if guilty.is_empty() || (rest.is_empty() && guilty.len() > 1) {
         let mut first = if guilty.is_empty() { rest } else { guilty };
@@ -523,7 +523,7 @@ fn split<T: Item>(group: Vec<Source<T>>, blamed: &[usize]) -> Vec<Vec<Source<T>>
 }
 
 /// Sources that one of the blamed operations belongs to, and the others. Operations are counted through the whole group.
-fn part<T: Item>(group: Vec<Source<T>>, blamed: &[usize]) -> (Vec<Source<T>>, Vec<Source<T>>) {
+fn part<T: Item>(group: Vec<PendingOps<T>>, blamed: &[usize]) -> (Vec<PendingOps<T>>, Vec<PendingOps<T>>) {
     let mut start = 0;
     group.into_iter().partition(|source| {
         let range = start..start + source.size();

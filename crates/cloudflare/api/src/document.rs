@@ -32,11 +32,11 @@ mod queue;
 mod tests;
 mod writer;
 
-pub(crate) use line::Line;
-use line::{Remembered, Turn};
-pub use memory::Known;
+pub(crate) use line::WriteLine;
+use line::{Remembered, WriteTurn};
+pub use memory::KnownDocument;
 use memory::Memory;
-use queue::Queue;
+use queue::EditQueue;
 
 /// A kind of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub struct Committed {
 }
 
 /// One document's handle, with one writer for everybody in the process who has this credential; the writers of several
-/// credentials stand in one `Line`.
+/// credentials stand in one `WriteLine`.
 ///
 /// # Expected flow
 /// [`expect`](Self::expect) as soon as an edit is likely, [`snapshot`](Self::snapshot) or [`refresh`](Self::refresh) to plan,
@@ -116,7 +116,7 @@ pub struct Committed {
 /// # Caveats
 /// The owner's absence (404) reads as an empty document, so that taking something out of it succeeds. A write to it fails.
 pub struct Document {
-    shared: Arc<Shared>,
+    shared: Arc<DocumentInner>,
     writer: Arc<OnceLock<AbortOnDropHandle<()>>>,
     retry: RetryPolicy,
     gate: WriteGate,
@@ -127,16 +127,16 @@ impl Document {
         sender: Arc<Sender>,
         kind: &'static DocumentKind,
         (scope, owner): (&str, &str),
-        line: Arc<Line>,
+        line: Arc<WriteLine>,
     ) -> Self {
         let retry = sender.retry();
         let memory = Remembered::default();
         line.follow(&memory);
-        let shared = Shared {
+        let shared = DocumentInner {
             sender,
             kind,
             segments: [scope.to_owned(), owner.to_owned()],
-            queue: Queue::default(),
+            queue: EditQueue::default(),
             memory,
             reading: tokio::sync::Mutex::new(()),
             line,
@@ -179,7 +179,7 @@ impl Document {
     }
 
     /// What was last read or written, if anything was.
-    pub fn snapshot(&self) -> Option<Known> {
+    pub fn snapshot(&self) -> Option<KnownDocument> {
         self.shared.memory().known()
     }
 
@@ -219,14 +219,14 @@ impl fmt::Debug for Document {
 }
 
 /// What the handle and its writer both use.
-struct Shared {
+struct DocumentInner {
     sender: Arc<Sender>,
     kind: &'static DocumentKind,
     segments: [String; 2],
-    queue: Queue,
+    queue: EditQueue,
     memory: Remembered,
     reading: tokio::sync::Mutex<()>,
-    line: Arc<Line>,
+    line: Arc<WriteLine>,
 }
 
 /// A document as it was read for a write.
@@ -238,7 +238,7 @@ struct Live {
     found: bool,
 }
 
-impl Shared {
+impl DocumentInner {
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -269,7 +269,12 @@ impl Shared {
     }
 
     /// One attempt: another one needs another read.
-    async fn write(&self, (permit, turn): (Permit, Turn<'_>), manner: Manner, value: &Value) -> Result<Live, ApiError> {
+    async fn write(
+        &self,
+        (permit, turn): (Permit, WriteTurn<'_>),
+        manner: Manner,
+        value: &Value,
+    ) -> Result<Live, ApiError> {
         let request = self.request(Method::PUT).with_body(json!({ self.kind.content: value }));
         let leaving = turn.leaves(&self.memory);
         let answer = self.sender.answer::<Value>(Some(permit), manner.once(), Exit::FREE, &request).await;

@@ -61,7 +61,7 @@ impl PageInfo {
 struct Envelope<R> {
     success: Option<bool>,
     #[serde(default)]
-    errors: Option<Vec<Told>>,
+    errors: Option<Vec<ErrorEntry>>,
     #[serde(default)]
     result: Option<R>,
     #[serde(default)]
@@ -70,13 +70,13 @@ struct Envelope<R> {
 
 /// One error as the API tells it.
 #[derive(Deserialize)]
-struct Told {
+struct ErrorEntry {
     #[serde(default)]
     code: Option<Value>,
     #[serde(default)]
     message: Option<Value>,
     #[serde(default)]
-    error_chain: Option<Vec<Told>>,
+    error_chain: Option<Vec<ErrorEntry>>,
     #[serde(default)]
     source: Option<Blamed>,
 }
@@ -167,7 +167,7 @@ struct Sayings {
 }
 
 impl Sayings {
-    fn take(&mut self, errors: &[Told]) {
+    fn take(&mut self, errors: &[ErrorEntry]) {
         for error in errors {
             let code = error.code.as_ref().and_then(number);
             let text = error.message.as_ref().and_then(Value::as_str).unwrap_or("no message").trim_end_matches('.');

@@ -20,7 +20,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use crate::error::RATE_LIMIT_PAUSE;
-use crate::headers::Told;
+use crate::headers::BudgetHeaders;
 use crate::rotation::DriftShare;
 
 mod others;
@@ -87,16 +87,16 @@ pub enum Decision {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Report {
+struct BudgetReport {
     left: f64,
     at: Duration,
     resets_at: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum View {
+enum BudgetView {
     Unknown,
-    Reported(Report),
+    Reported(BudgetReport),
     Counting,
 }
 
@@ -104,7 +104,7 @@ enum View {
 #[derive(Debug)]
 pub struct Governor {
     limit: Limit,
-    view: View,
+    view: BudgetView,
     own: VecDeque<Duration>,
     drift: VecDeque<Duration>,
     others: Others,
@@ -140,7 +140,7 @@ impl Governor {
     pub fn new(limit: Limit) -> Self {
         Self {
             limit,
-            view: View::Unknown,
+            view: BudgetView::Unknown,
             own: VecDeque::new(),
             drift: VecDeque::new(),
             others: Others::default(),
@@ -163,9 +163,9 @@ impl Governor {
             return Decision::Wait(until);
         }
         match self.view {
-            View::Unknown => self.ask(now),
-            View::Reported(report) => self.by_report(now, lane, report),
-            View::Counting => self.by_count(now, lane),
+            BudgetView::Unknown => self.ask(now),
+            BudgetView::Reported(report) => self.by_report(now, lane, report),
+            BudgetView::Counting => self.by_count(now, lane),
         }
     }
 
@@ -194,7 +194,7 @@ impl Governor {
     }
 
     /// An answer came; `refused` by the rate limit or not.
-    pub fn answered(&mut self, now: Duration, told: &Told, refused: bool) {
+    pub fn answered(&mut self, now: Duration, told: &BudgetHeaders, refused: bool) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let Some((quota, window)) = told.policy {
             self.limit = Limit { quota, window };
@@ -206,20 +206,22 @@ impl Governor {
         if refused {
             let pause = told.retry_after.unwrap_or(RATE_LIMIT_PAUSE).max(ROUNDING);
             self.blocked_until = self.blocked_until.max(now + pause);
-            self.view = View::Unknown;
+            self.view = BudgetView::Unknown;
             return;
         }
         self.view = match (told.left, self.view) {
-            (Some((left, resets_in)), view) => View::Reported(self.learn(now, left, resets_in, view)),
-            (None, View::Reported(report)) => View::Reported(Report { left: report.left - 1.0, ..report }),
-            (None, View::Unknown | View::Counting) => View::Counting,
+            (Some((left, resets_in)), view) => BudgetView::Reported(self.learn(now, left, resets_in, view)),
+            (None, BudgetView::Reported(report)) => {
+                BudgetView::Reported(BudgetReport { left: report.left - 1.0, ..report })
+            }
+            (None, BudgetView::Unknown | BudgetView::Counting) => BudgetView::Counting,
         };
     }
 
     /// No answer came: the API may have counted the request all the same.
     pub fn lost(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        if let View::Reported(report) = &mut self.view {
+        if let BudgetView::Reported(report) = &mut self.view {
             report.left -= 1.0;
         }
     }
@@ -228,8 +230,8 @@ impl Governor {
     pub fn budget(&mut self, now: Duration) -> Budget {
         self.forget(now);
         let (left, resets_at) = match self.view {
-            View::Reported(report) => (self.left_now(now, report), report.resets_at),
-            View::Unknown | View::Counting => {
+            BudgetView::Reported(report) => (self.left_now(now, report), report.resets_at),
+            BudgetView::Unknown | BudgetView::Counting => {
                 (self.counted_left(), self.own.front().map_or(now, |first| *first + self.limit.window))
             }
         };
@@ -254,20 +256,20 @@ impl Governor {
             self.drift.pop_front();
         }
         self.others.forget(now.saturating_sub(self.limit.window));
-        if let View::Reported(report) = self.view
+        if let BudgetView::Reported(report) = self.view
             && now >= report.resets_at
             && !self.sliding
         {
-            self.view = View::Unknown;
+            self.view = BudgetView::Unknown;
             self.ended = Some(report.left);
         }
     }
 
     /// Takes in what an answer tells. Within a window `r` only falls, so an answer that was overtaken changes nothing.
-    fn learn(&mut self, now: Duration, left: u32, resets_in: Duration, view: View) -> Report {
-        let fresh = Report { left: f64::from(left), at: now, resets_at: now + resets_in + ROUNDING };
+    fn learn(&mut self, now: Duration, left: u32, resets_in: Duration, view: BudgetView) -> BudgetReport {
+        let fresh = BudgetReport { left: f64::from(left), at: now, resets_at: now + resets_in + ROUNDING };
         self.sliding = self.slides(&fresh, resets_in, view);
-        let View::Reported(before) = view else { return fresh };
+        let BudgetView::Reported(before) = view else { return fresh };
         if self.sliding {
             self.others.observe(now, now.saturating_sub(before.at), before.left - fresh.left - 1.0);
             return fresh;
@@ -279,20 +281,20 @@ impl Governor {
         let left = fresh.left.min(before.left);
         self.others.observe(now, now.saturating_sub(before.at), before.left - left - 1.0);
         let resets_at = if same_window { before.resets_at.max(fresh.resets_at) } else { fresh.resets_at };
-        Report { left, at: now, resets_at }
+        BudgetReport { left, at: now, resets_at }
     }
 
     /// Whether the window slides, by what is left now and was before. Answers that overtake each other rise by what is in
     /// flight at most.
-    fn slides(&mut self, fresh: &Report, resets_in: Duration, view: View) -> bool {
+    fn slides(&mut self, fresh: &BudgetReport, resets_in: Duration, view: BudgetView) -> bool {
         let ended = self.ended.take();
         let new_window = fresh.left >= 0.9 * self.quota() && resets_in >= self.limit.window.mul_f64(0.9);
-        let rose = |before: Report| fresh.left > before.left + f64::from(self.in_flight) + 2.0;
+        let rose = |before: BudgetReport| fresh.left > before.left + f64::from(self.in_flight) + 2.0;
         let spent = |left: &f64| self.quota() - left;
         match (view, ended.filter(|left| spent(left) >= 0.25 * self.quota())) {
             _ if new_window => false,
-            (View::Reported(before), _) if rose(before) => true,
-            (View::Unknown, Some(left)) => fresh.left < left + spent(&left) / 2.0,
+            (BudgetView::Reported(before), _) if rose(before) => true,
+            (BudgetView::Unknown, Some(left)) => fresh.left < left + spent(&left) / 2.0,
             _ => self.sliding,
         }
     }
@@ -305,7 +307,7 @@ impl Governor {
         if self.in_flight < questions || now >= again { Decision::Go } else { Decision::Wait(again) }
     }
 
-    fn by_report(&self, now: Duration, lane: Lane, report: Report) -> Decision {
+    fn by_report(&self, now: Duration, lane: Lane, report: BudgetReport) -> Decision {
         if self.sliding {
             return self.by_slide(now, lane, report);
         }
@@ -321,7 +323,7 @@ impl Governor {
         if now < ask_at { Decision::Wait(ask_at) } else { Decision::Go }
     }
 
-    fn by_slide(&self, now: Duration, lane: Lane, report: Report) -> Decision {
+    fn by_slide(&self, now: Duration, lane: Lane, report: BudgetReport) -> Decision {
         let left = self.left_now(now, report);
         // Where nothing is left others wait for it too; asking at once would be one more of them.
         let pause = if report.left < self.margin(now, report) { LONGEST_SPACING * 6 } else { LONGEST_SPACING };
@@ -333,29 +335,29 @@ impl Governor {
     }
 
     /// What must stay: the reserve, and near the reset only what others will take and the margin.
-    fn floor(&self, now: Duration, report: Report) -> f64 {
+    fn floor(&self, now: Duration, report: BudgetReport) -> f64 {
         if now < self.release_at(report) {
             return self.reserve();
         }
         self.reserve().min(self.margin(now, report) + self.others.rate() * until(now, report.resets_at))
     }
 
-    fn release_at(&self, report: Report) -> Duration {
+    fn release_at(&self, report: BudgetReport) -> Duration {
         report.resets_at.saturating_sub(self.limit.window.mul_f64(RELEASE) + ROUNDING)
     }
 
     /// When the floor is lower: at the release, then step by step until the reset.
-    fn reconsider(&self, now: Duration, report: Report) -> Duration {
+    fn reconsider(&self, now: Duration, report: BudgetReport) -> Duration {
         let release_at = self.release_at(report);
         if now < release_at { release_at } else { report.resets_at.min(now + ROUNDING) }
     }
 
     /// What is left of the last report now: without what is in flight and what others took since.
-    fn left_now(&self, now: Duration, report: Report) -> f64 {
+    fn left_now(&self, now: Duration, report: BudgetReport) -> f64 {
         report.left - f64::from(self.in_flight) - self.others.rate() * until(report.at, now)
     }
 
-    fn spacing(&self, now: Duration, report: Report) -> Duration {
+    fn spacing(&self, now: Duration, report: BudgetReport) -> Duration {
         let ours = self.left_now(now, report) - self.others.rate() * until(now, report.resets_at);
         let ramp = ramp(ours / self.share());
         let usable = (ours - self.margin(now, report)).max(1.0);
@@ -407,7 +409,7 @@ impl Governor {
         self.quota() * RESERVE
     }
 
-    fn margin(&self, now: Duration, report: Report) -> f64 {
+    fn margin(&self, now: Duration, report: BudgetReport) -> f64 {
         let least = self.quota() * MARGIN;
         if now + LAST_SECONDS >= report.resets_at {
             return least;

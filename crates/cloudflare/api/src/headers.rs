@@ -13,7 +13,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// What the API says about the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct BudgetHeaders {
     /// Requests left (`r`), and the time until the reset (`t`).
     pub left: Option<(u32, Duration)>,
     /// Quota (`q`) and window (`w`).
@@ -24,7 +24,7 @@ pub struct Told {
     pub retry_after: Option<Duration>,
 }
 
-impl Told {
+impl BudgetHeaders {
     /// Reads an answer's headers; `now` is for dates in `Retry-After`.
     pub fn read(headers: &HeaderMap, now: Timestamp) -> Self {
         let limits = items(headers, "ratelimit");
@@ -104,12 +104,12 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn read(pairs: &[(&'static str, &'static str)]) -> Told {
+    fn read(pairs: &[(&'static str, &'static str)]) -> BudgetHeaders {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
             headers.append(*name, HeaderValue::from_static(value));
         }
-        Told::read(&headers, "2026-11-16T05:30:00Z".parse().unwrap())
+        BudgetHeaders::read(&headers, "2026-11-16T05:30:00Z".parse().unwrap())
     }
 
     const fn s(seconds: u64) -> Duration {

@@ -48,15 +48,15 @@ impl<T: Item> Entry<T> {
 }
 
 /// An object of a listing: read on the spot, so that no more than one is ever held whole. None if it does not fit.
-pub(crate) struct Found<T>(pub(crate) Option<Entry<T>>);
+pub(crate) struct ListedItem<T>(pub(crate) Option<Entry<T>>);
 
-impl<'de, T: Item> Deserialize<'de> for Found<T> {
+impl<'de, T: Item> Deserialize<'de> for ListedItem<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(|object| Self(Entry::read(object)))
     }
 }
 
-impl<T: Item> Element for Found<T> {
+impl<T: Item> Element for ListedItem<T> {
     fn id(&self) -> Option<&str> {
         self.0.as_ref().map(|entry| entry.id.as_str())
     }

@@ -10,24 +10,24 @@ const LAG: Duration = Duration::from_secs(30);
 
 /// Ids that were written within the last while, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Lately(VecDeque<(Instant, String, Fate)>);
+pub(crate) struct Lately(VecDeque<(Instant, String, LateWrite)>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum LateWrite {
     Stored,
     Removed,
 }
 
 impl Lately {
     pub(crate) fn stored(&mut self, id: &str, now: Instant) {
-        self.push(id, Fate::Stored, now);
+        self.push(id, LateWrite::Stored, now);
     }
 
     pub(crate) fn removed(&mut self, id: &str, now: Instant) {
-        self.push(id, Fate::Removed, now);
+        self.push(id, LateWrite::Removed, now);
     }
 
-    fn push(&mut self, id: &str, fate: Fate, now: Instant) {
+    fn push(&mut self, id: &str, fate: LateWrite, now: Instant) {
         while self.0.front().is_some_and(|(at, ..)| *at + LAG < now) {
             self.0.pop_front();
         }
@@ -36,15 +36,15 @@ impl Lately {
 
     /// What is there by our own writes, as a listing that began then may not know. The last written first.
     pub(crate) fn present(&self, began: Instant) -> Vec<&str> {
-        self.last(began, Fate::Stored)
+        self.last(began, LateWrite::Stored)
     }
 
     /// The same for what is gone. An id does not come back.
     pub(crate) fn gone(&self, began: Instant) -> Vec<&str> {
-        self.last(began, Fate::Removed)
+        self.last(began, LateWrite::Removed)
     }
 
-    fn last(&self, began: Instant, fate: Fate) -> Vec<&str> {
+    fn last(&self, began: Instant, fate: LateWrite) -> Vec<&str> {
         let mut seen = HashSet::new();
         let recent = self.0.iter().rev().take_while(|(at, ..)| *at + LAG >= began);
         recent

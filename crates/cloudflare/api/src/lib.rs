@@ -61,7 +61,7 @@ pub use document::Document;
 pub use error::{ApiError, Effect, ErrorClass};
 pub use gathering::Expected;
 pub use governor::{Budget, Lane, Limit};
-pub use headers::Told;
+pub use headers::BudgetHeaders;
 pub use item::{Entry, Item, Op, Written};
 pub use limits::{Limits, is_near};
 pub use looked::Looked;

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::governor::{Budget, Decision, Governor, Lane, Limit};
-use crate::headers::Told;
+use crate::headers::BudgetHeaders;
 use crate::retry::LONGEST_SILENCE;
 use crate::rotation::DriftShare;
 
@@ -16,17 +16,17 @@ use crate::rotation::DriftShare;
 #[derive(Debug)]
 pub(crate) struct Limiter {
     start: Instant,
-    state: Mutex<State>,
+    state: Mutex<LimiterState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LimiterState {
     governor: Governor,
     waiting: BTreeMap<(Lane, u64), Arc<Notify>>,
     next: u64,
 }
 
-enum Step {
+enum Admission {
     Granted,
     Until(Instant),
     Behind,
@@ -36,20 +36,20 @@ enum Step {
 
 impl Limiter {
     pub(crate) fn new(limit: Limit) -> Arc<Self> {
-        let state = State { governor: Governor::new(limit), waiting: BTreeMap::new(), next: 0 };
+        let state = LimiterState { governor: Governor::new(limit), waiting: BTreeMap::new(), next: 0 };
         Arc::new(Self { start: Instant::now(), state: Mutex::new(state) })
     }
 
     /// Waits for a turn. Dropping the future gives the place up. A pause that the API asked for and that is too long to be waited
     /// for in silence is an error.
     pub(crate) async fn permit(self: &Arc<Self>, lane: Lane) -> Result<Permit, Duration> {
-        let place = Place::take(self, lane);
+        let place = QueuePlace::take(self, lane);
         loop {
             match self.step(&place) {
-                Step::Granted => return Ok(Permit { limiter: self.clone(), lane, open: true }),
-                Step::Blocked(pause) => return Err(pause),
-                Step::Behind => place.woken.notified().await,
-                Step::Until(time) => {
+                Admission::Granted => return Ok(Permit { limiter: self.clone(), lane, open: true }),
+                Admission::Blocked(pause) => return Err(pause),
+                Admission::Behind => place.woken.notified().await,
+                Admission::Until(time) => {
                     tokio::select! {
                         biased;
                         () = tokio::time::sleep_until(time) => {}
@@ -75,21 +75,21 @@ impl Limiter {
         self.state().governor.drift_share(now)
     }
 
-    fn step(&self, place: &Place) -> Step {
+    fn step(&self, place: &QueuePlace) -> Admission {
         let now = self.now();
         let mut state = self.state();
         let pause = state.governor.blocked_for(now);
         if pause > LONGEST_SILENCE {
-            return Step::Blocked(pause);
+            return Admission::Blocked(pause);
         }
         if state.waiting.first_key_value().is_some_and(|(first, _)| *first != place.key) {
-            return Step::Behind;
+            return Admission::Behind;
         }
         match state.governor.decide(now, place.key.0) {
-            Decision::Wait(until) => Step::Until(self.start + until),
+            Decision::Wait(until) => Admission::Until(self.start + until),
             Decision::Go => {
                 state.governor.granted(now, place.key.0);
-                Step::Granted
+                Admission::Granted
             }
         }
     }
@@ -105,12 +105,12 @@ impl Limiter {
         self.start.elapsed()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LimiterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl LimiterState {
     fn wake_first(&self) {
         if let Some((_, woken)) = self.waiting.first_key_value() {
             woken.notify_one();
@@ -119,13 +119,13 @@ impl State {
 }
 
 /// A place in the queue; leaving it lets the next one step forward.
-struct Place {
+struct QueuePlace {
     limiter: Arc<Limiter>,
     key: (Lane, u64),
     woken: Arc<Notify>,
 }
 
-impl Place {
+impl QueuePlace {
     fn take(limiter: &Arc<Limiter>, lane: Lane) -> Self {
         let woken = Arc::new(Notify::new());
         let mut state = limiter.state();
@@ -136,7 +136,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         let mut state = self.limiter.state();
         state.waiting.remove(&self.key);
@@ -154,7 +154,7 @@ pub(crate) struct Permit {
 
 impl Permit {
     /// The answer came.
-    pub(crate) fn answered(mut self, told: &Told, refused: bool) {
+    pub(crate) fn answered(mut self, told: &BudgetHeaders, refused: bool) {
         self.open = false;
         self.limiter.change(|governor, now| governor.answered(now, told, refused));
     }

@@ -11,7 +11,7 @@ use crate::collection::Collection;
 
 /// Something of which there may be only so many.
 #[derive(Debug)]
-struct Counted {
+struct LimitedThing {
     /// As users write it.
     name: &'static str,
     /// The collection that it is counted in; domains are counted in an application.
@@ -20,15 +20,15 @@ struct Counted {
     usual: Option<usize>,
 }
 
-const COUNTED: [Counted; 8] = [
-    Counted { name: "access-applications", collection: Some("access_apps"), usual: Some(500) },
-    Counted { name: "access-policies", collection: Some("access_policies"), usual: Some(500) },
-    Counted { name: "access-groups", collection: Some("access_groups"), usual: Some(300) },
-    Counted { name: "service-tokens", collection: Some("service_tokens"), usual: Some(50) },
-    Counted { name: "tunnels", collection: Some("tunnels"), usual: Some(1_000) },
-    Counted { name: "network-routes", collection: Some("network_routes"), usual: Some(1_000) },
-    Counted { name: "dns-records", collection: Some("dns_records"), usual: None },
-    Counted { name: DOMAINS, collection: None, usual: Some(5) },
+const COUNTED: [LimitedThing; 8] = [
+    LimitedThing { name: "access-applications", collection: Some("access_apps"), usual: Some(500) },
+    LimitedThing { name: "access-policies", collection: Some("access_policies"), usual: Some(500) },
+    LimitedThing { name: "access-groups", collection: Some("access_groups"), usual: Some(300) },
+    LimitedThing { name: "service-tokens", collection: Some("service_tokens"), usual: Some(50) },
+    LimitedThing { name: "tunnels", collection: Some("tunnels"), usual: Some(1_000) },
+    LimitedThing { name: "network-routes", collection: Some("network_routes"), usual: Some(1_000) },
+    LimitedThing { name: "dns-records", collection: Some("dns_records"), usual: None },
+    LimitedThing { name: DOMAINS, collection: None, usual: Some(5) },
 ];
 
 const DOMAINS: &str = "domains-per-application";
@@ -68,7 +68,7 @@ impl Limits {
         self.limit(COUNTED.iter().find(|counted| counted.name == DOMAINS)?)
     }
 
-    fn limit(&self, counted: &Counted) -> Option<usize> {
+    fn limit(&self, counted: &LimitedThing) -> Option<usize> {
         self.set.get(counted.name).copied().or(counted.usual)
     }
 }

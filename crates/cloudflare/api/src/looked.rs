@@ -13,19 +13,19 @@ use crate::governor::Lane;
 /// What is known of one thing. Clones share it.
 #[derive(Debug)]
 pub struct Looked<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<LookedInner<T>>,
 }
 
 #[derive(Debug)]
-struct Shared<T> {
-    known: Mutex<Known<T>>,
+struct LookedInner<T> {
+    known: Mutex<LastLook<T>>,
     ticks: AtomicU64,
     /// One look at a time and lane: who is in a hurry does not wait for the budget of those who are not.
     flights: [tokio::sync::Mutex<()>; 3],
 }
 
 #[derive(Debug)]
-struct Known<T> {
+struct LastLook<T> {
     heard: Option<(Instant, T)>,
     /// The last look failed, at this tick.
     failed: Option<(u64, ApiError)>,
@@ -39,8 +39,8 @@ impl<T> Clone for Looked<T> {
 
 impl<T> Default for Looked<T> {
     fn default() -> Self {
-        let known = Mutex::new(Known { heard: None, failed: None });
-        Self { shared: Arc::new(Shared { known, ticks: AtomicU64::new(0), flights: Default::default() }) }
+        let known = Mutex::new(LastLook { heard: None, failed: None });
+        Self { shared: Arc::new(LookedInner { known, ticks: AtomicU64::new(0), flights: Default::default() }) }
     }
 }
 
@@ -52,7 +52,7 @@ impl<T: Clone> Looked<T> {
 
     /// Something was found.
     pub fn note(&self, found: T) {
-        *self.known() = Known { heard: Some((Instant::now(), found)), failed: None };
+        *self.known() = LastLook { heard: Some((Instant::now(), found)), failed: None };
     }
 
     /// What was found is no longer trusted: the next one who asks looks.
@@ -88,7 +88,7 @@ impl<T: Clone> Looked<T> {
         self.shared.ticks.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known<T>> {
+    fn known(&self) -> MutexGuard<'_, LastLook<T>> {
         self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -27,13 +27,13 @@ pub struct NearlyFull {
 /// The room for objects of one collection in one account or zone.
 #[derive(Debug, Default)]
 pub(crate) struct Quota {
-    state: Mutex<State>,
+    state: Mutex<QuotaState>,
     /// Held by the one who tries whether there is room again.
     probe: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QuotaState {
     limit: Option<usize>,
     /// Whether it was asked how many there may be.
     asked: bool,
@@ -134,7 +134,7 @@ impl Quota {
         Room::Refused(ApiError { retry_after: Some(left), effect: Effect::None, ..error.clone() })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QuotaState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::collection::Collection;
 use crate::credential::Identity;
-use crate::document::{Content, Document, DocumentKind, Known};
+use crate::document::{Content, Document, DocumentKind, KnownDocument};
 use crate::error::ApiError;
 use crate::governor::{Budget, Lane};
 use crate::item::Item;
@@ -151,7 +151,7 @@ impl ReadDocument {
     }
 
     /// What was last read or written, if anything was.
-    pub fn snapshot(&self) -> Option<Known> {
+    pub fn snapshot(&self) -> Option<KnownDocument> {
         self.document.snapshot()
     }
 }

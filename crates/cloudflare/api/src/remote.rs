@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::collection::{Collection, Paging};
-use crate::commit::{self, Follow, Line, Queue};
+use crate::commit::{self, CommitLine, Follow, OpsQueue};
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::gathering::Expected;
 use crate::governor::Lane;
@@ -23,7 +23,7 @@ use crate::request::Request;
 use crate::retry::RetryPolicy;
 use crate::sender::{Exit, Sender};
 use crate::snapshot::Snapshot;
-use crate::store::{Edit, Freshness, Need, Store};
+use crate::store::{Freshness, RefreshNeed, SnapshotEdit, SnapshotStore};
 use crate::urgency::Urgency;
 
 mod create;
@@ -58,7 +58,7 @@ const BATCH_MISSES: u32 = 3;
 /// # Caveats
 /// A batch applies deletes, patches, puts and posts in this order, not in the source's.
 pub struct Remote<T: Item> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<RemoteInner<T>>,
     writer: Arc<OnceLock<AbortOnDropHandle<()>>>,
     retry: RetryPolicy,
     gate: WriteGate,
@@ -70,13 +70,13 @@ impl<T: Item> Remote<T> {
         sender: Arc<Sender>,
         collection: &'static Collection,
         scope: &str,
-        line: Option<Arc<Line>>,
+        line: Option<Arc<CommitLine>>,
         quota: Arc<Quota>,
     ) -> Self {
         let retry = sender.retry();
-        let shared = Arc::new(Shared::new(sender, collection, scope, line, quota));
+        let shared = Arc::new(RemoteInner::new(sender, collection, scope, line, quota));
         if let Some(line) = &shared.line {
-            let follower: Weak<dyn Follow> = Arc::<Shared<T>>::downgrade(&shared);
+            let follower: Weak<dyn Follow> = Arc::<RemoteInner<T>>::downgrade(&shared);
             line.follow(follower);
         }
         Self { shared, writer: Arc::default(), retry, gate: WriteGate::default() }
@@ -209,12 +209,12 @@ impl<T: Item> Remote<T> {
 }
 
 /// What the handle and its writer both use.
-pub(crate) struct Shared<T: Item> {
+pub(crate) struct RemoteInner<T: Item> {
     pub(crate) sender: Arc<Sender>,
     pub(crate) collection: &'static Collection,
     pub(crate) scope: String,
-    pub(crate) queue: Queue<T>,
-    store: Mutex<Store<T>>,
+    pub(crate) queue: OpsQueue<T>,
+    store: Mutex<SnapshotStore<T>>,
     listing: tokio::sync::Mutex<()>,
     urgency: Urgency,
     writes: Semaphore,
@@ -222,24 +222,24 @@ pub(crate) struct Shared<T: Item> {
     /// Times in a row that the API did not know the batch call.
     batch_misses: AtomicU32,
     /// Others who write the same.
-    pub(crate) line: Option<Arc<Line>>,
+    pub(crate) line: Option<Arc<CommitLine>>,
     /// Whether there is room for more.
     pub(crate) quota: Arc<Quota>,
 }
 
-impl<T: Item> Shared<T> {
+impl<T: Item> RemoteInner<T> {
     fn new(
         sender: Arc<Sender>,
         collection: &'static Collection,
         scope: &str,
-        line: Option<Arc<Line>>,
+        line: Option<Arc<CommitLine>>,
         quota: Arc<Quota>,
     ) -> Self {
         Self {
             sender,
             collection,
             scope: scope.to_owned(),
-            queue: Queue::default(),
+            queue: OpsQueue::default(),
             store: Mutex::default(),
             listing: tokio::sync::Mutex::new(()),
             urgency: Urgency::default(),
@@ -251,7 +251,7 @@ impl<T: Item> Shared<T> {
         }
     }
 
-    pub(crate) fn store(&self) -> MutexGuard<'_, Store<T>> {
+    pub(crate) fn store(&self) -> MutexGuard<'_, SnapshotStore<T>> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -286,17 +286,17 @@ impl<T: Item> Shared<T> {
 
     async fn refresh_up_to(&self, manner: Manner, freshness: Freshness, pages: u64) -> Result<bool, ApiError> {
         let asked = self.store().tick();
-        if self.store().need(freshness, asked) == Need::Nothing {
+        if self.store().need(freshness, asked) == RefreshNeed::Nothing {
             return Ok(true);
         }
         self.urgency.raise(manner.lane);
         let _turn = self.listing.lock().await;
         let need = self.store().need(freshness, asked);
         match need {
-            Need::Nothing => Ok(true),
-            Need::Failed(error) => Err(error),
-            Need::Listing if self.store().is_larger(asked, pages) => Ok(false),
-            Need::Listing => self.list(manner, pages).await,
+            RefreshNeed::Nothing => Ok(true),
+            RefreshNeed::Failed(error) => Err(error),
+            RefreshNeed::Listing if self.store().is_larger(asked, pages) => Ok(false),
+            RefreshNeed::Listing => self.list(manner, pages).await,
         }
     }
 
@@ -472,15 +472,15 @@ impl<T: Item> Shared<T> {
     }
 }
 
-impl<T: Item> Follow for Shared<T> {
+impl<T: Item> Follow for RemoteInner<T> {
     fn stored(&self, object: &Value) {
         if let Some(entry) = Entry::read(object.clone()) {
-            self.store().heard(&Edit::Stored(entry));
+            self.store().heard(&SnapshotEdit::Stored(entry));
         }
     }
 
     fn removed(&self, id: &str) {
-        self.store().heard(&Edit::Removed(id.to_owned()));
+        self.store().heard(&SnapshotEdit::Removed(id.to_owned()));
     }
 
     fn doubted(&self) {
@@ -489,7 +489,7 @@ impl<T: Item> Follow for Shared<T> {
 }
 
 /// A listing under way; ends it also when whoever asked goes away.
-struct Underway<'a, T: Item>(&'a Shared<T>);
+struct Underway<'a, T: Item>(&'a RemoteInner<T>);
 
 impl<T: Item> Drop for Underway<'_, T> {
     fn drop(&mut self) {
@@ -500,11 +500,11 @@ impl<T: Item> Drop for Underway<'_, T> {
 
 /// Sheds doubt on the snapshot if a write is given up before its answer is there.
 pub(crate) struct Doubt<'a, T: Item> {
-    shared: Option<&'a Shared<T>>,
+    shared: Option<&'a RemoteInner<T>>,
 }
 
 impl<'a, T: Item> Doubt<'a, T> {
-    pub(crate) fn unless_answered(shared: &'a Shared<T>) -> Self {
+    pub(crate) fn unless_answered(shared: &'a RemoteInner<T>) -> Self {
         Self { shared: Some(shared) }
     }
 

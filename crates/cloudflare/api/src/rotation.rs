@@ -51,7 +51,7 @@ pub struct Candidate<K> {
 
 /// What is looked at now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chosen<K> {
+pub struct ChosenScopes<K> {
     /// In this order.
     pub keys: Vec<K>,
     /// Whether that is all that was due.
@@ -68,7 +68,7 @@ pub fn choose<K: Ord + Clone>(
     share: &DriftShare,
     every: Duration,
     now: Instant,
-) -> Chosen<K> {
+) -> ChosenScopes<K> {
     let mut due: Vec<Candidate<K>> = candidates.into_iter().filter(|one| now >= one.looked + every).collect();
     due.sort_by(|one, other| (one.looked, &one.key).cmp(&(other.looked, &other.key)));
     let count = due.len();
@@ -84,7 +84,7 @@ pub fn choose<K: Ord + Clone>(
         rest.sort_by(|one, other| (one.looked, &one.key).cmp(&(other.looked, &other.key)));
         basket.take_while(rest, limit);
     }
-    Chosen { complete: basket.keys.len() == count, keys: basket.keys }
+    ChosenScopes { complete: basket.keys.len() == count, keys: basket.keys }
 }
 
 /// What may be spent now. The oldest may take more than the part of a look where the window has it.
@@ -194,7 +194,7 @@ mod tests {
         }
 
         /// Waits a minute and looks; answers what it looked at.
-        fn look(&mut self) -> Chosen<usize> {
+        fn look(&mut self) -> ChosenScopes<usize> {
             self.now += MINUTE;
             let share =
                 DriftShare { most: self.most, left: self.most.saturating_sub(self.in_window()), window: WINDOW };

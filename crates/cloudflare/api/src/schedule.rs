@@ -8,11 +8,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::audit::{self, Changes};
+use crate::audit::{self, AuditChanges};
 use crate::credential::Identity;
 use crate::error::ErrorClass;
 use crate::reader::Reader;
-use crate::rotation::{self, Candidate, Chosen};
+use crate::rotation::{self, Candidate, ChosenScopes};
 
 /// An entry may show in the audit log so long after the change.
 const LAG: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ pub struct DriftScope<K> {
 }
 
 impl<K> DriftScope<K> {
-    fn is_changed(&self, changes: &Changes) -> bool {
+    fn is_changed(&self, changes: &AuditChanges) -> bool {
         self.of_account && changes.account
             || self.names.iter().any(|name| changes.concern(name))
             || self.ids.iter().any(|id| changes.resources.contains(id))
@@ -48,12 +48,12 @@ impl<K> DriftScope<K> {
 #[derive(Debug)]
 pub struct DriftSchedule<K> {
     every: Duration,
-    credentials: Mutex<BTreeMap<Identity, Known<K>>>,
+    credentials: Mutex<BTreeMap<Identity, KnownScopes<K>>>,
 }
 
 /// What is known of a credential's scopes.
 #[derive(Debug)]
-struct Known<K> {
+struct KnownScopes<K> {
     looked: BTreeMap<K, Instant>,
     /// Known to have changed since they were looked at.
     changed: BTreeSet<K>,
@@ -72,7 +72,7 @@ struct Log {
     refused: Option<Instant>,
 }
 
-impl<K> Default for Known<K> {
+impl<K> Default for KnownScopes<K> {
     fn default() -> Self {
         Self { looked: BTreeMap::new(), changed: BTreeSet::new(), crowded: false, logs: BTreeMap::new(), asked: None }
     }
@@ -87,14 +87,14 @@ impl<K: Ord + Clone> DriftSchedule<K> {
     /// Which of a credential's scopes to look at now. They count as looked at from here on.
     pub async fn next(&self, reader: &Reader, accounts: &BTreeSet<String>, scopes: Vec<DriftScope<K>>) -> Vec<K> {
         let crowded = self.known().get(reader.identity()).is_some_and(|known| known.crowded);
-        let changes = if crowded { self.changes(reader, accounts).await } else { Changes::default() };
+        let changes = if crowded { self.changes(reader, accounts).await } else { AuditChanges::default() };
         let now = Instant::now();
         let mut credentials = self.known();
         credentials.retain(|_, known| known.asked.is_none_or(|asked| now < asked + FORGOTTEN));
         let known = credentials.entry(reader.identity().clone()).or_default();
         known.changed.extend(scopes.iter().filter(|one| one.is_changed(&changes)).map(|one| one.key.clone()));
         let candidates = known.candidates(scopes, now.checked_sub(self.every).unwrap_or(now));
-        let Chosen { keys, complete } = rotation::choose(candidates, &reader.drift_share(), self.every, now);
+        let ChosenScopes { keys, complete } = rotation::choose(candidates, &reader.drift_share(), self.every, now);
         (known.crowded, known.asked) = (!complete, Some(now));
         known.looked(&keys, now);
         keys
@@ -111,8 +111,8 @@ impl<K: Ord + Clone> DriftSchedule<K> {
     }
 
     /// What changed in accounts since they were last asked; nothing where that cannot be read.
-    async fn changes(&self, reader: &Reader, accounts: &BTreeSet<String>) -> Changes {
-        let mut changes = Changes::default();
+    async fn changes(&self, reader: &Reader, accounts: &BTreeSet<String>) -> AuditChanges {
+        let mut changes = AuditChanges::default();
         for account in accounts {
             let Some(since) = self.since(reader, account) else { continue };
             let until = reader.time();
@@ -151,12 +151,12 @@ impl<K: Ord + Clone> DriftSchedule<K> {
         self.known().entry(reader.identity().clone()).or_default().logs.insert(account.to_owned(), log)
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Identity, Known<K>>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Identity, KnownScopes<K>>> {
         self.credentials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Ord + Clone> Known<K> {
+impl<K: Ord + Clone> KnownScopes<K> {
     /// New ones are as old as to be due; those that are gone are forgotten.
     fn candidates(&mut self, scopes: Vec<DriftScope<K>>, due: Instant) -> Vec<Candidate<K>> {
         let before = std::mem::take(&mut self.looked);

@@ -12,12 +12,12 @@ use rand::{Rng, SeedableRng};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use crate::commit::Line;
+use crate::commit::CommitLine;
 use crate::credential::{Credential, Identity};
 use crate::envelope::{self, Answer};
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::{Budget, Lane};
-use crate::headers::{self, Told};
+use crate::headers::{self, BudgetHeaders};
 use crate::limiter::{Limiter, Permit};
 use crate::limits::Limits;
 use crate::manner::Manner;
@@ -35,7 +35,7 @@ pub(crate) struct Exit<'a> {
     /// Whether whoever asked for a write may still write.
     pub(crate) may_go: &'a (dyn Fn() -> bool + Send + Sync),
     /// Others who write the same.
-    pub(crate) line: Option<&'a Line>,
+    pub(crate) line: Option<&'a CommitLine>,
 }
 
 impl Exit<'_> {
@@ -44,7 +44,7 @@ impl Exit<'_> {
 }
 
 /// What became of one attempt.
-enum Left<R> {
+enum AttemptResult<R> {
     Answered(Result<Answer<R>, ApiError>),
     /// It was too late to write.
     Lapsed,
@@ -173,9 +173,9 @@ impl Sender {
                 None => self.permit(manner.lane).await?,
             };
             let error = match self.leave(turn, exit, request).await {
-                Left::Answered(Ok(answer)) => return Ok(answer),
-                Left::Answered(Err(error)) => error,
-                Left::Lapsed => return Err(ApiError::lapsed()),
+                AttemptResult::Answered(Ok(answer)) => return Ok(answer),
+                AttemptResult::Answered(Err(error)) => error,
+                AttemptResult::Lapsed => return Err(ApiError::lapsed()),
             };
             if let (ErrorClass::RateLimit, Some(pause)) = (error.class, self.long_pause()) {
                 return Err(self.paused(pause));
@@ -199,7 +199,7 @@ impl Sender {
     }
 
     /// One attempt, in line with others who write the same. Nothing is waited for between the question and the sending.
-    async fn leave<R>(&self, permit: Permit, exit: Exit<'_>, request: &Request) -> Left<R>
+    async fn leave<R>(&self, permit: Permit, exit: Exit<'_>, request: &Request) -> AttemptResult<R>
     where
         R: DeserializeOwned + Default,
     {
@@ -209,9 +209,9 @@ impl Sender {
         };
         if !request.is_read() && !(exit.may_go)() {
             permit.unused();
-            return Left::Lapsed;
+            return AttemptResult::Lapsed;
         }
-        Left::Answered(self.attempt(permit, request).await)
+        AttemptResult::Answered(self.attempt(permit, request).await)
     }
 
     async fn attempt<R>(&self, permit: Permit, request: &Request) -> Result<Answer<R>, ApiError>
@@ -272,7 +272,7 @@ impl Sender {
     {
         let status = response.status().as_u16();
         let now = (self.clock)();
-        let told = Told::read(response.headers(), now);
+        let told = BudgetHeaders::read(response.headers(), now);
         if let Some(ahead) = headers::ahead(response.headers(), now) {
             self.ahead.store(ahead, Ordering::Relaxed);
         }

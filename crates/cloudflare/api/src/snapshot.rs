@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::item::{Entry, Found, Item};
-use crate::store::Edit;
+use crate::item::{Entry, Item, ListedItem};
+use crate::store::SnapshotEdit;
 
 /// A collection's objects.
 #[derive(Clone, Debug)]
 pub struct Snapshot<T> {
     slots: Vec<Option<Entry<T>>>,
     free: Vec<u32>,
-    ids: Index,
-    keys: Index,
-    owners: Index,
+    ids: KeyIndex,
+    keys: KeyIndex,
+    owners: KeyIndex,
     listed_at: Option<Instant>,
     unreadable: usize,
 }
@@ -28,9 +28,9 @@ impl<T> Default for Snapshot<T> {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
-            ids: Index::default(),
-            keys: Index::default(),
-            owners: Index::default(),
+            ids: KeyIndex::default(),
+            keys: KeyIndex::default(),
+            owners: KeyIndex::default(),
             listed_at: None,
             unreadable: 0,
         }
@@ -39,10 +39,10 @@ impl<T> Default for Snapshot<T> {
 
 impl<T: Item> Snapshot<T> {
     /// What a listing that began at `listed_at` found. An object that cannot be read is counted and left out.
-    pub(crate) fn listed(objects: Vec<Found<T>>, listed_at: Instant) -> Self {
+    pub(crate) fn listed(objects: Vec<ListedItem<T>>, listed_at: Instant) -> Self {
         let mut snapshot = Self { listed_at: Some(listed_at), ..Self::default() };
         snapshot.slots.reserve_exact(objects.len());
-        for Found(entry) in objects {
+        for ListedItem(entry) in objects {
             match entry {
                 Some(entry) => snapshot.store(entry),
                 None => snapshot.unreadable += 1,
@@ -124,10 +124,10 @@ impl<T: Item> Snapshot<T> {
     }
 
     /// Follows a write.
-    pub(crate) fn apply(&mut self, edit: Edit<T>) {
+    pub(crate) fn apply(&mut self, edit: SnapshotEdit<T>) {
         match edit {
-            Edit::Stored(entry) => self.store(entry),
-            Edit::Removed(id) => drop(self.remove(&id)),
+            SnapshotEdit::Stored(entry) => self.store(entry),
+            SnapshotEdit::Removed(id) => drop(self.remove(&id)),
         }
     }
 
@@ -135,14 +135,14 @@ impl<T: Item> Snapshot<T> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    fn candidates<'a>(&'a self, index: &'a Index, key: &str) -> impl Iterator<Item = &'a Entry<T>> {
+    fn candidates<'a>(&'a self, index: &'a KeyIndex, key: &str) -> impl Iterator<Item = &'a Entry<T>> {
         index.slots(key).iter().filter_map(|slot| self.at(*slot))
     }
 }
 
 /// Hash of a key → slots.
 #[derive(Clone, Debug, Default)]
-struct Index(HashMap<u64, Slots>);
+struct KeyIndex(HashMap<u64, Slots>);
 
 /// Nearly every key has one slot.
 #[derive(Clone, Debug)]
@@ -160,7 +160,7 @@ impl Slots {
     }
 }
 
-impl Index {
+impl KeyIndex {
     fn slots(&self, key: &str) -> &[u32] {
         self.0.get(&hash(key)).map_or(&[], Slots::as_slice)
     }
@@ -193,11 +193,11 @@ fn hash(key: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Record, record};
+    use crate::testing::{TestRecord, record};
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn entry(id: &str, name: &str) -> Entry<Record> {
+    fn entry(id: &str, name: &str) -> Entry<TestRecord> {
         Entry::read(record(id, name, "192.0.2.1")).unwrap()
     }
 
@@ -229,7 +229,7 @@ mod tests {
     fn an_object_that_cannot_be_read_is_counted_and_left_out() {
         let objects = json!([record("1", "a.example.com", "192.0.2.1"), {"id": "2", "name": 7}, {}]);
 
-        let snapshot = Snapshot::<Record>::listed(serde_json::from_value(objects).unwrap(), Instant::now());
+        let snapshot = Snapshot::<TestRecord>::listed(serde_json::from_value(objects).unwrap(), Instant::now());
 
         assert_eq!((snapshot.len(), snapshot.unreadable()), (1, 2));
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::error::{ApiError, ErrorClass};
-use crate::item::{Entry, Found, Item};
+use crate::item::{Entry, Item, ListedItem};
 use crate::lately::Lately;
 use crate::listing::Element;
 use crate::snapshot::Snapshot;
@@ -26,7 +26,7 @@ pub enum Freshness {
 
 /// What a caller who asks for a refresh has to do.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Need {
+pub(crate) enum RefreshNeed {
     Nothing,
     Listing,
     /// A listing that this caller waited for failed.
@@ -35,13 +35,13 @@ pub(crate) enum Need {
 
 /// A write as a snapshot shows it.
 #[derive(Clone, Debug)]
-pub(crate) enum Edit<T> {
+pub(crate) enum SnapshotEdit<T> {
     Stored(Entry<T>),
     Removed(String),
 }
 
 #[derive(Debug)]
-pub(crate) struct Store<T> {
+pub(crate) struct SnapshotStore<T> {
     snapshot: Snapshot<T>,
     tick: u64,
     listed: Option<Listed>,
@@ -50,7 +50,7 @@ pub(crate) struct Store<T> {
     /// When a listing found more than so many pages, and how many those are.
     larger: Option<(u64, u64)>,
     /// What was written while a listing runs, which may or may not have seen it.
-    journal: Option<Vec<Edit<T>>>,
+    journal: Option<Vec<SnapshotEdit<T>>>,
     /// What was written a moment ago, which a listing may not show yet.
     lately: Lately,
     /// This credential may read the scope, as far as it has tried.
@@ -67,7 +67,7 @@ struct Listed {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Began(Listed);
 
-impl<T> Default for Store<T> {
+impl<T> Default for SnapshotStore<T> {
     fn default() -> Self {
         Self {
             snapshot: Snapshot::default(),
@@ -83,7 +83,7 @@ impl<T> Default for Store<T> {
     }
 }
 
-impl<T: Item> Store<T> {
+impl<T: Item> SnapshotStore<T> {
     pub(crate) fn snapshot(&self) -> &Snapshot<T> {
         &self.snapshot
     }
@@ -95,13 +95,13 @@ impl<T: Item> Store<T> {
     }
 
     /// What a caller needs who asked at tick `asked`.
-    pub(crate) fn need(&self, freshness: Freshness, asked: u64) -> Need {
+    pub(crate) fn need(&self, freshness: Freshness, asked: u64) -> RefreshNeed {
         if self.listed.is_some_and(|listed| self.is_good(listed, freshness, asked)) {
-            return Need::Nothing;
+            return RefreshNeed::Nothing;
         }
         match &self.failed {
-            Some((tick, error)) if *tick > asked => Need::Failed(error.clone()),
-            _ => Need::Listing,
+            Some((tick, error)) if *tick > asked => RefreshNeed::Failed(error.clone()),
+            _ => RefreshNeed::Listing,
         }
     }
 
@@ -121,7 +121,7 @@ impl<T: Item> Store<T> {
 
     /// What we wrote a moment ago and a listing does not show: it lags behind, or somebody deleted it. The last written
     /// first.
-    pub(crate) fn unlisted(&self, Began(listed): Began, objects: &[Found<T>]) -> Vec<Entry<T>> {
+    pub(crate) fn unlisted(&self, Began(listed): Began, objects: &[ListedItem<T>]) -> Vec<Entry<T>> {
         let written = self.lately.present(listed.at);
         if written.is_empty() {
             return Vec::new();
@@ -132,7 +132,7 @@ impl<T: Item> Store<T> {
     }
 
     /// What was listed, and what is there though the listing did not show it.
-    pub(crate) fn finish(&mut self, Began(listed): Began, objects: Vec<Found<T>>, unlisted: Vec<Entry<T>>) {
+    pub(crate) fn finish(&mut self, Began(listed): Began, objects: Vec<ListedItem<T>>, unlisted: Vec<Entry<T>>) {
         self.snapshot = Snapshot::listed(objects, listed.at);
         for entry in unlisted {
             self.snapshot.store(entry);
@@ -171,19 +171,19 @@ impl<T: Item> Store<T> {
     }
 
     pub(crate) fn stored(&mut self, entry: &Entry<T>) {
-        self.note(&Edit::Stored(entry.clone()));
+        self.note(&SnapshotEdit::Stored(entry.clone()));
         self.snapshot.store(entry.clone());
     }
 
     pub(crate) fn removed(&mut self, id: &str) {
-        self.note(&Edit::Removed(id.to_owned()));
+        self.note(&SnapshotEdit::Removed(id.to_owned()));
         self.snapshot.remove(id);
     }
 
-    fn note(&mut self, edit: &Edit<T>) {
+    fn note(&mut self, edit: &SnapshotEdit<T>) {
         match edit {
-            Edit::Stored(entry) => self.lately.stored(&entry.id, Instant::now()),
-            Edit::Removed(id) => self.lately.removed(id, Instant::now()),
+            SnapshotEdit::Stored(entry) => self.lately.stored(&entry.id, Instant::now()),
+            SnapshotEdit::Removed(id) => self.lately.removed(id, Instant::now()),
         }
         if let Some(journal) = &mut self.journal {
             journal.push(edit.clone());
@@ -191,7 +191,7 @@ impl<T: Item> Store<T> {
     }
 
     /// Another credential's write: it shows here only where this one has read the scope itself.
-    pub(crate) fn heard(&mut self, edit: &Edit<T>) {
+    pub(crate) fn heard(&mut self, edit: &SnapshotEdit<T>) {
         self.note(edit);
         if self.reads {
             self.snapshot.apply(edit.clone());

@@ -19,7 +19,7 @@ use crate::transport::{Transport, TransportError};
 
 /// What is kept of a DNS record.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct TestRecord {
     #[serde(rename = "type")]
     pub(crate) kind: String,
     pub(crate) name: String,
@@ -27,7 +27,7 @@ pub(crate) struct Record {
     pub(crate) content: String,
 }
 
-impl Item for Record {
+impl Item for TestRecord {
     fn natural_key(&self) -> String {
         format!("{} {}", self.kind, self.name)
     }
@@ -44,7 +44,7 @@ pub(crate) fn record(id: &str, name: &str, content: &str) -> Value {
 
 /// A request that arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SeenRequest {
     pub(crate) at: Duration,
     pub(crate) line: String,
     pub(crate) body: Value,
@@ -52,18 +52,18 @@ pub(crate) struct Seen {
 }
 
 pub(crate) type Answered = Result<http::Response<Bytes>, TransportError>;
-type Script = Box<dyn FnMut(&Seen) -> Answered + Send>;
+type Script = Box<dyn FnMut(&SeenRequest) -> Answered + Send>;
 
 /// An API that a closure plays.
 pub(crate) struct Scripted {
     start: Instant,
     latency: Duration,
     script: Mutex<Script>,
-    seen: Mutex<Vec<Seen>>,
+    seen: Mutex<Vec<SeenRequest>>,
 }
 
 impl Scripted {
-    pub(crate) fn new(latency: Duration, script: impl FnMut(&Seen) -> Answered + Send + 'static) -> Arc<Self> {
+    pub(crate) fn new(latency: Duration, script: impl FnMut(&SeenRequest) -> Answered + Send + 'static) -> Arc<Self> {
         let (script, seen) = (Mutex::new(Box::new(script) as Script), Mutex::default());
         Arc::new(Self { start: Instant::now(), latency, script, seen })
     }
@@ -77,7 +77,7 @@ impl Scripted {
         })
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<SeenRequest> {
         self.seen.lock().unwrap().clone()
     }
 
@@ -103,7 +103,7 @@ pub(crate) fn clients(settings: Settings, transport: Arc<dyn Transport>) -> Clie
 impl Transport for Scripted {
     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Answered> {
         Box::pin(async move {
-            let seen = Seen {
+            let seen = SeenRequest {
                 at: self.start.elapsed(),
                 line: format!("{} {}", request.method(), request.uri()),
                 body: serde_json::from_slice(request.body()).unwrap_or_default(),

@@ -8,7 +8,7 @@ use portolan_core::Hostname;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::policy::{KEPT, OwnPolicy, Role, includes_token, keeping};
+use crate::policy::{KEPT, OwnPolicy, PolicyRole, includes_token, keeping};
 use crate::token;
 
 #[cfg(test)]
@@ -185,7 +185,7 @@ impl AppWish {
     pub(crate) fn closed(&self) -> Self {
         let policies = match &self.policies {
             Policies::Inline(own) => {
-                Policies::Inline(own.iter().filter(|own| own.role == Role::Allow).cloned().collect())
+                Policies::Inline(own.iter().filter(|own| own.role == PolicyRole::Allow).cloned().collect())
             }
             Policies::Linked { theirs, .. } => Policies::Linked { theirs: theirs.clone(), own: Vec::new() },
         };
@@ -284,9 +284,9 @@ impl AppWish {
     }
 
     /// What has to be written to make the found application the wanted one.
-    pub(crate) fn difference(&self, found: &App, made: Made<'_>) -> Difference {
+    pub(crate) fn difference(&self, found: &App, made: Made<'_>) -> AppDifference {
         if !self.has_fields_of(found) {
-            return Difference::App;
+            return AppDifference::App;
         }
         match &self.policies {
             Policies::Inline(own) => inline_difference(own, &found.policies(), made),
@@ -294,7 +294,7 @@ impl AppWish {
                 let found = found.policies();
                 let links: Vec<&str> = found.iter().filter_map(id).collect();
                 let wanted: Vec<&str> = theirs.iter().chain(made.own_ids).map(String::as_str).collect();
-                if links == wanted && found.len() == wanted.len() { Difference::None } else { Difference::App }
+                if links == wanted && found.len() == wanted.len() { AppDifference::None } else { AppDifference::App }
             }
         }
     }
@@ -341,7 +341,7 @@ fn uri(domain: &Value) -> Option<String> {
 
 /// What has to be written.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Difference {
+pub(crate) enum AppDifference {
     /// Nothing.
     None,
     /// One inline policy.
@@ -350,25 +350,25 @@ pub(crate) enum Difference {
     App,
 }
 
-fn inline_difference(own: &[OwnPolicy], found: &[Value], made: Made<'_>) -> Difference {
+fn inline_difference(own: &[OwnPolicy], found: &[Value], made: Made<'_>) -> AppDifference {
     let pairs = pair(own, found, made);
     if found.len() != own.len() || found.iter().any(is_reusable) {
-        return Difference::App;
+        return AppDifference::App;
     }
     let mut different = own.iter().zip(pairs).enumerate().filter(|(_, (own, found))| match found {
         Some(found) => !own.is(found, made.token_id),
         None => true,
     });
     match (different.next(), different.next()) {
-        (None, _) => Difference::None,
+        (None, _) => AppDifference::None,
         (Some((index, (own, Some(found)))), None) => match id(found) {
             Some(id) => {
                 let body = keeping(own.inline(index + 1, made.token_id), Some(found));
-                Difference::Policy { id: id.to_owned(), body }
+                AppDifference::Policy { id: id.to_owned(), body }
             }
-            None => Difference::App,
+            None => AppDifference::App,
         },
-        _ => Difference::App,
+        _ => AppDifference::App,
     }
 }
 

@@ -38,7 +38,7 @@ pub async fn apply_again(
     journal: &impl Journal,
     attempt: u32,
 ) -> Result<Applied, Failed> {
-    let mut run = Run::new(client, exposure, journal, attempt);
+    let mut run = StepRun::new(client, exposure, journal, attempt);
     for step in &exposure.steps {
         run.take(step).await;
         if run.is_over() {
@@ -61,7 +61,7 @@ impl From<Problem> for Fault {
 }
 
 /// What a step really changed.
-enum Done {
+enum StepEffect {
     /// As planned.
     Planned,
     /// Nothing was left to do.
@@ -70,7 +70,7 @@ enum Done {
     Changed(Change),
 }
 
-struct Run<'a, J> {
+struct StepRun<'a, J> {
     client: &'a Client,
     exposure: &'a Exposure,
     journal: &'a J,
@@ -92,7 +92,7 @@ struct Run<'a, J> {
     expected_records: BTreeMap<String, Expected<DnsRecord>>,
 }
 
-impl<'a, J: Journal> Run<'a, J> {
+impl<'a, J: Journal> StepRun<'a, J> {
     fn new(client: &'a Client, exposure: &'a Exposure, journal: &'a J, attempt: u32) -> Self {
         let mut run = Self {
             client,
@@ -184,9 +184,9 @@ impl<'a, J: Journal> Run<'a, J> {
             }
         };
         match done {
-            Done::Planned => self.changes.extend(step.changes.iter().cloned()),
-            Done::Nothing => {}
-            Done::Changed(change) => self.changes.push(change),
+            StepEffect::Planned => self.changes.extend(step.changes.iter().cloned()),
+            StepEffect::Nothing => {}
+            StepEffect::Changed(change) => self.changes.push(change),
         }
         self.notices.extend(self.near_limits(&step.work));
         if let Err(problem) = self.journal.reached(&self.footprint(), step.work.operation()).await {
@@ -236,7 +236,7 @@ impl<'a, J: Journal> Run<'a, J> {
         self.exposure.course == Course::Publish && !self.faults.is_empty()
     }
 
-    async fn perform(&mut self, step: &Step) -> Result<Done, Fault> {
+    async fn perform(&mut self, step: &Step) -> Result<StepEffect, Fault> {
         match &step.work {
             Work::CreateToken { name, duration, rotation } => {
                 self.create_token(name, duration, rotation.as_ref()).await

@@ -27,7 +27,7 @@ pub async fn expose(
     fresh: Fresh,
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
-    let wish = Wish { mark: &desired.mark, desired: Some(desired) };
+    let wish = ExposureWish { mark: &desired.mark, desired: Some(desired) };
     Box::pin(wish.carry_out(client, recorded, notes, fresh, journal)).await
 }
 
@@ -40,16 +40,16 @@ pub async fn unexpose(
     fresh: Fresh,
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
-    let wish = Wish { mark, desired: None };
+    let wish = ExposureWish { mark, desired: None };
     Box::pin(wish.carry_out(client, recorded, notes, fresh, journal)).await
 }
 
-struct Wish<'a> {
+struct ExposureWish<'a> {
     mark: &'a Mark,
     desired: Option<&'a Desired>,
 }
 
-impl Wish<'_> {
+impl ExposureWish<'_> {
     async fn carry_out(
         &self,
         client: &Client,

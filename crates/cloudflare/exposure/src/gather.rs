@@ -77,7 +77,7 @@ pub async fn gather_with(
     let account = wanted.or_else(|| recorded.account_id.clone()).or_else(intended);
     let completed = desired.map(|desired| recorded.completed_by(desired));
     let recorded = completed.as_ref().unwrap_or(recorded);
-    let look = Look { reader, mark, desired, recorded, intent, held: Holdings::read(recorded), fresh, account };
+    let look = Lookup { reader, mark, desired, recorded, intent, held: Holdings::read(recorded), fresh, account };
     let tunnels = look.tunnels().await?;
     let (records, apps, tokens, policies, groups, team) =
         tokio::try_join!(look.records(), look.apps(), look.tokens(), look.policies(), look.groups(), look.team())?;
@@ -98,7 +98,7 @@ pub async fn gather_with(
     })
 }
 
-struct Look<'a> {
+struct Lookup<'a> {
     reader: &'a Reader,
     mark: &'a Mark,
     desired: Option<&'a Desired>,
@@ -109,7 +109,7 @@ struct Look<'a> {
     account: Option<String>,
 }
 
-impl Look<'_> {
+impl Lookup<'_> {
     /// What `pick` finds, looked for again in a fresh snapshot if not everything is there.
     async fn find<T: Item>(
         &self,

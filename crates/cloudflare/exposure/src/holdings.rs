@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// Where a name is, or is to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ZoneAndTunnel {
     pub(crate) account_id: Option<String>,
     pub(crate) hostname: Option<String>,
     pub(crate) tunnel_id: Option<String>,
@@ -157,7 +157,7 @@ impl Holdings {
     }
 
     /// The footprint of a name that is at `place`.
-    pub(crate) fn footprint(&self, place: &Place) -> Footprint {
+    pub(crate) fn footprint(&self, place: &ZoneAndTunnel) -> Footprint {
         let mut footprint = Footprint {
             account_id: place.account_id.clone(),
             hostname: place.hostname.clone(),
@@ -279,8 +279,13 @@ mod tests {
         Some(text.to_owned())
     }
 
-    fn place(hostname: &str, tunnel: &str, zone: &str) -> Place {
-        Place { account_id: some("acc"), hostname: some(hostname), tunnel_id: some(tunnel), zone_id: some(zone) }
+    fn place(hostname: &str, tunnel: &str, zone: &str) -> ZoneAndTunnel {
+        ZoneAndTunnel {
+            account_id: some("acc"),
+            hostname: some(hostname),
+            tunnel_id: some(tunnel),
+            zone_id: some(zone),
+        }
     }
 
     fn footprint() -> Footprint {

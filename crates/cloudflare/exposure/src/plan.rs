@@ -16,7 +16,7 @@ pub(crate) use app::unrecorded_app;
 pub(crate) use records::find_records;
 pub(crate) use redirect::{find_redirects, not_managed};
 pub(crate) use retire::{old_apps_gone, policy_gone, removal, rule_gone};
-pub(crate) use rule::{Verdict, adopted as rule_adopted, conflict as rule_conflict, decide, find_rules, is_ours};
+pub(crate) use rule::{RuleOwnership, adopted as rule_adopted, conflict as rule_conflict, decide, find_rules, is_ours};
 pub(crate) use token::{released, token_gone, unrecorded_token};
 pub(crate) use wall::{open_below, unavailable};
 
@@ -26,7 +26,7 @@ use portolan_core::{Hostname, Mark, Problem};
 use portolan_publication::{Desired, Footprint, Notice, Record};
 
 use crate::app::AppWish;
-use crate::holdings::{Holdings, Place};
+use crate::holdings::{Holdings, ZoneAndTunnel};
 use crate::live::Live;
 use crate::notes::Notes;
 use crate::quota::{self, Counted};
@@ -44,13 +44,13 @@ pub fn plan(desired: &Desired, recorded: &Footprint, live: &Live, notes: &Notes)
     let app = planner.app(wish.as_ref())?;
     let wall = planner.wall(wish.as_ref(), &app)?;
     let rule = planner.rule(&wall)?;
-    let parts = Parts { token, app, rule, records, redirect };
+    let parts = StepsByPart { token, app, rule, records, redirect };
     let steps = planner.in_order(parts, wish.as_ref())?;
     Ok(planner.finish(steps))
 }
 
 /// The steps of each part, still without their order.
-struct Parts {
+struct StepsByPart {
     token: Vec<Step>,
     app: app::AppMatch,
     rule: Option<rule::RuleStep>,
@@ -63,7 +63,7 @@ struct Planner<'a> {
     live: &'a Live,
     notes: &'a Notes,
     held: Holdings,
-    place: Place,
+    place: ZoneAndTunnel,
     /// Whether the name was published before.
     stood: bool,
     /// The application that was recorded before.
@@ -79,7 +79,7 @@ impl<'a> Planner<'a> {
         let elsewhere = recorded.account_id.as_ref().is_some_and(|account| *account != desired.account_id);
         let held = if elsewhere { Holdings::default() } else { Holdings::read(&recorded.completed_by(desired)) };
         let recorded_zone = || recorded.zone_id.clone().filter(|_| !elsewhere);
-        let place = Place {
+        let place = ZoneAndTunnel {
             account_id: Some(desired.account_id.clone()),
             hostname: Some(desired.hostname.as_str().to_owned()),
             tunnel_id: desired.rule.as_ref().map(|rule| rule.tunnel_id.clone()),
@@ -127,8 +127,8 @@ impl<'a> Planner<'a> {
         self.held.hostnames().iter().any(|held| *held != self.name())
     }
 
-    fn in_order(&mut self, parts: Parts, wish: Option<&AppWish>) -> Result<Vec<Step>, Problem> {
-        let Parts { token, app, rule, records, redirect } = parts;
+    fn in_order(&mut self, parts: StepsByPart, wish: Option<&AppWish>) -> Result<Vec<Step>, Problem> {
+        let StepsByPart { token, app, rule, records, redirect } = parts;
         let (own, own_ids) = self.own_policies(wish)?;
         let early = self.early_app(&app, wish, !token.is_empty() || !own.is_empty());
         let follows = app.follows(self.name());

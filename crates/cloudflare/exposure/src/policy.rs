@@ -109,14 +109,14 @@ impl Grant {
 
 /// Which of our policies it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum PolicyRole {
     /// For people.
     Allow,
     /// For the service token.
     Service,
 }
 
-impl Role {
+impl PolicyRole {
     fn decision(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -128,7 +128,7 @@ impl Role {
 /// A policy of ours.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OwnPolicy {
-    pub(crate) role: Role,
+    pub(crate) role: PolicyRole,
     pub(crate) name: String,
     pub(crate) grants: Vec<Grant>,
 }
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     fn allow(grants: Vec<Grant>) -> OwnPolicy {
-        OwnPolicy { role: Role::Allow, name: "web-allow-policy".to_owned(), grants }
+        OwnPolicy { role: PolicyRole::Allow, name: "web-allow-policy".to_owned(), grants }
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn another_token_is_another_policy() {
-        let policy = OwnPolicy { role: Role::Service, name: "s".to_owned(), grants: vec![Grant::Token] };
+        let policy = OwnPolicy { role: PolicyRole::Service, name: "s".to_owned(), grants: vec![Grant::Token] };
 
         let found = policy.inline(1, Some("t1"));
 

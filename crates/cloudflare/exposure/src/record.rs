@@ -17,7 +17,7 @@ const OLDER_MARK: &str = "managed-by=cfzt ";
 
 /// What is kept of a record.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "Wire")]
+#[serde(from = "RecordWire")]
 pub struct DnsRecord {
     /// Its type.
     pub kind: Box<str>,
@@ -34,7 +34,7 @@ pub struct DnsRecord {
 }
 
 #[derive(Deserialize)]
-struct Wire {
+struct RecordWire {
     #[serde(rename = "type", default)]
     kind: String,
     #[serde(default)]
@@ -45,8 +45,8 @@ struct Wire {
     comment: Option<String>,
 }
 
-impl From<Wire> for DnsRecord {
-    fn from(wire: Wire) -> Self {
+impl From<RecordWire> for DnsRecord {
+    fn from(wire: RecordWire) -> Self {
         Self {
             kind: wire.kind.into(),
             name: spelled(&wire.name).into(),
@@ -130,7 +130,7 @@ fn older_owner(comment: &str) -> Option<&str> {
 
 /// A record as it should be.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedRecord {
     pub(crate) kind: RecordKind,
     name: String,
     content: String,
@@ -138,7 +138,7 @@ pub(crate) struct Wanted {
     proxied: bool,
 }
 
-impl Wanted {
+impl WantedRecord {
     pub(crate) fn new(hostname: &Hostname, record: &Record) -> Self {
         let name = hostname.as_str().to_owned();
         match record {
@@ -243,7 +243,7 @@ mod tests {
     fn a_written_record_is_ours_and_as_wanted_when_it_is_read() {
         let hostname = Hostname::parse("a.x.com").unwrap();
         let wanted =
-            Wanted::new(&hostname, &Record::Cname { zone_id: "z".into(), target: "T1.cfargotunnel.com".into() });
+            WantedRecord::new(&hostname, &Record::Cname { zone_id: "z".into(), target: "T1.cfargotunnel.com".into() });
 
         let found = read(wanted.body(&mark(), "theirs"));
 
@@ -258,6 +258,6 @@ mod tests {
 
         let found = read(json!({"type": "A", "name": "A.x.com.", "content": "10.0.0.1", "ttl": 1.0, "proxied": true}));
 
-        assert!(Wanted::new(&hostname, &record).is(&found));
+        assert!(WantedRecord::new(&hostname, &record).is(&found));
     }
 }

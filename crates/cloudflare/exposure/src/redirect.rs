@@ -34,13 +34,13 @@ const REFUSAL_KEPT: SignedDuration = SignedDuration::from_hours(1);
 
 /// A refused rule that is not asked for again: which one with which credential, when, and why. Written `digest time why`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct RefusedRedirect {
     digest: String,
     at: Timestamp,
     pub(crate) why: String,
 }
 
-impl Refusal {
+impl RefusedRedirect {
     pub(crate) fn new(digest: String, at: Timestamp, why: &str) -> Self {
         Self { digest, at, why: why.to_owned() }
     }
@@ -57,7 +57,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for RefusedRedirect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.digest, rfc3339(self.at), self.why)
     }
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn a_refusal_holds_for_an_hour_for_the_same_rule_zone_and_credential() {
         let asked = |zone, name, credential| digest(zone, &json!({ "expression": name }), credential);
-        let refusal = Refusal::new(asked("z1", "a", "c1"), at(0), "no more than 10 rules");
+        let refusal = RefusedRedirect::new(asked("z1", "a", "c1"), at(0), "no more than 10 rules");
 
-        let read = Refusal::parse(&refusal.to_string()).unwrap();
+        let read = RefusedRedirect::parse(&refusal.to_string()).unwrap();
 
         assert_eq!(read, refusal);
         assert!(read.holds(&asked("z1", "a", "c1"), at(3599)));
@@ -174,6 +174,6 @@ mod tests {
         for other in [asked("z2", "a", "c1"), asked("z1", "b", "c1"), asked("z1", "a", "c2")] {
             assert!(!read.holds(&other, at(1)));
         }
-        assert_eq!((Refusal::parse(""), Refusal::parse("abc never why")), (None, None));
+        assert_eq!((RefusedRedirect::parse(""), RefusedRedirect::parse("abc never why")), (None, None));
     }
 }

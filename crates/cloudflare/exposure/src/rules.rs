@@ -20,7 +20,7 @@ const CATCH_ALL: &str = "http_status:404";
 
 /// One name's edit of a tunnel's configuration.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Edit {
+pub enum RuleEdits {
     /// A rule stands for the name, so.
     Ensure {
         /// The name.
@@ -34,11 +34,11 @@ pub enum Edit {
 
 /// Applies edits to a configuration, in order. A configuration that was never written (`null`) becomes one when a rule is
 /// added, and stays what it is otherwise.
-pub fn merge(config: &mut Value, edits: &[Edit]) {
+pub fn merge(config: &mut Value, edits: &[RuleEdits]) {
     for edit in edits {
         match edit {
-            Edit::Ensure { hostname, rule } => ensure(config, hostname, rule),
-            Edit::Remove(hostname) => remove(config, hostname),
+            RuleEdits::Ensure { hostname, rule } => ensure(config, hostname, rule),
+            RuleEdits::Remove(hostname) => remove(config, hostname),
         }
     }
 }

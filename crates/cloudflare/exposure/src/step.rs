@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::app::{App, AppWish};
 use crate::changes::ACCESS_APPLICATION;
-use crate::holdings::{Holdings, Place, RecordKind};
+use crate::holdings::{Holdings, RecordKind, ZoneAndTunnel};
 use crate::policy::OwnPolicy;
 use crate::wall::Wall;
 
@@ -22,7 +22,7 @@ pub struct Exposure {
     pub(crate) mark: Mark,
     /// What is ours before the first step: what is recorded, less what is gone, and what was found to be ours.
     pub(crate) held: Holdings,
-    pub(crate) place: Place,
+    pub(crate) place: ZoneAndTunnel,
     pub(crate) course: Course,
 }
 

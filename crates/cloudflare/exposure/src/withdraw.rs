@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::changes;
-use crate::holdings::{AppHeld, Holdings, Place, RecordKind, RuleHeld, TokenHeld};
+use crate::holdings::{AppHeld, Holdings, RecordKind, RuleHeld, TokenHeld, ZoneAndTunnel};
 use crate::live::Live;
 use crate::notes::Notes;
 use crate::plan::{
@@ -197,7 +197,7 @@ impl<'a> Withdrawal<'a> {
 
     fn finish(self, steps: Vec<Step>) -> Exposure {
         let account_id = self.account();
-        let place = Place {
+        let place = ZoneAndTunnel {
             account_id: self.account_id(),
             hostname: self.recorded.hostname.clone(),
             tunnel_id: self.recorded.tunnel_id.clone(),

@@ -3,23 +3,23 @@
 use serde_json::{Value, json};
 
 use crate::{
-    field::{Field, Kind, optional, required},
+    field::{Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
     page::Paging,
     state::State,
     store::text,
-    table::{Action, Collection, Fail, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, Rules},
     virtual_network,
 };
 
 pub(crate) static ACCOUNTS: Collection = Collection {
     name: "accounts",
     what: "account",
-    scope: Scope::Root,
+    scope: Below::Root,
     path: "accounts",
     id: IdForm::Hex,
-    actions: &[Action::List, Action::Get],
+    actions: &[CollectionAction::List, CollectionAction::Get],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Pages { default: 20, min: 5, max: 50 },
@@ -34,12 +34,13 @@ pub(crate) static ACCOUNTS: Collection = Collection {
     rules: Rules { visible: |grant, value| grant.sees_account(text(value, "id")), prepare, changed, ..PLAIN },
 };
 
-const FIELDS: &[Field] = &[required("name", Kind::Text), optional("type", Kind::OneOf(&["standard", "enterprise"]))];
+const FIELDS: &[Member] =
+    &[required("name", MemberType::Text), optional("type", MemberType::OneOf(&["standard", "enterprise"]))];
 
 const FILTERS: &[Filter] = &[filter("name", Test::Contains("name")), filter("direction", Test::Manner)];
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a rule")]
-fn prepare(_: &mut State, _: &crate::table::Change<'_>, value: &mut Value) -> Result<(), crate::reply::Refusal> {
+fn prepare(_: &mut State, _: &crate::table::PendingChange<'_>, value: &mut Value) -> Result<(), crate::reply::Refusal> {
     if value.get("type").is_none() {
         value["type"] = Value::from("standard");
     }
@@ -48,8 +49,8 @@ fn prepare(_: &mut State, _: &crate::table::Change<'_>, value: &mut Value) -> Re
 }
 
 /// An account has a default virtual network from the start.
-fn changed(state: &mut State, _: &str, action: Action, value: &Value) {
-    if action == Action::Create {
+fn changed(state: &mut State, _: &str, action: CollectionAction, value: &Value) {
+    if action == CollectionAction::Create {
         virtual_network::make_default(state, text(value, "id"));
     }
 }

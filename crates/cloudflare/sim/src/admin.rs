@@ -45,7 +45,7 @@ pub(crate) fn answer(simulator: &Simulator, request: &Request<Bytes>) -> Option<
             simulator.set_rate_limit(Some((limit.requests, Duration::from_secs(limit.seconds))));
             json!({"ok": true})
         }),
-        (&Method::POST, "/admin/objects") => parse(request).and_then(|edit: Edit| edit.run(simulator)),
+        (&Method::POST, "/admin/objects") => parse(request).and_then(|edit: AdminEdit| edit.run(simulator)),
         (_, path) if path.starts_with("/admin/") => Err("there is no such admin page".to_owned()),
         _ => return None,
     };
@@ -56,7 +56,7 @@ pub(crate) fn answer(simulator: &Simulator, request: &Request<Bytes>) -> Option<
 }
 
 fn requests(simulator: &Simulator) -> Value {
-    simulator.requests().iter().map(crate::Recorded::to_json).collect()
+    simulator.requests().iter().map(crate::RecordedRequest::to_json).collect()
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(request: &Request<Bytes>) -> Result<T, String> {
@@ -88,7 +88,7 @@ struct Limit {
 /// A change behind the API's back.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+struct AdminEdit {
     /// `put`, `edit` or `remove`.
     action: String,
     collection: String,
@@ -101,7 +101,7 @@ struct Edit {
     object: Value,
 }
 
-impl Edit {
+impl AdminEdit {
     fn run(self, simulator: &Simulator) -> Result<Value, String> {
         let missing = || format!("there is no {} with id {}", self.collection, self.id);
         match self.action.as_str() {

@@ -8,11 +8,11 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     Simulator,
-    auth::Credentials,
-    call::{Call, PREFIX, parse_query},
-    fault::{Effect, Moment, Strike},
-    limit::{Left, whole_seconds},
-    record::Asked,
+    auth::RegisteredCredentials,
+    call::{PREFIX, RoutedCall, parse_query},
+    fault::{Effect, FaultMoment, Strike},
+    limit::{WindowRest, whole_seconds},
+    record::RequestRecord,
     reply::{Refusal, Reply},
     routes,
     state::State,
@@ -33,7 +33,7 @@ pub enum Dropped {
 }
 
 /// What was decided while the state was held.
-enum Outcome {
+enum Decided {
     Answer(Response<Bytes>),
     Drop(Dropped),
 }
@@ -48,15 +48,15 @@ impl Simulator {
             (decide(&mut state, request), state.options.silence)
         };
         match outcome {
-            Outcome::Answer(response) => {
+            Decided::Answer(response) => {
                 pause(half).await;
                 Ok(response)
             }
-            Outcome::Drop(Dropped::Timeout) => {
+            Decided::Drop(Dropped::Timeout) => {
                 sleep(silence).await;
                 Err(Dropped::Timeout)
             }
-            Outcome::Drop(dropped) => Err(dropped),
+            Decided::Drop(dropped) => Err(dropped),
         }
     }
 }
@@ -67,34 +67,34 @@ async fn pause(length: Duration) {
     }
 }
 
-fn decide(state: &mut State, request: Request<Bytes>) -> Outcome {
+fn decide(state: &mut State, request: Request<Bytes>) -> Decided {
     let (parts, body) = request.into_parts();
     let query = parse_query(parts.uri.query().unwrap_or_default());
     let at_ms = (state.options.clock)().as_millisecond();
     let path = parts.uri.path().to_owned();
-    let credential = Credentials::identify(&parts.headers).map(|presented| presented.id).unwrap_or_default();
+    let credential = RegisteredCredentials::identify(&parts.headers).map(|presented| presented.id).unwrap_or_default();
     let method = parts.method.as_str();
-    let asked = Asked { at_ms, method, path: &path, query: &query, body: &body, credential: &credential };
+    let asked = RequestRecord { at_ms, method, path: &path, query: &query, body: &body, credential: &credential };
     let (outcome, left) = handle(state, &parts, &asked);
     let outcome = with_headers(state, outcome, left);
     match &outcome {
-        Outcome::Answer(response) => state.log.add(&asked, response.status().as_u16(), response.body()),
-        Outcome::Drop(Dropped::Timeout | Dropped::Reset) => state.log.add(&asked, 0, &Bytes::new()),
+        Decided::Answer(response) => state.log.add(&asked, response.status().as_u16(), response.body()),
+        Decided::Drop(Dropped::Timeout | Dropped::Reset) => state.log.add(&asked, 0, &Bytes::new()),
         // It never came here.
-        Outcome::Drop(Dropped::Refused) => {}
+        Decided::Drop(Dropped::Refused) => {}
     }
     outcome
 }
 
-fn handle(state: &mut State, parts: &http::request::Parts, asked: &Asked<'_>) -> (Outcome, Option<Left>) {
+fn handle(state: &mut State, parts: &http::request::Parts, asked: &RequestRecord<'_>) -> (Decided, Option<WindowRest>) {
     let Some(path) = asked.path.strip_prefix(PREFIX).filter(|path| path.starts_with('/')) else {
         return (refused(&Refusal::new(404, 7000, "No route for that URI")), None);
     };
     // It never comes here, so nobody counts it.
-    if let Some(strike) = state.faults.strike(Moment::Connecting, &parts.method, path, &mut state.ids) {
+    if let Some(strike) = state.faults.strike(FaultMoment::Connecting, &parts.method, path, &mut state.ids) {
         return (struck(&strike), None);
     }
-    let presented = match Credentials::identify(&parts.headers) {
+    let presented = match RegisteredCredentials::identify(&parts.headers) {
         Ok(presented) => presented,
         Err(refusal) => return (refused(&refusal), None),
     };
@@ -107,7 +107,7 @@ fn handle(state: &mut State, parts: &http::request::Parts, asked: &Asked<'_>) ->
         Ok(actor) => actor,
         Err(refusal) => return (refused(&refusal), left),
     };
-    if let Some(strike) = state.faults.strike(Moment::Before, &parts.method, path, &mut state.ids) {
+    if let Some(strike) = state.faults.strike(FaultMoment::Before, &parts.method, path, &mut state.ids) {
         return (struck(&strike), left);
     }
     if parts.method != Method::GET {
@@ -116,17 +116,17 @@ fn handle(state: &mut State, parts: &http::request::Parts, asked: &Asked<'_>) ->
     let routed = routes::find(&parts.method, path);
     let reply = routed.and_then(|(route, params)| {
         let (path, query, body) = (path.to_owned(), asked.query.to_vec(), asked.body.clone());
-        let call = Call { path, params, query, body, actor };
+        let call = RoutedCall { path, params, query, body, actor };
         routes::run(state, route, &call)
     });
     let written = reply.is_ok() && parts.method != Method::GET;
-    if written && let Some(strike) = state.faults.strike(Moment::AfterWrite, &parts.method, path, &mut state.ids) {
+    if written && let Some(strike) = state.faults.strike(FaultMoment::AfterWrite, &parts.method, path, &mut state.ids) {
         return (struck(&strike), left);
     }
     (replied(reply), left)
 }
 
-fn too_many(state: &State, left: Left) -> Refusal {
+fn too_many(state: &State, left: WindowRest) -> Refusal {
     let (limit, window) = state.options.rate_limit.unwrap_or_default();
     let message = format!(
         "More than {limit} requests per {} seconds reached. Please wait and consider throttling your request speed",
@@ -135,27 +135,27 @@ fn too_many(state: &State, left: Left) -> Refusal {
     Refusal { retry_after_seconds: Some(left.seconds.max(1)), ..Refusal::new(429, 971, message) }
 }
 
-fn replied(reply: Reply) -> Outcome {
+fn replied(reply: Reply) -> Decided {
     match reply {
-        Ok(success) if success.status == 204 => Outcome::Answer(json_response(204, Bytes::new())),
-        Ok(success) => Outcome::Answer(json_response(success.status, success.envelope())),
+        Ok(success) if success.status == 204 => Decided::Answer(json_response(204, Bytes::new())),
+        Ok(success) => Decided::Answer(json_response(success.status, success.envelope())),
         Err(refusal) => refused(&refusal),
     }
 }
 
-fn refused(refusal: &Refusal) -> Outcome {
+fn refused(refusal: &Refusal) -> Decided {
     let mut response = json_response(refusal.status, refusal.envelope());
     if let Some(seconds) = refusal.retry_after_seconds {
         response.headers_mut().insert("retry-after", seconds.into());
     }
-    Outcome::Answer(response)
+    Decided::Answer(response)
 }
 
-fn struck(strike: &Strike) -> Outcome {
+fn struck(strike: &Strike) -> Decided {
     match &strike.effect {
-        Effect::Timeout => Outcome::Drop(Dropped::Timeout),
-        Effect::Reset => Outcome::Drop(Dropped::Reset),
-        Effect::Refused => Outcome::Drop(Dropped::Refused),
+        Effect::Timeout => Decided::Drop(Dropped::Timeout),
+        Effect::Reset => Decided::Drop(Dropped::Reset),
+        Effect::Refused => Decided::Drop(Dropped::Refused),
         Effect::Status { status, code, message } => {
             let mut response = match status {
                 502..=504 | 520..=530 => gateway_page(*status),
@@ -165,7 +165,7 @@ fn struck(strike: &Strike) -> Outcome {
                 let seconds = whole_seconds(wait);
                 response.headers_mut().insert("retry-after", seconds.into());
             }
-            Outcome::Answer(response)
+            Decided::Answer(response)
         }
     }
 }
@@ -187,15 +187,15 @@ pub(crate) fn json_response(status: u16, body: Bytes) -> Response<Bytes> {
     response
 }
 
-fn with_headers(state: &State, mut outcome: Outcome, left: Option<Left>) -> Outcome {
-    if let Outcome::Answer(response) = &mut outcome {
+fn with_headers(state: &State, mut outcome: Decided, left: Option<WindowRest>) -> Decided {
+    if let Decided::Answer(response) = &mut outcome {
         // As every HTTP server does, by its own clock.
         let date = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&(state.options.clock)());
         if let Some(date) = date.ok().and_then(|date| date.parse().ok()) {
             response.headers_mut().insert(http::header::DATE, date);
         }
     }
-    if let (Outcome::Answer(response), Some(left), Some(limit)) = (&mut outcome, left, state.options.rate_limit) {
+    if let (Decided::Answer(response), Some(left), Some(limit)) = (&mut outcome, left, state.options.rate_limit) {
         for (name, value) in left.headers(limit) {
             let value = value.parse().expect("limits are written in ASCII");
             response.headers_mut().insert(HeaderName::from_static(name), value);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::{Value, json};
 
 use crate::{
-    call::Call,
+    call::RoutedCall,
     page::Paging,
     reply::{Refusal, Reply, Success, to_text},
     state::State,
@@ -15,7 +15,7 @@ const KEPT: usize = 50_000;
 
 /// One change.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct AuditEntry {
     pub(crate) at: String,
     pub(crate) account: String,
     pub(crate) zone: String,
@@ -29,12 +29,12 @@ pub(crate) struct Entry {
 /// All changes that are still remembered.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
-    entries: VecDeque<(u64, Entry)>,
+    entries: VecDeque<(u64, AuditEntry)>,
     next: u64,
 }
 
 impl Audit {
-    pub(crate) fn add(&mut self, entry: Entry) {
+    pub(crate) fn add(&mut self, entry: AuditEntry) {
         self.entries.push_back((self.next, entry));
         self.next += 1;
         if self.entries.len() > KEPT {
@@ -47,7 +47,7 @@ impl Audit {
     }
 }
 
-fn show((number, entry): &(u64, Entry)) -> Value {
+fn show((number, entry): &(u64, AuditEntry)) -> Value {
     json!({
         "id": format!("00000000-0000-4000-a000-{number:012x}"),
         "action": {"result": true, "type": entry.action},
@@ -78,14 +78,14 @@ const PARAMETERS: [&str; 12] = [
 ];
 
 /// `GET /accounts/{account_id}/audit_logs`
-pub(crate) fn list(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn list(state: &mut State, call: &RoutedCall) -> Reply {
     if let Some((name, _)) = call.query.iter().find(|(name, _)| !PARAMETERS.contains(&name.as_str())) {
         return Err(Refusal::bad(1003, format!("Unknown query parameter \"{name}\".")));
     }
     let page = PAGING.read(call, state.options.largest_page)?;
     let account = call.param("account_id");
     let is = |name, value: &str| call.query_one(name).is_none_or(|wanted| wanted == value);
-    let fits = |entry: &Entry| {
+    let fits = |entry: &AuditEntry| {
         entry.account == account
             && is("action.type", entry.action)
             && is("actor.email", &entry.email)

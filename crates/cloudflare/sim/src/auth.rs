@@ -10,7 +10,7 @@ use crate::reply::Refusal;
 
 /// How much of a group of the API a credential may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum RightLevel {
     /// Look.
     Read,
     /// Look and change.
@@ -42,7 +42,7 @@ const NOBODY: &str = "token@example.com";
 pub struct Grant {
     accounts: Option<BTreeSet<String>>,
     zones: Option<BTreeSet<String>>,
-    groups: Option<BTreeMap<String, Level>>,
+    groups: Option<BTreeMap<String, RightLevel>>,
     email: Option<String>,
     expires_on: Option<Timestamp>,
     disabled: bool,
@@ -56,7 +56,7 @@ impl Grant {
     }
 
     /// Only what further calls of this method name.
-    pub fn only(mut self, group: &str, level: Level) -> Self {
+    pub fn only(mut self, group: &str, level: RightLevel) -> Self {
         self.groups.get_or_insert_default().insert(group.to_owned(), level);
         self
     }
@@ -124,7 +124,7 @@ impl Grant {
         self.sees_account(account) && self.zones.as_ref().is_none_or(|zones| zones.contains(id))
     }
 
-    pub(crate) fn allows(&self, group: &str, level: Level) -> bool {
+    pub(crate) fn allows(&self, group: &str, level: RightLevel) -> bool {
         let Some(groups) = &self.groups else { return true };
         groups.get(group).is_some_and(|granted| *granted >= level)
     }
@@ -141,12 +141,12 @@ pub(crate) struct Actor {
 
 /// Registered credentials. As long as there never was one, any is accepted.
 #[derive(Debug, Default)]
-pub(crate) struct Credentials {
+pub(crate) struct RegisteredCredentials {
     known: BTreeMap<String, Grant>,
     closed: bool,
 }
 
-impl Credentials {
+impl RegisteredCredentials {
     pub(crate) fn add_token(&mut self, token: &str, grant: Grant) {
         self.closed = true;
         self.known.insert(digest(token), grant);
@@ -239,8 +239,9 @@ mod tests {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
-    fn codes(credentials: &Credentials, pairs: &[(&'static str, &str)], path: &str) -> Option<(u16, u64)> {
-        let actor = Credentials::identify(&headers(pairs)).and_then(|sent| credentials.admit(sent, path, now()));
+    fn codes(credentials: &RegisteredCredentials, pairs: &[(&'static str, &str)], path: &str) -> Option<(u16, u64)> {
+        let actor =
+            RegisteredCredentials::identify(&headers(pairs)).and_then(|sent| credentials.admit(sent, path, now()));
         actor.err().map(|refusal| (refusal.status, refusal.failures[0].code))
     }
 
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_token_that_ended_or_was_switched_off_is_only_good_for_asking_about_itself() {
-        let mut credentials = Credentials::default();
+        let mut credentials = RegisteredCredentials::default();
         credentials.add_token("old", Grant::all().expires_on("2026-11-16T11:59:59Z".parse().unwrap()));
         credentials.add_token("off", Grant::all().disabled());
         credentials.add_token("new", Grant::all().expires_on("2026-11-16T12:00:01Z".parse().unwrap()));
@@ -264,7 +265,7 @@ mod tests {
 
     #[test]
     fn an_accounts_token_is_verified_at_the_account_alone() {
-        let mut credentials = Credentials::default();
+        let mut credentials = RegisteredCredentials::default();
         credentials.add_token("t", Grant::all().of_account());
         let sent = [("authorization", "Bearer t")];
 
@@ -275,7 +276,7 @@ mod tests {
 
     #[test]
     fn any_token_is_accepted_until_one_is_registered() {
-        let mut credentials = Credentials::default();
+        let mut credentials = RegisteredCredentials::default();
         let sent = [("authorization", "Bearer anything")];
         assert_eq!(codes(&credentials, &sent, "/zones"), None);
 
@@ -290,7 +291,7 @@ mod tests {
 
     #[test]
     fn headers_without_a_usable_credential_are_refused() {
-        let credentials = Credentials::default();
+        let credentials = RegisteredCredentials::default();
 
         assert_eq!(codes(&credentials, &[], "/zones"), Some((400, 9106)));
         assert_eq!(codes(&credentials, &[("authorization", "Basic x")], "/zones"), Some((400, 6003)));
@@ -299,7 +300,7 @@ mod tests {
 
     #[test]
     fn keys_go_with_the_email_they_were_registered_for() {
-        let mut credentials = Credentials::default();
+        let mut credentials = RegisteredCredentials::default();
         credentials.add_key("me@example.com", "k", Grant::all());
 
         let right = [("x-auth-key", "k"), ("x-auth-email", "me@example.com")];
@@ -310,10 +311,10 @@ mod tests {
 
     #[test]
     fn a_grant_names_what_may_be_seen_and_done() {
-        let grant = Grant::all().account("a").only("dns", Level::Edit).only("zone", Level::Read);
+        let grant = Grant::all().account("a").only("dns", RightLevel::Edit).only("zone", RightLevel::Read);
 
         assert!(grant.sees_zone("z", "a") && !grant.sees_zone("z", "b"));
-        assert!(grant.allows("dns", Level::Edit) && grant.allows("zone", Level::Read));
-        assert!(!grant.allows("zone", Level::Edit) && !grant.allows("tunnel", Level::Read));
+        assert!(grant.allows("dns", RightLevel::Edit) && grant.allows("zone", RightLevel::Read));
+        assert!(!grant.allows("zone", RightLevel::Edit) && !grant.allows("tunnel", RightLevel::Read));
     }
 }

@@ -13,7 +13,7 @@ pub(crate) const PREFIX: &str = "/client/v4";
 
 /// A request that found its route.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct RoutedCall {
     /// Path after the prefix, as sent.
     pub(crate) path: String,
     /// Values of the template's parameters, decoded.
@@ -23,7 +23,7 @@ pub(crate) struct Call {
     pub(crate) actor: Actor,
 }
 
-impl Call {
+impl RoutedCall {
     pub(crate) fn param(&self, name: &str) -> &str {
         self.params.get(name).map_or("", String::as_str)
     }

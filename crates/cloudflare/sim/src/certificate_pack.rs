@@ -6,23 +6,23 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use crate::{
-    field::{Field, Kind, optional, required},
+    field::{Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
     page::Paging,
     reply::Refusal,
     state::State,
     store::text,
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static CERTIFICATE_PACKS: Collection = Collection {
     name: "certificate_packs",
     what: "certificate_pack",
-    scope: Scope::Zone,
+    scope: Below::Zone,
     path: "ssl/certificate_packs",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get],
+    actions: &[CollectionAction::List, CollectionAction::Get],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Pages { default: 20, min: 5, max: 50 },
@@ -37,17 +37,17 @@ pub(crate) static CERTIFICATE_PACKS: Collection = Collection {
     rules: Rules { prepare, show, ..PLAIN },
 };
 
-const FIELDS: &[Field] = &[
-    required("hosts", Kind::Texts),
-    optional("type", Kind::OneOf(&["universal", "advanced", "total_tls", "mh_custom", "sni_custom"])),
-    optional("status", Kind::Text),
+const FIELDS: &[Member] = &[
+    required("hosts", MemberType::Texts),
+    optional("type", MemberType::OneOf(&["universal", "advanced", "total_tls", "mh_custom", "sni_custom"])),
+    optional("status", MemberType::Text),
 ];
 
 /// Active or not, all are shown: what is not comes from a seed that says so.
 const FILTERS: &[Filter] = &[filter("status", Test::Manner), filter("deploy", Test::Manner)];
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a rule")]
-fn prepare(_: &mut State, _: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(_: &mut State, _: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     for (member, usual) in [("type", "advanced"), ("status", "active"), ("validation_method", "txt")] {
         if value.get(member).is_none() {
             value[member] = Value::from(usual);
@@ -58,7 +58,7 @@ fn prepare(_: &mut State, _: &Change<'_>, value: &mut Value) -> Result<(), Refus
 }
 
 /// When a pack was made is not told.
-fn show<'a>(_: &State, _: &str, value: &'a Value, _: Action) -> Cow<'a, Value> {
+fn show<'a>(_: &State, _: &str, value: &'a Value, _: CollectionAction) -> Cow<'a, Value> {
     let mut shown = value.clone();
     if let Some(members) = shown.as_object_mut() {
         members.remove("created_on");

@@ -5,41 +5,41 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    call::Call,
-    field::{self, Verb},
+    call::RoutedCall,
+    field::{self, BodyVerb},
     filter,
     reply::{Refusal, Reply, Success},
     state::State,
-    store::{Rows, Stored, id_of, is_deleted},
-    table::{Action, Change, Collection},
+    store::{Rows, StoredItem, id_of, is_deleted},
+    table::{Collection, CollectionAction, PendingChange},
     zone::ZONES,
 };
 
 /// Answers one of the six.
-pub(crate) fn run(state: &mut State, row: &'static Collection, action: Action, call: &Call) -> Reply {
+pub(crate) fn run(state: &mut State, row: &'static Collection, action: CollectionAction, call: &RoutedCall) -> Reply {
     match action {
-        Action::List => list(state, row, call),
-        Action::Get => get(state, row, call),
-        Action::Create => {
+        CollectionAction::List => list(state, row, call),
+        CollectionAction::Get => get(state, row, call),
+        CollectionAction::Create => {
             let value = create(state, row, row.scope_of(call), call.json()?, None)?;
             Ok(written(state, row, action, call, &value).with(row.statuses.0))
         }
-        Action::Replace => update(state, row, call, Verb::Replace),
-        Action::Patch => update(state, row, call, Verb::Patch),
-        Action::Delete => delete(state, row, call),
+        CollectionAction::Replace => update(state, row, call, BodyVerb::Replace),
+        CollectionAction::Patch => update(state, row, call, BodyVerb::Patch),
+        CollectionAction::Delete => delete(state, row, call),
     }
 }
 
-fn list(state: &State, row: &Collection, call: &Call) -> Reply {
+fn list(state: &State, row: &Collection, call: &RoutedCall) -> Reply {
     let page = row.paging.read(call, state.options.largest_page)?;
     let wanted = filter::read(call, row.filters)?;
     let scope = row.scope_of(call);
-    let seen = |stored: &&Stored| (row.rules.visible)(&call.actor.grant, &stored.value) && wanted(&stored.value);
+    let seen = |stored: &&StoredItem| (row.rules.visible)(&call.actor.grant, &stored.value) && wanted(&stored.value);
     let all = state.listed(row, scope).into_iter().flat_map(Rows::iter_stored);
-    let mut found: Vec<&Stored> = all.filter(seen).collect();
+    let mut found: Vec<&StoredItem> = all.filter(seen).collect();
     filter::order(call, &mut found);
     let (shown, info) = page.cut(found);
-    let text = |stored: &'_ Stored| match (row.rules.show)(state, scope, &stored.value, Action::List) {
+    let text = |stored: &'_ StoredItem| match (row.rules.show)(state, scope, &stored.value, CollectionAction::List) {
         Cow::Borrowed(_) => None,
         Cow::Owned(value) => Some(value.to_string()),
     };
@@ -47,13 +47,13 @@ fn list(state: &State, row: &Collection, call: &Call) -> Reply {
     Ok(Success::list(texts, Some(info)))
 }
 
-fn get(state: &State, row: &Collection, call: &Call) -> Reply {
+fn get(state: &State, row: &Collection, call: &RoutedCall) -> Reply {
     let value = existing(state, row, call)?;
-    Ok(Success::of(&(row.rules.show)(state, row.scope_of(call), value, Action::Get)))
+    Ok(Success::of(&(row.rules.show)(state, row.scope_of(call), value, CollectionAction::Get)))
 }
 
 /// The object that the path names, deleted or not, if the sender sees it.
-pub(crate) fn existing<'a>(state: &'a State, row: &Collection, call: &Call) -> Result<&'a Value, Refusal> {
+pub(crate) fn existing<'a>(state: &'a State, row: &Collection, call: &RoutedCall) -> Result<&'a Value, Refusal> {
     let id = call.param("id");
     match state.get(row, row.scope_of(call), id) {
         Some(value) if (row.rules.visible)(&call.actor.grant, value) => Ok(value),
@@ -83,15 +83,15 @@ pub(crate) fn create(
     body: Value,
     id: Option<String>,
 ) -> Result<Value, Refusal> {
-    let sent = field::check(body, row.fields, Verb::Create, row.invalid)?;
+    let sent = field::check(body, row.fields, BodyVerb::Create, row.invalid)?;
     let mut value = Value::Object(without_nulls(&sent));
     value["id"] = Value::from(id.unwrap_or_else(|| state.ids.next(row.id)));
     stamp(state, row, &mut value);
-    let change = Change { scope, verb: Verb::Create, sent: &sent, old: None };
+    let change = PendingChange { scope, verb: BodyVerb::Create, sent: &sent, old: None };
     (row.rules.prepare)(state, &change, &mut value)?;
     refuse_duplicate(state, row, scope, &value)?;
     state.rows_mut(row, scope).insert(value.clone());
-    (row.rules.changed)(state, scope, Action::Create, &value);
+    (row.rules.changed)(state, scope, CollectionAction::Create, &value);
     Ok(value)
 }
 
@@ -106,13 +106,13 @@ fn stamp(state: &State, row: &Collection, value: &mut Value) {
     }
 }
 
-fn update(state: &mut State, row: &'static Collection, call: &Call, verb: Verb) -> Reply {
+fn update(state: &mut State, row: &'static Collection, call: &RoutedCall, verb: BodyVerb) -> Reply {
     let old = existing(state, row, call)?.clone();
     if is_deleted(&old) {
         return Err(row.not_found.refusal());
     }
     let value = change(state, row, row.scope_of(call), verb, call.json()?, &old)?;
-    Ok(written(state, row, Action::Patch, call, &value))
+    Ok(written(state, row, CollectionAction::Patch, call, &value))
 }
 
 /// Applies a body to an object and stores the outcome.
@@ -120,7 +120,7 @@ pub(crate) fn change(
     state: &mut State,
     row: &'static Collection,
     scope: &str,
-    verb: Verb,
+    verb: BodyVerb,
     body: Value,
     old: &Value,
 ) -> Result<Value, Refusal> {
@@ -129,19 +129,19 @@ pub(crate) fn change(
     if let Some(modified) = row.times.1 {
         value[modified] = Value::from(state.now());
     }
-    let change = Change { scope, verb, sent: &sent, old: Some(old) };
+    let change = PendingChange { scope, verb, sent: &sent, old: Some(old) };
     (row.rules.prepare)(state, &change, &mut value)?;
     refuse_duplicate(state, row, scope, &value)?;
     state.rows_mut(row, scope).replace(value.clone());
-    (row.rules.changed)(state, scope, Action::Patch, &value);
+    (row.rules.changed)(state, scope, CollectionAction::Patch, &value);
     Ok(value)
 }
 
 /// A PATCH keeps what it does not name; a PUT drops it.
-fn merged(row: &Collection, verb: Verb, sent: &Map<String, Value>, old: &Value) -> Value {
+fn merged(row: &Collection, verb: BodyVerb, sent: &Map<String, Value>, old: &Value) -> Value {
     let mut value = old.clone();
     let Some(members) = value.as_object_mut() else { return value };
-    if verb == Verb::Replace {
+    if verb == BodyVerb::Replace {
         members.retain(|name, _| !row.fields.iter().any(|field| field.name == name));
     }
     for (name, member) in sent {
@@ -165,7 +165,7 @@ pub(crate) fn refuse_duplicate(state: &State, row: &Collection, scope: &str, val
     if rows.by_key(&(row.key)(value)).any(other) { Err(duplicate.refusal()) } else { Ok(()) }
 }
 
-fn delete(state: &mut State, row: &'static Collection, call: &Call) -> Reply {
+fn delete(state: &mut State, row: &'static Collection, call: &RoutedCall) -> Reply {
     let old = existing(state, row, call)?.clone();
     if is_deleted(&old) {
         return Err(row.not_found.refusal());
@@ -173,9 +173,9 @@ fn delete(state: &mut State, row: &'static Collection, call: &Call) -> Reply {
     let scope = row.scope_of(call);
     (row.rules.may_delete)(state, call, scope, &old)?;
     let gone = remove(state, row, scope, old);
-    state.note(call.who(), row, scope, &[(Action::Delete, &gone)]);
+    state.note(call.who(), row, scope, &[(CollectionAction::Delete, &gone)]);
     let shown = if row.soft_delete {
-        Success::of(&(row.rules.show)(state, scope, &gone, Action::Delete))
+        Success::of(&(row.rules.show)(state, scope, &gone, CollectionAction::Delete))
     } else {
         Success::of(&json!({"id": id_of(&gone)}))
     };
@@ -190,11 +190,11 @@ pub(crate) fn remove(state: &mut State, row: &'static Collection, scope: &str, m
     } else {
         state.rows_mut(row, scope).remove(id_of(&old));
     }
-    (row.rules.changed)(state, scope, Action::Delete, &old);
+    (row.rules.changed)(state, scope, CollectionAction::Delete, &old);
     old
 }
 
-fn written(state: &mut State, row: &Collection, action: Action, call: &Call, value: &Value) -> Success {
+fn written(state: &mut State, row: &Collection, action: CollectionAction, call: &RoutedCall, value: &Value) -> Success {
     let scope = row.scope_of(call);
     state.note(call.who(), row, scope, &[(action, value)]);
     Success::of(&(row.rules.show)(state, scope, value, action))

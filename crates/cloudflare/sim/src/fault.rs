@@ -152,7 +152,7 @@ fn literal(path: &str) -> Regex {
 
 /// When during a request faults may strike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub(crate) enum FaultMoment {
     /// There is no connection yet.
     Connecting,
     /// The request is counted, and nothing is done.
@@ -162,11 +162,11 @@ pub(crate) enum Moment {
 }
 
 impl Fault {
-    fn moment(&self) -> Moment {
+    fn moment(&self) -> FaultMoment {
         match self.when {
-            When::AfterWrite => Moment::AfterWrite,
-            When::Before if self.effect == Effect::Refused => Moment::Connecting,
-            When::Before => Moment::Before,
+            When::AfterWrite => FaultMoment::AfterWrite,
+            When::Before if self.effect == Effect::Refused => FaultMoment::Connecting,
+            When::Before => FaultMoment::Before,
         }
     }
 }
@@ -196,7 +196,7 @@ impl Faults {
     }
 
     /// The first fault planned for this moment of this request.
-    pub(crate) fn strike(&mut self, moment: Moment, method: &Method, path: &str, ids: &mut Ids) -> Option<Strike> {
+    pub(crate) fn strike(&mut self, moment: FaultMoment, method: &Method, path: &str, ids: &mut Ids) -> Option<Strike> {
         let mut struck = None;
         for fault in self.0.iter_mut().filter(|fault| fault.moment() == moment && fault.fits(method, path)) {
             if fault.strikes(ids) {
@@ -293,7 +293,7 @@ mod tests {
     fn hits(fault: Fault, path: &str, requests: usize) -> Vec<bool> {
         let (mut faults, mut ids) = (Faults::default(), Ids::new(1));
         faults.add(fault);
-        let strike = |_| faults.strike(Moment::Before, &Method::POST, path, &mut ids).is_some();
+        let strike = |_| faults.strike(FaultMoment::Before, &Method::POST, path, &mut ids).is_some();
         (0..requests).map(strike).collect()
     }
 

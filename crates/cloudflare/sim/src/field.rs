@@ -6,7 +6,7 @@ use crate::{access, reply::Refusal};
 
 /// The type of a member.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum MemberType {
     Text,
     Bool,
     Number,
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
 
 /// In which requests a member may, must or must not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum Presence {
     /// In a POST and a PUT; optional in a PATCH.
     Required,
     /// Wherever the sender likes.
@@ -35,47 +35,47 @@ pub(crate) enum Role {
 
 /// A member that a body may have. What is not listed is refused.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
+pub(crate) struct Member {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) role: Role,
+    pub(crate) kind: MemberType,
+    pub(crate) role: Presence,
 }
 
-pub(crate) const fn required(name: &'static str, kind: Kind) -> Field {
-    Field { name, kind, role: Role::Required }
+pub(crate) const fn required(name: &'static str, kind: MemberType) -> Member {
+    Member { name, kind, role: Presence::Required }
 }
 
-pub(crate) const fn optional(name: &'static str, kind: Kind) -> Field {
-    Field { name, kind, role: Role::Optional }
+pub(crate) const fn optional(name: &'static str, kind: MemberType) -> Member {
+    Member { name, kind, role: Presence::Optional }
 }
 
 /// Which request a body came with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum BodyVerb {
     Create,
     Replace,
     Patch,
 }
 
-impl Field {
-    fn allowed(self, verb: Verb) -> bool {
+impl Member {
+    fn allowed(self, verb: BodyVerb) -> bool {
         match self.role {
-            Role::Required | Role::Optional => true,
-            Role::RequiredOnce | Role::CreateOnly => verb == Verb::Create,
-            Role::PatchOnly => verb == Verb::Patch,
+            Presence::Required | Presence::Optional => true,
+            Presence::RequiredOnce | Presence::CreateOnly => verb == BodyVerb::Create,
+            Presence::PatchOnly => verb == BodyVerb::Patch,
         }
     }
 
-    fn needed(self, verb: Verb) -> bool {
+    fn needed(self, verb: BodyVerb) -> bool {
         match self.role {
-            Role::Required => verb != Verb::Patch,
-            Role::RequiredOnce => verb == Verb::Create,
-            Role::Optional | Role::CreateOnly | Role::PatchOnly => false,
+            Presence::Required => verb != BodyVerb::Patch,
+            Presence::RequiredOnce => verb == BodyVerb::Create,
+            Presence::Optional | Presence::CreateOnly | Presence::PatchOnly => false,
         }
     }
 }
 
-impl Kind {
+impl MemberType {
     pub(crate) fn fits(self, value: &Value) -> bool {
         match self {
             Self::Text => value.is_string(),
@@ -105,7 +105,7 @@ impl Kind {
 
 /// The body's members, if all of them may be there and have the right types.
 /// A `null` stands for an optional member that is cleared.
-pub(crate) fn check(body: Value, fields: &[Field], verb: Verb, code: u64) -> Result<Map<String, Value>, Refusal> {
+pub(crate) fn check(body: Value, fields: &[Member], verb: BodyVerb, code: u64) -> Result<Map<String, Value>, Refusal> {
     let Value::Object(body) = body else {
         return Err(wrong(code, "Request body is invalid: a JSON object is expected."));
     };
@@ -139,29 +139,29 @@ mod tests {
 
     use super::*;
 
-    const FIELDS: &[Field] = &[
-        required("name", Kind::Text),
-        optional("paused", Kind::Bool),
-        Field { name: "secret", kind: Kind::Text, role: Role::CreateOnly },
+    const FIELDS: &[Member] = &[
+        required("name", MemberType::Text),
+        optional("paused", MemberType::Bool),
+        Member { name: "secret", kind: MemberType::Text, role: Presence::CreateOnly },
     ];
 
-    fn refused(body: Value, verb: Verb) -> String {
+    fn refused(body: Value, verb: BodyVerb) -> String {
         check(body, FIELDS, verb, 1).unwrap_err().failures[0].message.clone()
     }
 
     #[test]
     fn unknown_missing_and_badly_typed_members_are_refused_by_name() {
-        assert!(refused(json!({"name": "a", "nmae": 1}), Verb::Create).contains("\"nmae\""));
-        assert!(refused(json!({}), Verb::Create).contains("name is a required"));
-        assert!(refused(json!({"name": 3}), Verb::Create).contains("name must be a string"));
-        assert!(refused(json!({"name": null}), Verb::Create).contains("name must be a string"));
-        assert!(refused(json!([]), Verb::Create).contains("object"));
-        assert!(refused(json!({"secret": "s"}), Verb::Patch).contains("\"secret\""));
+        assert!(refused(json!({"name": "a", "nmae": 1}), BodyVerb::Create).contains("\"nmae\""));
+        assert!(refused(json!({}), BodyVerb::Create).contains("name is a required"));
+        assert!(refused(json!({"name": 3}), BodyVerb::Create).contains("name must be a string"));
+        assert!(refused(json!({"name": null}), BodyVerb::Create).contains("name must be a string"));
+        assert!(refused(json!([]), BodyVerb::Create).contains("object"));
+        assert!(refused(json!({"secret": "s"}), BodyVerb::Patch).contains("\"secret\""));
     }
 
     #[test]
     fn a_patch_may_leave_out_and_clear_members() {
-        assert!(check(json!({}), FIELDS, Verb::Patch, 1).is_ok());
-        assert!(check(json!({"paused": null}), FIELDS, Verb::Patch, 1).is_ok());
+        assert!(check(json!({}), FIELDS, BodyVerb::Patch, 1).is_ok());
+        assert!(check(json!({"paused": null}), FIELDS, BodyVerb::Patch, 1).is_ok());
     }
 }

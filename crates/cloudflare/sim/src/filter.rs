@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::{
-    call::Call,
+    call::RoutedCall,
     reply::Refusal,
-    store::{Stored, is_deleted},
+    store::{StoredItem, is_deleted},
 };
 
 /// A parameter that a list understands. What is not listed is refused.
@@ -77,7 +77,7 @@ impl Test {
 const PAGES: [&str; 2] = ["page", "per_page"];
 
 /// What a call asks to be listed, as a test of objects.
-pub(crate) fn read<'a>(call: &'a Call, filters: &'a [Filter]) -> Result<impl Fn(&Value) -> bool + 'a, Refusal> {
+pub(crate) fn read<'a>(call: &'a RoutedCall, filters: &'a [Filter]) -> Result<impl Fn(&Value) -> bool + 'a, Refusal> {
     let mut wanted = Vec::new();
     for (name, value) in call.query.iter().filter(|(name, _)| !PAGES.contains(&name.as_str())) {
         let Some(filter) = filters.iter().find(|filter| filter.name == name) else {
@@ -102,7 +102,7 @@ pub(crate) fn read<'a>(call: &'a Call, filters: &'a [Filter]) -> Result<impl Fn(
 }
 
 /// Sorts by the member that `order` names.
-pub(crate) fn order(call: &Call, found: &mut [&Stored]) {
+pub(crate) fn order(call: &RoutedCall, found: &mut [&StoredItem]) {
     let Some(order) = call.query_one("order") else { return };
     found.sort_by_cached_key(|stored| plain(&stored.value, order));
     if call.query_one("direction") == Some("desc") {

@@ -3,16 +3,16 @@
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use crate::{dns::name::is_domain, field::Kind, reply::Refusal};
+use crate::{dns::name::is_domain, field::MemberType, reply::Refusal};
 
-type Check = Result<(), String>;
+type Checked = Result<(), String>;
 
 /// Refuses a configuration that `cloudflared` could not run.
 pub(crate) fn check(config: &Value) -> Result<(), Refusal> {
     config_members(config).map_err(|message| Refusal::bad(1056, format!("Bad Configuration: {message}")))
 }
 
-fn config_members(config: &Value) -> Check {
+fn config_members(config: &Value) -> Checked {
     for (name, value) in members(config) {
         match name.as_str() {
             "ingress" => rules(value)?,
@@ -29,7 +29,7 @@ fn members(value: &Value) -> &Map<String, Value> {
     value.as_object().unwrap_or(&NONE)
 }
 
-fn rules(ingress: &Value) -> Check {
+fn rules(ingress: &Value) -> Checked {
     let rules = ingress.as_array().ok_or("ingress must be an array")?;
     let Some(last) = rules.last() else { return Err("No ingress rules were specified in the config file".into()) };
     for (index, one) in rules.iter().enumerate() {
@@ -54,7 +54,7 @@ fn matches_all(rule: &Value) -> bool {
     matches!(member("hostname"), "" | "*") && member("path").is_empty()
 }
 
-fn rule(rule: &Value) -> Check {
+fn rule(rule: &Value) -> Checked {
     let members = rule.as_object().ok_or("must be an object")?;
     for (name, value) in members {
         match (name.as_str(), value.as_str()) {
@@ -69,7 +69,7 @@ fn rule(rule: &Value) -> Check {
     if members.contains_key("service") { Ok(()) } else { Err("service is missing".into()) }
 }
 
-fn hostname(text: &str) -> Check {
+fn hostname(text: &str) -> Checked {
     if text.contains(':') {
         return Err("Hostname cannot contain a port".into());
     }
@@ -86,13 +86,13 @@ fn hostname(text: &str) -> Check {
     }
 }
 
-fn path(text: &str) -> Check {
+fn path(text: &str) -> Checked {
     Regex::new(text).map(drop).map_err(|_| format!("path {text} is not a valid regular expression"))
 }
 
 const SCHEMES: [&str; 9] = ["http", "https", "ws", "wss", "tcp", "ssh", "rdp", "smb", "quic"];
 
-fn service(text: &str) -> Check {
+fn service(text: &str) -> Checked {
     if let Some(code) = text.strip_prefix("http_status:") {
         return match code.parse() {
             Ok(100..=999u16) => Ok(()),
@@ -108,7 +108,7 @@ fn service(text: &str) -> Check {
     address(text)
 }
 
-fn address(text: &str) -> Check {
+fn address(text: &str) -> Checked {
     let wrong = || format!("{text} is an invalid address, please make sure it has a scheme and a hostname");
     let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -135,35 +135,35 @@ fn host_and_port(authority: &str) -> (&str, Option<&str>) {
 }
 
 /// Settings of the connection to the origin, with their types.
-const ORIGIN: [(&str, Kind); 19] = [
-    ("access", Kind::Object),
-    ("bastionMode", Kind::Bool),
-    ("caPool", Kind::Text),
-    ("connectTimeout", Kind::Number),
-    ("disableChunkedEncoding", Kind::Bool),
-    ("http2Origin", Kind::Bool),
-    ("httpHostHeader", Kind::Text),
-    ("keepAliveConnections", Kind::Number),
-    ("keepAliveTimeout", Kind::Number),
-    ("matchSNItoHost", Kind::Bool),
-    ("noHappyEyeballs", Kind::Bool),
-    ("noTLSVerify", Kind::Bool),
-    ("originServerName", Kind::Text),
-    ("proxyAddress", Kind::Text),
-    ("proxyPort", Kind::Number),
-    ("proxyType", Kind::OneOf(&["", "socks"])),
-    ("tcpKeepAlive", Kind::Number),
-    ("tlsTimeout", Kind::Number),
-    ("ipRules", Kind::Any),
+const ORIGIN: [(&str, MemberType); 19] = [
+    ("access", MemberType::Object),
+    ("bastionMode", MemberType::Bool),
+    ("caPool", MemberType::Text),
+    ("connectTimeout", MemberType::Number),
+    ("disableChunkedEncoding", MemberType::Bool),
+    ("http2Origin", MemberType::Bool),
+    ("httpHostHeader", MemberType::Text),
+    ("keepAliveConnections", MemberType::Number),
+    ("keepAliveTimeout", MemberType::Number),
+    ("matchSNItoHost", MemberType::Bool),
+    ("noHappyEyeballs", MemberType::Bool),
+    ("noTLSVerify", MemberType::Bool),
+    ("originServerName", MemberType::Text),
+    ("proxyAddress", MemberType::Text),
+    ("proxyPort", MemberType::Number),
+    ("proxyType", MemberType::OneOf(&["", "socks"])),
+    ("tcpKeepAlive", MemberType::Number),
+    ("tlsTimeout", MemberType::Number),
+    ("ipRules", MemberType::Any),
 ];
 
-fn origin(value: &Value, place: &str) -> Check {
+fn origin(value: &Value, place: &str) -> Checked {
     let settings = value.as_object().ok_or_else(|| format!("{place} must be an object"))?;
     for (name, setting) in settings {
         let Some((_, kind)) = ORIGIN.iter().find(|(known, _)| known == name) else {
             return Err(format!("unknown field \"{name}\" in {place}"));
         };
-        let whole = *kind != Kind::Number || setting.as_u64().is_some();
+        let whole = *kind != MemberType::Number || setting.as_u64().is_some();
         if !kind.fits(setting) || !whole {
             return Err(format!("{place}.{name} has the wrong type"));
         }
@@ -174,12 +174,12 @@ fn origin(value: &Value, place: &str) -> Check {
     Ok(())
 }
 
-fn access(access: &Value) -> Check {
+fn access(access: &Value) -> Checked {
     for (name, value) in members(access) {
         let fits = match name.as_str() {
             "required" => value.is_boolean(),
             "teamName" => value.is_string(),
-            "audTag" => Kind::Texts.fits(value),
+            "audTag" => MemberType::Texts.fits(value),
             _ => return Err(format!("unknown field \"{name}\" in access")),
         };
         if !fits {

@@ -47,13 +47,13 @@ mod zone;
 
 pub use access::Quotas;
 pub use answer::Dropped;
-pub use auth::{Grant, Level, credential_id};
+pub use auth::{Grant, RightLevel, credential_id};
 pub use edge::{
     COUNTRY_HEADER, DECISION_PATH, EMAIL_HEADER, Edge, EdgeAccess, EdgeAnswer, EdgeApp, EdgeDecision, EdgeOutcome,
     EdgePolicy, EdgeRecord, EdgeRequest, EdgeRule, IP_HEADER, OriginAddress, OriginPlace,
 };
 pub use fault::{Count, Effect, Fault, When};
 pub use options::{Clock, Options};
-pub use record::Recorded;
-pub use serve::Running;
+pub use record::RecordedRequest;
+pub use serve::Serving;
 pub use simulator::Simulator;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// What is left of a window after a request was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct WindowRest {
     pub(crate) requests: u32,
     /// Seconds until there is room again, rounded up.
     pub(crate) seconds: u64,
@@ -33,7 +33,7 @@ impl Window {
 
 /// How much is allowed: so many requests in a window, and how long more than that is punished.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Policy {
+pub(crate) struct LimitPolicy {
     pub(crate) limit: u32,
     pub(crate) window: Duration,
     pub(crate) penalty: Duration,
@@ -41,11 +41,11 @@ pub(crate) struct Policy {
 
 /// Windows of all users.
 #[derive(Debug, Default)]
-pub(crate) struct Limits(BTreeMap<String, Window>);
+pub(crate) struct UserLimits(BTreeMap<String, Window>);
 
-impl Limits {
+impl UserLimits {
     /// Counts a request. The first one over the limit begins the penalty; those refused during it cost nothing more.
-    pub(crate) fn take(&mut self, user: &str, policy: Policy, now: Instant) -> Left {
+    pub(crate) fn take(&mut self, user: &str, policy: LimitPolicy, now: Instant) -> WindowRest {
         let window = self.0.entry(user.to_owned()).or_insert_with(|| Window::new(now));
         let over = window.blocked.map_or(now.duration_since(window.start) >= policy.window, |until| now >= until);
         if over {
@@ -59,7 +59,7 @@ impl Limits {
         }
         let end = window.blocked.unwrap_or(window.start + policy.window);
         let rest = end.saturating_duration_since(now);
-        Left { requests: policy.limit - window.used, seconds: whole_seconds(rest), exceeded }
+        WindowRest { requests: policy.limit - window.used, seconds: whole_seconds(rest), exceeded }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -72,7 +72,7 @@ pub(crate) fn whole_seconds(length: Duration) -> u64 {
     length.as_secs() + u64::from(length.subsec_nanos() > 0)
 }
 
-impl Left {
+impl WindowRest {
     /// `Ratelimit` and `Ratelimit-Policy`.
     pub(crate) fn headers(self, (limit, length): (u32, Duration)) -> [(&'static str, String); 2] {
         [
@@ -88,18 +88,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_exceeds_a_window_is_refused_until_the_penalty_ends() {
-        let policy = Policy { limit: 2, window: Duration::from_secs(300), penalty: Duration::from_secs(300) };
-        let mut limits = Limits::default();
+        let policy = LimitPolicy { limit: 2, window: Duration::from_secs(300), penalty: Duration::from_secs(300) };
+        let mut limits = UserLimits::default();
         let mut take = |who: &str| limits.take(who, policy, Instant::now());
 
-        assert_eq!(take("a"), Left { requests: 1, seconds: 300, exceeded: false });
+        assert_eq!(take("a"), WindowRest { requests: 1, seconds: 300, exceeded: false });
         assert!(!take("a").exceeded);
         tokio::time::advance(Duration::from_secs(200)).await;
-        assert_eq!(take("a"), Left { requests: 0, seconds: 300, exceeded: true }, "the penalty begins");
+        assert_eq!(take("a"), WindowRest { requests: 0, seconds: 300, exceeded: true }, "the penalty begins");
         assert!(!take("b").exceeded);
         tokio::time::advance(Duration::from_millis(299_500)).await;
-        assert_eq!(take("a"), Left { requests: 0, seconds: 1, exceeded: true }, "asking does not prolong it");
+        assert_eq!(take("a"), WindowRest { requests: 0, seconds: 1, exceeded: true }, "asking does not prolong it");
         tokio::time::advance(Duration::from_millis(500)).await;
-        assert_eq!(take("a"), Left { requests: 1, seconds: 300, exceeded: false });
+        assert_eq!(take("a"), WindowRest { requests: 1, seconds: 300, exceeded: false });
     }
 }

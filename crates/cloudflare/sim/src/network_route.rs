@@ -6,16 +6,16 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use crate::{
-    call::Call,
+    call::RoutedCall,
     crud,
-    field::{Field, Kind, Verb, optional, required},
+    field::{BodyVerb, Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
     page::Paging,
     reply::{Refusal, Reply, Success},
     state::State,
     store::{id_of, is_deleted, text},
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
     tunnel::TUNNELS,
     virtual_network::{self, COMMENT, VIRTUAL_NETWORKS},
 };
@@ -23,10 +23,16 @@ use crate::{
 pub(crate) static ROUTES: Collection = Collection {
     name: "routes",
     what: "tunnel_route",
-    scope: Scope::Account,
+    scope: Below::Account,
     path: "teamnet/routes",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Patch, Action::Delete],
+    actions: &[
+        CollectionAction::List,
+        CollectionAction::Get,
+        CollectionAction::Create,
+        CollectionAction::Patch,
+        CollectionAction::Delete,
+    ],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Pages { default: 20, min: 1, max: 1000 },
@@ -41,11 +47,11 @@ pub(crate) static ROUTES: Collection = Collection {
     rules: Rules { prepare, show, ..PLAIN },
 };
 
-const FIELDS: &[Field] = &[
-    required("network", Kind::Text),
-    required("tunnel_id", Kind::Text),
-    optional("comment", Kind::Text),
-    optional("virtual_network_id", Kind::Text),
+const FIELDS: &[Member] = &[
+    required("network", MemberType::Text),
+    required("tunnel_id", MemberType::Text),
+    optional("comment", MemberType::Text),
+    optional("virtual_network_id", MemberType::Text),
 ];
 
 const FILTERS: &[Filter] = &[
@@ -77,7 +83,7 @@ fn contains(outer: &str, inner: &str) -> bool {
     }
 }
 
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     value["network"] = Value::from(network(text(value, "network"))?.to_string());
     if text(value, "comment").chars().count() > COMMENT {
         return Err(Refusal::bad(1004, format!("comment must not be longer than {COMMENT} characters.")));
@@ -109,8 +115,8 @@ fn network(text: &str) -> Result<IpNet, Refusal> {
 }
 
 /// Lists say the names of what a route leads through.
-fn show<'a>(state: &State, scope: &str, value: &'a Value, action: Action) -> Cow<'a, Value> {
-    if action != Action::List {
+fn show<'a>(state: &State, scope: &str, value: &'a Value, action: CollectionAction) -> Cow<'a, Value> {
+    if action != CollectionAction::List {
         return Cow::Borrowed(value);
     }
     let name = |row, id: &str| state.get(row, scope, id).map_or(Value::Null, |found| found["name"].clone());
@@ -122,36 +128,36 @@ fn show<'a>(state: &State, scope: &str, value: &'a Value, action: Action) -> Cow
 }
 
 /// `POST …/routes/network/{network}`
-pub(crate) fn create_by_network(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn create_by_network(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let mut body = call.json()?;
     body["network"] = Value::from(call.param("network"));
     let made = crud::create(state, &ROUTES, account, body, None)?;
-    state.note(call.who(), &ROUTES, account, &[(Action::Create, &made)]);
+    state.note(call.who(), &ROUTES, account, &[(CollectionAction::Create, &made)]);
     Ok(Success::of(&made))
 }
 
 /// `PATCH …/routes/network/{network}`
-pub(crate) fn patch_by_network(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn patch_by_network(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let body = call.json()?;
     let old = by_network(state, call, text(&body, "virtual_network_id"))?;
-    let new = crud::change(state, &ROUTES, account, Verb::Patch, body, &old)?;
-    state.note(call.who(), &ROUTES, account, &[(Action::Patch, &new)]);
+    let new = crud::change(state, &ROUTES, account, BodyVerb::Patch, body, &old)?;
+    state.note(call.who(), &ROUTES, account, &[(CollectionAction::Patch, &new)]);
     Ok(Success::of(&new))
 }
 
 /// `DELETE …/routes/network/{network}`
-pub(crate) fn delete_by_network(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn delete_by_network(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let old = by_network(state, call, "")?;
     let gone = crud::remove(state, &ROUTES, account, old);
-    state.note(call.who(), &ROUTES, account, &[(Action::Delete, &gone)]);
+    state.note(call.who(), &ROUTES, account, &[(CollectionAction::Delete, &gone)]);
     Ok(Success::of(&gone))
 }
 
 /// The live route for the network in the path; without a virtual network, the one in the default.
-fn by_network(state: &State, call: &Call, virtual_network: &str) -> Result<Value, Refusal> {
+fn by_network(state: &State, call: &RoutedCall, virtual_network: &str) -> Result<Value, Refusal> {
     let account = call.param("account_id");
     let network = network(call.param("network"))?.to_string();
     let chosen = call.query_one("virtual_network_id").or(Some(virtual_network)).filter(|id| !id.is_empty());
@@ -162,7 +168,7 @@ fn by_network(state: &State, call: &Call, virtual_network: &str) -> Result<Value
 }
 
 /// `GET …/routes/ip/{ip}`: the narrowest route to an address.
-pub(crate) fn find_by_ip(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn find_by_ip(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let ip: IpAddr = call.param("ip").parse().map_err(|_| Refusal::bad(1004, "Invalid IP address."))?;
     let chosen = call.query_one("virtual_network_id").map(str::to_owned);
@@ -173,5 +179,5 @@ pub(crate) fn find_by_ip(state: &mut State, call: &Call) -> Reply {
         .filter(|route| !is_deleted(route) && text(route, "virtual_network_id") == chosen && width(route).is_some());
     let narrowest = candidates.max_by_key(|route| (width(route).map_or(0, |net| net.prefix_len()), id_of(route)));
     let found = narrowest.ok_or_else(|| ROUTES.not_found.refusal())?;
-    Ok(Success::of(&show(state, account, found, Action::List)))
+    Ok(Success::of(&show(state, account, found, CollectionAction::List)))
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use crate::{Quotas, limit::Policy};
+use crate::{Quotas, limit::LimitPolicy};
 
 /// Where the simulator takes the date from.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -56,8 +56,8 @@ impl Default for Options {
 }
 
 impl Options {
-    pub(crate) fn limits(&self) -> Option<Policy> {
-        self.rate_limit.map(|(limit, window)| Policy { limit, window, penalty: self.penalty.unwrap_or(window) })
+    pub(crate) fn limits(&self) -> Option<LimitPolicy> {
+        self.rate_limit.map(|(limit, window)| LimitPolicy { limit, window, penalty: self.penalty.unwrap_or(window) })
     }
 }
 

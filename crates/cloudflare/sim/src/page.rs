@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{call::Call, reply::Refusal};
+use crate::{call::RoutedCall, reply::Refusal};
 
 /// How a collection is listed.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Page {
 
 impl Paging {
     /// `largest` is where pages are cut off without a word.
-    pub(crate) fn read(self, call: &Call, largest: Option<u64>) -> Result<Page, Refusal> {
+    pub(crate) fn read(self, call: &RoutedCall, largest: Option<u64>) -> Result<Page, Refusal> {
         let Self::Pages { default, min, max } = self else {
             return Ok(Page { number: 1, size: None });
         };
@@ -41,7 +41,7 @@ impl Paging {
 }
 
 /// Numbers may come as `50` or, from some clients, as `50.0`.
-fn number(call: &Call, name: &str) -> Result<Option<u64>, Refusal> {
+fn number(call: &RoutedCall, name: &str) -> Result<Option<u64>, Refusal> {
     let Some(text) = call.query_one(name) else { return Ok(None) };
     let whole = text.strip_suffix(".0").unwrap_or(text);
     whole.parse().map(Some).map_err(|_| Refusal::bad(1003, format!("Invalid {name}: must be a number.")))

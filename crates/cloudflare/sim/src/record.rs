@@ -19,7 +19,7 @@ const KEPT_BYTES: usize = 64 << 20;
 
 /// A request and its answer, without secrets.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordedRequest {
     /// When, in milliseconds since 1970 by the simulator's clock.
     pub at_ms: i64,
     /// HTTP method.
@@ -37,7 +37,7 @@ pub struct Recorded {
     response: Bytes,
 }
 
-impl Recorded {
+impl RecordedRequest {
     /// Path without `/client/v4`.
     pub fn route(&self) -> &str {
         self.path.strip_prefix(crate::call::PREFIX).unwrap_or(&self.path)
@@ -53,7 +53,7 @@ impl Recorded {
         parse_json(&self.response).unwrap_or_default()
     }
 
-    /// The line in a recording: as [`Recorded::to_json`], but the answer is copied, not parsed.
+    /// The line in a recording: as [`RecordedRequest::to_json`], but the answer is copied, not parsed.
     fn to_line(&self) -> String {
         let Self { at_ms, method, path, query, body, status, credential, response } = self;
         let response = std::str::from_utf8(response).ok().filter(|text| text.starts_with('{')).unwrap_or("null");
@@ -75,7 +75,7 @@ impl Recorded {
 
 /// What is known of a request when its outcome is decided.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestRecord<'a> {
     pub(crate) at_ms: i64,
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
@@ -87,7 +87,7 @@ pub(crate) struct Asked<'a> {
 /// All requests so far.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    kept: VecDeque<Recorded>,
+    kept: VecDeque<RecordedRequest>,
     with_response: usize,
     bytes: usize,
     file: Option<File>,
@@ -99,8 +99,8 @@ impl Log {
         Ok(Self { file: Some(file), ..Self::default() })
     }
 
-    pub(crate) fn add(&mut self, asked: &Asked<'_>, status: u16, response: &Bytes) {
-        let entry = Recorded {
+    pub(crate) fn add(&mut self, asked: &RequestRecord<'_>, status: u16, response: &Bytes) {
+        let entry = RecordedRequest {
             at_ms: asked.at_ms,
             method: asked.method.to_owned(),
             path: asked.path.to_owned(),
@@ -116,7 +116,7 @@ impl Log {
         self.forget();
     }
 
-    pub(crate) fn entries(&self) -> Vec<Recorded> {
+    pub(crate) fn entries(&self) -> Vec<RecordedRequest> {
         self.kept.iter().cloned().collect()
     }
 
@@ -124,12 +124,12 @@ impl Log {
         self.kept.len()
     }
 
-    pub(crate) fn take(&mut self) -> Vec<Recorded> {
+    pub(crate) fn take(&mut self) -> Vec<RecordedRequest> {
         (self.bytes, self.with_response) = (0, 0);
         std::mem::take(&mut self.kept).into()
     }
 
-    fn write(&mut self, entry: &Recorded) {
+    fn write(&mut self, entry: &RecordedRequest) {
         let Some(file) = &mut self.file else { return };
         let line = entry.to_line();
         if let Err(error) = file.write_all(line.as_bytes()).and_then(|()| file.flush()) {
@@ -193,7 +193,8 @@ mod tests {
     fn old_answers_are_forgotten_before_memory_grows() {
         let mut log = Log::default();
         let answer = Bytes::from(format!("\"{}\"", "x".repeat(KEPT_BYTES / 4)));
-        let asked = Asked { at_ms: 0, method: "GET", path: "/x", query: &[], body: &Bytes::new(), credential: "" };
+        let asked =
+            RequestRecord { at_ms: 0, method: "GET", path: "/x", query: &[], body: &Bytes::new(), credential: "" };
 
         for _ in 0..6 {
             log.add(&asked, 200, &answer);

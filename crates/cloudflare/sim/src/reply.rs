@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// One entry of an answer's `errors`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Failure {
+pub(crate) struct ReplyError {
     pub(crate) code: u64,
     pub(crate) message: String,
     /// Inner errors, as the DNS service wraps some of its own.
@@ -21,13 +21,13 @@ pub(crate) struct Failure {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    pub(crate) failures: Vec<Failure>,
+    pub(crate) failures: Vec<ReplyError>,
     pub(crate) retry_after_seconds: Option<u64>,
 }
 
 impl Refusal {
     pub(crate) fn new(status: u16, code: u64, message: impl Into<String>) -> Self {
-        let failure = Failure { code, message: message.into(), chain: Vec::new(), pointer: None };
+        let failure = ReplyError { code, message: message.into(), chain: Vec::new(), pointer: None };
         Self { status, failures: vec![failure], retry_after_seconds: None }
     }
 
@@ -37,7 +37,7 @@ impl Refusal {
 
     /// A second entry in the list of errors.
     pub(crate) fn and(mut self, code: u64, message: impl Into<String>) -> Self {
-        self.failures.push(Failure { code, message: message.into(), chain: Vec::new(), pointer: None });
+        self.failures.push(ReplyError { code, message: message.into(), chain: Vec::new(), pointer: None });
         self
     }
 
@@ -58,13 +58,13 @@ impl Refusal {
     }
 
     pub(crate) fn envelope(&self) -> Bytes {
-        let errors: Vec<Value> = self.failures.iter().map(Failure::to_json).collect();
+        let errors: Vec<Value> = self.failures.iter().map(ReplyError::to_json).collect();
         let envelope = json!({"success": false, "errors": errors, "messages": [], "result": null});
         Bytes::from(envelope.to_string())
     }
 }
 
-impl Failure {
+impl ReplyError {
     fn to_json(&self) -> Value {
         let mut entry = json!({"code": self.code, "message": self.message});
         if !self.chain.is_empty() {

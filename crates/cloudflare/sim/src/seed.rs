@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Grant, Level, Simulator,
+    Grant, RightLevel, Simulator,
     auth::GROUPS,
     simulator::{add_account, add_zone, describe},
 };
@@ -13,15 +13,15 @@ use crate::{
 #[serde(deny_unknown_fields)]
 struct Seed {
     #[serde(default)]
-    accounts: Vec<Account>,
+    accounts: Vec<SeedAccount>,
     #[serde(default)]
-    zones: Vec<Zone>,
+    zones: Vec<SeedZone>,
     #[serde(default)]
-    tokens: Vec<Token>,
+    tokens: Vec<SeedToken>,
     #[serde(default)]
-    keys: Vec<Key>,
+    keys: Vec<SeedKey>,
     #[serde(default)]
-    tunnels: Vec<Tunnel>,
+    tunnels: Vec<SeedTunnel>,
     #[serde(default)]
     virtual_networks: Vec<Scoped>,
     #[serde(default)]
@@ -44,7 +44,7 @@ struct Seed {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Account {
+struct SeedAccount {
     id: String,
     name: String,
     /// Whether it has a Zero Trust organisation.
@@ -58,7 +58,7 @@ fn yes() -> bool {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Zone {
+struct SeedZone {
     id: String,
     name: String,
     account: String,
@@ -77,7 +77,7 @@ fn free() -> String {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Token {
+struct SeedToken {
     #[serde(rename = "token")]
     secret: String,
     /// The user it belongs to. All tokens and keys of a user share one limit of requests.
@@ -96,12 +96,12 @@ struct Token {
     disabled: bool,
     /// `user` or `account`.
     #[serde(default)]
-    owner: Owner,
+    owner: TokenOwner,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Owner {
+enum TokenOwner {
     #[default]
     User,
     Account,
@@ -110,19 +110,19 @@ enum Owner {
 /// A global key.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Key {
+struct SeedKey {
     email: String,
     #[serde(rename = "key")]
     secret: String,
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for SeedKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Key").field("email", &self.email).finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for SeedToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Token").field("email", &self.email).finish_non_exhaustive()
     }
@@ -145,7 +145,7 @@ struct Scoped {
 
 /// A tunnel with its configuration.
 #[derive(Debug, Deserialize)]
-struct Tunnel {
+struct SeedTunnel {
     account: String,
     #[serde(default)]
     config: Option<Value>,
@@ -171,7 +171,7 @@ impl std::fmt::Debug for ServiceToken {
     }
 }
 
-impl Token {
+impl SeedToken {
     /// A permission that nothing asks for is a slip of the pen, and would quietly leave another one out.
     fn check(&self) -> Result<(), String> {
         match self.permissions.keys().find(|group| !GROUPS.contains(&group.as_str())) {
@@ -187,11 +187,11 @@ impl Token {
         let grant = self.accounts.iter().fold(Grant::all(), |grant, id| grant.account(id));
         let grant = self.zones.iter().fold(grant, |grant, id| grant.zone(id));
         let grant = self.permissions.iter().fold(grant, |grant, (group, permission)| match permission {
-            Permission::Read => grant.only(group, Level::Read),
-            Permission::Edit => grant.only(group, Level::Edit),
+            Permission::Read => grant.only(group, RightLevel::Read),
+            Permission::Edit => grant.only(group, RightLevel::Edit),
         });
         let grant = if self.disabled { grant.disabled() } else { grant };
-        let grant = if self.owner == Owner::Account { grant.of_account() } else { grant };
+        let grant = if self.owner == TokenOwner::Account { grant.of_account() } else { grant };
         let grant = match self.expires_on {
             Some(time) => grant.expires_on(time),
             None => grant,
@@ -258,7 +258,7 @@ impl Simulator {
         seed.access_apps.into_iter().try_for_each(|app| self.seed_app(app))
     }
 
-    fn seed_tunnel(&self, tunnel: Tunnel) -> Result<(), String> {
+    fn seed_tunnel(&self, tunnel: SeedTunnel) -> Result<(), String> {
         let id =
             self.put("cfd_tunnel", &tunnel.account, tunnel.object).map_err(|error| format!("cfd_tunnel: {error}"))?;
         let Some(config) = tunnel.config else { return Ok(()) };

@@ -23,14 +23,14 @@ use crate::{Dropped, Simulator, admin};
 
 /// A simulator that listens. Dropping it closes all connections at once.
 #[derive(Debug)]
-pub struct Running {
+pub struct Serving {
     /// Where it listens.
     pub address: SocketAddr,
     stop: watch::Sender<bool>,
     task: JoinSet<()>,
 }
 
-impl Running {
+impl Serving {
     /// The base URL of the API.
     pub fn base_url(&self) -> String {
         format!("http://{}/client/v4", self.address)
@@ -45,14 +45,14 @@ impl Running {
 
 impl Simulator {
     /// Listens on an address; port 0 chooses a free one.
-    pub async fn serve(&self, address: impl ToSocketAddrs) -> io::Result<Running> {
+    pub async fn serve(&self, address: impl ToSocketAddrs) -> io::Result<Serving> {
         let simulator = self.clone();
         listen(address, move |request| respond(simulator.clone(), request)).await
     }
 }
 
 /// Listens on an address and answers every request by a function; its errors close the connection.
-pub(crate) async fn listen<R, F, B, E>(address: impl ToSocketAddrs, respond: R) -> io::Result<Running>
+pub(crate) async fn listen<R, F, B, E>(address: impl ToSocketAddrs, respond: R) -> io::Result<Serving>
 where
     R: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
     F: Future<Output = Result<Response<B>, E>> + Send + 'static,
@@ -64,7 +64,7 @@ where
     let (stop, stopped) = watch::channel(false);
     let mut task = JoinSet::new();
     task.spawn(accept(respond, listener, stopped));
-    Ok(Running { address, stop, task })
+    Ok(Serving { address, stop, task })
 }
 
 /// Why a connection ends early.

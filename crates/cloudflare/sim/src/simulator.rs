@@ -9,15 +9,15 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    Fault, Grant, Options, Quotas, Recorded,
+    Fault, Grant, Options, Quotas, RecordedRequest,
     account::ACCOUNTS,
     crud,
     record::Log,
     state::{State, Who},
     store::id_of,
-    table::{Action, Collection},
+    table::{Collection, CollectionAction},
     tunnel,
-    zone::{Plan, ZONES},
+    zone::{ZONES, ZonePlan},
 };
 
 /// Who changes things behind the API's back, in audit entries.
@@ -148,7 +148,7 @@ impl Simulator {
         let mut state = self.lock();
         state.remember();
         let made = crud::create(&mut state, row, scope, object, id).map_err(|refusal| describe(&refusal))?;
-        state.note(SOMEBODY, row, scope, &[(Action::Create, &made)]);
+        state.note(SOMEBODY, row, scope, &[(CollectionAction::Create, &made)]);
         Ok(id_of(&made).to_owned())
     }
 
@@ -164,7 +164,7 @@ impl Simulator {
         if let Some(modified) = row.times.1 {
             value[modified] = Value::from(state.now());
         }
-        state.note(SOMEBODY, row, &scope, &[(Action::Patch, &value)]);
+        state.note(SOMEBODY, row, &scope, &[(CollectionAction::Patch, &value)]);
         state.rows_mut(row, &scope).replace(value).is_some()
     }
 
@@ -176,7 +176,7 @@ impl Simulator {
         let Some(old) = state.get(row, &scope, id).cloned() else { return false };
         state.remember();
         let gone = crud::remove(&mut state, row, &scope, old);
-        state.note(SOMEBODY, row, &scope, &[(Action::Delete, &gone)]);
+        state.note(SOMEBODY, row, &scope, &[(CollectionAction::Delete, &gone)]);
         true
     }
 
@@ -205,7 +205,7 @@ impl Simulator {
     }
 
     /// All requests that are remembered.
-    pub fn requests(&self) -> Vec<Recorded> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.lock().log.entries()
     }
 
@@ -215,7 +215,7 @@ impl Simulator {
     }
 
     /// All requests since the last call of this.
-    pub fn take_requests(&self) -> Vec<Recorded> {
+    pub fn take_requests(&self) -> Vec<RecordedRequest> {
         self.lock().log.take()
     }
 
@@ -243,7 +243,7 @@ pub(crate) fn add_account(state: &mut State, id: &str, name: &str) {
 }
 
 pub(crate) fn add_zone(state: &mut State, id: &str, name: &str, account: &str, plan: &str) -> Result<(), String> {
-    let plan = Plan::find(plan).ok_or_else(|| format!("there is no plan {plan}"))?;
+    let plan = ZonePlan::find(plan).ok_or_else(|| format!("there is no plan {plan}"))?;
     let body = json!({"name": name, "account": {"id": account}});
     let made = crud::create(state, &ZONES, "", body, Some(id.to_owned()));
     let mut zone = made.map_err(|refusal| describe(&refusal))?;

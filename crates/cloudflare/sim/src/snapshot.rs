@@ -9,7 +9,7 @@ use crate::{Simulator, access::secret::Secrets, ids::Ids, store::id_of, table::C
 /// Objects by collection and scope, in the order they were made, and what tunnels and tokens have beside them.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Snapshot {
+struct SimSnapshot {
     /// How often the world was taken up again; ids go on from another place each time.
     generation: u64,
     objects: BTreeMap<String, BTreeMap<String, Vec<Value>>>,
@@ -26,7 +26,7 @@ impl Simulator {
     /// audit entries and requests are not part of it.
     pub fn snapshot(&self) -> Value {
         let state = self.lock();
-        let snapshot = Snapshot {
+        let snapshot = SimSnapshot {
             generation: state.generation,
             objects: state.export(),
             tunnels: state.tunnels.clone(),
@@ -38,7 +38,7 @@ impl Simulator {
 
     /// Replaces all objects by those of a snapshot.
     pub fn restore(&self, snapshot: Value) -> Result<(), String> {
-        let snapshot: Snapshot =
+        let snapshot: SimSnapshot =
             serde_json::from_value(snapshot).map_err(|error| format!("the snapshot is not valid: {error}"))?;
         let mut rows = Vec::new();
         for (name, scopes) in snapshot.objects {

@@ -7,16 +7,16 @@ use tokio::time::Instant;
 
 use crate::{
     access::secret::Secrets,
-    audit::{Audit, Entry},
-    auth::Credentials,
+    audit::{Audit, AuditEntry},
+    auth::RegisteredCredentials,
     fault::Faults,
     ids::Ids,
     lag::{Lag, Scopes},
-    limit::Limits,
+    limit::UserLimits,
     options::Options,
     record::Log,
     store::{Rows, id_of, text},
-    table::{Action, COLLECTIONS, Collection, Scope},
+    table::{Below, COLLECTIONS, Collection, CollectionAction},
     tunnel::Inside,
     zone,
 };
@@ -35,8 +35,8 @@ pub(crate) struct State {
     pub(crate) ids: Ids,
     /// How often a snapshot was restored.
     pub(crate) generation: u64,
-    pub(crate) credentials: Credentials,
-    pub(crate) limits: Limits,
+    pub(crate) credentials: RegisteredCredentials,
+    pub(crate) limits: UserLimits,
     pub(crate) faults: Faults,
     pub(crate) audit: Audit,
     pub(crate) log: Log,
@@ -57,8 +57,8 @@ impl State {
             ids: Ids::new(options.seed),
             options,
             generation: 0,
-            credentials: Credentials::default(),
-            limits: Limits::default(),
+            credentials: RegisteredCredentials::default(),
+            limits: UserLimits::default(),
             faults: Faults::default(),
             audit: Audit::default(),
             log,
@@ -122,20 +122,20 @@ impl State {
     }
 
     /// Notes changes in the audit log.
-    pub(crate) fn note(&mut self, who: Who<'_>, row: &Collection, scope: &str, did: &[(Action, &Value)]) {
+    pub(crate) fn note(&mut self, who: Who<'_>, row: &Collection, scope: &str, did: &[(CollectionAction, &Value)]) {
         let zone = match row.scope {
-            Scope::Zone => self.get(&zone::ZONES, "", scope),
-            Scope::Root | Scope::Account => None,
+            Below::Zone => self.get(&zone::ZONES, "", scope),
+            Below::Root | Below::Account => None,
         };
         let account = zone.map(|zone| text(&zone["account"], "id").to_owned());
         let zone = zone.map_or(String::new(), |zone| text(zone, "name").to_owned());
         let at = self.now();
         for (action, value) in did {
             let own = || match row.scope {
-                Scope::Account => scope.to_owned(),
-                Scope::Zone | Scope::Root => text(&value["account"], "id").to_owned(),
+                Below::Account => scope.to_owned(),
+                Below::Zone | Below::Root => text(&value["account"], "id").to_owned(),
             };
-            self.audit.add(Entry {
+            self.audit.add(AuditEntry {
                 at: at.clone(),
                 account: account.clone().unwrap_or_else(own),
                 zone: zone.clone(),
@@ -171,8 +171,8 @@ impl State {
             let scopes = self.scopes(row).filter(|(_, rows)| rows.len() > 0);
             let scopes = scopes.map(|(scope, rows)| (scope.clone(), rows.iter().cloned().collect::<Value>()));
             let value = match row.scope {
-                Scope::Root => self.all(row, "").cloned().collect(),
-                Scope::Account | Scope::Zone => Value::Object(scopes.collect()),
+                Below::Root => self.all(row, "").cloned().collect(),
+                Below::Account | Below::Zone => Value::Object(scopes.collect()),
             };
             collections.insert(row.name.to_owned(), value);
         }

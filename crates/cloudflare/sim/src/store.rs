@@ -9,14 +9,14 @@ use serde_json::Value;
 pub(crate) struct Rows {
     key: fn(&Value) -> String,
     next: u64,
-    objects: BTreeMap<u64, Stored>,
+    objects: BTreeMap<u64, StoredItem>,
     ids: HashMap<String, u64>,
     keys: BTreeMap<String, BTreeSet<u64>>,
 }
 
 /// An object, and the same as JSON text: lists are long, and are written more often than their objects change.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredItem {
     pub(crate) value: Value,
     pub(crate) text: Box<str>,
 }
@@ -45,7 +45,7 @@ impl Rows {
         Some(&self.stored(id)?.value)
     }
 
-    pub(crate) fn stored(&self, id: &str) -> Option<&Stored> {
+    pub(crate) fn stored(&self, id: &str) -> Option<&StoredItem> {
         self.objects.get(self.ids.get(id)?)
     }
 
@@ -53,7 +53,7 @@ impl Rows {
         self.objects.values().map(|stored| &stored.value)
     }
 
-    pub(crate) fn iter_stored(&self) -> impl Iterator<Item = &Stored> {
+    pub(crate) fn iter_stored(&self) -> impl Iterator<Item = &StoredItem> {
         self.objects.values()
     }
 
@@ -103,7 +103,7 @@ impl Rows {
         self.keys.entry((self.key)(&value)).or_default().insert(place);
         self.ids.insert(id_of(&value).to_owned(), place);
         let text = value.to_string().into_boxed_str();
-        self.objects.insert(place, Stored { value, text });
+        self.objects.insert(place, StoredItem { value, text });
     }
 
     fn take_at(&mut self, place: u64) -> Option<Value> {

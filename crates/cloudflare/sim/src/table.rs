@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::{
     access::{app, group, identity_provider, list, policy, service_token, tag},
     account,
-    auth::{Grant, Level},
-    call::Call,
+    auth::{Grant, RightLevel},
+    call::RoutedCall,
     certificate_pack, dns,
-    field::{Field, Verb},
+    field::{BodyVerb, Member},
     filter::Filter,
     ids::IdForm,
     network_route,
@@ -23,7 +23,7 @@ use crate::{
 
 /// Below what a collection's path is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum Below {
     /// `/…`
     Root,
     /// `/accounts/{account_id}/…`
@@ -34,7 +34,7 @@ pub(crate) enum Scope {
 
 /// What can be done with a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum CollectionAction {
     List,
     Get,
     Create,
@@ -56,13 +56,13 @@ impl Fail {
 /// What a row cannot say as data.
 pub(crate) struct Rules {
     /// Checks and normalises an object before it is stored; `old` is what it replaces.
-    pub(crate) prepare: fn(&mut State, &Change<'_>, &mut Value) -> Result<(), Refusal>,
+    pub(crate) prepare: fn(&mut State, &PendingChange<'_>, &mut Value) -> Result<(), Refusal>,
     /// Whether the object may be deleted.
-    pub(crate) may_delete: fn(&State, &Call, &str, &Value) -> Result<(), Refusal>,
+    pub(crate) may_delete: fn(&State, &RoutedCall, &str, &Value) -> Result<(), Refusal>,
     /// What else changes with it.
-    pub(crate) changed: fn(&mut State, &str, Action, &Value),
+    pub(crate) changed: fn(&mut State, &str, CollectionAction, &Value),
     /// How the object is shown.
-    pub(crate) show: for<'a> fn(&State, &str, &'a Value, Action) -> Cow<'a, Value>,
+    pub(crate) show: for<'a> fn(&State, &str, &'a Value, CollectionAction) -> Cow<'a, Value>,
     /// Whether a credential sees the object in lists.
     pub(crate) visible: fn(&Grant, &Value) -> bool,
 }
@@ -77,9 +77,9 @@ pub(crate) const PLAIN: Rules = Rules {
 };
 
 /// A create or an update on its way.
-pub(crate) struct Change<'a> {
+pub(crate) struct PendingChange<'a> {
     pub(crate) scope: &'a str,
-    pub(crate) verb: Verb,
+    pub(crate) verb: BodyVerb,
     /// What the sender wrote.
     pub(crate) sent: &'a serde_json::Map<String, Value>,
     pub(crate) old: Option<&'a Value>,
@@ -90,11 +90,11 @@ pub(crate) struct Collection {
     pub(crate) name: &'static str,
     /// What one object is called, in audit entries.
     pub(crate) what: &'static str,
-    pub(crate) scope: Scope,
+    pub(crate) scope: Below,
     pub(crate) path: &'static str,
     pub(crate) id: IdForm,
-    pub(crate) actions: &'static [Action],
-    pub(crate) fields: &'static [Field],
+    pub(crate) actions: &'static [CollectionAction],
+    pub(crate) fields: &'static [Member],
     pub(crate) filters: &'static [Filter],
     pub(crate) paging: Paging,
     /// Deleted objects stay, with `deleted_at`.
@@ -143,27 +143,27 @@ impl Collection {
     /// Path of the list, with the scope's parameter.
     pub(crate) fn template(&self) -> String {
         match self.scope {
-            Scope::Root => format!("/{}", self.path),
-            Scope::Account => format!("/accounts/{{account_id}}/{}", self.path),
-            Scope::Zone => format!("/zones/{{zone_id}}/{}", self.path),
+            Below::Root => format!("/{}", self.path),
+            Below::Account => format!("/accounts/{{account_id}}/{}", self.path),
+            Below::Zone => format!("/zones/{{zone_id}}/{}", self.path),
         }
     }
 
     /// The scope that a call names.
-    pub(crate) fn scope_of<'a>(&self, call: &'a Call) -> &'a str {
+    pub(crate) fn scope_of<'a>(&self, call: &'a RoutedCall) -> &'a str {
         match self.scope {
-            Scope::Root => "",
-            Scope::Account => call.param("account_id"),
-            Scope::Zone => call.param("zone_id"),
+            Below::Root => "",
+            Below::Account => call.param("account_id"),
+            Below::Zone => call.param("zone_id"),
         }
     }
 }
 
-impl Action {
-    pub(crate) fn level(self) -> Level {
+impl CollectionAction {
+    pub(crate) fn level(self) -> RightLevel {
         match self {
-            Self::List | Self::Get => Level::Read,
-            Self::Create | Self::Replace | Self::Patch | Self::Delete => Level::Edit,
+            Self::List | Self::Get => RightLevel::Read,
+            Self::Create | Self::Replace | Self::Patch | Self::Delete => RightLevel::Edit,
         }
     }
 

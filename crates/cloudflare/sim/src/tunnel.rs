@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    call::Call,
+    call::RoutedCall,
     crud,
-    field::{Field, Kind, Role, Verb, optional, required},
+    field::{BodyVerb, Member, MemberType, Presence, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
     ingress,
@@ -18,16 +18,22 @@ use crate::{
     reply::{Refusal, Reply, Success},
     state::State,
     store::{id_of, is_deleted, text},
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static TUNNELS: Collection = Collection {
     name: "cfd_tunnel",
     what: "tunnel",
-    scope: Scope::Account,
+    scope: Below::Account,
     path: "cfd_tunnel",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Patch, Action::Delete],
+    actions: &[
+        CollectionAction::List,
+        CollectionAction::Get,
+        CollectionAction::Create,
+        CollectionAction::Patch,
+        CollectionAction::Delete,
+    ],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Pages { default: 20, min: 1, max: 1000 },
@@ -47,10 +53,10 @@ pub(crate) static TUNNELS: Collection = Collection {
     rules: Rules { prepare, may_delete, changed, show, ..PLAIN },
 };
 
-const FIELDS: &[Field] = &[
-    required("name", Kind::Text),
-    Field { name: "config_src", kind: Kind::OneOf(&["local", "cloudflare"]), role: Role::CreateOnly },
-    optional("tunnel_secret", Kind::Text),
+const FIELDS: &[Member] = &[
+    required("name", MemberType::Text),
+    Member { name: "config_src", kind: MemberType::OneOf(&["local", "cloudflare"]), role: Presence::CreateOnly },
+    optional("tunnel_secret", MemberType::Text),
 ];
 
 const FILTERS: &[Filter] = &[
@@ -81,13 +87,13 @@ impl fmt::Debug for Inside {
     }
 }
 
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     if text(value, "name").trim().is_empty() {
         return Err(Refusal::bad(1001, "name is a required field."));
     }
     let secret = value.as_object_mut().and_then(|members| members.remove("tunnel_secret"));
     let secret = secret.as_ref().and_then(Value::as_str).map(check_secret).transpose()?;
-    if change.verb == Verb::Create {
+    if change.verb == BodyVerb::Create {
         complete(change.scope, value);
     }
     crud::refuse_duplicate(state, &TUNNELS, change.scope, value)?;
@@ -128,7 +134,7 @@ fn complete(account: &str, value: &mut Value) {
     }
 }
 
-fn may_delete(state: &State, call: &Call, scope: &str, value: &Value) -> Result<(), Refusal> {
+fn may_delete(state: &State, call: &RoutedCall, scope: &str, value: &Value) -> Result<(), Refusal> {
     if call.query_one("cascade") == Some("true") {
         return Ok(());
     }
@@ -148,8 +154,8 @@ fn routes_of(state: &State, scope: &str, tunnel: &Value) -> Vec<Value> {
 }
 
 /// A deleted tunnel takes its connections and routes with it.
-fn changed(state: &mut State, scope: &str, action: Action, value: &Value) {
-    if action != Action::Delete {
+fn changed(state: &mut State, scope: &str, action: CollectionAction, value: &Value) {
+    if action != CollectionAction::Delete {
         return;
     }
     for route in routes_of(state, scope, value) {
@@ -159,8 +165,8 @@ fn changed(state: &mut State, scope: &str, action: Action, value: &Value) {
 }
 
 /// Only the answer to a creation holds the secret.
-fn show<'a>(state: &State, scope: &str, value: &'a Value, action: Action) -> Cow<'a, Value> {
-    let Some(inside) = state.tunnels.get(id_of(value)).filter(|_| action == Action::Create) else {
+fn show<'a>(state: &State, scope: &str, value: &'a Value, action: CollectionAction) -> Cow<'a, Value> {
+    let Some(inside) = state.tunnels.get(id_of(value)).filter(|_| action == CollectionAction::Create) else {
         return Cow::Borrowed(value);
     };
     let mut shown = value.clone();
@@ -176,7 +182,7 @@ fn token_text(account: &str, tunnel: &str, inside: &Inside) -> String {
 }
 
 /// The live tunnel that the path names.
-fn live(state: &State, call: &Call) -> Result<(String, String), Refusal> {
+fn live(state: &State, call: &RoutedCall) -> Result<(String, String), Refusal> {
     let tunnel = crud::existing(state, &TUNNELS, call)?;
     if is_deleted(tunnel) {
         Err(TUNNELS.not_found.refusal())
@@ -190,19 +196,19 @@ fn inside<'a>(state: &'a State, id: &str) -> Result<&'a Inside, Refusal> {
 }
 
 /// `GET …/token`
-pub(crate) fn token(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn token(state: &mut State, call: &RoutedCall) -> Reply {
     let (account, id) = live(state, call)?;
     Ok(Success::of(&token_text(&account, &id, inside(state, &id)?)))
 }
 
 /// `GET …/connections`
-pub(crate) fn connections(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn connections(state: &mut State, call: &RoutedCall) -> Reply {
     let (_, id) = live(state, call)?;
     Ok(Success::of(&inside(state, &id)?.clients))
 }
 
 /// `DELETE …/connections`
-pub(crate) fn disconnect(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn disconnect(state: &mut State, call: &RoutedCall) -> Reply {
     let (account, id) = live(state, call)?;
     let clients = inside(state, &id)?.clients.clone();
     let kept = match call.query_one("client_id") {
@@ -214,17 +220,17 @@ pub(crate) fn disconnect(state: &mut State, call: &Call) -> Reply {
 }
 
 /// `GET …/configurations`
-pub(crate) fn configuration(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn configuration(state: &mut State, call: &RoutedCall) -> Reply {
     let (_, id) = live(state, call)?;
     Ok(Success::of(&inside(state, &id)?.configuration))
 }
 
 /// `PUT …/configurations`: the whole document; every write makes a new version.
-pub(crate) fn configure(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn configure(state: &mut State, call: &RoutedCall) -> Reply {
     let (account, id) = live(state, call)?;
-    let sent = crate::field::check(call.json()?, &[required("config", Kind::Object)], Verb::Create, 1001)?;
+    let sent = crate::field::check(call.json()?, &[required("config", MemberType::Object)], BodyVerb::Create, 1001)?;
     let shown = write_configuration(state, &id, sent["config"].clone())?;
-    state.note(call.who(), &TUNNELS, &account, &[(Action::Patch, &json!({"id": id}))]);
+    state.note(call.who(), &TUNNELS, &account, &[(CollectionAction::Patch, &json!({"id": id}))]);
     Ok(Success::of(&shown))
 }
 

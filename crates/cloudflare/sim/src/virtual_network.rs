@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    field::{Field, Kind, Role, optional, required},
+    field::{Member, MemberType, Presence, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
     network_route::ROUTES,
@@ -11,16 +11,22 @@ use crate::{
     reply::Refusal,
     state::State,
     store::{flag, id_of, is_deleted, text},
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static VIRTUAL_NETWORKS: Collection = Collection {
     name: "virtual_networks",
     what: "virtual_network",
-    scope: Scope::Account,
+    scope: Below::Account,
     path: "teamnet/virtual_networks",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Patch, Action::Delete],
+    actions: &[
+        CollectionAction::List,
+        CollectionAction::Get,
+        CollectionAction::Create,
+        CollectionAction::Patch,
+        CollectionAction::Delete,
+    ],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Single,
@@ -35,11 +41,11 @@ pub(crate) static VIRTUAL_NETWORKS: Collection = Collection {
     rules: Rules { prepare, may_delete, changed, ..PLAIN },
 };
 
-const FIELDS: &[Field] = &[
-    required("name", Kind::Text),
-    optional("comment", Kind::Text),
-    Field { name: "is_default", kind: Kind::Bool, role: Role::CreateOnly },
-    optional("is_default_network", Kind::Bool),
+const FIELDS: &[Member] = &[
+    required("name", MemberType::Text),
+    optional("comment", MemberType::Text),
+    Member { name: "is_default", kind: MemberType::Bool, role: Presence::CreateOnly },
+    optional("is_default_network", MemberType::Bool),
 ];
 
 const FILTERS: &[Filter] = &[
@@ -53,7 +59,7 @@ const FILTERS: &[Filter] = &[
 /// Longest comment.
 pub(crate) const COMMENT: usize = 500;
 
-fn prepare(_: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(_: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     if text(value, "name").is_empty() {
         return Err(Refusal::bad(1004, "name must not be empty."));
     }
@@ -75,7 +81,7 @@ fn prepare(_: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), 
     Ok(())
 }
 
-fn may_delete(state: &State, _: &crate::call::Call, scope: &str, value: &Value) -> Result<(), Refusal> {
+fn may_delete(state: &State, _: &crate::call::RoutedCall, scope: &str, value: &Value) -> Result<(), Refusal> {
     if flag(value, "is_default_network") {
         return Err(Refusal::bad(1019, "The default virtual network cannot be deleted."));
     }
@@ -88,8 +94,8 @@ fn may_delete(state: &State, _: &crate::call::Call, scope: &str, value: &Value) 
 }
 
 /// A new default takes the place of the last one.
-fn changed(state: &mut State, scope: &str, action: Action, value: &Value) {
-    if action == Action::Delete || !flag(value, "is_default_network") {
+fn changed(state: &mut State, scope: &str, action: CollectionAction, value: &Value) {
+    if action == CollectionAction::Delete || !flag(value, "is_default_network") {
         return;
     }
     let last = |other: &&Value| flag(other, "is_default_network") && id_of(other) != id_of(value);

@@ -5,23 +5,29 @@ use serde_json::{Value, json};
 use crate::{
     account::ACCOUNTS,
     certificate_pack,
-    field::{Field, Kind, Role, Verb},
+    field::{BodyVerb, Member, MemberType, Presence},
     filter::{Filter, Test, filter},
     ids::IdForm,
     page::Paging,
     reply::Refusal,
     state::State,
     store::text,
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static ZONES: Collection = Collection {
     name: "zones",
     what: "zone",
-    scope: Scope::Root,
+    scope: Below::Root,
     path: "zones",
     id: IdForm::Hex,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Patch, Action::Delete],
+    actions: &[
+        CollectionAction::List,
+        CollectionAction::Get,
+        CollectionAction::Create,
+        CollectionAction::Patch,
+        CollectionAction::Delete,
+    ],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Pages { default: 20, min: 5, max: 50 },
@@ -37,22 +43,22 @@ pub(crate) static ZONES: Collection = Collection {
         visible: |grant, value| grant.sees_zone(text(value, "id"), text(&value["account"], "id")),
         prepare,
         changed: |state, _, action, value| match action {
-            Action::Create => certificate_pack::make_universal(state, value),
-            Action::Delete => state.drop_scope(text(value, "id")),
-            Action::List | Action::Get | Action::Replace | Action::Patch => {}
+            CollectionAction::Create => certificate_pack::make_universal(state, value),
+            CollectionAction::Delete => state.drop_scope(text(value, "id")),
+            CollectionAction::List | CollectionAction::Get | CollectionAction::Replace | CollectionAction::Patch => {}
         },
         ..PLAIN
     },
 };
 
-const TYPES: Kind = Kind::OneOf(&["full", "partial", "secondary", "internal"]);
+const TYPES: MemberType = MemberType::OneOf(&["full", "partial", "secondary", "internal"]);
 
-const FIELDS: &[Field] = &[
-    Field { name: "name", kind: Kind::Text, role: Role::RequiredOnce },
-    Field { name: "account", kind: Kind::Object, role: Role::RequiredOnce },
-    Field { name: "type", kind: TYPES, role: Role::Optional },
-    Field { name: "paused", kind: Kind::Bool, role: Role::PatchOnly },
-    Field { name: "vanity_name_servers", kind: Kind::Texts, role: Role::PatchOnly },
+const FIELDS: &[Member] = &[
+    Member { name: "name", kind: MemberType::Text, role: Presence::RequiredOnce },
+    Member { name: "account", kind: MemberType::Object, role: Presence::RequiredOnce },
+    Member { name: "type", kind: TYPES, role: Presence::Optional },
+    Member { name: "paused", kind: MemberType::Bool, role: Presence::PatchOnly },
+    Member { name: "vanity_name_servers", kind: MemberType::Texts, role: Presence::PatchOnly },
 ];
 
 const FILTERS: &[Filter] = &[
@@ -85,7 +91,7 @@ fn compare(value: &str, wanted: &str) -> bool {
 
 /// What a plan allows in a zone.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ZonePlan {
     pub(crate) legacy_id: &'static str,
     name: &'static str,
     id: &'static str,
@@ -104,8 +110,8 @@ pub(crate) struct Plan {
 }
 
 /// As documented for zones made after September 2024; an enterprise account's quota is a million.
-pub(crate) static PLANS: [Plan; 4] = [
-    Plan {
+pub(crate) static PLANS: [ZonePlan; 4] = [
+    ZonePlan {
         legacy_id: "free",
         name: "Free Website",
         id: "0feeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
@@ -116,7 +122,7 @@ pub(crate) static PLANS: [Plan; 4] = [
         min_ttl: 60,
         redirects: 10,
     },
-    Plan {
+    ZonePlan {
         legacy_id: "pro",
         name: "Pro Website",
         id: "1acefbeeefffffffffffffffffffffff",
@@ -127,7 +133,7 @@ pub(crate) static PLANS: [Plan; 4] = [
         min_ttl: 60,
         redirects: 25,
     },
-    Plan {
+    ZonePlan {
         legacy_id: "business",
         name: "Business Website",
         id: "2bcefbeeefffffffffffffffffffffff",
@@ -138,7 +144,7 @@ pub(crate) static PLANS: [Plan; 4] = [
         min_ttl: 60,
         redirects: 50,
     },
-    Plan {
+    ZonePlan {
         legacy_id: "enterprise",
         name: "Enterprise Website",
         id: "94f3b7b768b0458b56d2cac4fe5ec0f9",
@@ -151,7 +157,7 @@ pub(crate) static PLANS: [Plan; 4] = [
     },
 ];
 
-impl Plan {
+impl ZonePlan {
     pub(crate) fn find(legacy_id: &str) -> Option<&'static Self> {
         PLANS.iter().find(|plan| plan.legacy_id == legacy_id)
     }
@@ -171,8 +177,8 @@ impl Plan {
     }
 }
 
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
-    if change.verb != Verb::Create {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
+    if change.verb != BodyVerb::Create {
         return Ok(());
     }
     let name = text(value, "name").trim_end_matches('.').to_lowercase();

@@ -22,8 +22,8 @@ use crate::dispatch::store::Store;
 use crate::jobs::task::Task;
 use crate::reconcile::{Object, Reconcile};
 use crate::watch::cache::Cache;
-use crate::watch::guarded::{Body, Raw};
-use crate::watch::mapping::{Seen, Trigger};
+use crate::watch::guarded::{GuardedBody, Raw};
+use crate::watch::mapping::{Related, Trigger};
 use crate::watch::{Following, Selection, follow};
 
 /// Runs the passes of one kind.
@@ -66,15 +66,17 @@ impl<R: Reconcile> Controller<R> {
     pub fn watch<K: Object>(
         self,
         selection: Selection,
-        map: impl Fn(Seen<'_, K>, &Store<R::Projection>) -> Vec<ObjectKey> + Send + Sync + 'static,
+        map: impl Fn(Related<'_, K>, &Store<R::Projection>) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
         let api = selection.api::<Raw<K>>(&self.context.client);
         let sightings = follow(api, self.following(&K::plural(&()), selection));
-        let map = move |seen: Seen<'_, Raw<K>>, store: &Store<R::Projection>| match seen {
-            Seen::Gone(key) => map(Seen::Gone(key), store),
-            Seen::Here(raw) => match &raw.body {
-                Body::Typed(object) => map(Seen::Here(object), store),
-                Body::Malformed(_) => map(Seen::Gone(&crate::dispatch::fingerprint::key_of(raw.meta())), store),
+        let map = move |seen: Related<'_, Raw<K>>, store: &Store<R::Projection>| match seen {
+            Related::Gone(key) => map(Related::Gone(key), store),
+            Related::Here(raw) => match &raw.body {
+                GuardedBody::Typed(object) => map(Related::Here(object), store),
+                GuardedBody::Malformed(_) => {
+                    map(Related::Gone(&crate::dispatch::fingerprint::key_of(raw.meta())), store)
+                }
             },
         };
         self.triggered(Trigger::new(sightings, map))
@@ -85,7 +87,7 @@ impl<R: Reconcile> Controller<R> {
         self,
         resource: &ApiResource,
         selection: Selection,
-        map: impl Fn(Seen<'_, PartialObjectMeta<DynamicObject>>, &Store<R::Projection>) -> Vec<ObjectKey>
+        map: impl Fn(Related<'_, PartialObjectMeta<DynamicObject>>, &Store<R::Projection>) -> Vec<ObjectKey>
         + Send
         + Sync
         + 'static,

@@ -21,7 +21,7 @@ use crate::observe::metrics::word;
 use crate::pass::{Ended, Next, pass};
 use crate::reconcile::Reconcile;
 use crate::watch::Sighting;
-use crate::watch::guarded::{Body, Raw};
+use crate::watch::guarded::{GuardedBody, Raw};
 
 /// Most whole objects that wait for their pass in memory.
 const MOST_PAYLOADS: usize = 512;
@@ -138,8 +138,8 @@ impl<R: Reconcile> Desk<R> {
             deleting: meta.deletion_timestamp.is_some(),
             ready: raw.ready,
             projection: match &raw.body {
-                Body::Typed(object) => Some(self.reconciler.project(object)),
-                Body::Malformed(_) => None,
+                GuardedBody::Typed(object) => Some(self.reconciler.project(object)),
+                GuardedBody::Malformed(_) => None,
             },
             version: version_of(meta),
             passed: 0,

@@ -14,10 +14,10 @@ use crate::dispatch::store::{Projected, Store};
 
 /// A controller as others see it. Clones share it; it works before the controller runs and after it ended.
 pub struct Handle<P> {
-    shared: Arc<Shared<P>>,
+    shared: Arc<HandleInner<P>>,
 }
 
-struct Shared<P> {
+struct HandleInner<P> {
     /// Read again and again, also by who reads it already: foreign code looks at it under the lock.
     store: RwLock<Store<P>>,
     /// Never held while foreign code runs.
@@ -37,7 +37,7 @@ impl<P> Clone for Handle<P> {
 
 impl<P> Default for Handle<P> {
     fn default() -> Self {
-        let shared = Shared {
+        let shared = HandleInner {
             store: RwLock::new(Store::default()),
             queue: Mutex::new(Queue::default()),
             wake: Notify::new(),

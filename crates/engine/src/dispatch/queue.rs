@@ -9,20 +9,20 @@ use portolan_core::ObjectKey;
 use tokio::time::Instant;
 
 /// Where a key stands in line: its time, then first come first served.
-type Place = (Instant, u64);
+type QueuePosition = (Instant, u64);
 
 /// The queue of one controller. Pure: `now` is an argument.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    line: BTreeMap<Place, ObjectKey>,
-    keys: BTreeMap<ObjectKey, Standing>,
+    line: BTreeMap<QueuePosition, ObjectKey>,
+    keys: BTreeMap<ObjectKey, KeyState>,
     pushed: u64,
     running: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Standing {
-    InLine(Place),
+enum KeyState {
+    InLine(QueuePosition),
     Running { again: Option<Instant> },
 }
 
@@ -31,9 +31,9 @@ impl Queue {
     pub(crate) fn push(&mut self, key: &ObjectKey, at: Instant) {
         match self.keys.get_mut(key) {
             None => self.line_up(key.clone(), at),
-            Some(Standing::Running { again }) => *again = Some(again.map_or(at, |earlier| earlier.min(at))),
-            Some(Standing::InLine(place)) if place.0 <= at => {}
-            Some(Standing::InLine(place)) => {
+            Some(KeyState::Running { again }) => *again = Some(again.map_or(at, |earlier| earlier.min(at))),
+            Some(KeyState::InLine(place)) if place.0 <= at => {}
+            Some(KeyState::InLine(place)) => {
                 self.line.remove(place);
                 self.line_up(key.clone(), at);
             }
@@ -44,7 +44,7 @@ impl Queue {
         let place = (at, self.pushed);
         self.pushed += 1;
         self.line.insert(place, key.clone());
-        self.keys.insert(key, Standing::InLine(place));
+        self.keys.insert(key, KeyState::InLine(place));
     }
 
     /// The next key whose time has come; it is at work until [`finish`](Self::finish).
@@ -52,14 +52,14 @@ impl Queue {
         let first = self.line.first_entry().filter(|entry| entry.key().0 <= now)?;
         let waited = now - first.key().0;
         let key = first.remove();
-        self.keys.insert(key.clone(), Standing::Running { again: None });
+        self.keys.insert(key.clone(), KeyState::Running { again: None });
         self.running += 1;
         Some((key, waited))
     }
 
     /// A key's work ended; it runs again at `next`, or earlier where it was pushed meanwhile.
     pub(crate) fn finish(&mut self, key: &ObjectKey, next: Option<Instant>) {
-        let Some(Standing::Running { again }) = self.keys.get(key).copied() else { return };
+        let Some(KeyState::Running { again }) = self.keys.get(key).copied() else { return };
         self.keys.remove(key);
         self.running -= 1;
         if let Some(at) = [again, next].into_iter().flatten().min() {
@@ -70,18 +70,18 @@ impl Queue {
     /// Takes a key out of line; its work, where it is at work, ends in peace and is not repeated.
     pub(crate) fn forget(&mut self, key: &ObjectKey) {
         match self.keys.get_mut(key) {
-            Some(Standing::InLine(place)) => {
+            Some(KeyState::InLine(place)) => {
                 self.line.remove(place);
                 self.keys.remove(key);
             }
-            Some(Standing::Running { again }) => *again = None,
+            Some(KeyState::Running { again }) => *again = None,
             None => {}
         }
     }
 
     /// Whether a key is at work.
     pub(crate) fn is_running(&self, key: &ObjectKey) -> bool {
-        matches!(self.keys.get(key), Some(Standing::Running { .. }))
+        matches!(self.keys.get(key), Some(KeyState::Running { .. }))
     }
 
     /// When the next key's time comes.

@@ -13,11 +13,11 @@ type Pass = Arc<dyn Fn() -> BoxFuture<'static, Passed> + Send + Sync>;
 /// Tells what a job does, and makes it look for drift. Clones share it; a job that does not run is idle.
 #[derive(Clone, Default)]
 pub struct JobHandle {
-    running: Arc<Mutex<Option<Running>>>,
+    running: Arc<Mutex<Option<RunningJob>>>,
 }
 
 #[derive(Clone)]
-struct Running {
+struct RunningJob {
     tasks: Vec<Busy>,
     pass: Pass,
 }
@@ -25,7 +25,7 @@ struct Running {
 impl JobHandle {
     /// The job has made its tasks, and can look for drift by `pass`.
     pub fn started(&self, tasks: &[Task], pass: impl Fn() -> BoxFuture<'static, Passed> + Send + Sync + 'static) {
-        *self.running() = Some(Running { tasks: tasks.iter().map(Task::busy).collect(), pass: Arc::new(pass) });
+        *self.running() = Some(RunningJob { tasks: tasks.iter().map(Task::busy).collect(), pass: Arc::new(pass) });
     }
 
     /// How many objects are at work or wait though their time has come.
@@ -52,7 +52,7 @@ impl JobHandle {
         while running.join_next().await.is_some() {}
     }
 
-    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+    fn running(&self) -> MutexGuard<'_, Option<RunningJob>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

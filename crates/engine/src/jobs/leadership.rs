@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 /// The right to write that a lease gives, for as long as others surely respect it. Without a lease it is never held.
 #[derive(Clone, Default)]
-pub struct Leadership(Arc<Mutex<Held>>);
+pub struct Leadership(Arc<Mutex<Leading>>);
 
 #[derive(Clone, Copy, Default)]
-enum Held {
+enum Leading {
     #[default]
     Not,
     Until(Instant),
@@ -24,9 +24,9 @@ impl Leadership {
     /// Whether it is held now. Time alone ends it: no task has to run for that.
     pub fn is_held(&self) -> bool {
         match *self.held() {
-            Held::Not => false,
-            Held::Until(end) => Instant::now() < end,
-            Held::Always => true,
+            Leading::Not => false,
+            Leading::Until(end) => Instant::now() < end,
+            Leading::Always => true,
         }
     }
 
@@ -55,20 +55,20 @@ impl Leadership {
 
     /// A lease holds until then.
     pub(crate) fn until(&self, end: Instant) {
-        *self.held() = Held::Until(end);
+        *self.held() = Leading::Until(end);
     }
 
     /// There is no lease to lose.
     pub(crate) fn always(&self) {
-        *self.held() = Held::Always;
+        *self.held() = Leading::Always;
     }
 
     /// The lease is lost or given back.
     pub(crate) fn ends(&self) {
-        *self.held() = Held::Not;
+        *self.held() = Leading::Not;
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, Leading> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

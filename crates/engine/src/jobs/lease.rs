@@ -61,7 +61,7 @@ pub struct Term {
 }
 
 /// What a candidate has seen of its lease.
-enum Known {
+enum SeenLease {
     Nothing,
     Free(Option<Box<Lease>>),
     Held { lease: Box<Lease>, since: Instant },
@@ -102,28 +102,28 @@ impl Election {
             metrics: self.metrics.clone(),
         };
         let mut sightings = follow(self.leases.clone(), following);
-        let mut known = Known::Nothing;
+        let mut known = SeenLease::Nothing;
         let mut not_before = Instant::now();
         loop {
             let try_at = match &known {
-                Known::Nothing => None,
-                Known::Free(_) => Some(not_before),
-                Known::Held { lease, since } => Some((*since + duration_of(lease)).max(not_before)),
+                SeenLease::Nothing => None,
+                SeenLease::Free(_) => Some(not_before),
+                SeenLease::Held { lease, since } => Some((*since + duration_of(lease)).max(not_before)),
             };
             tokio::select! {
                 biased;
                 Some(sighting) = sightings.next() => {
                     known = self.seen(sighting, known);
-                    if let Known::Free(_) = known {
+                    if let SeenLease::Free(_) = known {
                         // It was lost to somebody who has given it back.
                         not_before = Instant::now();
                     }
                 }
                 () = until(try_at) => {
                     let old = match &known {
-                        Known::Nothing => None,
-                        Known::Free(lease) => lease.as_deref(),
-                        Known::Held { lease, .. } => Some(&**lease),
+                        SeenLease::Nothing => None,
+                        SeenLease::Free(lease) => lease.as_deref(),
+                        SeenLease::Held { lease, .. } => Some(&**lease),
                     };
                     let sent = Instant::now();
                     if let Some(lease) = self.take(old).await {
@@ -137,20 +137,20 @@ impl Election {
         }
     }
 
-    fn seen(&self, sighting: Sighting<Lease>, known: Known) -> Known {
+    fn seen(&self, sighting: Sighting<Lease>, known: SeenLease) -> SeenLease {
         match sighting {
-            Sighting::Restarted => Known::Nothing,
+            Sighting::Restarted => SeenLease::Nothing,
             Sighting::Found(lease) | Sighting::Changed(lease) if is_free(&lease) || self.holds(&lease) => {
-                Known::Free(Some(Box::new(lease)))
+                SeenLease::Free(Some(Box::new(lease)))
             }
             Sighting::Found(lease) | Sighting::Changed(lease) => {
-                Known::Held { lease: Box::new(lease), since: Instant::now() }
+                SeenLease::Held { lease: Box::new(lease), since: Instant::now() }
             }
             Sighting::Listed => match known {
-                Known::Nothing => Known::Free(None),
+                SeenLease::Nothing => SeenLease::Free(None),
                 known => known,
             },
-            Sighting::Gone(_) => Known::Free(None),
+            Sighting::Gone(_) => SeenLease::Free(None),
             Sighting::Failed { .. } => known,
         }
     }

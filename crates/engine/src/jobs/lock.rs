@@ -16,7 +16,7 @@ pub struct DocumentLock {
 }
 
 /// A lock that is held. Dropped without [`release`](Self::release), it expires by itself.
-pub struct Held(Term);
+pub struct HeldLock(Term);
 
 impl DocumentLock {
     /// Locks under an identity of this process.
@@ -25,17 +25,17 @@ impl DocumentLock {
     }
 
     /// Waits for the lock of a document, at most for `patience`.
-    pub async fn acquire(&self, context: &Context, document: &str, patience: Duration) -> Result<Held, Problem> {
+    pub async fn acquire(&self, context: &Context, document: &str, patience: Duration) -> Result<HeldLock, Problem> {
         let election = Election::new(context, lease_name(document), self.identity.as_str());
         let term = timeout(patience, election.acquire()).await;
-        term.map(Held).map_err(|_| {
+        term.map(HeldLock).map_err(|_| {
             let message = format!("another process has been writing {document} for {} s", patience.as_secs());
             Problem::transient(reasons::PENDING, message)
         })
     }
 }
 
-impl Held {
+impl HeldLock {
     /// Keeps the lock while a long write is under way; returns when it is lost.
     pub async fn hold(&mut self) {
         self.0.hold().await;

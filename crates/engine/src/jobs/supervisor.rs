@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{Context, Mode};
+use crate::context::{Context, WriteMode};
 use crate::jobs::leadership::Leadership;
 use crate::jobs::lease::{Candidacy, Election, Term};
 use crate::jobs::task::{Busy, Lack, Task};
@@ -26,14 +26,14 @@ type Start = Box<dyn Fn(&CancellationToken) -> Vec<Task> + Send + Sync>;
 /// A set of tasks that run together, anew for every term of leadership.
 pub struct Job {
     name: &'static str,
-    needs: Option<Needs>,
+    needs: Option<StartCheck>,
     candidacy: Option<Candidacy>,
     leadership: Leadership,
     start: Start,
 }
 
 /// Looks whether a job may start; says in a sentence what it lacks.
-type Needs = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+type StartCheck = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 impl Job {
     /// A job that makes its tasks anew each time it starts. The tasks end when the token says so.
@@ -61,10 +61,10 @@ impl Job {
 }
 
 /// What is known of the jobs from outside.
-type Board = Arc<Mutex<BTreeMap<&'static str, Standing>>>;
+type JobStates = Arc<Mutex<BTreeMap<&'static str, JobState>>>;
 
 /// Where a job stands.
-enum Standing {
+enum JobState {
     /// It has not begun.
     Starting,
     /// Something is lacking, as the sentence says.
@@ -90,7 +90,7 @@ impl Piece {
     }
 }
 
-impl Standing {
+impl JobState {
     /// What has to be well for the job to be ready.
     fn checks(&self, job: &str) -> Vec<Check> {
         match self {
@@ -111,18 +111,18 @@ pub struct Manager {
     jobs: JoinSet<()>,
     seats: Vec<(&'static str, AbortHandle)>,
     pulse: Pulse,
-    board: Board,
+    board: JobStates,
     shutdown: CancellationToken,
 }
 
 impl Manager {
     /// Starts the jobs. Must be called inside a tokio runtime.
     pub fn start(context: &Arc<Context>, jobs: impl IntoIterator<Item = Job>) -> Self {
-        let (mut running, board, shutdown) = (JoinSet::new(), Board::default(), CancellationToken::new());
+        let (mut running, board, shutdown) = (JoinSet::new(), JobStates::default(), CancellationToken::new());
         let mut seats = Vec::new();
         for job in jobs {
             let seat = Seat { name: job.name, board: board.clone(), context: context.clone() };
-            seat.stands(Standing::Starting);
+            seat.stands(JobState::Starting);
             seats.push((job.name, running.spawn(seat.run(job, shutdown.clone()))));
         }
         Self { jobs: running, seats, pulse: Pulse::start(), board, shutdown }
@@ -136,14 +136,14 @@ impl Manager {
     /// Which jobs run in this process now.
     pub fn leading(&self) -> Vec<&'static str> {
         let board = self.board.lock().expect("nothing panics while it is held");
-        board.iter().filter(|(_, standing)| matches!(standing, Standing::Running(_))).map(|(name, _)| *name).collect()
+        board.iter().filter(|(_, standing)| matches!(standing, JobState::Running(_))).map(|(name, _)| *name).collect()
     }
 
     /// Which jobs wait, and what they lack.
     pub fn waiting(&self) -> Vec<(&'static str, String)> {
         let board = self.board.lock().expect("nothing panics while it is held");
-        let lack = |(name, standing): (&&'static str, &Standing)| match standing {
-            Standing::Waiting(lack) => Some((*name, lack.clone())),
+        let lack = |(name, standing): (&&'static str, &JobState)| match standing {
+            JobState::Waiting(lack) => Some((*name, lack.clone())),
             _ => None,
         };
         board.iter().filter_map(lack).collect()
@@ -173,12 +173,12 @@ impl Manager {
     }
 }
 
-fn busy(board: &Board) -> usize {
+fn busy(board: &JobStates) -> usize {
     let board = board.lock().expect("nothing panics while it is held");
-    let of = |standing: &Standing| match standing {
-        Standing::Starting => 1,
-        Standing::Waiting(_) | Standing::Standby | Standing::Stopped => 0,
-        Standing::Running(tasks) => tasks.iter().map(|task| (task.busy)()).sum(),
+    let of = |standing: &JobState| match standing {
+        JobState::Starting => 1,
+        JobState::Waiting(_) | JobState::Standby | JobState::Stopped => 0,
+        JobState::Running(tasks) => tasks.iter().map(|task| (task.busy)()).sum(),
     };
     board.values().map(of).sum()
 }
@@ -186,7 +186,7 @@ fn busy(board: &Board) -> usize {
 /// A job's place in the process.
 struct Seat {
     name: &'static str,
-    board: Board,
+    board: JobStates,
     context: Arc<Context>,
 }
 
@@ -198,8 +198,8 @@ enum Stopped {
 }
 
 impl Seat {
-    fn stands(&self, standing: Standing) {
-        self.context.metrics.leads(self.name, matches!(standing, Standing::Running(_)));
+    fn stands(&self, standing: JobState) {
+        self.context.metrics.leads(self.name, matches!(standing, JobState::Running(_)));
         self.board.lock().expect("nothing panics while it is held").insert(self.name, standing);
     }
 
@@ -223,7 +223,7 @@ impl Seat {
                 }
             }
         }
-        self.stands(Standing::Stopped);
+        self.stands(JobState::Stopped);
     }
 
     /// Waits for what the job needs. Each lack is told once.
@@ -233,7 +233,7 @@ impl Seat {
         while let Err(lack) = needs().await {
             if told.as_ref() != Some(&lack) {
                 tracing::warn!(job = self.name, "The job waits: {lack}");
-                self.stands(Standing::Waiting(lack.clone()));
+                self.stands(JobState::Waiting(lack.clone()));
                 told = Some(lack);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -243,7 +243,7 @@ impl Seat {
     /// Waits for the lease, where the job has one.
     async fn lead(&self, job: &Job) -> Option<Term> {
         // A lease is a write too.
-        let Some(candidacy) = job.candidacy.as_ref().filter(|_| self.context.mode != Mode::DryRun) else {
+        let Some(candidacy) = job.candidacy.as_ref().filter(|_| self.context.mode != WriteMode::DryRun) else {
             job.leadership.always();
             return None;
         };
@@ -252,7 +252,7 @@ impl Seat {
         if let Ok(term) = first_look {
             return Some(term);
         }
-        self.stands(Standing::Standby);
+        self.stands(JobState::Standby);
         tracing::info!(job = self.name, "Another process leads the job: this one stands by");
         Some(election.acquire().await)
     }
@@ -262,7 +262,7 @@ impl Seat {
         let token = shutdown.child_token();
         let tasks = (job.start)(&token);
         tracing::info!(job = self.name, "The job starts here");
-        self.stands(Standing::Running(tasks.iter().map(Piece::of).collect()));
+        self.stands(JobState::Running(tasks.iter().map(Piece::of).collect()));
         let mut running = JoinSet::new();
         for task in tasks {
             running.spawn(task.run());
@@ -282,7 +282,7 @@ impl Seat {
             }
         }
         running.shutdown().await;
-        self.stands(Standing::Starting);
+        self.stands(JobState::Starting);
         if let Some(term) = term
             && !matches!(stopped, Stopped::LostLease)
         {

@@ -8,9 +8,9 @@ use tracing::field::{Field, Visit};
 
 /// Names and values, in the order in which they came. A name is there once, with its last value.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Fields(Vec<(&'static str, Value)>);
+pub(super) struct LogFields(Vec<(&'static str, Value)>);
 
-impl Fields {
+impl LogFields {
     pub(super) fn set(&mut self, name: &'static str, value: Value) {
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, old)) => *old = value,
@@ -42,7 +42,7 @@ impl Fields {
     }
 }
 
-impl Visit for Fields {
+impl Visit for LogFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.set(field.name(), Value::String(format!("{value:?}")));
     }

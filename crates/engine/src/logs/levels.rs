@@ -33,11 +33,11 @@ const LEVELS: [Level; 5] = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG
 /// The levels that tenants chose; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
-    chosen: Arc<Mutex<BTreeMap<ObjectKey, Chosen>>>,
+    chosen: Arc<Mutex<BTreeMap<ObjectKey, ChosenLevel>>>,
 }
 
 /// A tenant's choice; 0 for none.
-type Chosen = Arc<AtomicUsize>;
+type ChosenLevel = Arc<AtomicUsize>;
 
 impl Levels {
     /// Those that the process's own log obeys.
@@ -83,7 +83,7 @@ impl Levels {
         ByTenant { levels: self.clone(), base }
     }
 
-    fn of(&self, tenant: &ObjectKey) -> Chosen {
+    fn of(&self, tenant: &ObjectKey) -> ChosenLevel {
         let mut chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
         match chosen.get(tenant) {
             Some(level) => Arc::clone(level),
@@ -118,16 +118,16 @@ impl<F> ByTenant<F> {
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
         let current = context.lookup_current()?;
-        let chosen = current.scope().find_map(|span| span.extensions().get::<Work>()?.chosen.clone())?;
+        let chosen = current.scope().find_map(|span| span.extensions().get::<LevelWork>()?.chosen.clone())?;
         chosen.load(Ordering::Relaxed).checked_sub(1).map(|place| LEVELS[place])
     }
 
-    fn notice<S>(&self, id: &Id, context: &Context<'_, S>, record: impl FnOnce(&mut Work))
+    fn notice<S>(&self, id: &Id, context: &Context<'_, S>, record: impl FnOnce(&mut LevelWork))
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
         let Some(span) = context.span(id) else { return };
-        let mut work = span.extensions_mut().remove::<Work>().unwrap_or_default();
+        let mut work = span.extensions_mut().remove::<LevelWork>().unwrap_or_default();
         record(&mut work);
         work.chosen = work.tenant().map(|tenant| self.levels.of(&tenant));
         span.extensions_mut().insert(work);
@@ -198,19 +198,19 @@ fn is_tenants(metadata: &Metadata<'_>) -> bool {
 
 /// Whose work a span is.
 #[derive(Default)]
-struct Work {
+struct LevelWork {
     name: Option<String>,
     namespace: Option<String>,
-    chosen: Option<Chosen>,
+    chosen: Option<ChosenLevel>,
 }
 
-impl Work {
+impl LevelWork {
     fn tenant(&self) -> Option<ObjectKey> {
         Some(ObjectKey { namespace: self.namespace.clone(), name: self.name.clone()? })
     }
 }
 
-impl Visit for Work {
+impl Visit for LevelWork {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         match field.name() {
             TENANT => self.name = Some(format!("{value:?}")),

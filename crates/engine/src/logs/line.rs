@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tracing::{Event, Level};
 
-use super::fields::Fields;
+use super::fields::LogFields;
 
 /// What an event of the `log` crate is called here, and what its fields begin with.
 const FOREIGN: &str = "log";
@@ -21,21 +21,21 @@ pub(super) enum Tone {
 
 /// An event.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct LogLine {
     pub(super) time: Timestamp,
     pub(super) level: Level,
     pub(super) target: String,
     pub(super) message: String,
     pub(super) tone: Tone,
     /// The event's own fields first, then those of the spans around it.
-    pub(super) fields: Fields,
+    pub(super) fields: LogFields,
     /// What follows the event's own line.
     pub(super) diff: String,
 }
 
-impl Line {
-    pub(super) fn new(event: &Event<'_>, time: Timestamp, surroundings: &Fields) -> Self {
-        let mut fields = Fields::default();
+impl LogLine {
+    pub(super) fn new(event: &Event<'_>, time: Timestamp, surroundings: &LogFields) -> Self {
+        let mut fields = LogFields::default();
         event.record(&mut fields);
         let mut target = event.metadata().target().to_owned();
         if target == FOREIGN {
@@ -80,7 +80,7 @@ impl Line {
     }
 }
 
-fn joined(mut own: Fields, surroundings: &Fields) -> Fields {
+fn joined(mut own: LogFields, surroundings: &LogFields) -> LogFields {
     for (name, value) in surroundings.iter() {
         if own.get(name).is_none() {
             own.set(name, value.clone());

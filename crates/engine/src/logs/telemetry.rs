@@ -54,7 +54,7 @@ struct Open {
     id: u64,
     parent: Option<u64>,
     start: jiff::Timestamp,
-    attributes: Fields,
+    attributes: OtlpFields,
     events: Vec<Value>,
     failed: bool,
 }
@@ -72,7 +72,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
             let extensions = parent.extensions();
             extensions.get::<Open>().map(|open| (open.trace, open.id))
         });
-        let mut fields = Fields::default();
+        let mut fields = OtlpFields::default();
         attributes.record(&mut fields);
         span.extensions_mut().insert(Open {
             trace: parent.map_or_else(|| self.draw(StdRng::random), |(trace, _)| trace),
@@ -97,7 +97,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
         let Some(span) = context.event_span(event) else { return };
         let mut extensions = span.extensions_mut();
         let Some(open) = extensions.get_mut::<Open>() else { return };
-        let mut fields = Fields::default();
+        let mut fields = OtlpFields::default();
         event.record(&mut fields);
         open.failed |= *event.metadata().level() == tracing::Level::ERROR;
         open.events.push(json!({
@@ -142,18 +142,18 @@ fn nanoseconds(time: jiff::Timestamp) -> String {
 
 /// Fields as OTLP attributes; the message apart.
 #[derive(Default)]
-struct Fields {
+struct OtlpFields {
     pairs: Vec<Value>,
     message: Option<String>,
 }
 
-impl Fields {
+impl OtlpFields {
     fn push(&mut self, field: &Field, value: Value) {
         self.pairs.push(json!({"key": field.name(), "value": value}));
     }
 }
 
-impl Visit for Fields {
+impl Visit for OtlpFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let text = format!("{value:?}");
         if field.name() == "message" {

@@ -9,11 +9,11 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::layer::{Filter, SubscriberExt as _};
 use tracing_subscriber::registry::Registry;
 
-use super::{Form, LogLayer};
+use super::{LineFormat, LogLayer};
 
 /// A log that begins with [`Captured::of`] and ends with it.
 pub(crate) struct Captured<F> {
-    form: Form,
+    form: LineFormat,
     filter: F,
 }
 
@@ -28,15 +28,15 @@ pub(crate) fn heard_by(subscriber: impl tracing::Subscriber + Send + Sync, act: 
 
 impl<F: Filter<Registry> + Send + Sync + 'static> Captured<F> {
     pub(crate) fn text(filter: F) -> Self {
-        Self { form: Form::Text(Colour::Off), filter }
+        Self { form: LineFormat::Text(Colour::Off), filter }
     }
 
     pub(crate) fn coloured(filter: F) -> Self {
-        Self { form: Form::Text(Colour::On), filter }
+        Self { form: LineFormat::Text(Colour::On), filter }
     }
 
     pub(crate) fn json(filter: F) -> Self {
-        Self { form: Form::Json, filter }
+        Self { form: LineFormat::Json, filter }
     }
 
     /// What is logged while `act` runs, seven seconds after the epoch.

@@ -7,8 +7,8 @@ use portolan_core::text::printable;
 use serde_json::Value;
 use tracing::Level;
 
-use super::fields::Fields;
-use super::line::{Line, Tone};
+use super::fields::LogFields;
+use super::line::{LogLine, Tone};
 use crate::logs::levels::TENANT;
 
 const RED: &str = "31";
@@ -17,7 +17,7 @@ const YELLOW: &str = "33";
 const CYAN: &str = "36";
 const DIM: &str = "2";
 
-impl Line {
+impl LogLine {
     /// `2026-01-01T00:00:00.000Z  INFO Message field=value`, and a line for each of the diff's, none without its tenant.
     pub(super) fn text(&self, colour: Colour) -> String {
         let head = format!("{:.3} {}", self.time, painted(&format!("{:>5}", self.level), level(self.level), colour));
@@ -35,7 +35,7 @@ impl Line {
     }
 }
 
-fn append(text: &mut String, fields: &Fields) {
+fn append(text: &mut String, fields: &LogFields) {
     for (name, value) in fields.iter() {
         write!(text, " {name}={}", shown(value)).expect("a string takes all");
     }

@@ -15,40 +15,40 @@ use tokio_util::sync::CancellationToken;
 use crate::jobs::task::Task;
 
 /// Values by the values of the labels, in the order of the metric's table.
-pub type Counts = BTreeMap<Vec<String>, i64>;
+pub type LabelledCounts = BTreeMap<Vec<String>, i64>;
 
-type Count = dyn Fn() -> Counts + Send + Sync;
+type Count = dyn Fn() -> LabelledCounts + Send + Sync;
 
 /// A gauge that is counted when somebody asks. Clones are the same gauge.
 #[derive(Clone)]
-pub struct Counted {
+pub struct CollectedGauge {
     metric: &'static Metric,
     sources: Arc<Mutex<Vec<Weak<Count>>>>,
 }
 
 /// What is counted, while it lives.
 #[must_use = "what is dropped is not counted"]
-pub struct Source {
+pub struct CollectedFrom {
     _count: Arc<Count>,
 }
 
-impl Counted {
+impl CollectedGauge {
     pub(crate) fn new(metric: &'static Metric) -> Self {
         Self { metric, sources: Arc::default() }
     }
 
     /// From now on this is counted too.
-    pub fn source(&self, count: impl Fn() -> Counts + Send + Sync + 'static) -> Source {
+    pub fn source(&self, count: impl Fn() -> LabelledCounts + Send + Sync + 'static) -> CollectedFrom {
         let count: Arc<Count> = Arc::new(count);
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         sources.retain(|source| source.strong_count() > 0);
         sources.push(Arc::downgrade(&count));
-        Source { _count: count }
+        CollectedFrom { _count: count }
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> LabelledCounts {
         let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut sums = Counts::new();
+        let mut sums = LabelledCounts::new();
         for count in sources.iter().filter_map(Weak::upgrade) {
             for (labels, value) in count() {
                 *sums.entry(labels).or_default() += value;
@@ -59,8 +59,8 @@ impl Counted {
 }
 
 /// The task that keeps sources counted until it is told to stop, or dropped.
-pub fn counting(sources: impl IntoIterator<Item = Source>, shutdown: CancellationToken) -> Task {
-    let sources: Vec<Source> = sources.into_iter().collect();
+pub fn counting(sources: impl IntoIterator<Item = CollectedFrom>, shutdown: CancellationToken) -> Task {
+    let sources: Vec<CollectedFrom> = sources.into_iter().collect();
     let run = async move {
         let _counted = sources;
         shutdown.cancelled().await;
@@ -68,13 +68,13 @@ pub fn counting(sources: impl IntoIterator<Item = Source>, shutdown: Cancellatio
     Task::new("metrics", || 0, run)
 }
 
-impl fmt::Debug for Counted {
+impl fmt::Debug for CollectedGauge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple(self.metric.name).field(&self.counts()).finish()
     }
 }
 
-impl Collector for Counted {
+impl Collector for CollectedGauge {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let help = format!("{}.", self.metric.help);
         let mut family = encoder.encode_descriptor(self.metric.name, &help, None, MetricType::Gauge)?;
@@ -97,7 +97,7 @@ mod tests {
     fn sources_add_up_while_they_live_and_the_gauge_is_described_without_any() {
         let metrics = Metrics::new();
         let ships = metrics.counted(&SHIPS);
-        let in_genoa = |count: i64| move || Counts::from([(vec!["Genoa".to_owned()], count)]);
+        let in_genoa = |count: i64| move || LabelledCounts::from([(vec!["Genoa".to_owned()], count)]);
 
         let first = ships.source(in_genoa(2));
         let second = ships.source(in_genoa(3));

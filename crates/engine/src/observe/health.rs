@@ -62,13 +62,13 @@ impl Health {
     }
 }
 
-type Look = Arc<dyn Fn() -> Vec<Check> + Send + Sync>;
+type Probe = Arc<dyn Fn() -> Vec<Check> + Send + Sync>;
 
 /// Answers whether the process lives and is ready.
 #[derive(Clone)]
 pub struct Probes {
-    live: Look,
-    ready: Look,
+    live: Probe,
+    ready: Probe,
 }
 
 impl Probes {

@@ -15,7 +15,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::jobs::drift::Passed;
-use crate::observe::collected::Counted;
+use crate::observe::collected::CollectedGauge;
 
 /// What the engine measures.
 pub const METRICS: &[Metric] = &[
@@ -168,7 +168,7 @@ struct Build {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kind {
+struct KindLabel {
     kind: &'static str,
 }
 
@@ -187,7 +187,7 @@ struct Readiness {
 
 /// A job, by the name that `--controllers` has for it: Prometheus means something else by `job`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Job {
+struct JobLabel {
     controller: String,
 }
 
@@ -196,28 +196,28 @@ struct Watched {
     resource: String,
 }
 
-type Durations = Family<Kind, Histogram, fn() -> Histogram>;
+type Durations = Family<KindLabel, Histogram, fn() -> Histogram>;
 
 /// The registry, and what the engine measures.
 pub struct Metrics {
     registry: Mutex<Registry>,
     build: Family<Build, Gauge>,
-    leading: Family<Job, Gauge>,
-    restarts: Family<Job, Counter>,
+    leading: Family<JobLabel, Gauge>,
+    restarts: Family<JobLabel, Counter>,
     passes: Family<Ended, Counter>,
     durations: Durations,
     waits: Durations,
-    depth: Family<Kind, Gauge>,
-    age: Family<Kind, Gauge<f64, AtomicU64>>,
-    running: Family<Kind, Gauge>,
+    depth: Family<KindLabel, Gauge>,
+    age: Family<KindLabel, Gauge<f64, AtomicU64>>,
+    running: Family<KindLabel, Gauge>,
     objects: Family<Readiness, Gauge>,
-    writes: Family<Kind, Counter>,
-    panics: Family<Kind, Counter>,
+    writes: Family<KindLabel, Counter>,
+    panics: Family<KindLabel, Counter>,
     watch_errors: Family<Watched, Counter>,
-    drift_passes: Family<Job, Counter>,
-    drift_found: Family<Job, Counter>,
-    drift_unreadable: Family<Job, Counter>,
-    held: Counted,
+    drift_passes: Family<JobLabel, Counter>,
+    drift_found: Family<JobLabel, Counter>,
+    drift_unreadable: Family<JobLabel, Counter>,
+    held: CollectedGauge,
 }
 
 impl Default for Metrics {
@@ -247,7 +247,7 @@ impl Metrics {
             drift_passes: Family::default(),
             drift_found: Family::default(),
             drift_unreadable: Family::default(),
-            held: Counted::new(&HELD),
+            held: CollectedGauge::new(&HELD),
         };
         metrics.register(|registry| metrics.show(registry));
         metrics
@@ -279,8 +279,8 @@ impl Metrics {
     }
 
     /// Adds a gauge that is counted when somebody asks.
-    pub fn counted(&self, metric: &'static Metric) -> Counted {
-        let counted = Counted::new(metric);
+    pub fn counted(&self, metric: &'static Metric) -> CollectedGauge {
+        let counted = CollectedGauge::new(metric);
         self.register(|registry| registry.register_collector(Box::new(counted.clone())));
         counted
     }
@@ -292,7 +292,7 @@ impl Metrics {
 
     /// A job looked for drift.
     pub fn passed_for_drift(&self, controller: &str, passed: Passed) {
-        let job = Job { controller: controller.to_owned() };
+        let job = JobLabel { controller: controller.to_owned() };
         self.drift_passes.get_or_create(&job).inc();
         self.drift_found.get_or_create(&job).inc_by(passed.drifted as u64);
         self.drift_unreadable.get_or_create(&job).inc_by(passed.failed as u64);
@@ -308,17 +308,17 @@ impl Metrics {
 
     pub(crate) fn passed(&self, kind: &'static str, result: &'static str, reason: &'static str, took: Duration) {
         self.passes.get_or_create(&Ended { kind, result, reason }).inc();
-        self.durations.get_or_create(&Kind { kind }).observe(took.as_secs_f64());
+        self.durations.get_or_create(&KindLabel { kind }).observe(took.as_secs_f64());
     }
 
     pub(crate) fn waited(&self, kind: &'static str, wait: Duration) {
-        self.waits.get_or_create(&Kind { kind }).observe(wait.as_secs_f64());
+        self.waits.get_or_create(&KindLabel { kind }).observe(wait.as_secs_f64());
     }
 
     pub(crate) fn queued(&self, kind: &'static str, in_line: usize, running: usize, age: Duration) {
-        self.depth.get_or_create(&Kind { kind }).set(count(in_line));
-        self.running.get_or_create(&Kind { kind }).set(count(running));
-        self.age.get_or_create(&Kind { kind }).set(age.as_secs_f64());
+        self.depth.get_or_create(&KindLabel { kind }).set(count(in_line));
+        self.running.get_or_create(&KindLabel { kind }).set(count(running));
+        self.age.get_or_create(&KindLabel { kind }).set(age.as_secs_f64());
     }
 
     /// An object is counted under what its `Ready` condition says now, and no longer under what it said.
@@ -336,11 +336,11 @@ impl Metrics {
     }
 
     pub(crate) fn wrote_status(&self, kind: &'static str) {
-        self.writes.get_or_create(&Kind { kind }).inc();
+        self.writes.get_or_create(&KindLabel { kind }).inc();
     }
 
     pub(crate) fn panicked(&self, kind: &'static str) {
-        self.panics.get_or_create(&Kind { kind }).inc();
+        self.panics.get_or_create(&KindLabel { kind }).inc();
     }
 
     pub(crate) fn watch_failed(&self, resource: &str) {
@@ -348,15 +348,15 @@ impl Metrics {
     }
 
     pub(crate) fn leads(&self, job: &str, leads: bool) {
-        self.leading.get_or_create(&Job { controller: job.to_owned() }).set(leads.into());
+        self.leading.get_or_create(&JobLabel { controller: job.to_owned() }).set(leads.into());
     }
 
     pub(crate) fn broke(&self, job: &str) {
-        self.restarts.get_or_create(&Job { controller: job.to_owned() }).inc();
+        self.restarts.get_or_create(&JobLabel { controller: job.to_owned() }).inc();
     }
 
     /// Where held deletions are counted.
-    pub(crate) fn held(&self) -> &Counted {
+    pub(crate) fn held(&self) -> &CollectedGauge {
         &self.held
     }
 }

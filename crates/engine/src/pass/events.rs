@@ -38,7 +38,7 @@ impl Events {
     /// Writes an event about an object, unless the same was written lately. Events are a courtesy: a failure is
     /// logged and nothing else.
     pub async fn tell(&self, regarding: &ObjectReference, notice: &Notice) {
-        let told = Told::of(regarding, notice);
+        let told = EventKey::of(regarding, notice);
         if !self.memory.lock().expect("nothing panics while it is held").is_new(told, Instant::now()) {
             return;
         }
@@ -53,9 +53,9 @@ impl Events {
 
 /// What makes two events the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Told(u64);
+struct EventKey(u64);
 
-impl Told {
+impl EventKey {
     fn of(regarding: &ObjectReference, notice: &Notice) -> Self {
         let mut hasher = DefaultHasher::new();
         (&regarding.kind, &regarding.namespace, &regarding.name, &regarding.uid).hash(&mut hasher);
@@ -70,12 +70,12 @@ impl Told {
 
 /// What was sent, and when. Pure.
 struct Memory {
-    sent: BTreeMap<Told, Instant>,
+    sent: BTreeMap<EventKey, Instant>,
     silence: Duration,
 }
 
 impl Memory {
-    fn is_new(&mut self, told: Told, now: Instant) -> bool {
+    fn is_new(&mut self, told: EventKey, now: Instant) -> bool {
         if self.sent.get(&told).is_some_and(|sent| now < *sent + self.silence) {
             return false;
         }
@@ -90,7 +90,7 @@ impl Memory {
     }
 }
 
-fn event(regarding: &ObjectReference, notice: &Notice, now: jiff::Timestamp, told: Told) -> Event {
+fn event(regarding: &ObjectReference, notice: &Notice, now: jiff::Timestamp, told: EventKey) -> Event {
     let name = regarding.name.as_deref().unwrap_or_default();
     // Names of events are unique in time, as those of other writers.
     let name = format!("{}.{:x}{:016x}", text::truncate(name, 200), now.as_microsecond(), told.0);
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_same_event_is_new_again_only_after_the_silence() {
         let (mut memory, now) = (memory(), Instant::now());
-        let told = Told::of(&about("a"), &Notice::warning("SyncFailed", "503"));
+        let told = EventKey::of(&about("a"), &Notice::warning("SyncFailed", "503"));
 
         assert!(memory.is_new(told, now));
         assert!(!memory.is_new(told, now + Duration::from_secs(599)));
@@ -145,25 +145,25 @@ mod tests {
 
     #[test]
     fn other_objects_reasons_and_messages_are_other_events() {
-        let first = Told::of(&about("a"), &Notice::warning("SyncFailed", "503"));
+        let first = EventKey::of(&about("a"), &Notice::warning("SyncFailed", "503"));
 
-        assert_ne!(first, Told::of(&about("b"), &Notice::warning("SyncFailed", "503")));
-        assert_ne!(first, Told::of(&about("a"), &Notice::warning("Other", "503")));
-        assert_ne!(first, Told::of(&about("a"), &Notice::warning("SyncFailed", "500")));
+        assert_ne!(first, EventKey::of(&about("b"), &Notice::warning("SyncFailed", "503")));
+        assert_ne!(first, EventKey::of(&about("a"), &Notice::warning("Other", "503")));
+        assert_ne!(first, EventKey::of(&about("a"), &Notice::warning("SyncFailed", "500")));
     }
 
     #[test]
     fn failed_deletes_are_the_same_whatever_they_say() {
-        let first = Told::of(&about("a"), &Notice::warning(reasons::DELETE_FAILED, "503"));
+        let first = EventKey::of(&about("a"), &Notice::warning(reasons::DELETE_FAILED, "503"));
 
-        assert_eq!(first, Told::of(&about("a"), &Notice::warning(reasons::DELETE_FAILED, "500")));
+        assert_eq!(first, EventKey::of(&about("a"), &Notice::warning(reasons::DELETE_FAILED, "500")));
     }
 
     #[test]
     fn the_memory_stays_bounded() {
         let (mut memory, now) = (memory(), Instant::now());
         for number in 0..10_000 {
-            assert!(memory.is_new(Told(number), now));
+            assert!(memory.is_new(EventKey(number), now));
         }
 
         assert!(memory.sent.len() <= MOST_REMEMBERED);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// What an object's finalizers and deletion time ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum FinalizerStage {
     /// It lives, and its finalizer is in place or not needed.
     Alive,
     /// It lives without its finalizer: add that before anything remote is made.
@@ -35,15 +35,15 @@ pub(crate) struct Finalizers {
 
 impl Finalizers {
     /// Where an object stands.
-    pub(crate) fn stage(&self, meta: &ObjectMeta) -> Stage {
+    pub(crate) fn stage(&self, meta: &ObjectMeta) -> FinalizerStage {
         let held = present(meta);
         let outdated = self.replaces && held.iter().any(|name| self.older.contains(&name.as_str()));
         let has_ours = self.ours.is_none_or(|ours| held.iter().any(|name| name == ours)) && !outdated;
         match (meta.deletion_timestamp.is_some(), has_ours) {
-            (false, true) => Stage::Alive,
-            (false, false) => Stage::Unprotected,
-            (true, _) if held.iter().any(|name| self.includes(name)) => Stage::Leaving,
-            (true, _) => Stage::Left,
+            (false, true) => FinalizerStage::Alive,
+            (false, false) => FinalizerStage::Unprotected,
+            (true, _) if held.iter().any(|name| self.includes(name)) => FinalizerStage::Leaving,
+            (true, _) => FinalizerStage::Left,
         }
     }
 
@@ -135,18 +135,18 @@ mod tests {
     #[test]
     fn every_combination_has_its_stage() {
         for (finalizers, held, deleting, stage) in [
-            (BOTH, &["ours"][..], false, Stage::Alive),
-            (BOTH, &["older"], false, Stage::Unprotected),
-            (BOTH, &[], false, Stage::Unprotected),
-            (BOTH, &["ours"], true, Stage::Leaving),
-            (BOTH, &["older"], true, Stage::Leaving),
-            (BOTH, &["foreign"], true, Stage::Left),
-            (BOTH, &["older", "ours"], false, Stage::Alive),
-            (HEIR, &["older", "ours"], false, Stage::Unprotected),
-            (HEIR, &["older"], true, Stage::Leaving),
-            (BOTH, &[], true, Stage::Left),
-            (NONE, &[], false, Stage::Alive),
-            (NONE, &["foreign"], true, Stage::Left),
+            (BOTH, &["ours"][..], false, FinalizerStage::Alive),
+            (BOTH, &["older"], false, FinalizerStage::Unprotected),
+            (BOTH, &[], false, FinalizerStage::Unprotected),
+            (BOTH, &["ours"], true, FinalizerStage::Leaving),
+            (BOTH, &["older"], true, FinalizerStage::Leaving),
+            (BOTH, &["foreign"], true, FinalizerStage::Left),
+            (BOTH, &["older", "ours"], false, FinalizerStage::Alive),
+            (HEIR, &["older", "ours"], false, FinalizerStage::Unprotected),
+            (HEIR, &["older"], true, FinalizerStage::Leaving),
+            (BOTH, &[], true, FinalizerStage::Left),
+            (NONE, &[], false, FinalizerStage::Alive),
+            (NONE, &["foreign"], true, FinalizerStage::Left),
         ] {
             assert_eq!(finalizers.stage(&meta(held, deleting)), stage, "{held:?} {deleting}");
         }

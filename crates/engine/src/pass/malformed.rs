@@ -2,10 +2,10 @@
 
 use portolan_core::{Problem, reasons};
 
-use crate::context::{Context, Mode};
+use crate::context::{Context, WriteMode};
 use crate::dispatch::fingerprint::key_of;
 use crate::pass::annotations;
-use crate::pass::finalizer::Stage;
+use crate::pass::finalizer::FinalizerStage;
 use crate::pass::report::Report;
 use crate::pass::status::{self, Keep};
 use crate::pass::{Next, finalizers, generation_of, kubernetes_problem, patch_object};
@@ -19,10 +19,10 @@ pub(crate) async fn refuse<R: Reconcile>(
     malformed: &Malformed,
 ) -> (Next, Option<Raw<R::Object>>) {
     let meta = &malformed.meta;
-    if context.mode == Mode::DryRun {
+    if context.mode == WriteMode::DryRun {
         return (Next::Rest, None);
     }
-    let leaving = finalizers(reconciler).stage(meta) == Stage::Leaving;
+    let leaving = finalizers(reconciler).stage(meta) == FinalizerStage::Leaving;
     if leaving && annotations::is_forced(meta) {
         return (let_go(context, reconciler, malformed).await, None);
     }

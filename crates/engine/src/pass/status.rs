@@ -11,7 +11,7 @@ use crate::context::FIELD_MANAGER;
 use crate::dispatch::fingerprint::key_of;
 use crate::pass::report::Report;
 use crate::reconcile::Object;
-use crate::watch::guarded::{Body, Raw};
+use crate::watch::guarded::{GuardedBody, Raw};
 
 /// How often a status is written against others who write the same object.
 const MOST_ATTEMPTS: u32 = 6;
@@ -151,7 +151,7 @@ async fn write_once<K: Object>(client: &Client, meta: &ObjectMeta, status: &Valu
         "status": status,
     });
     let written = api.patch_status(&key.name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(body)).await?;
-    let Body::Typed(typed) = &written.body else { return Ok(written) };
+    let GuardedBody::Typed(typed) = &written.body else { return Ok(written) };
     let Some(leftovers) = leftovers(&current(typed.as_ref()), status) else { return Ok(written) };
     let patch = json!({"status": leftovers});
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{Context, FIELD_MANAGER, Mode};
+use crate::context::{Context, FIELD_MANAGER, WriteMode};
 use crate::dispatch::fingerprint::key_of;
 use crate::jobs::task::Task;
 use crate::pass::finalizer::Finalizers;
@@ -40,7 +40,7 @@ const ATTEMPTS: usize = 5;
 
 /// Who needs a Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
+pub enum SecretNeed {
     /// Only what is itself going: it has to be taken down with the Secret, however long that takes.
     Leaving,
     /// Something that stays.
@@ -58,14 +58,14 @@ struct Inner {
     finalizer: &'static str,
     /// Whether finalizers are put on at all.
     enabled: bool,
-    known: Mutex<Known>,
+    known: Mutex<KnownSecrets>,
     news: Notify,
     /// Whether there is something that the keeper has not looked at.
     stirred: AtomicBool,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownSecrets {
     /// Secrets that carry the finalizer.
     held: BTreeMap<ObjectKey, Sight>,
     /// Secrets that were asked for a moment ago.
@@ -92,11 +92,11 @@ enum Fate {
 }
 
 /// What is to become of a Secret that is needed so, was deleted then, and was asked for then. Pure.
-fn fate(need: Option<Need>, leaving: Option<Instant>, namespace_ends: bool, pinned: Option<Instant>) -> Fate {
+fn fate(need: Option<SecretNeed>, leaving: Option<Instant>, namespace_ends: bool, pinned: Option<Instant>) -> Fate {
     match (need, leaving) {
         (None, None) => pinned.map_or(Fate::LetGo, |since| Fate::KeptUntil(since + PINNED)),
         (None, Some(_)) => Fate::LetGo,
-        (Some(Need::Staying), Some(since)) if !namespace_ends => Fate::KeptUntil(since + LINGER),
+        (Some(SecretNeed::Staying), Some(since)) if !namespace_ends => Fate::KeptUntil(since + LINGER),
         (Some(_), _) => Fate::Kept,
     }
 }
@@ -109,7 +109,7 @@ impl SecretGuard {
             client: context.client.clone(),
             // One for each start of a job.
             finalizer: format!("{finalizer}-{}", digest_hex([context.operator_namespace.as_str()], 8)).leak(),
-            enabled: enabled && context.mode == Mode::Live,
+            enabled: enabled && context.mode == WriteMode::Live,
             known: Mutex::default(),
             news: Notify::new(),
             stirred: AtomicBool::new(false),
@@ -176,7 +176,7 @@ impl SecretGuard {
         &self,
         shutdown: CancellationToken,
         ready: impl Future<Output = ()> + Send + 'static,
-        needed: impl Fn() -> BTreeMap<ObjectKey, Need> + Send + Sync + 'static,
+        needed: impl Fn() -> BTreeMap<ObjectKey, SecretNeed> + Send + Sync + 'static,
     ) -> Task {
         let (guard, busy) = (self.clone(), Arc::clone(&self.inner));
         let run = async move {
@@ -192,7 +192,7 @@ impl SecretGuard {
         Task::new("credential Secrets", move || usize::from(busy.stirred.load(Ordering::Relaxed)), run)
     }
 
-    async fn keep(&self, needed: impl Fn() -> BTreeMap<ObjectKey, Need>) {
+    async fn keep(&self, needed: impl Fn() -> BTreeMap<ObjectKey, SecretNeed>) {
         loop {
             self.inner.stirred.store(false, Ordering::Relaxed);
             let needed = if self.inner.enabled { needed() } else { BTreeMap::new() };
@@ -211,7 +211,7 @@ impl SecretGuard {
     }
 
     /// Makes the finalizers what they should be; tells when to look again though nothing happens.
-    async fn round(&self, needed: &BTreeMap<ObjectKey, Need>) -> Option<Instant> {
+    async fn round(&self, needed: &BTreeMap<ObjectKey, SecretNeed>) -> Option<Instant> {
         let mut next: Vec<Instant> = Vec::new();
         let (held, pinned) = {
             let mut known = self.known();
@@ -228,7 +228,7 @@ impl SecretGuard {
         for (key, sight) in held {
             let need = needed.get(&key).copied();
             let ends = match (need, sight.leaving) {
-                (Some(Need::Staying), Some(_)) => self.namespace_ends(&key).await,
+                (Some(SecretNeed::Staying), Some(_)) => self.namespace_ends(&key).await,
                 _ => Ok(false),
             };
             next.extend(match ends {
@@ -322,12 +322,12 @@ impl SecretGuard {
         Api::namespaced(self.inner.client.clone(), key.namespace.as_deref().unwrap_or_default())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownSecrets> {
         self.inner.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl KnownSecrets {
     fn see(&mut self, key: ObjectKey, meta: &ObjectMeta) {
         let before = self.held.get(&key).and_then(|sight| sight.leaving.filter(|_| sight.meta.uid == meta.uid));
         let leaving = meta.deletion_timestamp.as_ref().map(|_| before.unwrap_or_else(Instant::now));
@@ -357,12 +357,12 @@ mod tests {
         for (need, leaving, ends, fated) in [
             (None, None, false, Fate::LetGo),
             (None, Some(now), true, Fate::LetGo),
-            (Some(Need::Staying), None, false, Fate::Kept),
-            (Some(Need::Leaving), None, false, Fate::Kept),
-            (Some(Need::Staying), Some(now), false, lingers),
-            (Some(Need::Staying), Some(now), true, Fate::Kept),
-            (Some(Need::Leaving), Some(now), false, Fate::Kept),
-            (Some(Need::Leaving), Some(now), true, Fate::Kept),
+            (Some(SecretNeed::Staying), None, false, Fate::Kept),
+            (Some(SecretNeed::Leaving), None, false, Fate::Kept),
+            (Some(SecretNeed::Staying), Some(now), false, lingers),
+            (Some(SecretNeed::Staying), Some(now), true, Fate::Kept),
+            (Some(SecretNeed::Leaving), Some(now), false, Fate::Kept),
+            (Some(SecretNeed::Leaving), Some(now), true, Fate::Kept),
         ] {
             assert_eq!(fate(need, leaving, ends, None), fated, "{need:?} {leaving:?} {ends}");
         }

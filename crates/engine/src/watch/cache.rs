@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::dispatch::fingerprint::{key_of, version_of};
 use crate::jobs::task::Task;
 use crate::reconcile::Object;
-use crate::watch::guarded::{Body, Raw};
+use crate::watch::guarded::{GuardedBody, Raw};
 use crate::watch::{Following, Selection, Sighting, follow};
 
 /// What a cache can say of an object, for readers to whom "there is none" means less protection.
@@ -285,12 +285,12 @@ impl<K: Object> Cache<K> {
             return;
         }
         match raw.body {
-            Body::Typed(object) => {
+            GuardedBody::Typed(object) => {
                 self.put(key.clone(), Some(Arc::new(*object)), Hears::Watch);
                 self.set_malformed(&key, false);
             }
             // Its own controller says so; here it is as good as absent, except for those who look it up.
-            Body::Malformed(_) => {
+            GuardedBody::Malformed(_) => {
                 self.set_malformed(&key, true);
                 self.put(key, None, Hears::Watch);
             }

@@ -12,13 +12,13 @@ use serde_json::Value;
 /// An object of kind `K`, or what is left of one that does not parse.
 #[derive(Clone, Debug)]
 pub(crate) struct Raw<K> {
-    pub(crate) body: Body<K>,
+    pub(crate) body: GuardedBody<K>,
     /// What its `Ready` condition says.
     pub(crate) ready: Option<bool>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Body<K> {
+pub(crate) enum GuardedBody<K> {
     Typed(Box<K>),
     Malformed(Box<Malformed>),
 }
@@ -46,8 +46,8 @@ impl<K: DeserializeOwned + kube::Resource> Raw<K> {
         }
         let ready = ready_of(&object["status"]);
         let body = match K::deserialize(&object) {
-            Ok(typed) => Body::Typed(Box::new(typed)),
-            Err(_) => Body::Malformed(Box::new(Malformed {
+            Ok(typed) => GuardedBody::Typed(Box::new(typed)),
+            Err(_) => GuardedBody::Malformed(Box::new(Malformed {
                 error: explain::<K>(&object),
                 meta: serde_json::from_value(object["metadata"].take())?,
                 status: object["status"].take(),
@@ -100,15 +100,15 @@ impl<K: kube::Resource> kube::Resource for Raw<K> {
 
     fn meta(&self) -> &ObjectMeta {
         match &self.body {
-            Body::Typed(object) => object.meta(),
-            Body::Malformed(malformed) => &malformed.meta,
+            GuardedBody::Typed(object) => object.meta(),
+            GuardedBody::Malformed(malformed) => &malformed.meta,
         }
     }
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         match &mut self.body {
-            Body::Typed(object) => object.meta_mut(),
-            Body::Malformed(malformed) => &mut malformed.meta,
+            GuardedBody::Typed(object) => object.meta_mut(),
+            GuardedBody::Malformed(malformed) => &mut malformed.meta,
         }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
         let parsed = raw(json!({"metadata": metadata, "data": {"a": "b"}}));
 
         assert_eq!(parsed.meta().managed_fields, None);
-        assert!(matches!(&parsed.body, Body::Typed(map) if map.data.is_some()));
+        assert!(matches!(&parsed.body, GuardedBody::Typed(map) if map.data.is_some()));
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
         let parsed = raw(json!({"metadata": {"name": "a"}, "data": 7, "status": {"state": "x"}}));
 
         assert_eq!(parsed.meta().name.as_deref(), Some("a"));
-        let Body::Malformed(malformed) = &parsed.body else { panic!("data is no number") };
+        let GuardedBody::Malformed(malformed) = &parsed.body else { panic!("data is no number") };
         assert!(malformed.error.contains("invalid type"), "{}", malformed.error);
         assert_eq!(malformed.status["state"], "x");
     }

@@ -15,14 +15,14 @@ use crate::watch::Sighting;
 
 /// What became of an object of another kind.
 #[derive(Debug)]
-pub enum Seen<'a, K> {
+pub enum Related<'a, K> {
     /// It is there, new or changed.
     Here(&'a K),
     /// It is gone, or no longer what its kind should be.
     Gone(&'a ObjectKey),
 }
 
-type Map<K, P> = Arc<dyn Fn(Seen<'_, K>, &Store<P>) -> Vec<ObjectKey> + Send + Sync>;
+type Map<K, P> = Arc<dyn Fn(Related<'_, K>, &Store<P>) -> Vec<ObjectKey> + Send + Sync>;
 
 /// A watch whose sightings enqueue.
 pub(crate) struct Trigger<K, P> {
@@ -36,7 +36,7 @@ pub(crate) struct Trigger<K, P> {
 impl<K: kube::Resource, P> Trigger<K, P> {
     pub(crate) fn new(
         sightings: BoxStream<'static, Sighting<K>>,
-        map: impl Fn(Seen<'_, K>, &Store<P>) -> Vec<ObjectKey> + Send + Sync + 'static,
+        map: impl Fn(Related<'_, K>, &Store<P>) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
         Self { sightings, map: Arc::new(map), named: BTreeMap::new(), listing: None }
     }
@@ -81,13 +81,13 @@ impl<K: kube::Resource, P> Trigger<K, P> {
         if version != 0 && self.named.get(&key).is_some_and(|(known, _)| *known == version) {
             return BTreeSet::new();
         }
-        let names = handle.read(|store| (self.map)(Seen::Here(object), store));
+        let names = handle.read(|store| (self.map)(Related::Here(object), store));
         let before = self.named.insert(key, (version, names.clone()));
         names.into_iter().chain(before.into_iter().flat_map(|(_, names)| names)).collect()
     }
 
     fn gone(&mut self, key: &ObjectKey, handle: &Handle<P>) -> BTreeSet<ObjectKey> {
-        let names = handle.read(|store| (self.map)(Seen::Gone(key), store));
+        let names = handle.read(|store| (self.map)(Related::Gone(key), store));
         let before = self.named.remove(key);
         names.into_iter().chain(before.into_iter().flat_map(|(_, names)| names)).collect()
     }
@@ -120,8 +120,10 @@ mod tests {
 
     fn trigger() -> Trigger<ConfigMap, ()> {
         Trigger::new(futures::stream::pending().boxed(), |seen, _| match seen {
-            Seen::Here(map) => map.metadata.labels.iter().flatten().map(|(_, name)| ObjectKey::cluster(name)).collect(),
-            Seen::Gone(_) => Vec::new(),
+            Related::Here(map) => {
+                map.metadata.labels.iter().flatten().map(|(_, name)| ObjectKey::cluster(name)).collect()
+            }
+            Related::Gone(_) => Vec::new(),
         })
     }
 

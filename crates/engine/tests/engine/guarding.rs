@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DeleteParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use portolan_core::ObjectKey;
-use portolan_engine::{CancellationToken, Need, SecretGuard};
+use portolan_engine::{CancellationToken, SecretGuard, SecretNeed};
 use serde_json::json;
 
 use crate::world::World;
@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(2);
 struct Guarded {
     world: World,
     guard: SecretGuard,
-    needed: Arc<Mutex<BTreeMap<ObjectKey, Need>>>,
+    needed: Arc<Mutex<BTreeMap<ObjectKey, SecretNeed>>>,
     stop: CancellationToken,
 }
 
@@ -55,7 +55,7 @@ impl Guarded {
         self.api().create(&PostParams::default(), &secret).await.unwrap();
     }
 
-    async fn need(&self, need: Option<Need>) {
+    async fn need(&self, need: Option<SecretNeed>) {
         *self.needed.lock().unwrap() = need.map(|need| (key(), need)).into_iter().collect();
         self.guard.look_again();
         self.pass(SOON).await;
@@ -89,10 +89,10 @@ impl Guarded {
 async fn finding_5_a_secret_stays_readable_until_nothing_that_goes_needs_it() {
     let guarded = Guarded::start().await;
     assert!(guarded.guard.hold(&key()).await.unwrap());
-    guarded.need(Some(Need::Staying)).await;
+    guarded.need(Some(SecretNeed::Staying)).await;
     assert_eq!(guarded.finalizers().await.unwrap(), [FINALIZER]);
 
-    guarded.need(Some(Need::Leaving)).await;
+    guarded.need(Some(SecretNeed::Leaving)).await;
     guarded.delete().await;
     guarded.pass(Duration::from_secs(3600)).await;
     assert!(guarded.finalizers().await.is_some(), "what goes is still to be taken down with it");
@@ -105,7 +105,7 @@ async fn finding_5_a_secret_stays_readable_until_nothing_that_goes_needs_it() {
 #[tokio::test(start_paused = true)]
 async fn finding_5_a_secret_that_is_replaced_goes_before_long_and_its_successor_is_held() {
     let guarded = Guarded::start().await;
-    guarded.need(Some(Need::Staying)).await;
+    guarded.need(Some(SecretNeed::Staying)).await;
 
     guarded.delete().await;
     assert!(guarded.finalizers().await.is_some(), "its users may follow");
@@ -120,7 +120,7 @@ async fn finding_5_a_secret_that_is_replaced_goes_before_long_and_its_successor_
 #[tokio::test(start_paused = true)]
 async fn finding_5_a_secret_of_a_namespace_that_ends_waits_for_everything_published_with_it() {
     let guarded = Guarded::start().await;
-    guarded.need(Some(Need::Staying)).await;
+    guarded.need(Some(SecretNeed::Staying)).await;
 
     let namespaces: Api<Namespace> = Api::all(guarded.world.client.clone());
     namespaces.delete("shop", &DeleteParams::default()).await.unwrap();
@@ -136,7 +136,7 @@ async fn finding_5_a_secret_of_a_namespace_that_ends_waits_for_everything_publis
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_nothing_needs_loses_the_finalizer_after_a_crash_too() {
     let guarded = Guarded::start().await;
-    guarded.need(Some(Need::Staying)).await;
+    guarded.need(Some(SecretNeed::Staying)).await;
     guarded.stop.cancel();
 
     let anew = Guarded {
@@ -167,7 +167,7 @@ async fn a_secret_that_was_asked_for_is_held_before_anything_is_recorded() {
 #[tokio::test(start_paused = true)]
 async fn two_jobs_guard_one_secret_each_with_a_finalizer_of_its_own() {
     let guarded = Guarded::start().await;
-    guarded.need(Some(Need::Staying)).await;
+    guarded.need(Some(SecretNeed::Staying)).await;
     let other = SecretGuard::new(&guarded.world.context, "portolan.dev/credential-other", true);
     assert!(other.hold(&key()).await.unwrap());
 
@@ -183,7 +183,7 @@ async fn two_installations_of_one_cluster_leave_each_others_finalizers_alone() {
     "elsewhere".clone_into(&mut context.operator_namespace);
     let other = SecretGuard::new(&context, FINALIZER, true);
     assert!(other.hold(&key()).await.unwrap());
-    guarded.need(Some(Need::Staying)).await;
+    guarded.need(Some(SecretNeed::Staying)).await;
     assert_eq!(guarded.finalizers().await.unwrap().len(), 2);
 
     guarded.need(None).await;

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use portolan_engine::{
-    CancellationToken, Candidacy, Context, DocumentLock, Election, Job, Leadership, Manager, Mode, Task,
+    CancellationToken, Candidacy, Context, DocumentLock, Election, Job, Leadership, Manager, Task, WriteMode,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -158,7 +158,7 @@ async fn a_job_whose_task_panics_starts_again_and_the_others_do_not_notice() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dry_run_takes_no_lease() {
-    let world = World::with(|context| context.mode = Mode::DryRun).await;
+    let world = World::with(|context| context.mode = WriteMode::DryRun).await;
     let before = world.version();
 
     let manager = candidate(&world, "dry");

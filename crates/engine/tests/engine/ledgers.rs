@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use portolan_core::{ObjectId, ObjectKey, reasons};
-use portolan_engine::{Deletions, Scope, Surroundings};
+use portolan_engine::{DeletionScope, Deletions, Surroundings};
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
@@ -13,8 +13,8 @@ fn asker(name: &str) -> ObjectId {
     ObjectId { kind: "Gadget".to_owned(), key: ObjectKey::namespaced("default", name) }
 }
 
-fn scope() -> Scope {
-    Scope { id: "default/shop".to_owned(), collection: "names".to_owned(), label: "shop".to_owned() }
+fn scope() -> DeletionScope {
+    DeletionScope { id: "default/shop".to_owned(), collection: "names".to_owned(), label: "shop".to_owned() }
 }
 
 fn names(range: std::ops::Range<usize>) -> Vec<String> {

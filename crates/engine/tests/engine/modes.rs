@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use kube::ResourceExt as _;
 use portolan_core::{Action, ObjectId, Plan, Problem, reasons};
-use portolan_engine::Mode;
+use portolan_engine::WriteMode;
 use serde_json::json;
 
 use crate::gadget::{FINALIZER, gadget};
@@ -12,7 +12,7 @@ use crate::world::World;
 
 type Planned = Arc<Mutex<Vec<(ObjectId, Result<Plan, Problem>)>>>;
 
-async fn world(mode: Mode) -> (World, Planned) {
+async fn world(mode: WriteMode) -> (World, Planned) {
     let planned = Planned::default();
     let sink = planned.clone();
     let world = World::with(|context| {
@@ -31,7 +31,7 @@ fn actions(planned: &Planned) -> Vec<(String, Vec<Action>)> {
 
 #[tokio::test(start_paused = true)]
 async fn a_dry_run_plans_everything_and_writes_nothing() {
-    let (mut world, planned) = world(Mode::DryRun).await;
+    let (mut world, planned) = world(WriteMode::DryRun).await;
     world.create(gadget("new", "1")).await;
     world.create(gadget("bad", "invalid")).await;
     let mut leaving = gadget("leaving", "1");
@@ -57,7 +57,7 @@ async fn a_dry_run_plans_everything_and_writes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dry_run_tells_why_there_is_no_plan() {
-    let (mut world, planned) = world(Mode::DryRun).await;
+    let (mut world, planned) = world(WriteMode::DryRun).await;
     world.remote.problems("a", &Problem::waiting(reasons::DEPENDENCY_ERROR, "no zone"), 1);
     world.create(gadget("a", "1")).await;
 
@@ -71,7 +71,7 @@ async fn a_dry_run_tells_why_there_is_no_plan() {
 
 #[tokio::test(start_paused = true)]
 async fn a_shadow_writes_statuses_and_applies_nothing() {
-    let (mut world, planned) = world(Mode::Shadow).await;
+    let (mut world, planned) = world(WriteMode::Shadow).await;
     world.remote.set("same", "1");
     world.create(gadget("same", "1")).await;
     world.create(gadget("new", "1")).await;

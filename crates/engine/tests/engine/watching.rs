@@ -9,7 +9,7 @@ use kube::api::{ApiResource, DeleteParams, GroupVersionKind, Patch, PatchParams,
 use kube::{Api, ResourceExt as _};
 use portolan_apiserver::{ApiServer, Config};
 use portolan_core::{OwnerId, Problem, reasons};
-use portolan_engine::{CancellationToken, Context, Controller, Job, Manager, Seen, Selection, key_of};
+use portolan_engine::{CancellationToken, Context, Controller, Job, Manager, Related, Selection, key_of};
 use serde_json::json;
 
 use crate::gadget::{Gadgets, definition, gadget, key};
@@ -95,16 +95,16 @@ async fn triggered(metadata_only: bool) -> World {
         let controller = if metadata_only {
             let resource = ApiResource::erase::<ConfigMap>(&());
             controller.watch_metadata(&resource, Selection::labels("toys=yes"), |seen, _| match seen {
-                Seen::Here(map) => vec![key(&map.name_any())],
-                Seen::Gone(gone) => vec![key(&gone.name)],
+                Related::Here(map) => vec![key(&map.name_any())],
+                Related::Gone(gone) => vec![key(&gone.name)],
             })
         } else {
             controller.watch::<ConfigMap>(Selection::all(), |seen, store| match seen {
-                Seen::Here(map) => {
+                Related::Here(map) => {
                     let names = map.data.iter().flatten().map(|(_, name)| key(name));
                     names.filter(|key| store.get(key).is_some()).collect()
                 }
-                Seen::Gone(_) => Vec::new(),
+                Related::Gone(_) => Vec::new(),
             })
         };
         let unknown = ApiResource::from_gvk(&GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", "Gateway"));

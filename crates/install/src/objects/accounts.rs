@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Component, Installation, set};
 use crate::rbac::{self, Reach, Tier};
-use crate::values::{Controller, Mode};
+use crate::values::{InstalledJob, ProcessMode};
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
@@ -59,10 +59,10 @@ impl Installation<'_> {
 
     fn rules(&self, component: Component, reach: Reach) -> Vec<Value> {
         let mut rules = Vec::new();
-        if self.has_job(Controller::Zerotrust) {
+        if self.has_job(InstalledJob::Zerotrust) {
             rules.extend(rbac::written(self.tier(component), reach));
         }
-        if self.has_job(Controller::Cloudflare) {
+        if self.has_job(InstalledJob::Cloudflare) {
             rules.extend(rbac::cloudflare::written(self.definitions, reach));
         }
         rules
@@ -70,10 +70,10 @@ impl Installation<'_> {
 
     fn tier(&self, component: Component) -> Tier {
         match (self.values.operator.mode, component) {
-            (Mode::Single, _) => Tier::All,
-            (Mode::Roles, Component::Operator) => Tier::Manager,
-            (Mode::Roles, Component::KubeWorker) => Tier::KubeWorker,
-            (Mode::Roles, Component::CloudflareWorker) => Tier::CloudflareWorker,
+            (ProcessMode::Single, _) => Tier::All,
+            (ProcessMode::Roles, Component::Operator) => Tier::Manager,
+            (ProcessMode::Roles, Component::KubeWorker) => Tier::KubeWorker,
+            (ProcessMode::Roles, Component::CloudflareWorker) => Tier::CloudflareWorker,
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Installation, set};
 use crate::chart;
-use crate::values::Controller;
+use crate::values::InstalledJob;
 
 const VERSION: &str = "v1alpha1";
 
@@ -47,7 +47,7 @@ impl Installation<'_> {
     }
 
     fn own(&self, kind: &str, name: &str, body: Value) -> Value {
-        let version = format!("{}/{VERSION}", Controller::Zerotrust.group());
+        let version = format!("{}/{VERSION}", InstalledJob::Zerotrust.group());
         self.kept(self.object(&version, kind, name, body))
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Component, Installation, set};
-use crate::values::{Controller, Mode};
+use crate::values::{InstalledJob, ProcessMode};
 
 /// Variables that the installation sets itself.
 pub(crate) const VARIABLES: [&str; 15] = [
@@ -108,7 +108,7 @@ impl Installation<'_> {
         let field = |name: &str, path: &str| json!({"name": name, "valueFrom": reference(path)});
         let metrics = if self.values.metrics.enabled { format!(":{METRICS_PORT}") } else { "0".to_owned() };
         let mut all = vec![
-            plain("ROLE", if operator.mode == Mode::Single { "all" } else { "manager" }.to_owned()),
+            plain("ROLE", if operator.mode == ProcessMode::Single { "all" } else { "manager" }.to_owned()),
             field("POD_NAME", "metadata.name"),
             field("OPERATOR_NAMESPACE", "metadata.namespace"),
             plain("POLL_INTERVAL_SECONDS", operator.poll_interval_seconds.to_string()),
@@ -127,10 +127,10 @@ impl Installation<'_> {
         if !operator.cloudflare_api_base.is_empty() {
             all.push(plain("CLOUDFLARE_API_BASE", operator.cloudflare_api_base.clone()));
         }
-        if self.has_job(Controller::Cloudflare) {
+        if self.has_job(InstalledJob::Cloudflare) {
             all.push(field("POD_NAMESPACE", "metadata.namespace"));
         }
-        if operator.mode == Mode::Roles {
+        if operator.mode == ProcessMode::Roles {
             all.push(plain("KUBE_WORKER_SERVICE_ACCOUNT", self.account_name(Component::KubeWorker)));
             all.push(plain("CLOUDFLARE_WORKER_SERVICE_ACCOUNT", self.account_name(Component::CloudflareWorker)));
         }

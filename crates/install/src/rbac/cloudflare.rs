@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Reach;
-use crate::values::Controller;
+use crate::values::InstalledJob;
 
 /// The lease by which one process leads, under the older operator's name.
 const LEASE: &str = "9f193cf8.cloudflare-operator.io";
@@ -24,7 +24,7 @@ pub fn written(definitions: &[Value], reach: Reach) -> Vec<Value> {
 }
 
 fn of_cluster(definitions: &[Value]) -> Vec<Value> {
-    let group = Controller::Cloudflare.group();
+    let group = InstalledJob::Cloudflare.group();
     let ours = definitions.iter().map(|one| &one["spec"]).filter(|spec| spec["group"] == group);
     let plurals: Vec<&str> = ours.filter_map(|spec| spec["names"]["plural"].as_str()).collect();
     let statuses: Vec<String> = plurals.iter().map(|plural| format!("{plural}/status")).collect();
@@ -57,7 +57,7 @@ mod tests {
     fn finding_11_records_may_delete_themselves_and_nothing_else_may_be_deleted() {
         let definitions: Vec<Value> = ["dnsrecords", "virtualnetworks"]
             .iter()
-            .map(|plural| json!({"spec": {"group": Controller::Cloudflare.group(), "names": {"plural": plural}}}))
+            .map(|plural| json!({"spec": {"group": InstalledJob::Cloudflare.group(), "names": {"plural": plural}}}))
             .collect();
         let rules = [written(&definitions, Reach::Cluster), written(&definitions, Reach::OperatorNamespace)].concat();
         let says = |rule: &&Value| rule["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("delete")));

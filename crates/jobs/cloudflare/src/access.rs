@@ -13,7 +13,7 @@ use crate::used::UsedCredentials;
 
 /// A client, and the account that its credential is for.
 #[derive(Clone)]
-pub(crate) struct Access {
+pub(crate) struct CredentialAccess {
     /// Sends requests with the credential.
     pub(crate) client: Client,
     /// The credential's account, where the credential names one.
@@ -80,7 +80,7 @@ pub(crate) async fn open(
     secrets: &Secrets,
     clients: &Clients,
     operator_namespace: &str,
-) -> Result<Access, Problem> {
+) -> Result<CredentialAccess, Problem> {
     let reference = &credentials.spec.secret_ref;
     let namespace = reference.namespace_or(operator_namespace);
     let values = secrets.read(namespace, &reference.name).await?;
@@ -104,7 +104,7 @@ pub(crate) async fn open(
         AuthType::GlobalApiKey => reference.api_key_key(),
     };
     let client = clients.client_of(&format!("{secret}/{key}"), &credential);
-    Ok(Access { client, account: Some(account), used, secret })
+    Ok(CredentialAccess { client, account: Some(account), used, secret })
 }
 
 /// The client of a Secret that the object itself names.
@@ -113,7 +113,7 @@ pub(crate) async fn open_inline(
     namespace: &str,
     secrets: &Secrets,
     clients: &Clients,
-) -> Result<Access, Problem> {
+) -> Result<CredentialAccess, Problem> {
     let values = secrets.read(namespace, &inline.name).await?;
     let place = format!("Secret {namespace}/{}", inline.name);
     let credential = token(&values, &inline.token_key)
@@ -122,7 +122,7 @@ pub(crate) async fn open_inline(
         .ok_or_else(|| missing_inline(&place, inline))?;
     let secret = ObjectKey::namespaced(namespace, &inline.name);
     let source = format!("{secret}/{}", inline.token_key);
-    Ok(Access {
+    Ok(CredentialAccess {
         client: clients.client_of(&source, &credential),
         account: None,
         used: UsedCredentials::inline(inline),

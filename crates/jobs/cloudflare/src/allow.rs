@@ -9,7 +9,7 @@ use crate::kinds::{CloudflareCredentials, CloudflareDomain};
 use crate::reasons::NOT_ALLOWED;
 
 /// The limits of one object.
-struct Limits<'a> {
+struct ObjectLimits<'a> {
     /// How users call the object.
     label: String,
     namespaces: Option<&'a [String]>,
@@ -28,7 +28,7 @@ pub(crate) fn credentials_publish(credentials: &CloudflareCredentials, name: &Ho
 
 /// Whether objects of a namespace may publish a name in a domain.
 pub(crate) fn domain_takes(domain: &CloudflareDomain, namespace: Option<&str>, name: &Hostname) -> Result<(), Problem> {
-    let limits = Limits {
+    let limits = ObjectLimits {
         label: format!("CloudflareDomain {}", domain.metadata.name.as_deref().unwrap_or_default()),
         namespaces: domain.spec.allowed_namespaces.as_deref(),
         domains: domain.spec.allowed_domains.as_deref(),
@@ -37,15 +37,15 @@ pub(crate) fn domain_takes(domain: &CloudflareDomain, namespace: Option<&str>, n
     limits.publish(name)
 }
 
-fn of_credentials(credentials: &CloudflareCredentials) -> Limits<'_> {
-    Limits {
+fn of_credentials(credentials: &CloudflareCredentials) -> ObjectLimits<'_> {
+    ObjectLimits {
         label: format!("CloudflareCredentials {}", credentials.metadata.name.as_deref().unwrap_or_default()),
         namespaces: credentials.spec.allowed_namespaces.as_deref(),
         domains: credentials.spec.allowed_domains.as_deref(),
     }
 }
 
-impl Limits<'_> {
+impl ObjectLimits<'_> {
     fn serve(&self, namespace: Option<&str>) -> Result<(), Problem> {
         // Objects of the cluster are made by who may make credentials, too.
         let (Some(namespace), Some(allowed)) = (namespace, self.namespaces) else { return Ok(()) };

@@ -284,7 +284,7 @@ impl VirtualNetworkReference {
     }
 }
 
-const ONE_NETWORK: &[schema::Rule] = &[(
+const ONE_NETWORK: &[schema::CelRule] = &[(
     "[has(self.name), has(self.cloudflareId), has(self.cloudflareName)].filter(set, set).size() == 1",
     "set exactly one of name, cloudflareId and cloudflareName",
 )];
@@ -311,7 +311,7 @@ pub struct SourceReference {
     pub node: Option<NodeSource>,
 }
 
-const ONE_SOURCE: &[schema::Rule] = &[(
+const ONE_SOURCE: &[schema::CelRule] = &[(
     "[has(self.service), has(self.ingress), has(self.httpRoute), has(self.gateway), has(self.node)]\
      .filter(set, set).size() == 1",
     "set exactly one of service, ingress, httpRoute, gateway and node",

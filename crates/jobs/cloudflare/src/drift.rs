@@ -12,17 +12,17 @@ use portolan_cloudflare_api::{Client, DriftSchedule, DriftScope, Freshness, Iden
 use portolan_engine::{Metrics, Passed};
 
 use crate::access;
-use crate::job::Shared;
-use crate::kind::{Kind, Life};
-use crate::life::Living;
+use crate::job::JobContext;
+use crate::kind::{Kind, Management};
+use crate::life::KindReconciler;
 
 /// A kind, and the zone or account that its objects stand in.
-pub(crate) type Key = (&'static str, Arc<str>);
+pub(crate) type ScopeKey = (&'static str, Arc<str>);
 
 /// A kind that can be checked for drift.
 pub(crate) trait Drifts: Send + Sync {
     /// Where its objects stand, who asks there, and what that costs.
-    fn scopes(&self) -> Vec<(DriftScope<Key>, Client)>;
+    fn scopes(&self) -> Vec<(DriftScope<ScopeKey>, Client)>;
 
     /// Looks at one of them.
     fn look(&self, scope: Arc<str>, client: Client) -> BoxFuture<'_, Passed>;
@@ -31,9 +31,9 @@ pub(crate) trait Drifts: Send + Sync {
     fn kind(&self) -> &'static str;
 }
 
-impl<K: Kind> Drifts for Living<K> {
-    fn scopes(&self) -> Vec<(DriftScope<Key>, Client)> {
-        if K::LIFE == Life::Observed {
+impl<K: Kind> Drifts for KindReconciler<K> {
+    fn scopes(&self) -> Vec<(DriftScope<ScopeKey>, Client)> {
+        if K::LIFE == Management::Observed {
             return Vec::new();
         }
         let scopes = self.settled.scopes().into_iter();
@@ -73,7 +73,7 @@ impl<K: Kind> Drifts for Living<K> {
     }
 }
 
-impl Shared {
+impl JobContext {
     /// The name of a zone that a `CloudflareDomain` shows; none for accounts.
     fn zone_names(&self, scope: RemoteScope, id: &str) -> Vec<String> {
         let domains = self.domains.iter().filter(|_| scope == RemoteScope::Zone);
@@ -98,16 +98,16 @@ impl Shared {
 /// All kinds, and when their scopes were looked at.
 pub(crate) struct Drifting {
     pub(crate) kinds: Vec<Arc<dyn Drifts>>,
-    pub(crate) schedule: DriftSchedule<Key>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) schedule: DriftSchedule<ScopeKey>,
+    pub(crate) shared: Arc<JobContext>,
     pub(crate) metrics: Arc<Metrics>,
 }
 
 /// What the scopes of one credential are, and who asks about each.
 #[derive(Default)]
-struct Asked {
-    scopes: Vec<DriftScope<Key>>,
-    clients: BTreeMap<Key, Client>,
+struct ScopesAsked {
+    scopes: Vec<DriftScope<ScopeKey>>,
+    clients: BTreeMap<ScopeKey, Client>,
 }
 
 impl Drifting {
@@ -115,7 +115,7 @@ impl Drifting {
     pub(crate) async fn pass(&self) -> Passed {
         let mut all = Passed::default();
         for asked in self.asked().into_values() {
-            let keys: Vec<Key> = asked.clients.keys().cloned().collect();
+            let keys: Vec<ScopeKey> = asked.clients.keys().cloned().collect();
             if let Some(client) = asked.clients.values().next() {
                 self.schedule.all(&client.reader(), &keys);
             }
@@ -140,8 +140,8 @@ impl Drifting {
         all
     }
 
-    fn asked(&self) -> BTreeMap<Identity, Asked> {
-        let mut all: BTreeMap<Identity, Asked> = BTreeMap::new();
+    fn asked(&self) -> BTreeMap<Identity, ScopesAsked> {
+        let mut all: BTreeMap<Identity, ScopesAsked> = BTreeMap::new();
         for (scope, client) in self.kinds.iter().flat_map(|kind| kind.scopes()) {
             let asked = all.entry(client.identity().clone()).or_default();
             asked.clients.insert(scope.key.clone(), client);
@@ -150,7 +150,7 @@ impl Drifting {
         all
     }
 
-    async fn look(&self, mut asked: Asked, keys: Vec<Key>) -> Passed {
+    async fn look(&self, mut asked: ScopesAsked, keys: Vec<ScopeKey>) -> Passed {
         let mut all = Passed::default();
         for key in keys {
             let kind = self.kinds.iter().find(|kind| kind.kind() == key.0);

@@ -12,7 +12,7 @@ use portolan_core::{Problem, reasons};
 use serde_json::Value;
 
 use crate::access;
-use crate::job::Shared;
+use crate::job::JobContext;
 
 /// `Invalid zone identifier`, with 400 or 404.
 const NO_SUCH_ZONE: u64 = 1001;
@@ -21,7 +21,7 @@ const NEIGHBOURS: u32 = 5;
 
 /// What became of an account or zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ScopePresence {
     /// It is gone, and everything in it.
     Gone,
     /// It is there.
@@ -32,7 +32,7 @@ pub(crate) enum Standing {
 
 /// How a request for the account or zone itself was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum ScopeAnswer {
     Found,
     NotFound,
     Refused,
@@ -42,7 +42,7 @@ enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Evidence {
     /// The answer to the credential that wrote there.
-    answer: Answer,
+    answer: ScopeAnswer,
     /// Whether that credential sees others of the same account; `None` where it may not list them.
     neighbours: Option<bool>,
     /// Whether another credential of the cluster sees it.
@@ -50,19 +50,19 @@ struct Evidence {
 }
 
 /// Judges what was seen. Pure.
-fn judge(evidence: Evidence) -> Standing {
+fn judge(evidence: Evidence) -> ScopePresence {
     match evidence {
-        Evidence { answer: Answer::Found, .. } => Standing::There,
-        Evidence { seen_by_others: true, .. } => {
-            Standing::Unclear("another credential still sees it, so the one that was used has lost its right to it")
-        }
-        Evidence { answer: Answer::NotFound, neighbours: Some(_), .. }
-        | Evidence { answer: Answer::Refused, neighbours: Some(true), .. } => Standing::Gone,
-        Evidence { answer: Answer::Refused, neighbours: Some(false), .. } => {
-            Standing::Unclear("the credential sees nothing else of the account either, so it may have lost its rights")
-        }
+        Evidence { answer: ScopeAnswer::Found, .. } => ScopePresence::There,
+        Evidence { seen_by_others: true, .. } => ScopePresence::Unclear(
+            "another credential still sees it, so the one that was used has lost its right to it",
+        ),
+        Evidence { answer: ScopeAnswer::NotFound, neighbours: Some(_), .. }
+        | Evidence { answer: ScopeAnswer::Refused, neighbours: Some(true), .. } => ScopePresence::Gone,
+        Evidence { answer: ScopeAnswer::Refused, neighbours: Some(false), .. } => ScopePresence::Unclear(
+            "the credential sees nothing else of the account either, so it may have lost its rights",
+        ),
         Evidence { neighbours: None, .. } => {
-            Standing::Unclear("the credential may not list what else there is, so it may have lost its rights")
+            ScopePresence::Unclear("the credential may not list what else there is, so it may have lost its rights")
         }
     }
 }
@@ -72,7 +72,7 @@ pub(crate) fn is_suspicious(error: &ApiError) -> bool {
     matches!(error.class, ErrorClass::NotFound | ErrorClass::Auth) || error.has_code(NO_SUCH_ZONE)
 }
 
-impl Shared {
+impl JobContext {
     /// What became of an account or zone, asked with the credential that wrote there. `account` is where neighbours count.
     pub(crate) async fn standing(
         &self,
@@ -80,16 +80,16 @@ impl Shared {
         scope: RemoteScope,
         id: &str,
         account: Option<&str>,
-    ) -> Result<Standing, Problem> {
+    ) -> Result<ScopePresence, Problem> {
         let collection = match scope {
             RemoteScope::Zone => &collections::ZONES,
             RemoteScope::Account => &collections::ACCOUNTS,
-            RemoteScope::Root => return Ok(Standing::There),
+            RemoteScope::Root => return Ok(ScopePresence::There),
         };
         let answer = ask(client, collection, id).await?;
         let neighbours =
-            if answer == Answer::Found { None } else { neighbours(client, collection, id, account).await? };
-        let seen_by_others = answer != Answer::Found && self.is_seen_by_others(client, collection, id).await?;
+            if answer == ScopeAnswer::Found { None } else { neighbours(client, collection, id, account).await? };
+        let seen_by_others = answer != ScopeAnswer::Found && self.is_seen_by_others(client, collection, id).await?;
         Ok(judge(Evidence { answer, neighbours, seen_by_others }))
     }
 
@@ -98,7 +98,7 @@ impl Shared {
             let other = access::open(&credentials, &self.secrets, &self.clients, &self.operator_namespace).await;
             let Ok(other) = other else { continue };
             let is_another = other.client.identity() != client.identity();
-            if is_another && ask(&other.client, collection, id).await? == Answer::Found {
+            if is_another && ask(&other.client, collection, id).await? == ScopeAnswer::Found {
                 return Ok(true);
             }
         }
@@ -107,11 +107,11 @@ impl Shared {
 }
 
 /// Asks for the account or zone itself.
-async fn ask(client: &Client, collection: &Collection, id: &str) -> Result<Answer, Problem> {
+async fn ask(client: &Client, collection: &Collection, id: &str) -> Result<ScopeAnswer, Problem> {
     match client.send(Lane::Protect, &collection.get("", id)).await {
-        Ok(_) => Ok(Answer::Found),
-        Err(error) if error.class == ErrorClass::NotFound || error.has_code(NO_SUCH_ZONE) => Ok(Answer::NotFound),
-        Err(error) if error.class == ErrorClass::Auth => Ok(Answer::Refused),
+        Ok(_) => Ok(ScopeAnswer::Found),
+        Err(error) if error.class == ErrorClass::NotFound || error.has_code(NO_SUCH_ZONE) => Ok(ScopeAnswer::NotFound),
+        Err(error) if error.class == ErrorClass::Auth => Ok(ScopeAnswer::Refused),
         Err(error) => Err(error.problem(&format!("asking whether {id} is still there"))),
     }
 }
@@ -153,28 +153,28 @@ pub(crate) fn unproven(problem: Problem, why: &str) -> Problem {
 mod tests {
     use super::*;
 
-    fn seen(answer: Answer, neighbours: Option<bool>, seen_by_others: bool) -> Standing {
+    fn seen(answer: ScopeAnswer, neighbours: Option<bool>, seen_by_others: bool) -> ScopePresence {
         judge(Evidence { answer, neighbours, seen_by_others })
     }
 
     #[test]
     fn s12_a_zone_that_is_gone_is_gone_by_either_answer() {
-        assert_eq!(seen(Answer::NotFound, Some(true), false), Standing::Gone);
-        assert_eq!(seen(Answer::NotFound, Some(false), false), Standing::Gone);
-        assert_eq!(seen(Answer::Refused, Some(true), false), Standing::Gone);
+        assert_eq!(seen(ScopeAnswer::NotFound, Some(true), false), ScopePresence::Gone);
+        assert_eq!(seen(ScopeAnswer::NotFound, Some(false), false), ScopePresence::Gone);
+        assert_eq!(seen(ScopeAnswer::Refused, Some(true), false), ScopePresence::Gone);
     }
 
     #[test]
     fn s12_a_credential_that_lost_its_rights_proves_nothing() {
-        for answer in [Answer::NotFound, Answer::Refused] {
-            assert!(matches!(seen(answer, None, false), Standing::Unclear(_)), "{answer:?}");
-            assert!(matches!(seen(answer, Some(true), true), Standing::Unclear(_)), "{answer:?}");
+        for answer in [ScopeAnswer::NotFound, ScopeAnswer::Refused] {
+            assert!(matches!(seen(answer, None, false), ScopePresence::Unclear(_)), "{answer:?}");
+            assert!(matches!(seen(answer, Some(true), true), ScopePresence::Unclear(_)), "{answer:?}");
         }
-        assert!(matches!(seen(Answer::Refused, Some(false), false), Standing::Unclear(_)));
+        assert!(matches!(seen(ScopeAnswer::Refused, Some(false), false), ScopePresence::Unclear(_)));
     }
 
     #[test]
     fn what_is_found_is_there() {
-        assert_eq!(seen(Answer::Found, None, false), Standing::There);
+        assert_eq!(seen(ScopeAnswer::Found, None, false), ScopePresence::There);
     }
 }

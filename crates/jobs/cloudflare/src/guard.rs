@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use kube::api::ObjectMeta;
 use portolan_core::{ObjectKey, Problem, reasons};
-use portolan_engine::{CREDENTIAL_FINALIZERS, CancellationToken, Need, Task};
+use portolan_engine::{CREDENTIAL_FINALIZERS, CancellationToken, SecretNeed, Task};
 
-use crate::job::Shared;
+use crate::job::JobContext;
 use crate::projection;
 
 /// What the finalizer begins with that keeps the Secrets of this job.
@@ -25,7 +25,7 @@ pub(crate) enum MadeWith {
     Secret(ObjectKey),
 }
 
-impl Shared {
+impl JobContext {
     /// Makes sure that a Secret cannot vanish before what is made with it.
     pub(crate) async fn hold(&self, secret: &ObjectKey) -> Result<(), Problem> {
         if self.guard.hold(secret).await? {
@@ -73,9 +73,9 @@ impl Shared {
         self.guard.keeper(shutdown, ready, move || shared.needed_secrets())
     }
 
-    fn needed_secrets(&self) -> BTreeMap<ObjectKey, Need> {
-        let mut needed: BTreeMap<ObjectKey, Need> = BTreeMap::new();
-        let mut credentials: HashMap<u64, Need> = HashMap::new();
+    fn needed_secrets(&self) -> BTreeMap<ObjectKey, SecretNeed> {
+        let mut needed: BTreeMap<ObjectKey, SecretNeed> = BTreeMap::new();
+        let mut credentials: HashMap<u64, SecretNeed> = HashMap::new();
         for (made_with, need) in self.triggers.made_with(&self.operator_namespace) {
             match made_with {
                 MadeWith::Credentials(digest) => raise(credentials.entry(digest).or_insert(need), need),
@@ -95,6 +95,6 @@ impl Shared {
     }
 }
 
-fn raise(known: &mut Need, need: Need) {
+fn raise(known: &mut SecretNeed, need: SecretNeed) {
     *known = need.max(*known);
 }

@@ -9,17 +9,17 @@ use kube::api::{ApiResource, DeleteParams, Preconditions};
 use portolan_cloudflare_api::{Clients, DriftSchedule};
 use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
 use portolan_engine::{
-    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Loaded, SecretGuard, Secrets,
-    Seen, Selection, Task,
+    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Loaded, Related, SecretGuard,
+    Secrets, Selection, Task,
 };
 
 use crate::drift::{Drifting, Drifts};
 use crate::guard;
-use crate::kind::{Kind, Life};
+use crate::kind::{Kind, Management};
 use crate::kinds::{
     self, CloudflareCredentials, CloudflareDomain, ClusterTunnel, Tunnel as NamespacedTunnel, VirtualNetwork,
 };
-use crate::life::{Living, key_of};
+use crate::life::{KindReconciler, key_of};
 use crate::projection::{self, Projection};
 use crate::resolve::Zones;
 use crate::triggers::{self, Triggers};
@@ -42,7 +42,7 @@ pub struct Settings {
 }
 
 /// What all kinds of the job share.
-pub(crate) struct Shared {
+pub(crate) struct JobContext {
     pub(crate) client: Client,
     pub(crate) clients: Arc<Clients>,
     pub(crate) clock: Clock,
@@ -62,7 +62,7 @@ pub(crate) struct Shared {
     pub(crate) cluster_tunnels: Cache<ClusterTunnel>,
 }
 
-impl Shared {
+impl JobContext {
     fn new(context: &Context, clients: Arc<Clients>) -> Self {
         Self {
             client: context.client.clone(),
@@ -212,14 +212,14 @@ impl Shared {
 }
 
 /// The job, ready to run.
-pub struct Job {
+pub struct CloudflareJob {
     context: Arc<Context>,
     clients: Arc<Clients>,
     settings: Settings,
     handle: JobHandle,
 }
 
-impl Job {
+impl CloudflareJob {
     /// A job over a cluster and Cloudflare.
     pub fn new(context: Arc<Context>, clients: Arc<Clients>, settings: Settings) -> Self {
         Self { context, clients, settings, handle: JobHandle::default() }
@@ -242,7 +242,7 @@ impl Job {
 
     /// Everything that runs, made anew.
     fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
-        let shared = Arc::new(Shared::new(&self.context, Arc::clone(&self.clients)));
+        let shared = Arc::new(JobContext::new(&self.context, Arc::clone(&self.clients)));
         shared.follow_caches();
         let (ledgers, loaded) = shared.deletions.loading(shutdown.clone());
         let mut starter = Starter {
@@ -285,7 +285,7 @@ fn drift_task(drift: Drift, drifting: Arc<Drifting>, shutdown: CancellationToken
 /// Makes the controller of each kind.
 struct Starter {
     context: Arc<Context>,
-    shared: Arc<Shared>,
+    shared: Arc<JobContext>,
     loaded: Loaded,
     shutdown: CancellationToken,
     tasks: Vec<Task>,
@@ -296,7 +296,7 @@ struct Starter {
 
 impl kinds::Visitor for Starter {
     fn visit<K: Kind>(&mut self) {
-        let living = Arc::new(Living::<K>::new(Arc::clone(&self.shared)));
+        let living = Arc::new(KindReconciler::<K>::new(Arc::clone(&self.shared)));
         let handle = Handle::new();
         self.shared.triggers.add(K::KIND, handle.clone());
         // Set once, right here.
@@ -308,8 +308,8 @@ impl kinds::Visitor for Starter {
                 loaded.ready().await;
             });
         match K::LIFE {
-            Life::Observed => self.observed.push(controller.handle()),
-            Life::Owned => controller = controller.after(first_pass(self.observed.clone())),
+            Management::Observed => self.observed.push(controller.handle()),
+            Management::Owned => controller = controller.after(first_pass(self.observed.clone())),
         }
         if K::KIND == CloudflareCredentials::KIND {
             controller = self.watch_secrets(controller);
@@ -324,12 +324,12 @@ impl kinds::Visitor for Starter {
 
 impl Starter {
     /// One watch of Secrets, by their metadata, serves all kinds.
-    fn watch_secrets<K: Kind>(&self, controller: Controller<Living<K>>) -> Controller<Living<K>> {
+    fn watch_secrets<K: Kind>(&self, controller: Controller<KindReconciler<K>>) -> Controller<KindReconciler<K>> {
         let shared = Arc::clone(&self.shared);
         let secrets = ApiResource::erase::<k8s_openapi::api::core::v1::Secret>(&());
         controller.watch_metadata(&secrets, Selection::all(), move |seen, _| match seen {
-            Seen::Here(secret) => shared.secret_seen(&secret.metadata),
-            Seen::Gone(key) => shared.secret_gone(key),
+            Related::Here(secret) => shared.secret_seen(&secret.metadata),
+            Related::Gone(key) => shared.secret_gone(key),
         })
     }
 }
@@ -347,12 +347,15 @@ async fn first_pass(handles: Vec<Handle<Projection>>) {
 }
 
 /// Objects whose addresses are published make their records run.
-fn watch_source<K: Kind>(controller: Controller<Living<K>>, resource: &ApiResource) -> Controller<Living<K>> {
+fn watch_source<K: Kind>(
+    controller: Controller<KindReconciler<K>>,
+    resource: &ApiResource,
+) -> Controller<KindReconciler<K>> {
     let kind = resource.kind.clone();
     controller.watch_metadata(resource, Selection::all(), move |seen, store| {
         let key = match &seen {
-            Seen::Here(object) => portolan_engine::key_of(&object.metadata),
-            Seen::Gone(key) => (*key).clone(),
+            Related::Here(object) => portolan_engine::key_of(&object.metadata),
+            Related::Gone(key) => (*key).clone(),
         };
         let mut dependents =
             triggers::dependents(store, &projection::object(&kind, key.namespace.as_deref(), &key.name));

@@ -13,12 +13,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::blocks::{SourceReference, TunnelReference, VirtualNetworkReference};
-use crate::sources::Source;
+use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
 
 /// What a kind may do to what stands at Cloudflare for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
+pub enum Management {
     /// Created, changed and deleted with the object.
     Owned,
     /// Only looked at.
@@ -144,7 +144,7 @@ pub struct Resolved {
     /// The virtual network, where one is needed.
     pub network: Option<VirtualNetworkId>,
     /// The addresses of the source, where one is named.
-    pub source: Option<Source>,
+    pub source: Option<AddressSource>,
 }
 
 /// What an object's status remembers of what it made.
@@ -207,7 +207,7 @@ pub trait Body: Item + Serialize + fmt::Debug {
 
 /// What is known after a pass, for the status.
 #[derive(Debug)]
-pub struct View<'a, B> {
+pub struct StatusView<'a, B> {
     /// What was looked up, if that went well.
     pub resolved: Option<&'a Resolved>,
     /// What stands at Cloudflare for the object now, as far as known.
@@ -218,7 +218,7 @@ pub struct View<'a, B> {
     pub checked_at: Option<&'a str>,
 }
 
-impl<B> View<'_, B> {
+impl<B> StatusView<'_, B> {
     /// The credential that was used now, else the one before.
     pub fn used_credentials(&self, before: Option<&UsedCredentials>) -> Option<UsedCredentials> {
         self.resolved.and_then(|resolved| resolved.credentials.as_ref()).or(before).cloned()
@@ -241,7 +241,7 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// Where its remote objects are.
     const REMOTE: &'static Collection;
     /// What may be done to them.
-    const LIFE: Life;
+    const LIFE: Management;
     /// Reason of `Ready=True`.
     const READY_REASON: &'static str = portolan_core::reasons::SYNCED;
     /// Reason of `Ready=False` where the problem brings none of its own.
@@ -284,7 +284,7 @@ pub trait Kind: Object + kube::CustomResourceExt {
     }
 
     /// The kind's own status fields (conditions and `observedGeneration` come from the engine).
-    fn status(&self, view: &View<'_, Self::Body>) -> Value;
+    fn status(&self, view: &StatusView<'_, Self::Body>) -> Value;
 
     /// Id by which an observed kind is asked for directly; `None` looks its natural key up in the listed collection.
     fn lookup_id(&self) -> Option<String> {

@@ -11,7 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use portolan_core::Problem;
 use serde::{Deserialize, Deserializer};
 
-use crate::kind::{Body, Kind, Life, Resolved};
+use crate::kind::{Body, Kind, Management, Resolved};
 
 pub use cloudflare_credentials::{AccountBody, CloudflareCredentials};
 pub use cloudflare_domain::{CloudflareDomain, ZoneBody, resolve_zone, zone_of};
@@ -37,7 +37,7 @@ pub struct Row {
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
     /// What may be done to what stands for it at Cloudflare.
-    pub life: Life,
+    pub life: Management,
     /// Whether what stands for it carries a mark that says whose it is.
     pub marked: bool,
     /// The finalizer of its objects.

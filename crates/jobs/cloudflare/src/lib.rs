@@ -23,5 +23,5 @@ pub mod sources;
 mod triggers;
 pub mod used;
 
-pub use job::{Job, LEASE, Settings};
+pub use job::{CloudflareJob, LEASE, Settings};
 pub use portolan_engine::{Drift, JobHandle, Passed};

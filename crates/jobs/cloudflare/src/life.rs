@@ -14,28 +14,28 @@ use portolan_engine::{Handle, Outcome, Projected, Reconcile, Report};
 use serde_json::Value;
 
 use crate::claims::Claims;
-use crate::job::Shared;
+use crate::job::JobContext;
 use crate::kind::{Kind, Resolved};
-use crate::matching::{Matched, Step};
+use crate::matching::{Matched, RemoteWrite};
 use crate::projection::Projection;
-use crate::resolve::{Place, Right};
-use crate::settled::Settled;
+use crate::resolve::{Right, ScopeRef};
+use crate::settled::DriftMemory;
 
 /// How soon a decision is made again that rested on a snapshot that proved wrong.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Reconciles one kind.
-pub(crate) struct Living<K: Kind> {
-    pub(crate) shared: Arc<Shared>,
+pub(crate) struct KindReconciler<K: Kind> {
+    pub(crate) shared: Arc<JobContext>,
     pub(crate) handle: OnceLock<Handle<Projection>>,
-    pub(crate) settled: Settled,
+    pub(crate) settled: DriftMemory,
     pub(crate) claims: Claims,
     kind: std::marker::PhantomData<fn() -> K>,
 }
 
 /// One account or zone with what was found there for an object.
-pub(crate) struct Found<B: Item> {
-    place: Place,
+pub(crate) struct FoundThere<B: Item> {
+    place: ScopeRef,
     client: Client,
     /// By what right something is removed here.
     right: Right,
@@ -45,7 +45,7 @@ pub(crate) struct Found<B: Item> {
     expected: Mutex<Option<Expected<B>>>,
 }
 
-impl<B: Item> Found<B> {
+impl<B: Item> FoundThere<B> {
     /// The write begins now, or does not come.
     fn expect_no_longer(&self) {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -57,15 +57,15 @@ pub(crate) struct Inputs<B: Item> {
     resolved: Resolved,
     wanted: Vec<B>,
     /// Where the object's remote part belongs now.
-    here: Option<Found<B>>,
+    here: Option<FoundThere<B>>,
     /// Where its status says it was before.
-    former: Option<Found<B>>,
+    former: Option<FoundThere<B>>,
     /// The Secret that the credential was read from.
     secret: Option<ObjectKey>,
     /// The remote object of an observed kind.
     observed: Option<Entry<B>>,
     /// Where the object's remote part was, if that is gone as a whole.
-    gone: Option<Place>,
+    gone: Option<ScopeRef>,
     /// Ids that stay behind because the user said so.
     left_behind: Vec<String>,
     /// Objects that still refer to this one, which goes.
@@ -79,22 +79,22 @@ pub(crate) struct Inputs<B: Item> {
 /// What is to be done for an object.
 pub(crate) struct Steps<B> {
     here: Matched<B>,
-    former: Vec<Step<B>>,
+    former: Vec<RemoteWrite<B>>,
     changes: Plan,
     ends_itself: bool,
 }
 
 /// What stands for the object after its plan was carried out.
-pub(crate) struct Done<B> {
+pub(crate) struct Carried<B> {
     present: Vec<Entry<B>>,
 }
 
-impl<K: Kind> Living<K> {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+impl<K: Kind> KindReconciler<K> {
+    pub(crate) fn new(shared: Arc<JobContext>) -> Self {
         Self {
             shared,
             handle: OnceLock::new(),
-            settled: Settled::default(),
+            settled: DriftMemory::default(),
             claims: Claims::default(),
             kind: std::marker::PhantomData,
         }
@@ -109,11 +109,11 @@ impl<K: Kind> Living<K> {
     }
 }
 
-impl<K: Kind> Reconcile for Living<K> {
+impl<K: Kind> Reconcile for KindReconciler<K> {
     type Object = K;
     type Inputs = Inputs<K::Body>;
     type Plan = Steps<K::Body>;
-    type Applied = Done<K::Body>;
+    type Applied = Carried<K::Body>;
     type Projection = Projection;
 
     fn kind(&self) -> &'static str {
@@ -167,7 +167,7 @@ impl<K: Kind> Reconcile for Living<K> {
             Some(found) => self.matched(object, found, Vec::new(), &inputs.resolved, &recorded)?.steps,
             None => Vec::new(),
         };
-        let going = here.steps.iter().chain(&former).find_map(Step::impossible);
+        let going = here.steps.iter().chain(&former).find_map(RemoteWrite::impossible);
         if let Some(problem) = going {
             return Err(problem);
         }
@@ -185,7 +185,7 @@ impl<K: Kind> Reconcile for Living<K> {
     /// What is given back must not be known by its id any more: once its mark is gone too, a second try would take it for
     /// an object that was made before there were marks, and delete it.
     fn intent(&self, object: &K, _inputs: &Self::Inputs, plan: &Self::Plan) -> Option<Value> {
-        let releases = plan.here.steps.iter().chain(&plan.former).any(Step::releases);
+        let releases = plan.here.steps.iter().chain(&plan.former).any(RemoteWrite::releases);
         releases.then(|| object.without_ids())
     }
 
@@ -193,7 +193,7 @@ impl<K: Kind> Reconcile for Living<K> {
         if plan.ends_itself {
             self.shared.delete(object).await?;
         }
-        if let Some(secret) = inputs.secret.as_ref().filter(|_| !plan.here.steps.iter().all(Step::removes)) {
+        if let Some(secret) = inputs.secret.as_ref().filter(|_| !plan.here.steps.iter().all(RemoteWrite::removes)) {
             self.shared.hold(secret).await?;
         }
         let mut present = plan.here.kept.clone();
@@ -206,7 +206,7 @@ impl<K: Kind> Reconcile for Living<K> {
         if object.meta().deletion_timestamp.is_some() {
             self.promote_rivals(object);
         }
-        Ok(Done { present })
+        Ok(Carried { present })
     }
 
     fn report(&self, object: &K, outcome: Outcome<'_, Self>) -> Report {

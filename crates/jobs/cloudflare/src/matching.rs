@@ -12,7 +12,7 @@ use crate::kind::Body;
 
 /// One write to Cloudflare.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step<B> {
+pub(crate) enum RemoteWrite<B> {
     /// Make a new object.
     Create { body: B },
     /// Change an object of ours.
@@ -29,7 +29,7 @@ pub(crate) enum Step<B> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Matched<B> {
     /// Writes, in order.
-    pub(crate) steps: Vec<Step<B>>,
+    pub(crate) steps: Vec<RemoteWrite<B>>,
     /// Objects that stand as wanted.
     pub(crate) kept: Vec<Entry<B>>,
     /// Objects of others that stand beside ours, under the same natural key.
@@ -170,7 +170,7 @@ fn change_in_place<B: Body>(
                 Some(index) => {
                     let mine = mine.swap_remove(index);
                     let after = marked(matching, body, mine.adopted);
-                    matched.steps.push(Step::Update { id: mine.entry.id, before: mine.entry.item, after });
+                    matched.steps.push(RemoteWrite::Update { id: mine.entry.id, before: mine.entry.item, after });
                 }
                 None => rest.push(body),
             }
@@ -185,7 +185,7 @@ fn adopt_or_create<B: Body>(
     wanted: Vec<B>,
     mut unmarked: Vec<Entry<B>>,
     others: &[Entry<B>],
-) -> Result<Vec<Step<B>>, Problem> {
+) -> Result<Vec<RemoteWrite<B>>, Problem> {
     let mut steps = Vec::new();
     for body in wanted {
         let key = body.natural_key();
@@ -204,10 +204,10 @@ fn adopt_or_create<B: Body>(
             return Err(not_ours(matching, &entry.item, &entry.id));
         }
         steps.push(match chosen {
-            None => Step::Create { body: marked(matching, body, false) },
+            None => RemoteWrite::Create { body: marked(matching, body, false) },
             Some(at) => {
                 let Entry { id, item: before } = unmarked.swap_remove(at);
-                Step::Adopt { id, before, after: marked(matching, body, true) }
+                RemoteWrite::Adopt { id, before, after: marked(matching, body, true) }
             }
         });
     }
@@ -238,16 +238,16 @@ fn ambiguous<B: Body>(matching: &Matching<'_, B>, body: &B, count: usize) -> Pro
     )
 }
 
-fn removal<B: Body>(matching: &Matching<'_, B>, mine: Mine<B>) -> Step<B> {
+fn removal<B: Body>(matching: &Matching<'_, B>, mine: Mine<B>) -> RemoteWrite<B> {
     let Entry { id, item: before } = mine.entry;
     if !mine.adopted {
-        return Step::Delete { id, before };
+        return RemoteWrite::Delete { id, before };
     }
     let mut after = before.clone();
     if matching.mark_limit.is_some() {
         after.set_mark_text(user_text(before.mark_text()).to_owned());
     }
-    Step::Release { id, before, after }
+    RemoteWrite::Release { id, before, after }
 }
 
 /// Whether an unmarked object differs from the wanted one in nothing but the text that carries the mark.
@@ -273,7 +273,7 @@ fn normalised<B: Body>(mut body: B) -> B {
     body
 }
 
-impl<B: Body> Step<B> {
+impl<B: Body> RemoteWrite<B> {
     /// Whether the step removes an object at Cloudflare.
     pub(crate) fn deletes(&self) -> bool {
         matches!(self, Self::Delete { .. })

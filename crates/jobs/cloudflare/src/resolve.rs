@@ -16,14 +16,14 @@ use portolan_core::{
 };
 use serde_json::Value;
 
-use crate::access::{self, Access};
+use crate::access::{self, CredentialAccess};
 use crate::allow;
 use crate::blocks::{NamedObject, TunnelKind, TunnelReference, VirtualNetworkReference};
-use crate::job::Shared;
+use crate::job::JobContext;
 use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed, Recorded, Resolved, Tunnel, Zone, ZoneHint};
 use crate::kinds::{CloudflareCredentials, VirtualNetworkBody, ZoneBody, resolve_zone};
 use crate::reasons::NOT_ALLOWED;
-use crate::sources::Source;
+use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
 
 /// Longest comment of a record where the zone's plan is not known: that of free plans.
@@ -31,14 +31,14 @@ const FREE_COMMENT: usize = 100;
 
 /// The object that something is looked up for.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject {
+pub(crate) struct AskingObject {
     /// Its name and namespace.
     pub(crate) key: ObjectKey,
     /// The object itself, where it is a credential.
     credentials: Option<Arc<CloudflareCredentials>>,
 }
 
-impl Subject {
+impl AskingObject {
     pub(crate) fn of<K: Kind>(object: &K) -> Self {
         let credentials = (object as &dyn Any).downcast_ref::<CloudflareCredentials>().cloned().map(Arc::new);
         Self { key: crate::life::key_of(object), credentials }
@@ -58,7 +58,7 @@ pub(crate) enum Right {
 
 /// The client that an object's remote part is removed with.
 pub(crate) struct RemovalAccess {
-    pub(crate) access: Access,
+    pub(crate) access: CredentialAccess,
     pub(crate) right: Right,
 }
 
@@ -81,14 +81,14 @@ impl Zones {
 
 /// The account or zone that a remote object belongs to.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ScopeRef {
     /// Its id; empty at the API's root.
     pub(crate) id: String,
     /// Its name for users.
     pub(crate) label: String,
 }
 
-impl Place {
+impl ScopeRef {
     /// Where an object's remote part belongs.
     pub(crate) fn of<K: Kind>(resolved: &Resolved) -> Result<Self, Problem> {
         match K::REMOTE.scope {
@@ -121,9 +121,9 @@ impl Place {
     }
 }
 
-impl Shared {
+impl JobContext {
     /// The client that an object asks Cloudflare with, if it may.
-    pub(crate) async fn access(&self, needs: &Needs, subject: &Subject) -> Result<Access, Problem> {
+    pub(crate) async fn access(&self, needs: &Needs, subject: &AskingObject) -> Result<CredentialAccess, Problem> {
         let access = self.open(needs, subject).await?;
         if let Some(credentials) = self.used(&access.used) {
             allow::credentials_serve(&credentials, subject.key.namespace.as_deref())?;
@@ -140,7 +140,7 @@ impl Shared {
     pub(crate) fn allows(
         &self,
         used: &UsedCredentials,
-        subject: &Subject,
+        subject: &AskingObject,
         resolved: &Resolved,
         published: Option<&Hostname>,
     ) -> Result<(), Problem> {
@@ -153,7 +153,7 @@ impl Shared {
     }
 
     /// The client of the credentials that an object names, whether it may use them or not.
-    async fn open(&self, needs: &Needs, subject: &Subject) -> Result<Access, Problem> {
+    async fn open(&self, needs: &Needs, subject: &AskingObject) -> Result<CredentialAccess, Problem> {
         match &needs.credentials {
             CredentialsFrom::Inline(inline) => {
                 let namespace = subject.key.namespace.as_deref().unwrap_or(&self.operator_namespace);
@@ -188,7 +188,7 @@ impl Shared {
     pub(crate) async fn removal_access(
         &self,
         needs: &Needs,
-        subject: &Subject,
+        subject: &AskingObject,
         recorded: &Recorded,
     ) -> Result<RemovalAccess, Problem> {
         let Some(from) = recorded.credentials.as_ref().and_then(UsedCredentials::from) else {
@@ -211,7 +211,12 @@ impl Shared {
     }
 
     /// Looks up everything that an object needs.
-    pub(crate) async fn resolve(&self, needs: &Needs, subject: &Subject, access: &Access) -> Result<Resolved, Problem> {
+    pub(crate) async fn resolve(
+        &self,
+        needs: &Needs,
+        subject: &AskingObject,
+        access: &CredentialAccess,
+    ) -> Result<Resolved, Problem> {
         let account = self.account(needs, access).await?;
         let zone = match &needs.zone {
             Some(hint) => Some(self.zone(hint, access).await?),
@@ -232,7 +237,11 @@ impl Shared {
     }
 
     /// Where an object belongs, as far as that is known without asking Cloudflare.
-    pub(crate) fn place_without_asking<K: Kind>(&self, needs: &Needs, access: &Access) -> Result<Place, Problem> {
+    pub(crate) fn place_without_asking<K: Kind>(
+        &self,
+        needs: &Needs,
+        access: &CredentialAccess,
+    ) -> Result<ScopeRef, Problem> {
         let account = match &needs.account_id {
             Some(id) => Some(parse_account(id)?),
             None => access.account.clone(),
@@ -242,10 +251,10 @@ impl Shared {
             Some(hint) => Some(self.zone_by_name(hint)?),
             None => None,
         };
-        Place::of::<K>(&Resolved { account, zone, ..Resolved::default() })
+        ScopeRef::of::<K>(&Resolved { account, zone, ..Resolved::default() })
     }
 
-    async fn account(&self, needs: &Needs, access: &Access) -> Result<Option<AccountId>, Problem> {
+    async fn account(&self, needs: &Needs, access: &CredentialAccess) -> Result<Option<AccountId>, Problem> {
         match (&needs.account_id, &access.account, &needs.account_name) {
             (Some(id), _, _) => parse_account(id).map(Some),
             (None, Some(account), _) => Ok(Some(account.clone())),
@@ -254,7 +263,7 @@ impl Shared {
         }
     }
 
-    async fn account_by_name(&self, name: &str, access: &Access) -> Result<AccountId, Problem> {
+    async fn account_by_name(&self, name: &str, access: &CredentialAccess) -> Result<AccountId, Problem> {
         let doing = format!("looking for the account named {name}");
         let accounts = access
             .client
@@ -281,7 +290,7 @@ impl Shared {
         }
     }
 
-    async fn zone(&self, hint: &ZoneHint, access: &Access) -> Result<Zone, Problem> {
+    async fn zone(&self, hint: &ZoneHint, access: &CredentialAccess) -> Result<Zone, Problem> {
         match &hint.id {
             Some(id) => self.zone_by_id(unnamed_zone(id)?, access).await,
             None => self.zone_by_name(hint),
@@ -289,7 +298,7 @@ impl Shared {
     }
 
     /// A zone that is named by its id: what it is called, a domain knows, or Cloudflare, which is asked once.
-    async fn zone_by_id(&self, zone: Zone, access: &Access) -> Result<Zone, Problem> {
+    async fn zone_by_id(&self, zone: Zone, access: &CredentialAccess) -> Result<Zone, Problem> {
         let known = self.domains.iter().find(|domain| domain.zone_id() == Some(zone.id.as_str()));
         if let Some(domain) = known
             && let Some(name) = domain.name_of_zone()
@@ -318,7 +327,7 @@ impl Shared {
         crate::kinds::zone_of(domains.iter().map(AsRef::as_ref), hint)
     }
 
-    fn tunnel(&self, reference: &TunnelReference, subject: &Subject) -> Result<Tunnel, Problem> {
+    fn tunnel(&self, reference: &TunnelReference, subject: &AskingObject) -> Result<Tunnel, Problem> {
         let waiting = |what: &str| Problem::waiting(reasons::DEPENDENCY_ERROR, format!("{reference} {what}"));
         let key = reference.key(subject.key.namespace.as_deref());
         let status = match reference.kind {
@@ -336,7 +345,7 @@ impl Shared {
     async fn network(
         &self,
         need: &NetworkNeed,
-        access: &Access,
+        access: &CredentialAccess,
         account: Option<&AccountId>,
     ) -> Result<Option<VirtualNetworkId>, Problem> {
         match need {
@@ -376,7 +385,7 @@ impl Shared {
     /// A network by its name at Cloudflare, or the account's default one.
     async fn listed_network(
         &self,
-        access: &Access,
+        access: &CredentialAccess,
         account: Option<&AccountId>,
         name: Option<&str>,
     ) -> Result<VirtualNetworkId, Problem> {
@@ -400,7 +409,11 @@ impl Shared {
         parse_network(&id)
     }
 
-    async fn source(&self, reference: &crate::blocks::SourceReference, subject: &Subject) -> Result<Source, Problem> {
+    async fn source(
+        &self,
+        reference: &crate::blocks::SourceReference,
+        subject: &AskingObject,
+    ) -> Result<AddressSource, Problem> {
         let namespace = subject.key.namespace.as_deref();
         let named = reference.named(namespace).ok_or_else(|| {
             Problem::invalid(reasons::INVALID_CONFIG, "spec.sourceRef names nothing: name exactly one source")
@@ -408,7 +421,7 @@ impl Shared {
         self.check_grant(&named, namespace).await?;
         let mut read = Vec::new();
         let Some(first) = self.read(&named.resource(), named.namespace, named.name).await? else {
-            return Ok(Source::Gone);
+            return Ok(AddressSource::Gone);
         };
         for parent in crate::sources::parents(reference, &first, namespace) {
             read.extend(self.read(&parent.resource, parent.namespace.as_deref(), &parent.name).await?);

@@ -13,26 +13,26 @@ use crate::projection::{self, Projection};
 
 /// Digests of what stood there, by the digest of the object's key: some tens of bytes for each object that is as wanted.
 #[derive(Default)]
-pub(crate) struct Settled {
-    state: Mutex<State>,
+pub(crate) struct DriftMemory {
+    state: Mutex<DriftState>,
 }
 
 #[derive(Default)]
-struct State {
-    objects: HashMap<u64, Standing>,
+struct DriftState {
+    objects: HashMap<u64, SettledObject>,
     /// Objects that stand back because something is in their way, and what stood in each scope when they last looked.
     conflicted: BTreeMap<ObjectKey, BTreeMap<Arc<str>, u64>>,
     /// Who was asked last about a scope.
     scopes: BTreeMap<Arc<str>, Client>,
 }
 
-struct Standing {
+struct SettledObject {
     scope: Arc<str>,
     /// Of all its remote objects, in whatever order.
     remote: u64,
 }
 
-impl Settled {
+impl DriftMemory {
     /// An object is as wanted: these stand for it, alone or with something of others beside them.
     pub(crate) fn set<B: Body>(
         &self,
@@ -47,7 +47,7 @@ impl Settled {
         if alone {
             state.conflicted.remove(key);
         }
-        state.objects.insert(name(key), Standing { scope, remote });
+        state.objects.insert(name(key), SettledObject { scope, remote });
     }
 
     /// A scope is looked at for some object: drift passes know whom to ask about it.
@@ -122,12 +122,12 @@ impl Settled {
         state.scopes.iter().map(|(scope, client)| (Arc::clone(scope), client.clone())).collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DriftState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl DriftState {
     /// One copy of a scope's id for all its objects.
     fn scope(&mut self, scope: &str, client: &Client) -> Arc<str> {
         let scope = self.scopes.get_key_value(scope).map_or_else(|| scope.into(), |(known, _)| Arc::clone(known));

@@ -13,7 +13,7 @@ use crate::blocks::{NamedObject, NodeAddress, ServiceAddress, SourceChoice, Sour
 
 /// What became of the object that a record is taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum AddressSource {
     /// It is there, perhaps without an address yet.
     Found {
         /// Its addresses, in its own order, each once.
@@ -105,7 +105,7 @@ pub fn granted(grants: &[Value], from: &str, source: &NamedObject<'_>) -> bool {
 }
 
 /// The addresses of a source that exists, handed in with its parents.
-pub fn addresses(reference: &SourceReference, object: &Value, parents: &[Value]) -> Result<Source, Problem> {
+pub fn addresses(reference: &SourceReference, object: &Value, parents: &[Value]) -> Result<AddressSource, Problem> {
     let texts = match reference.choice() {
         Some(SourceChoice::Service(service)) => service_addresses(object, service.address_type),
         Some(SourceChoice::Ingress(_)) => balancer(object, &["ip", "hostname"]),
@@ -121,14 +121,14 @@ pub fn addresses(reference: &SourceReference, object: &Value, parents: &[Value])
     Ok(found(texts, versions.join(".")))
 }
 
-fn found(texts: Vec<String>, version: String) -> Source {
+fn found(texts: Vec<String>, version: String) -> AddressSource {
     let mut addresses: Vec<Address> = Vec::new();
     for address in texts.iter().filter(|text| !text.is_empty()).map(|text| Address::parse(text)) {
         if !addresses.contains(&address) {
             addresses.push(address);
         }
     }
-    Source::Found { addresses, version }
+    AddressSource::Found { addresses, version }
 }
 
 fn service_addresses(service: &Value, from: ServiceAddress) -> Vec<String> {

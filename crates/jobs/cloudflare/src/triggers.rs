@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use portolan_core::ObjectKey;
-use portolan_engine::{Handle, Need, Projected, Store};
+use portolan_engine::{Handle, Projected, SecretNeed, Store};
 
 use crate::guard::MadeWith;
 use crate::projection::Projection;
@@ -51,7 +51,7 @@ impl Triggers {
     }
 
     /// By what the things were made that objects recorded, and whether the objects stay.
-    pub(crate) fn made_with(&self, operator_namespace: &str) -> Vec<(MadeWith, Need)> {
+    pub(crate) fn made_with(&self, operator_namespace: &str) -> Vec<(MadeWith, SecretNeed)> {
         let of = |key: &ObjectKey, one: &Projected<Projection>| {
             let projection = one.projection.as_ref()?;
             let namespace = key.namespace.as_deref().unwrap_or(operator_namespace);
@@ -59,9 +59,9 @@ impl Triggers {
                 Some(secret) => MadeWith::Secret(ObjectKey::namespaced(namespace, &**secret)),
                 None => MadeWith::Credentials(projection.made_with?),
             };
-            Some((made_with, if one.deleting { Need::Leaving } else { Need::Staying }))
+            Some((made_with, if one.deleting { SecretNeed::Leaving } else { SecretNeed::Staying }))
         };
-        let mut all: HashMap<MadeWith, Need> = HashMap::new();
+        let mut all: HashMap<MadeWith, SecretNeed> = HashMap::new();
         for (_, handle) in self.handles() {
             handle.read(|store| {
                 for (made_with, need) in store.iter().filter_map(|(key, one)| of(key, one)) {

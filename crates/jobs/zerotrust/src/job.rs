@@ -47,14 +47,14 @@ impl Default for Settings {
 }
 
 /// The job, ready to run.
-pub struct Job {
+pub struct ZerotrustJob {
     manager: Option<Manager>,
     routes: Option<Arc<Routes>>,
     worker: Option<Worker>,
     handle: JobHandle,
 }
 
-impl Job {
+impl ZerotrustJob {
     /// A job over a cluster and Cloudflare.
     pub fn new(context: &Context, clients: &Clients, settings: Settings) -> Self {
         let context = Context { operator_namespace: settings.operator_namespace, ..context.clone() };

@@ -12,7 +12,7 @@
 mod job;
 mod role;
 
-pub use job::{Job, METRICS, NAMESPACE, Settings};
+pub use job::{METRICS, NAMESPACE, Settings, ZerotrustJob};
 pub use portolan_engine::JobHandle;
 pub use portolan_zerotrust_manager as manager;
 pub use portolan_zerotrust_model as model;

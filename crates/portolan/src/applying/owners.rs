@@ -14,7 +14,7 @@ pub(crate) enum Operation {
 
 /// One owner of an object's fields, but for those of subresources.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner<'a> {
+pub(crate) struct FieldOwner<'a> {
     pub(crate) manager: &'a str,
     pub(crate) operation: Operation,
     /// When it wrote last, in RFC 3339; empty where that is not known.
@@ -22,7 +22,7 @@ pub(crate) struct Owner<'a> {
     entry: &'a Value,
 }
 
-impl<'a> Owner<'a> {
+impl<'a> FieldOwner<'a> {
     fn read(entry: &'a Value) -> Option<Self> {
         if entry["subresource"].as_str().is_some_and(|name| !name.is_empty()) {
             return None;
@@ -65,18 +65,18 @@ fn leaves(fields: &Value) -> usize {
 }
 
 /// The owners of an object's fields.
-pub(crate) fn owners(object: &Value) -> impl Iterator<Item = Owner<'_>> {
-    object["metadata"]["managedFields"].as_array().into_iter().flatten().filter_map(Owner::read)
+pub(crate) fn owners(object: &Value) -> impl Iterator<Item = FieldOwner<'_>> {
+    object["metadata"]["managedFields"].as_array().into_iter().flatten().filter_map(FieldOwner::read)
 }
 
 /// `managedFields` in which the fields of some owners are applied by `manager`, with those that it applied itself; nothing
 /// where there are no such owners. So does `kubectl apply --server-side` with what it applied on the client's side before.
-pub(crate) fn handed_over(object: &Value, from: impl Fn(&Owner<'_>) -> bool, manager: &str) -> Option<Value> {
-    let own = |owner: &Owner<'_>| owner.manager == manager && owner.operation == Operation::Apply;
-    let is_from = |owner: &Owner<'_>| !own(owner) && from(owner);
-    let given: Vec<Owner<'_>> = owners(object).filter(is_from).collect();
+pub(crate) fn handed_over(object: &Value, from: impl Fn(&FieldOwner<'_>) -> bool, manager: &str) -> Option<Value> {
+    let own = |owner: &FieldOwner<'_>| owner.manager == manager && owner.operation == Operation::Apply;
+    let is_from = |owner: &FieldOwner<'_>| !own(owner) && from(owner);
+    let given: Vec<FieldOwner<'_>> = owners(object).filter(is_from).collect();
     let first = given.first()?;
-    let taking: Vec<Owner<'_>> = given.iter().copied().chain(owners(object).filter(own)).collect();
+    let taking: Vec<FieldOwner<'_>> = given.iter().copied().chain(owners(object).filter(own)).collect();
     let fields = taking.iter().fold(FieldSet::default(), |all, owner| all.union(&owner.fields()));
     let time = taking.iter().map(|owner| owner.time).max().filter(|time| !time.is_empty());
     let mut entry = json!({
@@ -87,7 +87,7 @@ pub(crate) fn handed_over(object: &Value, from: impl Fn(&Owner<'_>) -> bool, man
         entry["time"] = json!(time);
     }
     let all = object["metadata"]["managedFields"].as_array()?.iter();
-    let kept = all.filter(|entry| Owner::read(entry).is_none_or(|owner| !own(&owner) && !from(&owner))).cloned();
+    let kept = all.filter(|entry| FieldOwner::read(entry).is_none_or(|owner| !own(&owner) && !from(&owner))).cloned();
     Some(std::iter::once(entry).chain(kept).collect())
 }
 

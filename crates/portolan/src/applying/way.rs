@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::owners::{Operation, Owner, owners};
+use super::owners::{FieldOwner, Operation, owners};
 
 /// The name under which `portolan apply` and `portolan up` own fields.
 pub(crate) const MANAGER: &str = "portolan";
@@ -132,7 +132,7 @@ fn client_side(live: &Value) -> Option<Candidate<'_>> {
 
 /// Who else takes away what its files no longer have.
 fn release(live: &Value) -> Option<Candidate<'_>> {
-    let keeps = |owner: &Owner<'_>| KEEPERS.contains(&owner.manager) || owner.owns_annotation(HELM_RELEASE);
+    let keeps = |owner: &FieldOwner<'_>| KEEPERS.contains(&owner.manager) || owner.owns_annotation(HELM_RELEASE);
     let owner = owners(live).filter(|owner| owner.operation == Operation::Update).find(keeps)?;
     let way = Way::Release { manager: owner.manager.to_owned() };
     Some(Candidate { way, weight: owner.weight(), time: owner.time })

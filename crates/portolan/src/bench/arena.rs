@@ -12,7 +12,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use portolan_apiserver::store::Range;
 use portolan_apiserver::{ApiServer, Config};
 use portolan_cloudflare_api::{Limit, Transport, TransportError};
-use portolan_cloudflare_sim::{Dropped, Options, Recorded, Simulator};
+use portolan_cloudflare_sim::{Dropped, Options, RecordedRequest, Simulator};
 use portolan_core::OwnerId;
 use portolan_engine::Drift;
 use portolan_zerotrust as zerotrust;
@@ -37,14 +37,14 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// What limits the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(super) enum ApiPace {
     /// Cloudflare's own limit.
     Limited,
     /// None at all.
     Unlimited,
 }
 
-impl Pace {
+impl ApiPace {
     const COUNT: u32 = 1200;
     const WINDOW: Duration = Duration::from_secs(300);
 }
@@ -56,14 +56,14 @@ pub(super) struct Arena {
     simulator: Simulator,
     transport: Arc<Tap>,
     operator: Option<Operator>,
-    pace: Pace,
+    pace: ApiPace,
     api: ApiServer,
 }
 
 impl Arena {
     /// An API server and a simulator with an account; no objects and no controllers yet.
-    async fn start(job: JobName, latency: Duration, pace: Pace) -> anyhow::Result<Self> {
-        let rate_limit = (pace == Pace::Limited).then_some((Pace::COUNT, Pace::WINDOW));
+    async fn start(job: JobName, latency: Duration, pace: ApiPace) -> anyhow::Result<Self> {
+        let rate_limit = (pace == ApiPace::Limited).then_some((ApiPace::COUNT, ApiPace::WINDOW));
         let simulator = Simulator::new(Options { latency, rate_limit, ..Options::default() });
         simulator.add_account_with_id(ACCOUNT, "Bench");
         let api = ApiServer::open(Config::default()).await.context("starting the API server")?;
@@ -76,7 +76,7 @@ impl Arena {
     }
 
     /// One with zones, and objects for them.
-    pub(super) async fn with_zones(zones: &[String], latency: Duration, pace: Pace) -> anyhow::Result<Self> {
+    pub(super) async fn with_zones(zones: &[String], latency: Duration, pace: ApiPace) -> anyhow::Result<Self> {
         let arena = Self::start(JobName::Cloudflare, latency, pace).await?;
         arena.add_zones(zones)?;
         arena.prepare(zones).await?;
@@ -84,7 +84,7 @@ impl Arena {
     }
 
     /// One with a zone and a tunnel, and a tenant for them.
-    pub(super) async fn with_tenant(zone: &str, latency: Duration, pace: Pace) -> anyhow::Result<Self> {
+    pub(super) async fn with_tenant(zone: &str, latency: Duration, pace: ApiPace) -> anyhow::Result<Self> {
         let arena = Self::start(JobName::Zerotrust, latency, pace).await?;
         arena.add_zones(&[zone.to_owned()])?;
         let tunnel = json!({"id": TUNNEL, "name": "bench", "config_src": "cloudflare"});
@@ -122,12 +122,13 @@ impl Arena {
 
     /// Starts the controllers.
     pub(super) fn start_controllers(&mut self) {
-        let mut options = operator::Options::new(OwnerId::derive("bench"), "http://simulator.invalid/client/v4");
+        let mut options =
+            operator::OperatorOptions::new(OwnerId::derive("bench"), "http://simulator.invalid/client/v4");
         options.jobs = vec![self.job];
         options.drift = Drift::Off;
         options.zerotrust.routes.drift = Drift::Off;
-        if self.pace == Pace::Unlimited {
-            options.api.limit = Limit { quota: 1_000_000, window: Pace::WINDOW };
+        if self.pace == ApiPace::Unlimited {
+            options.api.limit = Limit { quota: 1_000_000, window: ApiPace::WINDOW };
         }
         self.operator = Some(Operator::start_with(self.client.clone(), options, self.transport.clone()));
     }
@@ -153,13 +154,13 @@ impl Arena {
         zone: &str,
         numbers: std::ops::Range<usize>,
         clients: usize,
-        access: Access,
+        access: Protected,
     ) -> anyhow::Result<()> {
         each(numbers, clients, async |number| self.create_route(zone, number, access).await).await
     }
 
     /// Creates one route.
-    pub(super) async fn create_route(&self, zone: &str, number: usize, access: Access) -> anyhow::Result<()> {
+    pub(super) async fn create_route(&self, zone: &str, number: usize, access: Protected) -> anyhow::Result<()> {
         let route = route(zone, number, access);
         self.create(GATEWAY_GROUP, "v1", "HTTPRoute", Some("default"), route).await
     }
@@ -277,7 +278,7 @@ async fn each(
 
 /// Whether names are protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum Protected {
     /// They are open.
     Open,
     /// By an application with a list of e-mail addresses.
@@ -293,11 +294,11 @@ pub(super) fn tenant_spec() -> Value {
 }
 
 /// A route that asks to be published.
-pub(super) fn route(zone: &str, number: usize, access: Access) -> Value {
+pub(super) fn route(zone: &str, number: usize, access: Protected) -> Value {
     let mut annotations = json!({
         "cfzt.cloudflare.com/enabled": "true", "cfzt.cloudflare.com/hostname": record_name(zone, number),
     });
-    if access == Access::Emails {
+    if access == Protected::Emails {
         annotations["cfzt.cloudflare.com/access.enabled"] = json!("true");
         let addresses = format!("owner{number}@example.com,team{number}@example.com");
         annotations["cfzt.cloudflare.com/access.allowEmails"] = json!(addresses);
@@ -322,7 +323,7 @@ pub(super) fn record_spec(zone: &str, number: usize) -> Value {
 }
 
 /// How many requests of each kind: `GET /zones/…/dns_records`.
-pub(super) fn by_call(requests: &[Recorded]) -> Value {
+pub(super) fn by_call(requests: &[RecordedRequest]) -> Value {
     let mut calls = std::collections::BTreeMap::<String, usize>::new();
     for request in requests {
         *calls.entry(format!("{} {}", request.method, template(request.route()))).or_default() += 1;
@@ -344,10 +345,10 @@ fn contains(body: &[u8], name: &str) -> bool {
 /// Sends requests into the simulator, and remembers when each write was sent and answered.
 struct Tap {
     simulator: Simulator,
-    writes: Mutex<Vec<Written>>,
+    writes: Mutex<Vec<TimedWrite>>,
 }
 
-struct Written {
+struct TimedWrite {
     sent: Instant,
     answered: Option<Instant>,
     body: Bytes,
@@ -357,7 +358,7 @@ impl Tap {
     /// Notes a write, and says where.
     fn note(&self, request: &http::Request<Bytes>) -> Option<usize> {
         let mut writes = self.writes.lock().expect("nothing panics while it is held");
-        let write = Written { sent: Instant::now(), answered: None, body: request.body().clone() };
+        let write = TimedWrite { sent: Instant::now(), answered: None, body: request.body().clone() };
         (request.method() != http::Method::GET).then(|| {
             writes.push(write);
             writes.len() - 1

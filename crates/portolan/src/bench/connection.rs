@@ -12,7 +12,7 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::target::Target;
+use super::target::BenchServer;
 
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
@@ -25,14 +25,14 @@ pub(super) struct Connection {
 }
 
 /// What is sent with a request.
-pub(super) struct Body<'a> {
+pub(super) struct SentBody<'a> {
     /// Its media type.
     pub(super) content_type: &'a str,
     /// Its bytes.
     pub(super) bytes: Vec<u8>,
 }
 
-impl Body<'_> {
+impl SentBody<'_> {
     /// A JSON document.
     pub(super) fn json(document: &serde_json::Value) -> Self {
         Self { content_type: "application/json", bytes: document.to_string().into_bytes() }
@@ -46,7 +46,7 @@ impl Body<'_> {
 
 impl Connection {
     /// Connects and shakes hands.
-    pub(super) async fn open(target: &Target) -> anyhow::Result<Self> {
+    pub(super) async fn open(target: &BenchServer) -> anyhow::Result<Self> {
         let (host, port) = target.host_and_port()?;
         let tcp =
             TcpStream::connect((host.as_str(), port)).await.with_context(|| format!("connecting to {host}:{port}"))?;
@@ -67,7 +67,7 @@ impl Connection {
     }
 
     /// Sends a request and reads its whole answer, which must be a success.
-    pub(super) async fn send(&mut self, method: Method, path: &str, body: Body<'_>) -> anyhow::Result<Bytes> {
+    pub(super) async fn send(&mut self, method: Method, path: &str, body: SentBody<'_>) -> anyhow::Result<Bytes> {
         let (status, answer) = self.start(method.clone(), path, body).await?;
         let bytes =
             answer.collect().await.with_context(|| format!("reading the answer to {method} {path}"))?.to_bytes();
@@ -82,7 +82,7 @@ impl Connection {
         &mut self,
         method: Method,
         path: &str,
-        body: Body<'_>,
+        body: SentBody<'_>,
     ) -> anyhow::Result<(StatusCode, Incoming)> {
         let mut request = Request::builder()
             .method(&method)

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::arena::{Arena, Pace, QUIET, record_name};
+use super::arena::{ApiPace, Arena, QUIET, record_name};
 use super::processes::{self, Load};
 use super::report::spent;
 use super::timing::{milliseconds, quantile, rounded};
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A part of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Part {
+pub(crate) enum DnsPart {
     /// Controllers start with all objects present
     Cold,
     /// Eight clients create objects while the controllers run
@@ -34,7 +34,7 @@ pub(crate) enum Part {
 }
 
 /// Runs the parts and reports them.
-pub(crate) async fn run(records: usize, parts: &[Part]) -> anyhow::Result<Value> {
+pub(crate) async fn run(records: usize, parts: &[DnsPart]) -> anyhow::Result<Value> {
     let mut report = Map::new();
     report.insert("bench".to_owned(), json!("dns"));
     report.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
@@ -47,23 +47,23 @@ pub(crate) async fn run(records: usize, parts: &[Part]) -> anyhow::Result<Value>
     };
     for part in parts {
         match part {
-            Part::Cold => {
-                add("cold", cold(records, Pace::Unlimited).await?);
-                add("cold_rate_limited", cold(records, Pace::Limited).await?);
+            DnsPart::Cold => {
+                add("cold", cold(records, ApiPace::Unlimited).await?);
+                add("cold_rate_limited", cold(records, ApiPace::Limited).await?);
             }
-            Part::Live => {
-                add("live", live(records, Pace::Unlimited).await?);
-                add("live_rate_limited", live(records, Pace::Limited).await?);
+            DnsPart::Live => {
+                add("live", live(records, ApiPace::Unlimited).await?);
+                add("live_rate_limited", live(records, ApiPace::Limited).await?);
             }
-            Part::Idle => add("idle", idle().await?),
-            Part::Memory => add("memory", processes::memory(Load::Records, &[5_000, 10_000]).await?),
+            DnsPart::Idle => add("idle", idle().await?),
+            DnsPart::Memory => add("memory", processes::memory(Load::Records, &[5_000, 10_000]).await?),
         }
     }
     Ok(Value::Object(report))
 }
 
 /// All objects are there when the controllers start; then the controllers start once more on the settled world.
-async fn cold(records: usize, pace: Pace) -> anyhow::Result<Value> {
+async fn cold(records: usize, pace: ApiPace) -> anyhow::Result<Value> {
     let mut arena = Arena::with_zones(&[ZONE.to_owned()], LATENCY, pace).await?;
     arena.create_records(ZONE, 0..records, CLIENTS).await?;
     let began = Instant::now();
@@ -79,7 +79,7 @@ async fn cold(records: usize, pace: Pace) -> anyhow::Result<Value> {
 }
 
 /// Objects are created while the controllers run.
-async fn live(records: usize, pace: Pace) -> anyhow::Result<Value> {
+async fn live(records: usize, pace: ApiPace) -> anyhow::Result<Value> {
     let mut arena = Arena::with_zones(&[ZONE.to_owned()], LATENCY, pace).await?;
     arena.start_controllers();
     arena.settled(0, PATIENCE).await?;
@@ -95,7 +95,7 @@ async fn live(records: usize, pace: Pace) -> anyhow::Result<Value> {
 
 /// One object at a time, with pauses: how long until its request is at the API.
 async fn idle() -> anyhow::Result<Value> {
-    let mut arena = Arena::with_zones(&[ZONE.to_owned()], IDLE_LATENCY, Pace::Unlimited).await?;
+    let mut arena = Arena::with_zones(&[ZONE.to_owned()], IDLE_LATENCY, ApiPace::Unlimited).await?;
     arena.start_controllers();
     arena.settled(0, PATIENCE).await?;
     let mut sent = Vec::new();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::arena::{Arena, Pace, by_call};
+use super::arena::{ApiPace, Arena, by_call};
 use super::timing::rounded;
 use crate::jobs::JobName;
 
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 /// Makes `zones` × `records`, and passes over them.
 pub(crate) async fn run(zones: usize, records: usize) -> anyhow::Result<Value> {
     let names: Vec<String> = (0..zones).map(|number| format!("zone-{number:03}.example")).collect();
-    let mut arena = Arena::with_zones(&names, Duration::ZERO, Pace::Unlimited).await?;
+    let mut arena = Arena::with_zones(&names, Duration::ZERO, ApiPace::Unlimited).await?;
     for name in &names {
         arena.create_records(name, 0..records, 8).await?;
     }

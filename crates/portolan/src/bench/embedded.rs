@@ -9,8 +9,8 @@ use http::Method;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use super::connection::{Body, Connection};
-use super::target::Target;
+use super::connection::{Connection, SentBody};
+use super::target::BenchServer;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -42,8 +42,8 @@ impl Embedded {
     }
 
     /// How to reach it.
-    pub(super) async fn target(&self) -> anyhow::Result<Target> {
-        Target::from_kubeconfig(&self.kubeconfig()).await
+    pub(super) async fn target(&self) -> anyhow::Result<BenchServer> {
+        BenchServer::from_kubeconfig(&self.kubeconfig()).await
     }
 
     /// Its process id.
@@ -77,7 +77,7 @@ impl Embedded {
 
     async fn answers(&self) -> anyhow::Result<()> {
         let mut connection = Connection::open(&self.target().await?).await?;
-        connection.send(Method::GET, "/api/v1/namespaces/default", Body::none()).await?;
+        connection.send(Method::GET, "/api/v1/namespaces/default", SentBody::none()).await?;
         Ok(())
     }
 }

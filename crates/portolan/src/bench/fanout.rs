@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::Load;
-use super::connection::{Body, Connection};
-use super::target::Target;
+use super::connection::{Connection, SentBody};
+use super::target::BenchServer;
 use super::timing::Figures;
 use super::workload::collection;
 
@@ -23,7 +23,7 @@ const SEEN_TIMEOUT: Duration = Duration::from_mins(2);
 const LABEL: &str = "fanout";
 
 /// The request that writes one object, by its number.
-pub(super) type Write = Arc<dyn Fn(usize) -> (Method, String, Body<'static>) + Send + Sync>;
+pub(super) type Write = Arc<dyn Fn(usize) -> (Method, String, SentBody<'static>) + Send + Sync>;
 
 /// What watchers look at, and what happens to each object meanwhile.
 pub(super) struct Round {
@@ -38,7 +38,12 @@ pub(super) struct Round {
 }
 
 /// Runs both parts.
-pub(super) async fn run(target: &Target, namespace: &str, load: Load, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn run(
+    target: &BenchServer,
+    namespace: &str,
+    load: Load,
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
     let few = (load.objects / 10).clamp(10, 1_000);
     let quiet = Fanout::start(target, new_objects(namespace, "quiet", few), load.watchers).await?;
     let (elapsed, latencies) = quiet.write(target, 1).await?;
@@ -54,7 +59,7 @@ pub(super) async fn run(target: &Target, namespace: &str, load: Load, figures: &
 fn new_objects(namespace: &str, round: &'static str, objects: usize) -> Round {
     let path = collection(namespace);
     let watch = format!("{path}?watch=true&resourceVersion=0&labelSelector={LABEL}%3D{round}");
-    let write = move |index| (Method::POST, path.clone(), Body::json(&event_object(round, index)));
+    let write = move |index| (Method::POST, path.clone(), SentBody::json(&event_object(round, index)));
     Round { watch, event: "ADDED", objects, write: Arc::new(write) }
 }
 
@@ -66,12 +71,12 @@ pub(super) struct Fanout {
 
 impl Fanout {
     /// Begins the watches, each on a connection of its own.
-    pub(super) async fn start(target: &Target, round: Round, watchers: usize) -> anyhow::Result<Self> {
+    pub(super) async fn start(target: &BenchServer, round: Round, watchers: usize) -> anyhow::Result<Self> {
         let mut set = JoinSet::new();
         let (ready, mut readied) = mpsc::channel(watchers);
         for _ in 0..watchers {
             let mut connection = Connection::open(target).await?;
-            let (status, body) = connection.start(Method::GET, &round.watch, Body::none()).await?;
+            let (status, body) = connection.start(Method::GET, &round.watch, SentBody::none()).await?;
             ensure!(status.is_success(), "a watch was answered {status}");
             let (ready, event, objects) = (ready.clone(), round.event, round.objects);
             set.spawn(async move {
@@ -89,7 +94,11 @@ impl Fanout {
     }
 
     /// Writes the objects and waits until every watcher has seen each once; one latency for each delivery.
-    pub(super) async fn write(mut self, target: &Target, writers: usize) -> anyhow::Result<(Duration, Vec<Duration>)> {
+    pub(super) async fn write(
+        mut self,
+        target: &BenchServer,
+        writers: usize,
+    ) -> anyhow::Result<(Duration, Vec<Duration>)> {
         let mut connections = Vec::new();
         for _ in 0..writers {
             connections.push(Connection::open(target).await?);

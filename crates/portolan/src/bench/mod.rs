@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use connection::Connection;
 use embedded::Embedded;
-use target::Target;
+use target::BenchServer;
 use timing::Figures;
 
 /// How much to do.
@@ -50,16 +50,16 @@ pub(crate) struct Peer {
 pub(crate) async fn run(load: Load, peer: Option<Peer>) -> anyhow::Result<Value> {
     let mut own = Figures::new("embedded");
     // A server of its own for each subject, so that its memory is that of one.
-    for subject in [Subject::Objects, Subject::Pods] {
+    for subject in [BenchSubject::Objects, BenchSubject::Pods] {
         let embedded = Embedded::start().await?;
         measure(subject, &embedded.target().await?, load, &[embedded.pid()], &mut own).await?;
         embedded.stop().await?;
     }
     let other = match peer {
         Some(peer) => {
-            let target = Target::from_kubeconfig(&peer.kubeconfig).await?;
+            let target = BenchServer::from_kubeconfig(&peer.kubeconfig).await?;
             let mut other = Figures::new("peer");
-            for subject in [Subject::Objects, Subject::Pods] {
+            for subject in [BenchSubject::Objects, BenchSubject::Pods] {
                 measure(subject, &target, load, &peer.pids, &mut other).await?;
             }
             Some(other)
@@ -85,7 +85,7 @@ fn setting(load: Load) -> Value {
 
 /// What is written and read.
 #[derive(Clone, Copy, Debug)]
-enum Subject {
+enum BenchSubject {
     /// Plain objects, by every verb.
     Objects,
     /// Pods and what follows from their statuses.
@@ -95,7 +95,7 @@ enum Subject {
 /// Where phases run, and how much they do.
 #[derive(Clone, Copy)]
 struct Site<'a> {
-    target: &'a Target,
+    target: &'a BenchServer,
     namespace: &'a str,
     load: Load,
     /// The server's processes, for their memory.
@@ -104,8 +104,8 @@ struct Site<'a> {
 
 /// All phases of a subject against one server, in a namespace of their own.
 async fn measure(
-    subject: Subject,
-    target: &Target,
+    subject: BenchSubject,
+    target: &BenchServer,
     load: Load,
     pids: &[u32],
     figures: &mut Figures,
@@ -116,8 +116,8 @@ async fn measure(
     workload::create_namespace(&mut control, &namespace).await?;
     let site = Site { target, namespace: &namespace, load, pids };
     let outcome = match subject {
-        Subject::Objects => objects(site, figures).await,
-        Subject::Pods => pods::run(site, figures).await,
+        BenchSubject::Objects => objects(site, figures).await,
+        BenchSubject::Pods => pods::run(site, figures).await,
     };
     // The namespace goes whatever happened; its failure must not hide the first one.
     let removed = workload::delete_namespace(&mut control, &namespace).await;

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::Site;
-use super::connection::{Body, Connection};
+use super::connection::{Connection, SentBody};
 use super::fanout::{Fanout, Round};
 use super::timing::Figures;
 use super::workload::{Workload, count};
@@ -25,9 +25,9 @@ pub(super) async fn run(site: Site<'_>, figures: &mut Figures) -> anyhow::Result
     let namespace = site.namespace;
     let mut control = Connection::open(site.target).await?;
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": namespace}});
-    control.send(Method::POST, NODES, Body::json(&node)).await?;
+    control.send(Method::POST, NODES, SentBody::json(&node)).await?;
     let outcome = measure(&mut control, site, figures).await;
-    let removed = control.send(Method::DELETE, &format!("{NODES}/{namespace}"), Body::none()).await;
+    let removed = control.send(Method::DELETE, &format!("{NODES}/{namespace}"), SentBody::none()).await;
     outcome?;
     removed.map(drop)
 }
@@ -35,11 +35,11 @@ pub(super) async fn run(site: Site<'_>, figures: &mut Figures) -> anyhow::Result
 async fn measure(control: &mut Connection, site: Site<'_>, figures: &mut Figures) -> anyhow::Result<()> {
     let Site { target, namespace, load, pids } = site;
     for index in 0..load.pods.div_ceil(PODS_OF_A_SERVICE) {
-        control.send(Method::POST, &path(namespace, "services"), Body::json(&service(index))).await?;
+        control.send(Method::POST, &path(namespace, "services"), SentBody::json(&service(index))).await?;
     }
     // Where nothing makes accounts, pods need one of their own.
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}});
-    control.send(Method::POST, &path(namespace, "serviceaccounts"), Body::json(&account)).await?;
+    control.send(Method::POST, &path(namespace, "serviceaccounts"), SentBody::json(&account)).await?;
     let clients = Workload::connect(target, namespace, load).await?;
     let (elapsed, latencies) = clients.spread(load.clients, 0..load.pods, create).await?;
     figures.rate(&format!("pods_create_{}_clients", load.clients), elapsed, latencies);
@@ -76,12 +76,12 @@ async fn settle(control: &mut Connection, namespace: &str, pods: usize, reported
 
 async fn slices(control: &mut Connection, namespace: &str) -> anyhow::Result<bytes::Bytes> {
     let path = format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices");
-    control.send(Method::GET, &path, Body::none()).await
+    control.send(Method::GET, &path, SentBody::none()).await
 }
 
 /// The version of the collection now, from which a watch sees what happens next.
 async fn version(control: &mut Connection, namespace: &str) -> anyhow::Result<String> {
-    let answer = control.send(Method::GET, &format!("{}?limit=1", path(namespace, "pods")), Body::none()).await?;
+    let answer = control.send(Method::GET, &format!("{}?limit=1", path(namespace, "pods")), SentBody::none()).await?;
     let list: Value = serde_json::from_slice(&answer).context("a list is no JSON")?;
     Ok(list["metadata"]["resourceVersion"].as_str().context("a list has no version")?.to_owned())
 }
@@ -92,7 +92,7 @@ fn reports(namespace: &str, pods: usize, version: &str) -> Round {
     let watch = format!("{path}?watch=true&resourceVersion={version}");
     let write = move |index| {
         let bytes = report(index).to_string().into_bytes();
-        let body = Body { content_type: "application/strategic-merge-patch+json", bytes };
+        let body = SentBody { content_type: "application/strategic-merge-patch+json", bytes };
         (Method::PATCH, format!("{path}/{}/status", name(index)), body)
     };
     Round { watch, event: "MODIFIED", objects: pods, write: Arc::new(write) }
@@ -115,7 +115,7 @@ fn service(index: usize) -> Value {
     })
 }
 
-fn create(namespace: &str, index: usize) -> (Method, String, Body<'static>) {
+fn create(namespace: &str, index: usize) -> (Method, String, SentBody<'static>) {
     let pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -129,7 +129,7 @@ fn create(namespace: &str, index: usize) -> (Method, String, Body<'static>) {
             "readinessProbe": {"httpGet": {"path": "/", "port": "http"}},
         }]},
     });
-    (Method::POST, path(namespace, "pods"), Body::json(&pod))
+    (Method::POST, path(namespace, "pods"), SentBody::json(&pod))
 }
 
 /// What a node says of a pod that runs.

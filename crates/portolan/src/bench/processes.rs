@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use super::arena::{ACCOUNT, Access, TUNNEL, record_spec, route, tenant_spec};
+use super::arena::{ACCOUNT, Protected, TUNNEL, record_spec, route, tenant_spec};
 use super::embedded::Embedded;
 use super::memory::{own_mib, resident_mib};
 use super::timing::rounded;
@@ -57,7 +57,7 @@ impl Load {
 pub(super) async fn memory(load: Load, counts: &[usize]) -> anyhow::Result<Value> {
     let mut figures = json!({});
     let mut settled: Vec<(usize, f64)> = Vec::new();
-    let stage = Stage::start(load).await?;
+    let stage = BenchStage::start(load).await?;
     let run = stage.run()?;
     for count in counts {
         let first = settled.last().map_or(0, |(count, _)| *count);
@@ -76,7 +76,7 @@ pub(super) async fn memory(load: Load, counts: &[usize]) -> anyhow::Result<Value
         stage.settled(&stage.run()?, *count).await?.tell(&mut figures, &format!("restarted_{count}"));
     }
     if let Some(count) = counts.first() {
-        let stage = Stage::start(load).await?;
+        let stage = BenchStage::start(load).await?;
         stage.create(0..*count).await?;
         stage.settled(&stage.run()?, *count).await?.tell(&mut figures, &format!("cold_{count}"));
     }
@@ -85,12 +85,12 @@ pub(super) async fn memory(load: Load, counts: &[usize]) -> anyhow::Result<Value
 
 /// Memory of a process, in MiB: with the pages of its executable, and without.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+struct ProcessMemory {
     resident: f64,
     own: f64,
 }
 
-impl Taken {
+impl ProcessMemory {
     fn tell(self, figures: &mut Value, name: &str) {
         figures[format!("{name}_mib")] = json!(rounded(self.resident));
         figures[format!("{name}_own_mib")] = json!(rounded(self.own));
@@ -98,14 +98,14 @@ impl Taken {
 }
 
 /// An API server and a simulator, each a process of its own.
-struct Stage {
+struct BenchStage {
     load: Load,
     server: Embedded,
     simulator: Simulator,
     client: kube::Client,
 }
 
-impl Stage {
+impl BenchStage {
     async fn start(load: Load) -> anyhow::Result<Self> {
         let (server, simulator) = (Embedded::start().await?, Simulator::start(load).await?);
         let client = connect(&server).await?;
@@ -132,13 +132,13 @@ impl Stage {
     }
 
     /// Memory of `run` some time after that many records are Ready.
-    async fn settled(&self, run: &Child, count: usize) -> anyhow::Result<Taken> {
+    async fn settled(&self, run: &Child, count: usize) -> anyhow::Result<ProcessMemory> {
         wait_settled(&self.client, self.load, count).await?;
         tokio::time::sleep(REST).await;
         let pid = run.id().ok_or_else(|| anyhow!("`portolan run` ended; its messages are above"))?;
-        let taken = resident_mib(&[pid]).zip(own_mib(pid)).map(|(resident, own)| Taken { resident, own });
+        let taken = resident_mib(&[pid]).zip(own_mib(pid)).map(|(resident, own)| ProcessMemory { resident, own });
         let taken = taken.ok_or_else(|| anyhow!("`portolan run` is gone; its messages are above"))?;
-        let Taken { resident, own } = taken;
+        let ProcessMemory { resident, own } = taken;
         eprintln!("{count} settled {}s, run takes {resident:.1} MiB, {own:.1} of them its own", self.load.name());
         Ok(taken)
     }
@@ -204,32 +204,33 @@ async fn install(client: &kube::Client) -> anyhow::Result<()> {
 }
 
 async fn prepare_tenant(client: &kube::Client) -> anyhow::Result<()> {
-    let secrets = Kind::new(client, ("", "v1", "Secret", "secrets"), Some("default"));
+    let secrets = BenchKind::new(client, ("", "v1", "Secret", "secrets"), Some("default"));
     secrets.create("token", json!({"stringData": {"token": "bench"}})).await?;
     let group = portolan_zerotrust::model::GROUP;
     let names = (group, "v1alpha1", "CloudflareZeroTrustTenant", "cloudflarezerotrusttenants");
-    Kind::new(client, names, Some("default")).create("bench", json!({"spec": tenant_spec()})).await
+    BenchKind::new(client, names, Some("default")).create("bench", json!({"spec": tenant_spec()})).await
 }
 
 async fn prepare(client: &kube::Client) -> anyhow::Result<()> {
-    let secrets = Kind::new(client, ("", "v1", "Secret", "secrets"), Some(operator::NAMESPACE));
+    let secrets = BenchKind::new(client, ("", "v1", "Secret", "secrets"), Some(operator::NAMESPACE));
     secrets.create("token", json!({"stringData": {"CLOUDFLARE_API_TOKEN": "bench"}})).await?;
     let spec = json!({"accountId": ACCOUNT, "authType": "apiToken", "isDefault": true,
         "secretRef": {"name": "token"}});
-    let credentials = Kind::new(client, (GROUP, "v1alpha2", "CloudflareCredentials", "cloudflarecredentials"), None);
+    let credentials =
+        BenchKind::new(client, (GROUP, "v1alpha2", "CloudflareCredentials", "cloudflarecredentials"), None);
     credentials.create("main", json!({"spec": spec})).await?;
-    let domains = Kind::new(client, (GROUP, "v1alpha2", "CloudflareDomain", "cloudflaredomains"), None);
+    let domains = BenchKind::new(client, (GROUP, "v1alpha2", "CloudflareDomain", "cloudflaredomains"), None);
     domains.create("example", json!({"spec": {"domain": ZONE}})).await
 }
 
 /// Objects of one kind in one place.
 #[derive(Clone)]
-struct Kind {
+struct BenchKind {
     resource: ApiResource,
     api: Api<DynamicObject>,
 }
 
-impl Kind {
+impl BenchKind {
     fn new(client: &kube::Client, names: (&str, &str, &str, &str), namespace: Option<&str>) -> Self {
         let (group, version, kind, plural) = names;
         let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
@@ -257,12 +258,12 @@ impl Kind {
     }
 }
 
-fn objects(client: &kube::Client, load: Load) -> Kind {
+fn objects(client: &kube::Client, load: Load) -> BenchKind {
     let names = match load {
         Load::Records => (GROUP, "v1alpha2", "DNSRecord", "dnsrecords"),
         Load::Routes => (definitions::GATEWAY_GROUP, "v1", "HTTPRoute", "httproutes"),
     };
-    Kind::new(client, names, Some("default"))
+    BenchKind::new(client, names, Some("default"))
 }
 
 fn object(load: Load, number: usize) -> Value {
@@ -272,7 +273,7 @@ fn object(load: Load, number: usize) -> Value {
             spec["cloudflare"] = json!({});
             json!({"metadata": {"name": format!("r{number:05}")}, "spec": spec})
         }
-        Load::Routes => route(ZONE, number, Access::Open),
+        Load::Routes => route(ZONE, number, Protected::Open),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::arena::{Access, Arena, Pace, QUIET, record_name};
+use super::arena::{ApiPace, Arena, Protected, QUIET, record_name};
 use super::processes::{self, Load};
 use super::report::spent;
 use super::timing::{milliseconds, quantile, rounded};
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A part of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Part {
+pub(crate) enum PublishPart {
     /// Open names: controllers start with all routes present
     Cold,
     /// Open names: eight clients create routes while the controllers run
@@ -39,7 +39,7 @@ pub(crate) enum Part {
 }
 
 /// Runs the parts and reports them.
-pub(crate) async fn run(routes: usize, protected: usize, parts: &[Part]) -> anyhow::Result<Value> {
+pub(crate) async fn run(routes: usize, protected: usize, parts: &[PublishPart]) -> anyhow::Result<Value> {
     let mut report = Map::new();
     report.insert("bench".to_owned(), json!("publish"));
     report.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
@@ -53,30 +53,30 @@ pub(crate) async fn run(routes: usize, protected: usize, parts: &[Part]) -> anyh
     };
     for part in parts {
         match part {
-            Part::Cold => {
-                add("cold", cold(routes, Access::Open, Pace::Unlimited).await?);
-                add("cold_rate_limited", cold(routes, Access::Open, Pace::Limited).await?);
+            PublishPart::Cold => {
+                add("cold", cold(routes, Protected::Open, ApiPace::Unlimited).await?);
+                add("cold_rate_limited", cold(routes, Protected::Open, ApiPace::Limited).await?);
             }
-            Part::Live => {
-                add("live", live(routes, Access::Open, Pace::Unlimited).await?);
-                add("live_rate_limited", live(routes, Access::Open, Pace::Limited).await?);
+            PublishPart::Live => {
+                add("live", live(routes, Protected::Open, ApiPace::Unlimited).await?);
+                add("live_rate_limited", live(routes, Protected::Open, ApiPace::Limited).await?);
             }
-            Part::Access => {
-                add("access_cold_rate_limited", cold(protected, Access::Emails, Pace::Limited).await?);
-                add("access_live_rate_limited", live(protected, Access::Emails, Pace::Limited).await?);
+            PublishPart::Access => {
+                add("access_cold_rate_limited", cold(protected, Protected::Emails, ApiPace::Limited).await?);
+                add("access_live_rate_limited", live(protected, Protected::Emails, ApiPace::Limited).await?);
             }
-            Part::Idle => {
-                add("idle", idle(Access::Open).await?);
-                add("access_idle", idle(Access::Emails).await?);
+            PublishPart::Idle => {
+                add("idle", idle(Protected::Open).await?);
+                add("access_idle", idle(Protected::Emails).await?);
             }
-            Part::Memory => add("memory", processes::memory(Load::Routes, &[500, 1_000]).await?),
+            PublishPart::Memory => add("memory", processes::memory(Load::Routes, &[500, 1_000]).await?),
         }
     }
     Ok(Value::Object(report))
 }
 
 /// All routes are there when the controllers start; then they start once more on the settled world, and rest.
-async fn cold(routes: usize, access: Access, pace: Pace) -> anyhow::Result<Value> {
+async fn cold(routes: usize, access: Protected, pace: ApiPace) -> anyhow::Result<Value> {
     let mut arena = Arena::with_tenant(ZONE, LATENCY, pace).await?;
     arena.create_routes(ZONE, 0..routes, CLIENTS, access).await?;
     let began = Instant::now();
@@ -95,7 +95,7 @@ async fn cold(routes: usize, access: Access, pace: Pace) -> anyhow::Result<Value
 }
 
 /// Routes are created while the controllers run.
-async fn live(routes: usize, access: Access, pace: Pace) -> anyhow::Result<Value> {
+async fn live(routes: usize, access: Protected, pace: ApiPace) -> anyhow::Result<Value> {
     let mut arena = Arena::with_tenant(ZONE, LATENCY, pace).await?;
     arena.start_controllers();
     arena.settled(0, PATIENCE).await?;
@@ -110,8 +110,8 @@ async fn live(routes: usize, access: Access, pace: Pace) -> anyhow::Result<Value
 }
 
 /// One route at a time, with pauses: calls, time until its first request is at the API, and until its name is live.
-async fn idle(access: Access) -> anyhow::Result<Value> {
-    let mut arena = Arena::with_tenant(ZONE, IDLE_LATENCY, Pace::Unlimited).await?;
+async fn idle(access: Protected) -> anyhow::Result<Value> {
+    let mut arena = Arena::with_tenant(ZONE, IDLE_LATENCY, ApiPace::Unlimited).await?;
     arena.start_controllers();
     arena.create_route(ZONE, 0, access).await?;
     arena.settled(1, PATIENCE).await?;

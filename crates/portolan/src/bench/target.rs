@@ -11,13 +11,13 @@ use secrecy::ExposeSecret;
 
 /// A server to measure.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct BenchServer {
     uri: Uri,
     tls: Arc<rustls::ClientConfig>,
     authorization: Option<String>,
 }
 
-impl Target {
+impl BenchServer {
     /// Reads a kubeconfig; client certificates and tokens are understood, plugins are not.
     pub(super) async fn from_kubeconfig(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();

@@ -11,8 +11,8 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use super::Load;
-use super::connection::{Body, Connection};
-use super::target::Target;
+use super::connection::{Connection, SentBody};
+use super::target::BenchServer;
 use super::timing::Figures;
 
 /// Data of each `ConfigMap`.
@@ -29,11 +29,11 @@ pub(super) struct Workload {
 }
 
 /// What a phase sends for object number `index`.
-pub(super) type Request = fn(namespace: &str, index: usize) -> (Method, String, Body<'static>);
+pub(super) type BenchRequest = fn(namespace: &str, index: usize) -> (Method, String, SentBody<'static>);
 
 impl Workload {
     /// Connects all clients before anything is measured.
-    pub(super) async fn connect(target: &Target, namespace: &str, load: Load) -> anyhow::Result<Self> {
+    pub(super) async fn connect(target: &BenchServer, namespace: &str, load: Load) -> anyhow::Result<Self> {
         let mut clients = Vec::new();
         for _ in 0..load.clients {
             clients.push(Arc::new(Mutex::new(Connection::open(target).await?)));
@@ -87,7 +87,7 @@ impl Workload {
         let mut bytes = 0;
         for _ in 0..LIST_ROUNDS {
             let start = Instant::now();
-            let answer = client.send(Method::GET, &path, Body::none()).await?;
+            let answer = client.send(Method::GET, &path, SentBody::none()).await?;
             latencies.push(start.elapsed());
             bytes = answer.len();
             let found = count(&answer, b"\"uid\":\"");
@@ -103,7 +103,7 @@ impl Workload {
         &self,
         clients: usize,
         indexes: std::ops::Range<usize>,
-        request: Request,
+        request: BenchRequest,
     ) -> anyhow::Result<(Duration, Vec<Duration>)> {
         let next = Arc::new(AtomicUsize::new(indexes.start));
         let start = Instant::now();
@@ -125,7 +125,7 @@ async fn send_until(
     next: &AtomicUsize,
     end: usize,
     namespace: &str,
-    request: Request,
+    request: BenchRequest,
 ) -> anyhow::Result<Vec<Duration>> {
     let mut client = client.lock().await;
     let mut latencies = Vec::new();
@@ -144,14 +144,17 @@ async fn send_until(
 /// Makes the namespace all phases work in.
 pub(super) async fn create_namespace(client: &mut Connection, name: &str) -> anyhow::Result<()> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    client.send(Method::POST, "/api/v1/namespaces", Body::json(&namespace)).await.context("making the namespace")?;
+    client
+        .send(Method::POST, "/api/v1/namespaces", SentBody::json(&namespace))
+        .await
+        .context("making the namespace")?;
     Ok(())
 }
 
 /// Asks for the namespace's deletion, which takes everything in it along.
 pub(super) async fn delete_namespace(client: &mut Connection, name: &str) -> anyhow::Result<()> {
     let path = format!("/api/v1/namespaces/{name}");
-    client.send(Method::DELETE, &path, Body::none()).await.context("deleting the namespace")?;
+    client.send(Method::DELETE, &path, SentBody::none()).await.context("deleting the namespace")?;
     Ok(())
 }
 
@@ -168,26 +171,26 @@ fn object(namespace: &str, index: usize) -> String {
     format!("{}/{}", collection(namespace), name_of(index))
 }
 
-fn create(namespace: &str, index: usize) -> (Method, String, Body<'static>) {
+fn create(namespace: &str, index: usize) -> (Method, String, SentBody<'static>) {
     let object = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": name_of(index), "labels": {"bench": "apiserver"}},
         "data": {"payload": "x".repeat(DATA_BYTES)},
     });
-    (Method::POST, collection(namespace), Body::json(&object))
+    (Method::POST, collection(namespace), SentBody::json(&object))
 }
 
-fn get(namespace: &str, index: usize) -> (Method, String, Body<'static>) {
-    (Method::GET, object(namespace, index), Body::none())
+fn get(namespace: &str, index: usize) -> (Method, String, SentBody<'static>) {
+    (Method::GET, object(namespace, index), SentBody::none())
 }
 
-fn merge_patch(namespace: &str, index: usize) -> (Method, String, Body<'static>) {
+fn merge_patch(namespace: &str, index: usize) -> (Method, String, SentBody<'static>) {
     let bytes = json!({"data": {"patched": index.to_string()}}).to_string().into_bytes();
-    (Method::PATCH, object(namespace, index), Body { content_type: "application/merge-patch+json", bytes })
+    (Method::PATCH, object(namespace, index), SentBody { content_type: "application/merge-patch+json", bytes })
 }
 
-fn apply(namespace: &str, index: usize) -> (Method, String, Body<'static>) {
+fn apply(namespace: &str, index: usize) -> (Method, String, SentBody<'static>) {
     let applied = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -198,7 +201,7 @@ fn apply(namespace: &str, index: usize) -> (Method, String, Body<'static>) {
     (
         Method::PATCH,
         path,
-        Body { content_type: "application/apply-patch+yaml", bytes: applied.to_string().into_bytes() },
+        SentBody { content_type: "application/apply-patch+yaml", bytes: applied.to_string().into_bytes() },
     )
 }
 

@@ -9,7 +9,7 @@ use portolan_apiserver::{ApiServer, Config, StartError, Workloads};
 use super::print;
 use crate::failure::{Failure, Outcome};
 use crate::server::chain;
-use crate::signals::Stop;
+use crate::signals::Signals;
 
 /// Arguments of `portolan apiserver`.
 #[derive(clap::Args, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 /// Serves until told to stop.
 pub(crate) async fn run(args: Args) -> Outcome {
-    let mut stop = Stop::listen()?;
+    let mut stop = Signals::listen()?;
     let config = Config { data_dir: Some(args.data_dir.clone()), workloads: Workloads::On, ..Config::default() };
     let server = ApiServer::open(config).await.map_err(not_started)?;
     let serving = server.serve(args.listen).await.map_err(not_started)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{NamespaceArgs, print};
-use crate::applying::{Applier, As, Conflicts, MANAGER, Options, Storing};
+use crate::applying::{Applier, ApplyOptions, As, Conflicts, MANAGER, Storing};
 use crate::failure::{Outcome, Tally};
 use crate::manifest;
 use crate::server::{ConnectArgs, Server};
@@ -63,8 +63,8 @@ pub(crate) async fn run(args: Args) -> Outcome {
     tally.finish("applied", "the messages above say why; what was applied stays: correct the rest and apply again")
 }
 
-fn options(args: &Args) -> Options {
-    Options {
+fn options(args: &Args) -> ApplyOptions {
+    ApplyOptions {
         namespace: args.namespace.namespace.clone(),
         applier: As::Manager(args.field_manager.clone()),
         conflicts: if args.force_conflicts { Conflicts::TakeOver } else { Conflicts::Refuse },

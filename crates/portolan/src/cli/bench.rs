@@ -48,7 +48,7 @@ struct DnsArgs {
 
     /// Measure these parts only
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["cold", "live", "idle", "memory"])]
-    only: Vec<bench::dns::Part>,
+    only: Vec<bench::dns::DnsPart>,
 }
 
 /// Arguments of `portolan bench drift`.
@@ -76,7 +76,7 @@ struct PublishArgs {
 
     /// Measure these parts only
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["cold", "live", "access", "idle", "memory"])]
-    only: Vec<bench::publish::Part>,
+    only: Vec<bench::publish::PublishPart>,
 }
 
 /// Arguments of `portolan bench apiserver`.

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::{NamespaceArgs, print};
 use crate::duration::duration;
 use crate::failure::{Failure, Outcome, Tally};
-use crate::kinds::{Kind, Kinds, segment};
+use crate::kinds::{Kinds, ServedKind, segment};
 use crate::manifest;
-use crate::server::{Call, CallError, ConnectArgs, Server};
+use crate::server::{CallError, ConnectArgs, Server, ServerRequest};
 
 /// Arguments of `portolan delete`.
 #[derive(clap::Args, Debug)]
@@ -86,8 +86,8 @@ enum Cascade {
 }
 
 /// An object to delete.
-struct Target {
-    kind: Kind,
+struct DeleteTarget {
+    kind: ServedKind,
     namespace: String,
     name: String,
 }
@@ -116,7 +116,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
     tally.finish("deleted", "the messages above say why; --ignore-not-found accepts those that are not there")
 }
 
-async fn named_targets(args: &Args, server: &Server, kinds: &Kinds, called: &str) -> Outcome<Vec<Target>> {
+async fn named_targets(args: &Args, server: &Server, kinds: &Kinds, called: &str) -> Outcome<Vec<DeleteTarget>> {
     let (called, first) = called.split_once('/').map_or((called, None), |(kind, name)| (kind, Some(name.to_owned())));
     let kind = kinds.called(called)?;
     let namespace = args.namespace.namespace.clone().unwrap_or_else(|| server.default_namespace().to_owned());
@@ -124,11 +124,11 @@ async fn named_targets(args: &Args, server: &Server, kinds: &Kinds, called: &str
     if names.is_empty() {
         names = selected_names(args, server, kind, &namespace).await?;
     }
-    let target = |name| Target { kind: kind.clone(), namespace: namespace.clone(), name };
+    let target = |name| DeleteTarget { kind: kind.clone(), namespace: namespace.clone(), name };
     Ok(names.into_iter().map(target).collect())
 }
 
-async fn selected_names(args: &Args, server: &Server, kind: &Kind, namespace: &str) -> Outcome<Vec<String>> {
+async fn selected_names(args: &Args, server: &Server, kind: &ServedKind, namespace: &str) -> Outcome<Vec<String>> {
     let query = match (&args.selector, args.all) {
         (Some(selector), _) => format!("?labelSelector={}", segment(selector)),
         (None, true) => String::new(),
@@ -138,7 +138,7 @@ async fn selected_names(args: &Args, server: &Server, kind: &Kind, namespace: &s
         }
     };
     let path = format!("{}{query}", kind.collection_path(Some(namespace)));
-    let list = server.call(Call::get(&path)).await?.body;
+    let list = server.call(ServerRequest::get(&path)).await?.body;
     let items = list["items"].as_array().into_iter().flatten();
     let names: Vec<String> = items.filter_map(|item| item["metadata"]["name"].as_str().map(str::to_owned)).collect();
     if names.is_empty() {
@@ -148,7 +148,12 @@ async fn selected_names(args: &Args, server: &Server, kind: &Kind, namespace: &s
 }
 
 /// The objects of the files, last first, so that what others stand on goes last.
-fn file_targets(args: &Args, server: &Server, kinds: &Kinds, manifests: &[manifest::Manifest]) -> Outcome<Vec<Target>> {
+fn file_targets(
+    args: &Args,
+    server: &Server,
+    kinds: &Kinds,
+    manifests: &[manifest::Manifest],
+) -> Outcome<Vec<DeleteTarget>> {
     let mut targets = Vec::new();
     for manifest in manifests.iter().rev() {
         let kind = match kinds.of_object(manifest.api_version(), manifest.kind()) {
@@ -159,19 +164,20 @@ fn file_targets(args: &Args, server: &Server, kinds: &Kinds, manifests: &[manife
         };
         let asked = args.namespace.namespace.as_deref();
         let namespace = manifest.namespace().or(asked).unwrap_or(server.default_namespace()).to_owned();
-        targets.push(Target { kind, namespace, name: manifest.name().to_owned() });
+        targets.push(DeleteTarget { kind, namespace, name: manifest.name().to_owned() });
     }
     Ok(targets)
 }
 
 /// Asks for the deletion. The answer is the object's uid where it is still there.
-async fn delete(server: &Server, args: &Args, target: &Target) -> Outcome<Option<String>> {
+async fn delete(server: &Server, args: &Args, target: &DeleteTarget) -> Outcome<Option<String>> {
     let path = target.kind.object_path(&target.namespace, &target.name);
     let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy(args.cascade)});
     if let Some(seconds) = args.grace_period {
         options["gracePeriodSeconds"] = json!(seconds);
     }
-    let call = Call { method: Method::DELETE, body: options.to_string().into_bytes(), ..Call::get(&path) };
+    let call =
+        ServerRequest { method: Method::DELETE, body: options.to_string().into_bytes(), ..ServerRequest::get(&path) };
     match server.call(call).await {
         Ok(answer) => {
             print(&format!("{} deleted\n", target.kind.object(&target.name)));
@@ -196,7 +202,7 @@ fn uid_in(body: &Value) -> Option<String> {
     uid.map(str::to_owned)
 }
 
-async fn wait_gone(server: &Server, args: &Args, going: &[(&Target, String)]) -> Outcome {
+async fn wait_gone(server: &Server, args: &Args, going: &[(&DeleteTarget, String)]) -> Outcome {
     let until = tokio::time::Instant::now() + args.timeout;
     for (target, uid) in going {
         match tokio::time::timeout_at(until, gone(server, target, uid)).await {
@@ -207,7 +213,7 @@ async fn wait_gone(server: &Server, args: &Args, going: &[(&Target, String)]) ->
     Ok(())
 }
 
-async fn gone(server: &Server, target: &Target, uid: &str) -> Outcome {
+async fn gone(server: &Server, target: &DeleteTarget, uid: &str) -> Outcome {
     let path = target.kind.object_path(&target.namespace, &target.name);
     while let Some(object) = server.find(&path).await?.filter(|object| object["metadata"]["uid"] == uid) {
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
@@ -226,7 +232,7 @@ async fn gone(server: &Server, target: &Target, uid: &str) -> Outcome {
 }
 
 /// Why an object has not gone: the finalizers that hold it.
-async fn still_there(server: &Server, args: &Args, target: &Target) -> Failure {
+async fn still_there(server: &Server, args: &Args, target: &DeleteTarget) -> Failure {
     let path = target.kind.object_path(&target.namespace, &target.name);
     let object = server.find(&path).await.ok().flatten().unwrap_or_default();
     let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();

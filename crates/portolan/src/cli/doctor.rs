@@ -7,12 +7,12 @@ use portolan_cloudflare_api::{Credential, HttpTransport};
 use portolan_core::{Hostname, ObjectKey, ZoneName};
 use portolan_zerotrust::Role;
 
-use super::{Form, print};
+use super::{OutputForm, print};
 use crate::cloudflare::Cloudflare;
 use crate::doctor;
-use crate::doctor::gather::cloudflare::{self, Wanted, Writes};
+use crate::doctor::gather::cloudflare::{self, WantedPermissions, WriteProbes};
 use crate::doctor::gather::{cluster, tenants};
-use crate::doctor::{Account, Asked, Facts, Name, Needs, Secret, Subject};
+use crate::doctor::{Account, AskedOf, Facts, NameFacts, RightsSubject, Secret, TokenNeeds};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::paint::Paint;
@@ -55,7 +55,7 @@ pub(crate) struct Args {
 
     /// How to show it
     #[arg(short, long, value_enum, default_value = "text")]
-    output: Form,
+    output: OutputForm,
 
     /// Address of the Cloudflare API; by default that of `portolan up`, the environment's, or Cloudflare's own
     #[arg(long, value_name = "live|URL", value_parser = Cloudflare::parse)]
@@ -125,17 +125,19 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
     };
     let report = doctor::judge(&facts);
     let text = match args.output {
-        Form::Text => doctor::render(&report, Paint::for_stdout()),
-        Form::Json => output::json_text(&report.to_json())?,
+        OutputForm::Text => doctor::render(&report, Paint::for_stdout()),
+        OutputForm::Json => output::json_text(&report.to_json())?,
     };
     print(&text);
     Ok(if report.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn checks(form: Form) -> Outcome<String> {
+fn checks(form: OutputForm) -> Outcome<String> {
     match form {
-        Form::Text => Ok(doctor::explain(Paint::for_stdout())),
-        Form::Json => output::json_text(&serde_json::to_value(doctor::check::all()).expect("texts are plain JSON")),
+        OutputForm::Text => Ok(doctor::explain(Paint::for_stdout())),
+        OutputForm::Json => {
+            output::json_text(&serde_json::to_value(doctor::check::all()).expect("texts are plain JSON"))
+        }
     }
 }
 
@@ -146,18 +148,18 @@ async fn alone(args: &Args, variable: &str) -> Outcome<Facts> {
             .next(format!("put the API token there: read -rs {variable} && export {variable}"))
     })?;
     let names = args.hostname.iter().cloned().chain(args.token.zone.iter().map(ZoneName::apex));
-    let wanted = Wanted {
+    let wanted = WantedPermissions {
         account_id: args.token.account.clone().unwrap_or_default(),
         zone_id: None,
         tunnels: args.token.tunnel.iter().cloned().collect(),
-        names: names.map(|hostname| Name { hostname, at_the_edge: true }).collect(),
+        names: names.map(|hostname| NameFacts { hostname, at_the_edge: true }).collect(),
     };
     let api = api(args, None)?.ask(&Credential::token(&token), &wanted).await;
     let account = Account {
         subject: format!("token of ${variable}"),
         id: wanted.account_id,
         zone_id: None,
-        needs: Needs { groups: Asked::Yes, redirects: Asked::No },
+        needs: TokenNeeds { groups: AskedOf::Yes, redirects: AskedOf::No },
         secret: Secret::Found(format!("environment variable {variable}")),
         api: Some(api),
     };
@@ -170,7 +172,7 @@ async fn in_cluster(args: &Args) -> Outcome<Facts> {
         Ok(server) => server,
         Err(failure) => return Ok(without_cluster(failure.what())),
     };
-    let question = cluster::Question {
+    let question = cluster::ClusterQuestion {
         operator_namespace: args.namespace.operator_namespace.clone(),
         role: args.role,
         subject: subject(args),
@@ -198,12 +200,12 @@ fn without_cluster(why: &str) -> Facts {
     Facts { cluster: Some(cluster::unreachable(why.to_owned())), accounts: Vec::new() }
 }
 
-fn subject(args: &Args) -> Subject {
+fn subject(args: &Args) -> RightsSubject {
     match &args.service_account {
-        None => Subject::Own,
+        None => RightsSubject::Own,
         Some(name) => {
             let (namespace, name) = name.split_once('/').unwrap_or((&args.namespace.operator_namespace, name));
-            Subject::ServiceAccount(namespace.to_owned(), name.to_owned())
+            RightsSubject::ServiceAccount(namespace.to_owned(), name.to_owned())
         }
     }
 }
@@ -211,7 +213,7 @@ fn subject(args: &Args) -> Subject {
 /// The API that is asked; `own` is the one beside the cluster.
 fn api(args: &Args, own: Option<String>) -> Outcome<cloudflare::Cloudflare> {
     let address = Cloudflare::address(args.cloudflare.as_ref(), || own)?;
-    let writes = if args.read_only { Writes::LeftOut } else { Writes::Tried };
+    let writes = if args.read_only { WriteProbes::LeftOut } else { WriteProbes::Tried };
     let transport = HttpTransport::new()
         .map_err(|error| Failure::new(format!("cannot prepare connections to Cloudflare: {error}")))?;
     Ok(cloudflare::Cloudflare::at(&address, Arc::new(transport), writes))

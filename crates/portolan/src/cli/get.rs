@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{NamespaceArgs, print};
 use crate::failure::{Failure, Outcome};
-use crate::kinds::{Kind, Kinds, segment};
-use crate::output::{self, Format, Wrap};
-use crate::server::{Call, ConnectArgs, Server};
+use crate::kinds::{Kinds, ServedKind, segment};
+use crate::output::{self, OutputFormat, Wrap};
+use crate::server::{ConnectArgs, Server, ServerRequest};
 use crate::table::{Layout, Printer};
 
 const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 
     /// How to show them
     #[arg(short, long, value_enum, default_value = "table")]
-    output: Format,
+    output: OutputFormat,
 
     /// Go on showing changes until Ctrl-C
     #[arg(short, long)]
@@ -103,7 +103,7 @@ fn namespace_of(args: &Args, server: &Server) -> Option<String> {
 
 struct Get<'a> {
     server: &'a Server,
-    kind: &'a Kind,
+    kind: &'a ServedKind,
     args: &'a Args,
     namespace: Option<&'a str>,
     several: bool,
@@ -122,10 +122,10 @@ impl Get<'_> {
         let mut objects = Vec::new();
         for name in names {
             let path = self.kind.object_path(namespace, name);
-            let answer = self.server.call(Call { accept: self.accept(), ..Call::get(&path) }).await?;
+            let answer = self.server.call(ServerRequest { accept: self.accept(), ..ServerRequest::get(&path) }).await?;
             match self.args.output {
-                Format::Table | Format::Wide => print_table(&mut printer, &answer.body),
-                Format::Yaml | Format::Json | Format::Name => objects.push(answer.body),
+                OutputFormat::Table | OutputFormat::Wide => print_table(&mut printer, &answer.body),
+                OutputFormat::Yaml | OutputFormat::Json | OutputFormat::Name => objects.push(answer.body),
             }
         }
         self.print_objects(objects, Wrap::Single)
@@ -139,11 +139,13 @@ impl Get<'_> {
         let mut page = self.page(only, None).await?;
         loop {
             match self.args.output {
-                Format::Table | Format::Wide => {
+                OutputFormat::Table | OutputFormat::Wide => {
                     rows += page["rows"].as_array().map_or(0, Vec::len);
                     print_table(&mut printer, &page);
                 }
-                Format::Yaml | Format::Json | Format::Name => objects.extend(self.items_of(&mut page)),
+                OutputFormat::Yaml | OutputFormat::Json | OutputFormat::Name => {
+                    objects.extend(self.items_of(&mut page))
+                }
             }
             match page["metadata"]["continue"].as_str().filter(|token| !token.is_empty()) {
                 Some(token) => page = self.page(only, Some(token)).await?,
@@ -164,7 +166,7 @@ impl Get<'_> {
         query.push(format!("limit={PAGE}"));
         query.extend(token.map(|token| format!("continue={}", segment(token))));
         let path = format!("{}?{}", self.kind.collection_path(self.namespace), query.join("&"));
-        Ok(self.server.call(Call { accept: self.accept(), ..Call::get(&path) }).await?.body)
+        Ok(self.server.call(ServerRequest { accept: self.accept(), ..ServerRequest::get(&path) }).await?.body)
     }
 
     fn query(&self, only: Option<&String>) -> Vec<String> {
@@ -201,15 +203,15 @@ impl Get<'_> {
 
     fn print_event(&self, printer: &mut Printer, object: &Value) -> Outcome {
         match self.args.output {
-            Format::Table | Format::Wide => {
+            OutputFormat::Table | OutputFormat::Wide => {
                 print_table(printer, object);
                 Ok(())
             }
-            Format::Yaml => {
+            OutputFormat::Yaml => {
                 print("---\n");
                 self.print_objects(vec![object.clone()], Wrap::Single)
             }
-            Format::Json | Format::Name => self.print_objects(vec![object.clone()], Wrap::Single),
+            OutputFormat::Json | OutputFormat::Name => self.print_objects(vec![object.clone()], Wrap::Single),
         }
     }
 
@@ -249,11 +251,14 @@ impl Get<'_> {
     }
 
     fn layout(&self) -> Layout {
-        Layout { wide: self.args.output == Format::Wide, namespaces: self.args.all_namespaces && self.kind.namespaced }
+        Layout {
+            wide: self.args.output == OutputFormat::Wide,
+            namespaces: self.args.all_namespaces && self.kind.namespaced,
+        }
     }
 
     fn is_table(&self) -> bool {
-        matches!(self.args.output, Format::Table | Format::Wide)
+        matches!(self.args.output, OutputFormat::Table | OutputFormat::Wide)
     }
 
     fn accept(&self) -> &'static str {

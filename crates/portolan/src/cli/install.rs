@@ -7,7 +7,7 @@ use portolan_install::{Release, Values, objects};
 use serde_json::{Value, json};
 
 use super::print;
-use crate::applying::{Applier, As, Conflicts, Options, Storing};
+use crate::applying::{Applier, ApplyOptions, As, Conflicts, Storing};
 use crate::definitions::{self, GATEWAY_GROUP};
 use crate::duration::{duration, shown};
 use crate::failure::{Failure, Outcome, Tally};
@@ -148,8 +148,8 @@ async fn apply(args: &Args, values: &Values, objects: Vec<Value>) -> Outcome {
     Ok(())
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> ApplyOptions {
+    ApplyOptions {
         namespace: None,
         applier: As::Manager("portolan-install".to_owned()),
         conflicts: Conflicts::TakeOver,
@@ -162,7 +162,7 @@ async fn wait(server: &Server, namespace: &str, name: &str, patience: Duration) 
     let path = format!("/apis/apps/v1/namespaces/{}/deployments/{}", segment(namespace), segment(name));
     let until = Instant::now() + patience;
     loop {
-        let standing = Standing::of(&server.find(&path).await?.unwrap_or_default());
+        let standing = RolloutState::of(&server.find(&path).await?.unwrap_or_default());
         if standing.is_ready() {
             return Ok(());
         }
@@ -177,13 +177,13 @@ async fn wait(server: &Server, namespace: &str, name: &str, patience: Duration) 
 
 /// How far a Deployment has rolled out.
 #[derive(Debug, PartialEq, Eq)]
-struct Standing {
+struct RolloutState {
     wanted: i64,
     ready: i64,
     is_seen: bool,
 }
 
-impl Standing {
+impl RolloutState {
     fn of(deployment: &Value) -> Self {
         let status = &deployment["status"];
         let count = |name: &str| status[name].as_i64().unwrap_or_default();
@@ -201,7 +201,7 @@ impl Standing {
     }
 }
 
-impl std::fmt::Display for Standing {
+impl std::fmt::Display for RolloutState {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{} of {} pods are ready", self.ready, self.wanted)
     }
@@ -211,7 +211,7 @@ impl std::fmt::Display for Standing {
 async fn next(server: &Server, values: &Values, namespace: &str, deployment: &str) -> Outcome<String> {
     let kinds = Kinds::discover(server).await?;
     let has_routes = kinds.in_group(GATEWAY_GROUP).iter().any(|kind| kind.kind == "HTTPRoute");
-    let is_zerotrust = values.controllers.contains(&portolan_install::values::Controller::Zerotrust);
+    let is_zerotrust = values.controllers.contains(&portolan_install::values::InstalledJob::Zerotrust);
     let mut text =
         format!("\nInstalled. kubectl -n {namespace} rollout status deployment/{deployment} shows it start.\n");
     if is_zerotrust && !has_routes {
@@ -240,10 +240,10 @@ mod tests {
                 "status": {"observedGeneration": observed, "updatedReplicas": updated, "readyReplicas": ready}})
         };
 
-        assert!(Standing::of(&deployment(2, 2, 2)).is_ready());
-        assert!(!Standing::of(&deployment(1, 2, 2)).is_ready(), "the change was not seen yet");
-        assert!(!Standing::of(&deployment(2, 1, 2)).is_ready(), "one is of the earlier template");
-        assert_eq!(Standing::of(&deployment(2, 2, 1)).to_string(), "1 of 2 pods are ready");
-        assert!(!Standing::of(&Value::Null).is_ready());
+        assert!(RolloutState::of(&deployment(2, 2, 2)).is_ready());
+        assert!(!RolloutState::of(&deployment(1, 2, 2)).is_ready(), "the change was not seen yet");
+        assert!(!RolloutState::of(&deployment(2, 1, 2)).is_ready(), "one is of the earlier template");
+        assert_eq!(RolloutState::of(&deployment(2, 2, 1)).to_string(), "1 of 2 pods are ready");
+        assert!(!RolloutState::of(&Value::Null).is_ready());
     }
 }

@@ -82,7 +82,7 @@ enum Command {
 
 /// What a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum OutputForm {
     /// For people
     Text,
     /// For programs

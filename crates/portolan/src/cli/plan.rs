@@ -10,14 +10,14 @@ use portolan_core::text::{count, join_and};
 use portolan_core::{Action, ObjectId, OwnerId, Problem};
 use serde_json::{Value, json};
 
-use super::{Form, print};
+use super::{OutputForm, print};
 use crate::cloudflare::Cloudflare;
 use crate::duration::duration;
 use crate::failure::{Failure, Outcome};
 use crate::manifest::{self, Manifest};
 use crate::paint::Paint;
-use crate::planning::{self, Answer, Question, Stored};
-use crate::server::{Call, ConnectArgs, Server};
+use crate::planning::{self, PlanAnswer, PlanQuestion, StoppedServer};
+use crate::server::{ConnectArgs, Server, ServerRequest};
 use crate::urls::{Urls, kubeconfig_path};
 use crate::zerotrust::NamespaceArgs;
 use crate::{operator, output};
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 
     /// How to show it
     #[arg(short, long, value_enum, default_value = "text")]
-    output: Form,
+    output: OutputForm,
 
     /// Who applies the files, as `kubectl` or `kustomize-controller`; by default whoever applied each object before
     #[arg(long, value_name = "NAME")]
@@ -85,11 +85,11 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
     let manifests =
         if args.filenames.is_empty() { Vec::new() } else { manifest::read(&args.filenames, args.recursive)? };
     let cluster = cluster(&args, &manifests).await?;
-    let asked = Asked::of(&args, &cluster)?;
-    if args.output == Form::Text {
+    let asked = PlanSource::of(&args, &cluster)?;
+    if args.output == OutputForm::Text {
         print(&asked.sentence());
     }
-    let question = Question {
+    let question = PlanQuestion {
         cloudflare: asked.cloudflare.clone(),
         cluster: cluster.server(),
         manifests: &manifests,
@@ -102,8 +102,8 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
     };
     let answer = planning::plan(&question).await?;
     print(&match args.output {
-        Form::Json => output::json_text(&asked.with(answer.to_json()))?,
-        Form::Text => text(&answer, Paint::for_stdout()),
+        OutputForm::Json => output::json_text(&asked.with(answer.to_json()))?,
+        OutputForm::Text => text(&answer, Paint::for_stdout()),
     });
     if !answer.unplanned.is_empty() {
         return Err(incomplete(&answer));
@@ -112,7 +112,7 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
 }
 
 /// What could not be found out, and why.
-fn incomplete(answer: &Answer) -> Failure {
+fn incomplete(answer: &PlanAnswer) -> Failure {
     let mut reasons: Vec<&str> = answer.unplanned.values().map(|problem| problem.reason).collect();
     reasons.sort_unstable();
     reasons.dedup();
@@ -122,14 +122,14 @@ fn incomplete(answer: &Answer) -> Failure {
 }
 
 /// Who is asked.
-struct Asked {
+struct PlanSource {
     /// The cluster's address; none where files are planned alone.
     cluster: Option<String>,
     cloudflare: String,
     sort: &'static str,
 }
 
-impl Asked {
+impl PlanSource {
     fn of(args: &Args, cluster: &Cluster) -> Outcome<Self> {
         let (own, simulated) = match cluster {
             Cluster::Answering(server) => {
@@ -168,7 +168,7 @@ enum Cluster {
     /// A server that answers.
     Answering(Server),
     /// What a stopped `portolan up` left.
-    Stopped(Box<Stored>),
+    Stopped(Box<StoppedServer>),
     /// Nothing.
     None,
 }
@@ -191,7 +191,7 @@ async fn cluster(args: &Args, manifests: &[Manifest]) -> Outcome<Cluster> {
     };
     let kubeconfig = kubeconfig_path(&args.connect);
     if let Some(data_dir) = kubeconfig.parent()
-        && let Some(stored) = Stored::open(data_dir).await?
+        && let Some(stored) = StoppedServer::open(data_dir).await?
     {
         eprintln!("Nothing runs on {}: planning with what is stored there", data_dir.display());
         return Ok(Cluster::Stopped(Box::new(stored)));
@@ -205,11 +205,11 @@ async fn cluster(args: &Args, manifests: &[Manifest]) -> Outcome<Cluster> {
 
 async fn answering(args: &Args) -> Outcome<Server> {
     let server = Server::connect_anywhere(&args.connect).await?;
-    server.call(Call::get("/version")).await?;
+    server.call(ServerRequest::get("/version")).await?;
     Ok(server)
 }
 
-fn text(answer: &Answer, paint: Paint) -> String {
+fn text(answer: &PlanAnswer, paint: Paint) -> String {
     let unplanned = answer.unplanned.iter();
     let told = |(object, problem): (&ObjectId, &Problem)| format!("{object}: {}, {}", problem.reason, problem.message);
     let unplanned = block("Not planned", unplanned.map(told));

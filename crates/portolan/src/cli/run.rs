@@ -11,18 +11,18 @@ use std::time::Duration;
 use portolan_cloudflare_api::{Limits, Settings as ApiSettings};
 use portolan_core::{OwnerId, Plan, Problem};
 use portolan_engine::outcome::Startup;
-use portolan_engine::{CancellationToken, Drift, Mode, PlanSink, cluster_owner};
+use portolan_engine::{CancellationToken, Drift, PlanSink, WriteMode, cluster_owner};
 use portolan_zerotrust::{Role, Settings};
 use tokio::task::JoinSet;
 
 use super::print;
-use crate::endpoints::{Address, Endpoints};
+use crate::endpoints::{Endpoints, ListenAddress};
 use crate::failure::{Failure, Outcome};
 use crate::jobs::JobName;
 use crate::operator::{self, Operator};
 use crate::paint::Paint;
-use crate::server::{Call, CallError, ConnectArgs, Server, chain, is_in_cluster};
-use crate::signals::Stop;
+use crate::server::{CallError, ConnectArgs, Server, ServerRequest, chain, is_in_cluster};
+use crate::signals::Signals;
 use crate::traces::Traces;
 
 /// So long may a stop take: kubelet kills after 30 s.
@@ -53,7 +53,7 @@ pub(crate) struct Args {
         env = "METRICS_ADDR",
         default_value = ":8080"
     )]
-    metrics: Address,
+    metrics: ListenAddress,
 
     /// Address of /healthz, /livez and /readyz; `0` for none
     #[arg(
@@ -63,7 +63,7 @@ pub(crate) struct Args {
         env = "HEALTH_ADDR",
         default_value = ":8081"
     )]
-    health: Address,
+    health: ListenAddress,
 
     /// Run only while no other process leads; by default in a cluster
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -106,7 +106,7 @@ impl Args {
 
 /// Runs until told to stop.
 pub(crate) async fn run(args: Args, traces: Option<Traces>) -> Outcome {
-    let mut stop = Stop::listen()?;
+    let mut stop = Signals::listen()?;
     let started = tokio::select! {
         started = start(&args) => started?,
         () = stop.asked() => return Ok(()),
@@ -154,7 +154,7 @@ async fn start(args: &Args) -> Outcome<(Operator, JoinSet<()>)> {
 }
 
 /// Lets work that is under way end, unless somebody is in a hurry.
-async fn end(operator: Operator, stop: &mut Stop) -> Outcome {
+async fn end(operator: Operator, stop: &mut Signals) -> Outcome {
     tokio::select! {
         () = operator.stop() => Ok(()),
         () = stop.asked() => Err(Failure::new("stopped by a second signal: what was under way is left as it was")
@@ -170,18 +170,18 @@ async fn end(operator: Operator, stop: &mut Stop) -> Outcome {
 /// In a cluster a server that is away is waited for: a process that exits instead comes back ever more slowly.
 async fn reach(server: &Server) {
     while is_in_cluster()
-        && let Err(CallError::Failed(failure)) = server.call(Call::get("/version")).await
+        && let Err(CallError::Failed(failure)) = server.call(ServerRequest::get("/version")).await
     {
         tracing::warn!("{}: it is asked again", failure.what());
         tokio::time::sleep(ASK_AGAIN).await;
     }
 }
 
-async fn options(args: &Args, server: &Server, jobs: Vec<JobName>) -> Outcome<operator::Options> {
+async fn options(args: &Args, server: &Server, jobs: Vec<JobName>) -> Outcome<operator::OperatorOptions> {
     let candidate = candidate();
     let limits = args.cloudflare_limits.clone().unwrap_or_default();
     let api = ApiSettings { read_only: args.dry_run, limits, ..ApiSettings::from_env() };
-    let mut options = operator::Options::new(owner(args, server, &jobs).await?, "");
+    let mut options = operator::OperatorOptions::new(owner(args, server, &jobs).await?, "");
     options.api = api;
     options.jobs = jobs;
     options.namespace.clone_from(&args.cluster_resource_namespace);
@@ -190,7 +190,7 @@ async fn options(args: &Args, server: &Server, jobs: Vec<JobName>) -> Outcome<op
     options.zerotrust = args.zerotrust.settings(&candidate, is_alone);
     options.needs = Some(jobs::needs(server, args.zerotrust.role()));
     if args.dry_run {
-        options.mode = Mode::DryRun;
+        options.mode = WriteMode::DryRun;
         options.plans = Some(printing());
     } else if is_elected {
         options.candidate = Some(candidate);
@@ -214,10 +214,10 @@ async fn owner(args: &Args, server: &Server, jobs: &[JobName]) -> Outcome<OwnerI
 
 /// Makes the zerotrust job's namespace for a user who tries it out, where it is missing. An installed process is in it, and
 /// has no right to look.
-async fn look_for_namespace(server: &Server, options: &operator::Options) {
+async fn look_for_namespace(server: &Server, options: &operator::OperatorOptions) {
     let name = &options.zerotrust.operator_namespace;
     let is_tried_out = options.zerotrust.role == Role::All && options.candidate.is_none() && !is_in_cluster();
-    if options.mode == Mode::Live
+    if options.mode == WriteMode::Live
         && is_tried_out
         && let Err(failure) = server.make_namespace(name).await
     {

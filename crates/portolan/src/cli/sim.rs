@@ -9,7 +9,7 @@ use portolan_cloudflare_sim::{Options, OriginAddress};
 use super::print;
 use crate::duration::duration;
 use crate::failure::Outcome;
-use crate::signals::Stop;
+use crate::signals::Signals;
 use crate::simulation::{EdgePlace, Simulation, read_seed};
 
 /// Arguments of `portolan sim`.
@@ -70,7 +70,7 @@ fn rate_limit(text: &str) -> Result<RateLimit, String> {
 
 /// Serves until told to stop.
 pub(crate) async fn run(args: Args) -> Outcome {
-    let mut stop = Stop::listen()?;
+    let mut stop = Signals::listen()?;
     let seed = args.seed.as_deref().map(read_seed).transpose()?;
     let options = Options {
         latency: args.latency,

@@ -1,6 +1,6 @@
 //! `portolan status`: what there is, and how it is.
 
-use super::{Form, print};
+use super::{OutputForm, print};
 use crate::failure::Outcome;
 use crate::output;
 use crate::paint::Paint;
@@ -14,7 +14,7 @@ use crate::{samples, status};
 pub(crate) struct Args {
     /// How to show it
     #[arg(short, long, value_enum, default_value = "text")]
-    output: Form,
+    output: OutputForm,
 
     /// Metrics of the running operator, for the API budget that is left; left out where it does not answer
     #[arg(long, value_name = "URL")]
@@ -36,8 +36,8 @@ pub(crate) async fn run(args: Args) -> Outcome {
         tree.budget = samples::budgets(&url).await;
     }
     let text = match args.output {
-        Form::Text => status::render(&tree, Paint::for_stdout()),
-        Form::Json => output::json_text(&serde_json::to_value(&tree).expect("trees are plain JSON"))?,
+        OutputForm::Text => status::render(&tree, Paint::for_stdout()),
+        OutputForm::Json => output::json_text(&serde_json::to_value(&tree).expect("trees are plain JSON"))?,
     };
     print(&text);
     Ok(())

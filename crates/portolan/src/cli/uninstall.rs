@@ -10,13 +10,13 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::{Value, json};
 
-use super::{Form, print};
+use super::{OutputForm, print};
 use crate::failure::{Failure, Outcome, Tally};
 use crate::holds::{Hold, Holds};
 use crate::kinds::{Kinds, segment};
 use crate::operator;
 use crate::output;
-use crate::server::{Call, CallError, ConnectArgs, Server};
+use crate::server::{CallError, ConnectArgs, Server, ServerRequest};
 use crate::zerotrust::NamespaceArgs;
 
 /// How often an object is tried that others write at the same time.
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 
     /// How to show it
     #[arg(short, long, value_enum, default_value = "text")]
-    output: Form,
+    output: OutputForm,
 
     /// Namespace of the lease of the cloudflare job
     #[arg(long, value_name = "NAME", default_value = operator::NAMESPACE)]
@@ -80,8 +80,8 @@ pub(crate) async fn run(args: Args) -> Outcome {
         }
     }
     print(&match args.output {
-        Form::Text => text(&holds, &args),
-        Form::Json => output::json_text(&document(&holds, &args))?,
+        OutputForm::Text => text(&holds, &args),
+        OutputForm::Json => output::json_text(&document(&holds, &args))?,
     });
     tally.finish("let go", "the messages above say why; run it again")
 }
@@ -123,11 +123,11 @@ async fn let_go(server: &Server, hold: &Hold) -> Outcome {
     let path = hold.kind.object_path(&hold.namespace, &hold.name);
     let mut hold = hold.clone();
     for _ in 0..MOST_ATTEMPTS {
-        let call = Call {
+        let call = ServerRequest {
             method: Method::PATCH,
             content_type: "application/json-patch+json",
             body: hold.letting_go().to_string().into_bytes(),
-            ..Call::get(&path)
+            ..ServerRequest::get(&path)
         };
         match server.call(call).await {
             Ok(_) | Err(CallError::Refused { code: 404, .. }) => return Ok(()),
@@ -151,7 +151,7 @@ async fn forget(server: &Server, kinds: &Kinds, namespace: &str, holds: &Holds) 
         paths.extend(holds.tasks.iter().map(|name| kind.object_path(namespace, name)));
     }
     for path in paths {
-        let call = Call { method: Method::DELETE, ..Call::get(&path) };
+        let call = ServerRequest { method: Method::DELETE, ..ServerRequest::get(&path) };
         match server.call(call).await {
             Ok(_) | Err(CallError::Refused { code: 404, .. }) => {}
             Err(error) => return Err(error.into()),

@@ -13,8 +13,8 @@ use crate::duration::{self, duration};
 use crate::failure::{Failure, Outcome};
 use crate::paint::Paint;
 use crate::progress::Progress;
-use crate::seen::{Health, Seen};
-use crate::signals::Stop;
+use crate::seen::{Health, HealthView};
+use crate::signals::Signals;
 use crate::simulation::{EdgePlace, read_seed};
 use crate::up::{Files, Settings, Summary, Up, next_steps, unready};
 use crate::zerotrust::NamespaceArgs;
@@ -86,7 +86,7 @@ pub(crate) struct Args {
 /// Runs until told to stop, or with `--once` until everything is Ready.
 pub(crate) async fn run(args: Args) -> Outcome {
     let began = Instant::now();
-    let mut stop = Stop::listen()?;
+    let mut stop = Signals::listen()?;
     let mut files = Files::new(args.paths.clone(), args.recursive)?;
     // Read before anything starts: a typing error should cost no time.
     let manifests = files.changed().transpose()?.unwrap_or_default();
@@ -214,7 +214,7 @@ impl Session<'_> {
         }
     }
 
-    fn summary(&self, objects: &[Seen]) -> String {
+    fn summary(&self, objects: &[HealthView]) -> String {
         let summary = Summary {
             objects,
             metrics: &self.up.metrics(),

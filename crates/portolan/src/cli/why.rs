@@ -1,6 +1,6 @@
 //! `portolan why`: why a name answers as it does.
 
-use super::{Form, print};
+use super::{OutputForm, print};
 use crate::failure::Outcome;
 use crate::paint::Paint;
 use crate::server::{ConnectArgs, Server};
@@ -21,7 +21,7 @@ pub(crate) struct Args {
 
     /// How to show it
     #[arg(short, long, value_enum, default_value = "text")]
-    output: Form,
+    output: OutputForm,
 
     #[command(flatten)]
     namespace: NamespaceArgs,
@@ -37,8 +37,8 @@ pub(crate) async fn run(args: Args) -> Outcome {
     let edge = Urls::beside(&args.connect, server.address()).and_then(|urls| urls.edge);
     let story = why::tell(&server, &facts, &args.hostname, edge.as_deref()).await?;
     let text = match args.output {
-        Form::Text => why::render(&story, Paint::for_stdout()),
-        Form::Json => output::json_text(&serde_json::to_value(&story).expect("stories are plain JSON"))?,
+        OutputForm::Text => why::render(&story, Paint::for_stdout()),
+        OutputForm::Json => output::json_text(&serde_json::to_value(&story).expect("stories are plain JSON"))?,
     };
     print(&text);
     Ok(())

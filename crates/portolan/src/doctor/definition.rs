@@ -9,12 +9,12 @@ const NAMED: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Definition {
     pub(crate) name: String,
-    pub(crate) state: State,
+    pub(crate) state: DefinitionState,
 }
 
 /// How it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum DefinitionState {
     /// As this program has it.
     Current,
     /// Not at all.
@@ -32,27 +32,29 @@ impl Definition {
     pub(crate) fn compare(ours: &Value, there: Result<Option<Value>, String>) -> Self {
         let name = ours["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let state = match there {
-            Err(why) => State::NotKnown(why),
-            Ok(None) => State::Missing,
+            Err(why) => DefinitionState::NotKnown(why),
+            Ok(None) => DefinitionState::Missing,
             Ok(Some(there)) => state(ours, &there),
         };
         Self { name, state }
     }
 }
 
-fn state(ours: &Value, there: &Value) -> State {
+fn state(ours: &Value, there: &Value) -> DefinitionState {
     let mut found = Vec::new();
     differences(&ours["spec"], &there["spec"], "spec", Extra::Allowed, &mut found);
     if !found.is_empty() {
         let more = found.len().saturating_sub(NAMED);
         found.truncate(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        return State::Differs(format!("{}{more}", found.join(", ")));
+        return DefinitionState::Differs(format!("{}{more}", found.join(", ")));
     }
     match established(there) {
-        Some(condition) if condition["status"] == "True" => State::Current,
-        Some(condition) => State::NotEstablished(condition["message"].as_str().unwrap_or_default().to_owned()),
-        None => State::NotEstablished("the server has not looked at it yet".to_owned()),
+        Some(condition) if condition["status"] == "True" => DefinitionState::Current,
+        Some(condition) => {
+            DefinitionState::NotEstablished(condition["message"].as_str().unwrap_or_default().to_owned())
+        }
+        None => DefinitionState::NotEstablished("the server has not looked at it yet".to_owned()),
     }
 }
 
@@ -121,13 +123,13 @@ mod tests {
         there
     }
 
-    fn compared(there: Value) -> State {
+    fn compared(there: Value) -> DefinitionState {
         Definition::compare(&ours(), Ok(Some(there))).state
     }
 
     #[test]
     fn what_a_server_adds_is_no_difference() {
-        assert_eq!(compared(there()), State::Current);
+        assert_eq!(compared(there()), DefinitionState::Current);
     }
 
     #[test]
@@ -139,8 +141,8 @@ mod tests {
         more.pointer_mut(schema).unwrap()["ttl"]["default"] = json!(120);
 
         let place = "spec.versions[0].schema.openAPIV3Schema.properties.ttl";
-        assert_eq!(compared(less), State::Differs(place.to_owned()));
-        assert_eq!(compared(more), State::Differs(format!("{place}.default")));
+        assert_eq!(compared(less), DefinitionState::Differs(place.to_owned()));
+        assert_eq!(compared(more), DefinitionState::Differs(format!("{place}.default")));
     }
 
     #[test]
@@ -148,9 +150,9 @@ mod tests {
         let mut waiting = there();
         waiting["status"] = json!({});
 
-        assert_eq!(Definition::compare(&ours(), Ok(None)).state, State::Missing);
-        assert_eq!(Definition::compare(&ours(), Err("no".into())).state, State::NotKnown("no".into()));
-        assert!(matches!(compared(waiting), State::NotEstablished(_)));
+        assert_eq!(Definition::compare(&ours(), Ok(None)).state, DefinitionState::Missing);
+        assert_eq!(Definition::compare(&ours(), Err("no".into())).state, DefinitionState::NotKnown("no".into()));
+        assert!(matches!(compared(waiting), DefinitionState::NotEstablished(_)));
     }
 
     #[test]
@@ -158,7 +160,7 @@ mod tests {
         let mut other = there();
         other["spec"] = json!({});
 
-        let State::Differs(text) = compared(other) else { panic!("it differs") };
+        let DefinitionState::Differs(text) = compared(other) else { panic!("it differs") };
         assert_eq!(text, "spec.group, spec.versions");
     }
 }

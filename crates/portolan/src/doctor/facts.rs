@@ -9,10 +9,10 @@ use portolan_core::Hostname;
 use portolan_zerotrust::model::zone::Zone;
 
 use super::definition::Definition;
-use super::permission::{Answer, Permission};
+use super::permission::{Permission, ProbeAnswer};
 
 /// What was seen, or why it was not.
-pub(crate) type Seen<T> = Result<T, String>;
+pub(crate) type Observation<T> = Result<T, String>;
 
 /// Everything that was seen.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct Cluster {
     /// When all this was seen.
     pub(crate) now: Timestamp,
     /// Its version, and how long it took to tell.
-    pub(crate) version: Seen<(String, Duration)>,
+    pub(crate) version: Observation<(String, Duration)>,
     /// The rest, where it answers.
     pub(crate) inside: Option<Inside>,
 }
@@ -39,12 +39,12 @@ pub(crate) struct Cluster {
 pub(crate) struct Inside {
     pub(crate) definitions: Vec<Definition>,
     /// Whether `HTTPRoute` is served in v1.
-    pub(crate) routes_served: Seen<bool>,
+    pub(crate) routes_served: Observation<bool>,
     pub(crate) rights: Rights,
     pub(crate) operator_namespace: String,
-    pub(crate) leases: Seen<Vec<Lease>>,
-    pub(crate) deployments: Seen<Vec<Deployment>>,
-    pub(crate) tenants: Seen<usize>,
+    pub(crate) leases: Observation<Vec<Lease>>,
+    pub(crate) deployments: Observation<Vec<Deployment>>,
+    pub(crate) tenants: Observation<usize>,
     /// Enabled routes that cannot be published, each with why.
     pub(crate) stray_routes: Vec<(String, String)>,
     /// How many routes are enabled.
@@ -59,7 +59,7 @@ pub(crate) struct Rights {
     pub(crate) whose: String,
     pub(crate) asked: usize,
     /// Those that are missing, or why nobody knows.
-    pub(crate) missing: Seen<Vec<String>>,
+    pub(crate) missing: Observation<Vec<String>>,
 }
 
 /// A lease by which one process leads.
@@ -100,7 +100,7 @@ pub(crate) struct Account {
     pub(crate) id: String,
     /// The zone that the tenant names: it stands in where zones cannot be listed.
     pub(crate) zone_id: Option<String>,
-    pub(crate) needs: Needs,
+    pub(crate) needs: TokenNeeds,
     /// Where the token was found, or what is wrong there.
     pub(crate) secret: Secret,
     /// What Cloudflare said, where there is a token to ask with.
@@ -120,19 +120,19 @@ pub(crate) enum Secret {
 
 /// What routes ask for that not all of them do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Needs {
-    pub(crate) groups: Asked,
-    pub(crate) redirects: Asked,
+pub(crate) struct TokenNeeds {
+    pub(crate) groups: AskedOf,
+    pub(crate) redirects: AskedOf,
 }
 
 /// Whether something is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum AskedOf {
     Yes,
     No,
 }
 
-impl From<bool> for Asked {
+impl From<bool> for AskedOf {
     fn from(yes: bool) -> Self {
         if yes { Self::Yes } else { Self::No }
     }
@@ -141,15 +141,15 @@ impl From<bool> for Asked {
 /// What Cloudflare said.
 #[derive(Debug)]
 pub(crate) struct Api {
-    pub(crate) token: Token,
+    pub(crate) token: TokenFacts,
     /// How long the first answer took.
     pub(crate) latency: Duration,
     pub(crate) probes: Vec<Probed>,
-    pub(crate) zones: Seen<Vec<Zone>>,
-    pub(crate) tunnels: Vec<(String, Seen<Option<Tunnel>>)>,
-    pub(crate) names: Vec<Name>,
+    pub(crate) zones: Observation<Vec<Zone>>,
+    pub(crate) tunnels: Vec<(String, Observation<Option<TunnelFacts>>)>,
+    pub(crate) names: Vec<NameFacts>,
     /// Certificates by the zone's id, where they were asked for.
-    pub(crate) certificates: BTreeMap<String, Seen<Vec<Certificate>>>,
+    pub(crate) certificates: BTreeMap<String, Observation<Vec<Certificate>>>,
     pub(crate) budget: Budget,
     /// How far Cloudflare's clock is ahead of ours.
     pub(crate) ahead: Option<SignedDuration>,
@@ -163,7 +163,7 @@ pub(crate) fn is_spent(budget: Budget) -> bool {
 
 /// What Cloudflare said about a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
+pub(crate) enum TokenFacts {
     /// It is known: its status, and when it ends.
     Known { status: String, expires: Option<Timestamp> },
     /// It is not.
@@ -172,7 +172,7 @@ pub(crate) enum Token {
     Unreached(String),
 }
 
-impl Token {
+impl TokenFacts {
     /// Whether it is worth asking anything with it.
     pub(crate) fn is_active(&self) -> bool {
         matches!(self, Self::Known { status, .. } if status == "active")
@@ -186,9 +186,9 @@ pub(crate) struct Probed {
     /// The zone that it was tried on, by name; none for permissions of the account, or without any zone.
     pub(crate) zone: Option<String>,
     /// None where there was nothing to try it on.
-    pub(crate) read: Option<Answer>,
+    pub(crate) read: Option<ProbeAnswer>,
     /// None where it was not tried.
-    pub(crate) write: Option<Answer>,
+    pub(crate) write: Option<ProbeAnswer>,
     /// Whether it is to be tried at all.
     pub(crate) edits: Edits,
 }
@@ -204,7 +204,7 @@ pub(crate) enum Edits {
 
 /// A tunnel of the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tunnel {
+pub(crate) struct TunnelFacts {
     pub(crate) name: String,
     /// `cloudflare` or `local`.
     pub(crate) config_src: Option<String>,
@@ -216,7 +216,7 @@ pub(crate) struct Tunnel {
 
 /// A name that is to be published.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct NameFacts {
     pub(crate) hostname: Hostname,
     /// Whether the edge answers for it, so that it needs a certificate there.
     pub(crate) at_the_edge: bool,

@@ -8,7 +8,7 @@ use super::check::Check;
 /// How a check ended; later ones are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Verdict {
+pub(crate) enum CheckResult {
     /// In order.
     Ok,
     /// It could not be found out.
@@ -19,7 +19,7 @@ pub(crate) enum Verdict {
     Failed,
 }
 
-impl Verdict {
+impl CheckResult {
     /// All of them.
     pub(crate) const ALL: [Self; 4] = [Self::Ok, Self::Warning, Self::Failed, Self::NotKnown];
 
@@ -40,7 +40,7 @@ pub(crate) struct Finding {
     pub(crate) check: &'static Check,
     /// What was looked at: `cluster`, `tenant default/prod`, `name app.example.com`.
     pub(crate) subject: String,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: CheckResult,
     /// What was seen.
     pub(crate) message: String,
     /// What to do next; nothing where it is in order.
@@ -49,8 +49,8 @@ pub(crate) struct Finding {
 
 impl Finding {
     /// What was found; what to do next is the check's remedy unless said otherwise.
-    pub(crate) fn new(check: &'static Check, subject: &str, verdict: Verdict, message: impl Into<String>) -> Self {
-        let next = matches!(verdict, Verdict::Warning | Verdict::Failed).then(|| check.remedy.to_owned());
+    pub(crate) fn new(check: &'static Check, subject: &str, verdict: CheckResult, message: impl Into<String>) -> Self {
+        let next = matches!(verdict, CheckResult::Warning | CheckResult::Failed).then(|| check.remedy.to_owned());
         Self { check, subject: subject.to_owned(), verdict, message: message.into(), next }
     }
 
@@ -70,24 +70,24 @@ impl Finding {
 
 /// Everything that was found.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Report(pub(crate) Vec<Finding>);
+pub(crate) struct DoctorReport(pub(crate) Vec<Finding>);
 
-impl Report {
+impl DoctorReport {
     /// How many checks ended so.
-    pub(crate) fn count(&self, verdict: Verdict) -> usize {
+    pub(crate) fn count(&self, verdict: CheckResult) -> usize {
         self.0.iter().filter(|finding| finding.verdict == verdict).count()
     }
 
     /// Whether anything failed.
     pub(crate) fn has_failed(&self) -> bool {
-        self.count(Verdict::Failed) > 0
+        self.count(CheckResult::Failed) > 0
     }
 
     /// The whole report for programs.
     pub(crate) fn to_json(&self) -> Value {
         json!({
-            "ok": self.count(Verdict::Ok), "warnings": self.count(Verdict::Warning),
-            "failed": self.count(Verdict::Failed), "notKnown": self.count(Verdict::NotKnown),
+            "ok": self.count(CheckResult::Ok), "warnings": self.count(CheckResult::Warning),
+            "failed": self.count(CheckResult::Failed), "notKnown": self.count(CheckResult::NotKnown),
             "findings": self.0.iter().map(Finding::to_json).collect::<Vec<_>>(),
         })
     }

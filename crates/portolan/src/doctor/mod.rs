@@ -18,7 +18,7 @@ mod rights;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use facts::{Account, Asked, Facts, Name, Needs, Secret};
+pub(crate) use facts::{Account, AskedOf, Facts, NameFacts, Secret, TokenNeeds};
 pub(crate) use judge::judge;
 pub(crate) use render::{explain, render};
-pub(crate) use rights::Subject;
+pub(crate) use rights::RightsSubject;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::check;
-use super::permission::{PERMISSIONS, Scope};
+use super::permission::{PERMISSIONS, PermissionScope};
 
 const BEGIN: &str = "<!-- checks: written from the table by `PORTOLAN_WRITE_DOCS=1 cargo test -p portolan --bin portolan doctor::page` -->\n";
 const END: &str = "<!-- end of checks -->\n";
@@ -50,8 +50,8 @@ fn the_page_names_every_permission_as_the_dashboard_does() {
     for permission in &PERMISSIONS {
         assert!(page.contains(permission.name), "{}", permission.name);
         let scope = match permission.scope {
-            Scope::Account => ["Account ·", "Zone · Zone ·"],
-            Scope::Zone => ["Zone ·", "Zone ·"],
+            PermissionScope::Account => ["Account ·", "Zone · Zone ·"],
+            PermissionScope::Zone => ["Zone ·", "Zone ·"],
         };
         assert!(scope.iter().any(|start| permission.name.starts_with(start)), "{}", permission.name);
     }

@@ -23,7 +23,7 @@ const NO_ROUTE: u64 = 7003;
 
 /// What a permission is given for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum PermissionScope {
     /// An account.
     Account,
     /// Each zone.
@@ -32,7 +32,7 @@ pub(crate) enum Scope {
 
 /// Who needs a permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum PermissionNeed {
     /// Everybody.
     Always,
     /// Routes that let groups pass, by the groups' names.
@@ -58,8 +58,8 @@ pub(crate) struct Permission {
     pub(crate) check: Check,
     /// As the dashboard names it.
     pub(crate) name: &'static str,
-    pub(crate) scope: Scope,
-    pub(crate) need: Need,
+    pub(crate) scope: PermissionScope,
+    pub(crate) need: PermissionNeed,
     probe: Probe,
 }
 
@@ -73,8 +73,8 @@ macro_rules! permission {
                 remedy: concat!("edit the token in the dashboard (My Profile, API Tokens) and add ", $name),
             },
             name: $name,
-            scope: Scope::$scope,
-            need: Need::$need,
+            scope: PermissionScope::$scope,
+            need: PermissionNeed::$need,
             probe: $probe,
         }
     };
@@ -174,7 +174,7 @@ impl Permission {
 
 /// What an answer to a probe says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ProbeAnswer {
     /// The permission is there, whatever became of the request.
     Granted,
     /// It is not.
@@ -185,7 +185,7 @@ pub(crate) enum Answer {
     Unknown(String),
 }
 
-impl Answer {
+impl ProbeAnswer {
     /// Reads an answer. Whatever was refused after the token was looked at shows that the token was good enough.
     pub(crate) fn of(answer: &Result<Value, ApiError>) -> Self {
         let Err(error) = answer else { return Self::Granted };
@@ -243,9 +243,9 @@ mod tests {
 
     #[test]
     fn not_found_shows_the_permission_and_a_refusal_its_lack() {
-        assert_eq!(Answer::of(&Ok(json!([]))), Answer::Granted);
-        assert_eq!(Answer::of(&failed(ErrorClass::NotFound, &[81044])), Answer::Granted);
-        assert_eq!(Answer::of(&failed(ErrorClass::Auth, &[10000])), Answer::Refused("no".to_owned()));
+        assert_eq!(ProbeAnswer::of(&Ok(json!([]))), ProbeAnswer::Granted);
+        assert_eq!(ProbeAnswer::of(&failed(ErrorClass::NotFound, &[81044])), ProbeAnswer::Granted);
+        assert_eq!(ProbeAnswer::of(&failed(ErrorClass::Auth, &[10000])), ProbeAnswer::Refused("no".to_owned()));
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
             failed(ErrorClass::RateLimit, &[971]),
             failed(ErrorClass::NotFound, &[7003, 7000]),
         ] {
-            assert_eq!(Answer::of(&answer), Answer::Unknown("no".to_owned()), "{answer:?}");
+            assert_eq!(ProbeAnswer::of(&answer), ProbeAnswer::Unknown("no".to_owned()), "{answer:?}");
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use super::check;
-use super::finding::{Finding, Report, Verdict};
+use super::finding::{CheckResult, DoctorReport, Finding};
 use crate::paint::{Paint, Tone};
 
 /// How wide the verdicts are.
 const WIDTH: usize = 9;
 
 /// The report for people: subject by subject, with what to do below what is not in order.
-pub(crate) fn render(report: &Report, paint: Paint) -> String {
+pub(crate) fn render(report: &DoctorReport, paint: Paint) -> String {
     let mut text = String::new();
     let mut subject = "";
     for finding in &report.0 {
@@ -37,9 +37,9 @@ pub(crate) fn explain(paint: Paint) -> String {
 
 fn show(text: &mut String, finding: &Finding, paint: Paint) {
     let tone = match finding.verdict {
-        Verdict::Ok => Tone::Good,
-        Verdict::NotKnown | Verdict::Warning => Tone::Waiting,
-        Verdict::Failed => Tone::Bad,
+        CheckResult::Ok => Tone::Good,
+        CheckResult::NotKnown | CheckResult::Warning => Tone::Waiting,
+        CheckResult::Failed => Tone::Bad,
     };
     let verdict = paint.tone(tone, &format!("{:WIDTH$}", finding.verdict.as_str()));
     line(text, &format!("  {verdict} {}: {}", finding.check.title, finding.message));
@@ -48,8 +48,8 @@ fn show(text: &mut String, finding: &Finding, paint: Paint) {
     }
 }
 
-fn summary(report: &Report) -> String {
-    let counted = Verdict::ALL.map(|verdict| format!("{} {}", report.count(verdict), verdict.as_str()));
+fn summary(report: &DoctorReport) -> String {
+    let counted = CheckResult::ALL.map(|verdict| format!("{} {}", report.count(verdict), verdict.as_str()));
     counted.join(", ")
 }
 
@@ -64,9 +64,9 @@ mod tests {
 
     #[test]
     fn subjects_stand_once_and_what_to_do_below_what_is_wrong() {
-        let report = Report(vec![
-            Finding::new(&CLUSTER, "cluster", Verdict::Ok, "answers"),
-            Finding::new(&CLOCK, "tenant a/b", Verdict::Warning, "2 min behind").next("set it"),
+        let report = DoctorReport(vec![
+            Finding::new(&CLUSTER, "cluster", CheckResult::Ok, "answers"),
+            Finding::new(&CLOCK, "tenant a/b", CheckResult::Warning, "2 min behind").next("set it"),
         ]);
 
         let text = render(&report, Paint::Off);

@@ -81,14 +81,14 @@ fn product<'a>(
 
 /// Whose rights are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub(crate) enum RightsSubject {
     /// Of whoever asks.
     Own,
     /// Of a `ServiceAccount`, by its namespace and name.
     ServiceAccount(String, String),
 }
 
-impl Subject {
+impl RightsSubject {
     /// Where reviews are sent.
     pub(crate) fn path(&self) -> &'static str {
         match self {
@@ -119,7 +119,7 @@ impl Subject {
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for RightsSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Own => f.write_str("whoever asks"),
@@ -161,8 +161,8 @@ mod tests {
     fn a_review_names_group_resource_and_namespace_apart() {
         let right = of(Tier::KubeWorker, "ops").into_iter().find(|right| right.subresource == "status").unwrap();
 
-        let own = Subject::Own.review(&right);
-        let other = Subject::ServiceAccount("ops".into(), "w".into()).review(&right);
+        let own = RightsSubject::Own.review(&right);
+        let other = RightsSubject::ServiceAccount("ops".into(), "w".into()).review(&right);
 
         assert_eq!(own["spec"]["resourceAttributes"]["subresource"], "status");
         assert_eq!(own["spec"]["resourceAttributes"]["group"], "cfzt.cloudflare.com");

@@ -10,9 +10,9 @@ use portolan_cloudflare_sim::{Options, Simulator};
 use portolan_core::Hostname;
 use serde_json::{Value, json};
 
-use super::facts::{Account, Asked, Facts, Name, Needs, Secret};
-use super::finding::{Finding, Verdict};
-use super::gather::cloudflare::{Cloudflare, Wanted, Writes};
+use super::facts::{Account, AskedOf, Facts, NameFacts, Secret, TokenNeeds};
+use super::finding::{CheckResult, Finding};
+use super::gather::cloudflare::{Cloudflare, WantedPermissions, WriteProbes};
 use super::judge::judge;
 use super::permission::PERMISSIONS;
 
@@ -59,9 +59,9 @@ fn simulator(token: &Value) -> Simulator {
     simulator
 }
 
-fn wanted(names: &[&str]) -> Wanted {
-    let name = |text: &&str| Name { hostname: Hostname::parse(text).unwrap(), at_the_edge: true };
-    Wanted {
+fn wanted(names: &[&str]) -> WantedPermissions {
+    let name = |text: &&str| NameFacts { hostname: Hostname::parse(text).unwrap(), at_the_edge: true };
+    WantedPermissions {
         account_id: ACCOUNT.to_owned(),
         zone_id: None,
         tunnels: vec![TUNNEL.to_owned()],
@@ -69,7 +69,7 @@ fn wanted(names: &[&str]) -> Wanted {
     }
 }
 
-async fn found_with(simulator: &Simulator, wanted: &Wanted, writes: Writes) -> Vec<Finding> {
+async fn found_with(simulator: &Simulator, wanted: &WantedPermissions, writes: WriteProbes) -> Vec<Finding> {
     let transport = Arc::new(InProcess(simulator.clone()));
     let cloudflare = Cloudflare::at("http://sim.invalid/client/v4", transport, writes);
     let api = cloudflare.ask(&Credential::token(CANARY), wanted).await;
@@ -77,7 +77,7 @@ async fn found_with(simulator: &Simulator, wanted: &Wanted, writes: Writes) -> V
         subject: "tenant default/prod".to_owned(),
         id: ACCOUNT.to_owned(),
         zone_id: wanted.zone_id.clone(),
-        needs: Needs { groups: Asked::Yes, redirects: Asked::Yes },
+        needs: TokenNeeds { groups: AskedOf::Yes, redirects: AskedOf::Yes },
         secret: Secret::Found("Secret default/t, key token".to_owned()),
         api: Some(api),
     };
@@ -87,12 +87,12 @@ async fn found_with(simulator: &Simulator, wanted: &Wanted, writes: Writes) -> V
 }
 
 async fn found(token: &Value) -> Vec<Finding> {
-    found_with(&simulator(token), &wanted(&["app.example.com"]), Writes::Tried).await
+    found_with(&simulator(token), &wanted(&["app.example.com"]), WriteProbes::Tried).await
 }
 
 /// Checks that did not end well, with how they ended. An answer in process has no date, so the clock is not known.
-fn amiss(findings: &[Finding]) -> Vec<(&'static str, Verdict)> {
-    let amiss = findings.iter().filter(|finding| finding.verdict != Verdict::Ok && finding.check.id != "clock");
+fn amiss(findings: &[Finding]) -> Vec<(&'static str, CheckResult)> {
+    let amiss = findings.iter().filter(|finding| finding.verdict != CheckResult::Ok && finding.check.id != "clock");
     amiss.map(|finding| (finding.check.id, finding.verdict)).collect()
 }
 
@@ -101,7 +101,7 @@ async fn a_token_with_everything_passes_every_check_and_nothing_is_changed() {
     let simulator = simulator(&json!({}));
     let before = simulator.state();
 
-    let findings = found_with(&simulator, &wanted(&["app.example.com"]), Writes::Tried).await;
+    let findings = found_with(&simulator, &wanted(&["app.example.com"]), WriteProbes::Tried).await;
 
     assert_eq!(amiss(&findings), [], "{findings:#?}");
     assert_eq!(simulator.state(), before);
@@ -134,7 +134,7 @@ async fn each_missing_permission_fails_alone_and_is_named_as_in_the_dashboard() 
     for (group, level, check, name) in cases {
         let findings = found(&json!({"permissions": permissions(group, level)})).await;
 
-        let failed: Vec<&Finding> = findings.iter().filter(|finding| finding.verdict == Verdict::Failed).collect();
+        let failed: Vec<&Finding> = findings.iter().filter(|finding| finding.verdict == CheckResult::Failed).collect();
         assert_eq!(failed.len(), 1, "without {group}: {findings:#?}");
         assert_eq!(failed[0].check.id, check);
         assert!(failed[0].message.contains(&format!("lacks {name}")), "{}", failed[0].message);
@@ -146,7 +146,7 @@ async fn each_missing_permission_fails_alone_and_is_named_as_in_the_dashboard() 
 async fn without_writes_only_reads_are_sent_and_what_may_be_changed_is_not_known() {
     let simulator = simulator(&json!({"permissions": permissions("dns", Some("read"))}));
 
-    let findings = found_with(&simulator, &wanted(&["app.example.com"]), Writes::LeftOut).await;
+    let findings = found_with(&simulator, &wanted(&["app.example.com"]), WriteProbes::LeftOut).await;
 
     assert!(simulator.requests().iter().all(|request| request.method == "GET"));
     let unknown: Vec<&str> = amiss(&findings).into_iter().map(|(check, _)| check).collect();
@@ -160,17 +160,17 @@ async fn without_writes_only_reads_are_sent_and_what_may_be_changed_is_not_known
             "permission-redirects"
         ]
     );
-    assert!(amiss(&findings).iter().all(|(_, verdict)| *verdict == Verdict::NotKnown));
+    assert!(amiss(&findings).iter().all(|(_, verdict)| *verdict == CheckResult::NotKnown));
 }
 
 #[tokio::test]
 async fn certificates_that_may_not_be_read_leave_the_rule_of_one_label() {
     let simulator = simulator(&json!({"permissions": permissions("ssl", None)}));
 
-    let findings = found_with(&simulator, &wanted(&["app.example.com", "a.b.example.com"]), Writes::Tried).await;
+    let findings = found_with(&simulator, &wanted(&["app.example.com", "a.b.example.com"]), WriteProbes::Tried).await;
 
-    assert_eq!(amiss(&findings), [("certificate", Verdict::Warning)], "{findings:#?}");
-    let deeper = findings.iter().find(|finding| finding.verdict == Verdict::Warning).unwrap();
+    assert_eq!(amiss(&findings), [("certificate", CheckResult::Warning)], "{findings:#?}");
+    let deeper = findings.iter().find(|finding| finding.verdict == CheckResult::Warning).unwrap();
     assert!(deeper.subject == "name a.b.example.com" && deeper.message.contains("one label"), "{deeper:?}");
 }
 
@@ -181,9 +181,9 @@ async fn an_advanced_certificate_covers_what_the_universal_one_does_not() {
     let wanted = wanted(&["a.dev.example.com", "*.dev.example.com", "a.b.c.example.com"]);
     simulator.put("certificate_packs", zone, json!({"hosts": ["example.com", "*.dev.example.com"]})).unwrap();
 
-    let findings = found_with(&simulator, &wanted, Writes::Tried).await;
+    let findings = found_with(&simulator, &wanted, WriteProbes::Tried).await;
 
-    assert_eq!(amiss(&findings), [("certificate", Verdict::Warning)], "{findings:#?}");
+    assert_eq!(amiss(&findings), [("certificate", CheckResult::Warning)], "{findings:#?}");
     let covered = findings
         .iter()
         .find(|finding| finding.subject == "name a.dev.example.com" && finding.check.id == "certificate");
@@ -196,15 +196,15 @@ async fn a_token_that_is_unknown_switched_off_or_ended_is_told_and_nothing_else_
     for (token, status) in cases {
         let findings = found(&token).await;
 
-        assert_eq!(amiss(&findings), [("token", Verdict::Failed)], "{findings:#?}");
+        assert_eq!(amiss(&findings), [("token", CheckResult::Failed)], "{findings:#?}");
         assert!(findings.iter().any(|finding| finding.message.contains(status)), "{findings:#?}");
     }
     let simulator = simulator(&json!({}));
     simulator.revoke_token(CANARY);
 
-    let findings = found_with(&simulator, &wanted(&[]), Writes::Tried).await;
+    let findings = found_with(&simulator, &wanted(&[]), WriteProbes::Tried).await;
 
-    assert_eq!(amiss(&findings), [("token", Verdict::Failed)], "{findings:#?}");
+    assert_eq!(amiss(&findings), [("token", CheckResult::Failed)], "{findings:#?}");
     assert_eq!(simulator.requests().len(), 2, "both ways to verify, and nothing more");
 }
 
@@ -215,37 +215,37 @@ async fn a_token_of_the_account_is_verified_there_and_one_that_ends_soon_is_warn
 
     let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(48);
     let findings = found(&json!({"expires_on": soon})).await;
-    assert_eq!(amiss(&findings), [("token", Verdict::Warning)], "{findings:#?}");
+    assert_eq!(amiss(&findings), [("token", CheckResult::Warning)], "{findings:#?}");
 }
 
 #[tokio::test]
 async fn tunnels_that_are_missing_local_or_unconnected_are_told_apart() {
-    let another = |id: &str| Wanted { tunnels: vec![id.to_owned()], ..wanted(&[]) };
+    let another = |id: &str| WantedPermissions { tunnels: vec![id.to_owned()], ..wanted(&[]) };
     let simulator = simulator(&json!({}));
     let (local, idle) = ("22222222-2222-3333-4444-555555555555", "33333333-2222-3333-4444-555555555555");
     for (id, source) in [(local, "local"), (idle, "cloudflare")] {
         simulator.put("cfd_tunnel", ACCOUNT, json!({"id": id, "name": id, "config_src": source})).unwrap();
     }
 
-    let missing = found_with(&simulator, &another("99999999-2222-3333-4444-555555555555"), Writes::Tried).await;
-    let local = found_with(&simulator, &another(local), Writes::Tried).await;
-    let idle = found_with(&simulator, &another(idle), Writes::Tried).await;
+    let missing = found_with(&simulator, &another("99999999-2222-3333-4444-555555555555"), WriteProbes::Tried).await;
+    let local = found_with(&simulator, &another(local), WriteProbes::Tried).await;
+    let idle = found_with(&simulator, &another(idle), WriteProbes::Tried).await;
 
-    assert_eq!(amiss(&missing), [("tunnel", Verdict::Failed)]);
-    assert_eq!(amiss(&local), [("tunnel", Verdict::Failed)]);
+    assert_eq!(amiss(&missing), [("tunnel", CheckResult::Failed)]);
+    assert_eq!(amiss(&local), [("tunnel", CheckResult::Failed)]);
     assert!(local.iter().any(|finding| finding.message.contains("from a file")), "{local:#?}");
-    assert_eq!(amiss(&idle), [("connections", Verdict::Warning)]);
+    assert_eq!(amiss(&idle), [("connections", CheckResult::Warning)]);
 }
 
 #[tokio::test]
 async fn a_name_outside_of_the_visible_zones_fails_and_the_tenants_zone_stands_in_for_the_list() {
-    let findings = found_with(&simulator(&json!({})), &wanted(&["app.example.net"]), Writes::Tried).await;
-    assert_eq!(amiss(&findings), [("name-zone", Verdict::Failed)]);
+    let findings = found_with(&simulator(&json!({})), &wanted(&["app.example.net"]), WriteProbes::Tried).await;
+    assert_eq!(amiss(&findings), [("name-zone", CheckResult::Failed)]);
 
     let simulator = simulator(&json!({"permissions": permissions("zone", None)}));
-    let wanted = Wanted { zone_id: Some("00000000000000000000000000000001".to_owned()), ..wanted(&[]) };
-    let findings = found_with(&simulator, &wanted, Writes::Tried).await;
-    assert_eq!(amiss(&findings), [("permission-zone", Verdict::Warning)], "{findings:#?}");
+    let wanted = WantedPermissions { zone_id: Some("00000000000000000000000000000001".to_owned()), ..wanted(&[]) };
+    let findings = found_with(&simulator, &wanted, WriteProbes::Tried).await;
+    assert_eq!(amiss(&findings), [("permission-zone", CheckResult::Warning)], "{findings:#?}");
 }
 
 #[tokio::test]
@@ -253,10 +253,10 @@ async fn a_spent_budget_is_told_and_asked_no_further() {
     let simulator = simulator(&json!({}));
     simulator.set_rate_limit(Some((12, std::time::Duration::from_secs(300))));
 
-    let findings = found_with(&simulator, &wanted(&["app.example.com"]), Writes::Tried).await;
+    let findings = found_with(&simulator, &wanted(&["app.example.com"]), WriteProbes::Tried).await;
 
-    assert!(amiss(&findings).contains(&("budget", Verdict::Failed)), "{findings:#?}");
-    assert!(amiss(&findings).iter().all(|(check, verdict)| *check == "budget" || *verdict == Verdict::NotKnown));
+    assert!(amiss(&findings).contains(&("budget", CheckResult::Failed)), "{findings:#?}");
+    assert!(amiss(&findings).iter().all(|(check, verdict)| *check == "budget" || *verdict == CheckResult::NotKnown));
     assert!(simulator.requests().len() <= 12, "{}", simulator.requests().len());
 }
 
@@ -265,9 +265,9 @@ async fn an_account_without_zero_trust_is_told_what_to_do_and_no_permission_is_b
     let simulator = simulator(&json!({}));
     simulator.disable_zero_trust(ACCOUNT);
 
-    let findings = found_with(&simulator, &wanted(&["app.example.com"]), Writes::Tried).await;
+    let findings = found_with(&simulator, &wanted(&["app.example.com"]), WriteProbes::Tried).await;
 
-    assert_eq!(amiss(&findings), [("zero-trust", Verdict::Failed)], "{findings:#?}");
+    assert_eq!(amiss(&findings), [("zero-trust", CheckResult::Failed)], "{findings:#?}");
     let told = findings.iter().find(|finding| finding.check.id == "zero-trust").unwrap();
     assert!(told.next.as_ref().unwrap().contains("choose a team name"), "{told:?}");
 }

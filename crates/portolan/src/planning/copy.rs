@@ -7,30 +7,30 @@ use std::sync::Arc;
 
 use portolan_apiserver::ApiServer;
 use portolan_apiserver::encode::body_of;
-use portolan_apiserver::store::{Change, Expect, Key, Write, WriteError};
+use portolan_apiserver::store::{Expect, StoreKey, StoreWrite, Write, WriteError};
 use portolan_zerotrust::model::State;
 use serde_json::Value;
 
-use super::Question;
+use super::PlanQuestion;
 use super::references::{self, Reference, SourceKind};
 use crate::definitions::{self, GATEWAY_GROUP};
 use crate::failure::{Failure, Outcome};
 use crate::holds::config_maps;
-use crate::kinds::{Kind, Kinds, segment};
+use crate::kinds::{Kinds, ServedKind, segment};
 use crate::manifest::Manifest;
 use crate::seen::{self, GROUP};
-use crate::server::{Call, CallError, Server};
+use crate::server::{CallError, Server, ServerRequest};
 use crate::simulation::secrets_named;
 use crate::zerotrust;
 
 /// Copies everything that planning looks at.
-pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question: &Question<'_>) -> Outcome {
+pub(super) async fn copy(from: &Server, to: &ApiServer, local: &Server, question: &PlanQuestion<'_>) -> Outcome {
     let kinds = Kinds::discover(from).await?;
     copy_definitions(from, local, &kinds).await?;
-    let target = Target { from, to };
+    let target = CopyTarget { from, to };
     target.collection(&core("namespaces", false)).await?;
     let mut objects = Vec::new();
-    let read = |kind: &&Kind| matches!(kind.kind.as_str(), "HTTPRoute" | "ReferenceGrant");
+    let read = |kind: &&ServedKind| matches!(kind.kind.as_str(), "HTTPRoute" | "ReferenceGrant");
     let routes = kinds.in_group(GATEWAY_GROUP).into_iter().filter(read);
     let copied = kinds.in_group(GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP)).chain(routes);
     for kind in copied {
@@ -75,14 +75,14 @@ fn is_state(item: &Value) -> bool {
 }
 
 /// Items of a list leave their kind out.
-fn named(kind: &Kind, mut object: Value) -> Value {
+fn named(kind: &ServedKind, mut object: Value) -> Value {
     object["apiVersion"] = Value::from(format!("{}/{}", kind.group, kind.version));
     object["kind"] = Value::from(kind.kind.as_str());
     object
 }
 
-fn core(plural: &str, namespaced: bool) -> Kind {
-    Kind {
+fn core(plural: &str, namespaced: bool) -> ServedKind {
+    ServedKind {
         group: String::new(),
         version: "v1".to_owned(),
         kind: String::new(),
@@ -120,13 +120,13 @@ async fn copy_definitions(from: &Server, local: &Server, kinds: &Kinds) -> Outco
     definitions::install_all(local, &manifests).await
 }
 
-struct Target<'a> {
+struct CopyTarget<'a> {
     from: &'a Server,
     to: &'a ApiServer,
 }
 
-impl Target<'_> {
-    async fn collection(&self, kind: &Kind) -> Outcome<Vec<Value>> {
+impl CopyTarget<'_> {
+    async fn collection(&self, kind: &ServedKind) -> Outcome<Vec<Value>> {
         let objects = seen::list(self.from, kind).await?;
         for object in &objects {
             self.store(&kind.resource(), object.clone()).await?;
@@ -136,7 +136,7 @@ impl Target<'_> {
 
     async fn secret(&self, namespace: &str, name: &str) -> Outcome {
         let path = format!("/api/v1/namespaces/{}/secrets/{}", segment(namespace), segment(name));
-        match self.from.call(Call::get(&path)).await {
+        match self.from.call(ServerRequest::get(&path)).await {
             Ok(answer) => self.store("secrets", answer.body).await,
             Err(CallError::Refused { code: 404, .. }) => Ok(()),
             Err(CallError::Refused { code: 403, message, .. }) => Err(Failure::new(message)
@@ -212,11 +212,11 @@ impl Target<'_> {
 
     async fn store(&self, collection: &str, mut object: Value) -> Outcome {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-        let key = Key::new(&Arc::from(collection), &text("namespace"), &text("name"));
+        let key = StoreKey::new(&Arc::from(collection), &text("namespace"), &text("name"));
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.remove("ownerReferences");
         }
-        let write = Write { key, expect: Expect::Absent, change: Change::Put(body_of(object)) };
+        let write = Write { key, expect: Expect::Absent, change: StoreWrite::Put(body_of(object)) };
         match self.to.store().write(write).await {
             // Namespaces that every server has, and objects that are named twice.
             Ok(_) | Err(WriteError::Unexpected(_)) => Ok(()),

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use portolan_apiserver::{ApiServer, Config};
 use portolan_core::{ObjectId, OwnerId, Plan, Problem};
-use portolan_engine::{Drift, Mode, PlanSink, cluster_owner};
+use portolan_engine::{Drift, PlanSink, WriteMode, cluster_owner};
 use serde_json::{Value, json};
 
 use crate::cli::apiserver::not_started;
@@ -24,7 +24,7 @@ use crate::manifest::Manifest;
 use crate::operator::{self, Operator};
 use crate::server::{Server, chain};
 
-pub(crate) use stored::Stored;
+pub(crate) use stored::StoppedServer;
 use takeover::TakeOver;
 
 /// How often it is looked whether everything is planned.
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(40);
 const QUIET_LOOKS: u32 = 4;
 
 /// What is planned, and against what.
-pub(crate) struct Question<'a> {
+pub(crate) struct PlanQuestion<'a> {
     /// The cluster as it is; none plans the files alone.
     pub(crate) cluster: Option<&'a Server>,
     pub(crate) manifests: &'a [Manifest],
@@ -54,7 +54,7 @@ pub(crate) struct Question<'a> {
 }
 
 /// What would change, and what could not be planned.
-pub(crate) struct Answer {
+pub(crate) struct PlanAnswer {
     pub(crate) plan: Plan,
     pub(crate) unplanned: BTreeMap<ObjectId, Problem>,
     /// What older operators left, and what becomes of it.
@@ -66,7 +66,7 @@ pub(crate) struct Answer {
 /// What each object's last pass planned.
 type Collected = Arc<Mutex<BTreeMap<ObjectId, Result<Plan, Problem>>>>;
 
-impl Answer {
+impl PlanAnswer {
     fn of(collected: &Collected, take_over: TakeOver, notes: Vec<String>) -> Self {
         let mut answer = Self { plan: Plan::default(), unplanned: BTreeMap::new(), take_over, notes };
         for (object, outcome) in collected.lock().expect("nothing panics while it is held").iter() {
@@ -99,7 +99,7 @@ impl Answer {
 }
 
 /// Plans. Nothing is written anywhere but in this process.
-pub(crate) async fn plan(question: &Question<'_>) -> Outcome<Answer> {
+pub(crate) async fn plan(question: &PlanQuestion<'_>) -> Outcome<PlanAnswer> {
     let copy = ApiServer::open(Config::default()).await.map_err(not_started)?;
     let client = kube::Client::new(copy.service(), "default");
     let local = Server::of_client(client.clone(), "the copy in this process");
@@ -117,10 +117,10 @@ pub(crate) async fn plan(question: &Question<'_>) -> Outcome<Answer> {
         Failure::new(format!("planning took longer than {} s", question.timeout.as_secs()))
             .next("try again with a longer --timeout; LOG_LEVEL=info shows what it waits for")
     })?;
-    Ok(Answer::of(&collected, take_over, notes))
+    Ok(PlanAnswer::of(&collected, take_over, notes))
 }
 
-async fn options(question: &Question<'_>, plans: PlanSink) -> Outcome<operator::Options> {
+async fn options(question: &PlanQuestion<'_>, plans: PlanSink) -> Outcome<operator::OperatorOptions> {
     let owner = match (&question.owner, question.cluster) {
         (Some(owner), _) => owner.clone(),
         (None, Some(cluster)) => cluster_owner(cluster.client()).await.map_err(|error| {
@@ -129,8 +129,8 @@ async fn options(question: &Question<'_>, plans: PlanSink) -> Outcome<operator::
         })?,
         (None, None) => OwnerId::derive("portolan plan"),
     };
-    let mut options = operator::Options::new(owner, question.cloudflare.as_str());
-    options.mode = Mode::Shadow;
+    let mut options = operator::OperatorOptions::new(owner, question.cloudflare.as_str());
+    options.mode = WriteMode::Shadow;
     options.api.read_only = true;
     options.drift = Drift::Off;
     options.zerotrust.routes.drift = Drift::Off;

@@ -1,7 +1,7 @@
 //! Files → the copy, under the same rules as in the cluster, and in the way in which each object was applied there.
 
-use super::Question;
-use crate::applying::{Applier, As, Conflicts, Options, Storing};
+use super::PlanQuestion;
+use crate::applying::{Applier, ApplyOptions, As, Conflicts, Storing};
 use crate::definitions::GATEWAY_GROUP;
 use crate::failure::{Failure, Outcome};
 use crate::manifest::Manifest;
@@ -10,12 +10,12 @@ use crate::server::Server;
 use crate::zerotrust;
 
 /// Applies those objects of the files that can change anything at Cloudflare; says what was assumed about how.
-pub(super) async fn apply(local: &Server, question: &Question<'_>) -> Outcome<Vec<String>> {
+pub(super) async fn apply(local: &Server, question: &PlanQuestion<'_>) -> Outcome<Vec<String>> {
     let manifests: Vec<Manifest> = question.manifests.iter().filter(|manifest| matters(manifest)).cloned().collect();
     if question.cluster.is_none() {
         make_namespaces(local, &manifests).await?;
     }
-    let options = Options {
+    let options = ApplyOptions {
         namespace: None,
         applier: As::Before(question.field_manager.clone()),
         conflicts: Conflicts::Tell,

@@ -18,14 +18,14 @@ use crate::simulation::Simulation;
 const FILES: [&str; 3] = ["portolan.sqlite", "portolan.sqlite-wal", "portolan.sqlite-shm"];
 
 /// A stopped server's objects, and its simulator where there was one.
-pub(crate) struct Stored {
+pub(crate) struct StoppedServer {
     server: Server,
     simulation: Option<Simulation>,
     _api: ApiServer,
     _folder: TempDir,
 }
 
-impl Stored {
+impl StoppedServer {
     /// Opens a copy of a data directory; none where it holds no objects.
     pub(crate) async fn open(data_dir: &Path) -> Outcome<Option<Self>> {
         if !data_dir.join(FILES[0]).exists() {

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use kube::api::DynamicObject;
 use portolan_core::text::{count, join_some};
-use portolan_zerotrust::model::state::Form;
+use portolan_zerotrust::model::state::StateForm;
 use portolan_zerotrust::model::{CloudflareTask, OLDER_FINALIZER, State, annotations};
 use serde_json::{Value, json};
 
@@ -38,9 +38,9 @@ impl TakeOver {
         let mut found = Self::default();
         for map in maps.iter().filter(|map| State::is_one(map)) {
             let form = match State::form(map) {
-                Form::Ours => continue,
-                Form::Ids => "ids",
-                Form::Flat => "flat",
+                StateForm::Ours => continue,
+                StateForm::Ids => "ids",
+                StateForm::Flat => "flat",
             };
             found.states.entry(form).or_default().push(map.name_any());
             if State::needs_scrubbing(map) {

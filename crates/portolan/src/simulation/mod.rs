@@ -8,7 +8,7 @@ mod wanted;
 
 use std::net::SocketAddr;
 
-use portolan_cloudflare_sim::{Options, OriginAddress, Running, Simulator};
+use portolan_cloudflare_sim::{Options, OriginAddress, Serving, Simulator};
 
 use crate::failure::{Failure, Outcome};
 
@@ -19,8 +19,8 @@ pub(crate) use wanted::secrets_named;
 /// A simulator that listens, perhaps with its edge.
 pub(crate) struct Simulation {
     simulator: Simulator,
-    running: Running,
-    edge: Option<Running>,
+    running: Serving,
+    edge: Option<Serving>,
 }
 
 /// Where an edge is wanted.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use portolan_apiserver::ApiServer;
 use portolan_apiserver::encode::{TypeMeta, object_of};
-use portolan_apiserver::store::{Range, Stored};
+use portolan_apiserver::store::{Range, StoredObject};
 use portolan_cloudflare_api::{HttpTransport, Transport, TransportError};
 use portolan_cloudflare_sim::Simulator;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -19,15 +19,15 @@ use serde_json::Value;
 
 use super::seeding::seed;
 use super::tenants::is_published_route;
-use super::wanted::Wanted;
+use super::wanted::WantedAtCloudflare;
 use crate::definitions;
 
 /// Keeps the simulator in step with what objects take for granted.
 pub(crate) struct Seeder {
     api: ApiServer,
     simulator: Simulator,
-    collections: Vec<Collection>,
-    state: Mutex<State>,
+    collections: Vec<SeededCollection>,
+    state: Mutex<SeederState>,
     tell: Tell,
 }
 
@@ -35,14 +35,14 @@ pub(crate) struct Seeder {
 type Tell = Box<dyn Fn(&[String]) + Send + Sync>;
 
 /// A collection that may name accounts, zones or tokens.
-struct Collection {
+struct SeededCollection {
     name: String,
     type_meta: TypeMeta,
     is_few: bool,
 }
 
 #[derive(Default)]
-struct State {
+struct SeederState {
     /// The store's version at the last look.
     version: u64,
     /// Objects of large collections that name something.
@@ -72,7 +72,7 @@ impl Seeder {
         }
         objects.extend(state.naming.values().cloned());
         state.version = version;
-        let mut wanted = Wanted::by(&objects);
+        let mut wanted = WantedAtCloudflare::by(&objects);
         wanted.tokens.retain(|token| state.registered.insert(fingerprint("", token)));
         wanted.keys.retain(|(email, key)| state.registered.insert(fingerprint(email, key)));
         let mut made = seed(&self.simulator, &wanted);
@@ -82,7 +82,7 @@ impl Seeder {
         }
     }
 
-    fn read(&self, collection: &Collection, state: &mut State, objects: &mut Vec<Value>) {
+    fn read(&self, collection: &SeededCollection, state: &mut SeederState, objects: &mut Vec<Value>) {
         let range = Range { collection: &collection.name, prefix: "", after: "", at: None };
         let Ok(listing) = self.api.store().list(&range) else { return };
         for stored in &listing.objects {
@@ -96,7 +96,7 @@ impl Seeder {
 }
 
 /// Remembers an object of a large collection if it names something itself.
-fn notice(collection: &Collection, state: &mut State, stored: &Arc<Stored>) {
+fn notice(collection: &SeededCollection, state: &mut SeederState, stored: &Arc<StoredObject>) {
     let object = object_of(stored, &collection.type_meta);
     let details = &object["spec"]["cloudflare"];
     let names = ["secret", "accountId", "domain", "zoneId"].iter().any(|field| details[field].is_string())
@@ -119,8 +119,8 @@ fn shortened(mut object: Value) -> Value {
     object
 }
 
-fn collections() -> Vec<Collection> {
-    let secrets = Collection {
+fn collections() -> Vec<SeededCollection> {
+    let secrets = SeededCollection {
         name: "secrets".to_owned(),
         type_meta: TypeMeta { kind: "Secret".to_owned(), api_version: "v1".to_owned() },
         is_few: true,
@@ -128,7 +128,7 @@ fn collections() -> Vec<Collection> {
     let ours = definitions::all().into_iter().map(|definition| {
         let (group, names) = (definition.spec.group, definition.spec.names);
         let version = definition.spec.versions.first().map(|version| version.name.clone()).unwrap_or_default();
-        Collection {
+        SeededCollection {
             name: format!("{}.{group}", names.plural),
             is_few: matches!(
                 names.kind.as_str(),
@@ -140,7 +140,7 @@ fn collections() -> Vec<Collection> {
             type_meta: TypeMeta { api_version: format!("{group}/{version}"), kind: names.kind },
         }
     });
-    let routes = Collection {
+    let routes = SeededCollection {
         name: "httproutes.gateway.networking.k8s.io".to_owned(),
         type_meta: TypeMeta { kind: "HTTPRoute".to_owned(), api_version: "gateway.networking.k8s.io/v1".to_owned() },
         is_few: false,

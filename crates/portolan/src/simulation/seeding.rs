@@ -4,13 +4,13 @@ use portolan_cloudflare_sim::{Grant, Simulator};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use super::wanted::{Tunnel, Wanted, Zone};
+use super::wanted::{WantedAtCloudflare, WantedTunnel, WantedZone};
 
 /// Zones are made on the plan with the fewest limits: the simulator stands for whatever account is meant.
 const PLAN: &str = "enterprise";
 
 /// Makes what is missing and says what that was, a phrase for each thing.
-pub(crate) fn seed(simulator: &Simulator, wanted: &Wanted) -> Vec<String> {
+pub(crate) fn seed(simulator: &Simulator, wanted: &WantedAtCloudflare) -> Vec<String> {
     let mut made = Vec::new();
     for (id, name) in &wanted.accounts {
         if simulator.object("accounts", id).is_none() {
@@ -31,7 +31,7 @@ pub(crate) fn seed(simulator: &Simulator, wanted: &Wanted) -> Vec<String> {
     made
 }
 
-fn add_zone(simulator: &Simulator, name: &str, zone: &Zone) -> Result<bool, String> {
+fn add_zone(simulator: &Simulator, name: &str, zone: &WantedZone) -> Result<bool, String> {
     let zones = simulator.objects("zones", "");
     if let Some(found) = zones.iter().find(|found| found["name"] == name) {
         let is_same = found["account"]["id"] == zone.account.as_str()
@@ -49,7 +49,7 @@ fn add_zone(simulator: &Simulator, name: &str, zone: &Zone) -> Result<bool, Stri
 }
 
 /// Makes a tunnel unless it is there, and says so.
-fn add_tunnel(simulator: &Simulator, tunnel: &Tunnel) -> Option<String> {
+fn add_tunnel(simulator: &Simulator, tunnel: &WantedTunnel) -> Option<String> {
     let is_meant = |found: &Value| match &tunnel.id {
         Some(id) => found["id"] == id.as_str(),
         None => found["name"] == tunnel.name.as_str() && found["deleted_at"].is_null(),
@@ -72,7 +72,7 @@ fn is_untouched(simulator: &Simulator, zone: &Value) -> bool {
     simulator.objects("dns_records", zone["id"].as_str().unwrap_or_default()).is_empty()
 }
 
-fn seed_credentials(simulator: &Simulator, wanted: &Wanted) -> Option<String> {
+fn seed_credentials(simulator: &Simulator, wanted: &WantedAtCloudflare) -> Option<String> {
     for token in &wanted.tokens {
         simulator.add_token(token.expose_secret(), Grant::all());
     }
@@ -94,11 +94,11 @@ mod tests {
 
     use super::*;
 
-    fn wanted(account: &str) -> Wanted {
-        Wanted {
+    fn wanted(account: &str) -> WantedAtCloudflare {
+        WantedAtCloudflare {
             accounts: BTreeMap::from([(account.to_owned(), "Ours".to_owned())]),
-            zones: BTreeMap::from([("example.com".to_owned(), Zone { id: None, account: account.to_owned() })]),
-            ..Wanted::default()
+            zones: BTreeMap::from([("example.com".to_owned(), WantedZone { id: None, account: account.to_owned() })]),
+            ..WantedAtCloudflare::default()
         }
     }
 
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn tunnels_are_made_once_with_the_id_that_objects_know() {
         let simulator = Simulator::new(Options::default());
-        let tunnel = |id: Option<&str>, name: &str| Tunnel {
+        let tunnel = |id: Option<&str>, name: &str| WantedTunnel {
             account: "a1".to_owned(),
             id: id.map(str::to_owned),
             name: name.to_owned(),

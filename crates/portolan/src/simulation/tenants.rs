@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use portolan_zerotrust::model;
 use serde_json::Value;
 
-use super::wanted::{SecretUse, Tunnel, Wanted, Zone, kind, name, namespace, text};
+use super::wanted::{SecretUse, WantedAtCloudflare, WantedTunnel, WantedZone, kind, name, namespace, text};
 
 /// The group of the zerotrust job's kinds.
 const GROUP: &str = "cfzt.cloudflare.com";
@@ -46,7 +46,7 @@ pub(super) fn secret_use(object: &Value) -> Option<SecretUse> {
 }
 
 /// Adds everything that tenants and routes name.
-pub(super) fn add(wanted: &mut Wanted, objects: &[Value]) {
+pub(super) fn add(wanted: &mut WantedAtCloudflare, objects: &[Value]) {
     let tenants: Vec<&Value> = objects.iter().filter(|object| is_tenant(object)).collect();
     for tenant in &tenants {
         let account = text(&tenant["spec"], "accountId");
@@ -65,15 +65,15 @@ pub(super) fn add(wanted: &mut Wanted, objects: &[Value]) {
         let id = text(&tenant["spec"], "zoneId");
         let is_first = !id.is_empty() && *named.entry(id).or_insert_with(|| zone.clone()) == zone;
         let id = is_first.then(|| id.to_owned());
-        let entry = wanted.zones.entry(zone).or_insert(Zone { id: None, account: account.to_owned() });
+        let entry = wanted.zones.entry(zone).or_insert(WantedZone { id: None, account: account.to_owned() });
         entry.id = entry.id.take().or(id);
     }
 }
 
-fn add_tunnel(wanted: &mut Wanted, account: &str, id: &str) {
+fn add_tunnel(wanted: &mut WantedAtCloudflare, account: &str, id: &str) {
     if !id.is_empty() {
         let name = format!("tunnel-{}", id.split('-').next().unwrap_or(id));
-        wanted.tunnels.insert(Tunnel { account: account.to_owned(), id: Some(id.to_owned()), name });
+        wanted.tunnels.insert(WantedTunnel { account: account.to_owned(), id: Some(id.to_owned()), name });
     }
 }
 
@@ -129,10 +129,10 @@ mod tests {
         )
     }
 
-    fn wanted(yaml: &str) -> Wanted {
+    fn wanted(yaml: &str) -> WantedAtCloudflare {
         let objects: Vec<Value> =
             crate::manifest::parse("test", yaml).unwrap().into_iter().map(|manifest| manifest.object).collect();
-        Wanted::by(&objects)
+        WantedAtCloudflare::by(&objects)
     }
 
     #[test]

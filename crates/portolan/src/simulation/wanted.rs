@@ -13,13 +13,13 @@ const OPERATOR_NAMESPACE: &str = "cloudflare-operator-system";
 
 /// What must exist at Cloudflare for the objects to make sense.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedAtCloudflare {
     /// Id → name, which is empty where no object says it.
     pub(crate) accounts: BTreeMap<String, String>,
     /// Zones by name.
-    pub(crate) zones: BTreeMap<String, Zone>,
+    pub(crate) zones: BTreeMap<String, WantedZone>,
     /// Tunnels that objects say exist.
-    pub(crate) tunnels: BTreeSet<Tunnel>,
+    pub(crate) tunnels: BTreeSet<WantedTunnel>,
     pub(crate) tokens: Vec<SecretString>,
     /// E-mail addresses with their global keys.
     pub(crate) keys: Vec<(String, SecretString)>,
@@ -27,7 +27,7 @@ pub(crate) struct Wanted {
 
 /// A zone that objects name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Zone {
+pub(crate) struct WantedZone {
     /// Its id, where an object says it.
     pub(crate) id: Option<String>,
     /// The account it belongs to.
@@ -36,7 +36,7 @@ pub(crate) struct Zone {
 
 /// A tunnel that an object says exists.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Tunnel {
+pub(crate) struct WantedTunnel {
     pub(crate) account: String,
     /// Its id, where the object says it.
     pub(crate) id: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct Tunnel {
 /// The account of objects that name none and have no credentials.
 pub(crate) const EXAMPLE_ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
 
-impl Wanted {
+impl WantedAtCloudflare {
     /// Reads it out of objects: credentials, domains, records and the Secrets they name.
     pub(crate) fn by(objects: &[Value]) -> Self {
         let mut wanted = Self::default();
@@ -93,7 +93,7 @@ impl Wanted {
             return;
         }
         let id = (!id.is_empty()).then(|| id.to_owned());
-        let zone = self.zones.entry(name).or_insert(Zone { id: None, account });
+        let zone = self.zones.entry(name).or_insert(WantedZone { id: None, account });
         zone.id = zone.id.take().or(id);
         self.accounts.entry(zone.account.clone()).or_default();
     }
@@ -108,7 +108,7 @@ impl Wanted {
         self.accounts.entry(account.clone()).or_default();
         let name = if name.is_empty() { self::name(object) } else { name };
         let id = (!id.is_empty()).then(|| id.to_owned());
-        self.tunnels.insert(Tunnel { account, id, name: name.to_owned() });
+        self.tunnels.insert(WantedTunnel { account, id, name: name.to_owned() });
     }
 
     fn add_credential(&mut self, used: &SecretUse, objects: &[Value]) {
@@ -269,10 +269,10 @@ pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 mod tests {
     use super::*;
 
-    fn wanted(yaml: &str) -> Wanted {
+    fn wanted(yaml: &str) -> WantedAtCloudflare {
         let objects: Vec<Value> =
             crate::manifest::parse("test", yaml).unwrap().into_iter().map(|manifest| manifest.object).collect();
-        Wanted::by(&objects)
+        WantedAtCloudflare::by(&objects)
     }
 
     const CREDENTIALS: &str = "apiVersion: networking.cloudflare-operator.io/v1alpha2\nkind: CloudflareCredentials\n\
@@ -295,7 +295,7 @@ mod tests {
 
         let wanted = wanted(&format!("{CREDENTIALS}{domain}"));
 
-        assert_eq!(wanted.zones["example.com"], Zone { id: Some("z1".into()), account: "acc".into() });
+        assert_eq!(wanted.zones["example.com"], WantedZone { id: Some("z1".into()), account: "acc".into() });
     }
 
     #[test]
@@ -305,7 +305,7 @@ mod tests {
 
         let wanted = wanted(&format!("{CREDENTIALS}{tunnel}"));
 
-        let home = Tunnel { account: "acc".into(), id: Some("t1".into()), name: "home".into() };
+        let home = WantedTunnel { account: "acc".into(), id: Some("t1".into()), name: "home".into() };
         assert_eq!(wanted.tunnels, BTreeSet::from([home]));
     }
 

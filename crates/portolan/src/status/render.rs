@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::tenants::{Names, Tenant};
-use super::tree::{Account, Branch, Domain, Held, Leaf, Network, Records, State, Tree};
+use super::tenants::{NamesByHealth, Tenant};
+use super::tree::{Account, Branch, Domain, HeldDeletions, Leaf, NamedHealth, NetworkTree, RecordsByHealth, Tree};
 use crate::paint::{Paint, Tone};
 use crate::seen::Health;
 
@@ -11,12 +11,12 @@ use crate::seen::Health;
 const RECORDS_SHOWN: usize = 10;
 
 /// A line with lines below it.
-struct Node {
+struct TreeLine {
     text: String,
-    below: Vec<Node>,
+    below: Vec<TreeLine>,
 }
 
-impl Node {
+impl TreeLine {
     fn leaf(text: impl Into<String>) -> Self {
         Self { text: text.into(), below: Vec::new() }
     }
@@ -38,14 +38,14 @@ pub(crate) fn render(tree: &Tree, paint: Paint) -> String {
     for (credential, left) in tree.budget.iter().flatten() {
         line_to(&mut text, &format!("API budget of credential {credential}: {left} requests left"));
     }
-    let mut roots: Vec<Node> = tree.credentials.iter().map(|account| account_node(account, paint)).collect();
+    let mut roots: Vec<TreeLine> = tree.credentials.iter().map(|account| account_node(account, paint)).collect();
     let unassigned = branch_nodes(&tree.unassigned, paint);
     if !unassigned.is_empty() {
-        roots.push(Node { text: "without known credentials".to_owned(), below: unassigned });
+        roots.push(TreeLine { text: "without known credentials".to_owned(), below: unassigned });
     }
     roots.extend(tree.tenants.iter().map(|tenant| tenant_node(tenant, paint)));
     if tree.names.total > 0 {
-        roots.push(Node { text: "without a known tenant".to_owned(), below: name_nodes(&tree.names, paint) });
+        roots.push(TreeLine { text: "without a known tenant".to_owned(), below: name_nodes(&tree.names, paint) });
     }
     for root in &roots {
         text.push('\n');
@@ -59,7 +59,7 @@ fn line_to(text: &mut String, line: &str) {
     writeln!(text, "{line}").expect("writing to a string cannot fail");
 }
 
-fn write_below(text: &mut String, node: &Node, indent: &str) {
+fn write_below(text: &mut String, node: &TreeLine, indent: &str) {
     for (index, child) in node.below.iter().enumerate() {
         let is_last = index + 1 == node.below.len();
         let (branch, further) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -68,7 +68,7 @@ fn write_below(text: &mut String, node: &Node, indent: &str) {
     }
 }
 
-fn account_node(account: &Account, paint: Paint) -> Node {
+fn account_node(account: &Account, paint: Paint) -> TreeLine {
     let default = if account.is_default { ", default" } else { "" };
     let text = line(
         &format!("credentials {} (account {}{default})", account.state.name, account.account_id),
@@ -77,87 +77,90 @@ fn account_node(account: &Account, paint: Paint) -> Node {
     );
     let mut below = branch_nodes(&account.branch, paint);
     below.extend(account.held.as_ref().map(|held| held_node(held, paint)));
-    Node { text, below }
+    TreeLine { text, below }
 }
 
-fn tenant_node(tenant: &Tenant, paint: Paint) -> Node {
+fn tenant_node(tenant: &Tenant, paint: Paint) -> TreeLine {
     let what = format!("tenant {} (account {}, tunnel {})", tenant.state.name, tenant.account_id, tenant.tunnel_id);
     let mut below = name_nodes(&tenant.names, paint);
-    let exposed = |message: &String| Node::leaf(format!("{} {message}", paint.tone(Tone::Bad, "!")));
+    let exposed = |message: &String| TreeLine::leaf(format!("{} {message}", paint.tone(Tone::Bad, "!")));
     below.extend(tenant.exposed.as_ref().map(exposed));
     below.extend(tenant.held.as_ref().map(|held| held_node(held, paint)));
-    Node { text: line(&what, &tenant.state, paint), below }
+    TreeLine { text: line(&what, &tenant.state, paint), below }
 }
 
 /// Few names have a line each; of many, those that are not Ready.
-fn name_nodes(names: &Names, paint: Paint) -> Vec<Node> {
+fn name_nodes(names: &NamesByHealth, paint: Paint) -> Vec<TreeLine> {
     if names.total == 0 {
         return Vec::new();
     }
     let healths: Vec<String> = names.by_health.iter().map(|(health, count)| format!("{count} {health}")).collect();
     let noun = if names.total == 1 { "name" } else { "names" };
     let counts = format!("{} {noun}, {} protected: {}", names.total, names.protected, healths.join(", "));
-    let mut nodes = vec![Node::leaf(counts)];
+    let mut nodes = vec![TreeLine::leaf(counts)];
     let shown: Vec<&Leaf> = match names.total {
         0..=RECORDS_SHOWN => names.routes.iter().collect(),
         _ => names.unwell().collect(),
     };
     nodes.extend(shown.iter().take(RECORDS_SHOWN).map(|route| leaf_node("route", route, paint)));
     if shown.len() > RECORDS_SHOWN {
-        nodes.push(Node::leaf(format!("{} more that are not Ready (-o json lists all)", shown.len() - RECORDS_SHOWN)));
+        nodes.push(TreeLine::leaf(format!(
+            "{} more that are not Ready (-o json lists all)",
+            shown.len() - RECORDS_SHOWN
+        )));
     }
     nodes
 }
 
-fn branch_nodes(branch: &Branch, paint: Paint) -> Vec<Node> {
-    let mut nodes: Vec<Node> = branch.domains.iter().map(|domain| domain_node(domain, paint)).collect();
+fn branch_nodes(branch: &Branch, paint: Paint) -> Vec<TreeLine> {
+    let mut nodes: Vec<TreeLine> = branch.domains.iter().map(|domain| domain_node(domain, paint)).collect();
     nodes.extend(branch.networks.iter().map(|network| network_node(network, paint)));
     nodes.extend(branch.routes.iter().map(|route| leaf_node("route", route, paint)));
     nodes.extend(branch.tunnels.iter().map(|tunnel| leaf_node("tunnel", tunnel, paint)));
     if branch.records.total > 0 {
-        nodes.push(Node { text: "in no known zone".to_owned(), below: record_nodes(&branch.records, paint) });
+        nodes.push(TreeLine { text: "in no known zone".to_owned(), below: record_nodes(&branch.records, paint) });
     }
     nodes
 }
 
-fn domain_node(domain: &Domain, paint: Paint) -> Node {
+fn domain_node(domain: &Domain, paint: Paint) -> TreeLine {
     let zone = if domain.zone_id.is_empty() { "no zone yet".to_owned() } else { format!("zone {}", domain.zone_id) };
     let mut below = record_nodes(&domain.records, paint);
     below.extend(domain.held.as_ref().map(|held| held_node(held, paint)));
-    Node { text: line(&format!("{} ({zone})", domain.domain), &domain.state, paint), below }
+    TreeLine { text: line(&format!("{} ({zone})", domain.domain), &domain.state, paint), below }
 }
 
 /// Deletions that wait, with the command that lets them go.
-fn held_node(held: &Held, paint: Paint) -> Node {
+fn held_node(held: &HeldDeletions, paint: Paint) -> TreeLine {
     let text = format!("{} {}", paint.tone(Tone::Bad, "held"), held.message);
-    Node { text, below: vec![Node::leaf(format!("release them: {}", held.release))] }
+    TreeLine { text, below: vec![TreeLine::leaf(format!("release them: {}", held.release))] }
 }
 
-fn record_nodes(records: &Records, paint: Paint) -> Vec<Node> {
+fn record_nodes(records: &RecordsByHealth, paint: Paint) -> Vec<TreeLine> {
     if records.total == 0 {
         return Vec::new();
     }
     let states: Vec<String> = records.by_state.iter().map(|(state, count)| format!("{count} {state}")).collect();
     let noun = if records.total == 1 { "record" } else { "records" };
-    let mut nodes = vec![Node::leaf(format!("{} {noun}: {}", records.total, states.join(", ")))];
+    let mut nodes = vec![TreeLine::leaf(format!("{} {noun}: {}", records.total, states.join(", ")))];
     nodes.extend(records.unwell.iter().take(RECORDS_SHOWN).map(|record| leaf_node("record", record, paint)));
     let more = records.unwell.len().saturating_sub(RECORDS_SHOWN);
     if more > 0 {
-        nodes.push(Node::leaf(format!("{more} more that are not Ready (-o json lists all)")));
+        nodes.push(TreeLine::leaf(format!("{more} more that are not Ready (-o json lists all)")));
     }
     nodes
 }
 
-fn network_node(network: &Network, paint: Paint) -> Node {
+fn network_node(network: &NetworkTree, paint: Paint) -> TreeLine {
     let below = network.routes.iter().map(|route| leaf_node("route", route, paint)).collect();
-    Node { text: line(&format!("network {}", network.state.name), &network.state, paint), below }
+    TreeLine { text: line(&format!("network {}", network.state.name), &network.state, paint), below }
 }
 
-fn leaf_node(noun: &str, leaf: &Leaf, paint: Paint) -> Node {
-    Node::leaf(line(&format!("{noun} {} ({})", leaf.state.name, leaf.about), &leaf.state, paint))
+fn leaf_node(noun: &str, leaf: &Leaf, paint: Paint) -> TreeLine {
+    TreeLine::leaf(line(&format!("{noun} {} ({})", leaf.state.name, leaf.about), &leaf.state, paint))
 }
 
-fn line(what: &str, state: &State, paint: Paint) -> String {
+fn line(what: &str, state: &NamedHealth, paint: Paint) -> String {
     let tone = match state.health {
         Health::Ready => Tone::Good,
         Health::Pending | Health::Deleting => Tone::Waiting,
@@ -175,12 +178,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::seen::Seen;
+    use crate::seen::HealthView;
     use crate::status::tree;
 
     #[test]
     fn a_tree_shows_zones_with_their_records_and_at_most_ten_that_are_not_ready() {
-        let seen = |kind: &str, name: String, spec| Seen {
+        let seen = |kind: &str, name: String, spec| HealthView {
             kind: kind.to_owned(),
             object: json!({"metadata": {"name": name}, "spec": spec}),
         };

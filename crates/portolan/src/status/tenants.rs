@@ -6,8 +6,8 @@ use portolan_zerotrust::model::reasons;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::tree::{Held, Leaf, State, held};
-use crate::seen::{Health, Seen};
+use super::tree::{HeldDeletions, Leaf, NamedHealth, held};
+use crate::seen::{Health, HealthView};
 use crate::zerotrust::{self, Facts, RouteView};
 
 /// A tenant and the names that are published with it.
@@ -15,29 +15,29 @@ use crate::zerotrust::{self, Facts, RouteView};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Tenant {
     #[serde(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: NamedHealth,
     pub(crate) account_id: String,
     pub(crate) tunnel_id: String,
-    pub(crate) names: Names,
+    pub(crate) names: NamesByHealth,
     /// Names that lost their Access application within a day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exposed: Option<String>,
     /// Deletions that wait for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<HeldDeletions>,
 }
 
 /// Names by their health, and each of them.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Names {
+pub(crate) struct NamesByHealth {
     pub(crate) total: usize,
     pub(crate) protected: usize,
     pub(crate) by_health: BTreeMap<&'static str, usize>,
     pub(crate) routes: Vec<Leaf>,
 }
 
-impl Names {
+impl NamesByHealth {
     fn add(&mut self, view: &RouteView<'_>) {
         let seen = view.seen();
         self.total += 1;
@@ -49,7 +49,7 @@ impl Names {
             origin => format!(" → {origin}"),
         };
         let about = format!("{}{leads_to}{protected}", seen.text("/spec/hostname"));
-        self.routes.push(Leaf { state: State::of(&seen), about });
+        self.routes.push(Leaf { state: NamedHealth::of(&seen), about });
     }
 
     /// Those that are not Ready.
@@ -59,11 +59,11 @@ impl Names {
 }
 
 /// Tenants with their names, names without a tenant, and all of them as objects with a health.
-pub(crate) fn read(facts: &Facts) -> (Vec<Tenant>, Names, Vec<Seen>) {
+pub(crate) fn read(facts: &Facts) -> (Vec<Tenant>, NamesByHealth, Vec<HealthView>) {
     let seen = zerotrust::seen(facts);
     let tenants = seen.iter().filter(|seen| seen.kind == "CloudflareZeroTrustTenant");
     let mut tenants: Vec<Tenant> = tenants.map(tenant).collect();
-    let mut others = Names::default();
+    let mut others = NamesByHealth::default();
     for view in facts.views() {
         let key = view.tenant.as_ref().map(|tenant| tenant.key().to_string());
         let names = match tenants.iter_mut().find(|tenant| key.as_ref() == Some(&tenant.state.name)) {
@@ -75,19 +75,19 @@ pub(crate) fn read(facts: &Facts) -> (Vec<Tenant>, Names, Vec<Seen>) {
     (tenants, others, seen)
 }
 
-fn tenant(seen: &Seen) -> Tenant {
+fn tenant(seen: &HealthView) -> Tenant {
     Tenant {
-        state: State::of(seen),
+        state: NamedHealth::of(seen),
         account_id: seen.text("/spec/accountId").to_owned(),
         tunnel_id: seen.text("/spec/tunnelId").to_owned(),
-        names: Names::default(),
+        names: NamesByHealth::default(),
         exposed: exposed(seen),
         held: held(seen),
     }
 }
 
 /// What the tenant says of names that became public.
-fn exposed(seen: &Seen) -> Option<String> {
+fn exposed(seen: &HealthView) -> Option<String> {
     let conditions = seen.object["status"]["conditions"].as_array()?;
     let is_it = |one: &&Value| one["reason"] == reasons::PROTECTION_REMOVED && one["status"] == "True";
     conditions.iter().find(is_it)?["message"].as_str().map(str::to_owned)
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn names_that_became_public_are_shown_while_the_tenant_says_so() {
-        let seen = |status: &str, reason: &str| Seen {
+        let seen = |status: &str, reason: &str| HealthView {
             kind: "CloudflareZeroTrustTenant".to_owned(),
             object: json!({"status": {"conditions": [
                 {"type": "ProtectionLost", "status": status, "reason": reason, "message": "Public now: a.example.com"}]}}),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use portolan_core::reasons::DELETION_BUDGET_EXCEEDED;
 use serde::Serialize;
 
-use super::tenants::{self, Names, Tenant};
-use crate::seen::{Health, Seen};
+use super::tenants::{self, NamesByHealth, Tenant};
+use crate::seen::{Health, HealthView};
 use crate::zerotrust::Facts;
 
 /// Everything there is, and how it is.
@@ -26,7 +26,7 @@ pub(crate) struct Tree {
     /// Tenants with the names that are published with them.
     pub(crate) tenants: Vec<Tenant>,
     /// Names of routes whose tenant is not known.
-    pub(crate) names: Names,
+    pub(crate) names: NamesByHealth,
     /// Requests left in the API's window, by credential, where the metrics could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) budget: Option<BTreeMap<String, i64>>,
@@ -49,13 +49,13 @@ pub(crate) struct Summary {
 #[expect(clippy::struct_field_names, reason = "the names of the objects' own fields")]
 pub(crate) struct Account {
     #[serde(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: NamedHealth,
     pub(crate) account_id: String,
     pub(crate) is_default: bool,
     #[serde(flatten)]
     /// Deletions that wait for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<HeldDeletions>,
     pub(crate) branch: Branch,
 }
 
@@ -64,12 +64,12 @@ pub(crate) struct Account {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Branch {
     pub(crate) domains: Vec<Domain>,
-    pub(crate) networks: Vec<Network>,
+    pub(crate) networks: Vec<NetworkTree>,
     /// Routes of networks that no object stands for.
     pub(crate) routes: Vec<Leaf>,
     pub(crate) tunnels: Vec<Leaf>,
     /// Records of zones that no object stands for.
-    pub(crate) records: Records,
+    pub(crate) records: RecordsByHealth,
 }
 
 /// A `CloudflareDomain` and its records.
@@ -78,19 +78,19 @@ pub(crate) struct Branch {
 #[expect(clippy::struct_field_names, reason = "the names of the objects' own fields")]
 pub(crate) struct Domain {
     #[serde(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: NamedHealth,
     pub(crate) domain: String,
     pub(crate) zone_id: String,
-    pub(crate) records: Records,
+    pub(crate) records: RecordsByHealth,
     /// Deletions that wait for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<HeldDeletions>,
 }
 
 /// Records by their state, and each one that is not well.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Records {
+pub(crate) struct RecordsByHealth {
     pub(crate) total: usize,
     pub(crate) by_state: BTreeMap<String, usize>,
     pub(crate) unwell: Vec<Leaf>,
@@ -100,9 +100,9 @@ pub(crate) struct Records {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the names of the objects' own fields")]
-pub(crate) struct Network {
+pub(crate) struct NetworkTree {
     #[serde(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: NamedHealth,
     pub(crate) network_id: String,
     pub(crate) routes: Vec<Leaf>,
 }
@@ -111,14 +111,14 @@ pub(crate) struct Network {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Leaf {
     #[serde(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: NamedHealth,
     /// What it is about: `A www.example.com`, `10.0.0.0/8 through home`.
     pub(crate) about: String,
 }
 
 /// Name and health.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct State {
+pub(crate) struct NamedHealth {
     pub(crate) name: String,
     pub(crate) health: Health,
     /// Reason and message where it is not ready.
@@ -128,7 +128,7 @@ pub(crate) struct State {
 
 /// Deletions that wait for a person.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Held {
+pub(crate) struct HeldDeletions {
     pub(crate) message: String,
     /// What the annotation must say.
     pub(crate) digest: String,
@@ -136,15 +136,15 @@ pub(crate) struct Held {
     pub(crate) release: String,
 }
 
-impl State {
-    pub(super) fn of(seen: &Seen) -> Self {
+impl NamedHealth {
+    pub(super) fn of(seen: &HealthView) -> Self {
         let health = seen.health();
         Self { name: seen.key(), health, why: (health != Health::Ready).then(|| seen.reason()) }
     }
 }
 
 /// Builds the tree.
-pub(crate) fn build(server: &str, objects: &[Seen], installed: bool) -> Tree {
+pub(crate) fn build(server: &str, objects: &[HealthView], installed: bool) -> Tree {
     let of = |kind: &str| objects.iter().filter(|seen| seen.kind == kind).collect::<Vec<_>>();
     let credentials = of("CloudflareCredentials");
     let mut accounts: Vec<Account> = credentials.iter().map(|seen| account(seen)).collect();
@@ -189,7 +189,7 @@ pub(crate) fn build(server: &str, objects: &[Seen], installed: bool) -> Tree {
         credentials: accounts,
         unassigned,
         tenants: Vec::new(),
-        names: Names::default(),
+        names: NamesByHealth::default(),
         budget: None,
     }
 }
@@ -206,7 +206,7 @@ impl Tree {
 const CREDENTIALS: &str = "/spec/cloudflare/credentialsRef/name";
 
 /// Which of the credentials an object uses: the one it names, else the default.
-fn owner(seen: &Seen, credentials: &[&Seen], reference: &str) -> Option<usize> {
+fn owner(seen: &HealthView, credentials: &[&HealthView], reference: &str) -> Option<usize> {
     match seen.text(reference) {
         "" => credentials.iter().position(|one| one.object["spec"]["isDefault"] == true),
         name => credentials.iter().position(|one| one.name() == name),
@@ -220,9 +220,9 @@ fn branch_of<'a>(accounts: &'a mut [Account], unassigned: &'a mut Branch, place:
     }
 }
 
-fn account(seen: &Seen) -> Account {
+fn account(seen: &HealthView) -> Account {
     Account {
-        state: State::of(seen),
+        state: NamedHealth::of(seen),
         account_id: seen.text("/spec/accountId").to_owned(),
         is_default: seen.object["spec"]["isDefault"] == true,
         held: held(seen),
@@ -230,36 +230,40 @@ fn account(seen: &Seen) -> Account {
     }
 }
 
-fn domain(seen: &Seen) -> Domain {
+fn domain(seen: &HealthView) -> Domain {
     Domain {
-        state: State::of(seen),
+        state: NamedHealth::of(seen),
         domain: seen.text("/spec/domain").to_owned(),
         zone_id: zone_id(seen).to_owned(),
-        records: Records::default(),
+        records: RecordsByHealth::default(),
         held: held(seen),
     }
 }
 
-fn zone_id(domain: &Seen) -> &str {
+fn zone_id(domain: &HealthView) -> &str {
     match domain.text("/status/zoneId") {
         "" => domain.text("/spec/zoneId"),
         id => id,
     }
 }
 
-fn network(seen: &Seen) -> Network {
-    Network { state: State::of(seen), network_id: seen.text("/status/virtualNetworkId").to_owned(), routes: Vec::new() }
+fn network(seen: &HealthView) -> NetworkTree {
+    NetworkTree {
+        state: NamedHealth::of(seen),
+        network_id: seen.text("/status/virtualNetworkId").to_owned(),
+        routes: Vec::new(),
+    }
 }
 
-fn leaf(seen: &Seen, about: String) -> Leaf {
-    Leaf { state: State::of(seen), about }
+fn leaf(seen: &HealthView, about: String) -> Leaf {
+    Leaf { state: NamedHealth::of(seen), about }
 }
 
-fn place_route(seen: &Seen, branch: &mut Branch) {
+fn place_route(seen: &HealthView, branch: &mut Branch) {
     let tunnel = seen.text("/spec/tunnelRef/name");
     let route = leaf(seen, format!("{} through {tunnel}", seen.text("/spec/network")));
     let (name, id) = (seen.text("/spec/virtualNetworkRef/name"), seen.text("/status/virtualNetworkId"));
-    let is_in = |network: &&mut Network| {
+    let is_in = |network: &&mut NetworkTree| {
         if name.is_empty() { !id.is_empty() && network.network_id == id } else { network.state.name == name }
     };
     match branch.networks.iter_mut().find(is_in) {
@@ -276,7 +280,7 @@ struct Zones {
 }
 
 impl Zones {
-    fn add(&mut self, domain: &Seen, account: Option<usize>, index: usize) {
+    fn add(&mut self, domain: &HealthView, account: Option<usize>, index: usize) {
         let name = domain.text("/spec/domain").trim_end_matches('.').to_lowercase();
         self.by_name.insert(name, (account, index));
         if !zone_id(domain).is_empty() {
@@ -284,7 +288,7 @@ impl Zones {
         }
     }
 
-    fn of_record(&self, record: &Seen) -> Option<(Option<usize>, usize)> {
+    fn of_record(&self, record: &HealthView) -> Option<(Option<usize>, usize)> {
         let ids = ["/status/zoneId", "/spec/cloudflare/zoneId"];
         let by_id = ids.iter().find_map(|pointer| self.by_id.get(record.text(pointer)));
         by_id.or_else(|| self.of_name(record.text("/spec/name"))).copied()
@@ -302,8 +306,8 @@ impl Zones {
     }
 }
 
-impl Records {
-    fn add(&mut self, seen: &Seen) {
+impl RecordsByHealth {
+    fn add(&mut self, seen: &HealthView) {
         self.total += 1;
         let state = match seen.text("/status/state") {
             "" => seen.health().as_str(),
@@ -317,13 +321,13 @@ impl Records {
 }
 
 /// `A www.example.com`.
-fn record_label(seen: &Seen) -> String {
+fn record_label(seen: &HealthView) -> String {
     let said = [seen.text("/spec/type"), seen.text("/status/resolvedType")].into_iter().find(|text| !text.is_empty());
     format!("{} {}", said.unwrap_or("?"), seen.text("/spec/name"))
 }
 
 /// Held deletions, from the condition that tells of them.
-pub(super) fn held(seen: &Seen) -> Option<Held> {
+pub(super) fn held(seen: &HealthView) -> Option<HeldDeletions> {
     let conditions = seen.object["status"]["conditions"].as_array()?;
     let held = conditions
         .iter()
@@ -339,11 +343,11 @@ pub(super) fn held(seen: &Seen) -> Option<Held> {
         seen.kind.to_lowercase(),
         seen.name()
     );
-    Some(Held { message: message.to_owned(), digest: digest.to_owned(), release })
+    Some(HeldDeletions { message: message.to_owned(), digest: digest.to_owned(), release })
 }
 
 impl Summary {
-    fn add(&mut self, objects: &[Seen]) {
+    fn add(&mut self, objects: &[HealthView]) {
         self.objects += objects.len();
         for seen in objects {
             let count = match seen.health() {
@@ -357,7 +361,7 @@ impl Summary {
     }
 }
 
-fn summary(objects: &[Seen]) -> Summary {
+fn summary(objects: &[HealthView]) -> Summary {
     let mut summary = Summary::default();
     summary.add(objects);
     summary

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::failure::Outcome;
 use crate::kinds::segment;
 use crate::manifest::Manifest;
-use crate::server::{Call, Server};
+use crate::server::{Server, ServerRequest};
 
 /// Writes the load balancers' addresses that the files' Services carry in their status.
 pub(super) async fn write(server: &Server, manifests: &[Manifest]) -> Outcome {
@@ -14,11 +14,11 @@ pub(super) async fn write(server: &Server, manifests: &[Manifest]) -> Outcome {
         let namespace = manifest.namespace().unwrap_or("default");
         let path = format!("/api/v1/namespaces/{}/services/{}/status", segment(namespace), segment(manifest.name()));
         let patch = json!({"status": {"loadBalancer": manifest.object["status"]["loadBalancer"]}});
-        let call = Call {
+        let call = ServerRequest {
             method: Method::PATCH,
             content_type: "application/merge-patch+json",
             body: patch.to_string().into_bytes(),
-            ..Call::get(&path)
+            ..ServerRequest::get(&path)
         };
         server.call(call).await?;
     }

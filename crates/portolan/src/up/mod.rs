@@ -17,17 +17,17 @@ use portolan_engine::cluster_owner;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::applying::{Applier, As, Change, Conflicts, Options, Storing};
+use crate::applying::{AppliedAs, Applier, ApplyOptions, As, Conflicts, Storing};
 use crate::cli::apiserver::not_started;
 use crate::cloudflare::Cloudflare;
 use crate::definitions;
-use crate::endpoints::{Address, Endpoints};
+use crate::endpoints::{Endpoints, ListenAddress};
 use crate::failure::{Failure, Outcome};
 use crate::kinds::Kinds;
 use crate::manifest::Manifest;
 use crate::operator::{self, Operator};
 use crate::progress::Progress;
-use crate::seen::{self, GROUP, Health, Seen};
+use crate::seen::{self, GROUP, Health, HealthView};
 use crate::server::{Server, chain};
 use crate::simulation::{EdgePlace, Seeder, SeedingTransport, Simulation};
 use crate::urls::Urls;
@@ -99,7 +99,7 @@ impl Up {
             (None, Cloudflare::At(url)) => url,
             (None, Cloudflare::Simulated) => unreachable!("the simulator was started above"),
         };
-        let endpoints = Endpoints::bind(&Address::loopback(), &Address::none()).await?;
+        let endpoints = Endpoints::bind(&ListenAddress::loopback(), &ListenAddress::none()).await?;
         let urls = Urls {
             api: cluster.serving.url(),
             cloudflare: cloudflare.clone(),
@@ -130,7 +130,7 @@ impl Up {
     }
 
     /// Waits until every object of ours is Ready and nothing is under way; gives back all objects.
-    pub(crate) async fn settled(&self, progress: &Progress) -> Outcome<Vec<Seen>> {
+    pub(crate) async fn settled(&self, progress: &Progress) -> Outcome<Vec<HealthView>> {
         loop {
             if self.operator.busy() == 0 {
                 let objects = self.objects().await?;
@@ -147,7 +147,7 @@ impl Up {
     }
 
     /// All objects of the kinds that the controllers see to.
-    pub(crate) async fn objects(&self) -> Outcome<Vec<Seen>> {
+    pub(crate) async fn objects(&self) -> Outcome<Vec<HealthView>> {
         let kinds = Kinds::discover(&self.local).await?;
         let mut objects = seen::all(&self.local, &kinds, GROUP, |_| true).await?;
         let facts = Facts::read(&self.local, &self.zerotrust_namespace).await?;
@@ -232,11 +232,11 @@ impl Cluster {
     }
 
     /// How the controllers run over it.
-    async fn options(&self, cloudflare: String, zerotrust_namespace: &str) -> Outcome<operator::Options> {
+    async fn options(&self, cloudflare: String, zerotrust_namespace: &str) -> Outcome<operator::OperatorOptions> {
         let owner = cluster_owner(&self.client)
             .await
             .map_err(|error| Failure::new(format!("reading namespace kube-system: {}", chain(&error))))?;
-        let mut options = operator::Options::new(owner, cloudflare);
+        let mut options = operator::OperatorOptions::new(owner, cloudflare);
         zerotrust_namespace.clone_into(&mut options.zerotrust.operator_namespace);
         options.zerotrust.worker.epoch = uuid::Uuid::new_v4().to_string();
         Ok(options)
@@ -244,13 +244,17 @@ impl Cluster {
 }
 
 async fn apply(server: &Server, manifests: &[Manifest]) -> Outcome<Applied> {
-    let options =
-        Options { namespace: None, applier: As::portolan(), conflicts: Conflicts::TakeOver, storing: Storing::Stored };
+    let options = ApplyOptions {
+        namespace: None,
+        applier: As::portolan(),
+        conflicts: Conflicts::TakeOver,
+        storing: Storing::Stored,
+    };
     let mut outcome = Applied::default();
     let mut applier = Applier::new(server, options).await?;
     applier
         .apply_all(manifests, |manifest, result| match result {
-            Ok(applied) if applied.change == Change::Unchanged => outcome.unchanged += 1,
+            Ok(applied) if applied.change == AppliedAs::Unchanged => outcome.unchanged += 1,
             Ok(applied) => outcome.changed.push(format!("{} {}", applied.object, applied.change.as_str())),
             Err(failure) => outcome.refused.push(failure.while_doing(&manifest.origin)),
         })

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::seen::{Health, Seen};
+use crate::seen::{Health, HealthView};
 
 /// One thing at Cloudflare.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,11 +17,11 @@ pub(crate) struct Published {
 }
 
 /// Everything that objects which are Ready stand for.
-pub(crate) fn published(objects: &[Seen]) -> Vec<Published> {
+pub(crate) fn published(objects: &[HealthView]) -> Vec<Published> {
     objects.iter().filter(|seen| seen.health() == Health::Ready).filter_map(one).collect()
 }
 
-fn one(seen: &Seen) -> Option<Published> {
+fn one(seen: &HealthView) -> Option<Published> {
     match seen.kind.as_str() {
         "DNSRecord" => Some(record(seen)),
         "HTTPRoute" => Some(Published {
@@ -46,7 +46,7 @@ fn one(seen: &Seen) -> Option<Published> {
     }
 }
 
-fn record(seen: &Seen) -> Published {
+fn record(seen: &HealthView) -> Published {
     let content = match first(seen, &["/status/resolvedContent", "/spec/content"]) {
         "" => data(&seen.object["spec"]["data"]),
         content => content.to_owned(),
@@ -59,7 +59,7 @@ fn record(seen: &Seen) -> Published {
     }
 }
 
-fn first<'a>(seen: &'a Seen, pointers: &[&str]) -> &'a str {
+fn first<'a>(seen: &'a HealthView, pointers: &[&str]) -> &'a str {
     pointers.iter().map(|pointer| seen.text(pointer)).find(|text| !text.is_empty()).unwrap_or_default()
 }
 
@@ -79,9 +79,9 @@ mod tests {
 
     use super::*;
 
-    fn seen(kind: &str, spec: Value, ready: &str) -> Seen {
+    fn seen(kind: &str, spec: Value, ready: &str) -> HealthView {
         let conditions = json!([{"type": "Ready", "status": ready}]);
-        Seen {
+        HealthView {
             kind: kind.to_owned(),
             object: json!({"metadata": {"name": "n"}, "spec": spec, "status": {"conditions": conditions}}),
         }

@@ -9,11 +9,11 @@ use super::published::{Published, published};
 use crate::duration;
 use crate::paint::{Paint, Tone};
 use crate::samples;
-use crate::seen::{Health, Seen};
+use crate::seen::{Health, HealthView};
 
 /// The facts of a summary.
 pub(crate) struct Summary<'a> {
-    pub(crate) objects: &'a [Seen],
+    pub(crate) objects: &'a [HealthView],
     /// The controllers' metrics as text.
     pub(crate) metrics: &'a str,
     pub(crate) took: Duration,
@@ -71,7 +71,7 @@ fn calls(metrics: &str) -> BTreeMap<String, i64> {
 }
 
 /// The objects that are not Ready, each with its reason.
-pub(crate) fn unready(objects: &[Seen]) -> String {
+pub(crate) fn unready(objects: &[HealthView]) -> String {
     let mut text = String::new();
     for seen in objects.iter().filter(|seen| seen.health() != Health::Ready) {
         line(&mut text, &format!("  {}: {}, {}", seen.title(), seen.health().as_str(), seen.reason()));

@@ -9,7 +9,7 @@ pub(crate) use route::RouteView;
 /// The group of the job's kinds.
 pub(crate) use portolan_zerotrust::model::GROUP;
 
-use crate::seen::Seen;
+use crate::seen::HealthView;
 
 /// Where the job's own objects are.
 #[derive(clap::Args, Clone, Debug)]
@@ -35,8 +35,8 @@ fn namespace(text: &str) -> Result<String, std::convert::Infallible> {
 }
 
 /// Tenants, and routes that ask to be published, with their health.
-pub(crate) fn seen(facts: &Facts) -> Vec<Seen> {
-    let tenants = facts.tenants().map(|tenant| Seen {
+pub(crate) fn seen(facts: &Facts) -> Vec<HealthView> {
+    let tenants = facts.tenants().map(|tenant| HealthView {
         kind: "CloudflareZeroTrustTenant".to_owned(),
         object: serde_json::to_value(tenant).expect("objects are plain JSON"),
     });

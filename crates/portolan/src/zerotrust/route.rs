@@ -11,7 +11,7 @@ use portolan_zerotrust::model::{
 };
 use serde_json::{Value, json};
 
-use crate::seen::{Health, Seen};
+use crate::seen::{Health, HealthView};
 
 /// Reasons of events that tell something beside a success.
 const ASIDE: [&str; 6] = [
@@ -45,13 +45,13 @@ pub(crate) struct Incident {
 
 /// How a route is, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct RouteHealth {
     pub(crate) health: Health,
     pub(crate) reason: String,
     pub(crate) message: String,
 }
 
-impl Verdict {
+impl RouteHealth {
     fn new(health: Health, reason: &str, message: impl Into<String>) -> Self {
         Self { health, reason: reason.to_owned(), message: message.into() }
     }
@@ -81,37 +81,37 @@ impl RouteView<'_> {
     }
 
     /// How it is.
-    pub(crate) fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> RouteHealth {
         if let Some(held) = self.incident.filter(|incident| self.is_held(incident)) {
-            return Verdict::new(Health::NotReady, &held.reason, held.message.clone());
+            return RouteHealth::new(Health::NotReady, &held.reason, held.message.clone());
         }
         if self.input.deleting {
-            return Verdict::new(Health::Deleting, core::DELETING, "its name is being taken down");
+            return RouteHealth::new(Health::Deleting, core::DELETING, "its name is being taken down");
         }
         if let Some(problem) = self.problem() {
-            return Verdict::problem(&problem);
+            return RouteHealth::problem(&problem);
         }
         if let Some(task) = self.tasks.first() {
             return task_verdict(task);
         }
         if let Some(incident) = self.incident.filter(|incident| self.is_open(incident)) {
-            return Verdict::new(Health::NotReady, &incident.reason, incident.message.clone());
+            return RouteHealth::new(Health::NotReady, &incident.reason, incident.message.clone());
         }
         match self.state {
-            Some(state) if self.executed(state) && is_without_record(state) => Verdict::new(
+            Some(state) if self.executed(state) && is_without_record(state) => RouteHealth::new(
                 Health::NotReady,
                 reasons::DNS_SKIPPED,
                 format!("no zone of the account holds {}: it has a rule, but no record leads to it", self.hostname()),
             ),
             Some(state) if self.executed(state) => {
-                Verdict::new(Health::Ready, reasons::RECONCILED, format!("{} is published", self.hostname()))
+                RouteHealth::new(Health::Ready, reasons::RECONCILED, format!("{} is published", self.hostname()))
             }
-            Some(_) => Verdict::new(
+            Some(_) => RouteHealth::new(
                 Health::Pending,
                 core::PENDING,
                 "what it asks for changed, and no task was made for that yet",
             ),
-            None => Verdict::new(Health::Pending, core::PENDING, "no task was made for it yet"),
+            None => RouteHealth::new(Health::Pending, core::PENDING, "no task was made for it yet"),
         }
     }
 
@@ -141,7 +141,7 @@ impl RouteView<'_> {
     }
 
     /// The route as an object with conditions, though it has none of ours.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> HealthView {
         let verdict = self.verdict();
         let status = match verdict.health {
             Health::Ready => "True",
@@ -157,7 +157,7 @@ impl RouteView<'_> {
             "spec": {"hostname": self.hostname(), "leadsTo": self.leads_to(), "protected": self.is_protected()},
             "status": {"conditions": [ready]},
         });
-        Seen { kind: "HTTPRoute".to_owned(), object }
+        HealthView { kind: "HTTPRoute".to_owned(), object }
     }
 
     /// What the name leads to.
@@ -180,21 +180,21 @@ fn is_without_record(state: &State) -> bool {
     state.footprint.has_rule && state.footprint.zone_id.is_none() && state.footprint.record_ids().next().is_none()
 }
 
-fn task_verdict(task: &CloudflareTask) -> Verdict {
+fn task_verdict(task: &CloudflareTask) -> RouteHealth {
     let status = task.status.clone().unwrap_or_default();
     let message = status.message.clone().unwrap_or_default();
     let (reason, why) = reason_of(&message);
     match status.phase.unwrap_or_default() {
-        Phase::Failed => Verdict::new(Health::NotReady, reason.unwrap_or(reasons::TASK_FAILED), why),
+        Phase::Failed => RouteHealth::new(Health::NotReady, reason.unwrap_or(reasons::TASK_FAILED), why),
         Phase::Pending if status.next_attempt_time.is_some() => {
-            Verdict::new(Health::NotReady, reason.unwrap_or(reasons::TASK_WAITING), why)
+            RouteHealth::new(Health::NotReady, reason.unwrap_or(reasons::TASK_WAITING), why)
         }
         // It waits until Cloudflare answers again.
         Phase::InProgress if reason == Some(reasons::CLOUDFLARE_API_ERROR) => {
-            Verdict::new(Health::NotReady, reasons::CLOUDFLARE_API_ERROR, why)
+            RouteHealth::new(Health::NotReady, reasons::CLOUDFLARE_API_ERROR, why)
         }
         Phase::Pending | Phase::InProgress | Phase::Completed => {
-            Verdict::new(Health::Pending, reasons::TASK_UNDER_WAY, message)
+            RouteHealth::new(Health::Pending, reasons::TASK_UNDER_WAY, message)
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use portolan_parity::{ControlPlane, Server};
+use portolan_parity::{ControlPlane, PeerServer};
 use serde_json::{Value, json};
 
 use crate::support::portolan;
@@ -64,7 +64,7 @@ impl Drop for Node {
 struct Kubelet {
     kubectl: PathBuf,
     kubeconfig: PathBuf,
-    server: Server,
+    server: PeerServer,
     folder: PathBuf,
     cloudflare: String,
     /// By uid.
@@ -165,7 +165,7 @@ impl Kubelet {
         let account = object["spec"]["serviceAccountName"].as_str().unwrap_or("default");
         let output = self.command(&["create", "token", account, "-n", namespace]).output().ok()?;
         let token = output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())?;
-        let server = Server { token, ..self.server.clone() };
+        let server = PeerServer { token, ..self.server.clone() };
         let path = self.folder.join(format!("{namespace}-{}.kubeconfig", text(&object["metadata"]["name"])));
         fs::write(&path, server.kubeconfig()).ok()?;
         Some(path)

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use portolan_install::{Release, Values, objects};
-use portolan_parity::{ControlPlane, Durability, Server};
+use portolan_parity::{ControlPlane, Durability, PeerServer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -58,12 +58,12 @@ impl Cluster {
     fn kubeconfig_of(&self, account: &str) -> PathBuf {
         let token = self.runtime.block_on(token(self.plane.server(), account));
         let path = self.folder.path().join(format!("{account}.kubeconfig"));
-        std::fs::write(&path, Server { token, ..self.plane.server().clone() }.kubeconfig()).unwrap();
+        std::fs::write(&path, PeerServer { token, ..self.plane.server().clone() }.kubeconfig()).unwrap();
         path
     }
 }
 
-async fn token(server: &Server, account: &str) -> String {
+async fn token(server: &PeerServer, account: &str) -> String {
     let kubeconfig = Kubeconfig::from_yaml(&server.kubeconfig()).unwrap();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     let client = kube::Client::try_from(config).unwrap();

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::support::site::{NAMESPACE, Site};
 use crate::support::worked;
-use portolan_install::rbac::{Reach, Rule, Tier, rules};
+use portolan_install::rbac::{Reach, RoleRule, Tier, rules};
 use portolan_parity::Audited;
 use serde_json::{Value, json};
 
@@ -214,7 +214,7 @@ fn unused(tier: Tier, asked: &[Audited]) -> Vec<String> {
 }
 
 /// Whether a request needs this part of a rule, and needs it to reach as far as it does.
-fn needs(asked: &Audited, rule: &Rule, resource: &str, verb: &str) -> bool {
+fn needs(asked: &Audited, rule: &RoleRule, resource: &str, verb: &str) -> bool {
     // What is applied and was not there is made.
     let makes = verb == "create" && asked.verb == "patch" && asked.code == 201;
     let is_inside = asked.namespace.as_deref() == Some(NAMESPACE);

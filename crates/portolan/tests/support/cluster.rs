@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
-use portolan_parity::{Audited, ControlPlane, Controllers, Durability, Server};
+use portolan_parity::{Audited, ControlPlane, Controllers, Durability, PeerServer};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -84,13 +84,13 @@ impl Cluster {
     }
 
     /// A server that knows us as an account, by a token that was asked for.
-    fn server_of(&self, namespace: &str, account: &str) -> Server {
+    fn server_of(&self, namespace: &str, account: &str) -> PeerServer {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.admin.clone(), namespace);
         let asked = TokenRequest { spec: Some(TokenRequestSpec::default()), ..TokenRequest::default() };
         let answer = self.wait(accounts.create_token_request(account, &PostParams::default(), &asked));
         let status = answer.unwrap_or_else(|why| panic!("no token for {account}: {why}")).status;
         let token = status.and_then(|status| status.token).expect("an answer has a token");
-        Server { token, ..self.plane.server().clone() }
+        PeerServer { token, ..self.plane.server().clone() }
     }
 
     /// A kubeconfig with a token of an account, and nothing else.
@@ -117,7 +117,7 @@ impl Cluster {
     }
 }
 
-async fn client(server: &Server) -> Client {
+async fn client(server: &PeerServer) -> Client {
     let kubeconfig = Kubeconfig::from_yaml(&server.kubeconfig()).expect("our own kubeconfig is valid");
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     Client::try_from(config.expect("our own kubeconfig is complete")).expect("a client")

@@ -12,39 +12,39 @@ const SHORTEST_CUT: usize = 100;
 
 /// A field that is not as it should be.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(super) struct FieldDifference {
     field: &'static str,
     wanted: Value,
     real: Value,
 }
 
-impl std::fmt::Display for Difference {
+impl std::fmt::Display for FieldDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} should be {} and is {}", self.field, self.wanted, self.real)
     }
 }
 
 /// Everything by which a user's object and what stands for it differ; the others are what it may refer to.
-pub(super) fn differences(object: &Value, there: &Value, others: &[Value], state: &Value) -> Vec<Difference> {
+pub(super) fn differences(object: &Value, there: &Value, others: &[Value], state: &Value) -> Vec<FieldDifference> {
     let fields = match object["kind"].as_str() {
         Some("DNSRecord") => record(&object["spec"], there),
         Some("VirtualNetwork") => vec![("name", network_name(object), there["name"].clone())],
         Some("NetworkRoute") => route(&object["spec"], there, others, state),
         _ => return Vec::new(),
     };
-    let mut found: Vec<Difference> = fields
+    let mut found: Vec<FieldDifference> = fields
         .into_iter()
         .filter(|(_, wanted, real)| wanted != real)
-        .map(|(field, wanted, real)| Difference { field, wanted, real })
+        .map(|(field, wanted, real)| FieldDifference { field, wanted, real })
         .collect();
     found.extend(comment_difference(&object["spec"]["comment"], comment(there)));
     found
 }
 
-type Field = (&'static str, Value, Value);
+type WantedField = (&'static str, Value, Value);
 
 /// A record. What comes from another object of the cluster is looked at where that is tested.
-fn record(spec: &Value, there: &Value) -> Vec<Field> {
+fn record(spec: &Value, there: &Value) -> Vec<WantedField> {
     let kind = spec["type"].as_str().unwrap_or_default();
     let proxied = spec["proxied"] == true;
     // What Cloudflare stands in front of always has an automatic time to live.
@@ -118,7 +118,7 @@ fn network_name(object: &Value) -> Value {
     if spec.is_null() { object["metadata"]["name"].clone() } else { spec.clone() }
 }
 
-fn route(spec: &Value, there: &Value, others: &[Value], state: &Value) -> Vec<Field> {
+fn route(spec: &Value, there: &Value, others: &[Value], state: &Value) -> Vec<WantedField> {
     let mut fields = vec![("network", spec["network"].clone(), there["network"].clone())];
     if let Some(tunnel) = tunnel_id(&spec["tunnelRef"], others, state) {
         fields.push(("tunnel", tunnel, there["tunnel_id"].clone()));
@@ -158,13 +158,13 @@ fn virtual_network_id(name: &Value, others: &[Value], state: &Value) -> Option<V
 }
 
 /// What users say stands behind the mark, cut where it does not fit.
-fn comment_difference(wanted: &Value, there: &str) -> Option<Difference> {
+fn comment_difference(wanted: &Value, there: &str) -> Option<FieldDifference> {
     let wanted = wanted.as_str().unwrap_or_default().trim();
     let real = there.strip_prefix("[managed").and_then(|rest| rest.split_once(']')).map_or(there, |(_, rest)| rest);
     let real = real.trim();
     let cut = there.chars().count() >= SHORTEST_CUT && wanted.starts_with(real.trim_end_matches('…'));
     let same = wanted == real || cut;
-    (!same).then(|| Difference { field: "comment", wanted: json!(wanted), real: json!(real) })
+    (!same).then(|| FieldDifference { field: "comment", wanted: json!(wanted), real: json!(real) })
 }
 
 #[cfg(test)]

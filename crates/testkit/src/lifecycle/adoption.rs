@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Outcome, remote};
+use super::{CheckOutcome, remote};
 use crate::cloudflare::essence;
 use crate::manifests::annotated;
 use crate::sample::Owned;
@@ -37,8 +37,8 @@ pub(super) async fn the_same_made_by_hand_is_taken_over_and_released(builder: &B
     assert_eq!(without_comment(&released), without_comment(&before), "{}", sample.label);
 }
 
-pub(super) async fn something_else_is_left_alone_until_adopted(builder: &Builder, sample: &Owned) -> Outcome {
-    let Some(other_twin) = sample.other_twin else { return Outcome::Nothing };
+pub(super) async fn something_else_is_left_alone_until_adopted(builder: &Builder, sample: &Owned) -> CheckOutcome {
+    let Some(other_twin) = sample.other_twin else { return CheckOutcome::Nothing };
     let world = builder.clone().start().await;
     let twin = world.cloudflare.plant(sample.collection, &other_twin(&world));
     let before = world.cloudflare.one(sample.collection, |one| one["id"] == twin);
@@ -61,7 +61,7 @@ pub(super) async fn something_else_is_left_alone_until_adopted(builder: &Builder
     world.settle().await;
     let released = world.cloudflare.one(sample.collection, |one| one["id"] == twin);
     assert!(!released["comment"].as_str().unwrap_or_default().contains("[managed"), "{released}");
-    Outcome::Ran
+    CheckOutcome::Ran
 }
 
 pub(super) async fn foreign_marks_are_respected(builder: &Builder, sample: &Owned) {

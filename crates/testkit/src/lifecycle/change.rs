@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Outcome, remote, remote_id, settled};
+use super::{CheckOutcome, remote, remote_id, settled};
 use crate::cloudflare::operations;
 use crate::gate::System;
 use crate::sample::Owned;
@@ -73,8 +73,8 @@ pub(super) async fn a_changed_spec_is_written_once(builder: &Builder, sample: &O
     assert_eq!(world.cluster.ready(&sample.id()).await, "True/Synced");
 }
 
-pub(super) async fn what_cannot_change_in_place_is_replaced(builder: &Builder, sample: &Owned) -> Outcome {
-    let Some(replace) = sample.replace else { return Outcome::Nothing };
+pub(super) async fn what_cannot_change_in_place_is_replaced(builder: &Builder, sample: &Owned) -> CheckOutcome {
+    let Some(replace) = sample.replace else { return CheckOutcome::Nothing };
     let world = settled(builder, sample).await;
     let before = remote(&world, sample);
     let mut manifest = (sample.manifest)();
@@ -92,7 +92,7 @@ pub(super) async fn what_cannot_change_in_place_is_replaced(builder: &Builder, s
         let place = |method: &str| writes.iter().position(|write| write.starts_with(method));
         assert!(place("POST").is_some() && place("POST") < place("DELETE"), "the new one comes first: {writes:?}");
     }
-    Outcome::Ran
+    CheckOutcome::Ran
 }
 
 pub(super) async fn gone_remotely_it_is_made_again(builder: &Builder, sample: &Owned) {

@@ -30,7 +30,7 @@ const BETWEEN_PASSES: Duration = Duration::from_secs(300);
 
 /// What a history was like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct AttackTally {
     /// Requests that Cloudflare got until all was calm.
     pub requests: usize,
     /// How often the operator was killed.
@@ -57,7 +57,7 @@ enum Thing {
     Tenant(&'static str),
 }
 
-struct History {
+struct AttackHistory {
     seed: u64,
     world: World,
     /// Another cluster on the same account, in some histories.
@@ -70,12 +70,12 @@ struct History {
     definition: Value,
     /// Routes of the crowd that stand; they go all at once.
     crowd: usize,
-    told: Told,
+    told: AttackTally,
 }
 
 /// Lives through the attacked history of a seed. Panics where something does not hold.
-pub async fn live(seed: u64) -> Told {
-    let mut history = History::begin(seed).await;
+pub async fn live(seed: u64) -> AttackTally {
+    let mut history = AttackHistory::begin(seed).await;
     history.tell(format!("seed {seed}"));
     for _ in 0..EVENTS {
         history.something_happens().await;
@@ -84,7 +84,7 @@ pub async fn live(seed: u64) -> Told {
     history.told
 }
 
-impl History {
+impl AttackHistory {
     fn random_of(seed: u64) -> StdRng {
         // Histories of the same seed without attacks draw other numbers.
         StdRng::seed_from_u64(seed ^ 0x0a77_ac4e_d000_0000)

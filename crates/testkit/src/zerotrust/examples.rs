@@ -7,7 +7,7 @@ use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
 
 use super::manifests::PREFIX;
-use super::{GROUP, ORIGIN, Route, TUNNEL, config};
+use super::{GROUP, ORIGIN, RouteManifest, TUNNEL, config};
 use crate::world::{Builder, World};
 
 /// Runs all four, each in a world of its own; says how many.
@@ -26,7 +26,7 @@ pub async fn all(builder: &Builder) -> usize {
     held
 }
 
-async fn published(builder: &Builder, route: Route) -> World {
+async fn published(builder: &Builder, route: RouteManifest) -> World {
     let world = builder.clone().start().await;
     world.cluster.apply(&route.into()).await;
     world.settle().await;
@@ -78,7 +78,7 @@ async fn assert_published(world: &World, route: &str, hostname: &str) {
 }
 
 async fn plain_hostname(builder: &Builder) {
-    let world = published(builder, Route::to("simple-app", "simple.example.com")).await;
+    let world = published(builder, RouteManifest::to("simple-app", "simple.example.com")).await;
 
     assert_published(&world, "simple-app", "simple.example.com").await;
     for collection in ["access_apps", "access_policies", "service_tokens"] {
@@ -95,7 +95,7 @@ fn include(policy: &Value) -> &Value {
 
 async fn access_with_an_email_list(builder: &Builder) {
     let inputs = ["enabled", "hostname", "accessApp", "allowEmails", "sessionDuration"];
-    let route = Route::to("admin-panel", "admin.example.com")
+    let route = RouteManifest::to("admin-panel", "admin.example.com")
         .allowing("admin@example.com,manager@example.com")
         .with("sessionDuration", "8h");
     let world = published(builder, route).await;
@@ -131,7 +131,7 @@ fn positions(world: &World, wanted: &[(&str, &str)]) -> Vec<usize> {
 
 async fn group_and_service_token(builder: &Builder) {
     let inputs = ["enabled", "hostname", "accessApp", "allowGroups", "serviceToken"];
-    let route = Route::to("api-service", "api.example.com")
+    let route = RouteManifest::to("api-service", "api.example.com")
         .with("accessApp", "true")
         .with("allowGroups", "Engineering")
         .with("serviceToken", "true");
@@ -171,7 +171,7 @@ async fn group_and_service_token(builder: &Builder) {
 }
 
 async fn update_in_place(builder: &Builder) {
-    let route = Route::to("app", "app.example.com").allowing("user1@example.com");
+    let route = RouteManifest::to("app", "app.example.com").allowing("user1@example.com");
     let world = published(builder, route.clone()).await;
     let (app, time) = (world.name("app.example.com").app(), world.output("app", "lastReconcile").await);
     world.pass(Duration::from_secs(300)).await;

@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use self::revived::Revivals;
-use super::wishes::{Duties, Exposed, Known, Sight, Wish};
+use super::wishes::{Duties, Exposed, KnownObject, NameWish, Sight};
 
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub enum Moment {
     /// Users wish something for a name.
-    Wished(String, Wish),
+    Wished(String, NameWish),
     /// A request and its answer, as they are recorded.
     Asked(Value),
     /// Somebody else changed something: everything as it stands now, as the simulator shows it.
@@ -31,7 +31,7 @@ pub enum Moment {
 
 /// What the fold tells.
 #[derive(Clone, Debug, Default)]
-pub struct Verdict {
+pub struct FoldVerdict {
     /// Every instant at which a name stood open.
     pub exposed: Vec<Exposed>,
     /// Names whose rule stands at the end only because another cluster's stale write brought it back.
@@ -44,15 +44,15 @@ pub fn check(moments: impl IntoIterator<Item = Moment>) -> Vec<Exposed> {
 }
 
 /// Goes through everything that happened.
-pub fn judge(moments: impl IntoIterator<Item = Moment>) -> Verdict {
-    let (mut standing, mut duties, mut found) = (Standing::default(), Duties::default(), Vec::new());
+pub fn judge(moments: impl IntoIterator<Item = Moment>) -> FoldVerdict {
+    let (mut standing, mut duties, mut found) = (LoggedState::default(), Duties::default(), Vec::new());
     for moment in moments {
         match moment {
             Moment::Wished(hostname, wish) => duties.wish(&hostname, wish),
             Moment::Rested => duties.rest(|name| standing.sight(name, None)),
             Moment::Changed(state) => {
-                let Standing { taken, revivals, .. } = standing;
-                standing = Standing { taken, revivals, ..Standing::of(&state) };
+                let LoggedState { taken, revivals, .. } = standing;
+                standing = LoggedState { taken, revivals, ..LoggedState::of(&state) };
             }
             Moment::Neighbour(credential) => standing.revivals.neighbour = Some(credential),
             Moment::Forgiven(hostname, at) => {
@@ -65,7 +65,7 @@ pub fn judge(moments: impl IntoIterator<Item = Moment>) -> Verdict {
             }
         }
     }
-    Verdict { exposed: found, revived: standing.revivals.names() }
+    FoldVerdict { exposed: found, revived: standing.revivals.names() }
 }
 
 /// One thing that may or may not stand, for a name.
@@ -83,7 +83,7 @@ struct App {
 
 /// What stands at Cloudflare, as far as the log tells.
 #[derive(Clone, Debug, Default)]
-struct Standing {
+struct LoggedState {
     /// Hostnames with a rule, for each tunnel: one set for each possible document.
     tunnels: BTreeMap<String, Vec<BTreeSet<String>>>,
     records: BTreeMap<String, Thing>,
@@ -140,7 +140,7 @@ fn writes_app(line: &Value, name: &str) -> bool {
     let path = line["path"].as_str().unwrap_or_default();
     matches!(line["method"].as_str(), Some("POST" | "PUT"))
         && path.contains("/access/apps")
-        && outcome(line) == Outcome::Done
+        && outcome(line) == WriteOutcome::Done
         && (line["body"]["domain"] == name || path.contains("/policies"))
 }
 
@@ -157,22 +157,22 @@ fn makes_record(line: &Value, name: &str) -> bool {
 
 /// What became of a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum WriteOutcome {
     Done,
     Refused,
     Unknown,
 }
 
-fn outcome(line: &Value) -> Outcome {
+fn outcome(line: &Value) -> WriteOutcome {
     match line["status"].as_u64().unwrap_or_default() {
-        200..300 => Outcome::Done,
+        200..300 => WriteOutcome::Done,
         // A request over the limit, or one that is refused, has no effect.
-        400..500 => Outcome::Refused,
-        _ => Outcome::Unknown,
+        400..500 => WriteOutcome::Refused,
+        _ => WriteOutcome::Unknown,
     }
 }
 
-impl Standing {
+impl LoggedState {
     /// Everything as the simulator shows it.
     fn of(state: &Value) -> Self {
         let mut standing = Self::default();
@@ -212,22 +212,22 @@ impl Standing {
     fn learn_document(&mut self, tunnel: &str, method: &str, line: &Value) {
         let possible = self.tunnels.entry(tunnel.to_owned()).or_insert_with(|| vec![BTreeSet::new()]);
         let known: BTreeSet<String> = possible.iter().flatten().cloned().collect();
-        if method == "PUT" && outcome(line) == Outcome::Done {
+        if method == "PUT" && outcome(line) == WriteOutcome::Done {
             self.added = hostnames(&line["body"]["config"]).difference(&known).cloned().collect();
         }
         match (method, outcome(line)) {
-            ("GET", Outcome::Done) => {
+            ("GET", WriteOutcome::Done) => {
                 self.revivals.read(tunnel, line, &hostnames(&line["response"]["result"]["config"]));
             }
-            ("PUT", Outcome::Done | Outcome::Unknown) => {
+            ("PUT", WriteOutcome::Done | WriteOutcome::Unknown) => {
                 self.revivals.wrote(tunnel, line, &known, &line["body"]["config"]);
             }
             _ => {}
         }
         match (method, outcome(line)) {
-            ("GET", Outcome::Done) => *possible = vec![hostnames(&line["response"]["result"]["config"])],
-            ("PUT", Outcome::Done) => *possible = vec![hostnames(&line["body"]["config"])],
-            ("PUT", Outcome::Unknown) => possible.push(hostnames(&line["body"]["config"])),
+            ("GET", WriteOutcome::Done) => *possible = vec![hostnames(&line["response"]["result"]["config"])],
+            ("PUT", WriteOutcome::Done) => *possible = vec![hostnames(&line["body"]["config"])],
+            ("PUT", WriteOutcome::Unknown) => possible.push(hostnames(&line["body"]["config"])),
             _ => {}
         }
     }
@@ -242,20 +242,20 @@ impl Standing {
     fn learn_record(&mut self, id: Option<&str>, method: &str, line: &Value) {
         let result = &line["response"]["result"];
         match (method, outcome(line), id) {
-            ("GET", Outcome::Done, None) => list(result).iter().for_each(|record| self.see_record(record)),
-            ("GET" | "POST" | "PATCH" | "PUT", Outcome::Done, _) => self.see_record(result),
+            ("GET", WriteOutcome::Done, None) => list(result).iter().for_each(|record| self.see_record(record)),
+            ("GET" | "POST" | "PATCH" | "PUT", WriteOutcome::Done, _) => self.see_record(result),
             ("DELETE", _, Some(id)) => self.lose_record(id, line),
-            ("PATCH" | "PUT", Outcome::Unknown, Some(id)) => self.doubt_record(id),
+            ("PATCH" | "PUT", WriteOutcome::Unknown, Some(id)) => self.doubt_record(id),
             _ => {}
         }
     }
 
     fn lose_record(&mut self, id: &str, line: &Value) {
         match outcome(line) {
-            Outcome::Done => drop(self.records.remove(id)),
-            Outcome::Refused if line["status"] == 404 => drop(self.records.remove(id)),
-            Outcome::Refused => {}
-            Outcome::Unknown => self.doubt_record(id),
+            WriteOutcome::Done => drop(self.records.remove(id)),
+            WriteOutcome::Refused if line["status"] == 404 => drop(self.records.remove(id)),
+            WriteOutcome::Refused => {}
+            WriteOutcome::Unknown => self.doubt_record(id),
         }
     }
 
@@ -268,13 +268,13 @@ impl Standing {
     fn learn_batch(&mut self, line: &Value) {
         let named = |verb: &str| list(&line["body"][verb]).into_iter().map(|one| text(&one["id"]));
         match outcome(line) {
-            Outcome::Refused => {}
-            Outcome::Unknown => {
+            WriteOutcome::Refused => {}
+            WriteOutcome::Unknown => {
                 for id in ["deletes", "patches", "puts"].iter().flat_map(|verb| named(verb)) {
                     self.doubt_record(&id);
                 }
             }
-            Outcome::Done => {
+            WriteOutcome::Done => {
                 named("deletes").for_each(|id| drop(self.records.remove(&id)));
                 for verb in ["patches", "puts", "posts"] {
                     for record in list(&line["response"]["result"][verb]) {
@@ -288,7 +288,7 @@ impl Standing {
     fn learn_app(&mut self, account: &str, id: Option<&str>, method: &str, line: &Value) {
         let result = &line["response"]["result"];
         match (method, outcome(line), id) {
-            ("GET", Outcome::Done, None) => {
+            ("GET", WriteOutcome::Done, None) => {
                 for app in list(result) {
                     self.see_app(&app);
                 }
@@ -296,18 +296,18 @@ impl Standing {
                     self.lost.retain(|(place, _)| place != account);
                 }
             }
-            ("GET" | "POST" | "PUT", Outcome::Done, _) => self.see_app(result),
-            ("POST", Outcome::Unknown, None) => {
+            ("GET" | "POST" | "PUT", WriteOutcome::Done, _) => self.see_app(result),
+            ("POST", WriteOutcome::Unknown, None) => {
                 self.lost.insert((account.to_owned(), text(&line["body"]["domain"])));
             }
-            ("PUT", Outcome::Unknown, Some(id)) => {
+            ("PUT", WriteOutcome::Unknown, Some(id)) => {
                 self.apps.entry(id.to_owned()).or_default().push(Some(app_of(&line["body"])));
             }
             ("DELETE", outcome, Some(id)) => match outcome {
-                Outcome::Done => drop(self.apps.remove(id)),
-                Outcome::Refused if line["status"] == 404 => drop(self.apps.remove(id)),
-                Outcome::Refused => {}
-                Outcome::Unknown => self.apps.entry(id.to_owned()).or_default().push(None),
+                WriteOutcome::Done => drop(self.apps.remove(id)),
+                WriteOutcome::Refused if line["status"] == 404 => drop(self.apps.remove(id)),
+                WriteOutcome::Refused => {}
+                WriteOutcome::Unknown => self.apps.entry(id.to_owned()).or_default().push(None),
             },
             _ => {}
         }
@@ -321,7 +321,7 @@ impl Standing {
 
     fn learn_app_policy(&mut self, app: &str, policy: Option<&str>, method: &str, line: &Value) {
         let outcome = outcome(line);
-        if method == "GET" || outcome == Outcome::Refused {
+        if method == "GET" || outcome == WriteOutcome::Refused {
             return;
         }
         let made = text(&line["response"]["result"]["id"]);
@@ -335,7 +335,7 @@ impl Standing {
         };
         let Some(possible) = self.apps.get_mut(app) else { return };
         let changed: Vec<Option<App>> = possible.iter().map(|one| one.as_ref().map(change)).collect();
-        if outcome == Outcome::Done {
+        if outcome == WriteOutcome::Done {
             *possible = changed;
         } else {
             possible.extend(changed);
@@ -344,7 +344,7 @@ impl Standing {
 
     /// A reusable policy goes from every application that links to it.
     fn learn_policy(&mut self, policy: &str, line: &Value) {
-        if outcome(line) != Outcome::Done {
+        if outcome(line) != WriteOutcome::Done {
             return;
         }
         for app in self.apps.values_mut().flatten().flatten() {
@@ -352,21 +352,21 @@ impl Standing {
         }
     }
 
-    fn published(&self, name: &str) -> Known {
+    fn published(&self, name: &str) -> KnownObject {
         let records: Vec<bool> =
             self.records.values().filter(|one| one.hostname == name).map(|one| one.certain).collect();
-        let rules: Vec<Known> =
+        let rules: Vec<KnownObject> =
             self.tunnels.iter().map(|(tunnel, possible)| self.has_rule(tunnel, possible, name)).collect();
-        if records.contains(&true) || rules.contains(&Known::Yes) {
-            Known::Yes
-        } else if records.is_empty() && rules.iter().all(|one| *one == Known::No) {
-            Known::No
+        if records.contains(&true) || rules.contains(&KnownObject::Yes) {
+            KnownObject::Yes
+        } else if records.is_empty() && rules.iter().all(|one| *one == KnownObject::No) {
+            KnownObject::No
         } else {
-            Known::Perhaps
+            KnownObject::Perhaps
         }
     }
 
-    fn has_rule(&self, tunnel: &str, possible: &[BTreeSet<String>], name: &str) -> Known {
+    fn has_rule(&self, tunnel: &str, possible: &[BTreeSet<String>], name: &str) -> KnownObject {
         let counts = !self.revivals.has(tunnel, name);
         agreed(possible.iter().map(|one| counts && one.contains(name)))
     }
@@ -377,7 +377,7 @@ impl Standing {
             |app: &Option<App>| app.as_ref().is_some_and(|app| app.hostname == name && !app.policies.is_empty());
         let (app, policy) = (self.any_app(fits), self.any_app(guards));
         let is_lost = self.lost.iter().any(|(_, lost)| lost == name);
-        let lost = |known| if known == Known::No && is_lost { Known::Perhaps } else { known };
+        let lost = |known| if known == KnownObject::No && is_lost { KnownObject::Perhaps } else { known };
         let just_written = line.is_some_and(|line| writes_app(line, name));
         let just_published = line.is_some_and(|line| self.publishes_late(line, name));
         Sight { published: self.published(name), app: lost(app), policy: lost(policy), just_written, just_published }
@@ -386,17 +386,17 @@ impl Standing {
     /// Whether a request put out a rule or a record for a name, long after somebody else took its application.
     fn publishes_late(&self, line: &Value, name: &str) -> bool {
         let late = self.taken.get(name).is_some_and(|at| line["at_ms"].as_i64().unwrap_or_default() - at > GRACE_MS);
-        late && outcome(line) == Outcome::Done && (self.added.contains(name) || makes_record(line, name))
+        late && outcome(line) == WriteOutcome::Done && (self.added.contains(name) || makes_record(line, name))
     }
 
-    fn any_app(&self, fits: impl Fn(&Option<App>) -> bool) -> Known {
-        let each: Vec<Known> = self.apps.values().map(|possible| agreed(possible.iter().map(&fits))).collect();
-        if each.contains(&Known::Yes) {
-            Known::Yes
-        } else if each.contains(&Known::Perhaps) {
-            Known::Perhaps
+    fn any_app(&self, fits: impl Fn(&Option<App>) -> bool) -> KnownObject {
+        let each: Vec<KnownObject> = self.apps.values().map(|possible| agreed(possible.iter().map(&fits))).collect();
+        if each.contains(&KnownObject::Yes) {
+            KnownObject::Yes
+        } else if each.contains(&KnownObject::Perhaps) {
+            KnownObject::Perhaps
         } else {
-            Known::No
+            KnownObject::No
         }
     }
 
@@ -413,11 +413,11 @@ impl Standing {
 }
 
 /// Whether all possibilities agree.
-fn agreed(possible: impl Iterator<Item = bool>) -> Known {
+fn agreed(possible: impl Iterator<Item = bool>) -> KnownObject {
     let all: Vec<bool> = possible.collect();
     match (all.contains(&true), all.contains(&false)) {
-        (true, false) => Known::Yes,
-        (true, true) => Known::Perhaps,
-        (false, _) => Known::No,
+        (true, false) => KnownObject::Yes,
+        (true, true) => KnownObject::Perhaps,
+        (false, _) => KnownObject::No,
     }
 }

@@ -3,24 +3,24 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use portolan_cloudflare_sim::{EdgeRequest, Recorded, Simulator};
+use portolan_cloudflare_sim::{EdgeRequest, RecordedRequest, Simulator};
 use serde_json::Value;
 
 use super::fail_closed::{self, Moment};
 use super::late;
-use super::wishes::{Duties, Exposed, Known, Sight, Wish};
-use crate::gate::Side;
-use crate::hooks::Call;
+use super::wishes::{Duties, Exposed, KnownObject, NameWish, Sight};
+use crate::gate::StopSide;
+use crate::hooks::HookedCall;
 use crate::world::World;
 
 /// Watches that no name stands open. Clones share what they saw.
 #[derive(Clone, Default)]
 pub struct Guard {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<EdgeView>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct EdgeView {
     duties: Duties,
     /// What happened beside requests, each with how many requests there were before.
     beside: Vec<(usize, Moment)>,
@@ -57,7 +57,7 @@ impl Guard {
         world.forget();
         guard.changed(world);
         let (watching, clock) = (guard.clone(), world.outside.clock.clone());
-        world.cloudflare.hooks.add(Side::After, move |call, simulator| {
+        world.cloudflare.hooks.add(StopSide::After, move |call, simulator| {
             if call.is_write() {
                 watching.ask_edge(call, simulator);
                 watching.stands(clock().as_millisecond(), simulator);
@@ -66,7 +66,7 @@ impl Guard {
     }
 
     /// Users wish something for a name from now on; to be said before they say it to the cluster.
-    pub fn wish(&self, world: &World, hostname: &str, wish: Wish) {
+    pub fn wish(&self, world: &World, hostname: &str, wish: NameWish) {
         {
             let mut seen = self.seen();
             seen.duties.wish(hostname, wish);
@@ -91,7 +91,7 @@ impl Guard {
     /// others. None of them may publish it anew without an application.
     pub fn contested(&self, world: &World, hostname: &str) {
         let (watching, clock, name) = (self.clone(), world.outside.clock.clone(), hostname.to_owned());
-        world.cloudflare.hooks.add(Side::Before, move |call, simulator| {
+        world.cloudflare.hooks.add(StopSide::Before, move |call, simulator| {
             let app = (call.method == http::Method::DELETE).then(|| call.path.rsplit_once("/access/apps/")).flatten();
             let app = app.and_then(|(_, id)| simulator.object("access_apps", id)).unwrap_or_default();
             if app["domain"] == name.as_str() {
@@ -107,7 +107,7 @@ impl Guard {
     pub fn neighbour(&self, world: &World, credential: &str) {
         self.note(world, Moment::Neighbour(credential.to_owned()));
         let (watching, theirs) = (self.clone(), credential.to_owned());
-        world.cloudflare.hooks.add(Side::Before, move |call, simulator| {
+        world.cloudflare.hooks.add(StopSide::Before, move |call, simulator| {
             if call.credential == theirs && call.method == http::Method::PUT {
                 let gone = dropped(call, &simulator.state());
                 watching.seen().taken.extend(gone);
@@ -164,7 +164,7 @@ impl Guard {
         }
     }
 
-    fn ask_edge(&self, call: &Call, simulator: &Simulator) {
+    fn ask_edge(&self, call: &HookedCall, simulator: &Simulator) {
         let mut seen = self.seen();
         for hostname in seen.duties.names() {
             seen.questions += 1;
@@ -196,11 +196,11 @@ impl Guard {
         self.verdict(world).revived
     }
 
-    fn verdict(&self, world: &World) -> fail_closed::Verdict {
+    fn verdict(&self, world: &World) -> fail_closed::FoldVerdict {
         fail_closed::judge(self.story(&world.cloudflare.simulator.requests()))
     }
 
-    fn story(&self, log: &[Recorded]) -> Vec<Moment> {
+    fn story(&self, log: &[RecordedRequest]) -> Vec<Moment> {
         let beside = self.seen().beside.clone();
         let mut beside = beside.into_iter().peekable();
         let mut story = Vec::new();
@@ -222,13 +222,13 @@ impl Guard {
         assert!(log.is_empty(), "{place}: by the request log {}", shown(&log));
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, EdgeView> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Names that a request takes out of a tunnel's document.
-fn dropped(call: &Call, state: &Value) -> BTreeSet<String> {
+fn dropped(call: &HookedCall, state: &Value) -> BTreeSet<String> {
     let tunnel = call.path.strip_suffix("/configurations").and_then(|path| path.rsplit_once('/'));
     let Some((_, tunnel)) = tunnel else { return BTreeSet::new() };
     let before = fail_closed::hostnames(&state["configurations"][tunnel]["config"]);
@@ -245,8 +245,8 @@ pub(super) enum CatchAll {
 }
 
 /// A name as a visitor sees it whom nobody knows.
-pub(super) fn at_edge(simulator: &Simulator, hostname: &str, call: Option<&Call>, catch_all: CatchAll) -> Sight {
-    let known = |yes| if yes { Known::Yes } else { Known::No };
+pub(super) fn at_edge(simulator: &Simulator, hostname: &str, call: Option<&HookedCall>, catch_all: CatchAll) -> Sight {
+    let known = |yes| if yes { KnownObject::Yes } else { KnownObject::No };
     // A wildcard stands for names of any depth; an application's own covers a few.
     let visited = hostname.replacen('*', "a.b.c.d.e", 1);
     let decision = simulator.decide(&EdgeRequest::get(&visited, "/", &[]));
@@ -254,12 +254,12 @@ pub(super) fn at_edge(simulator: &Simulator, hostname: &str, call: Option<&Call>
     // The edge asks nobody for a name that has no way to a service.
     let is_own = decision.rule.as_ref().is_some_and(|rule| !rule.hostname.is_empty());
     let published = match (decision.is_served() && (is_own || catch_all == CatchAll::Counts), &decision.record) {
-        (true, _) => Known::Yes,
-        (false, None) => Known::No,
-        (false, Some(_)) => Known::Perhaps,
+        (true, _) => KnownObject::Yes,
+        (false, None) => KnownObject::No,
+        (false, Some(_)) => KnownObject::Perhaps,
     };
     let writes =
-        |call: &Call| call.is_write() && call.path.contains("/access/apps") && call.body()["domain"] == hostname;
+        |call: &HookedCall| call.is_write() && call.path.contains("/access/apps") && call.body()["domain"] == hostname;
     let just_written = call.is_some_and(writes);
     Sight {
         published,

@@ -16,7 +16,7 @@ use super::guard::Guard;
 use super::{ACCOUNT, TUNNEL, add_tunnel, template, tenant, token_secret, world};
 use crate::manifests::{self as m, ZONE};
 use crate::world::World;
-use wanted::{Asked, Users};
+use wanted::{RouteWish, Users};
 
 /// The tunnel of the second tenant.
 pub(crate) const SECOND_TUNNEL: &str = "99999999-2222-3333-4444-555555555555";
@@ -28,7 +28,7 @@ const EVENTS: usize = 14;
 
 /// What a history was like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct RouteTally {
     /// Requests that Cloudflare got until all was calm.
     pub requests: usize,
     /// Of those, how many went wrong.
@@ -42,8 +42,8 @@ pub struct Told {
 }
 
 /// Lives through the history of a seed. Panics where something does not hold.
-pub async fn live(seed: u64) -> Told {
-    let mut history = History::begin(seed).await;
+pub async fn live(seed: u64) -> RouteTally {
+    let mut history = RouteHistory::begin(seed).await;
     history.tell(format!("seed {seed}"));
     for _ in 0..EVENTS {
         history.something_happens().await;
@@ -52,16 +52,16 @@ pub async fn live(seed: u64) -> Told {
     history.told
 }
 
-struct History {
+struct RouteHistory {
     world: World,
     guard: Guard,
     users: Users,
     random: StdRng,
     token: String,
-    told: Told,
+    told: RouteTally,
 }
 
-impl History {
+impl RouteHistory {
     async fn begin(seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let latency = Duration::from_millis(random.random_range(0..300));
@@ -84,7 +84,7 @@ impl History {
         world.settle().await;
         let guard = Guard::post(&world);
         misfortune(&world);
-        Self { world, guard, users, random, token: m::CANARY.to_owned(), told: Told::default() }
+        Self { world, guard, users, random, token: m::CANARY.to_owned(), told: RouteTally::default() }
     }
 
     fn tell(&mut self, event: String) {
@@ -118,7 +118,7 @@ impl History {
 
     async fn user_applies_route(&mut self) {
         let number = self.random.random_range(0..4);
-        let asked = Asked::any(number, &mut self.random);
+        let asked = RouteWish::any(number, &mut self.random);
         self.tell(format!("apply r{number}: {asked:?}"));
         let route = asked.route(number);
         // A route that is going cannot be taken back: its name is free when it is gone.

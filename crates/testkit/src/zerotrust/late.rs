@@ -12,7 +12,7 @@ use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 
 use super::guard::{CatchAll, at_edge};
-use super::wishes::{Duties, Exposed, Wish};
+use super::wishes::{Duties, Exposed, NameWish};
 
 /// The longest that a change takes to the edge, in milliseconds.
 const LATEST: i64 = 10_000;
@@ -21,7 +21,7 @@ const LATEST: i64 = 10_000;
 #[derive(Clone, Debug)]
 pub enum Moment {
     /// Users wish something for a name.
-    Wished(String, Wish),
+    Wished(String, NameWish),
     /// Somebody changed something: all objects, as the simulator keeps them.
     Stands(Value),
     /// Somebody else took a name's protection away while it was on its way to the edge.

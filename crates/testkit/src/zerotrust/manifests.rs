@@ -73,9 +73,9 @@ pub fn in_namespace(mut object: Value, namespace: &str) -> Value {
 
 /// An annotated route, built field by field.
 #[derive(Clone, Debug)]
-pub struct Route(Value);
+pub struct RouteManifest(Value);
 
-impl Route {
+impl RouteManifest {
     /// A route in `default` to the Service of its name, not yet enabled.
     pub fn new(name: &str) -> Self {
         Self(json!({
@@ -133,8 +133,8 @@ impl Route {
     }
 }
 
-impl From<Route> for Value {
-    fn from(route: Route) -> Self {
+impl From<RouteManifest> for Value {
+    fn from(route: RouteManifest) -> Self {
         route.0
     }
 }

@@ -45,7 +45,7 @@ const HALF_DONE: [&str; 3] = ["lost", "gone", "hanging"];
 /// Kinds of which every object belongs to a route.
 const OF_ROUTES: [&str; 3] = ["HTTPRoute", "ConfigMap", "CloudflareTask"];
 
-struct Files {
+struct MigrationFiles {
     definitions: &'static str,
     objects: &'static str,
     unfinished: &'static str,
@@ -54,7 +54,7 @@ struct Files {
 
 macro_rules! files {
     ($folder:literal) => {
-        Files {
+        MigrationFiles {
             definitions: include_str!(concat!("../../../../tests/migration/", $folder, "/definitions.yaml")),
             objects: include_str!(concat!("../../../../tests/migration/", $folder, "/objects.yaml")),
             unfinished: include_str!(concat!("../../../../tests/migration/", $folder, "/unfinished.yaml")),
@@ -67,7 +67,7 @@ impl Older {
     /// Both.
     pub const ALL: [Self; 2] = [Self::WithTasks, Self::WithFinalizers];
 
-    fn files(self) -> Files {
+    fn files(self) -> MigrationFiles {
         match self {
             Self::WithTasks => files!("a"),
             Self::WithFinalizers => files!("p"),

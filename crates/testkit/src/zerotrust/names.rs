@@ -8,15 +8,15 @@ use super::{OPERATOR_NAMESPACE, TUNNEL, rules};
 use crate::world::World;
 
 /// A hostname in a world.
-pub struct Name<'a> {
+pub struct WorldName<'a> {
     world: &'a World,
     hostname: &'a str,
 }
 
 impl World {
     /// A hostname, to be looked at.
-    pub fn name<'a>(&'a self, hostname: &'a str) -> Name<'a> {
-        Name { world: self, hostname }
+    pub fn name<'a>(&'a self, hostname: &'a str) -> WorldName<'a> {
+        WorldName { world: self, hostname }
     }
 
     /// The value of one of our annotations on a route of `default`.
@@ -71,7 +71,7 @@ fn decoded(value: &Value) -> String {
     String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
 }
 
-impl Name<'_> {
+impl WorldName<'_> {
     /// The rules for it in the world's tunnel.
     pub fn rules(&self) -> Vec<Value> {
         rules(self.world, TUNNEL, self.hostname)

@@ -12,7 +12,7 @@ use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 
 use super::manifests::in_namespace;
-use super::{Roles, Route, TUNNEL, config, foreign_config, template, tenant, token_secret, world};
+use super::{Roles, RouteManifest, TUNNEL, config, foreign_config, template, tenant, token_secret, world};
 use crate::manifests::{self as m, id};
 use crate::world::World;
 
@@ -23,7 +23,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(7200);
 
 /// What an order was like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct OrderTally {
     /// What happened, in order.
     pub events: Vec<String>,
     /// How long the namespace took, in seconds of the world's clock.
@@ -33,14 +33,14 @@ pub struct Told {
 /// The routes of the worked examples, and a tenant with what it needs.
 fn objects() -> Vec<Value> {
     let routes = [
-        Route::to("simple-app", "simple.example.com"),
-        Route::to("admin-panel", "admin.example.com").allowing("admin@example.com,manager@example.com"),
-        Route::to("api-service", "api.example.com")
+        RouteManifest::to("simple-app", "simple.example.com"),
+        RouteManifest::to("admin-panel", "admin.example.com").allowing("admin@example.com,manager@example.com"),
+        RouteManifest::to("api-service", "api.example.com")
             .with("accessApp", "true")
             .with("allowGroups", "Engineering")
             .with("serviceToken", "true"),
-        Route::to("app", "app.example.com").with("template", "team"),
-        Route::to("walled", "walled.example.com"),
+        RouteManifest::to("app", "app.example.com").with("template", "team"),
+        RouteManifest::to("walled", "walled.example.com"),
     ];
     let access = |emails: &str| json!({ "accessApplication": { "enabled": true, "allowEmails": [emails] } });
     let open = routes[0].clone().with("access.enabled", "false");
@@ -55,7 +55,7 @@ fn objects() -> Vec<Value> {
 }
 
 /// Deletes the namespace in the order of a seed. Panics where it does not end, or leaves something.
-pub async fn live(seed: u64) -> Told {
+pub async fn live(seed: u64) -> OrderTally {
     let mut random = StdRng::seed_from_u64(seed ^ 0x0de1_e7e0);
     let roles = if random.random_bool(0.4) { Roles::apart(1) } else { Roles::default() };
     let latency = Duration::from_millis(random.random_range(0..400));
@@ -68,7 +68,7 @@ pub async fn live(seed: u64) -> Told {
     for name in ["simple", "admin", "api", "app", "walled"] {
         assert!(world.name(&format!("{name}.example.com")).is_published(), "{name} is there before anything goes");
     }
-    let mut told = Told::default();
+    let mut told = OrderTally::default();
     let begun = world.now();
     go(&world, &mut random, &mut told).await;
     let gone = async |world: &World| world.cluster.get(&format!("Namespace/{NAMESPACE}")).await.is_none();
@@ -81,7 +81,7 @@ pub async fn live(seed: u64) -> Told {
 }
 
 /// Some objects go first, one after the other; then the namespace.
-async fn go(world: &World, random: &mut StdRng, told: &mut Told) {
+async fn go(world: &World, random: &mut StdRng, told: &mut OrderTally) {
     let mut objects = objects();
     objects.shuffle(random);
     objects.truncate(random.random_range(0..=objects.len()));
@@ -97,7 +97,7 @@ async fn go(world: &World, random: &mut StdRng, told: &mut Told) {
     pause(world, random, told, false).await;
 }
 
-async fn pause(world: &World, random: &mut StdRng, told: &mut Told, hurry: bool) {
+async fn pause(world: &World, random: &mut StdRng, told: &mut OrderTally, hurry: bool) {
     match random.random_range(0..10) {
         0..5 => {}
         5..7 => tokio::time::sleep(Duration::from_millis(random.random_range(0..500))).await,

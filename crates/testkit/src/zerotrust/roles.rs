@@ -6,11 +6,11 @@ use portolan_zerotrust::{Role, Settings, manager};
 use portolan_zerotrust_routes as routes;
 use portolan_zerotrust_worker as worker;
 
-use crate::pace::Pace;
+use crate::pace::WorldPace;
 
 /// A process of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum OperatorProcess {
     /// Everything in one.
     All,
     /// What keeps the Deployments in shape: `manager`.
@@ -53,21 +53,23 @@ impl Roles {
         Self { watched: namespaces.iter().map(|name| (*name).to_owned()).collect(), ..Self::default() }
     }
 
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    pub(crate) fn parts(&self) -> Vec<OperatorProcess> {
         match self.workers {
-            _ if self.manages => vec![Part::Manager],
-            0 => vec![Part::All],
-            workers => [Part::Routes].into_iter().chain((1..=workers).map(Part::Worker)).collect(),
+            _ if self.manages => vec![OperatorProcess::Manager],
+            0 => vec![OperatorProcess::All],
+            workers => {
+                [OperatorProcess::Routes].into_iter().chain((1..=workers).map(OperatorProcess::Worker)).collect()
+            }
         }
     }
 
     /// What a process is told in its so-manieth life.
-    pub(crate) fn settings(&self, part: Part, life: u64, drift: Drift, pace: &Pace) -> Settings {
+    pub(crate) fn settings(&self, part: OperatorProcess, life: u64, drift: Drift, pace: &WorldPace) -> Settings {
         let (role, identity) = match part {
-            Part::All => (Role::All, "operator-0".to_owned()),
-            Part::Manager => (Role::Manager, "operator-0".to_owned()),
-            Part::Routes => (Role::KubeWorker, "kube-worker-0".to_owned()),
-            Part::Worker(number) => (Role::CloudflareWorker, format!("cloudflare-worker-{number}")),
+            OperatorProcess::All => (Role::All, "operator-0".to_owned()),
+            OperatorProcess::Manager => (Role::Manager, "operator-0".to_owned()),
+            OperatorProcess::Routes => (Role::KubeWorker, "kube-worker-0".to_owned()),
+            OperatorProcess::Worker(number) => (Role::CloudflareWorker, format!("cloudflare-worker-{number}")),
         };
         let usual = Settings::default();
         let retry =

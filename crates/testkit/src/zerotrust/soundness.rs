@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use portolan_cloudflare_sim::Recorded;
+use portolan_cloudflare_sim::RecordedRequest;
 use serde_json::{Value, json};
 
 use super::SOMEBODY;
@@ -92,10 +92,9 @@ impl Evidence {
             );
         }
         let log = world.cloudflare.simulator.requests();
-        texts.extend(
-            log.iter()
-                .map(|one: &Recorded| (format!("the request {} {}", one.method, one.path), one.to_json().to_string())),
-        );
+        texts.extend(log.iter().map(|one: &RecordedRequest| {
+            (format!("the request {} {}", one.method, one.path), one.to_json().to_string())
+        }));
         texts.extend(world.plans().into_iter().map(|plan| ("a plan".to_owned(), plan)));
         texts.push(("the metrics".to_owned(), world.metrics().await));
         let config_maps = world.cluster.list("ConfigMap").await;
@@ -160,23 +159,23 @@ pub fn check(evidence: &Evidence) -> Vec<Violation> {
 }
 
 /// What one state says is ours.
-struct Record {
+struct StateRecord {
     route: String,
     hostname: String,
     ids: Value,
 }
 
-fn recorded(evidence: &Evidence) -> Vec<Record> {
+fn recorded(evidence: &Evidence) -> Vec<StateRecord> {
     records_in(&evidence.config_maps)
 }
 
-fn records_in(config_maps: &[Value]) -> Vec<Record> {
+fn records_in(config_maps: &[Value]) -> Vec<StateRecord> {
     let states = config_maps.iter().filter(|one| is_state(one));
     states
         .map(|state| {
             let data = &state["data"];
             let text = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
-            Record {
+            StateRecord {
                 route: format!("{}/{}", text("httproute_namespace"), text("httproute_name")),
                 hostname: text("hostname"),
                 ids: serde_json::from_str(&text("cloudflare_ids")).unwrap_or_default(),
@@ -203,7 +202,7 @@ fn texts_of(value: &Value) -> Vec<String> {
     }
 }
 
-fn ids_in(recorded: &[Record], keys: &[&str]) -> BTreeSet<String> {
+fn ids_in(recorded: &[StateRecord], keys: &[&str]) -> BTreeSet<String> {
     recorded.iter().flat_map(|one| keys.iter().flat_map(|key| texts_of(&one.ids[*key]))).collect()
 }
 
@@ -213,7 +212,7 @@ fn is_seeded(evidence: &Evidence, collection: &str, object: &Value) -> bool {
         || evidence.foreign.iter().any(|(place, one)| place == collection && same(one))
 }
 
-fn unknown_objects(evidence: &Evidence, recorded: &[Record]) -> Vec<Violation> {
+fn unknown_objects(evidence: &Evidence, recorded: &[StateRecord]) -> Vec<Violation> {
     let mut found = Vec::new();
     for (collection, keys) in RECORDED {
         let known = ids_in(recorded, keys);
@@ -228,7 +227,7 @@ fn unknown_objects(evidence: &Evidence, recorded: &[Record]) -> Vec<Violation> {
     found
 }
 
-fn missing_objects(evidence: &Evidence, recorded: &[Record]) -> Vec<Violation> {
+fn missing_objects(evidence: &Evidence, recorded: &[StateRecord]) -> Vec<Violation> {
     let mut found = Vec::new();
     for (collection, key) in [
         ("dns_records", "cnameRecordId"),
@@ -247,7 +246,7 @@ fn missing_objects(evidence: &Evidence, recorded: &[Record]) -> Vec<Violation> {
 }
 
 /// Rules that are neither seeded nor recorded, rules that stand twice, and everything else that differs.
-fn documents(evidence: &Evidence, recorded: &[Record]) -> Vec<Violation> {
+fn documents(evidence: &Evidence, recorded: &[StateRecord]) -> Vec<Violation> {
     let mut found = Vec::new();
     let ours: BTreeSet<&str> = recorded.iter().map(|one| one.hostname.as_str()).collect();
     for (tunnel, document) in evidence.state["configurations"].as_object().into_iter().flatten() {

@@ -9,7 +9,7 @@ use std::fmt;
 
 /// What its users wish for a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum NameWish {
     /// Published for those whom a policy lets in.
     Protected,
     /// Published, but nobody is let in: an application without a policy is enough.
@@ -22,7 +22,7 @@ pub enum Wish {
 
 /// What is known of something that stands at Cloudflare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownObject {
     /// It is so.
     Yes,
     /// It is not so.
@@ -35,11 +35,11 @@ pub enum Known {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sight {
     /// Whether a rule or a record stands for it.
-    pub published: Known,
+    pub published: KnownObject,
     /// Whether an application stands for it.
-    pub app: Known,
+    pub app: KnownObject,
     /// Whether that application has a policy.
-    pub policy: Known,
+    pub policy: KnownObject,
     /// Whether this very moment wrote an application for it.
     pub just_written: bool,
     /// Whether this very moment wrote a rule or a record for it, long after somebody else took its application.
@@ -63,7 +63,7 @@ enum Duty {
 /// All names that somebody wished something for.
 #[derive(Clone, Debug, Default)]
 pub struct Duties {
-    names: BTreeMap<String, (Duty, Wish)>,
+    names: BTreeMap<String, (Duty, NameWish)>,
     /// Names that were public and are not known to be protected since.
     loose: BTreeSet<String>,
 }
@@ -87,21 +87,21 @@ impl fmt::Display for Exposed {
 
 impl Duties {
     /// Users wish something else from now on.
-    pub fn wish(&mut self, hostname: &str, wish: Wish) {
+    pub fn wish(&mut self, hostname: &str, wish: NameWish) {
         let before = self.names.get(hostname).map(|(duty, _)| *duty);
-        if wish == Wish::Public {
+        if wish == NameWish::Public {
             self.loose.insert(hostname.to_owned());
         }
         let duty = match (wish, before) {
-            (Wish::Public, _) => Duty::None,
-            (Wish::Gone, before) => before.unwrap_or(Duty::None),
-            (Wish::Closed | Wish::Protected, Some(Duty::None | Duty::Awaited)) => Duty::Awaited,
+            (NameWish::Public, _) => Duty::None,
+            (NameWish::Gone, before) => before.unwrap_or(Duty::None),
+            (NameWish::Closed | NameWish::Protected, Some(Duty::None | Duty::Awaited)) => Duty::Awaited,
             (_, Some(Duty::Lost)) => Duty::Lost,
-            (Wish::Closed, _) | (Wish::Protected, Some(Duty::App)) => Duty::App,
-            (Wish::Protected, None | Some(Duty::Policy)) => Duty::Policy,
+            (NameWish::Closed, _) | (NameWish::Protected, Some(Duty::App)) => Duty::App,
+            (NameWish::Protected, None | Some(Duty::Policy)) => Duty::Policy,
         };
         // A name that nobody published yet owes nothing to the past.
-        let duty = if before.is_none() && wish == Wish::Gone { return } else { duty };
+        let duty = if before.is_none() && wish == NameWish::Gone { return } else { duty };
         self.names.insert(hostname.to_owned(), (duty, wish));
     }
 
@@ -127,9 +127,9 @@ impl Duties {
             *duty = owed_for(*wish);
         }
         match (*duty, sight) {
-            (Duty::App | Duty::Policy, Sight { published: Known::Yes, app: Known::No, .. })
-            | (Duty::Lost, Sight { just_published: true, app: Known::No, .. }) => Some("application"),
-            (Duty::Policy, Sight { published: Known::Yes, policy: Known::No, .. }) => Some("policy"),
+            (Duty::App | Duty::Policy, Sight { published: KnownObject::Yes, app: KnownObject::No, .. })
+            | (Duty::Lost, Sight { just_published: true, app: KnownObject::No, .. }) => Some("application"),
+            (Duty::Policy, Sight { published: KnownObject::Yes, policy: KnownObject::No, .. }) => Some("policy"),
             _ => None,
         }
     }
@@ -154,8 +154,8 @@ impl Duties {
     pub fn rest(&mut self, sight: impl Fn(&str) -> Sight) {
         for (name, (duty, wish)) in &mut self.names {
             let sight = sight(name);
-            let safe = sight.published == Known::No || sight.protects(*wish);
-            if *duty == Duty::Awaited && *wish != Wish::Gone && safe {
+            let safe = sight.published == KnownObject::No || sight.protects(*wish);
+            if *duty == Duty::Awaited && *wish != NameWish::Gone && safe {
                 *duty = owed_for(*wish);
             }
             if matches!(duty, Duty::App | Duty::Policy) && safe {
@@ -165,13 +165,13 @@ impl Duties {
     }
 }
 
-fn owed_for(wish: Wish) -> Duty {
-    if wish == Wish::Closed { Duty::App } else { Duty::Policy }
+fn owed_for(wish: NameWish) -> Duty {
+    if wish == NameWish::Closed { Duty::App } else { Duty::Policy }
 }
 
 impl Sight {
-    fn protects(self, wish: Wish) -> bool {
-        self.app == Known::Yes && (self.policy == Known::Yes || wish == Wish::Closed)
+    fn protects(self, wish: NameWish) -> bool {
+        self.app == KnownObject::Yes && (self.policy == KnownObject::Yes || wish == NameWish::Closed)
     }
 }
 
@@ -179,14 +179,29 @@ impl Sight {
 mod tests {
     use super::*;
 
-    const OPEN: Sight =
-        Sight { published: Known::Yes, app: Known::No, policy: Known::No, just_written: false, just_published: false };
-    const SAFE: Sight =
-        Sight { published: Known::Yes, app: Known::Yes, policy: Known::Yes, just_written: true, just_published: false };
-    const HIDDEN: Sight =
-        Sight { published: Known::No, app: Known::No, policy: Known::No, just_written: false, just_published: false };
+    const OPEN: Sight = Sight {
+        published: KnownObject::Yes,
+        app: KnownObject::No,
+        policy: KnownObject::No,
+        just_written: false,
+        just_published: false,
+    };
+    const SAFE: Sight = Sight {
+        published: KnownObject::Yes,
+        app: KnownObject::Yes,
+        policy: KnownObject::Yes,
+        just_written: true,
+        just_published: false,
+    };
+    const HIDDEN: Sight = Sight {
+        published: KnownObject::No,
+        app: KnownObject::No,
+        policy: KnownObject::No,
+        just_written: false,
+        just_published: false,
+    };
 
-    fn wished(wishes: &[Wish]) -> Duties {
+    fn wished(wishes: &[NameWish]) -> Duties {
         let mut duties = Duties::default();
         for wish in wishes {
             duties.wish("a", *wish);
@@ -196,17 +211,17 @@ mod tests {
 
     #[test]
     fn a_new_protected_name_may_never_stand_open() {
-        let mut duties = wished(&[Wish::Protected]);
+        let mut duties = wished(&[NameWish::Protected]);
 
         assert_eq!(duties.see("a", HIDDEN), None);
         assert_eq!(duties.see("a", OPEN), Some("application"));
-        assert_eq!(duties.see("a", Sight { policy: Known::No, ..SAFE }), Some("policy"));
-        assert_eq!(duties.see("a", Sight { app: Known::Perhaps, policy: Known::Perhaps, ..OPEN }), None);
+        assert_eq!(duties.see("a", Sight { policy: KnownObject::No, ..SAFE }), Some("policy"));
+        assert_eq!(duties.see("a", Sight { app: KnownObject::Perhaps, policy: KnownObject::Perhaps, ..OPEN }), None);
     }
 
     #[test]
     fn a_public_name_may_stand_open_until_its_first_protection() {
-        let mut duties = wished(&[Wish::Public, Wish::Protected]);
+        let mut duties = wished(&[NameWish::Public, NameWish::Protected]);
 
         assert_eq!(duties.see("a", OPEN), None);
         assert_eq!(duties.see("a", SAFE), None);
@@ -215,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_stands_of_an_earlier_protection_is_not_the_first_of_the_new_one() {
-        let mut duties = wished(&[Wish::Protected, Wish::Public, Wish::Protected]);
+        let mut duties = wished(&[NameWish::Protected, NameWish::Public, NameWish::Protected]);
 
         assert_eq!(duties.see("a", Sight { just_written: false, ..SAFE }), None);
         assert_eq!(duties.see("a", OPEN), None, "the wish between is still carried out");
@@ -226,14 +241,14 @@ mod tests {
 
     #[test]
     fn deleting_ends_no_duty_and_wishing_it_public_does() {
-        assert_eq!(wished(&[Wish::Protected, Wish::Gone]).see("a", OPEN), Some("application"));
-        assert_eq!(wished(&[Wish::Protected, Wish::Public]).see("a", OPEN), None);
-        assert_eq!(wished(&[Wish::Public, Wish::Gone]).see("a", OPEN), None);
+        assert_eq!(wished(&[NameWish::Protected, NameWish::Gone]).see("a", OPEN), Some("application"));
+        assert_eq!(wished(&[NameWish::Protected, NameWish::Public]).see("a", OPEN), None);
+        assert_eq!(wished(&[NameWish::Public, NameWish::Gone]).see("a", OPEN), None);
     }
 
     #[test]
     fn at_rest_an_awaited_name_that_is_not_published_owes_its_protection() {
-        let mut duties = wished(&[Wish::Public, Wish::Protected]);
+        let mut duties = wished(&[NameWish::Public, NameWish::Protected]);
 
         duties.rest(|_| OPEN);
         assert_eq!(duties.see("a", OPEN), None);
@@ -244,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_somebody_else_took_away_is_forgiven_until_it_is_back() {
-        let mut duties = wished(&[Wish::Protected]);
+        let mut duties = wished(&[NameWish::Protected]);
 
         duties.forgive("a");
         assert_eq!(duties.see("a", OPEN), None);
@@ -255,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_somebody_else_took_away_is_not_published_anew() {
-        let mut duties = wished(&[Wish::Protected]);
+        let mut duties = wished(&[NameWish::Protected]);
         duties.forgive("a");
 
         assert_eq!(duties.see("a", Sight { just_published: true, ..OPEN }), Some("application"));
@@ -265,8 +280,8 @@ mod tests {
 
     #[test]
     fn a_name_is_walled_unless_it_was_public_and_nothing_rested_since() {
-        assert!(wished(&[Wish::Protected, Wish::Gone]).is_walled("a"));
-        let mut duties = wished(&[Wish::Public, Wish::Protected]);
+        assert!(wished(&[NameWish::Protected, NameWish::Gone]).is_walled("a"));
+        let mut duties = wished(&[NameWish::Public, NameWish::Protected]);
         assert!(!duties.is_walled("a"));
 
         duties.rest(|_| SAFE);
@@ -276,9 +291,9 @@ mod tests {
 
     #[test]
     fn a_closed_name_needs_an_application_and_no_policy() {
-        let mut duties = wished(&[Wish::Closed]);
+        let mut duties = wished(&[NameWish::Closed]);
 
-        assert_eq!(duties.see("a", Sight { policy: Known::No, ..SAFE }), None);
+        assert_eq!(duties.see("a", Sight { policy: KnownObject::No, ..SAFE }), None);
         assert_eq!(duties.see("a", OPEN), Some("application"));
     }
 }

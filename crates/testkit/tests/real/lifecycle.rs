@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use portolan_testkit::crash::Tried;
-use portolan_testkit::lifecycle::{Act, OBSERVED, OWNED, Tally, crash_points};
+use portolan_testkit::lifecycle::{Act, CheckTally, OBSERVED, OWNED, crash_points};
 use portolan_testkit::zerotrust::examples;
 use portolan_testkit::{Builder, Jobs, sample, tell};
 
@@ -11,7 +11,7 @@ use portolan_testkit::{Builder, Jobs, sample, tell};
 const SAMPLES: [&str; 3] = ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)"];
 
 pub(crate) async fn suite(builder: &Builder) {
-    let mut checks = Tally::default();
+    let mut checks = CheckTally::default();
     for sample in sample::owned().iter().filter(|sample| SAMPLES.contains(&sample.label)) {
         for check in OWNED {
             let start = Instant::now();

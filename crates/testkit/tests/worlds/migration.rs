@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use portolan_cloudflare_sim::Recorded;
+use portolan_cloudflare_sim::RecordedRequest;
 use portolan_testkit::cloudflare::shown;
 use portolan_testkit::crash::at_every_step_of_the_start;
 use portolan_testkit::zerotrust::migration::{Extent, Older, states, texts};
@@ -24,7 +24,7 @@ struct Written {
 }
 
 impl Written {
-    fn of(requests: &[Recorded]) -> Self {
+    fn of(requests: &[RecordedRequest]) -> Self {
         let mut written = Self::default();
         for request in requests.iter().filter(|request| request.is_write()) {
             let named = |item: &Value| format!("{} {}", shown(request), item["name"].as_str().unwrap_or_default());
@@ -283,7 +283,7 @@ async fn a_tenant_that_is_deleted_first_waits_for_the_names_that_an_older_operat
 #[tokio::test(start_paused = true)]
 async fn a_route_of_another_program_keeps_that_programs_finalizer() {
     let world = left_by(Older::WithFinalizers, Extent::Routes(&["shop"])).await;
-    let mut theirs = Value::from(z::Route::new("theirs"));
+    let mut theirs = Value::from(z::RouteManifest::new("theirs"));
     theirs["metadata"]["finalizers"] = json!([KOPF]);
     theirs["metadata"]["annotations"] = json!({ "kopf.zalando.org/last-handled-configuration": "{}" });
     world.cluster.apply(&theirs).await;

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use portolan_cloudflare_sim::{Grant, Recorded, credential_id};
+use portolan_cloudflare_sim::{Grant, RecordedRequest, credential_id};
 use portolan_testkit::manifests::{ZONE_ID, namespace};
-use portolan_testkit::zerotrust::{self as z, ACCOUNT, Roles, Route, TUNNEL};
+use portolan_testkit::zerotrust::{self as z, ACCOUNT, Roles, RouteManifest, TUNNEL};
 use portolan_testkit::{World, paused, seeds, tell};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
@@ -56,7 +56,8 @@ fn hostname(tenant: &str, number: usize) -> String {
 }
 
 fn route(tenant: &str, number: usize, protected: bool) -> Value {
-    let route = Route::to(&format!("web-{number}"), &hostname(tenant, number)).within(&format!("team-{tenant}"));
+    let route =
+        RouteManifest::to(&format!("web-{number}"), &hostname(tenant, number)).within(&format!("team-{tenant}"));
     let route = route.with("tenant", tenant);
     if protected { route.allowing("someone@example.com").into() } else { route.into() }
 }
@@ -69,7 +70,7 @@ fn rules(config: &Value) -> BTreeSet<String> {
 }
 
 /// Names that a write is about: of the tunnel's configuration those that it adds or takes away.
-fn changed(request: &Recorded, stood: &mut BTreeSet<String>) -> BTreeSet<String> {
+fn changed(request: &RecordedRequest, stood: &mut BTreeSet<String>) -> BTreeSet<String> {
     let good = (200..300).contains(&request.status);
     if request.route().ends_with("/configurations") {
         let rules = rules(&request.body["config"]);
@@ -85,7 +86,7 @@ fn changed(request: &Recorded, stood: &mut BTreeSet<String>) -> BTreeSet<String>
 }
 
 /// Every change went out under its own tenant's token.
-fn assert_own_tokens(requests: &[Recorded]) {
+fn assert_own_tokens(requests: &[RecordedRequest]) {
     let mut stood = BTreeSet::new();
     for request in requests.iter().filter(|request| request.is_write()) {
         let tenant = TENANTS.iter().find(|tenant| credential_id(&token(tenant)) == request.credential);

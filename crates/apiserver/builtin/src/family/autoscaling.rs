@@ -56,7 +56,7 @@ pub(crate) fn validate(autoscaler: &Value, errors: &mut Errors) {
         let detail = "must be greater than or equal to `minReplicas`";
         errors.push(FieldError::invalid(&path.field("maxReplicas"), &json!(most), detail));
     }
-    validate_reference(&spec["scaleTargetRef"], Group::Required, &path.field("scaleTargetRef"), errors);
+    validate_reference(&spec["scaleTargetRef"], GroupNeed::Required, &path.field("scaleTargetRef"), errors);
     for (index, metric) in list(spec, "metrics").iter().enumerate() {
         validate_metric(metric, &path.field("metrics").index(index), errors);
     }
@@ -76,12 +76,12 @@ pub(crate) fn validate(autoscaler: &Value, errors: &mut Errors) {
 
 /// Whether an API version must name its group.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Group {
+enum GroupNeed {
     Required,
     Optional,
 }
 
-fn validate_reference(reference: &Value, group: Group, path: &Path<'_>, errors: &mut Errors) {
+fn validate_reference(reference: &Value, group: GroupNeed, path: &Path<'_>, errors: &mut Errors) {
     for field in ["kind", "name"] {
         if required(errors, reference, field, path) {
             let value = text(reference, field);
@@ -90,7 +90,7 @@ fn validate_reference(reference: &Value, group: Group, path: &Path<'_>, errors: 
     }
     let version = text(reference, "apiVersion");
     let detail = match version.matches('/').count() {
-        0 if group == Group::Required && !is_core(reference) => "apiVersion must specify API group".to_owned(),
+        0 if group == GroupNeed::Required && !is_core(reference) => "apiVersion must specify API group".to_owned(),
         0 | 1 => return,
         _ => format!("unexpected GroupVersion string: {version}"),
     };
@@ -147,7 +147,7 @@ fn validate_source(field: &str, source: &Value, path: &Path<'_>, errors: &mut Er
     match field {
         "object" => {
             let at = path.field("describedObject");
-            validate_reference(&source["describedObject"], Group::Optional, &at, errors);
+            validate_reference(&source["describedObject"], GroupNeed::Optional, &at, errors);
         }
         "resource" | "containerResource" => validate_resource(field, source, path, errors),
         _ => {}

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::check::{Errors, label_selector, one_of, port_or_name, required, same};
 use crate::family::service::validate_ingress_name;
-use crate::ip::{Network, address, network, read_address};
+use crate::ip::{AddressNetwork, address, network, read_address};
 use crate::meta::invalid;
 use crate::names;
 use crate::validation::subdomain;
@@ -335,7 +335,7 @@ fn validate_block(block: &Value, known: &[&str], path: &Path<'_>, errors: &mut E
         return;
     }
     let mut read = |text: &str, path: &Path<'_>| {
-        if known.contains(&text) { Network::read(text) } else { network(errors, text, path) }
+        if known.contains(&text) { AddressNetwork::read(text) } else { network(errors, text, path) }
     };
     let Some(outer) = read(text(block, "cidr"), &path.field("cidr")) else {
         return;

@@ -28,7 +28,7 @@ pub(crate) fn validate_role(role: &Value, errors: &mut Errors) {
     let root = Path::root();
     let path = root.field("rules");
     for (index, rule) in list(role, "rules").iter().enumerate() {
-        validate_rule(rule, Scope::Namespace, &path.index(index), errors);
+        validate_rule(rule, RuleScope::Namespace, &path.index(index), errors);
     }
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn validate_role(role: &Value, errors: &mut Errors) {
 pub(crate) fn validate_cluster_role(role: &Value, errors: &mut Errors) {
     let root = Path::root();
     for (index, rule) in list(role, "rules").iter().enumerate() {
-        validate_rule(rule, Scope::Cluster, &root.field("rules").index(index), errors);
+        validate_rule(rule, RuleScope::Cluster, &root.field("rules").index(index), errors);
     }
     let aggregation = &role["aggregationRule"];
     if aggregation.is_null() {
@@ -57,19 +57,19 @@ pub(crate) fn validate_cluster_role(role: &Value, errors: &mut Errors) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum RuleScope {
     Namespace,
     Cluster,
 }
 
-fn validate_rule(rule: &Value, scope: Scope, path: &Path<'_>, errors: &mut Errors) {
+fn validate_rule(rule: &Value, scope: RuleScope, path: &Path<'_>, errors: &mut Errors) {
     if is_empty(&rule["verbs"]) {
         errors.push(FieldError::required(&path.field("verbs"), "verbs must contain at least one value"));
     }
     let urls = &rule["nonResourceURLs"];
     if !is_empty(urls) {
         let names_resources = !is_empty(&rule["apiGroups"]) || !is_empty(&rule["resources"]);
-        if scope == Scope::Namespace {
+        if scope == RuleScope::Namespace {
             let detail = "namespaced rules cannot apply to non-resource URLs";
             errors.push(FieldError::invalid(&path.field("nonResourceURLs"), urls, detail));
         }
@@ -94,7 +94,7 @@ pub(crate) fn validate_binding(binding: &Value, old: Option<&Value>, roles: &[&s
     let root = Path::root();
     validate_reference(&binding["roleRef"], roles, &root.field("roleRef"), errors);
     for (index, subject) in list(binding, "subjects").iter().enumerate() {
-        let scope = if roles.contains(&"Role") { Scope::Namespace } else { Scope::Cluster };
+        let scope = if roles.contains(&"Role") { RuleScope::Namespace } else { RuleScope::Cluster };
         validate_subject(subject, scope, &root.field("subjects").index(index), errors);
     }
     if let Some(old) = old
@@ -122,7 +122,7 @@ fn validate_reference(role: &Value, roles: &[&str], path: &Path<'_>, errors: &mu
     }
 }
 
-fn validate_subject(subject: &Value, scope: Scope, path: &Path<'_>, errors: &mut Errors) {
+fn validate_subject(subject: &Value, scope: RuleScope, path: &Path<'_>, errors: &mut Errors) {
     let name = text(subject, "name");
     if name.is_empty() {
         errors.push(FieldError::required(&path.field("name"), ""));
@@ -144,7 +144,7 @@ fn validate_subject(subject: &Value, scope: Scope, path: &Path<'_>, errors: &mut
     if text(subject, "apiGroup") != group {
         errors.push(FieldError::not_supported(&path.field("apiGroup"), &json!(text(subject, "apiGroup")), &[group]));
     }
-    if scope == Scope::Cluster && group.is_empty() && text(subject, "namespace").is_empty() {
+    if scope == RuleScope::Cluster && group.is_empty() && text(subject, "namespace").is_empty() {
         errors.push(FieldError::required(&path.field("namespace"), ""));
     }
 }

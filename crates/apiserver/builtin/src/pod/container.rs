@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::environment::{validate_environment, validate_environment_sources};
 use super::handler::validate_handlers;
 use super::mount::{validate_devices, validate_mounts};
-use super::resources::{Level, validate_requirements};
+use super::resources::{ResourceLevel, validate_requirements};
 use super::security::validate_container_security;
 use super::setting::Setting;
 use crate::check::{Errors, PROTOCOLS, one_of, port, required};
@@ -95,7 +95,7 @@ fn validate_container(setting: &Setting<'_>, container: &Value, path: &Path<'_>,
     validate_devices(setting, container, &path.field("volumeDevices"), errors);
     one_of(errors, container, "imagePullPolicy", &["Always", "IfNotPresent", "Never"], path);
     let claims = setting.claims();
-    validate_requirements(&container["resources"], Level::Container, &claims, &path.field("resources"), errors);
+    validate_requirements(&container["resources"], ResourceLevel::Container, &claims, &path.field("resources"), errors);
     validate_resizing(setting, container, &path.field("resizePolicy"), errors);
     validate_container_security(setting, &container["securityContext"], &path.field("securityContext"), errors);
 }

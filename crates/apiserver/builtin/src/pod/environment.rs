@@ -38,7 +38,7 @@ fn validate_source(variable: &Value, path: &Path<'_>, errors: &mut Errors) {
         let reference = &source[*name];
         match *name {
             "fieldRef" => field_reference(errors, reference, FIELDS, &path),
-            "resourceFieldRef" => resource_reference(errors, reference, Place::Variable, &path),
+            "resourceFieldRef" => resource_reference(errors, reference, ResourcePlace::Variable, &path),
             "fileKeyRef" => file_key(errors, reference, &path),
             _ => object_key(errors, reference, &path),
         }
@@ -136,7 +136,7 @@ fn subscripted(field: &str) -> Option<(&str, &str)> {
 
 /// Where an amount of a resource is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ResourcePlace {
     Variable,
     Volume,
 }
@@ -151,10 +151,10 @@ const AMOUNTS: &[&str] = &[
 ];
 
 /// A container's limit or request.
-pub(super) fn resource_reference(errors: &mut Errors, reference: &Value, place: Place, path: &Path<'_>) {
+pub(super) fn resource_reference(errors: &mut Errors, reference: &Value, place: ResourcePlace, path: &Path<'_>) {
     let resource = text(reference, "resource");
     let pages = ["requests.hugepages-", "limits.hugepages-"].iter().any(|prefix| resource.starts_with(prefix));
-    if place == Place::Volume && is_empty(&reference["containerName"]) {
+    if place == ResourcePlace::Volume && is_empty(&reference["containerName"]) {
         errors.push(FieldError::required(&path.field("containerName"), ""));
     } else if resource.is_empty() {
         errors.push(FieldError::required(&path.field("resource"), ""));

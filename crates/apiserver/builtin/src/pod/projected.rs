@@ -3,7 +3,7 @@
 use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
-use super::environment::{Place, field_reference, resource_reference};
+use super::environment::{ResourcePlace, field_reference, resource_reference};
 use crate::check::{Errors, label_selector, required};
 use crate::meta::invalid;
 use crate::names;
@@ -46,7 +46,7 @@ fn validate_file(file: &Value, path: &Path<'_>, errors: &mut Errors) {
                 errors.push(FieldError::invalid(path, &json!("resource"), detail));
             }
         }
-        (true, false) => resource_reference(errors, resource, Place::Volume, &path.field("resourceFieldRef")),
+        (true, false) => resource_reference(errors, resource, ResourcePlace::Volume, &path.field("resourceFieldRef")),
         (true, true) => {
             errors.push(FieldError::required(path, "one of fieldRef and resourceFieldRef is required"));
         }
@@ -57,7 +57,7 @@ fn validate_file(file: &Value, path: &Path<'_>, errors: &mut Errors) {
 /// Sources of a projected volume, each of one kind, and no file twice.
 pub(super) fn validate_projected(volume: &Value, path: &Path<'_>, errors: &mut Errors) {
     file_mode(errors, volume, "defaultMode", path);
-    let mut files = Files { seen: Vec::new(), path };
+    let mut files = ProjectedFiles { seen: Vec::new(), path };
     for (index, source) in list(volume, "sources").iter().enumerate() {
         let at = path.field("sources");
         let at = at.index(index);
@@ -74,12 +74,12 @@ pub(super) fn validate_projected(volume: &Value, path: &Path<'_>, errors: &mut E
 }
 
 /// The files that earlier sources make.
-struct Files<'a> {
+struct ProjectedFiles<'a> {
     seen: Vec<&'a str>,
     path: &'a Path<'a>,
 }
 
-impl<'a> Files<'a> {
+impl<'a> ProjectedFiles<'a> {
     fn add(&mut self, file: &'a str, shown: &str, errors: &mut Errors) {
         if self.seen.contains(&file) {
             errors.push(FieldError::invalid(self.path, &json!(shown), "conflicting duplicate paths"));
@@ -89,7 +89,13 @@ impl<'a> Files<'a> {
     }
 }
 
-fn validate_source<'a>(kind: &str, source: &'a Value, path: &Path<'_>, files: &mut Files<'a>, errors: &mut Errors) {
+fn validate_source<'a>(
+    kind: &str,
+    source: &'a Value,
+    path: &Path<'_>,
+    files: &mut ProjectedFiles<'a>,
+    errors: &mut Errors,
+) {
     match kind {
         "secret" | "configMap" => {
             required(errors, source, "name", path);
@@ -163,7 +169,12 @@ fn validate_bundle(bundle: &Value, path: &Path<'_>, errors: &mut Errors) {
 
 const KEYS: &[&str] = &["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
 
-fn validate_certificate<'a>(certificate: &'a Value, path: &Path<'_>, files: &mut Files<'a>, errors: &mut Errors) {
+fn validate_certificate<'a>(
+    certificate: &'a Value,
+    path: &Path<'_>,
+    files: &mut ProjectedFiles<'a>,
+    errors: &mut Errors,
+) {
     let signer = text(certificate, "signerName");
     if let Some((domain, _)) = signer.split_once('/') {
         invalid(errors, &path.field("signerName"), domain, names::dns_subdomain(domain));

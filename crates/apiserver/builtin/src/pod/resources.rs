@@ -13,7 +13,7 @@ use crate::value::{entries, list, text};
 
 /// Whose resources are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
+pub(super) enum ResourceLevel {
     Container,
     Pod,
 }
@@ -21,7 +21,7 @@ pub(super) enum Level {
 /// Names, amounts, and requests against limits; `claims` are the names that may be claimed.
 pub(super) fn validate_requirements(
     resources: &Value,
-    level: Level,
+    level: ResourceLevel,
     claims: &[&str],
     path: &Path<'_>,
     errors: &mut Errors,
@@ -46,10 +46,10 @@ pub(super) fn validate_requirements(
     validate_claims(resources, claims, &path.field("claims"), errors);
 }
 
-fn resource_name(errors: &mut Errors, name: &str, level: Level, path: &Path<'_>) {
+fn resource_name(errors: &mut Errors, name: &str, level: ResourceLevel, path: &Path<'_>) {
     match level {
-        Level::Container => resource::container_name(errors, name, path),
-        Level::Pod => {
+        ResourceLevel::Container => resource::container_name(errors, name, path),
+        ResourceLevel::Pod => {
             let before = errors.len();
             resource::any_name(errors, name, path);
             let supported = matches!(name, "cpu" | "memory") || resource::is_huge_page(name);
@@ -185,7 +185,7 @@ pub(super) fn validate_pod_resources(setting: &Setting<'_>, path: &Path<'_>, err
         let detail = "claims may not be set for Resources at pod-level";
         errors.push(FieldError::forbidden(&path.field("claims"), detail));
     }
-    validate_requirements(resources, Level::Pod, &setting.claims(), path, errors);
+    validate_requirements(resources, ResourceLevel::Pod, &setting.claims(), path, errors);
     for (name, value) in entries(&resources["requests"]) {
         let (Some(given), Some(sum)) = (Quantity::from_value(value), total(setting, "requests", name)) else {
             continue;

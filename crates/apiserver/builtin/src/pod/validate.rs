@@ -8,7 +8,7 @@ use super::annotation::{validate_matching, validate_pod_annotations};
 use super::container::{validate_containers, validate_ephemeral_containers, validate_init_containers};
 use super::environment::validate_files;
 use super::network::{validate_aliases, validate_gates, validate_hostname, validate_resolver};
-use super::resources::{Level, validate_pod_claims, validate_pod_resources, validate_requirements};
+use super::resources::{ResourceLevel, validate_pod_claims, validate_pod_resources, validate_requirements};
 use super::security::{validate_host_ports, validate_pod_security};
 use super::setting::{Setting, Whole};
 use super::toleration::validate_tolerations;
@@ -64,7 +64,7 @@ pub(super) fn validate_spec(spec: &Value, whole: Whole<'_>, path: &Path<'_>, err
     validate_tolerations(list(spec, "tolerations"), &path.field("tolerations"), errors);
     validate_aliases(spec, &path.field("hostAliases"), errors);
     let overhead = json!({"limits": spec["overhead"]});
-    validate_requirements(&overhead, Level::Container, &[], &path.field("overhead"), errors);
+    validate_requirements(&overhead, ResourceLevel::Container, &[], &path.field("overhead"), errors);
     validate_files(&setting, path, errors);
 }
 

@@ -22,7 +22,7 @@ pub use duration::{age, human_duration};
 
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct TableColumn {
     /// The heading.
     pub name: String,
     /// `OpenAPI` type, as `string`.
@@ -36,14 +36,14 @@ pub struct Column {
 }
 
 /// The columns of a kind.
-pub fn columns(kind: &Kind) -> Vec<Column> {
-    static TABLES: LazyLock<HashMap<String, Vec<Column>>> = LazyLock::new(read);
+pub fn columns(kind: &Kind) -> Vec<TableColumn> {
+    static TABLES: LazyLock<HashMap<String, Vec<TableColumn>>> = LazyLock::new(read);
     TABLES.get(&format!("{}/{}", kind.api_version(), kind.kind)).cloned().unwrap_or_else(generic)
 }
 
 /// Name and age, for kinds without a table of their own.
-fn generic() -> Vec<Column> {
-    let column = |name: &str, format: &str| Column {
+fn generic() -> Vec<TableColumn> {
+    let column = |name: &str, format: &str| TableColumn {
         name: name.to_owned(),
         type_: "string".to_owned(),
         format: format.to_owned(),
@@ -53,12 +53,12 @@ fn generic() -> Vec<Column> {
     vec![column("Name", "name"), column("Age", "")]
 }
 
-fn read() -> HashMap<String, Vec<Column>> {
+fn read() -> HashMap<String, Vec<TableColumn>> {
     type Row = (String, String, String, String, i64);
     let tables: HashMap<String, Vec<Row>> =
         serde_json::from_str(include_str!("../../data/columns.json")).expect("the recorded columns are JSON");
     let column =
-        |(name, type_, format, description, priority): Row| Column { name, type_, format, description, priority };
+        |(name, type_, format, description, priority): Row| TableColumn { name, type_, format, description, priority };
     tables.into_iter().map(|(kind, rows)| (kind, rows.into_iter().map(column).collect())).collect()
 }
 

@@ -7,14 +7,14 @@ mod pod;
 use portolan_schema::Path;
 use serde_json::Value;
 
-use crate::ip::{Network, is_mapped, is_standard, is_standard_network, read_address};
+use crate::ip::{AddressNetwork, is_mapped, is_standard, is_standard_network, read_address};
 use crate::names;
 use crate::quantity::Quantity;
 use crate::value::{list, number, text, text_at, texts};
 
 /// The write that an object is looked at for.
 #[derive(Clone, Copy, Debug)]
-pub enum Moment<'a> {
+pub enum WriteMoment<'a> {
     /// It is new.
     Create,
     /// It was this before.
@@ -23,7 +23,7 @@ pub enum Moment<'a> {
     Status,
 }
 
-impl Moment<'_> {
+impl WriteMoment<'_> {
     fn is_create(self) -> bool {
         matches!(self, Self::Create)
     }
@@ -39,16 +39,16 @@ impl Moment<'_> {
 }
 
 /// Warnings about an object of a built-in kind.
-pub fn warnings(kind: &str, object: &Value, moment: Moment<'_>) -> Vec<String> {
+pub fn warnings(kind: &str, object: &Value, moment: WriteMoment<'_>) -> Vec<String> {
     let mut said = Vec::new();
     match moment {
-        Moment::Status => of_status(kind, &object["status"], &mut said),
-        Moment::Create | Moment::Update(_) => of_object(kind, object, moment, &mut said),
+        WriteMoment::Status => of_status(kind, &object["status"], &mut said),
+        WriteMoment::Create | WriteMoment::Update(_) => of_object(kind, object, moment, &mut said),
     }
     said
 }
 
-fn of_object(kind: &str, object: &Value, moment: Moment<'_>, said: &mut Vec<String>) {
+fn of_object(kind: &str, object: &Value, moment: WriteMoment<'_>, said: &mut Vec<String>) {
     let root = Path::root();
     let spec = root.field("spec");
     let changed = moment.moved(object, "/metadata/generation");
@@ -133,7 +133,7 @@ fn job(spec: &Value, path: &Path<'_>, said: &mut Vec<String>) {
     template(spec, path, said);
 }
 
-fn cron_job(spec: &Value, moment: Moment<'_>, changed: bool, path: &Path<'_>, said: &mut Vec<String>) {
+fn cron_job(spec: &Value, moment: WriteMoment<'_>, changed: bool, path: &Path<'_>, said: &mut Vec<String>) {
     if changed {
         let path = path.field("jobTemplate");
         job(&spec["jobTemplate"]["spec"], &path.field("spec"), said);
@@ -148,7 +148,7 @@ fn cron_job(spec: &Value, moment: Moment<'_>, changed: bool, path: &Path<'_>, sa
     }
 }
 
-fn stateful_set(set: &Value, moment: Moment<'_>, path: &Path<'_>, said: &mut Vec<String>) {
+fn stateful_set(set: &Value, moment: WriteMoment<'_>, path: &Path<'_>, said: &mut Vec<String>) {
     let spec = &set["spec"];
     if moment.moved(set, "/metadata/generation") {
         template(spec, path, said);
@@ -213,9 +213,9 @@ fn storage_class(class: &Value, said: &mut Vec<String>) {
     }
 }
 
-fn account(account: &Value, moment: Moment<'_>, said: &mut Vec<String>) {
+fn account(account: &Value, moment: WriteMoment<'_>, said: &mut Vec<String>) {
     const ENFORCED: &str = "kubernetes.io/enforce-mountable-secrets";
-    let before = matches!(moment, Moment::Update(old) if old["metadata"]["annotations"].get(ENFORCED).is_some());
+    let before = matches!(moment, WriteMoment::Update(old) if old["metadata"]["annotations"].get(ENFORCED).is_some());
     if !before {
         let instead = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets";
         annotation(account, ENFORCED, instead, said);
@@ -345,7 +345,7 @@ fn endpoints(endpoints: &Value, said: &mut Vec<String>) {
     }
 }
 
-fn slice(slice: &Value, moment: Moment<'_>, said: &mut Vec<String>) {
+fn slice(slice: &Value, moment: WriteMoment<'_>, said: &mut Vec<String>) {
     if moment.is_create() && text(slice, "addressType") == "FQDN" {
         said.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
     }
@@ -376,7 +376,7 @@ fn address(shown: &str, path: &Path<'_>, said: &mut Vec<String>) {
 
 /// A network that is not written as it should be.
 fn network(shown: &str, path: &Path<'_>, said: &mut Vec<String>) {
-    let Some(parsed) = Network::read(shown) else { return };
+    let Some(parsed) = AddressNetwork::read(shown) else { return };
     let before = said.len();
     let canonical = parsed.canonical();
     if parsed.first() != parsed.address {
@@ -407,7 +407,7 @@ mod tests {
             {"name": "A", "value": "1"}, {"name": "A", "value": "2"}, {"name": "A", "value": "$(A):3"}]}]}});
 
         assert_eq!(
-            warnings("Pod", &pod, Moment::Create),
+            warnings("Pod", &pod, WriteMoment::Create),
             ["spec.containers[0].env[1]: hides previous definition of \"A\", which may be dropped when using apply"]
         );
     }
@@ -417,9 +417,10 @@ mod tests {
         let job = json!({"metadata": {"name": "a.b"}});
 
         assert!(
-            warnings("Job", &job, Moment::Create)[0].ends_with("a DNS label is recommended: [must not contain dots]")
+            warnings("Job", &job, WriteMoment::Create)[0]
+                .ends_with("a DNS label is recommended: [must not contain dots]")
         );
-        assert!(warnings("Job", &job, Moment::Update(&job)).is_empty());
+        assert!(warnings("Job", &job, WriteMoment::Update(&job)).is_empty());
     }
 
     #[test]
@@ -427,12 +428,12 @@ mod tests {
         let port = json!({"containerPort": 80, "protocol": "TCP"});
         let template = json!({"spec": {"containers": [{"ports": [port]}, {"ports": [port]}]}});
         let deployment = |generation: i64| json!({"metadata": {"name": "a", "generation": generation}, "spec": {"template": template}});
-        let told = |moment: Moment<'_>| warnings("Deployment", &deployment(2), moment).len();
+        let told = |moment: WriteMoment<'_>| warnings("Deployment", &deployment(2), moment).len();
 
-        assert_eq!(told(Moment::Create), 1);
-        assert_eq!(told(Moment::Update(&deployment(1))), 1);
-        assert_eq!(told(Moment::Update(&deployment(2))), 0);
-        assert_eq!(told(Moment::Status), 0);
+        assert_eq!(told(WriteMoment::Create), 1);
+        assert_eq!(told(WriteMoment::Update(&deployment(1))), 1);
+        assert_eq!(told(WriteMoment::Update(&deployment(2))), 0);
+        assert_eq!(told(WriteMoment::Status), 0);
     }
 
     #[test]
@@ -440,18 +441,18 @@ mod tests {
         let pod = json!({"status": {"podIPs": [{"ip": "010.0.0.1"}], "hostIPs": [{"ip": "10.0.0.1"}]}});
 
         assert_eq!(
-            warnings("Pod", &pod, Moment::Status),
+            warnings("Pod", &pod, WriteMoment::Status),
             ["status.podIPs[0].ip: non-standard IP address \"010.0.0.1\" is invalid: use \"10.0.0.1\""]
         );
-        assert!(warnings("Pod", &pod, Moment::Update(&pod)).is_empty());
+        assert!(warnings("Pod", &pod, WriteMoment::Update(&pod)).is_empty());
     }
 
     #[test]
     fn an_annotation_that_was_there_before_is_not_told_again() {
         let account = json!({"metadata": {"annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}});
 
-        assert_eq!(warnings("ServiceAccount", &account, Moment::Create).len(), 1);
-        assert_eq!(warnings("ServiceAccount", &account, Moment::Update(&json!({}))).len(), 1);
-        assert!(warnings("ServiceAccount", &account, Moment::Update(&account)).is_empty());
+        assert_eq!(warnings("ServiceAccount", &account, WriteMoment::Create).len(), 1);
+        assert_eq!(warnings("ServiceAccount", &account, WriteMoment::Update(&json!({}))).len(), 1);
+        assert!(warnings("ServiceAccount", &account, WriteMoment::Update(&account)).is_empty());
     }
 }

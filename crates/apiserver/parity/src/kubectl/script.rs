@@ -36,7 +36,7 @@ pub(super) struct Script {
 #[derive(Clone, Debug)]
 pub(super) struct Invocation {
     pub line: String,
-    pub mode: Mode,
+    pub mode: CommandMode,
     pub arguments: Vec<String>,
     pub stdin: String,
     pub expects: Expects,
@@ -51,7 +51,7 @@ impl Script {
 
 /// What is done with the command.
 #[derive(Clone, Debug)]
-pub(super) enum Mode {
+pub(super) enum CommandMode {
     Run,
     Only(String),
     Until(String),
@@ -84,11 +84,11 @@ fn invocation(line: &str) -> Option<Invocation> {
     let mut words = words(line);
     let word = words.remove(0);
     let mode = match word.as_str() {
-        "$" | "$refused" => Mode::Run,
-        "$only" => Mode::Only(words.remove(0)),
-        "$until" => Mode::Until(words.remove(0)),
-        "$begin" => Mode::Begin(words.remove(0).parse().ok()?),
-        "$end" => Mode::End(words.remove(0).parse().ok()?),
+        "$" | "$refused" => CommandMode::Run,
+        "$only" => CommandMode::Only(words.remove(0)),
+        "$until" => CommandMode::Until(words.remove(0)),
+        "$begin" => CommandMode::Begin(words.remove(0).parse().ok()?),
+        "$end" => CommandMode::End(words.remove(0).parse().ok()?),
         _ => return None,
     };
     let makes = word == "$" && words.first().is_some_and(|first| first == "create" || first == "apply");
@@ -116,7 +116,7 @@ fn words(line: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mode, parse, words};
+    use super::{CommandMode, parse, words};
 
     #[test]
     fn single_quotes_hold_words_together() {
@@ -128,7 +128,7 @@ mod tests {
         let scripts =
             parse("one", "=== one\n$only ^v1 api-versions\n$ create -f -\n  a: b\n").expect("a proper script");
 
-        assert!(matches!(&scripts[0].commands[0].mode, Mode::Only(pattern) if pattern == "^v1"));
+        assert!(matches!(&scripts[0].commands[0].mode, CommandMode::Only(pattern) if pattern == "^v1"));
         assert_eq!(scripts[0].commands[1].stdin, "a: b\n");
     }
 

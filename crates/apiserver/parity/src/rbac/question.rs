@@ -5,10 +5,10 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::draw::Draw;
-use super::rights::{Rights, Subject};
+use super::rights::{Impersonated, Rights};
 use super::role_set::{Asker, GROUPS, NAMES, PATHS, RESOURCES, RoleSet, SUBRESOURCES, VERBS};
-use crate::answer::Answer;
-use crate::client::Request;
+use crate::answer::ServerAnswer;
+use crate::client::PeerRequest;
 
 pub(super) const REVIEWS: &str = "/apis/authorization.k8s.io/v1";
 /// How a reason begins that names a binding.
@@ -26,12 +26,12 @@ const COLLECTIONS: [(&str, &str); 5] = [
 ];
 
 /// Who asks what.
-pub(super) struct Question {
+pub(super) struct AccessQuestion {
     asker: Asker,
-    kind: Kind,
+    kind: QuestionKind,
 }
 
-enum Kind {
+enum QuestionKind {
     /// `SelfSubjectAccessReview` of these attributes.
     Own(Value),
     /// `SubjectAccessReview` of these attributes, asked by the administrator.
@@ -42,44 +42,44 @@ enum Kind {
     Real(&'static str, String),
 }
 
-impl Question {
+impl AccessQuestion {
     pub(super) fn draw(draw: &mut Draw, set: &RoleSet) -> Self {
         let asker = draw.any(&set.users).clone();
         let kind = match draw.number(1, 100) {
-            1..=45 => Kind::Own(attributes(draw, set)),
-            46..=65 => Kind::Others(attributes(draw, set)),
-            66..=70 => Kind::Rules(draw.any(&set.namespaces).clone()),
+            1..=45 => QuestionKind::Own(attributes(draw, set)),
+            46..=65 => QuestionKind::Others(attributes(draw, set)),
+            66..=70 => QuestionKind::Rules(draw.any(&set.namespaces).clone()),
             _ => real(draw, set),
         };
         Self { asker, kind }
     }
 
-    pub(super) fn request(&self) -> Request {
+    pub(super) fn request(&self) -> PeerRequest {
         let spec = |spec: &Value| json!({ "spec": spec });
         let mut request = match &self.kind {
-            Kind::Own(attributes) => {
-                Request::json("POST", &format!("{REVIEWS}/selfsubjectaccessreviews"), &spec(attributes))
+            QuestionKind::Own(attributes) => {
+                PeerRequest::json("POST", &format!("{REVIEWS}/selfsubjectaccessreviews"), &spec(attributes))
             }
-            Kind::Others(attributes) => {
+            QuestionKind::Others(attributes) => {
                 let mut attributes = attributes.clone();
                 attributes["user"] = json!(self.asker.name);
                 attributes["groups"] = json!(self.asker.groups);
-                return Request::json("POST", &format!("{REVIEWS}/subjectaccessreviews"), &spec(&attributes));
+                return PeerRequest::json("POST", &format!("{REVIEWS}/subjectaccessreviews"), &spec(&attributes));
             }
-            Kind::Rules(namespace) => {
+            QuestionKind::Rules(namespace) => {
                 let namespace = json!({ "namespace": namespace });
-                Request::json("POST", &format!("{REVIEWS}/selfsubjectrulesreviews"), &spec(&namespace))
+                PeerRequest::json("POST", &format!("{REVIEWS}/selfsubjectrulesreviews"), &spec(&namespace))
             }
-            Kind::Real("PATCH", path) => {
-                let mut patch = Request::json("PATCH", path, &json!({"metadata": {"labels": {"a": "b"}}}));
+            QuestionKind::Real("PATCH", path) => {
+                let mut patch = PeerRequest::json("PATCH", path, &json!({"metadata": {"labels": {"a": "b"}}}));
                 patch.content_type = Some("application/merge-patch+json".to_owned());
                 patch
             }
-            Kind::Real("POST", path) => {
+            QuestionKind::Real("POST", path) => {
                 // Never good enough to be stored.
-                Request::json("POST", path, &json!({"metadata": {"name": "Not A Name"}}))
+                PeerRequest::json("POST", path, &json!({"metadata": {"name": "Not A Name"}}))
             }
-            Kind::Real(method, path) => Request { method, ..Request::get(path) },
+            QuestionKind::Real(method, path) => PeerRequest { method, ..PeerRequest::get(path) },
         };
         request.headers.push(("Impersonate-User".to_owned(), self.asker.name.clone()));
         let groups = self.asker.groups.iter().map(|group| ("Impersonate-Group".to_owned(), group.clone()));
@@ -88,10 +88,10 @@ impl Question {
     }
 
     /// What must be alike. A binding that is named must be one that allows; which of them is as the server likes.
-    pub(super) fn decision(&self, answer: &Answer, rights: &Rights) -> String {
+    pub(super) fn decision(&self, answer: &ServerAnswer, rights: &Rights) -> String {
         let (code, body) = (answer.status, answer.json());
         match &self.kind {
-            Kind::Own(attributes) | Kind::Others(attributes) => {
+            QuestionKind::Own(attributes) | QuestionKind::Others(attributes) => {
                 let mut status = body["status"].clone();
                 let reason = status["reason"].as_str().unwrap_or_default();
                 let told = match reason.strip_prefix(ALLOWED_BY) {
@@ -103,7 +103,7 @@ impl Question {
                 }
                 format!("{code} {status}")
             }
-            Kind::Rules(_) => {
+            QuestionKind::Rules(_) => {
                 let mut rules: Vec<String> = ["resourceRules", "nonResourceRules"]
                     .iter()
                     .flat_map(|field| body["status"][field].as_array().into_iter().flatten().map(Value::to_string))
@@ -112,10 +112,12 @@ impl Question {
                 let error = sorted(body["status"]["evaluationError"].as_str().unwrap_or_default());
                 format!("{code} {} {error}", rules.join(" "))
             }
-            Kind::Real(..) if code == 403 => format!("{code} {}", sorted(body["message"].as_str().unwrap_or_default())),
+            QuestionKind::Real(..) if code == 403 => {
+                format!("{code} {}", sorted(body["message"].as_str().unwrap_or_default()))
+            }
             // What is measured is theirs.
-            Kind::Real(_, path) if path == "/metrics" => "let through".to_owned(),
-            Kind::Real(..) => format!("{code} {}", body["reason"]),
+            QuestionKind::Real(_, path) if path == "/metrics" => "let through".to_owned(),
+            QuestionKind::Real(..) => format!("{code} {}", body["reason"]),
         }
     }
 
@@ -127,26 +129,26 @@ impl Question {
     }
 
     /// Whose rights decide: an impersonated asker has the groups that everyone gets, the one of a review has not.
-    fn subject(&self) -> Subject<'_> {
+    fn subject(&self) -> Impersonated<'_> {
         let mut groups = self.asker.groups.clone();
-        if !matches!(self.kind, Kind::Others(_)) {
+        if !matches!(self.kind, QuestionKind::Others(_)) {
             groups.push("system:authenticated".to_owned());
             if let Some(account) = self.asker.name.strip_prefix("system:serviceaccount:") {
                 let namespace = account.split(':').next().unwrap_or_default();
                 groups.extend(["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]);
             }
         }
-        Subject { name: &self.asker.name, groups }
+        Impersonated { name: &self.asker.name, groups }
     }
 }
 
-impl fmt::Display for Question {
+impl fmt::Display for AccessQuestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match &self.kind {
-            Kind::Own(attributes) => format!("own review {attributes}"),
-            Kind::Others(attributes) => format!("review {attributes}"),
-            Kind::Rules(namespace) => format!("rules in {namespace}"),
-            Kind::Real(method, path) => format!("{method} {path}"),
+            QuestionKind::Own(attributes) => format!("own review {attributes}"),
+            QuestionKind::Others(attributes) => format!("review {attributes}"),
+            QuestionKind::Rules(namespace) => format!("rules in {namespace}"),
+            QuestionKind::Real(method, path) => format!("{method} {path}"),
         };
         write!(f, "{} {:?}: {what}", self.asker.name, self.asker.groups)
     }
@@ -183,42 +185,44 @@ fn attributes(draw: &mut Draw, set: &RoleSet) -> Value {
 }
 
 /// A request that changes nothing even where it is allowed: the objects are not there, and what is posted is no good.
-fn real(draw: &mut Draw, set: &RoleSet) -> Kind {
+fn real(draw: &mut Draw, set: &RoleSet) -> QuestionKind {
     if draw.chance(15) {
-        return Kind::Real("GET", draw.one(&PATHS).to_owned());
+        return QuestionKind::Real("GET", draw.one(&PATHS).to_owned());
     }
     let (root, plural) = *draw.any(&COLLECTIONS);
     let collection = if draw.chance(75) {
         format!("{root}/namespaces/{}/{plural}", draw.any(&set.namespaces))
     } else {
-        return Kind::Real("GET", format!("{root}/{plural}?limit=1"));
+        return QuestionKind::Real("GET", format!("{root}/{plural}?limit=1"));
     };
     let name = draw.one(&NAMES);
     match draw.number(0, 8) {
-        0 => Kind::Real("GET", collection),
-        1 => Kind::Real("GET", format!("{collection}?fieldSelector=metadata.name%3D{name}")),
+        0 => QuestionKind::Real("GET", collection),
+        1 => QuestionKind::Real("GET", format!("{collection}?fieldSelector=metadata.name%3D{name}")),
         // A pod is first asked for its service account, which is not there.
-        2 if plural != "pods" => Kind::Real("POST", collection),
-        3 => Kind::Real("DELETE", collection),
-        4 => Kind::Real("DELETE", format!("{collection}/{name}")),
-        5 => Kind::Real("PATCH", format!("{collection}/{name}")),
-        6 if plural == "pods" || plural == "deployments" => Kind::Real("GET", format!("{collection}/{name}/status")),
-        7 if plural == "deployments" => Kind::Real("GET", format!("{collection}/{name}/scale")),
-        _ => Kind::Real("GET", format!("{collection}/{name}")),
+        2 if plural != "pods" => QuestionKind::Real("POST", collection),
+        3 => QuestionKind::Real("DELETE", collection),
+        4 => QuestionKind::Real("DELETE", format!("{collection}/{name}")),
+        5 => QuestionKind::Real("PATCH", format!("{collection}/{name}")),
+        6 if plural == "pods" || plural == "deployments" => {
+            QuestionKind::Real("GET", format!("{collection}/{name}/status"))
+        }
+        7 if plural == "deployments" => QuestionKind::Real("GET", format!("{collection}/{name}/scale")),
+        _ => QuestionKind::Real("GET", format!("{collection}/{name}")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Body;
+    use crate::answer::AnswerBody;
 
-    fn answer(reason: &str) -> Answer {
+    fn answer(reason: &str) -> ServerAnswer {
         let body = json!({"status": {"allowed": true, "reason": reason}});
-        Answer { body: Body::Json(body), ..Answer::failed("") }
+        ServerAnswer { body: AnswerBody::Json(body), ..ServerAnswer::failed("") }
     }
 
-    fn question() -> (Question, Rights) {
+    fn question() -> (AccessQuestion, Rights) {
         let asker = Asker { name: "bob".to_owned(), groups: Vec::new() };
         let attributes = json!({"nonResourceAttributes": {"path": "/api", "verb": "get"}});
         let rules = json!([{"verbs": ["get"], "nonResourceURLs": ["/api"]}]);
@@ -233,7 +237,7 @@ mod tests {
                 to("other", json!({"kind": "User", "name": "eve"})),
             ],
         );
-        (Question { asker, kind: Kind::Own(attributes) }, rights)
+        (AccessQuestion { asker, kind: QuestionKind::Own(attributes) }, rights)
     }
 
     #[test]

@@ -6,12 +6,12 @@
 
 use serde_json::Value;
 
-use crate::client::{Client, Request};
+use crate::client::{Client, PeerRequest};
 
 const ROOT: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 /// Someone who asks, with all groups.
-pub(super) struct Subject<'a> {
+pub(super) struct Impersonated<'a> {
     pub(super) name: &'a str,
     pub(super) groups: Vec<String>,
 }
@@ -27,7 +27,7 @@ impl Rights {
     pub(super) async fn of(client: &Client) -> Self {
         let mut lists = Vec::new();
         for plural in ["clusterroles", "roles", "clusterrolebindings", "rolebindings"] {
-            let answer = client.send(&Request::get(&format!("{ROOT}/{plural}"))).await;
+            let answer = client.send(&PeerRequest::get(&format!("{ROOT}/{plural}"))).await;
             assert!(answer.status == 200, "{plural} cannot be listed: {}", answer.json()["message"]);
             lists.push(answer.json()["items"].as_array().cloned().unwrap_or_default());
         }
@@ -42,7 +42,7 @@ impl Rights {
     }
 
     /// The bindings that allow, in the words of a review's reason.
-    pub(super) fn that_allow(&self, asker: &Subject<'_>, attributes: &Value) -> Vec<String> {
+    pub(super) fn that_allow(&self, asker: &Impersonated<'_>, attributes: &Value) -> Vec<String> {
         let namespace = attributes["resourceAttributes"]["namespace"].as_str().unwrap_or_default();
         let meant = self.bindings.iter().filter(|binding| {
             let own = namespace_of(binding);
@@ -51,7 +51,7 @@ impl Rights {
         meant.filter_map(|binding| self.allows(binding, asker, attributes)).collect()
     }
 
-    fn allows(&self, binding: &Value, asker: &Subject<'_>, attributes: &Value) -> Option<String> {
+    fn allows(&self, binding: &Value, asker: &Impersonated<'_>, attributes: &Value) -> Option<String> {
         let own = namespace_of(binding);
         let subject = binding["subjects"].as_array()?.iter().find(|subject| is(subject, own, asker))?;
         let (kind, role) = (text(&binding["roleRef"]["kind"]), text(&binding["roleRef"]["name"]));
@@ -80,7 +80,7 @@ fn namespace_of(object: &Value) -> &str {
 }
 
 /// Whether the subject of a binding in this namespace is the asker.
-fn is(subject: &Value, namespace: &str, asker: &Subject<'_>) -> bool {
+fn is(subject: &Value, namespace: &str, asker: &Impersonated<'_>) -> bool {
     let name = text(&subject["name"]);
     match text(&subject["kind"]) {
         "User" => name == asker.name,
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_binding_that_allows_is_found_and_no_other() {
-        let bob = Subject { name: "bob", groups: vec!["all".to_owned()] };
+        let bob = Impersonated { name: "bob", groups: vec!["all".to_owned()] };
         let path = |path: &str| json!({"nonResourceAttributes": {"path": path, "verb": "get"}});
 
         let mine = r#"ClusterRoleBinding "mine" of ClusterRole "urls" to User "bob""#;
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_account_has_the_namespace_of_its_binding() {
-        let account = Subject { name: "system:serviceaccount:n:sa", groups: Vec::new() };
+        let account = Impersonated { name: "system:serviceaccount:n:sa", groups: Vec::new() };
         let ask = |namespace: &str, name: &str| {
             json!({"resourceAttributes": {"verb": "get", "group": "", "resource": "pods", "subresource": "log",
                 "namespace": namespace, "name": name}})

@@ -16,11 +16,11 @@ use crate::compare::compare;
 use crate::names::run_name;
 use crate::options::Options;
 use crate::peers::Peers;
-use crate::report::Outcome;
+use crate::report::RunResult;
 use crate::run::Transcript;
 use crate::sound::failure;
-use script::{Script, Step, Word};
-use side::Side;
+use script::{Script, ScriptStep, Word};
+use side::ScriptSide;
 
 /// How long an effect may take.
 const WITHIN: Duration = Duration::from_secs(90);
@@ -45,7 +45,7 @@ pub(crate) async fn run(peers: &Peers, options: &Options) -> bool {
         async move { (script, both(peers, &namespace, script).await) }
     });
     let results: Vec<_> = futures::stream::iter(runs).buffer_unordered(AT_ONCE).collect().await;
-    let mut outcome = Outcome::default();
+    let mut outcome = RunResult::default();
     for (script, (real, embedded)) in results {
         let count = outcome.ran.entry(script.group.to_owned()).or_default();
         *count = (count.0 + usize::from(peers.real().is_some()), count.1 + 1);
@@ -67,9 +67,9 @@ fn title(script: &Script) -> String {
 
 /// What every step came to on both servers; without a real one, on the other twice: effects must still come.
 async fn both(peers: &Peers, namespace: &str, script: &Script) -> (Transcript, Transcript) {
-    let embedded = Side::new(peers.embedded(), namespace).await;
+    let embedded = ScriptSide::new(peers.embedded(), namespace).await;
     let real = match peers.real() {
-        Some(server) => Some(Side::new(server, namespace).await),
+        Some(server) => Some(ScriptSide::new(server, namespace).await),
         None => None,
     };
     let (mut first, mut second) = (Transcript::default(), Transcript::default());
@@ -91,7 +91,7 @@ async fn both(peers: &Peers, namespace: &str, script: &Script) -> (Transcript, T
 }
 
 /// Both do a step; what is shown is looked at until it is alike, or until neither server moves any more.
-async fn on_both(real: &Side, embedded: &Side, step: &Step) -> (Value, Value) {
+async fn on_both(real: &ScriptSide, embedded: &ScriptSide, step: &ScriptStep) -> (Value, Value) {
     let deadline = Instant::now() + WITHIN;
     let mut seen = futures::join!(real.step(step), embedded.step(step));
     let mut since = Instant::now();

@@ -42,12 +42,12 @@ pub(super) const FILES: &[(&str, &str)] = &[
 pub(super) struct Script {
     pub group: &'static str,
     pub name: String,
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStep>,
 }
 
 /// One step of a case.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct ScriptStep {
     pub line: String,
     pub word: Word,
     pub body: String,
@@ -55,7 +55,7 @@ pub(super) struct Step {
     pub refused: bool,
 }
 
-impl Step {
+impl ScriptStep {
     /// The body, which is null where there is none; or why it is no YAML.
     pub(super) fn body(&self, namespace: &str) -> Result<Value, String> {
         if self.body.is_empty() {
@@ -73,7 +73,7 @@ pub(super) enum Word {
     Status(Which),
     Delete(Which),
     /// Pods by selector, and what becomes of them.
-    Become(String, Fate),
+    Become(String, PodFate),
     Await(Which, Expectation),
     Show(Vec<String>),
 }
@@ -87,7 +87,7 @@ pub(super) enum Which {
 
 /// What a pod comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum PodFate {
     Ready,
     Unready,
     Failed,
@@ -123,7 +123,7 @@ fn parse(group: &'static str, text: &str) -> Result<Vec<Script>, String> {
         } else {
             let (told, refused) = line.strip_suffix(" refused").map_or((line, false), |told| (told, true));
             let word = word(told).ok_or_else(bad)?;
-            script.steps.push(Step { line: line.to_owned(), word, body: String::new(), refused });
+            script.steps.push(ScriptStep { line: line.to_owned(), word, body: String::new(), refused });
         }
     }
     Ok(scripts)
@@ -137,10 +137,10 @@ fn word(line: &str) -> Option<Word> {
         ["patch", rest @ ..] => Some(Word::Patch(which(rest)?.0)),
         ["status", rest @ ..] => Some(Word::Status(which(rest)?.0)),
         ["delete", rest @ ..] => Some(Word::Delete(which(rest)?.0)),
-        ["ready", selector] => fate(selector, Fate::Ready),
-        ["unready", selector] => fate(selector, Fate::Unready),
-        ["fail", selector] => fate(selector, Fate::Failed),
-        ["succeed", selector] => fate(selector, Fate::Succeeded),
+        ["ready", selector] => fate(selector, PodFate::Ready),
+        ["unready", selector] => fate(selector, PodFate::Unready),
+        ["fail", selector] => fate(selector, PodFate::Failed),
+        ["succeed", selector] => fate(selector, PodFate::Succeeded),
         ["await", rest @ ..] => {
             let (which, rest) = which(rest)?;
             let [expectation] = rest else { return None };
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_label_y_is_a_text() {
         let body = "{metadata: {labels: {x: y}}}".to_owned();
-        let step = Step { line: "create".to_owned(), word: Word::Create, body, refused: false };
+        let step = ScriptStep { line: "create".to_owned(), word: Word::Create, body, refused: false };
 
         assert_eq!(step.body("x").unwrap()["metadata"]["labels"]["x"], "y");
     }
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_body_that_is_no_yaml_is_found() {
         let step =
-            Step { line: "create".to_owned(), word: Word::Create, body: "{kind: Pod".to_owned(), refused: false };
+            ScriptStep { line: "create".to_owned(), word: Word::Create, body: "{kind: Pod".to_owned(), refused: false };
 
         assert!(step.body("x").is_err());
     }

@@ -5,18 +5,18 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::masked::masked;
-use super::script::{Expectation, Fate, Step, Which, Word};
+use super::script::{Expectation, PodFate, ScriptStep, Which, Word};
 use super::{POLL, WITHIN};
-use crate::client::{Client, Request};
+use crate::client::{Client, PeerRequest};
 use crate::names::rfc3339;
 use crate::run;
-use crate::server::Server;
+use crate::server::PeerServer;
 
 /// The nodes that pods of scripts are bound to, and their zones.
 const NODES: [(&str, &str); 2] = [("pier-1", "north"), ("pier-2", "south")];
 
 /// Makes the nodes; those of an earlier run may still be there.
-pub(super) async fn make_nodes(server: &Server) {
+pub(super) async fn make_nodes(server: &PeerServer) {
     let client = Client::new(server).expect("the server's CA is PEM");
     for (name, zone) in NODES {
         let labels = json!({"topology.kubernetes.io/zone": zone});
@@ -26,14 +26,14 @@ pub(super) async fn make_nodes(server: &Server) {
 }
 
 /// A server and the namespace of a script.
-pub(super) struct Side {
+pub(super) struct ScriptSide {
     client: Client,
     namespace: String,
 }
 
-impl Side {
+impl ScriptSide {
     /// Makes the namespace of a script.
-    pub(super) async fn new(server: &Server, namespace: &str) -> Self {
+    pub(super) async fn new(server: &PeerServer, namespace: &str) -> Self {
         let client = Client::new(server).expect("the server's CA is PEM");
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         run::make(&client, "/api/v1/namespaces", &object).await;
@@ -43,10 +43,10 @@ impl Side {
     /// Leaves nothing behind that controllers would go on with.
     pub(super) async fn end(&self) {
         let path = format!("/api/v1/namespaces/{}", self.namespace);
-        self.client.send(&Request { method: "DELETE", ..Request::get(&path) }).await;
+        self.client.send(&PeerRequest { method: "DELETE", ..PeerRequest::get(&path) }).await;
     }
 
-    pub(super) async fn step(&self, step: &Step) -> Value {
+    pub(super) async fn step(&self, step: &ScriptStep) -> Value {
         let body = step.body(&self.namespace).expect("tests read every body");
         match &step.word {
             Word::Create => self.create(&body).await,
@@ -80,7 +80,8 @@ impl Side {
         let group = version.split_once('/').map_or(String::new(), |(group, _)| format!(".{group}"));
         let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
         let plural = if kind.ends_with('s') { kind } else { format!("{kind}s") };
-        let answer = self.client.send(&Request::json("POST", &self.path(&format!("{plural}{group}")), object)).await;
+        let answer =
+            self.client.send(&PeerRequest::json("POST", &self.path(&format!("{plural}{group}")), object)).await;
         told(answer.status, answer.json())
     }
 
@@ -90,7 +91,7 @@ impl Side {
             return nothing_meant();
         }
         for path in paths {
-            let mut request = Request::json("PATCH", &format!("{path}{subresource}"), patch);
+            let mut request = PeerRequest::json("PATCH", &format!("{path}{subresource}"), patch);
             request.content_type = Some("application/merge-patch+json".to_owned());
             let answer = self.client.send(&request).await;
             // A pod may have gone meanwhile.
@@ -111,8 +112,8 @@ impl Side {
         }
         for path in paths {
             let request = match options {
-                Value::Null => Request { method: "DELETE", ..Request::get(&path) },
-                options => Request::json("DELETE", &path, options),
+                Value::Null => PeerRequest { method: "DELETE", ..PeerRequest::get(&path) },
+                options => PeerRequest::json("DELETE", &path, options),
             };
             let answer = self.client.send(&request).await;
             let gone = answer.status == 404 && matches!(which, Which::Selected { .. });
@@ -154,7 +155,7 @@ impl Side {
 
     /// What is there now, and the version of the whole.
     async fn look(&self, which: &Which) -> (Vec<Value>, String) {
-        let answer = self.client.send(&Request::get(&self.query(which))).await;
+        let answer = self.client.send(&PeerRequest::get(&self.query(which))).await;
         let list = answer.json();
         let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
         (list["items"].as_array().cloned().unwrap_or_default(), version)
@@ -172,7 +173,8 @@ impl Side {
             let left = deadline.saturating_duration_since(Instant::now());
             if expectation.holds(&objects)
                 || !version.is_empty() && {
-                    let watch = Request::get(&format!("{}&watch=true&resourceVersion={version}", self.query(which)));
+                    let watch =
+                        PeerRequest::get(&format!("{}&watch=true&resourceVersion={version}", self.query(which)));
                     self.client.watch(&watch, left, |events| follow(&mut objects, events, expectation)).await;
                     expectation.holds(&objects)
                 }
@@ -239,7 +241,7 @@ fn nothing_meant() -> Value {
 }
 
 /// What is wrong with what a step came to on the real server, though the other may say the same.
-pub(super) fn wrong(step: &Step, came_to: &Value) -> Option<String> {
+pub(super) fn wrong(step: &ScriptStep, came_to: &Value) -> Option<String> {
     let refused = came_to.get("status").is_some();
     match step.refused {
         true if refused => None,
@@ -279,12 +281,12 @@ fn part_of<'a>(value: &'a Value, part: &str) -> &'a Value {
     found.unwrap_or(&Value::Null)
 }
 
-fn fate_status(fate: Fate) -> Value {
+fn fate_status(fate: PodFate) -> Value {
     let (phase, ready) = match fate {
-        Fate::Ready => ("Running", "True"),
-        Fate::Unready => ("Running", "False"),
-        Fate::Failed => ("Failed", "False"),
-        Fate::Succeeded => ("Succeeded", "False"),
+        PodFate::Ready => ("Running", "True"),
+        PodFate::Unready => ("Running", "False"),
+        PodFate::Failed => ("Failed", "False"),
+        PodFate::Succeeded => ("Succeeded", "False"),
     };
     let now = {
         let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
@@ -299,7 +301,7 @@ mod tests {
 
     #[test]
     fn what_both_servers_fail_in_is_found() {
-        let step = |refused| Step { line: String::new(), word: Word::Create, body: String::new(), refused };
+        let step = |refused| ScriptStep { line: String::new(), word: Word::Create, body: String::new(), refused };
         let told = |came_to: Value| wrong(&step(false), &came_to);
 
         assert!(told(json!({"waited in vain": []})).is_some());

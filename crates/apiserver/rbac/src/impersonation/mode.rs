@@ -3,9 +3,9 @@
 use portolan_schema::go::quote;
 use portolan_schema::names::dns1123_subdomain;
 
-use crate::attributes::{Attributes, Denial, ResourceTarget, Target};
+use crate::attributes::{AccessTarget, Attributes, Denial, ResourceTarget};
 use crate::policy::Policy;
-use crate::request::Asked;
+use crate::request::AskedFor;
 use crate::text::aggregate;
 use crate::user::{
     ANONYMOUS, AUTHENTICATED, MASTERS, NODES, UNAUTHENTICATED, User, account_groups, split_account, split_node,
@@ -19,7 +19,7 @@ const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 
 /// How someone acts as someone else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ImpersonationMode {
     /// A pod as the node that it is on.
     AssociatedNode,
     /// Anyone as any node.
@@ -32,10 +32,15 @@ pub enum Mode {
     Legacy,
 }
 
-const MODES: [Mode; 5] =
-    [Mode::AssociatedNode, Mode::ArbitraryNode, Mode::ServiceAccount, Mode::UserInfo, Mode::Legacy];
+const MODES: [ImpersonationMode; 5] = [
+    ImpersonationMode::AssociatedNode,
+    ImpersonationMode::ArbitraryNode,
+    ImpersonationMode::ServiceAccount,
+    ImpersonationMode::UserInfo,
+    ImpersonationMode::Legacy,
+];
 
-impl Mode {
+impl ImpersonationMode {
     fn name(self) -> &'static str {
         match self {
             Self::AssociatedNode => "associated-node",
@@ -79,15 +84,15 @@ pub fn act_as(
     policy: &Policy,
     requestor: &User,
     wanted: &User,
-    asked: &Asked,
-    last: Option<Mode>,
-) -> Result<(User, Mode), Denial> {
+    asked: &AskedFor,
+    last: Option<ImpersonationMode>,
+) -> Result<(User, ImpersonationMode), Denial> {
     let mut first = None;
     for mode in last.into_iter().chain(MODES.into_iter().filter(|mode| Some(*mode) != last)) {
         if !mode.serves(wanted, requestor) {
             continue;
         }
-        let check = Check { policy, requestor, mode };
+        let check = ModeCheck { policy, requestor, mode };
         match check.request(asked).and_then(|()| check.user(wanted)) {
             Ok(user) => return Ok((user, mode)),
             Err(denial) => first = first.or(Some(denial)),
@@ -96,19 +101,19 @@ pub fn act_as(
     Err(first.expect("the old mode serves everyone, and was refused"))
 }
 
-struct Check<'a> {
+struct ModeCheck<'a> {
     policy: &'a Policy,
     requestor: &'a User,
-    mode: Mode,
+    mode: ImpersonationMode,
 }
 
-impl Check<'_> {
+impl ModeCheck<'_> {
     fn constrained(&self) -> bool {
-        self.mode != Mode::Legacy
+        self.mode != ImpersonationMode::Legacy
     }
 
     /// The right to do this very request in this mode.
-    fn request(&self, asked: &Asked) -> Result<(), Denial> {
+    fn request(&self, asked: &AskedFor) -> Result<(), Denial> {
         if !self.constrained() {
             return Ok(());
         }
@@ -136,7 +141,7 @@ impl Check<'_> {
     fn name(&self, wanted: &User, user: &mut User) -> Result<(), Denial> {
         let (mut resource, mut namespace, mut name) = ("users", "", wanted.name.as_str());
         if let Some(node) = split_node(&wanted.name).filter(|_| self.constrained()) {
-            (resource, name) = ("nodes", if self.mode == Mode::AssociatedNode { "*" } else { node });
+            (resource, name) = ("nodes", if self.mode == ImpersonationMode::AssociatedNode { "*" } else { node });
             user.groups = vec![NODES.to_owned()];
         }
         if let Some(account) = split_account(&wanted.name) {
@@ -208,7 +213,7 @@ impl Check<'_> {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         };
-        Attributes { user: self.requestor, verb: self.mode.verb(), target: Target::Resource(target) }
+        Attributes { user: self.requestor, verb: self.mode.verb(), target: AccessTarget::Resource(target) }
     }
 
     fn allowed(&self, attributes: &Attributes<'_>) -> Result<(), Denial> {
@@ -260,12 +265,12 @@ mod tests {
         policy(json!({ "role": rules }), json!({"b": ["ClusterRole/role", [{"kind": "User", "name": "alice"}]]}))
     }
 
-    fn list_pods() -> Asked {
+    fn list_pods() -> AskedFor {
         let target = ResourceTarget { resource: "pods".into(), namespace: "web".into(), ..ResourceTarget::default() };
-        Asked { verb: "list".into(), target: Target::Resource(target) }
+        AskedFor { verb: "list".into(), target: AccessTarget::Resource(target) }
     }
 
-    fn act(policy: &Policy, wanted: &User) -> Result<(User, Mode), Denial> {
+    fn act(policy: &Policy, wanted: &User) -> Result<(User, ImpersonationMode), Denial> {
         act_as(policy, &User::new("alice", ["system:authenticated"]), wanted, &list_pods(), None)
     }
 
@@ -286,7 +291,7 @@ mod tests {
 
         let (user, mode) = act(&policy, &User::new("bob", Vec::<String>::new())).unwrap();
 
-        assert_eq!(mode, Mode::Legacy);
+        assert_eq!(mode, ImpersonationMode::Legacy);
         assert_eq!(user.groups, ["system:authenticated"]);
         assert!(act(&policy, &User::new("bob", ["staff"])).is_err());
     }
@@ -297,10 +302,10 @@ mod tests {
             {"verbs": ["impersonate:user-info"], "apiGroups": ["authentication.k8s.io"], "resources": ["users", "groups"]},
             {"verbs": ["impersonate-on:user-info:list"], "apiGroups": [""], "resources": ["pods"]},
         ]));
-        let get = Asked { verb: "get".into(), ..list_pods() };
+        let get = AskedFor { verb: "get".into(), ..list_pods() };
         let (alice, bob) = (User::new("alice", ["x"]), User::new("bob", ["staff"]));
 
-        assert_eq!(act(&policy, &bob).unwrap().1, Mode::UserInfo);
+        assert_eq!(act(&policy, &bob).unwrap().1, ImpersonationMode::UserInfo);
         assert!(act_as(&policy, &alice, &bob, &get, None).is_err());
         assert!(act(&policy, &User::new("bob", ["system:masters"])).is_err());
     }
@@ -312,7 +317,7 @@ mod tests {
 
         let (user, mode) = act(&everything, &account).unwrap();
 
-        assert_eq!(mode, Mode::ServiceAccount);
+        assert_eq!(mode, ImpersonationMode::ServiceAccount);
         assert_eq!(user.groups, ["system:serviceaccounts", "system:serviceaccounts:web", "system:authenticated"]);
     }
 
@@ -322,6 +327,6 @@ mod tests {
 
         let (user, mode) = act(&everything, &User::new("system:node:n", Vec::<String>::new())).unwrap();
 
-        assert_eq!((mode, user.groups[0].as_str()), (Mode::ArbitraryNode, "system:nodes"));
+        assert_eq!((mode, user.groups[0].as_str()), (ImpersonationMode::ArbitraryNode, "system:nodes"));
     }
 }

@@ -13,16 +13,16 @@ pub struct Definition {
     /// The API group.
     pub group: String,
     /// What the kind is called.
-    pub names: Names,
+    pub names: KindNames,
     /// Where its objects live.
-    pub scope: Scope,
+    pub scope: ObjectScope,
     /// Its versions in the order given.
     pub versions: Vec<Version>,
 }
 
 /// What a kind is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct KindNames {
     /// In URLs.
     pub plural: String,
     /// On the command line.
@@ -39,7 +39,7 @@ pub struct Names {
 
 /// Where objects live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum ObjectScope {
     /// In the cluster.
     Cluster,
     /// In a namespace.
@@ -115,8 +115,8 @@ impl Definition {
         let versions = list(spec.get("versions")).iter().map(Version::parse).collect::<Result<_, _>>()?;
         Ok(Self {
             group: text(spec.get("group")).to_owned(),
-            names: Names::parse(spec.get("names").unwrap_or(&Value::Null)),
-            scope: if text(spec.get("scope")) == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
+            names: KindNames::parse(spec.get("names").unwrap_or(&Value::Null)),
+            scope: if text(spec.get("scope")) == "Cluster" { ObjectScope::Cluster } else { ObjectScope::Namespaced },
             versions,
         })
     }
@@ -133,7 +133,7 @@ impl Definition {
     }
 }
 
-impl Names {
+impl KindNames {
     /// Reads `spec.names` or `status.acceptedNames`.
     pub fn parse(names: &Value) -> Self {
         let one = |name: &str| text(names.get(name)).to_owned();

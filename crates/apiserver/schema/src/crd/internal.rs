@@ -7,7 +7,7 @@ use crate::go;
 
 /// How a field prints.
 #[derive(Clone, Copy)]
-enum Kind {
+enum FieldFormat {
     Text,
     OptionalText,
     Flag,
@@ -20,51 +20,51 @@ enum Kind {
     Rules,
 }
 
-const FIELDS: [(&str, &str, Kind); 44] = [
-    ("ID", "id", Kind::Text),
-    ("Schema", "$schema", Kind::Text),
-    ("Ref", "$ref", Kind::OptionalText),
-    ("Description", "description", Kind::Text),
-    ("Type", "type", Kind::Text),
-    ("Nullable", "nullable", Kind::Flag),
-    ("Format", "format", Kind::Text),
-    ("Title", "title", Kind::Text),
-    ("Default", "default", Kind::Plain),
-    ("Maximum", "maximum", Kind::Plain),
-    ("ExclusiveMaximum", "exclusiveMaximum", Kind::Flag),
-    ("Minimum", "minimum", Kind::Plain),
-    ("ExclusiveMinimum", "exclusiveMinimum", Kind::Flag),
-    ("MaxLength", "maxLength", Kind::Plain),
-    ("MinLength", "minLength", Kind::Plain),
-    ("Pattern", "pattern", Kind::Text),
-    ("MaxItems", "maxItems", Kind::Plain),
-    ("MinItems", "minItems", Kind::Plain),
-    ("UniqueItems", "uniqueItems", Kind::Flag),
-    ("MultipleOf", "multipleOf", Kind::Plain),
-    ("Enum", "enum", Kind::Plain),
-    ("MaxProperties", "maxProperties", Kind::Plain),
-    ("MinProperties", "minProperties", Kind::Plain),
-    ("Required", "required", Kind::Plain),
-    ("Items", "items", Kind::ItemsSchema),
-    ("AllOf", "allOf", Kind::Many),
-    ("OneOf", "oneOf", Kind::Many),
-    ("AnyOf", "anyOf", Kind::Many),
-    ("Not", "not", Kind::One),
-    ("Properties", "properties", Kind::Named),
-    ("AdditionalProperties", "additionalProperties", Kind::Additional),
-    ("PatternProperties", "patternProperties", Kind::Named),
-    ("Dependencies", "dependencies", Kind::Plain),
-    ("AdditionalItems", "additionalItems", Kind::Additional),
-    ("Definitions", "definitions", Kind::Named),
-    ("ExternalDocs", "externalDocs", Kind::Plain),
-    ("Example", "example", Kind::Plain),
-    ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", Kind::Plain),
-    ("XEmbeddedResource", "x-kubernetes-embedded-resource", Kind::Flag),
-    ("XIntOrString", "x-kubernetes-int-or-string", Kind::Flag),
-    ("XListMapKeys", "x-kubernetes-list-map-keys", Kind::Plain),
-    ("XListType", "x-kubernetes-list-type", Kind::OptionalText),
-    ("XMapType", "x-kubernetes-map-type", Kind::OptionalText),
-    ("XValidations", "x-kubernetes-validations", Kind::Rules),
+const FIELDS: [(&str, &str, FieldFormat); 44] = [
+    ("ID", "id", FieldFormat::Text),
+    ("Schema", "$schema", FieldFormat::Text),
+    ("Ref", "$ref", FieldFormat::OptionalText),
+    ("Description", "description", FieldFormat::Text),
+    ("Type", "type", FieldFormat::Text),
+    ("Nullable", "nullable", FieldFormat::Flag),
+    ("Format", "format", FieldFormat::Text),
+    ("Title", "title", FieldFormat::Text),
+    ("Default", "default", FieldFormat::Plain),
+    ("Maximum", "maximum", FieldFormat::Plain),
+    ("ExclusiveMaximum", "exclusiveMaximum", FieldFormat::Flag),
+    ("Minimum", "minimum", FieldFormat::Plain),
+    ("ExclusiveMinimum", "exclusiveMinimum", FieldFormat::Flag),
+    ("MaxLength", "maxLength", FieldFormat::Plain),
+    ("MinLength", "minLength", FieldFormat::Plain),
+    ("Pattern", "pattern", FieldFormat::Text),
+    ("MaxItems", "maxItems", FieldFormat::Plain),
+    ("MinItems", "minItems", FieldFormat::Plain),
+    ("UniqueItems", "uniqueItems", FieldFormat::Flag),
+    ("MultipleOf", "multipleOf", FieldFormat::Plain),
+    ("Enum", "enum", FieldFormat::Plain),
+    ("MaxProperties", "maxProperties", FieldFormat::Plain),
+    ("MinProperties", "minProperties", FieldFormat::Plain),
+    ("Required", "required", FieldFormat::Plain),
+    ("Items", "items", FieldFormat::ItemsSchema),
+    ("AllOf", "allOf", FieldFormat::Many),
+    ("OneOf", "oneOf", FieldFormat::Many),
+    ("AnyOf", "anyOf", FieldFormat::Many),
+    ("Not", "not", FieldFormat::One),
+    ("Properties", "properties", FieldFormat::Named),
+    ("AdditionalProperties", "additionalProperties", FieldFormat::Additional),
+    ("PatternProperties", "patternProperties", FieldFormat::Named),
+    ("Dependencies", "dependencies", FieldFormat::Plain),
+    ("AdditionalItems", "additionalItems", FieldFormat::Additional),
+    ("Definitions", "definitions", FieldFormat::Named),
+    ("ExternalDocs", "externalDocs", FieldFormat::Plain),
+    ("Example", "example", FieldFormat::Plain),
+    ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", FieldFormat::Plain),
+    ("XEmbeddedResource", "x-kubernetes-embedded-resource", FieldFormat::Flag),
+    ("XIntOrString", "x-kubernetes-int-or-string", FieldFormat::Flag),
+    ("XListMapKeys", "x-kubernetes-list-map-keys", FieldFormat::Plain),
+    ("XListType", "x-kubernetes-list-type", FieldFormat::OptionalText),
+    ("XMapType", "x-kubernetes-map-type", FieldFormat::OptionalText),
+    ("XValidations", "x-kubernetes-validations", FieldFormat::Rules),
 ];
 
 /// A schema.
@@ -73,29 +73,29 @@ pub(super) fn schema(schema: &Value) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-fn field(value: Option<&Value>, kind: Kind) -> String {
+fn field(value: Option<&Value>, kind: FieldFormat) -> String {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return match kind {
-            Kind::Text => "\"\"".to_owned(),
-            Kind::Flag => "false".to_owned(),
+            FieldFormat::Text => "\"\"".to_owned(),
+            FieldFormat::Flag => "false".to_owned(),
             _ => "null".to_owned(),
         };
     };
     match kind {
-        Kind::Text | Kind::OptionalText | Kind::Flag | Kind::Plain => go::json(value),
-        Kind::One => schema(value),
-        Kind::Many => array(list(Some(value)), schema),
-        Kind::Rules => array(list(Some(value)), rule),
-        Kind::Named => {
+        FieldFormat::Text | FieldFormat::OptionalText | FieldFormat::Flag | FieldFormat::Plain => go::json(value),
+        FieldFormat::One => schema(value),
+        FieldFormat::Many => array(list(Some(value)), schema),
+        FieldFormat::Rules => array(list(Some(value)), rule),
+        FieldFormat::Named => {
             let entries = value.as_object().into_iter().flatten();
             let entries = entries.map(|(name, inner)| format!("{}:{}", go::json(&json!(name)), schema(inner)));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
         }
-        Kind::ItemsSchema => match value.as_array() {
+        FieldFormat::ItemsSchema => match value.as_array() {
             Some(schemas) => format!("{{\"Schema\":null,\"JSONSchemas\":{}}}", array(schemas, schema)),
             None => format!("{{\"Schema\":{},\"JSONSchemas\":null}}", schema(value)),
         },
-        Kind::Additional => match value.as_bool() {
+        FieldFormat::Additional => match value.as_bool() {
             Some(allows) => format!("{{\"Allows\":{allows},\"Schema\":null}}"),
             None => format!("{{\"Allows\":true,\"Schema\":{}}}", schema(value)),
         },

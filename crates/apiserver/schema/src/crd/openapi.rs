@@ -60,7 +60,7 @@ pub(super) fn validate(schema: &Value, path: &Path<'_>, status: bool, errors: &m
     }
     let parsed = Schema::parse(schema).ok().filter(|_| unsupported.is_none() && errors.len() == before);
     let mut walk = Walk { keywords: Vec::new(), rules: Vec::new() };
-    let place = Place { cursor: parsed.as_ref().map(Schema::root), root: true, ..Place::default() };
+    let place = Inherited { cursor: parsed.as_ref().map(Schema::root), root: true, ..Inherited::default() };
     walk.schema(schema, &place, &path);
     errors.append(&mut walk.keywords);
     errors.append(&mut walk.rules);
@@ -139,7 +139,7 @@ pub(super) fn unrecognised_formats(schema: &Value) -> Vec<String> {
 
 /// What holds at one place because of the places above it.
 #[derive(Clone, Default)]
-struct Place<'s> {
+struct Inherited<'s> {
     /// The parsed schema, where rules are to be compiled.
     cursor: Option<Cursor<'s>>,
     root: bool,
@@ -150,7 +150,7 @@ struct Place<'s> {
     uncorrelatable: Option<String>,
 }
 
-impl<'s> Place<'s> {
+impl<'s> Inherited<'s> {
     fn below(&self, cursor: Option<Cursor<'s>>) -> Self {
         Self { cursor, root: false, ..self.clone() }
     }
@@ -162,7 +162,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn schema(&mut self, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
+    fn schema(&mut self, schema: &Value, place: &Inherited<'_>, path: &Path<'_>) {
         let before = self.keywords.len();
         self.standard(schema, place, path);
         self.additional(schema, place, path);
@@ -190,7 +190,7 @@ impl Walk {
         self.keywords.push(FieldError::required(&path.field(name), detail));
     }
 
-    fn standard(&mut self, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
+    fn standard(&mut self, schema: &Value, place: &Inherited<'_>, path: &Path<'_>) {
         let type_ = text(schema.get("type"));
         if !type_.is_empty() && !TYPES.contains(&type_) {
             self.keywords.push(FieldError::not_supported(&path.field("type"), &json!(type_), &TYPES));
@@ -222,7 +222,7 @@ impl Walk {
         }
     }
 
-    fn additional(&mut self, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
+    fn additional(&mut self, schema: &Value, place: &Inherited<'_>, path: &Path<'_>) {
         let Some(additional) = schema.get("additionalProperties").filter(|a| !a.is_null()) else {
             return;
         };
@@ -239,7 +239,7 @@ impl Walk {
         }
     }
 
-    fn properties(&mut self, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
+    fn properties(&mut self, schema: &Value, place: &Inherited<'_>, path: &Path<'_>) {
         let embedded = flag(schema.get("x-kubernetes-embedded-resource"));
         let properties_path = path.field("properties");
         for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
@@ -254,7 +254,7 @@ impl Walk {
         }
     }
 
-    fn junctors(&mut self, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
+    fn junctors(&mut self, schema: &Value, place: &Inherited<'_>, path: &Path<'_>) {
         let below = place.below(None);
         if let Some(not) = schema.get("not").filter(|not| not.is_object()) {
             self.schema(not, &below, &path.field("not"));
@@ -267,7 +267,7 @@ impl Walk {
         }
     }
 
-    fn items(&mut self, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
+    fn items(&mut self, schema: &Value, place: &Inherited<'_>, path: &Path<'_>) {
         let Some(items) = schema.get("items").filter(|items| items.is_object()) else {
             return;
         };
@@ -409,14 +409,14 @@ impl Walk {
         }
     }
 
-    fn rule_texts(&mut self, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
+    fn rule_texts(&mut self, schema: &Value, place: &Inherited<'_>, path: &Path<'_>) {
         let rules = path.field("x-kubernetes-validations");
         for (index, rule) in list(schema.get("x-kubernetes-validations")).iter().enumerate() {
             self.rule_text(rule, schema, place, &rules.index(index));
         }
     }
 
-    fn rule_text(&mut self, rule: &Value, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
+    fn rule_text(&mut self, rule: &Value, schema: &Value, place: &Inherited<'_>, path: &Path<'_>) {
         let (source, message) = (text(rule.get("rule")).trim(), text(rule.get("message")));
         let breaks = |text: &str| text.contains(['\n', '\r']);
         if source.is_empty() {
@@ -438,7 +438,7 @@ impl Walk {
         self.field_path(text(rule.get("fieldPath")), schema, place, path);
     }
 
-    fn field_path(&mut self, field_path: &str, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
+    fn field_path(&mut self, field_path: &str, schema: &Value, place: &Inherited<'_>, path: &Path<'_>) {
         if field_path.is_empty() {
             return;
         }
@@ -458,7 +458,7 @@ impl Walk {
         }
     }
 
-    fn rule_programs(&mut self, schema: &Value, place: &Place<'_>, path: &Path<'_>) {
+    fn rule_programs(&mut self, schema: &Value, place: &Inherited<'_>, path: &Path<'_>) {
         let Some(cursor) = place.cursor else { return };
         let resource = place.root || cursor.node().embedded_resource;
         let rules_path = path.field("x-kubernetes-validations");

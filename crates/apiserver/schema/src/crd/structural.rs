@@ -8,7 +8,7 @@ use crate::re2;
 
 /// Where in the schema a node stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum SchemaLevel {
     Root,
     Item,
     Field,
@@ -17,7 +17,7 @@ enum Level {
 /// What is not structural, sorted by message.
 pub(super) fn validate(schema: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    invariants(schema, Level::Root, path, &mut errors);
+    invariants(schema, SchemaLevel::Root, path, &mut errors);
     complete(schema, Some(schema), path, path, &mut errors);
     errors.sort_by_cached_key(ToString::to_string);
     errors
@@ -45,21 +45,21 @@ fn has_additional(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(|a| !a.is_null())
 }
 
-fn invariants(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn invariants(schema: &Value, level: SchemaLevel, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if text(schema.get("type")) == "array" && items(schema).is_none() {
         errors.push(FieldError::required(&path.field("items"), "must be specified"));
     }
     if let Some(items) = items(schema) {
-        invariants(items, Level::Item, &path.field("items"), errors);
+        invariants(items, SchemaLevel::Item, &path.field("items"), errors);
     }
     for (name, property) in properties(schema) {
-        invariants(property, Level::Field, &path.field("properties").key(name), errors);
+        invariants(property, SchemaLevel::Field, &path.field("properties").key(name), errors);
     }
-    if has_additional(schema) && level == Level::Root {
+    if has_additional(schema) && level == SchemaLevel::Root {
         errors.push(FieldError::forbidden(&path.field("additionalProperties"), "must not be used at the root"));
     }
     if let Some(values) = values(schema) {
-        invariants(values, Level::Field, &path.field("additionalProperties"), errors);
+        invariants(values, SchemaLevel::Field, &path.field("additionalProperties"), errors);
     }
     extensions(schema, path, errors);
     let first_all_of = list(schema.get("allOf")).first().is_some_and(is_int_or_string);
@@ -85,7 +85,7 @@ fn is_int_or_string(schema: &Value) -> bool {
     schema.get("anyOf") == Some(&json!([{"type": "integer"}, {"type": "string"}]))
 }
 
-fn type_given(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn type_given(schema: &Value, level: SchemaLevel, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let type_ = text(schema.get("type"));
     let embedded = flag(schema.get("x-kubernetes-embedded-resource"));
     let untyped = ["x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"];
@@ -98,9 +98,9 @@ fn type_given(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<Fi
         });
     } else if type_.is_empty() && !untyped.iter().any(|name| flag(schema.get(*name))) {
         let detail = match level {
-            Level::Root => "must not be empty at the root",
-            Level::Item => "must not be empty for specified array items",
-            Level::Field => "must not be empty for specified object fields",
+            SchemaLevel::Root => "must not be empty at the root",
+            SchemaLevel::Item => "must not be empty for specified array items",
+            SchemaLevel::Field => "must not be empty for specified object fields",
         };
         errors.push(FieldError::required(&type_path, detail));
     }
@@ -108,15 +108,15 @@ fn type_given(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<Fi
         let detail = "must not be used if x-kubernetes-embedded-resource is set";
         errors.push(FieldError::forbidden(&path.field("additionalProperties"), detail));
     }
-    if level == Level::Root && !type_.is_empty() && type_ != "object" {
+    if level == SchemaLevel::Root && !type_.is_empty() && type_ != "object" {
         errors.push(FieldError::invalid(&type_path, &json!(type_), "must be object at the root"));
     }
 }
 
-fn meta(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn meta(schema: &Value, level: SchemaLevel, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let embedded = flag(schema.get("x-kubernetes-embedded-resource"));
     let properties_path = path.field("properties");
-    if level == Level::Root || embedded {
+    if level == SchemaLevel::Root || embedded {
         for (name, wanted, detail) in [
             ("kind", "string", "must be string"),
             ("apiVersion", "string", "must be string"),
@@ -131,7 +131,7 @@ fn meta(schema: &Value, level: Level, path: &Path<'_>, errors: &mut Vec<FieldErr
             }
         }
     }
-    if level == Level::Root && property(schema, "metadata").is_some_and(|metadata| !is_implicit(metadata)) {
+    if level == SchemaLevel::Root && property(schema, "metadata").is_some_and(|metadata| !is_implicit(metadata)) {
         let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
         errors.push(FieldError::forbidden(&properties_path.key("metadata"), detail));
     }

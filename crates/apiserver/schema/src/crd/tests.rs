@@ -216,7 +216,7 @@ fn a_definition_is_read_for_serving() {
     assert!(version.subresources.status && version.subresources.scale.is_none());
     assert_eq!(version.columns[0].json_path, ".spec.a");
     assert_eq!(definition.deprecation_warning(version).unwrap(), "t.example.com/v1 W is deprecated");
-    assert_eq!((definition.scope, definition.names.list_kind.as_str()), (Scope::Namespaced, "WList"));
+    assert_eq!((definition.scope, definition.names.list_kind.as_str()), (ObjectScope::Namespaced, "WList"));
 }
 
 proptest! {

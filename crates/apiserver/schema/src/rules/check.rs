@@ -9,11 +9,11 @@ use cel::Program;
 
 use self::infer::Inference;
 use self::types::Type;
-use super::{Rule, compile};
+use super::{SchemaRule, compile};
 use crate::node::Cursor;
 
 /// Why a rule does not compile.
-pub(crate) fn rule(rule: &Rule, schema: Cursor<'_>, resource: bool) -> Result<(), String> {
+pub(crate) fn rule(rule: &SchemaRule, schema: Cursor<'_>, resource: bool) -> Result<(), String> {
     let program = match &rule.program {
         Ok(Some(program)) => program,
         Ok(None) => return Ok(()),
@@ -26,7 +26,7 @@ pub(crate) fn rule(rule: &Rule, schema: Cursor<'_>, resource: bool) -> Result<()
 }
 
 /// Why a rule's `messageExpression` does not compile.
-pub(crate) fn message(rule: &Rule, schema: Cursor<'_>, resource: bool) -> Result<(), String> {
+pub(crate) fn message(rule: &SchemaRule, schema: Cursor<'_>, resource: bool) -> Result<(), String> {
     let Some(source) = &rule.message_expression else {
         return Ok(());
     };
@@ -40,7 +40,7 @@ pub(crate) fn message(rule: &Rule, schema: Cursor<'_>, resource: bool) -> Result
     }
 }
 
-fn infer<'s>(program: &Program, rule: &Rule, schema: Cursor<'s>, resource: bool) -> Result<Type<'s>, String> {
+fn infer<'s>(program: &Program, rule: &SchemaRule, schema: Cursor<'s>, resource: bool) -> Result<Type<'s>, String> {
     let own = Type::of(schema, resource).unwrap_or(Type::Dyn);
     let old = if rule.optional_old_self { Type::optional(own.clone()) } else { own.clone() };
     let mut inference = Inference::new(program, vec![("self".to_owned(), own), ("oldSelf".to_owned(), old)]);

@@ -86,8 +86,8 @@ fn to_text<'v>(text: &'v str, schema: Option<Cursor<'_>>) -> Box<dyn Val + 'v> {
 fn to_object<'v>(fields: &'v Map<String, Value>, schema: Option<Cursor<'v>>, resource: bool) -> Box<dyn Val + 'v> {
     match schema {
         Some(schema) if resource || schema.values().is_none() => {
-            let shape = if resource { Shape::Resource(schema) } else { Shape::Plain(schema) };
-            Box::new(Object { fields, shape })
+            let shape = if resource { Reachable::Resource(schema) } else { Reachable::Plain(schema) };
+            Box::new(LazyObject { fields, shape })
         }
         _ => Box::new(to_map(fields, schema.and_then(Cursor::values))),
     }
@@ -102,7 +102,7 @@ fn to_map<'v>(fields: &'v Map<String, Value>, values: Option<Cursor<'v>>) -> Cel
 
 /// Which fields of an object are reachable.
 #[derive(Clone, Copy)]
-enum Shape<'v> {
+enum Reachable<'v> {
     /// Those of the schema.
     Plain(Cursor<'v>),
     /// Those of the schema, and `apiVersion`, `kind` and `metadata`.
@@ -113,28 +113,28 @@ enum Shape<'v> {
 
 /// An object whose fields are converted when they are asked for.
 #[derive(Clone, Copy)]
-struct Object<'v> {
+struct LazyObject<'v> {
     fields: &'v Map<String, Value>,
-    shape: Shape<'v>,
+    shape: Reachable<'v>,
 }
 
-impl fmt::Debug for Object<'_> {
+impl fmt::Debug for LazyObject<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fields.fmt(f)
     }
 }
 
-impl<'v> Object<'v> {
+impl<'v> LazyObject<'v> {
     fn field(&self, name: &str) -> Option<Box<dyn Val + 'v>> {
         // A field that is null counts as absent.
         let value = self.fields.get(name).filter(|value| !value.is_null())?;
         match self.shape {
-            Shape::Metadata => matches!(name, "name" | "generateName").then(|| to_cel(value, None, false)),
-            Shape::Resource(_) if name == "metadata" => {
-                value.as_object().map(|fields| Box::new(Object { fields, shape: Shape::Metadata }) as Box<dyn Val + 'v>)
-            }
-            Shape::Resource(_) if is_meta_field(name) => Some(to_cel(value, None, false)),
-            Shape::Plain(schema) | Shape::Resource(schema) => {
+            Reachable::Metadata => matches!(name, "name" | "generateName").then(|| to_cel(value, None, false)),
+            Reachable::Resource(_) if name == "metadata" => value
+                .as_object()
+                .map(|fields| Box::new(LazyObject { fields, shape: Reachable::Metadata }) as Box<dyn Val + 'v>),
+            Reachable::Resource(_) if is_meta_field(name) => Some(to_cel(value, None, false)),
+            Reachable::Plain(schema) | Reachable::Resource(schema) => {
                 let child = schema.property(name)?;
                 Some(to_cel(value, Some(child), child.node().embedded_resource))
             }
@@ -144,9 +144,9 @@ impl<'v> Object<'v> {
     fn names(&self) -> impl Iterator<Item = &'v str> {
         let shape = self.shape;
         self.fields.keys().map(String::as_str).filter(move |name| match shape {
-            Shape::Metadata => matches!(*name, "name" | "generateName"),
-            Shape::Resource(schema) => is_meta_field(name) || schema.property(name).is_some(),
-            Shape::Plain(schema) => schema.property(name).is_some(),
+            Reachable::Metadata => matches!(*name, "name" | "generateName"),
+            Reachable::Resource(schema) => is_meta_field(name) || schema.property(name).is_some(),
+            Reachable::Plain(schema) => schema.property(name).is_some(),
         })
     }
 
@@ -155,7 +155,7 @@ impl<'v> Object<'v> {
     }
 }
 
-impl Val for Object<'_> {
+impl Val for LazyObject<'_> {
     fn get_type(&self) -> &CelType {
         &MAP_TYPE
     }
@@ -201,7 +201,7 @@ impl Val for Object<'_> {
     }
 }
 
-impl Indexer for Object<'_> {
+impl Indexer for LazyObject<'_> {
     fn get<'b, 'w>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'w>, ExecutionError>
     where
         Self: 'w,
@@ -226,7 +226,7 @@ impl Indexer for Object<'_> {
     }
 }
 
-impl Zeroer for Object<'_> {
+impl Zeroer for LazyObject<'_> {
     fn is_zero_value(&self) -> bool {
         self.fields.is_empty()
     }

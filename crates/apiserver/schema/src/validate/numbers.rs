@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use super::{Outcome, invalid, loose};
+use super::{Validated, invalid, loose};
 use crate::constraints::{Bound, Constraints, FormatKind};
 use crate::field::{Path, show};
 use crate::go;
@@ -86,7 +86,7 @@ pub(super) fn validate(
     constraints: &Constraints,
     node: &Node,
     path: &Path<'_>,
-    outcome: &mut Outcome,
+    outcome: &mut Validated,
 ) {
     let value = Native::of(number);
     let range = Range { type_: node.type_, format: constraints.format.as_ref().map(|f| f.kind), path };
@@ -95,10 +95,10 @@ pub(super) fn validate(
         multiple(value, factor, &range, path, outcome);
     }
     if let Some(minimum) = constraints.minimum {
-        bound(value, minimum, Side::Minimum, &range, path, outcome);
+        bound(value, minimum, LimitSide::Minimum, &range, path, outcome);
     }
     if let Some(maximum) = constraints.maximum {
-        bound(value, maximum, Side::Maximum, &range, path, outcome);
+        bound(value, maximum, LimitSide::Maximum, &range, path, outcome);
     }
 }
 
@@ -110,7 +110,7 @@ struct Range<'a> {
 
 impl Range<'_> {
     /// Adds an issue where a number does not fit the type and format; tells whether it does.
-    fn check(&self, value: Native, what: &str, outcome: &mut Outcome) -> bool {
+    fn check(&self, value: Native, what: &str, outcome: &mut Validated) -> bool {
         let (fits, type_) = match self.type_ {
             Some(Type::Integer) => (self.holds_integer(value), "integer"),
             Some(Type::Number) => (self.holds_float(value.as_float()), "number"),
@@ -146,12 +146,12 @@ impl Range<'_> {
 }
 
 #[derive(Clone, Copy)]
-enum Side {
+enum LimitSide {
     Minimum,
     Maximum,
 }
 
-impl Side {
+impl LimitSide {
     fn fails<T: PartialOrd + Copy>(self, value: T, bound: T, exclusive: bool) -> bool {
         match (self, exclusive) {
             (Self::Minimum, false) => value < bound,
@@ -178,7 +178,7 @@ impl Side {
     }
 }
 
-fn bound(value: Native, bound: Bound, side: Side, range: &Range<'_>, path: &Path<'_>, outcome: &mut Outcome) {
+fn bound(value: Native, bound: Bound, side: LimitSide, range: &Range<'_>, path: &Path<'_>, outcome: &mut Validated) {
     let exact = range.check(Native::Float(bound.at), side.name(), outcome);
     let (fails, shown, value) = match value {
         Native::Integer(integer) if exact => {
@@ -196,7 +196,7 @@ fn bound(value: Native, bound: Bound, side: Side, range: &Range<'_>, path: &Path
     }
 }
 
-fn multiple(value: Native, factor: f64, range: &Range<'_>, path: &Path<'_>, outcome: &mut Outcome) {
+fn multiple(value: Native, factor: f64, range: &Range<'_>, path: &Path<'_>, outcome: &mut Validated) {
     let exact = range.check(Native::Float(factor), "MultipleOf", outcome);
     let (value, factor, fails) = match value {
         Native::Integer(integer) if exact => {

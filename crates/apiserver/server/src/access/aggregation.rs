@@ -12,7 +12,7 @@ use crate::api::Api;
 use crate::controllers;
 use crate::registry::Resource;
 use crate::request::Query;
-use crate::store::{Compacted, Event, EventKind, Range, Stored, Watch};
+use crate::store::{Compacted, Event, EventKind, Range, StoredObject, Watch};
 
 const MANAGER: &str = "clusterrole-aggregation-controller";
 /// Events that are read at once.
@@ -133,6 +133,6 @@ impl Aggregation {
 fn read(api: &Api, resource: &Resource) -> Result<(BTreeMap<String, Value>, Watch), Compacted> {
     let range = Range { collection: &resource.collection, prefix: "", after: "", at: None };
     let listing = api.store.list(&range)?;
-    let named = |stored: &Arc<Stored>| (stored.key.name().to_owned(), api.object(resource, stored));
+    let named = |stored: &Arc<StoredObject>| (stored.key.name().to_owned(), api.object(resource, stored));
     Ok((listing.objects.iter().map(named).collect(), api.store.watch(&resource.collection, listing.version)?))
 }

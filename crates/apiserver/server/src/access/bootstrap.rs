@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use portolan_rbac::bootstrap::{Step, objects, reconcile};
+use portolan_rbac::bootstrap::{BootstrapStep, objects, reconcile};
 use serde_json::{Value, json};
 
 use crate::api::Api;
@@ -11,7 +11,7 @@ use crate::call::{Call, DeleteOptions};
 use crate::controllers;
 use crate::object;
 use crate::status::ApiError;
-use crate::strategy::Part;
+use crate::strategy::ObjectPart;
 
 const MANAGER: &str = "kube-apiserver";
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
@@ -37,16 +37,16 @@ async fn ensure(api: &Arc<Api>, expected: &Value) -> Result<(), ApiError> {
     let existing = api.store.get(&resource.key(namespace, name)).map(|stored| api.object(&resource, &stored));
     let call = controllers::call(api, &resource, namespace, name);
     match reconcile(existing.as_ref(), expected) {
-        Step::Nothing => Ok(()),
-        Step::Create => create(&call, expected).await,
-        Step::Update(new) => {
+        BootstrapStep::Nothing => Ok(()),
+        BootstrapStep::Create => create(&call, expected).await,
+        BootstrapStep::Update(new) => {
             let edit = |live: &mut Value| {
                 live.clone_from(&new);
                 true
             };
-            call.system_change(Part::Main, MANAGER, edit).await.map(|_| ())
+            call.system_change(ObjectPart::Main, MANAGER, edit).await.map(|_| ())
         }
-        Step::Recreate => {
+        BootstrapStep::Recreate => {
             call.delete_object(name, &DeleteOptions::default()).await?;
             create(&call, expected).await
         }

@@ -1,7 +1,7 @@
 //! Writes of roles and bindings: nobody hands on rights that they do not have.
 
 use portolan_rbac::escalation::full_authority;
-use portolan_rbac::{Attributes, Policy, ResourceTarget, RoleReference, Rule, Target};
+use portolan_rbac::{AccessTarget, Attributes, Policy, ResourceTarget, RoleReference, Rule};
 use serde_json::Value;
 
 use super::forbidden;
@@ -69,7 +69,8 @@ impl Call {
             namespace: if own { target.name.clone() } else { target.namespace.clone() },
             name: target.name.clone(),
         };
-        let attributes = Attributes { user: &self.user, verb: "create".to_owned(), target: Target::Resource(target) };
+        let attributes =
+            Attributes { user: &self.user, verb: "create".to_owned(), target: AccessTarget::Resource(target) };
         let decision = self.api.access.policy(&self.api.store).decide(&attributes);
         if decision.allowed { Ok(()) } else { Err(forbidden(&attributes.denied(&decision.reason))) }
     }

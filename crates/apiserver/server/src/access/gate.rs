@@ -6,7 +6,7 @@ use http::header::{self, HeaderMap};
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
 use portolan_rbac::impersonation::{self, Header, act_as};
-use portolan_rbac::request::{Asked, ListQuery, asked};
+use portolan_rbac::request::{AskedFor, ListQuery, asked};
 use portolan_rbac::{Attributes, User, user};
 use portolan_schema::names::path_segment;
 
@@ -70,7 +70,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-fn impersonated(api: &Api, caller: Arc<User>, headers: &HeaderMap, asked: &Asked) -> Result<Arc<User>, ApiError> {
+fn impersonated(api: &Api, caller: Arc<User>, headers: &HeaderMap, asked: &AskedFor) -> Result<Arc<User>, ApiError> {
     let values: Vec<(&str, String)> = headers
         .iter()
         .map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
@@ -87,7 +87,7 @@ fn impersonated(api: &Api, caller: Arc<User>, headers: &HeaderMap, asked: &Asked
     Ok(Arc::new(user))
 }
 
-fn asked_by(parts: &Parts) -> Asked {
+fn asked_by(parts: &Parts) -> AskedFor {
     let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy();
     asked(parts.method.as_str(), &path, || {
         let query = Query::parse(parts.uri.query().unwrap_or_default());

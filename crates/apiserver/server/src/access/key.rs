@@ -23,10 +23,10 @@ const SPKI_PREFIX: [u8; 26] = [
 /// Signs and verifies. `Debug` is not implemented: it is a secret.
 pub(crate) struct TokenKey {
     /// Made when it is first needed, unless it was kept in a file.
-    pair: OnceLock<Pair>,
+    pair: OnceLock<SigningKey>,
 }
 
-struct Pair {
+struct SigningKey {
     key: EcdsaKeyPair,
     /// Tells clients which key signed a token.
     id: String,
@@ -59,20 +59,20 @@ impl TokenKey {
                 source,
             })?;
             let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|e| CredentialsError::Unusable(e.to_string()))?;
-            Pair::read(key.secret_der())?
+            SigningKey::read(key.secret_der())?
         } else {
             let made = rcgen::KeyPair::generate()?;
             credentials::private_directory(folder)?;
             credentials::write_private(&path, &made.serialize_pem())?;
-            Pair::read(&made.serialize_der())?
+            SigningKey::read(&made.serialize_der())?
         };
         Ok(Self { pair: OnceLock::from(pair) })
     }
 
-    fn pair(&self) -> &Pair {
+    fn pair(&self) -> &SigningKey {
         self.pair.get_or_init(|| {
             let made = rcgen::KeyPair::generate().expect("the system has random numbers");
-            Pair::read(&made.serialize_der()).expect("a key that was just made can be read")
+            SigningKey::read(&made.serialize_der()).expect("a key that was just made can be read")
         })
     }
 
@@ -108,7 +108,7 @@ impl TokenKey {
     }
 }
 
-impl Pair {
+impl SigningKey {
     fn read(der: &[u8]) -> Result<Self, CredentialsError> {
         let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der, &SystemRandom::new())
             .map_err(|error| CredentialsError::Unusable(error.to_string()))?;

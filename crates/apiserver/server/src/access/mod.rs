@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use http::StatusCode;
-use portolan_rbac::impersonation::Mode;
+use portolan_rbac::impersonation::ImpersonationMode;
 use portolan_rbac::{Denial, Policy, User, user};
 
 pub(crate) use gate::Caller;
@@ -32,16 +32,16 @@ use crate::store::Store;
 const MOST_MODES: usize = 10_000;
 
 /// What decides about requests.
-pub(crate) struct Access {
+pub(crate) struct AccessControl {
     key: TokenKey,
     policies: policy::Followed,
     /// The token of the server's own kubeconfig, once it listens.
     own_token: OnceLock<Arc<str>>,
     /// By the name of who acted as someone else.
-    modes: Mutex<HashMap<String, Mode>>,
+    modes: Mutex<HashMap<String, ImpersonationMode>>,
 }
 
-impl Access {
+impl AccessControl {
     pub(crate) fn new(key: TokenKey) -> Self {
         Self { key, policies: policy::Followed::default(), own_token: OnceLock::new(), modes: Mutex::default() }
     }
@@ -61,11 +61,11 @@ impl Access {
         self.own_token.get().is_some_and(|own| gate::equal_in_constant_time(own, token))
     }
 
-    fn last_mode(&self, user: &str) -> Option<Mode> {
+    fn last_mode(&self, user: &str) -> Option<ImpersonationMode> {
         self.modes.lock().expect("only read and inserted to").get(user).copied()
     }
 
-    fn remember_mode(&self, user: &str, mode: Mode) {
+    fn remember_mode(&self, user: &str, mode: ImpersonationMode) {
         let mut modes = self.modes.lock().expect("only read and inserted to");
         if modes.len() >= MOST_MODES {
             modes.clear();

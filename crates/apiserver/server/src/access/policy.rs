@@ -6,35 +6,35 @@ use portolan_rbac::{Binding, Policy, Rule};
 use serde_json::Value;
 
 use crate::encode::{self, TypeMeta};
-use crate::store::{Compacted, Event, EventKind, Range, Store, Stored, Watch};
+use crate::store::{Compacted, Event, EventKind, Range, Store, StoredObject, Watch};
 
 /// Events that are read at once.
 const BATCH: usize = 1024;
 
 #[derive(Clone, Copy)]
-enum Part {
+enum PolicyPart {
     ClusterRoles,
     Roles,
     ClusterBindings,
     Bindings,
 }
 
-const PARTS: [(Part, &str); 4] = [
-    (Part::ClusterRoles, "clusterroles.rbac.authorization.k8s.io"),
-    (Part::Roles, "roles.rbac.authorization.k8s.io"),
-    (Part::ClusterBindings, "clusterrolebindings.rbac.authorization.k8s.io"),
-    (Part::Bindings, "rolebindings.rbac.authorization.k8s.io"),
+const PARTS: [(PolicyPart, &str); 4] = [
+    (PolicyPart::ClusterRoles, "clusterroles.rbac.authorization.k8s.io"),
+    (PolicyPart::Roles, "roles.rbac.authorization.k8s.io"),
+    (PolicyPart::ClusterBindings, "clusterrolebindings.rbac.authorization.k8s.io"),
+    (PolicyPart::Bindings, "rolebindings.rbac.authorization.k8s.io"),
 ];
 
 /// A policy that follows the store. Nothing is read before the first question.
 #[derive(Default)]
 pub(super) struct Followed {
-    state: Mutex<Option<State>>,
+    state: Mutex<Option<PolicyState>>,
 }
 
-struct State {
+struct PolicyState {
     policy: Arc<Policy>,
-    watches: Vec<(Part, Watch)>,
+    watches: Vec<(PolicyPart, Watch)>,
 }
 
 impl Followed {
@@ -48,7 +48,7 @@ impl Followed {
         }
         // At the beginning, or where the history no longer reaches back.
         loop {
-            if let Ok(fresh) = State::read(store) {
+            if let Ok(fresh) = PolicyState::read(store) {
                 let policy = fresh.policy.clone();
                 *state = Some(fresh);
                 return policy;
@@ -57,7 +57,7 @@ impl Followed {
     }
 }
 
-impl State {
+impl PolicyState {
     fn read(store: &Store) -> Result<Self, Compacted> {
         let mut policy = Policy::default();
         let mut watches = Vec::with_capacity(PARTS.len());
@@ -87,45 +87,45 @@ impl State {
     }
 }
 
-fn see(policy: &mut Policy, part: Part, event: &Event) {
+fn see(policy: &mut Policy, part: PolicyPart, event: &Event) {
     match event.kind {
         EventKind::Added | EventKind::Modified => put(policy, part, &event.object),
         EventKind::Deleted => remove(policy, part, &event.object),
     }
 }
 
-fn put(policy: &mut Policy, part: Part, stored: &Stored) {
+fn put(policy: &mut Policy, part: PolicyPart, stored: &StoredObject) {
     let object = read(stored);
     let (namespace, name) = (stored.key.namespace().to_owned(), stored.key.name().to_owned());
     match part {
-        Part::ClusterRoles => {
+        PolicyPart::ClusterRoles => {
             policy.cluster_roles.insert(name, Rule::parse_all(&object).into());
         }
-        Part::Roles => {
+        PolicyPart::Roles => {
             policy.roles.insert((namespace, name), Rule::parse_all(&object).into());
         }
-        Part::ClusterBindings => {
+        PolicyPart::ClusterBindings => {
             policy.cluster_bindings.insert(name, Arc::new(Binding::parse(&object)));
         }
-        Part::Bindings => {
+        PolicyPart::Bindings => {
             policy.bindings.entry(namespace).or_default().insert(name, Arc::new(Binding::parse(&object)));
         }
     }
 }
 
-fn remove(policy: &mut Policy, part: Part, stored: &Stored) {
+fn remove(policy: &mut Policy, part: PolicyPart, stored: &StoredObject) {
     let (namespace, name) = (stored.key.namespace(), stored.key.name());
     match part {
-        Part::ClusterRoles => {
+        PolicyPart::ClusterRoles => {
             policy.cluster_roles.remove(name);
         }
-        Part::Roles => {
+        PolicyPart::Roles => {
             policy.roles.remove(&(namespace.to_owned(), name.to_owned()));
         }
-        Part::ClusterBindings => {
+        PolicyPart::ClusterBindings => {
             policy.cluster_bindings.remove(name);
         }
-        Part::Bindings => {
+        PolicyPart::Bindings => {
             if let Some(bindings) = policy.bindings.get_mut(namespace) {
                 bindings.remove(name);
                 if bindings.is_empty() {
@@ -136,28 +136,28 @@ fn remove(policy: &mut Policy, part: Part, stored: &Stored) {
     }
 }
 
-fn read(stored: &Stored) -> Value {
+fn read(stored: &StoredObject) -> Value {
     encode::object_of(stored, &TypeMeta { kind: String::new(), api_version: String::new() })
 }
 
 #[cfg(test)]
 mod tests {
-    use portolan_rbac::{Attributes, Target, User};
+    use portolan_rbac::{AccessTarget, Attributes, User};
     use serde_json::json;
 
     use super::*;
-    use crate::store::{Change, Expect, Key, Write};
+    use crate::store::{Expect, StoreKey, StoreWrite, Write};
 
     async fn write(store: &Store, collection: &str, name: &str, object: Value) {
-        let key = Key::new(&Arc::from(collection), "", name);
+        let key = StoreKey::new(&Arc::from(collection), "", name);
         let expect = store.get(&key).map_or(Expect::Absent, |there| Expect::Version(there.version));
-        let change = if object.is_null() { Change::Delete } else { Change::Put(encode::body_of(object)) };
+        let change = if object.is_null() { StoreWrite::Delete } else { StoreWrite::Put(encode::body_of(object)) };
         store.write(Write { key, expect, change }).await.unwrap();
     }
 
     fn may(followed: &Followed, store: &Store) -> bool {
         let user = User::new("bob", ["x"]);
-        let target = Target::Path("/metrics".to_owned());
+        let target = AccessTarget::Path("/metrics".to_owned());
         followed.now(store).decide(&Attributes { user: &user, verb: "get".to_owned(), target }).allowed
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
-use portolan_rbac::{Attributes, ResourceTarget, Rule, Target, User};
+use portolan_rbac::{AccessTarget, Attributes, ResourceTarget, Rule, User};
 use portolan_schema::{FieldError, Path};
 use serde_json::{Map, Value, json};
 
@@ -186,7 +186,7 @@ fn attributes_of<'a>(user: &'a User, spec: &Value) -> Attributes<'a> {
     let resource = &spec["resourceAttributes"];
     if resource.is_null() {
         let paths = &spec["nonResourceAttributes"];
-        return Attributes { user, verb: read(paths, "verb"), target: Target::Path(read(paths, "path")) };
+        return Attributes { user, verb: read(paths, "verb"), target: AccessTarget::Path(read(paths, "path")) };
     }
     let text = |field: &str| read(resource, field);
     let target = ResourceTarget {
@@ -197,7 +197,7 @@ fn attributes_of<'a>(user: &'a User, spec: &Value) -> Attributes<'a> {
         namespace: text("namespace"),
         name: text("name"),
     };
-    Attributes { user, verb: text("verb"), target: Target::Resource(target) }
+    Attributes { user, verb: text("verb"), target: AccessTarget::Resource(target) }
 }
 
 fn resource_rule(rule: &Rule) -> Value {

@@ -10,7 +10,7 @@ use crate::decode;
 use crate::encode;
 use crate::object;
 use crate::status::{About, ApiError, succeeded};
-use crate::store::{Change, Expect, Write, WriteError};
+use crate::store::{Expect, StoreWrite, Write, WriteError};
 
 /// How often a change is computed anew because someone else wrote meanwhile.
 const MOST_ATTEMPTS: usize = 100;
@@ -149,7 +149,7 @@ impl Call {
                 return Ok(new);
             }
             let (key, expect) = (current.key.clone(), Expect::Version(current.version));
-            let change = Change::Put(encode::body_of(self.resource.store_form(new)));
+            let change = StoreWrite::Put(encode::body_of(self.resource.store_form(new)));
             match self.api.store.write(Write { key, expect, change }).await {
                 Ok(stored) => return Ok(self.api.object(&self.resource, &stored)),
                 Err(WriteError::Unexpected(Some(now))) => current = now,

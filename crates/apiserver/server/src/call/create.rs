@@ -12,7 +12,7 @@ use crate::decode::Decoded;
 use crate::encode;
 use crate::object;
 use crate::status::{About, ApiError};
-use crate::store::{Change, Expect, Stored, Write, WriteError};
+use crate::store::{Expect, StoreWrite, StoredObject, Write, WriteError};
 
 /// How often a generated name is drawn again when it is taken.
 const MOST_NAME_DRAWS: usize = 8;
@@ -103,7 +103,7 @@ impl Call {
             return Err(ApiError::unexpected("resourceVersion should not be set on objects to be created"));
         }
         let body = encode::body_of(resource.store_form(value));
-        let write = Write { key, expect: Expect::Absent, change: Change::Put(body) };
+        let write = Write { key, expect: Expect::Absent, change: StoreWrite::Put(body) };
         match self.api.store.write(write).await {
             Ok(stored) => Ok(self.api.object(resource, &stored)),
             Err(WriteError::Unexpected(there)) => Err(self.taken(there.as_deref(), &name)),
@@ -112,7 +112,7 @@ impl Call {
     }
 
     /// A name that is taken, for good or until its object is gone.
-    fn taken(&self, there: Option<&Stored>, name: &str) -> ApiError {
+    fn taken(&self, there: Option<&StoredObject>, name: &str) -> ApiError {
         let mut error = ApiError::already_exists(self.resource.about(name));
         if there.is_some_and(|stored| object::is_deleting(&self.api.object(&self.resource, stored))) {
             error.message = format!("object is being deleted: {}", error.message);

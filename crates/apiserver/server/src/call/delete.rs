@@ -5,7 +5,7 @@ use portolan_schema::{FieldError, Path};
 use serde_json::{Value, json};
 
 use super::Call;
-use super::update::Outcome;
+use super::update::UpdateResult;
 use crate::answer::Answer;
 use crate::api::timestamp;
 use crate::controllers::definitions;
@@ -14,7 +14,7 @@ use crate::encode;
 use crate::object;
 use crate::registry::Resource;
 use crate::status::{self, ApiError};
-use crate::store::{Change, Expect, Stored, Write, WriteError};
+use crate::store::{Expect, StoreWrite, StoredObject, Write, WriteError};
 
 pub(crate) const ORPHAN: &str = "orphan";
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -68,14 +68,14 @@ impl Call {
         }
     }
 
-    fn deleted_answer(&self, outcome: Outcome, options: &DeleteOptions) -> Answer {
+    fn deleted_answer(&self, outcome: UpdateResult, options: &DeleteOptions) -> Answer {
         match outcome {
-            Outcome::Kept(object) => {
+            UpdateResult::Kept(object) => {
                 let code = if options.orphan_dependents == Some(false) { StatusCode::ACCEPTED } else { StatusCode::OK };
                 self.show(code, &object)
             }
-            Outcome::Removed(object) if returns_deleted(&self.resource) => self.show(StatusCode::OK, &object),
-            Outcome::Removed(object) => {
+            UpdateResult::Removed(object) if returns_deleted(&self.resource) => self.show(StatusCode::OK, &object),
+            UpdateResult::Removed(object) => {
                 let about = self.resource.about(object::name(&object));
                 Answer::value(StatusCode::OK, &status::deleted(about, object::meta_text(&object, "uid")), self.accepted)
             }
@@ -83,7 +83,7 @@ impl Call {
     }
 
     /// Deletes one object: at once where nothing waits for it, else by marking it.
-    pub(crate) async fn delete_object(&self, name: &str, options: &DeleteOptions) -> Result<Outcome, ApiError> {
+    pub(crate) async fn delete_object(&self, name: &str, options: &DeleteOptions) -> Result<UpdateResult, ApiError> {
         let key = self.resource.key(&self.target.namespace, name);
         let about = || self.resource.about(name);
         let mut current = self.api.store.get(&key).ok_or_else(|| ApiError::not_found(about()))?;
@@ -105,7 +105,7 @@ impl Call {
     }
 
     /// What a deletion does to an object now.
-    fn deletion_step(&self, live: Value, options: &DeleteOptions) -> Step {
+    fn deletion_step(&self, live: Value, options: &DeleteOptions) -> DeletionStep {
         let mut new = live.clone();
         let finalizers = finalizers_for(&self.resource, &live, options);
         let grace = self.grace(&live, options);
@@ -115,10 +115,10 @@ impl Call {
             if self.is_graceful() {
                 self.mark(&mut new, grace);
             }
-            return Step::Remove(new);
+            return DeletionStep::Remove(new);
         }
         self.mark(&mut new, grace);
-        if new == live { Step::Nothing(live) } else { Step::Mark(new) }
+        if new == live { DeletionStep::Nothing(live) } else { DeletionStep::Mark(new) }
     }
 
     /// Namespaces and CRDs wait for what is inside them.
@@ -171,27 +171,27 @@ impl Call {
         }
     }
 
-    async fn write_deletion(&self, current: &Stored, step: Step) -> Result<Outcome, WriteError> {
+    async fn write_deletion(&self, current: &StoredObject, step: DeletionStep) -> Result<UpdateResult, WriteError> {
         let (key, expect) = (current.key.clone(), Expect::Version(current.version));
         match step {
-            Step::Nothing(live) => Ok(Outcome::Kept(live)),
-            Step::Mark(new) => {
-                let change = Change::Put(encode::body_of(self.resource.store_form(new)));
+            DeletionStep::Nothing(live) => Ok(UpdateResult::Kept(live)),
+            DeletionStep::Mark(new) => {
+                let change = StoreWrite::Put(encode::body_of(self.resource.store_form(new)));
                 let stored = self.api.store.write(Write { key, expect, change }).await?;
-                Ok(Outcome::Kept(self.api.object(&self.resource, &stored)))
+                Ok(UpdateResult::Kept(self.api.object(&self.resource, &stored)))
             }
-            Step::Remove(new) if self.is_graceful() => {
+            DeletionStep::Remove(new) if self.is_graceful() => {
                 // Its watchers see that it is told to stop before it is gone.
-                let change = Change::Put(encode::body_of(self.resource.store_form(new)));
+                let change = StoreWrite::Put(encode::body_of(self.resource.store_form(new)));
                 let marked = self.api.store.write(Write { key: key.clone(), expect, change }).await?;
                 let expect = Expect::Version(marked.version);
-                self.api.store.write(Write { key, expect, change: Change::Delete }).await?;
-                Ok(Outcome::Removed(self.api.object(&self.resource, &marked)))
+                self.api.store.write(Write { key, expect, change: StoreWrite::Delete }).await?;
+                Ok(UpdateResult::Removed(self.api.object(&self.resource, &marked)))
             }
-            Step::Remove(mut new) => {
-                let gone = self.api.store.write(Write { key, expect, change: Change::Delete }).await?;
+            DeletionStep::Remove(mut new) => {
+                let gone = self.api.store.write(Write { key, expect, change: StoreWrite::Delete }).await?;
                 object::set_meta(&mut new, "resourceVersion", Some(json!(gone.version.to_string())));
-                Ok(Outcome::Removed(new))
+                Ok(UpdateResult::Removed(new))
             }
         }
     }
@@ -213,7 +213,7 @@ impl Call {
 
     /// The same call in one namespace.
     pub(crate) fn within(&self, namespace: &str) -> Self {
-        let target = crate::request::Target {
+        let target = crate::request::RequestTarget {
             namespace: namespace.to_owned(),
             name: String::new(),
             subresource: String::new(),
@@ -268,17 +268,17 @@ impl Call {
 }
 
 /// What a deletion does.
-enum Step {
+enum DeletionStep {
     Nothing(Value),
     Mark(Value),
     Remove(Value),
 }
 
-impl Step {
-    fn into_outcome(self) -> Outcome {
+impl DeletionStep {
+    fn into_outcome(self) -> UpdateResult {
         match self {
-            Self::Nothing(object) | Self::Mark(object) => Outcome::Kept(object),
-            Self::Remove(object) => Outcome::Removed(object),
+            Self::Nothing(object) | Self::Mark(object) => UpdateResult::Kept(object),
+            Self::Remove(object) => UpdateResult::Removed(object),
         }
     }
 }

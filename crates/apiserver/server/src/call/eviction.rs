@@ -13,7 +13,7 @@ use crate::object;
 use crate::registry::Resource;
 use crate::status::{About, ApiError, Cause, Details, succeeded};
 use crate::store::Range;
-use crate::strategy::Part;
+use crate::strategy::ObjectPart;
 use std::sync::Arc;
 
 /// More evictions than this, not yet seen by whoever keeps the budget, are refused.
@@ -21,7 +21,7 @@ const MOST_DISRUPTED: usize = 2000;
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
 /// What a budget says about an eviction.
-enum Verdict {
+enum EvictionVerdict {
     /// The pod may go; nothing is counted.
     Free,
     /// The pod may go if it is still as it was looked at.
@@ -38,11 +38,11 @@ impl Call {
         options.dry_run |= create.dry_run;
         let pod = self.live()?;
         match self.verdict(&pod)? {
-            Verdict::Free => {}
-            Verdict::Unhealthy => {
+            EvictionVerdict::Free => {}
+            EvictionVerdict::Unhealthy => {
                 options.resource_version.get_or_insert_with(|| object::meta_text(&pod, "resourceVersion").to_owned());
             }
-            Verdict::Counted(budgets, name) => self.count(&budgets, &name, options.dry_run).await?,
+            EvictionVerdict::Counted(budgets, name) => self.count(&budgets, &name, options.dry_run).await?,
         }
         self.go(options).await?;
         Ok(Answer::value(StatusCode::CREATED, &succeeded(StatusCode::CREATED), self.accepted))
@@ -68,17 +68,17 @@ impl Call {
     }
 
     /// Pods that do not run, or stop already, cost nobody anything; for others their budget is asked.
-    fn verdict(&self, pod: &Value) -> Result<Verdict, ApiError> {
+    fn verdict(&self, pod: &Value) -> Result<EvictionVerdict, ApiError> {
         let phase = pod["status"]["phase"].as_str().unwrap_or_default();
         if matches!(phase, "Succeeded" | "Failed" | "Pending") || object::is_deleting(pod) {
-            return Ok(Verdict::Free);
+            return Ok(EvictionVerdict::Free);
         }
         let Some(budgets) = self.registry.find("policy", "v1", "poddisruptionbudgets").cloned() else {
-            return Ok(Verdict::Free);
+            return Ok(EvictionVerdict::Free);
         };
         let matching: Vec<Value> = self.budgets(&budgets, pod);
         let budget = match matching.as_slice() {
-            [] => return Ok(Verdict::Free),
+            [] => return Ok(EvictionVerdict::Free),
             [only] => only,
             _ => {
                 return Err(ApiError::unexpected(
@@ -89,9 +89,9 @@ impl Call {
         let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
         let healthy_enough = number("currentHealthy") >= number("desiredHealthy") && number("desiredHealthy") > 0;
         if !is_ready(pod) && (budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow" || healthy_enough) {
-            return Ok(Verdict::Unhealthy);
+            return Ok(EvictionVerdict::Unhealthy);
         }
-        Ok(Verdict::Counted(budgets, object::name(budget).to_owned()))
+        Ok(EvictionVerdict::Counted(budgets, object::name(budget).to_owned()))
     }
 
     fn budgets(&self, budgets: &Resource, pod: &Value) -> Vec<Value> {
@@ -116,7 +116,7 @@ impl Call {
             }
             allowed && !dry_run
         };
-        call.system_change(Part::Status, "kube-apiserver", take).await?;
+        call.system_change(ObjectPart::Status, "kube-apiserver", take).await?;
         refusal.into_inner().ok().flatten().map_or(Ok(()), Err)
     }
 

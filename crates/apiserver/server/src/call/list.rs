@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use super::Call;
 use crate::answer::Answer;
 use crate::api;
-use crate::negotiate::{Format, Shape};
+use crate::negotiate::{ObjectForm, TextFormat};
 use crate::registry::Resource;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status::ApiError;
-use crate::store::{Range, Stored};
+use crate::store::{Range, StoredObject};
 
 /// Which objects a list or watch shows.
 #[derive(Clone, Debug)]
-pub(super) struct Selection {
+pub(super) struct ListSelection {
     pub(super) prefix: String,
     pub(super) labels: LabelSelector,
     pub(super) fields: FieldSelector,
@@ -26,7 +26,7 @@ pub(super) struct Selection {
 /// A list that was asked for.
 #[derive(Clone, Debug)]
 pub(super) struct ListRange {
-    selection: Selection,
+    selection: ListSelection,
     limit: usize,
     after: String,
     at: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) struct ListRange {
 
 /// What was found.
 pub(super) struct Selected {
-    pub(super) objects: Vec<std::sync::Arc<Stored>>,
+    pub(super) objects: Vec<std::sync::Arc<StoredObject>>,
     pub(super) version: u64,
     next: Option<String>,
     remaining: Option<usize>,
@@ -42,7 +42,7 @@ pub(super) struct Selected {
 
 /// `metadata.continue`, opaque to clients.
 #[derive(Serialize, Deserialize)]
-struct Token {
+struct ContinueToken {
     v: String,
     rv: i64,
     start: String,
@@ -54,7 +54,7 @@ impl Call {
     pub(super) fn list(&self) -> Result<Answer, ApiError> {
         let range = self.list_range()?;
         let selected = self.selected(&range)?;
-        if self.accepted.shape == Shape::Object && self.accepted.format == Format::Json {
+        if self.accepted.shape == ObjectForm::Object && self.accepted.format == TextFormat::Json {
             return Ok(self.list_text(&selected));
         }
         let objects: Vec<Value> = selected.objects.iter().map(|s| self.api.object(&self.resource, s)).collect();
@@ -89,7 +89,7 @@ impl Call {
     }
 
     /// Selectors and the part of the collection that the path names.
-    pub(super) fn selection(&self) -> Result<Selection, ApiError> {
+    pub(super) fn selection(&self) -> Result<ListSelection, ApiError> {
         let labels = LabelSelector::parse(self.query.get("labelSelector"))?;
         let mut fields = FieldSelector::parse(self.query.get("fieldSelector"))?;
         self.check_fields(&fields)?;
@@ -98,7 +98,7 @@ impl Call {
         }
         let namespace = &self.target.namespace;
         let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-        Ok(Selection { prefix, labels, fields })
+        Ok(ListSelection { prefix, labels, fields })
     }
 
     fn check_fields(&self, fields: &FieldSelector) -> Result<(), ApiError> {
@@ -148,7 +148,7 @@ impl Call {
         Ok(ListRange { selection, limit, after: String::new(), at })
     }
 
-    fn continued(&self, selection: Selection, limit: usize, token: &str) -> Result<ListRange, ApiError> {
+    fn continued(&self, selection: ListSelection, limit: usize, token: &str) -> Result<ListRange, ApiError> {
         let token = read_token(token)?;
         let after = format!("{}{}", selection.prefix, token.start);
         // A negative version means: whatever is there now.
@@ -158,7 +158,7 @@ impl Call {
 
     /// The objects of a list.
     pub(super) fn selected(&self, list: &ListRange) -> Result<Selected, ApiError> {
-        let Selection { prefix, labels, fields } = &list.selection;
+        let ListSelection { prefix, labels, fields } = &list.selection;
         let range = Range { collection: &self.resource.collection, prefix, after: &list.after, at: list.at };
         let mut listing = self.api.store.list(&range).map_err(|_| self.expired(list))?;
         if let Some(name) = fields.exact("metadata.name") {
@@ -169,7 +169,7 @@ impl Call {
         let mut passed = 0;
         for stored in &listing.objects {
             if list.limit > 0 && objects.len() == list.limit {
-                next = objects.last().map(|last: &std::sync::Arc<Stored>| last.key.path.clone());
+                next = objects.last().map(|last: &std::sync::Arc<StoredObject>| last.key.path.clone());
                 break;
             }
             passed += 1;
@@ -197,7 +197,7 @@ impl Call {
         .with_continue(write_token_at(&list.after[list.selection.prefix.len()..], -1))
     }
 
-    pub(super) fn fields_match(&self, fields: &FieldSelector, stored: &Stored) -> bool {
+    pub(super) fn fields_match(&self, fields: &FieldSelector, stored: &StoredObject) -> bool {
         if fields.is_everything() {
             return true;
         }
@@ -225,9 +225,9 @@ impl Call {
     }
 }
 
-fn list_metadata(selected: &Selected, resource: &Resource, shape: Shape) -> Value {
+fn list_metadata(selected: &Selected, resource: &Resource, shape: ObjectForm) -> Value {
     let mut metadata = json!({"resourceVersion": selected.version.to_string()});
-    if resource.custom().is_some() && shape == Shape::Object {
+    if resource.custom().is_some() && shape == ObjectForm::Object {
         metadata["continue"] = json!("");
     }
     if let Some(next) = &selected.next {
@@ -293,14 +293,14 @@ fn write_token(start: &str, version: u64) -> String {
 }
 
 fn write_token_at(start: &str, rv: i64) -> String {
-    let token = Token { v: TOKEN_VERSION.to_owned(), rv, start: start.to_owned() };
+    let token = ContinueToken { v: TOKEN_VERSION.to_owned(), rv, start: start.to_owned() };
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).expect("a token is three plain fields"))
 }
 
-fn read_token(text: &str) -> Result<Token, ApiError> {
+fn read_token(text: &str) -> Result<ContinueToken, ApiError> {
     let bad = |why: &str| ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
     let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|e| bad(&e.to_string()))?;
-    let token: Token = serde_json::from_slice(&bytes).map_err(|e| bad(&e.to_string()))?;
+    let token: ContinueToken = serde_json::from_slice(&bytes).map_err(|e| bad(&e.to_string()))?;
     if token.v != TOKEN_VERSION {
         return Err(bad(&format!("server does not recognize this encoded version {:?}", token.v)));
     }

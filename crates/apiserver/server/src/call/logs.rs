@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Call;
 use crate::answer::Answer;
 use crate::object;
-use crate::pod_logs::{LogError, LogRun, LogSource, Wanted};
+use crate::pod_logs::{LogError, LogRun, LogSource, WantedLines};
 use crate::status::ApiError;
 
 impl Call {
@@ -41,7 +41,7 @@ impl Call {
         Ok(Answer { content_type: "text/plain", ..Answer::stream(wanted.text_of(log)) })
     }
 
-    fn wanted_log(&self) -> Result<Wanted, ApiError> {
+    fn wanted_log(&self) -> Result<WantedLines, ApiError> {
         let number = |name: &str| self.query.number(name);
         let (tail, limit, seconds) = (number("tailLines")?, number("limitBytes")?, number("sinceSeconds")?);
         let since_time = self.query.find("sinceTime").filter(|text| !text.is_empty()).map(read_time).transpose()?;
@@ -70,7 +70,7 @@ impl Call {
         }
         let since_seconds = seconds.and_then(|s| (self.api.clock)().checked_sub(SignedDuration::from_secs(s)).ok());
         let size = |value: Option<i64>| value.and_then(|value| usize::try_from(value).ok());
-        Ok(Wanted {
+        Ok(WantedLines {
             follow: self.query.flag("follow"),
             timestamps: self.query.flag("timestamps"),
             since: since_time.or(since_seconds),

@@ -24,18 +24,18 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 
 pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
-pub(crate) use update::Outcome;
+pub(crate) use update::UpdateResult;
 
 use portolan_rbac::User;
 
 use crate::access;
 use crate::answer::Answer;
 use crate::api::Api;
-use crate::negotiate::{self, Accepted, Asked, Shape};
+use crate::negotiate::{self, Accepted, MediaTypes, ObjectForm};
 use crate::registry::{Registry, Resource};
-use crate::request::{Query, Target};
+use crate::request::{Query, RequestTarget};
 use crate::status::ApiError;
-use crate::strategy::Part;
+use crate::strategy::ObjectPart;
 use crate::warnings::Warnings;
 
 /// A request for a resource, with everything that its verb needs.
@@ -43,7 +43,7 @@ pub(crate) struct Call {
     pub(crate) api: Arc<Api>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) resource: Arc<Resource>,
-    pub(crate) target: Target,
+    pub(crate) target: RequestTarget,
     pub(crate) query: Query,
     pub(crate) accepted: Accepted,
     pub(crate) content_type: String,
@@ -68,7 +68,7 @@ pub(crate) struct Incoming {
 
 impl Call {
     /// Finds the resource and reads the headers.
-    pub(crate) fn new(api: Arc<Api>, target: Target, incoming: Incoming) -> Result<Self, ApiError> {
+    pub(crate) fn new(api: Arc<Api>, target: RequestTarget, incoming: Incoming) -> Result<Self, ApiError> {
         let registry = api.registry();
         let Some(resource) = registry.find(&target.group, &target.version, &target.plural).cloned() else {
             return Err(unknown_resource(&registry, &target));
@@ -78,13 +78,17 @@ impl Call {
             return Err(unknown_resource(&registry, &target));
         }
         let listed = target.name.is_empty() && incoming.method == Method::GET;
-        let asked = if listed { Asked::Many } else { Asked::One };
-        let accepted = negotiate::accept(&incoming.accept, &[Shape::Table, Shape::Partial, Shape::PartialList], asked)?;
-        if accepted.shape == Shape::PartialList && asked == Asked::One {
+        let asked = if listed { MediaTypes::Many } else { MediaTypes::One };
+        let accepted = negotiate::accept(
+            &incoming.accept,
+            &[ObjectForm::Table, ObjectForm::Partial, ObjectForm::PartialList],
+            asked,
+        )?;
+        if accepted.shape == ObjectForm::PartialList && asked == MediaTypes::One {
             return Err(ApiError::not_a_list(&resource.kind));
         }
         let query = Query::parse(&incoming.query);
-        if accepted.shape == Shape::Table {
+        if accepted.shape == ObjectForm::Table {
             crate::table::Include::check(&query)?;
         }
         let warnings = Warnings::to_client(resource.warning());
@@ -104,7 +108,7 @@ impl Call {
     }
 
     /// A call of the server's own controllers.
-    pub(crate) fn internal(api: Arc<Api>, resource: Arc<Resource>, target: Target) -> Self {
+    pub(crate) fn internal(api: Arc<Api>, resource: Arc<Resource>, target: RequestTarget) -> Self {
         Self {
             registry: api.registry(),
             api,
@@ -152,12 +156,12 @@ impl Call {
                 self.delete_collection().await
             }
             (&Method::GET, true, "" | "status" | "ephemeralcontainers" | "resize") => self.get(),
-            (&Method::PUT, true, "") => self.replace(Part::Main).await,
-            (&Method::PATCH, true, "") => self.patch(Part::Main).await,
+            (&Method::PUT, true, "") => self.replace(ObjectPart::Main).await,
+            (&Method::PATCH, true, "") => self.patch(ObjectPart::Main).await,
             (&Method::DELETE, true, "") => self.delete().await,
-            (&Method::PUT, true, "status") => self.replace(Part::Status).await,
-            (&Method::PATCH, true, "status") => self.patch(Part::Status).await,
-            (&Method::PUT, true, "finalize") => self.replace(Part::Finalize).await,
+            (&Method::PUT, true, "status") => self.replace(ObjectPart::Status).await,
+            (&Method::PATCH, true, "status") => self.patch(ObjectPart::Status).await,
+            (&Method::PUT, true, "finalize") => self.replace(ObjectPart::Finalize).await,
             (&Method::POST, true, "token") => self.create_token(),
             (&Method::GET, true, "scale") => self.get_scale(),
             (&Method::PUT, true, "scale") => self.put_scale().await,
@@ -165,10 +169,10 @@ impl Call {
             (&Method::GET, true, "log") => self.log().await,
             (&Method::POST, true, "binding") => self.bind().await,
             (&Method::POST, true, "eviction") => self.evict().await,
-            (&Method::PUT, true, "ephemeralcontainers") => self.replace(Part::EphemeralContainers).await,
-            (&Method::PATCH, true, "ephemeralcontainers") => self.patch(Part::EphemeralContainers).await,
-            (&Method::PUT, true, "resize") => self.replace(Part::Resize).await,
-            (&Method::PATCH, true, "resize") => self.patch(Part::Resize).await,
+            (&Method::PUT, true, "ephemeralcontainers") => self.replace(ObjectPart::EphemeralContainers).await,
+            (&Method::PATCH, true, "ephemeralcontainers") => self.patch(ObjectPart::EphemeralContainers).await,
+            (&Method::PUT, true, "resize") => self.replace(ObjectPart::Resize).await,
+            (&Method::PATCH, true, "resize") => self.patch(ObjectPart::Resize).await,
             (&Method::GET | &Method::POST, true, "exec" | "attach" | "portforward") => self.connect(&subresource),
             (_, true, proxy) if proxy.split('/').next() == Some("proxy") => self.connect(&subresource),
             _ => Err(ApiError::method_not_allowed()),
@@ -190,7 +194,7 @@ impl Call {
 }
 
 /// What a path below no resource answers: plain text where no server owns the path, a `Status` where one does.
-fn unknown_resource(registry: &Registry, target: &Target) -> ApiError {
+fn unknown_resource(registry: &Registry, target: &RequestTarget) -> ApiError {
     match registry.find(&target.group, &target.version, &target.plural) {
         // A subresource that a custom kind does not have looks like an object that is not there.
         Some(resource) if resource.custom().is_some() && !target.subresource.is_empty() => {

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::Call;
 use super::options::{FieldValidation, WriteOptions};
-use super::update::{Outcome, Sent, reset_fields};
+use super::update::{SentUpdate, UpdateResult, reset_fields};
 use crate::answer::Answer;
 use crate::decode::{self, BodyFormat, Decoded};
 use crate::object;
 use crate::status::{ApiError, Cause};
-use crate::strategy::Part;
+use crate::strategy::ObjectPart;
 
 /// Most operations of one JSON patch.
 const MOST_OPERATIONS: usize = 10_000;
@@ -45,14 +45,14 @@ impl PatchKind {
 }
 
 /// A patch that was read.
-pub(super) enum Edit {
+pub(super) enum PatchEdit {
     Json(json_patch::Patch),
     Merge(Value),
     Strategic(Decoded),
 }
 
 impl Call {
-    pub(super) async fn patch(&mut self, part: Part) -> Result<Answer, ApiError> {
+    pub(super) async fn patch(&mut self, part: ObjectPart) -> Result<Answer, ApiError> {
         let kind = PatchKind::of(&self.content_type, self.resource.custom().is_some())?;
         let options = self.write_options("PatchOptions", kind == PatchKind::Apply)?;
         if kind == PatchKind::Apply {
@@ -68,13 +68,13 @@ impl Call {
             self.admit_update(&mut new, live)?;
             Ok(new)
         };
-        let object = self.change(part, options.dry_run, Sent::Edit, intend).await?.into_object();
+        let object = self.change(part, options.dry_run, SentUpdate::Edit, intend).await?.into_object();
         Ok(self.show(StatusCode::OK, &object))
     }
 
-    pub(super) fn read_edit(&self, kind: PatchKind) -> Result<Edit, ApiError> {
+    pub(super) fn read_edit(&self, kind: PatchKind) -> Result<PatchEdit, ApiError> {
         if kind == PatchKind::Strategic {
-            return self.read_strategic().map(Edit::Strategic).map_err(ApiError::bad_request);
+            return self.read_strategic().map(PatchEdit::Strategic).map_err(ApiError::bad_request);
         }
         let decoded = decode::decode(&self.body, BodyFormat::Json)
             .map_err(|e| ApiError::bad_request(format!("error decoding patch: {e}")))?;
@@ -90,10 +90,12 @@ impl Call {
                 Err(ApiError::too_many_operations(MOST_OPERATIONS, operations.len()))
             }
             (PatchKind::Json, Value::Array(_)) => {
-                serde_json::from_value(value).map(Edit::Json).map_err(|_| unapplicable())
+                serde_json::from_value(value).map(PatchEdit::Json).map_err(|_| unapplicable())
             }
             (PatchKind::Json, other) => Err(mistyped(other, "[]handlers.jsonPatchOp")),
-            (PatchKind::Merge | PatchKind::Strategic | PatchKind::Apply, Value::Object(_)) => Ok(Edit::Merge(value)),
+            (PatchKind::Merge | PatchKind::Strategic | PatchKind::Apply, Value::Object(_)) => {
+                Ok(PatchEdit::Merge(value))
+            }
             (PatchKind::Merge | PatchKind::Strategic | PatchKind::Apply, other) => {
                 Err(mistyped(other, "map[string]interface {}"))
             }
@@ -101,12 +103,17 @@ impl Call {
     }
 
     /// The live object after a patch, read anew as if a client had sent it.
-    fn edited(&self, live: &Value, edit: &Edit, validation: FieldValidation) -> Result<(Value, Vec<String>), ApiError> {
+    fn edited(
+        &self,
+        live: &Value,
+        edit: &PatchEdit,
+        validation: FieldValidation,
+    ) -> Result<(Value, Vec<String>), ApiError> {
         let mut value = live.clone();
         match edit {
-            Edit::Json(patch) => patch_json(&mut value, patch)?,
-            Edit::Merge(patch) => json_patch::merge(&mut value, patch),
-            Edit::Strategic(patch) => return self.merged(live, patch, validation),
+            PatchEdit::Json(patch) => patch_json(&mut value, patch)?,
+            PatchEdit::Merge(patch) => json_patch::merge(&mut value, patch),
+            PatchEdit::Strategic(patch) => return self.merged(live, patch, validation),
         }
         let patched = value.to_string();
         let value = self.reread(value).map_err(|e| refused_patch(&patched, &e, &self.cannot_handle("")))?;
@@ -139,7 +146,7 @@ impl Call {
         Ok(config)
     }
 
-    async fn apply(&mut self, part: Part, options: &WriteOptions) -> Result<Answer, ApiError> {
+    async fn apply(&mut self, part: ObjectPart, options: &WriteOptions) -> Result<Answer, ApiError> {
         let config = self.read_applied()?;
         let force = if options.force { Force::Yes } else { Force::No };
         let key = self.resource.key(&self.target.namespace, &self.target.name);
@@ -147,20 +154,20 @@ impl Call {
             return self.create_by_apply(part, &config, force, options).await;
         }
         let intend = |live: &Value| self.applied(live, &config, force, options);
-        let outcome: Outcome = self.change(part, options.dry_run, Sent::Edit, intend).await?;
+        let outcome: UpdateResult = self.change(part, options.dry_run, SentUpdate::Edit, intend).await?;
         let object = outcome.into_object();
         Ok(self.show(StatusCode::OK, &object))
     }
 
     async fn create_by_apply(
         &mut self,
-        part: Part,
+        part: ObjectPart,
         config: &Value,
         force: Force,
         options: &WriteOptions,
     ) -> Result<Answer, ApiError> {
         let name = &self.target.name;
-        if part != Part::Main {
+        if part != ObjectPart::Main {
             return Err(ApiError::not_found(self.resource.about(name)));
         }
         let uid = object::meta_text(config, "uid");

@@ -6,7 +6,7 @@ use super::Call;
 use super::list::check_version;
 use crate::answer::Answer;
 use crate::api;
-use crate::negotiate::{Format, Shape};
+use crate::negotiate::{ObjectForm, TextFormat};
 use crate::status::ApiError;
 
 impl Call {
@@ -15,7 +15,10 @@ impl Call {
         let key = self.resource.key(&self.target.namespace, &self.target.name);
         let stored =
             self.api.store.get(&key).ok_or_else(|| ApiError::not_found(self.resource.about(&self.target.name)))?;
-        if self.accepted.shape == Shape::Object && self.accepted.format == Format::Json && !self.query.flag("pretty") {
+        if self.accepted.shape == ObjectForm::Object
+            && self.accepted.format == TextFormat::Json
+            && !self.query.flag("pretty")
+        {
             let mut text = Vec::with_capacity(stored.body.tail.len() + 128);
             api::write_shown(&mut text, &self.resource, &stored, Some(&self.resource.type_meta()));
             text.push(b'\n');

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use super::Call;
 use super::input::complaints;
 use super::options::{FieldValidation, WriteOptions};
-use super::patch::{Edit, PatchKind, apply_error, invalid_patch, patch_json};
+use super::patch::{PatchEdit, PatchKind, apply_error, invalid_patch, patch_json};
 use super::strategic::merge_strategically;
-use super::update::Sent;
+use super::update::SentUpdate;
 use crate::answer::Answer;
 use crate::object;
 use crate::registry::Resource;
 use crate::status::ApiError;
-use crate::strategy::Part;
+use crate::strategy::ObjectPart;
 
 impl Call {
     pub(super) fn get_scale(&self) -> Result<Answer, ApiError> {
@@ -97,7 +97,7 @@ impl Call {
             object::set_meta(&mut new, "managedFields", Some(json!(owners)));
             Ok(new)
         };
-        let outcome = self.change(Part::Main, dry_run, Sent::Edit, intend).await?;
+        let outcome = self.change(ObjectPart::Main, dry_run, SentUpdate::Edit, intend).await?;
         let scale = self.scale_of(&outcome.into_object())?;
         Ok(Answer::value(StatusCode::OK, &scale, self.accepted))
     }
@@ -196,19 +196,23 @@ fn keep_owners(wanted: &mut Value, scale: &Value) {
 }
 
 /// The scale after a patch, and what to warn of.
-fn edited_scale(mut scale: Value, edit: &Edit, validation: FieldValidation) -> Result<(Value, Vec<String>), ApiError> {
+fn edited_scale(
+    mut scale: Value,
+    edit: &PatchEdit,
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>), ApiError> {
     let schema = portolan_builtin::schema().definition(SCALE).expect("the generated data has it");
     let mut duplicates: &[String] = &[];
     let shown = match edit {
-        Edit::Json(patch) => {
+        PatchEdit::Json(patch) => {
             patch_json(&mut scale, patch)?;
             scale.to_string()
         }
-        Edit::Merge(patch) => {
+        PatchEdit::Merge(patch) => {
             json_patch::merge(&mut scale, patch);
             scale.to_string()
         }
-        Edit::Strategic(patch) => {
+        PatchEdit::Strategic(patch) => {
             let merged = merge_strategically(&scale, &patch.value, schema, SCALE)?;
             (scale, duplicates) = (merged.object, &patch.duplicates);
             portolan_strategic::print(&merged.patch)

@@ -13,24 +13,24 @@ use crate::addresses;
 use crate::answer::Answer;
 use crate::encode;
 use crate::object;
-use crate::registry::{Resource, Source};
+use crate::registry::{Resource, RuleSource};
 use crate::status::ApiError;
-use crate::store::{Change, Expect, Stored, Write, WriteError};
-use crate::strategy::Part;
+use crate::store::{Expect, StoreWrite, StoredObject, Write, WriteError};
+use crate::strategy::ObjectPart;
 
 /// How often a change is computed anew because someone else wrote meanwhile.
 const MOST_ATTEMPTS: usize = 100;
 
 /// What became of an object.
 #[derive(Clone, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum UpdateResult {
     /// It was written, or did not differ.
     Kept(Value),
     /// Its last finalizer went, and it with it.
     Removed(Value),
 }
 
-impl Outcome {
+impl UpdateResult {
     pub(crate) fn into_object(self) -> Value {
         match self {
             Self::Kept(object) | Self::Removed(object) => object,
@@ -39,7 +39,7 @@ impl Outcome {
 }
 
 impl Call {
-    pub(super) async fn replace(&mut self, part: Part) -> Result<Answer, ApiError> {
+    pub(super) async fn replace(&mut self, part: ObjectPart) -> Result<Answer, ApiError> {
         let options = self.write_options("UpdateOptions", false)?;
         let mut value = self.object_from_body(options.field_validation)?;
         self.place(&mut value, true)?;
@@ -52,14 +52,19 @@ impl Call {
             self.admit_update(&mut new, live)?;
             Ok(new)
         };
-        let outcome = self.change(part, options.dry_run, Sent::Whole, intend).await?.into_object();
+        let outcome = self.change(part, options.dry_run, SentUpdate::Whole, intend).await?.into_object();
         Ok(self.show(StatusCode::OK, &outcome))
     }
 
     /// A PUT where nothing is: some kinds take it as a creation.
-    async fn create_by_update(&self, value: Value, options: &WriteOptions, part: Part) -> Result<Answer, ApiError> {
+    async fn create_by_update(
+        &self,
+        value: Value,
+        options: &WriteOptions,
+        part: ObjectPart,
+    ) -> Result<Answer, ApiError> {
         let name = &self.target.name;
-        if part != Part::Main || !self.resource.create_on_update() {
+        if part != ObjectPart::Main || !self.resource.create_on_update() {
             return Err(ApiError::not_found(self.resource.about(name)));
         }
         if !object::meta_text(&value, "resourceVersion").is_empty() {
@@ -90,33 +95,33 @@ impl Call {
     /// Changes an object for one of the server's own controllers; `edit` answers whether there is anything to write.
     pub(crate) async fn system_change(
         &self,
-        part: Part,
+        part: ObjectPart,
         manager: &str,
         edit: impl Fn(&mut Value) -> bool,
-    ) -> Result<Outcome, ApiError> {
+    ) -> Result<UpdateResult, ApiError> {
         let options = WriteOptions::of_controller(manager);
         let subresource = match part {
-            Part::Main => "",
-            Part::Status => "status",
-            Part::Finalize => "finalize",
-            Part::EphemeralContainers => "ephemeralcontainers",
-            Part::Resize => "resize",
+            ObjectPart::Main => "",
+            ObjectPart::Status => "status",
+            ObjectPart::Finalize => "finalize",
+            ObjectPart::EphemeralContainers => "ephemeralcontainers",
+            ObjectPart::Resize => "resize",
         };
         let intend = |live: &Value| {
             let mut new = live.clone();
             if edit(&mut new) { Ok(self.own_update(live, new, &options, subresource)) } else { Ok(live.clone()) }
         };
-        self.change(part, false, Sent::Edit, intend).await
+        self.change(part, false, SentUpdate::Edit, intend).await
     }
 
     /// Changes the object that the request names.
     pub(super) async fn change(
         &self,
-        part: Part,
+        part: ObjectPart,
         dry_run: bool,
-        sent: Sent,
+        sent: SentUpdate,
         intend: impl Fn(&Value) -> Result<Value, ApiError>,
-    ) -> Result<Outcome, ApiError> {
+    ) -> Result<UpdateResult, ApiError> {
         let change = Changing { call: self, part, dry_run, sent };
         change.run(&self.target.namespace, &self.target.name, intend).await
     }
@@ -124,7 +129,7 @@ impl Call {
 
 /// What a client sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(super) enum SentUpdate {
     /// The new state as a whole: its uid must be the object's.
     Whole,
     /// What to change.
@@ -133,9 +138,9 @@ pub(super) enum Sent {
 
 struct Changing<'a> {
     call: &'a Call,
-    part: Part,
+    part: ObjectPart,
     dry_run: bool,
-    sent: Sent,
+    sent: SentUpdate,
 }
 
 impl Changing<'_> {
@@ -144,7 +149,7 @@ impl Changing<'_> {
         namespace: &str,
         name: &str,
         intend: impl Fn(&Value) -> Result<Value, ApiError>,
-    ) -> Result<Outcome, ApiError> {
+    ) -> Result<UpdateResult, ApiError> {
         let (api, resource) = (&self.call.api, &self.call.resource);
         let key = resource.key(namespace, name);
         let about = || resource.about(name);
@@ -157,10 +162,10 @@ impl Changing<'_> {
             portolan_ssa::keep_times(&live, &mut new);
             let removed = is_finished(&new);
             if !removed && live == new {
-                return Ok(Outcome::Kept(live));
+                return Ok(UpdateResult::Kept(live));
             }
             if self.dry_run {
-                return Ok(if removed { Outcome::Removed(new) } else { Outcome::Kept(new) });
+                return Ok(if removed { UpdateResult::Removed(new) } else { UpdateResult::Kept(new) });
             }
             match self.write(&current, new, removed).await {
                 Ok(outcome) => return Ok(outcome),
@@ -188,7 +193,7 @@ impl Changing<'_> {
         } else if version != object::meta_text(live, "resourceVersion") {
             return Err(ApiError::modified(resource.about(name)));
         }
-        if self.sent == Sent::Whole {
+        if self.sent == SentUpdate::Whole {
             check_uid(resource, &new, live)?;
         }
         if object::meta_text(&new, "uid").is_empty() {
@@ -197,7 +202,7 @@ impl Changing<'_> {
         keep_system_times(&mut new, live);
         resource.prepare_update(&mut new, live, self.part);
         let mut errors: Vec<FieldError> = Vec::new();
-        if self.part == Part::Main && resource.is("", "services") {
+        if self.part == ObjectPart::Main && resource.is("", "services") {
             errors = addresses::allocate(&self.call.api, resource, &mut new, Some(live));
         }
         if errors.is_empty() {
@@ -210,17 +215,17 @@ impl Changing<'_> {
         Ok(new)
     }
 
-    async fn write(&self, current: &Arc<Stored>, new: Value, removed: bool) -> Result<Outcome, WriteError> {
+    async fn write(&self, current: &Arc<StoredObject>, new: Value, removed: bool) -> Result<UpdateResult, WriteError> {
         let resource = &self.call.resource;
         let (key, expect) = (current.key.clone(), Expect::Version(current.version));
         if removed {
             // Watchers see the last state that was stored; the client sees the one that it asked for.
-            self.call.api.store.write(Write { key, expect, change: Change::Delete }).await?;
-            return Ok(Outcome::Removed(new));
+            self.call.api.store.write(Write { key, expect, change: StoreWrite::Delete }).await?;
+            return Ok(UpdateResult::Removed(new));
         }
-        let change = Change::Put(encode::body_of(resource.store_form(new)));
+        let change = StoreWrite::Put(encode::body_of(resource.store_form(new)));
         let stored = self.call.api.store.write(Write { key, expect, change }).await?;
-        Ok(Outcome::Kept(self.call.api.object(resource, &stored)))
+        Ok(UpdateResult::Kept(self.call.api.object(resource, &stored)))
     }
 }
 
@@ -277,9 +282,9 @@ fn is_finished(new: &Value) -> bool {
 /// Fields that an endpoint takes no ownership of, because it does not write them.
 pub(super) fn reset_fields(resource: &Resource, subresource: &str) -> &'static FieldSet {
     match (&resource.source, subresource) {
-        (Source::Builtin(kind), _) => reset::built_in(kind.group, kind.kind, subresource),
-        (Source::Custom(custom), "") if custom.status => reset::custom_main(),
-        (Source::Custom(_), "status") => reset::custom_status(),
-        (Source::Custom(_), _) => reset::nothing(),
+        (RuleSource::Builtin(kind), _) => reset::built_in(kind.group, kind.kind, subresource),
+        (RuleSource::Custom(custom), "") if custom.status => reset::custom_main(),
+        (RuleSource::Custom(_), "status") => reset::custom_status(),
+        (RuleSource::Custom(_), _) => reset::nothing(),
     }
 }

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::Call;
-use super::list::{Selection, bad_version};
+use super::list::{ListSelection, bad_version};
 use crate::answer::{self, Answer};
 use crate::api::{self, Api};
-use crate::negotiate::Shape;
+use crate::negotiate::ObjectForm;
 use crate::status::ApiError;
-use crate::store::{Compacted, Event, EventKind, Range, Stored, Watch};
+use crate::store::{Compacted, Event, EventKind, Range, StoredObject, Watch};
 use crate::table::{self, Include};
 
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 /// Where a watch begins.
 struct Start {
     from: u64,
-    initial: Vec<Arc<Stored>>,
+    initial: Vec<Arc<StoredObject>>,
     /// Whether a bookmark closes the initial events.
     closing_bookmark: bool,
 }
@@ -49,7 +49,7 @@ impl Call {
             Ok(start) => self.api.store.watch(&self.resource.collection, start.from).map(|watch| (start, watch)),
             Err(compacted) => Err(compacted),
         };
-        let view = View { call: self.view(), selection, headed: false };
+        let view = EventView { call: self.view(), selection, headed: false };
         let mut stream = Stream {
             view,
             watch: None,
@@ -75,7 +75,7 @@ impl Call {
         call
     }
 
-    fn start(&self, selection: &Selection) -> Result<Result<Start, Compacted>, ApiError> {
+    fn start(&self, selection: &ListSelection) -> Result<Result<Start, Compacted>, ApiError> {
         let text = self.query.get("resourceVersion");
         let version: u64 = if text.is_empty() { 0 } else { text.parse().map_err(|_| bad_version(text))? };
         let asked = self.query.find("sendInitialEvents").map(|_| self.query.flag("sendInitialEvents"));
@@ -91,12 +91,12 @@ impl Call {
         let Ok(listing) = self.api.store.list(&range) else {
             return Err(ApiError::internal("the present is gone"));
         };
-        let matches = |s: &Arc<Stored>| self.selects(selection, s);
+        let matches = |s: &Arc<StoredObject>| self.selects(selection, s);
         let initial = listing.objects.into_iter().filter(matches).collect();
         Ok(Ok(Start { from: listing.version, initial, closing_bookmark: asked == Some(true) }))
     }
 
-    fn selects(&self, selection: &Selection, stored: &Stored) -> bool {
+    fn selects(&self, selection: &ListSelection, stored: &StoredObject) -> bool {
         stored.key.path.starts_with(&selection.prefix)
             && selection.labels.matches(&stored.body.labels)
             && self.fields_match(&selection.fields, stored)
@@ -147,14 +147,14 @@ impl Drop for Slot {
 }
 
 /// How events are shown.
-struct View {
+struct EventView {
     call: Call,
-    selection: Selection,
+    selection: ListSelection,
     /// Whether the columns of a table were sent already.
     headed: bool,
 }
 
-impl View {
+impl EventView {
     /// What a client that selects sees of an event.
     fn seen(&mut self, event: &Event, out: &mut Vec<u8>) {
         let was = event.previous.as_ref().is_some_and(|p| self.call.selects(&self.selection, p));
@@ -166,23 +166,25 @@ impl View {
             (true, false) => {
                 // The last state that the client knew, in the version in which it went.
                 let last = event.previous.as_ref().unwrap_or(&event.object);
-                let gone = Stored { version: event.version(), ..Stored::clone(last) };
+                let gone = StoredObject { version: event.version(), ..StoredObject::clone(last) };
                 self.line("DELETED", &gone, out);
             }
         }
     }
 
-    fn line(&mut self, kind: &str, stored: &Stored, out: &mut Vec<u8>) {
+    fn line(&mut self, kind: &str, stored: &StoredObject, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"type\":\"");
         out.extend_from_slice(kind.as_bytes());
         out.extend_from_slice(b"\",\"object\":");
         let resource = &self.call.resource;
         match self.call.accepted.shape {
-            Shape::Object | Shape::Discovery => api::write_shown(out, resource, stored, Some(&resource.type_meta())),
-            Shape::Partial | Shape::PartialList => {
+            ObjectForm::Object | ObjectForm::Discovery => {
+                api::write_shown(out, resource, stored, Some(&resource.type_meta()))
+            }
+            ObjectForm::Partial | ObjectForm::PartialList => {
                 self.write(out, &answer::partial(&self.call.api.object(resource, stored)));
             }
-            Shape::Table => {
+            ObjectForm::Table => {
                 let shown = self.row(&self.call.api.object(resource, stored));
                 self.write(out, &shown);
             }
@@ -212,14 +214,14 @@ impl View {
             metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});
         }
         let object = match self.call.accepted.shape {
-            Shape::Object | Shape::Discovery => {
+            ObjectForm::Object | ObjectForm::Discovery => {
                 let resource = &self.call.resource;
                 json!({"kind": resource.kind, "apiVersion": resource.api_version(), "metadata": metadata})
             }
-            Shape::Partial | Shape::PartialList => {
+            ObjectForm::Partial | ObjectForm::PartialList => {
                 json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
             }
-            Shape::Table => {
+            ObjectForm::Table => {
                 let row = json!({"cells": [], "object": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}});
                 json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": version.to_string()},
                        "columnDefinitions": null, "rows": [row]})
@@ -246,7 +248,7 @@ fn json_line(value: &Value) -> Bytes {
 
 /// A watch's life.
 struct Stream {
-    view: View,
+    view: EventView,
     watch: Option<Watch>,
     pending: VecDeque<Bytes>,
     deadline: Instant,

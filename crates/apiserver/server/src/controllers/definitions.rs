@@ -13,7 +13,7 @@ use crate::object;
 use crate::registry::{Resource, custom_resources};
 use crate::status::ApiError;
 use crate::store::{Event, EventKind, Range};
-use crate::strategy::Part;
+use crate::strategy::ObjectPart;
 
 /// What keeps a CRD until its objects are gone.
 pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -26,7 +26,7 @@ pub(crate) async fn run(api: Arc<Api>, mut events: UnboundedReceiver<Arc<Event>>
     else {
         return;
     };
-    let mut controller = Controller { api, definitions, going: BTreeMap::new() };
+    let mut controller = DefinitionController { api, definitions, going: BTreeMap::new() };
     while let Some(event) = events.recv().await {
         controller.see(&event).await;
     }
@@ -45,14 +45,14 @@ pub(crate) fn serve_established(api: &Arc<Api>) {
     }
 }
 
-struct Controller {
+struct DefinitionController {
     api: Arc<Api>,
     definitions: Arc<Resource>,
     /// Collections that are being emptied, with the name of their CRD.
     going: BTreeMap<Arc<str>, String>,
 }
 
-impl Controller {
+impl DefinitionController {
     async fn see(&mut self, event: &Event) {
         let key = &event.object.key;
         let name = if key.collection == self.definitions.collection {
@@ -115,7 +115,7 @@ impl Controller {
         }
         let status = next["status"].clone();
         let call = call(&self.api, &self.definitions, "", name);
-        edit(&call, Part::Status, MANAGER, |live| {
+        edit(&call, ObjectPart::Status, MANAGER, |live| {
             let differs = live["status"] != status;
             live["status"] = status.clone();
             differs
@@ -138,7 +138,7 @@ impl Controller {
             set_condition(live, "Terminating", words, &now);
             *live != before
         };
-        edit(&definition_call, Part::Status, MANAGER, set_terminating).await?;
+        edit(&definition_call, ObjectPart::Status, MANAGER, set_terminating).await?;
         let Some(resource) = custom_resources(definition).ok().and_then(|r| r.into_iter().next()) else {
             return Ok(());
         };
@@ -162,7 +162,7 @@ impl Controller {
             object::set_finalizers(live, rest);
             true
         };
-        edit(&definition_call, Part::Main, MANAGER, finish).await?;
+        edit(&definition_call, ObjectPart::Main, MANAGER, finish).await?;
         Ok(())
     }
 }
@@ -193,7 +193,7 @@ fn accept_names(definition: &Value, others: &[Value]) -> (Value, Option<(&'stati
     if !accepted.is_object() {
         accepted = json!({"plural": "", "kind": ""});
     }
-    let taken = Taken::of(definition, others);
+    let taken = TakenNames::of(definition, others);
     let mut conflict: Option<(&'static str, String)> = None;
     let mut note = |reason: &'static str, name: &str| {
         // The last one found is told.
@@ -231,12 +231,12 @@ fn set_or_remove(object: &mut Value, field: &str, value: Option<&Value>) {
 }
 
 /// The names that other CRDs of the group hold.
-struct Taken {
+struct TakenNames {
     resources: Vec<String>,
     kinds: Vec<String>,
 }
 
-impl Taken {
+impl TakenNames {
     fn of(definition: &Value, others: &[Value]) -> Self {
         let mut taken = Self { resources: Vec::new(), kinds: Vec::new() };
         let same_group = |other: &&Value| {

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::api::Api;
 use crate::registry::Resource;
-use crate::store::{Change, Event, EventKind, Expect, Key, Range, Stored, Write};
+use crate::store::{Event, EventKind, Expect, Range, StoreKey, StoreWrite, StoredObject, Write};
 
 /// As `--event-ttl` of a real server.
 const LIFE: SignedDuration = SignedDuration::from_hours(1);
@@ -52,8 +52,8 @@ pub(crate) async fn run(api: Arc<Api>, mut changes: UnboundedReceiver<Arc<Event>
 struct Expiry {
     api: Arc<Api>,
     events: Arc<Resource>,
-    due: BTreeSet<(Timestamp, Key)>,
-    by_key: BTreeMap<Key, Timestamp>,
+    due: BTreeSet<(Timestamp, StoreKey)>,
+    by_key: BTreeMap<StoreKey, Timestamp>,
 }
 
 impl Expiry {
@@ -80,7 +80,7 @@ impl Expiry {
         false
     }
 
-    fn note(&mut self, stored: &Stored) {
+    fn note(&mut self, stored: &StoredObject) {
         self.forget(&stored.key);
         let written = last_write(&self.api.object(&self.events, stored));
         let due = written.and_then(|time| time.checked_add(LIFE).ok());
@@ -90,7 +90,7 @@ impl Expiry {
         }
     }
 
-    fn forget(&mut self, key: &Key) {
+    fn forget(&mut self, key: &StoreKey) {
         if let Some(due) = self.by_key.remove(key) {
             self.due.remove(&(due, key.clone()));
         }
@@ -116,14 +116,14 @@ impl Expiry {
     }
 
     /// An event that was written meanwhile stays until that is an hour ago.
-    async fn remove(&mut self, key: Key) {
+    async fn remove(&mut self, key: StoreKey) {
         let Some(stored) = self.api.store.get(&key) else { return };
         self.note(&stored);
         if self.by_key.get(&key).is_some_and(|due| *due > (self.api.clock)()) {
             return;
         }
         self.forget(&key);
-        let write = Write { key, expect: Expect::Version(stored.version), change: Change::Delete };
+        let write = Write { key, expect: Expect::Version(stored.version), change: StoreWrite::Delete };
         if let Err(error) = self.api.store.write(write).await {
             tracing::debug!(%error, "An event that is due was not removed");
         }

@@ -18,8 +18,8 @@ use crate::call::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 use crate::object;
 use crate::registry::Resource;
 use crate::status::ApiError;
-use crate::store::{Event, EventKind, Key, Range, Stored};
-use crate::strategy::Part;
+use crate::store::{Event, EventKind, Range, StoreKey, StoredObject};
+use crate::strategy::ObjectPart;
 
 const MANAGER: &str = "kube-controller-manager";
 const COMPONENT: &str = "garbage-collector-controller";
@@ -37,18 +37,18 @@ struct Collector {
     api: Arc<Api>,
     recorder: Recorder,
     /// The objects that name an owner, by the owner's uid.
-    dependents: HashMap<String, BTreeSet<Key>>,
+    dependents: HashMap<String, BTreeSet<StoreKey>>,
 }
 
 /// One of an object's owners.
-struct Owner {
+struct OwnerNode {
     uid: String,
-    standing: Standing,
+    standing: OwnerState,
 }
 
 /// What an owner reference leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum OwnerState {
     /// The owner is there.
     Solid,
     /// The owner waits for its dependents to go first.
@@ -96,7 +96,7 @@ impl Collector {
     }
 
     /// Remembers what a dependent names; answers the uids.
-    fn remember(&mut self, stored: &Stored) -> Vec<String> {
+    fn remember(&mut self, stored: &StoredObject) -> Vec<String> {
         let uids = self.owner_uids(stored);
         for uid in &uids {
             self.dependents.entry(uid.clone()).or_default().insert(stored.key.clone());
@@ -105,7 +105,7 @@ impl Collector {
     }
 
     /// Forgets what a dependent named; answers the uids.
-    fn forget(&mut self, stored: &Stored) -> Vec<String> {
+    fn forget(&mut self, stored: &StoredObject) -> Vec<String> {
         let uids = self.owner_uids(stored);
         for uid in &uids {
             if let Some(keys) = self.dependents.get_mut(uid) {
@@ -137,8 +137,8 @@ impl Collector {
     }
 
     /// The first reference to a new owner that is not where its dependent is, but in another namespace.
-    fn misplaced<'a>(&self, dependent: &'a Value, owners: &[Owner], new_owners: &[String]) -> Option<&'a Value> {
-        let is_new = |owner: &Owner| owner.standing == Standing::Absent && new_owners.contains(&owner.uid);
+    fn misplaced<'a>(&self, dependent: &'a Value, owners: &[OwnerNode], new_owners: &[String]) -> Option<&'a Value> {
+        let is_new = |owner: &OwnerNode| owner.standing == OwnerState::Absent && new_owners.contains(&owner.uid);
         let absent = references(dependent).zip(owners).filter(|(_, owner)| is_new(owner));
         absent.map(|(reference, _)| reference).find(|reference| self.is_elsewhere(dependent, reference))
     }
@@ -147,14 +147,14 @@ impl Collector {
     fn is_elsewhere(&self, dependent: &Value, reference: &Value) -> bool {
         let Some((resource, _)) = self.owner_key(dependent, reference) else { return false };
         let uid = reference["uid"].as_str().unwrap_or_default();
-        let is_it = |stored: &Arc<Stored>| {
+        let is_it = |stored: &Arc<StoredObject>| {
             mentions(&stored.body.tail, uid) && object::meta_text(&self.value(stored), "uid") == uid
         };
         let range = Range { collection: &resource.collection, prefix: "", after: "", at: None };
         resource.namespaced && self.api.store.list(&range).is_ok_and(|listing| listing.objects.iter().any(is_it))
     }
 
-    fn owner_uids(&self, stored: &Stored) -> Vec<String> {
+    fn owner_uids(&self, stored: &StoredObject) -> Vec<String> {
         if !mentions(&stored.body.tail, "ownerReferences") {
             return Vec::new();
         }
@@ -172,7 +172,7 @@ impl Collector {
     }
 
     /// A dependent let go of an owner, or no longer holds it back: an owner that waited may go.
-    async fn after_release(&self, before: &Stored, now: &Stored) {
+    async fn after_release(&self, before: &StoredObject, now: &StoredObject) {
         if !mentions(&before.body.tail, "blockOwnerDeletion") {
             return;
         }
@@ -193,12 +193,12 @@ impl Collector {
         }
     }
 
-    fn dependents_of(&self, uid: &str) -> Vec<Key> {
+    fn dependents_of(&self, uid: &str) -> Vec<StoreKey> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 
     /// Does what an object's deletion and its owners ask for. `new_owners` are the uids that it did not name before.
-    async fn look_at(&mut self, key: &Key, new_owners: &[String]) {
+    async fn look_at(&mut self, key: &StoreKey, new_owners: &[String]) {
         let Some(resource) = self.api.registry().by_collection(&key.collection).cloned() else {
             return;
         };
@@ -222,28 +222,29 @@ impl Collector {
         }
     }
 
-    fn report(&self, result: Result<(), ApiError>, key: &Key) {
+    fn report(&self, result: Result<(), ApiError>, key: &StoreKey) {
         if let Err(error) = result {
             tracing::warn!(collection = %key.collection, path = %key.path, error = %error.message, "Garbage collection failed");
         }
     }
 
     /// Deletes a dependent whose owners are gone, or takes the lost ones off it.
-    async fn judge(&self, resource: &Arc<Resource>, dependent: &Value, owners: &[Owner]) -> Result<(), ApiError> {
-        let with = |standing: Standing| owners.iter().filter(move |o| o.standing == standing);
-        if with(Standing::Unknown).next().is_some() {
+    async fn judge(&self, resource: &Arc<Resource>, dependent: &Value, owners: &[OwnerNode]) -> Result<(), ApiError> {
+        let with = |standing: OwnerState| owners.iter().filter(move |o| o.standing == standing);
+        if with(OwnerState::Unknown).next().is_some() {
             return Ok(());
         }
-        let lost: Vec<String> = with(Standing::Absent).chain(with(Standing::Waiting)).map(|o| o.uid.clone()).collect();
+        let lost: Vec<String> =
+            with(OwnerState::Absent).chain(with(OwnerState::Waiting)).map(|o| o.uid.clone()).collect();
         if lost.is_empty() {
             return Ok(());
         }
-        if with(Standing::Solid).next().is_some() {
+        if with(OwnerState::Solid).next().is_some() {
             return self.release(resource, dependent, &lost).await;
         }
         let uid = object::meta_text(dependent, "uid");
         let has_dependents = self.dependents.contains_key(uid);
-        let propagation = if with(Standing::Waiting).next().is_some() && has_dependents {
+        let propagation = if with(OwnerState::Waiting).next().is_some() && has_dependents {
             if self.dependents_of(uid).iter().any(|key| self.is_waiting(key)) {
                 // Nobody may wait for this one in a circle.
                 self.unblock(resource, dependent).await?;
@@ -261,38 +262,38 @@ impl Collector {
         }
     }
 
-    fn owners(&self, dependent: &Value) -> Vec<Owner> {
+    fn owners(&self, dependent: &Value) -> Vec<OwnerNode> {
         references(dependent)
-            .map(|reference| Owner {
+            .map(|reference| OwnerNode {
                 uid: reference["uid"].as_str().unwrap_or_default().to_owned(),
                 standing: self.standing(dependent, reference),
             })
             .collect()
     }
 
-    fn standing(&self, dependent: &Value, reference: &Value) -> Standing {
+    fn standing(&self, dependent: &Value, reference: &Value) -> OwnerState {
         let registry = self.api.registry();
         let text = |field: &str| reference[field].as_str().unwrap_or_default();
         let Some(resource) = registry.by_kind(text("apiVersion"), text("kind")) else {
-            return Standing::Unknown;
+            return OwnerState::Unknown;
         };
         let namespace = object::namespace(dependent);
         if resource.namespaced && namespace.is_empty() {
-            return Standing::Unknown;
+            return OwnerState::Unknown;
         }
         // An owner in another namespace is looked for in the dependent's own, and is not there.
         let Some(stored) = self.api.store.get(&resource.key(namespace, text("name"))) else {
-            return Standing::Absent;
+            return OwnerState::Absent;
         };
         let owner = self.api.object(resource, &stored);
         if object::meta_text(&owner, "uid") != text("uid") {
-            return Standing::Absent;
+            return OwnerState::Absent;
         }
         let foreground = object::finalizers(&owner).any(|f| f == FOREGROUND);
-        if object::is_deleting(&owner) && foreground { Standing::Waiting } else { Standing::Solid }
+        if object::is_deleting(&owner) && foreground { OwnerState::Waiting } else { OwnerState::Solid }
     }
 
-    fn owner_key(&self, dependent: &Value, reference: &Value) -> Option<(Arc<Resource>, Key)> {
+    fn owner_key(&self, dependent: &Value, reference: &Value) -> Option<(Arc<Resource>, StoreKey)> {
         let text = |field: &str| reference[field].as_str().unwrap_or_default();
         let resource = self.api.registry().by_kind(text("apiVersion"), text("kind"))?.clone();
         let key = resource.key(object::namespace(dependent), text("name"));
@@ -314,11 +315,11 @@ impl Collector {
             }
             changed
         };
-        edit(&call, Part::Main, MANAGER, drop_lost).await.map(|_| ())
+        edit(&call, ObjectPart::Main, MANAGER, drop_lost).await.map(|_| ())
     }
 
     /// Whether an object waits for its own dependents.
-    fn is_waiting(&self, key: &Key) -> bool {
+    fn is_waiting(&self, key: &StoreKey) -> bool {
         self.find(key).is_some_and(|(kind, stored)| {
             let object = self.api.object(&kind, &stored);
             object::is_deleting(&object) && object::finalizers(&object).any(|f| f == FOREGROUND)
@@ -337,7 +338,7 @@ impl Collector {
             }
             changed
         };
-        edit(&call, Part::Main, MANAGER, clear).await.map(|_| ())
+        edit(&call, ObjectPart::Main, MANAGER, clear).await.map(|_| ())
     }
 
     /// Lets every dependent go, then the owner's finalizer.
@@ -354,7 +355,7 @@ impl Collector {
     }
 
     /// Deletes dependents; when none blocks any longer, the owner's finalizer goes.
-    async fn go_foreground(&self, resource: &Arc<Resource>, key: &Key) -> Result<(), ApiError> {
+    async fn go_foreground(&self, resource: &Arc<Resource>, key: &StoreKey) -> Result<(), ApiError> {
         let Some(stored) = self.api.store.get(key) else {
             return Ok(());
         };
@@ -386,15 +387,15 @@ impl Collector {
             object::set_finalizers(live, rest);
             true
         };
-        edit(&call, Part::Main, MANAGER, drop).await.map(|_| ())
+        edit(&call, ObjectPart::Main, MANAGER, drop).await.map(|_| ())
     }
 
-    fn find(&self, key: &Key) -> Option<(Arc<Resource>, Arc<Stored>)> {
+    fn find(&self, key: &StoreKey) -> Option<(Arc<Resource>, Arc<StoredObject>)> {
         let resource = self.api.registry().by_collection(&key.collection)?.clone();
         Some((resource, self.api.store.get(key)?))
     }
 
-    fn value(&self, stored: &Stored) -> Value {
+    fn value(&self, stored: &StoredObject) -> Value {
         let type_meta = crate::encode::TypeMeta { kind: String::new(), api_version: String::new() };
         crate::encode::object_of(stored, &type_meta)
     }

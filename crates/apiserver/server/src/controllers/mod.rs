@@ -16,11 +16,11 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::api::Api;
-use crate::call::{Call, Outcome};
+use crate::call::{Call, UpdateResult};
 use crate::registry::Resource;
-use crate::request::Target;
+use crate::request::RequestTarget;
 use crate::status::ApiError;
-use crate::strategy::Part;
+use crate::strategy::ObjectPart;
 
 /// Whether the server makes pods of Deployments and the like, as kube-controller-manager does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,13 +58,13 @@ pub(crate) fn publish_certificate(api: &Arc<Api>, certificate: &str) -> JoinHand
 
 /// A call of a controller about one object.
 pub(crate) fn call(api: &Arc<Api>, resource: &Arc<Resource>, namespace: &str, name: &str) -> Call {
-    let target = Target {
+    let target = RequestTarget {
         group: resource.group.clone(),
         version: resource.version.clone(),
         plural: resource.plural.clone(),
         namespace: namespace.to_owned(),
         name: name.to_owned(),
-        ..Target::default()
+        ..RequestTarget::default()
     };
     Call::internal(api.clone(), resource.clone(), target)
 }
@@ -72,10 +72,10 @@ pub(crate) fn call(api: &Arc<Api>, resource: &Arc<Resource>, namespace: &str, na
 /// Changes an object as a controller; `edit` answers false where nothing is to be done.
 async fn edit(
     call: &Call,
-    part: Part,
+    part: ObjectPart,
     manager: &str,
     edit: impl Fn(&mut Value) -> bool,
-) -> Result<Option<Outcome>, ApiError> {
+) -> Result<Option<UpdateResult>, ApiError> {
     match call.system_change(part, manager, edit).await {
         Ok(outcome) => Ok(Some(outcome)),
         Err(error) if error.reason == "NotFound" => Ok(None),

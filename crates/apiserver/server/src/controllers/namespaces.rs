@@ -12,8 +12,8 @@ use crate::call::{DeleteOptions, Propagation};
 use crate::object;
 use crate::registry::Resource;
 use crate::status::ApiError;
-use crate::store::{Event, EventKind, Range, Stored};
-use crate::strategy::Part;
+use crate::store::{Event, EventKind, Range, StoredObject};
+use crate::strategy::ObjectPart;
 
 const MANAGER: &str = "kube-controller-manager";
 const FINALIZER: &str = "kubernetes";
@@ -23,20 +23,20 @@ pub(crate) async fn run(api: Arc<Api>, mut events: UnboundedReceiver<Arc<Event>>
     let Some(namespaces) = api.registry().find("", "v1", "namespaces").cloned() else {
         return;
     };
-    let mut controller = Controller { api, namespaces, going: BTreeSet::new() };
+    let mut controller = NamespaceController { api, namespaces, going: BTreeSet::new() };
     controller.resume().await;
     while let Some(event) = events.recv().await {
         controller.see(&event).await;
     }
 }
 
-struct Controller {
+struct NamespaceController {
     api: Arc<Api>,
     namespaces: Arc<Resource>,
     going: BTreeSet<String>,
 }
 
-impl Controller {
+impl NamespaceController {
     /// Goes on with what was going when the server stopped.
     async fn resume(&mut self) {
         let range = Range { collection: &self.namespaces.collection, prefix: "", after: "", at: None };
@@ -97,7 +97,7 @@ impl Controller {
     async fn tell(&self, name: &str, remaining: &Remaining) -> Result<(), ApiError> {
         let conditions = remaining.conditions(&self.api.now());
         let call = call(&self.api, &self.namespaces, "", name);
-        edit(&call, Part::Status, MANAGER, |live| merge_conditions(live, &conditions)).await.map(|_| ())
+        edit(&call, ObjectPart::Status, MANAGER, |live| merge_conditions(live, &conditions)).await.map(|_| ())
     }
 
     /// Takes the server's own finalizer off a namespace.
@@ -111,11 +111,11 @@ impl Controller {
             }
             true
         };
-        edit(&call(&self.api, &self.namespaces, "", name), Part::Finalize, MANAGER, drop_ours).await.map(|_| ())
+        edit(&call(&self.api, &self.namespaces, "", name), ObjectPart::Finalize, MANAGER, drop_ours).await.map(|_| ())
     }
 
     /// Deletes what is there and answers what stays for its finalizers.
-    async fn delete_all(&self, resource: &Arc<Resource>, namespace: &str) -> Result<Vec<Arc<Stored>>, ApiError> {
+    async fn delete_all(&self, resource: &Arc<Resource>, namespace: &str) -> Result<Vec<Arc<StoredObject>>, ApiError> {
         let prefix = format!("{namespace}/");
         let list = || {
             let range = Range { collection: &resource.collection, prefix: &prefix, after: "", at: None };

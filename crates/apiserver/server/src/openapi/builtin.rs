@@ -2,35 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use portolan_builtin::published::{Record, TEMPLATE, records};
+use portolan_builtin::published::{PublishedLine, TEMPLATE, records};
 use serde_json::Value;
 
 /// What a document holds: the texts of its paths and of its schemas, by name.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct DocumentParts {
     pub(super) paths: BTreeMap<String, String>,
     pub(super) schemas: BTreeMap<String, String>,
 }
 
 /// The parts of one document; nothing where there is none of this path.
-pub(super) fn parts_of(document: &str) -> Option<Parts> {
+pub(super) fn parts_of(document: &str) -> Option<DocumentParts> {
     let mut wanted: Option<Vec<usize>> = None;
     let mut is_inside = false;
     let mut number = 0;
-    let mut parts = Parts::default();
+    let mut parts = DocumentParts::default();
     for record in records() {
         match record {
-            Record::Document { path, schemas } => {
+            PublishedLine::Document { path, schemas } => {
                 is_inside = path == document;
                 if is_inside {
                     wanted = Some(schemas);
                 }
             }
-            Record::Path { path, item } if is_inside => {
+            PublishedLine::Path { path, item } if is_inside => {
                 parts.paths.insert(path, item);
             }
-            Record::Path { .. } => {}
-            Record::Schema { name, schema } => {
+            PublishedLine::Path { .. } => {}
+            PublishedLine::Schema { name, schema } => {
                 if wanted.as_ref()?.binary_search(&number).is_ok() {
                     parts.schemas.insert(name, schema);
                 }
@@ -48,10 +48,10 @@ pub(super) fn each(mut path: impl FnMut(&str, &Value), mut schema: impl FnMut(&s
     let mut last: Option<(String, Value)> = None;
     for record in records() {
         match record {
-            Record::Document { path, .. } => is_inside = path != TEMPLATE,
-            Record::Path { path: name, item } if is_inside => path(&name, &parse(&item)),
-            Record::Path { .. } => {}
-            Record::Schema { name, schema: text } => match &mut last {
+            PublishedLine::Document { path, .. } => is_inside = path != TEMPLATE,
+            PublishedLine::Path { path: name, item } if is_inside => path(&name, &parse(&item)),
+            PublishedLine::Path { .. } => {}
+            PublishedLine::Schema { name, schema: text } => match &mut last {
                 Some((same, value)) if *same == name => merge_kinds(value, &parse(&text)),
                 _ => {
                     if let Some((name, value)) = last.replace((name, parse(&text))).filter(is_builtin) {

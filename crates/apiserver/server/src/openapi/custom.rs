@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::builtin::{Parts, parse};
+use super::builtin::{DocumentParts, parse};
 use super::structural;
 use super::swagger;
-use super::template::{Names, Template};
+use super::template::{Template, TemplateNames};
 use crate::api::Api;
 use crate::registry::Registry;
 
@@ -46,7 +46,7 @@ pub(super) fn group_version(path: &str) -> Option<(&str, &str)> {
 
 /// A CRD in one version.
 pub(super) struct CustomVersion<'a> {
-    names: Names,
+    names: TemplateNames,
     version: &'a Value,
 }
 
@@ -61,7 +61,7 @@ impl<'a> CustomVersion<'a> {
         let spec = &definition["spec"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let kind = text(&spec["names"]["kind"]);
-        let names = Names {
+        let names = TemplateNames {
             group: text(&spec["group"]),
             version: text(&version["name"]),
             plural: text(&spec["names"]["plural"]),
@@ -82,20 +82,20 @@ impl<'a> CustomVersion<'a> {
     }
 
     /// Paths and schemas as version 3 has them.
-    pub(super) fn version_3(&self, template: &Template) -> Parts {
+    pub(super) fn version_3(&self, template: &Template) -> DocumentParts {
         let object = match self.schema() {
-            Some(schema) => self.native(template, structural::publish(schema), structural::Target::Version3),
+            Some(schema) => self.native(template, structural::publish(schema), structural::OpenapiVersion::Version3),
             None => self.anything(),
         };
         self.parts(template, object, parse(&template.list(&self.names)))
     }
 
     /// The same, with schemas as version 2 has them. Paths are still those of version 3.
-    pub(super) fn version_2(&self, template: &Template) -> Parts {
+    pub(super) fn version_2(&self, template: &Template) -> DocumentParts {
         let object = match self.schema() {
             Some(schema) if schema.get("x-kubernetes-preserve-unknown-fields") != Some(&json!(true)) => {
                 let reduced = structural::reduce(structural::publish(schema));
-                self.native(template, reduced, structural::Target::Version2)
+                self.native(template, reduced, structural::OpenapiVersion::Version2)
             }
             // Clients of version 2 refuse every field beside those that are named, so none is.
             Some(_) | None => self.anything(),
@@ -103,7 +103,7 @@ impl<'a> CustomVersion<'a> {
         self.parts(template, object, swagger::schema(&parse(&template.list(&self.names))))
     }
 
-    fn parts(&self, template: &Template, object: Map<String, Value>, mut list: Value) -> Parts {
+    fn parts(&self, template: &Template, object: Map<String, Value>, mut list: Value) -> DocumentParts {
         let mut object = Value::Object(object);
         if let Some(fields) = self.selectable() {
             object["x-kubernetes-selectable-fields"] = fields.clone();
@@ -112,7 +112,7 @@ impl<'a> CustomVersion<'a> {
         let names = &self.names;
         let schemas =
             [(names.model(&names.kind), object.to_string()), (names.model(&names.list_kind), list.to_string())];
-        Parts { paths: template.paths(names, &self.subresources()), schemas: schemas.into() }
+        DocumentParts { paths: template.paths(names, &self.subresources()), schemas: schemas.into() }
     }
 
     fn schema(&self) -> Option<&'a Map<String, Value>> {
@@ -132,11 +132,11 @@ impl<'a> CustomVersion<'a> {
         &self,
         template: &Template,
         schema: Map<String, Value>,
-        target: structural::Target,
+        target: structural::OpenapiVersion,
     ) -> Map<String, Value> {
         let mut schema = schema;
         let mut general = parse(&template.object(&self.names));
-        if target == structural::Target::Version2 {
+        if target == structural::OpenapiVersion::Version2 {
             general = swagger::schema(&general);
         }
         let fields = schema.entry("properties").or_insert_with(|| json!({}));
@@ -149,7 +149,7 @@ impl<'a> CustomVersion<'a> {
     }
 
     fn add_kind(&self, schema: &mut Map<String, Value>) {
-        let Names { group, version, kind, .. } = &self.names;
+        let TemplateNames { group, version, kind, .. } = &self.names;
         let kinds = json!([{"group": group, "kind": kind, "version": version}]);
         schema.insert("x-kubernetes-group-version-kind".to_owned(), kinds);
     }
@@ -180,7 +180,7 @@ mod tests {
         }})
     }
 
-    fn object(parts: &Parts) -> Value {
+    fn object(parts: &DocumentParts) -> Value {
         parse(&parts.schemas["com.example.v1.Widget"])
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use portolan_builtin::published::{Record, TEMPLATE, records};
+use portolan_builtin::published::{PublishedLine, TEMPLATE, records};
 use ring::digest::{Context, SHA512, digest};
 
 use super::INFO;
@@ -46,18 +46,18 @@ fn builtin() -> BTreeMap<String, String> {
     let mut number = 0;
     for record in records() {
         match record {
-            Record::Document { path, schemas } => {
+            PublishedLine::Document { path, schemas } => {
                 let mut context = Context::new(&SHA512);
                 context.update(INFO.as_bytes());
                 open.push((path, schemas, context));
             }
-            Record::Path { path, item } => {
+            PublishedLine::Path { path, item } => {
                 if let Some((_, _, context)) = open.last_mut() {
                     context.update(path.as_bytes());
                     context.update(item.as_bytes());
                 }
             }
-            Record::Schema { schema, .. } => {
+            PublishedLine::Schema { schema, .. } => {
                 for (_, schemas, context) in &mut open {
                     if schemas.binary_search(&number).is_ok() {
                         context.update(schema.as_bytes());

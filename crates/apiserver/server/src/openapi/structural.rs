@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use crate::openapi::accept::Specification;
 
 /// Which specification a schema is published in.
-pub(super) type Target = Specification;
+pub(super) type OpenapiVersion = Specification;
 
 /// What a place of a schema may say.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SchemaPlace {
     /// Everything.
     Structure,
     /// Conditions below `allOf`, `anyOf`, `oneOf` and `not`.
@@ -19,20 +19,20 @@ enum Place {
 
 /// A schema without keywords that say nothing, and with the two types of `x-kubernetes-int-or-string`.
 pub(super) fn publish(schema: &Map<String, Value>) -> Map<String, Value> {
-    place(schema, Place::Structure)
+    place(schema, SchemaPlace::Structure)
 }
 
-fn place(schema: &Map<String, Value>, at: Place) -> Map<String, Value> {
+fn place(schema: &Map<String, Value>, at: SchemaPlace) -> Map<String, Value> {
     let kept = schema.iter().filter_map(|(key, value)| Some((key.clone(), keyword(key, value, at)?)));
     let mut kept: Map<String, Value> = kept.collect();
-    if at == Place::Structure && kept.contains_key("x-kubernetes-int-or-string") {
+    if at == SchemaPlace::Structure && kept.contains_key("x-kubernetes-int-or-string") {
         unfold(&mut kept);
     }
     kept
 }
 
-fn keyword(key: &str, value: &Value, at: Place) -> Option<Value> {
-    let below = |value: &Value, at: Place| value.as_object().map(|schema| Value::Object(place(schema, at)));
+fn keyword(key: &str, value: &Value, at: SchemaPlace) -> Option<Value> {
+    let below = |value: &Value, at: SchemaPlace| value.as_object().map(|schema| Value::Object(place(schema, at)));
     match key {
         "properties" => {
             let fields = value.as_object().filter(|fields| !fields.is_empty())?.iter();
@@ -42,7 +42,7 @@ fn keyword(key: &str, value: &Value, at: Place) -> Option<Value> {
                 .map(Value::Object)
         }
         "items" => below(value, at),
-        "additionalProperties" if at == Place::Condition => None,
+        "additionalProperties" if at == SchemaPlace::Condition => None,
         "additionalProperties" => {
             if value.is_boolean() {
                 Some(value.clone())
@@ -52,9 +52,9 @@ fn keyword(key: &str, value: &Value, at: Place) -> Option<Value> {
         }
         "allOf" | "anyOf" | "oneOf" => {
             let all = value.as_array().filter(|all| !all.is_empty())?.iter();
-            all.map(|one| below(one, Place::Condition)).collect::<Option<_>>().map(Value::Array)
+            all.map(|one| below(one, SchemaPlace::Condition)).collect::<Option<_>>().map(Value::Array)
         }
-        "not" => below(value, Place::Condition),
+        "not" => below(value, SchemaPlace::Condition),
         _ => is_said(key, value).then(|| value.clone()),
     }
 }
@@ -150,7 +150,7 @@ fn forget_required(schema: &mut Map<String, Value>) {
 }
 
 /// Whole objects inside of objects have a kind, a version and metadata, too.
-pub(super) fn add_embedded(schema: &mut Map<String, Value>, metadata: &Value, target: Target) {
+pub(super) fn add_embedded(schema: &mut Map<String, Value>, metadata: &Value, target: OpenapiVersion) {
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
     for below in fields.into_iter().flat_map(Map::values_mut) {
         add_embedded_below(below, metadata, target);
@@ -159,7 +159,7 @@ pub(super) fn add_embedded(schema: &mut Map<String, Value>, metadata: &Value, ta
         schema.get_mut(key).into_iter().for_each(|below| add_embedded_below(below, metadata, target));
     }
     let is_open = schema.contains_key("x-kubernetes-preserve-unknown-fields");
-    if !schema.contains_key("x-kubernetes-embedded-resource") || (is_open && target == Target::Version2) {
+    if !schema.contains_key("x-kubernetes-embedded-resource") || (is_open && target == OpenapiVersion::Version2) {
         return;
     }
     let fields = schema.entry("properties").or_insert_with(|| json!({}));
@@ -177,7 +177,7 @@ pub(super) fn add_embedded(schema: &mut Map<String, Value>, metadata: &Value, ta
     }
 }
 
-fn add_embedded_below(value: &mut Value, metadata: &Value, target: Target) {
+fn add_embedded_below(value: &mut Value, metadata: &Value, target: OpenapiVersion) {
     if let Value::Object(schema) = value {
         add_embedded(schema, metadata, target);
     }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use portolan_builtin::published::TEMPLATE;
 
-use super::builtin::{Parts, parts_of};
+use super::builtin::{DocumentParts, parts_of};
 
 /// What the real server says about any custom resource.
 pub(super) struct Template {
-    parts: Parts,
+    parts: DocumentParts,
 }
 
 /// The names of one custom resource in one version.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct TemplateNames {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) plural: String,
@@ -40,7 +40,7 @@ impl Template {
     }
 
     /// The paths of a resource with these subresources.
-    pub(super) fn paths(&self, names: &Names, subresources: &[&str]) -> BTreeMap<String, String> {
+    pub(super) fn paths(&self, names: &TemplateNames, subresources: &[&str]) -> BTreeMap<String, String> {
         let placeholders = names.placeholders();
         let collection = format!("/{}", placeholders.plural);
         let is_served = |path: &&String| match path.split_once(&collection) {
@@ -55,16 +55,16 @@ impl Template {
     }
 
     /// The schema of its objects, without any field of their own.
-    pub(super) fn object(&self, names: &Names) -> String {
+    pub(super) fn object(&self, names: &TemplateNames) -> String {
         self.schema(names, names.placeholders().kind)
     }
 
     /// The schema of its lists.
-    pub(super) fn list(&self, names: &Names) -> String {
+    pub(super) fn list(&self, names: &TemplateNames) -> String {
         self.schema(names, names.placeholders().list_kind)
     }
 
-    fn schema(&self, names: &Names, placeholder: &str) -> String {
+    fn schema(&self, names: &TemplateNames, placeholder: &str) -> String {
         let name = format!("template.group.version1.{placeholder}");
         replace(&self.parts.schemas[&name], &names.replacements())
     }
@@ -79,7 +79,7 @@ impl Template {
     }
 }
 
-impl Names {
+impl TemplateNames {
     fn placeholders(&self) -> Placeholders {
         if self.namespaced { NAMESPACED } else { CLUSTER }
     }
@@ -183,9 +183,9 @@ fn replace(text: &str, replacements: &[(String, String)]) -> String {
 mod tests {
     use super::*;
 
-    fn names(namespaced: bool) -> Names {
+    fn names(namespaced: bool) -> TemplateNames {
         let own = str::to_owned;
-        Names {
+        TemplateNames {
             group: own("fruit.my-org.example.com"),
             version: own("v1"),
             plural: own("apples"),

@@ -11,7 +11,7 @@ use super::INFO;
 use super::accept::Encoding;
 use super::builtin::{self, parse};
 use super::custom::CustomVersion;
-use super::gnostic::{self, Writer};
+use super::gnostic::{self, MessageWriter};
 use super::parameters::Parameters;
 use super::swagger;
 use super::template::Template;
@@ -75,7 +75,7 @@ impl Pieces {
     }
 
     /// Adds what a CRD says; built-in kinds keep what they say.
-    fn add(&mut self, parts: &builtin::Parts, parameters: &mut Parameters) {
+    fn add(&mut self, parts: &builtin::DocumentParts, parameters: &mut Parameters) {
         for (path, item) in &parts.paths {
             let item = parameters.share(swagger::path_item(&parse(item)));
             self.paths.entry(path.clone()).or_insert_with(|| (self.forms.path)(&item));
@@ -107,13 +107,13 @@ impl Pieces {
 
     fn protobuf(&self) -> Vec<u8> {
         let all = |field: u32, pieces: &BTreeMap<String, Vec<u8>>| {
-            let mut writer = Writer::default();
+            let mut writer = MessageWriter::default();
             for (name, message) in pieces {
                 writer.named(field, name, message);
             }
             writer.finish()
         };
-        let mut document = Writer::default();
+        let mut document = MessageWriter::default();
         document.text(1, "2.0");
         document.message(2, &gnostic::version2::info(&parse(INFO)));
         document.message(8, &all(2, &self.paths));

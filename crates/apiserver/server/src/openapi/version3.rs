@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::INFO;
 use super::accept::Encoding;
-use super::builtin::{Parts, parse, parts_of};
+use super::builtin::{DocumentParts, parse, parts_of};
 use super::custom::CustomVersion;
-use super::gnostic::{self, Writer};
+use super::gnostic::{self, MessageWriter};
 use super::template::Template;
 
 const CUSTOM_INFO: &str = r#"{"title":"Kubernetes CRD Swagger","version":"v0.1.0"}"#;
@@ -28,7 +28,7 @@ pub(super) fn document(definitions: &[Value], path: &str, encoding: Encoding) ->
 
 /// The document about the CRDs of a group and version.
 pub(super) fn custom(template: &Template, definitions: &[Value], path: &str, encoding: Encoding) -> Bytes {
-    let mut parts = Parts::default();
+    let mut parts = DocumentParts::default();
     let mut subresources = Vec::new();
     for version in definitions.iter().flat_map(CustomVersion::served).filter(|version| version.is_of(path)) {
         let one = version.version_3(template);
@@ -40,14 +40,14 @@ pub(super) fn custom(template: &Template, definitions: &[Value], path: &str, enc
     encode(CUSTOM_INFO, &parts, None, encoding)
 }
 
-fn encode(info: &str, parts: &Parts, security: Option<&str>, encoding: Encoding) -> Bytes {
+fn encode(info: &str, parts: &DocumentParts, security: Option<&str>, encoding: Encoding) -> Bytes {
     match encoding {
         Encoding::Json => Bytes::from(json(info, parts, security)),
         Encoding::Protobuf => Bytes::from(protobuf(info, parts, security)),
     }
 }
 
-fn json(info: &str, parts: &Parts, security: Option<&str>) -> String {
+fn json(info: &str, parts: &DocumentParts, security: Option<&str>) -> String {
     let security = security.map(|schemes| format!(r#","securitySchemes":{schemes}"#)).unwrap_or_default();
     let (paths, schemas) = (object(&parts.paths), object(&parts.schemas));
     format!(r#"{{"openapi":"3.0.0","info":{info},"paths":{paths},"components":{{"schemas":{schemas}{security}}}}}"#)
@@ -66,21 +66,21 @@ pub(super) fn object(fields: &BTreeMap<String, String>) -> String {
 }
 
 /// The message `Document` of the schema that goes by the name of gnostic.
-fn protobuf(info: &str, parts: &Parts, security: Option<&str>) -> Vec<u8> {
-    let mut paths = Writer::default();
+fn protobuf(info: &str, parts: &DocumentParts, security: Option<&str>) -> Vec<u8> {
+    let mut paths = MessageWriter::default();
     for (path, item) in &parts.paths {
         paths.named(1, path, &gnostic::version3::path_item(&parse(item)));
     }
-    let mut schemas = Writer::default();
+    let mut schemas = MessageWriter::default();
     for (name, schema) in &parts.schemas {
         schemas.named(1, name, &gnostic::version3::schema_or_reference(&parse(schema)));
     }
-    let mut components = Writer::default();
+    let mut components = MessageWriter::default();
     components.message(1, &schemas.finish());
     if let Some(security) = security {
         components.message(7, &gnostic::version3::security_schemes(&parse(security)));
     }
-    let mut document = Writer::default();
+    let mut document = MessageWriter::default();
     document.text(1, "3.0.0");
     document.message(2, &gnostic::version3::info(&parse(info)));
     document.message(4, &paths.finish());

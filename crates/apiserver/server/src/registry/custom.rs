@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use portolan_schema::crd::{Column, Definition, Scale, Scope, Version};
+use portolan_schema::crd::{Column, Definition, ObjectScope, Scale, Version};
 use portolan_schema::{Schema, SchemaError};
 use serde_json::Value;
 
-use super::{Resource, Source, collection};
+use super::{Resource, RuleSource, collection};
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
@@ -99,10 +99,10 @@ fn resource(definition: &Value, parsed: &Definition, version: &Version) -> Resou
         singular: names.singular.clone(),
         short_names: names.short_names.clone(),
         categories: names.categories.clone(),
-        namespaced: parsed.scope == Scope::Namespaced,
+        namespaced: parsed.scope == ObjectScope::Namespaced,
         verbs: VERBS.to_vec(),
         collection: Arc::from(collection(&names.plural, &parsed.group)),
-        source: Source::Custom(Box::new(custom)),
+        source: RuleSource::Custom(Box::new(custom)),
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) use custom::{Custom, resources as custom_resources};
 use crate::encode::TypeMeta;
 use crate::openapi::Published;
 use crate::status::About;
-use crate::store::Key;
+use crate::store::StoreKey;
 
 /// One resource in one version.
 #[derive(Debug)]
@@ -32,12 +32,12 @@ pub(crate) struct Resource {
     pub(crate) verbs: Vec<&'static str>,
     /// The store's name for its objects, shared by its versions.
     pub(crate) collection: Arc<str>,
-    pub(crate) source: Source,
+    pub(crate) source: RuleSource,
 }
 
 /// Where a resource's rules come from.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum RuleSource {
     Builtin(&'static Kind),
     Custom(Box<Custom>),
 }
@@ -59,7 +59,7 @@ impl Resource {
             namespaced: kind.namespaced,
             verbs: kind.verbs.to_vec(),
             collection: Arc::from(collection(kind.plural, home)),
-            source: Source::Builtin(kind),
+            source: RuleSource::Builtin(kind),
         }
     }
 
@@ -72,8 +72,8 @@ impl Resource {
         TypeMeta { kind: self.kind.clone(), api_version: self.api_version() }
     }
 
-    pub(crate) fn key(&self, namespace: &str, name: &str) -> Key {
-        Key::new(&self.collection, if self.namespaced { namespace } else { "" }, name)
+    pub(crate) fn key(&self, namespace: &str, name: &str) -> StoreKey {
+        StoreKey::new(&self.collection, if self.namespaced { namespace } else { "" }, name)
     }
 
     pub(crate) fn about<'a>(&'a self, name: &'a str) -> About<'a> {
@@ -83,22 +83,22 @@ impl Resource {
     /// The schema by which unknown fields, defaults and owners are found.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
         match &self.source {
-            Source::Builtin(kind) => kind.cursor(),
-            Source::Custom(custom) => custom.schema.root(),
+            RuleSource::Builtin(kind) => kind.cursor(),
+            RuleSource::Custom(custom) => custom.schema.root(),
         }
     }
 
     pub(crate) fn builtin_kind(&self) -> Option<&'static Kind> {
         match &self.source {
-            Source::Builtin(kind) => Some(kind),
-            Source::Custom(_) => None,
+            RuleSource::Builtin(kind) => Some(kind),
+            RuleSource::Custom(_) => None,
         }
     }
 
     pub(crate) fn custom(&self) -> Option<&Custom> {
         match &self.source {
-            Source::Builtin(_) => None,
-            Source::Custom(custom) => Some(custom),
+            RuleSource::Builtin(_) => None,
+            RuleSource::Custom(custom) => Some(custom),
         }
     }
 
@@ -121,19 +121,19 @@ impl Resource {
 
     pub(crate) fn has_status(&self) -> bool {
         match &self.source {
-            Source::Builtin(kind) => kind.status,
-            Source::Custom(custom) => custom.status,
+            RuleSource::Builtin(kind) => kind.status,
+            RuleSource::Custom(custom) => custom.status,
         }
     }
 
     pub(crate) fn scale(&self) -> Option<Scale> {
         match &self.source {
-            Source::Builtin(kind) => kind.scale.then(|| Scale {
+            RuleSource::Builtin(kind) => kind.scale.then(|| Scale {
                 spec_replicas: ".spec.replicas".to_owned(),
                 status_replicas: ".status.replicas".to_owned(),
                 label_selector: Some(".spec.selector".to_owned()),
             }),
-            Source::Custom(custom) => custom.scale.clone(),
+            RuleSource::Custom(custom) => custom.scale.clone(),
         }
     }
 
@@ -159,16 +159,16 @@ impl Resource {
     /// The warning that every request for it carries.
     pub(crate) fn warning(&self) -> Option<&str> {
         match &self.source {
-            Source::Builtin(kind) => kind.warning,
-            Source::Custom(custom) => custom.warning.as_deref(),
+            RuleSource::Builtin(kind) => kind.warning,
+            RuleSource::Custom(custom) => custom.warning.as_deref(),
         }
     }
 
     /// Whether stored texts can be shown as they are. They cannot where another version or another schema wrote them.
     pub(crate) fn is_verbatim(&self) -> bool {
         match &self.source {
-            Source::Builtin(kind) => !(kind.kind == "Event" && kind.group == "events.k8s.io"),
-            Source::Custom(custom) => custom.verbatim,
+            RuleSource::Builtin(kind) => !(kind.kind == "Event" && kind.group == "events.k8s.io"),
+            RuleSource::Custom(custom) => custom.verbatim,
         }
     }
 }

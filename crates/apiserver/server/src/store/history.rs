@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Stored;
+use super::StoredObject;
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub struct Event {
     /// What happened.
     pub kind: EventKind,
     /// The object after it; the last state, in the version of the deletion, where it was deleted.
-    pub object: Arc<Stored>,
+    pub object: Arc<StoredObject>,
     /// The object before it.
-    pub previous: Option<Arc<Stored>>,
+    pub previous: Option<Arc<StoredObject>>,
 }
 
 impl Event {
@@ -39,11 +39,11 @@ impl Event {
 
 /// The events of one collection in order.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct EventHistory {
     events: VecDeque<Arc<Event>>,
 }
 
-impl History {
+impl EventHistory {
     pub(super) fn push(&mut self, event: Arc<Event>) {
         self.events.push_back(event);
     }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::history::{Event, EventKind, History};
-use super::{Compacted, HistoryLimits, Key, Listing, Range, Recovered, Row, Stored};
+use super::history::{Event, EventHistory, EventKind};
+use super::{Compacted, HistoryLimits, JournalRow, Listing, Range, Recovered, StoreKey, StoredObject};
 
 /// Current objects and recent events.
 #[derive(Debug)]
-pub(super) struct Index {
-    collections: HashMap<Arc<str>, Collection>,
+pub(super) struct StoreIndex {
+    collections: HashMap<Arc<str>, StoredCollection>,
     version: u64,
     /// Versions up to and including this one have lost their history.
     compacted: u64,
@@ -24,21 +24,21 @@ pub(super) struct Index {
 }
 
 #[derive(Debug)]
-struct Collection {
-    objects: BTreeMap<Arc<str>, Arc<Stored>>,
-    history: History,
+struct StoredCollection {
+    objects: BTreeMap<Arc<str>, Arc<StoredObject>>,
+    history: EventHistory,
     /// The version of the last event that its history lost.
     forgotten: u64,
     changed: watch::Sender<u64>,
 }
 
-impl Collection {
+impl StoredCollection {
     fn new() -> Self {
-        Self { objects: BTreeMap::new(), history: History::default(), forgotten: 0, changed: watch::channel(0).0 }
+        Self { objects: BTreeMap::new(), history: EventHistory::default(), forgotten: 0, changed: watch::channel(0).0 }
     }
 }
 
-impl Index {
+impl StoreIndex {
     /// The state after every row of a journal.
     pub(super) fn recover(recovered: Recovered) -> Self {
         let mut index = Self {
@@ -60,7 +60,7 @@ impl Index {
                 // The object's last text was compacted, its deletion was not yet: nobody can ask for it.
                 (None, None) => continue,
             };
-            let object = Arc::new(Stored { key, version, body });
+            let object = Arc::new(StoredObject { key, version, body });
             index.apply(Arc::new(Event { kind, object, previous }));
         }
         index.version = index.version.max(recovered.compacted);
@@ -75,7 +75,7 @@ impl Index {
         self.compacted
     }
 
-    pub(super) fn get(&self, key: &Key) -> Option<&Arc<Stored>> {
+    pub(super) fn get(&self, key: &StoreKey) -> Option<&Arc<StoredObject>> {
         self.collections.get(&key.collection)?.objects.get(&key.path)
     }
 
@@ -84,22 +84,22 @@ impl Index {
     }
 
     /// Every object, by ascending version.
-    pub(super) fn everything(&self) -> Vec<Row> {
+    pub(super) fn everything(&self) -> Vec<JournalRow> {
         let objects = self.collections.values().flat_map(|collection| collection.objects.values());
-        let row = |object: &Arc<Stored>| Row {
+        let row = |object: &Arc<StoredObject>| JournalRow {
             version: object.version,
             key: object.key.clone(),
             body: Some(object.body.clone()),
         };
-        let mut rows: Vec<Row> = objects.map(row).collect();
+        let mut rows: Vec<JournalRow> = objects.map(row).collect();
         rows.sort_by_key(|row| row.version);
         rows
     }
 
-    /// Makes an event the newest one. Watchers are woken by [`Index::announce`].
+    /// Makes an event the newest one. Watchers are woken by [`StoreIndex::announce`].
     pub(super) fn apply(&mut self, event: Arc<Event>) {
         let key = &event.object.key;
-        let collection = self.collections.entry(key.collection.clone()).or_insert_with(Collection::new);
+        let collection = self.collections.entry(key.collection.clone()).or_insert_with(StoredCollection::new);
         match event.kind {
             EventKind::Deleted => collection.objects.remove(&key.path),
             EventKind::Added | EventKind::Modified => collection.objects.insert(key.path.clone(), event.object.clone()),
@@ -137,7 +137,7 @@ impl Index {
             return Ok(Listing { objects: current.map(|(_, o)| o.clone()).collect(), version });
         }
         // Back in time: undo every event since then.
-        let mut objects: BTreeMap<Arc<str>, Arc<Stored>> = current.map(|(p, o)| (p.clone(), o.clone())).collect();
+        let mut objects: BTreeMap<Arc<str>, Arc<StoredObject>> = current.map(|(p, o)| (p.clone(), o.clone())).collect();
         for event in collection.history.since(version).rev().filter(|e| inside(&e.object.key.path)) {
             match &event.previous {
                 Some(previous) => objects.insert(previous.key.path.clone(), previous.clone()),
@@ -152,7 +152,7 @@ impl Index {
         if from < self.compacted {
             return Err(self.too_old());
         }
-        let collection = self.collections.entry(collection.clone()).or_insert_with(Collection::new);
+        let collection = self.collections.entry(collection.clone()).or_insert_with(StoredCollection::new);
         Ok(collection.changed.subscribe())
     }
 

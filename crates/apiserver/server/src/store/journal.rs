@@ -2,24 +2,24 @@
 
 use std::path::PathBuf;
 
-use super::{Body, Key};
+use super::{ObjectText, StoreKey};
 
 /// One write as it is kept.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct JournalRow {
     /// Its version.
     pub version: u64,
     /// The object's place.
-    pub key: Key,
+    pub key: StoreKey,
     /// Its text; `None` where the object went.
-    pub body: Option<Body>,
+    pub body: Option<ObjectText>,
 }
 
 /// What a journal held when it was opened.
 #[derive(Debug, Default)]
 pub struct Recovered {
     /// Rows by ascending version.
-    pub rows: Vec<Row>,
+    pub rows: Vec<JournalRow>,
     /// The version up to which history was dropped.
     pub compacted: u64,
 }
@@ -28,7 +28,7 @@ pub struct Recovered {
 #[derive(Debug)]
 pub struct Commit<'a> {
     /// New rows.
-    pub rows: &'a [Row],
+    pub rows: &'a [JournalRow],
     /// Versions of rows that nothing needs any longer.
     pub superseded: &'a [u64],
     /// The version up to which history was dropped.

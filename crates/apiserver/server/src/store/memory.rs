@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::journal::{Commit, Journal, JournalError, Recovered, Row};
+use super::journal::{Commit, Journal, JournalError, JournalRow, Recovered};
 
 /// Forgets everything.
 #[derive(Debug, Default)]
@@ -25,13 +25,13 @@ impl Journal for MemoryJournal {
 /// Begins with what another store held, and forgets everything else.
 #[derive(Debug)]
 pub struct PreparedJournal {
-    rows: Arc<[Row]>,
+    rows: Arc<[JournalRow]>,
     version: u64,
 }
 
 impl PreparedJournal {
     /// Begins with these objects, by ascending version, as they stood at a version.
-    pub fn new(rows: Arc<[Row]>, version: u64) -> Self {
+    pub fn new(rows: Arc<[JournalRow]>, version: u64) -> Self {
         Self { rows, version }
     }
 }

@@ -22,12 +22,12 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use history::{Event, EventKind};
-pub use journal::{Journal, JournalError, Recovered, Row};
+pub use journal::{Journal, JournalError, JournalRow, Recovered};
 pub use memory::{MemoryJournal, PreparedJournal};
 pub use sqlite::SqliteJournal;
 
-use index::Index;
-use writer::{Command, Writer};
+use index::StoreIndex;
+use writer::{Command, StoreWriter};
 
 /// How much history is kept for watches to resume from.
 #[derive(Clone, Copy, Debug)]
@@ -46,14 +46,14 @@ impl Default for HistoryLimits {
 
 /// Where an object stands: its collection and `namespace/name`, or `name` where it has no namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
+pub struct StoreKey {
     /// The collection, such as `configmaps` or `deployments.apps`.
     pub collection: Arc<str>,
     /// `namespace/name` or `name`.
     pub path: Arc<str>,
 }
 
-impl Key {
+impl StoreKey {
     /// The key of an object.
     pub fn new(collection: &Arc<str>, namespace: &str, name: &str) -> Self {
         let path = if namespace.is_empty() { Arc::from(name) } else { Arc::from(format!("{namespace}/{name}")) };
@@ -73,7 +73,7 @@ impl Key {
 
 /// The text of an object as it is stored, with the labels that selectors look at.
 #[derive(Clone, Debug)]
-pub struct Body {
+pub struct ObjectText {
     /// Everything after `"metadata":{"resourceVersion":"N",` of the object's JSON.
     pub tail: Bytes,
     /// `metadata.labels`, sorted by key.
@@ -85,13 +85,13 @@ pub type Labels = Option<Box<[(Box<str>, Box<str>)]>>;
 
 /// An object in the store.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredObject {
     /// Where it stands.
-    pub key: Key,
+    pub key: StoreKey,
     /// The version of its last write.
     pub version: u64,
     /// Its text.
-    pub body: Body,
+    pub body: ObjectText,
 }
 
 /// What must be true for a write to happen.
@@ -105,9 +105,9 @@ pub enum Expect {
 
 /// What a write does.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum StoreWrite {
     /// Put this text there.
-    Put(Body),
+    Put(ObjectText),
     /// Remove the object; watchers see its last state in the version of the deletion.
     Delete,
 }
@@ -116,11 +116,11 @@ pub enum Change {
 #[derive(Clone, Debug)]
 pub struct Write {
     /// Where.
-    pub key: Key,
+    pub key: StoreKey,
     /// Under which condition.
     pub expect: Expect,
     /// What.
-    pub change: Change,
+    pub change: StoreWrite,
 }
 
 /// Why a write did not happen.
@@ -128,7 +128,7 @@ pub struct Write {
 pub enum WriteError {
     /// [`Expect`] did not hold; this is what stands there instead.
     #[error("the object changed meanwhile")]
-    Unexpected(Option<Arc<Stored>>),
+    Unexpected(Option<Arc<StoredObject>>),
     /// The journal could not make it durable.
     #[error("the data file could not be written: {0}")]
     Journal(Arc<JournalError>),
@@ -149,12 +149,12 @@ pub struct Compacted {
 /// The store. Clones share it.
 #[derive(Clone)]
 pub struct Store {
-    shared: Arc<Shared>,
-    writes: Writes,
+    shared: Arc<StoreInner>,
+    writes: WriteThread,
 }
 
-struct Shared {
-    index: RwLock<Index>,
+struct StoreInner {
+    index: RwLock<StoreIndex>,
     observers: Mutex<Vec<mpsc::UnboundedSender<Arc<Event>>>>,
     limits: HistoryLimits,
 }
@@ -162,20 +162,23 @@ struct Shared {
 /// Durable journals block, so they get a thread; the journal in memory is written in place, which also keeps
 /// tests under a paused clock deterministic.
 #[derive(Clone)]
-enum Writes {
-    Inline(Arc<Mutex<Writer>>),
+enum WriteThread {
+    Inline(Arc<Mutex<StoreWriter>>),
     Thread(mpsc::UnboundedSender<Command>),
 }
 
 impl Store {
     /// Opens a store on what its journal holds.
     pub fn open(mut journal: Box<dyn Journal>, limits: HistoryLimits) -> Result<Self, JournalError> {
-        let index = Index::recover(journal.recover()?);
-        let shared = Arc::new(Shared { index: RwLock::new(index), observers: Mutex::new(Vec::new()), limits });
+        let index = StoreIndex::recover(journal.recover()?);
+        let shared = Arc::new(StoreInner { index: RwLock::new(index), observers: Mutex::new(Vec::new()), limits });
         let blocks = journal.blocks();
-        let writer = Writer::new(shared.clone(), journal);
-        let writes =
-            if blocks { Writes::Thread(writer.spawn()?) } else { Writes::Inline(Arc::new(Mutex::new(writer))) };
+        let writer = StoreWriter::new(shared.clone(), journal);
+        let writes = if blocks {
+            WriteThread::Thread(writer.spawn()?)
+        } else {
+            WriteThread::Inline(Arc::new(Mutex::new(writer)))
+        };
         Ok(Self { shared, writes })
     }
 
@@ -190,7 +193,7 @@ impl Store {
     }
 
     /// The object at a key.
-    pub fn get(&self, key: &Key) -> Option<Arc<Stored>> {
+    pub fn get(&self, key: &StoreKey) -> Option<Arc<StoredObject>> {
         self.read().get(key).cloned()
     }
 
@@ -206,20 +209,20 @@ impl Store {
     }
 
     /// Every object, by ascending version, and the version at which they stand so.
-    pub fn everything(&self) -> (Vec<Row>, u64) {
+    pub fn everything(&self) -> (Vec<JournalRow>, u64) {
         let index = self.read();
         (index.everything(), index.version())
     }
 
     /// Writes, and answers when the write is durable and visible.
-    pub async fn write(&self, write: Write) -> Result<Arc<Stored>, WriteError> {
+    pub async fn write(&self, write: Write) -> Result<Arc<StoredObject>, WriteError> {
         match &self.writes {
-            Writes::Inline(writer) => {
+            WriteThread::Inline(writer) => {
                 let mut writer = writer.lock().expect("the writer does not panic");
                 let mut answers = writer.commit(vec![write]);
                 answers.pop().unwrap_or(Err(WriteError::Closed))
             }
-            Writes::Thread(sender) => {
+            WriteThread::Thread(sender) => {
                 let (answer, answered) = oneshot::channel();
                 sender.send(Command::Write(Box::new(write), answer)).map_err(|_| WriteError::Closed)?;
                 answered.await.unwrap_or(Err(WriteError::Closed))
@@ -229,7 +232,7 @@ impl Store {
 
     /// Closes the journal once everything before it is written; later writes fail.
     pub async fn close(&self) {
-        if let Writes::Thread(sender) = &self.writes {
+        if let WriteThread::Thread(sender) = &self.writes {
             let (closed, is_closed) = oneshot::channel();
             if sender.send(Command::Close(closed)).is_ok() {
                 // An error means that it was closed already.
@@ -257,11 +260,11 @@ impl Store {
         self.write_lock().compact(version);
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Index> {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, StoreIndex> {
         self.shared.index.read().expect("the index is not poisoned: nothing panics while it is written")
     }
 
-    fn write_lock(&self) -> std::sync::RwLockWriteGuard<'_, Index> {
+    fn write_lock(&self) -> std::sync::RwLockWriteGuard<'_, StoreIndex> {
         self.shared.index.write().expect("the index is not poisoned: nothing panics while it is written")
     }
 }
@@ -283,7 +286,7 @@ pub struct Range<'a> {
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// The objects, by path.
-    pub objects: Vec<Arc<Stored>>,
+    pub objects: Vec<Arc<StoredObject>>,
     /// The version of the whole list.
     pub version: u64,
 }
@@ -291,7 +294,7 @@ pub struct Listing {
 /// A follower of one collection. It holds a position, not a queue: a slow reader costs no memory and falls out of the
 /// history in the end.
 pub struct Watch {
-    shared: Arc<Shared>,
+    shared: Arc<StoreInner>,
     collection: Arc<str>,
     position: u64,
     changed: watch::Receiver<u64>,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rusqlite::{Connection, ErrorCode, params};
 
-use super::journal::{Commit, Journal, JournalError, Recovered, Row};
-use super::{Body, Key};
+use super::journal::{Commit, Journal, JournalError, JournalRow, Recovered};
+use super::{ObjectText, StoreKey};
 use crate::encode::labels_of_tail;
 
 /// `PRAGMA application_id` of our files: "PTLN".
@@ -114,7 +114,7 @@ impl SqliteJournal {
             .map_err(|e| classify(&self.path, "reading the data file's settings", e))
     }
 
-    fn rows(&self) -> rusqlite::Result<Vec<Row>> {
+    fn rows(&self) -> rusqlite::Result<Vec<JournalRow>> {
         let mut select =
             self.connection.prepare("SELECT version, collection, path, body FROM revisions ORDER BY version")?;
         let mut collections: std::collections::HashSet<Arc<str>> = std::collections::HashSet::new();
@@ -126,17 +126,17 @@ impl SqliteJournal {
                 shared
             });
             let body: Option<Vec<u8>> = row.get(3)?;
-            Ok(Row {
+            Ok(JournalRow {
                 version: row.get::<_, i64>(0)?.unsigned_abs(),
-                key: Key { collection, path: Arc::from(row.get_ref(2)?.as_str()?) },
-                body: body.map(|tail| Body { labels: None, tail: Bytes::from(tail) }),
+                key: StoreKey { collection, path: Arc::from(row.get_ref(2)?.as_str()?) },
+                body: body.map(|tail| ObjectText { labels: None, tail: Bytes::from(tail) }),
             })
         })?;
         rows.collect()
     }
 
     /// Reads the labels of every object, which also tells whether their texts are whole.
-    fn read_labels(&self, rows: &mut [Row]) -> Result<(), JournalError> {
+    fn read_labels(&self, rows: &mut [JournalRow]) -> Result<(), JournalError> {
         for row in rows {
             let Some(body) = &mut row.body else { continue };
             body.labels = labels_of_tail(&body.tail).map_err(|_| JournalError::Damaged {

@@ -23,23 +23,23 @@ fn collection() -> Arc<str> {
     Arc::from("configmaps")
 }
 
-fn key(name: &str) -> Key {
-    Key::new(&collection(), "default", name)
+fn key(name: &str) -> StoreKey {
+    StoreKey::new(&collection(), "default", name)
 }
 
-fn body(value: &str) -> Body {
+fn body(value: &str) -> ObjectText {
     body_of(json!({"metadata": {"name": "n", "labels": {"value": value}}, "data": {"value": value}}))
 }
 
 fn put(name: &str, expect: Expect, value: &str) -> Write {
-    Write { key: key(name), expect, change: Change::Put(body(value)) }
+    Write { key: key(name), expect, change: StoreWrite::Put(body(value)) }
 }
 
 fn delete(name: &str, version: u64) -> Write {
-    Write { key: key(name), expect: Expect::Version(version), change: Change::Delete }
+    Write { key: key(name), expect: Expect::Version(version), change: StoreWrite::Delete }
 }
 
-fn value_of(stored: &Stored) -> String {
+fn value_of(stored: &StoredObject) -> String {
     let type_meta = TypeMeta { kind: "ConfigMap".to_owned(), api_version: "v1".to_owned() };
     object_of(stored, &type_meta)["data"]["value"].as_str().unwrap().to_owned()
 }

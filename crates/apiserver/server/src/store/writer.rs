@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::history::{Event, EventKind};
-use super::journal::{Commit, Journal, JournalError, Row};
-use super::{Body, Change, Expect, Key, Shared, Stored, Write, WriteError};
+use super::journal::{Commit, Journal, JournalError, JournalRow};
+use super::{Expect, ObjectText, StoreInner, StoreKey, StoreWrite, StoredObject, Write, WriteError};
 
 /// Most writes in one commit.
 const MOST_PER_COMMIT: usize = 512;
@@ -15,20 +15,20 @@ const MOST_PER_COMMIT: usize = 512;
 /// What the writer's thread is asked to do.
 pub(super) enum Command {
     /// Write, and answer.
-    Write(Box<Write>, oneshot::Sender<Answer>),
+    Write(Box<Write>, oneshot::Sender<WriteResult>),
     /// Close the journal, and say so.
     Close(oneshot::Sender<()>),
 }
 
-pub(super) type Answer = Result<Arc<Stored>, WriteError>;
+pub(super) type WriteResult = Result<Arc<StoredObject>, WriteError>;
 
-pub(super) struct Writer {
-    shared: Arc<Shared>,
+pub(super) struct StoreWriter {
+    shared: Arc<StoreInner>,
     journal: Box<dyn Journal>,
 }
 
-impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, journal: Box<dyn Journal>) -> Self {
+impl StoreWriter {
+    pub(super) fn new(shared: Arc<StoreInner>, journal: Box<dyn Journal>) -> Self {
         Self { shared, journal }
     }
 
@@ -79,14 +79,14 @@ impl Writer {
     }
 
     /// Commits writes together and makes them visible; the answers are in the order of the writes.
-    pub(super) fn commit(&mut self, writes: Vec<Write>) -> Vec<Answer> {
+    pub(super) fn commit(&mut self, writes: Vec<Write>) -> Vec<WriteResult> {
         let mut batch = Batch::default();
         let (superseded, compacted) = {
             let mut index = self.shared.index.write().expect("the index is not poisoned");
             batch.version = index.version();
             (index.take_superseded(), index.compacted())
         };
-        let mut answers: Vec<Answer> = writes.into_iter().map(|write| self.admit(&mut batch, write)).collect();
+        let mut answers: Vec<WriteResult> = writes.into_iter().map(|write| self.admit(&mut batch, write)).collect();
         if batch.events.is_empty() {
             self.keep_superseded(superseded);
             return answers;
@@ -110,7 +110,7 @@ impl Writer {
     }
 
     /// Checks one write against the state that the writes before it leave.
-    fn admit(&self, batch: &mut Batch, write: Write) -> Answer {
+    fn admit(&self, batch: &mut Batch, write: Write) -> WriteResult {
         let current = match batch.pending.get(&write.key) {
             Some(pending) => pending.clone(),
             None => self.shared.index.read().expect("the index is not poisoned").get(&write.key).cloned(),
@@ -147,24 +147,24 @@ impl Writer {
 #[derive(Default)]
 struct Batch {
     version: u64,
-    rows: Vec<Row>,
+    rows: Vec<JournalRow>,
     events: Vec<Arc<Event>>,
-    pending: HashMap<Key, Option<Arc<Stored>>>,
+    pending: HashMap<StoreKey, Option<Arc<StoredObject>>>,
 }
 
 impl Batch {
-    fn add(&mut self, key: Key, change: Change, current: Option<Arc<Stored>>) -> Arc<Stored> {
+    fn add(&mut self, key: StoreKey, change: StoreWrite, current: Option<Arc<StoredObject>>) -> Arc<StoredObject> {
         self.version += 1;
         let version = self.version;
         let (kind, body) = match (change, &current) {
-            (Change::Put(body), None) => (EventKind::Added, body),
-            (Change::Put(body), Some(_)) => (EventKind::Modified, body),
-            (Change::Delete, Some(current)) => (EventKind::Deleted, current.body.clone()),
-            (Change::Delete, None) => (EventKind::Deleted, Body { tail: bytes::Bytes::new(), labels: None }),
+            (StoreWrite::Put(body), None) => (EventKind::Added, body),
+            (StoreWrite::Put(body), Some(_)) => (EventKind::Modified, body),
+            (StoreWrite::Delete, Some(current)) => (EventKind::Deleted, current.body.clone()),
+            (StoreWrite::Delete, None) => (EventKind::Deleted, ObjectText { tail: bytes::Bytes::new(), labels: None }),
         };
         let deleted = kind == EventKind::Deleted;
-        let object = Arc::new(Stored { key: key.clone(), version, body });
-        self.rows.push(Row { version, key: key.clone(), body: (!deleted).then(|| object.body.clone()) });
+        let object = Arc::new(StoredObject { key: key.clone(), version, body });
+        self.rows.push(JournalRow { version, key: key.clone(), body: (!deleted).then(|| object.body.clone()) });
         self.events.push(Arc::new(Event { kind, object: object.clone(), previous: current }));
         self.pending.insert(key, (!deleted).then(|| object.clone()));
         object

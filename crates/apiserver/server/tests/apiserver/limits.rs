@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Empty};
-use portolan_apiserver::{ApiBody, ApiServer, Config, Limits, RunningServer};
+use portolan_apiserver::{ApiBody, ApiServer, Config, PageLimits, RunningServer};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::Value;
@@ -232,7 +232,7 @@ async fn ask(server: &ApiServer, path: &str) -> http::Response<ApiBody> {
 
 #[tokio::test]
 async fn watches_beyond_the_limit_are_refused_until_one_ends() {
-    let limits = Limits { watches: 2, ..Limits::default() };
+    let limits = PageLimits { watches: 2, ..PageLimits::default() };
     let server = ApiServer::open(Config { limits, ..Config::default() }).await.expect("memory opens");
     let watching = format!("{MAPS}?watch=true");
     let first = ask(&server, &watching).await;
@@ -254,7 +254,7 @@ async fn watches_beyond_the_limit_are_refused_until_one_ends() {
 
 #[tokio::test]
 async fn a_client_that_hangs_up_gives_its_watch_back() {
-    let limits = Limits { watches: 1, ..Limits::default() };
+    let limits = PageLimits { watches: 1, ..PageLimits::default() };
     let server = serve(Config { limits, ..Config::default() }).await;
     let watching = head("GET", &format!("{MAPS}?watch=true&timeoutSeconds=1"), &bearer(&server));
     let endless = head("GET", &format!("{MAPS}?watch=true"), &bearer(&server));

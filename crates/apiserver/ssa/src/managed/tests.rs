@@ -2,14 +2,14 @@ use serde_json::json;
 
 use super::*;
 
-fn entry(manager: &str, operation: Operation, time: &str, field: &str) -> Entry {
-    let mut entry = Entry::new(manager, operation, "v1", "");
+fn entry(manager: &str, operation: Operation, time: &str, field: &str) -> ManagedEntry {
+    let mut entry = ManagedEntry::new(manager, operation, "v1", "");
     entry.time = Time::parse(time);
     entry.set = FieldSet::of_fields(&[&[field]]);
     entry
 }
 
-fn managed(entries: Vec<Entry>) -> Managed {
+fn managed(entries: Vec<ManagedEntry>) -> Managed {
     let mut managed = Managed::default();
     for entry in entries {
         managed.insert(entry);
@@ -23,7 +23,7 @@ fn names(list: &Value) -> Vec<&str> {
 
 #[test]
 fn an_applier_is_one_owner_in_all_versions() {
-    let identifier = |operation, version| Entry::new("m", operation, version, "status").identifier();
+    let identifier = |operation, version| ManagedEntry::new("m", operation, version, "status").identifier();
 
     assert_eq!(identifier(Operation::Apply, "a/v1"), identifier(Operation::Apply, "a/v2"));
     assert_ne!(identifier(Operation::Update, "a/v1"), identifier(Operation::Update, "a/v2"));
@@ -35,7 +35,7 @@ fn an_applier_is_one_owner_in_all_versions() {
 
 #[test]
 fn a_nameless_manager_is_unknown() {
-    assert_eq!(Entry::new("", Operation::Update, "v1", "").manager, "unknown");
+    assert_eq!(ManagedEntry::new("", Operation::Update, "v1", "").manager, "unknown");
 }
 
 #[test]

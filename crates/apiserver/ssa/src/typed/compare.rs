@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::shape::{Form, Forms, Relation, Shape};
+use super::shape::{Forms, Relation, Shape, ViewedAs};
 use crate::path::PathElement;
 use crate::scalar;
-use crate::set::{FieldSet, Node};
+use crate::set::{FieldSet, SetNode};
 
 /// What differs between two values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) struct Comparison {
 
 /// Where the values come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ValueSide {
     /// A struct of the server, which always carries the fields it shows as null: null and absent are one.
     Struct,
     /// JSON as a client sent it.
@@ -39,7 +39,7 @@ impl Comparison {
 }
 
 /// Compares two values. Items of lists that have no key are left out.
-pub(crate) fn compare(left: &Value, right: &Value, shape: Shape<'_>, source: Source) -> Comparison {
+pub(crate) fn compare(left: &Value, right: &Value, shape: Shape<'_>, source: ValueSide) -> Comparison {
     let found = Walker { source }.walk(Some(left), Some(right), shape);
     Comparison { removed: found.removed.below, modified: found.modified.below, added: found.added.below }
 }
@@ -52,7 +52,7 @@ struct Mark {
 }
 
 #[derive(Default)]
-struct Found {
+struct Compared {
     removed: Mark,
     modified: Mark,
     added: Mark,
@@ -67,19 +67,19 @@ enum Depth {
 
 #[derive(Clone, Copy)]
 struct Walker {
-    source: Source,
+    source: ValueSide,
 }
 
 impl Walker {
-    fn walk(self, left: Option<&Value>, right: Option<&Value>, shape: Shape<'_>) -> Found {
-        let mut found = Found::default();
+    fn walk(self, left: Option<&Value>, right: Option<&Value>, shape: Shape<'_>) -> Compared {
+        let mut found = Compared::default();
         let (left_forms, right_forms) = (shape.forms_of(left), shape.forms_of(right));
         let depth = if right.is_none() {
             self.look(left_forms, left, right, shape, &mut found)
         } else if left.is_none() || left_forms == right_forms {
             self.look(right_forms, left, right, shape, &mut found)
         } else {
-            let mut as_left = Found::default();
+            let mut as_left = Compared::default();
             self.look(left_forms, left, right, shape, &mut as_left);
             let depth = self.look(right_forms, left, right, shape, &mut found);
             found.join(&as_left);
@@ -98,17 +98,17 @@ impl Walker {
         left: Option<&Value>,
         right: Option<&Value>,
         shape: Shape<'_>,
-        found: &mut Found,
+        found: &mut Compared,
     ) -> Depth {
         match forms.first() {
-            Form::Map if !shape.map_is_atomic() => {
+            ViewedAs::Map if !shape.map_is_atomic() => {
                 let (lefts, rights) = (left.and_then(Value::as_object), right.and_then(Value::as_object));
                 if lefts.is_some_and(|map| !map.is_empty()) || rights.is_some_and(|map| !map.is_empty()) {
                     self.maps(lefts, rights, shape, found);
                     return Depth::Parts;
                 }
             }
-            Form::List if !matches!(shape.relation(), Relation::Atomic) => {
+            ViewedAs::List if !matches!(shape.relation(), Relation::Atomic) => {
                 let lefts = left.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
                 let rights = right.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
                 if !lefts.is_empty() || !rights.is_empty() {
@@ -116,7 +116,7 @@ impl Walker {
                     return Depth::Parts;
                 }
             }
-            Form::Scalar | Form::Map | Form::List => {}
+            ViewedAs::Scalar | ViewedAs::Map | ViewedAs::List => {}
         }
         leaf(left, right, found);
         Depth::Leaf
@@ -127,12 +127,12 @@ impl Walker {
         lefts: Option<&Map<String, Value>>,
         rights: Option<&Map<String, Value>>,
         shape: Shape<'_>,
-        found: &mut Found,
+        found: &mut Compared,
     ) {
         let both = lefts.is_some() && rights.is_some();
         for (name, left, right) in zip(lefts, rights) {
             let phantom = matches!((left, right), (None, Some(Value::Null)) | (Some(Value::Null), None));
-            if both && phantom && self.source == Source::Struct {
+            if both && phantom && self.source == ValueSide::Struct {
                 continue;
             }
             let below = shape.value(name).unwrap_or(Shape::Deduced);
@@ -141,7 +141,7 @@ impl Walker {
         }
     }
 
-    fn lists(self, lefts: &[Value], rights: &[Value], shape: Shape<'_>, found: &mut Found) {
+    fn lists(self, lefts: &[Value], rights: &[Value], shape: Shape<'_>, found: &mut Compared) {
         let mut items: Vec<(PathElement, Side, &Value)> = Vec::with_capacity(lefts.len() + rights.len());
         let sided = lefts.iter().map(|item| (Side::Left, item)).chain(rights.iter().map(|item| (Side::Right, item)));
         items.extend(sided.filter_map(|(side, item)| Some((shape.element_of(item).ok()?, side, item))));
@@ -156,14 +156,14 @@ impl Walker {
     }
 
     /// Items of one key. Two or more of them on a side are one thing as a whole.
-    fn items(self, lefts: &[&Value], rights: &[&Value], shape: Shape<'_>) -> Found {
+    fn items(self, lefts: &[&Value], rights: &[&Value], shape: Shape<'_>) -> Compared {
         match (lefts, rights) {
             ([] | [_], [] | [_]) => self.walk(lefts.first().copied(), rights.first().copied(), shape),
             ([_, _, ..], [_, _, ..]) => {
                 let equal = lefts.len() == rights.len()
                     && lefts.iter().zip(rights).all(|(left, right)| scalar::equals(left, right));
                 let modified = Mark { here: !equal, below: FieldSet::default() };
-                Found { modified, ..Found::default() }
+                Compared { modified, ..Compared::default() }
             }
             ([_, _, ..], _) => {
                 let mut found = rights.first().map(|right| self.walk(None, Some(right), shape)).unwrap_or_default();
@@ -185,7 +185,7 @@ enum Side {
     Right,
 }
 
-fn leaf(left: Option<&Value>, right: Option<&Value>, found: &mut Found) {
+fn leaf(left: Option<&Value>, right: Option<&Value>, found: &mut Compared) {
     match (left, right) {
         (None, _) => found.added.here = true,
         (Some(_), None) => found.removed.here = true,
@@ -193,7 +193,7 @@ fn leaf(left: Option<&Value>, right: Option<&Value>, found: &mut Found) {
     }
 }
 
-impl Found {
+impl Compared {
     /// Takes in what was found at the same place under another form.
     fn join(&mut self, other: &Self) {
         self.removed.join(&other.removed);
@@ -217,7 +217,7 @@ impl Mark {
 
     fn add(&mut self, element: &mut dyn FnMut() -> PathElement, part: Self) {
         if part.here || !part.below.is_empty() {
-            self.below.push(Node { element: element(), member: part.here, children: part.below });
+            self.below.push(SetNode { element: element(), member: part.here, children: part.below });
         }
     }
 }

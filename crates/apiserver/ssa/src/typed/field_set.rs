@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::shape::{Form, Relation, Shape};
+use super::shape::{Relation, Shape, ViewedAs};
 use crate::path::PathElement;
-use crate::set::{self, FieldSet, Node};
+use crate::set::{self, FieldSet, SetNode};
 
 /// Every leaf of the value, every item of its lists and every key of its maps.
 pub(crate) fn field_set(value: &Value, shape: Shape<'_>) -> FieldSet {
@@ -12,12 +12,12 @@ pub(crate) fn field_set(value: &Value, shape: Shape<'_>) -> FieldSet {
 }
 
 /// A value's own membership and what is below it.
-struct Found {
+struct Membership {
     member: bool,
     children: FieldSet,
 }
 
-impl Found {
+impl Membership {
     fn leaf() -> Self {
         Self { member: true, children: FieldSet::default() }
     }
@@ -27,14 +27,14 @@ impl Found {
     }
 }
 
-fn walk(value: &Value, shape: Shape<'_>) -> Found {
+fn walk(value: &Value, shape: Shape<'_>) -> Membership {
     match (shape.form_of(value), value) {
-        (Form::Scalar, _) => Found::leaf(),
-        (Form::Map, _) if shape.map_is_atomic() => Found::leaf(),
-        (Form::Map, Value::Object(fields)) => Found::parts(map_fields(fields, shape)),
-        (Form::List, _) if matches!(shape.relation(), Relation::Atomic) => Found::leaf(),
-        (Form::List, Value::Array(items)) => Found::parts(list_items(items, shape)),
-        (Form::Map | Form::List, _) => Found::parts(FieldSet::default()),
+        (ViewedAs::Scalar, _) => Membership::leaf(),
+        (ViewedAs::Map, _) if shape.map_is_atomic() => Membership::leaf(),
+        (ViewedAs::Map, Value::Object(fields)) => Membership::parts(map_fields(fields, shape)),
+        (ViewedAs::List, _) if matches!(shape.relation(), Relation::Atomic) => Membership::leaf(),
+        (ViewedAs::List, Value::Array(items)) => Membership::parts(list_items(items, shape)),
+        (ViewedAs::Map | ViewedAs::List, _) => Membership::parts(FieldSet::default()),
     }
 }
 
@@ -46,7 +46,7 @@ fn map_fields(fields: &Map<String, Value>, shape: Shape<'_>) -> FieldSet {
         let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
         let member = found.member || empty || named.is_none();
         if member || !found.children.is_empty() {
-            nodes.push(Node { element: PathElement::field(name), member, children: found.children });
+            nodes.push(SetNode { element: PathElement::field(name), member, children: found.children });
         }
     }
     FieldSet::from_sorted(nodes)
@@ -62,7 +62,7 @@ fn list_items(items: &[Value], shape: Shape<'_>) -> FieldSet {
             [(_, item)] => walk(item, shape.items()).children,
             _ => FieldSet::default(),
         };
-        Node { element: same[0].0.clone(), member: true, children }
+        SetNode { element: same[0].0.clone(), member: true, children }
     });
     FieldSet::from_sorted(nodes.collect())
 }
@@ -73,7 +73,7 @@ pub(crate) fn with_named_parents(set: &FieldSet, shape: Option<Shape<'_>>) -> Fi
     let forms = shape.map(|shape| (shape, shape.forms()));
     let nodes = set.nodes().iter().filter_map(|node| {
         let (named, below) = match (&node.element, forms) {
-            (PathElement::Field(name), Some((shape, forms))) if forms.first() == Form::Map => {
+            (PathElement::Field(name), Some((shape, forms))) if forms.first() == ViewedAs::Map => {
                 (shape.field(name).is_some(), shape.value(name))
             }
             (PathElement::Key(_), Some((shape, forms))) if forms.has_list() => (false, Some(shape.items())),

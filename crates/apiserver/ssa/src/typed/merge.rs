@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::compare::zip;
-use super::shape::{Form, Relation, Shape};
+use super::shape::{Relation, Shape, ViewedAs};
 use crate::path::PathElement;
 
 /// Merges an applied value into a live one.
@@ -15,20 +15,20 @@ pub(crate) fn merge(live: &Value, applied: &Value, shape: Shape<'_>) -> Value {
     let (live_forms, applied_forms) = (shape.forms_of(Some(live)), shape.forms_of(Some(applied)));
     let forms = if live_forms == applied_forms { live_forms } else { applied_forms };
     match forms.first() {
-        Form::Map if !shape.map_is_atomic() => {
+        ViewedAs::Map if !shape.map_is_atomic() => {
             let (lefts, rights) = (live.as_object(), applied.as_object());
             if lefts.is_some_and(|map| !map.is_empty()) || rights.is_some_and(|map| !map.is_empty()) {
                 return Value::Object(maps(lefts, rights, shape));
             }
         }
-        Form::List if !matches!(shape.relation(), Relation::Atomic) => {
+        ViewedAs::List if !matches!(shape.relation(), Relation::Atomic) => {
             let lefts = live.as_array().map_or(&[][..], Vec::as_slice);
             let rights = applied.as_array().map_or(&[][..], Vec::as_slice);
             if !lefts.is_empty() || !rights.is_empty() {
                 return Value::Array(lists(lefts, rights, shape));
             }
         }
-        Form::Scalar | Form::Map | Form::List => {}
+        ViewedAs::Scalar | ViewedAs::Map | ViewedAs::List => {}
     }
     applied.clone()
 }

@@ -10,7 +10,7 @@ mod remove;
 mod shape;
 mod validate;
 
-pub(crate) use compare::{Comparison, Source, compare};
+pub(crate) use compare::{Comparison, ValueSide, compare};
 pub(crate) use field_set::{field_set, with_named_parents};
 pub(crate) use merge::merge;
 pub(crate) use reconcile::reconcile;

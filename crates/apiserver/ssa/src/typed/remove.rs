@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::shape::{Form, Relation, Shape};
+use super::shape::{Relation, Shape, ViewedAs};
 use crate::set::FieldSet;
 
 /// The value without the given fields. A container that loses all its parts becomes null.
 pub(crate) fn remove(value: &Value, fields: &FieldSet, shape: Shape<'_>) -> Value {
     match (shape.form_of(value), value) {
-        (Form::Scalar, _) => value.clone(),
-        (Form::Map, Value::Object(map)) if !shape.map_is_atomic() => remove_from_map(map, fields, shape),
-        (Form::List, Value::Array(items)) if !matches!(shape.relation(), Relation::Atomic) => {
+        (ViewedAs::Scalar, _) => value.clone(),
+        (ViewedAs::Map, Value::Object(map)) if !shape.map_is_atomic() => remove_from_map(map, fields, shape),
+        (ViewedAs::List, Value::Array(items)) if !matches!(shape.relation(), Relation::Atomic) => {
             remove_from_list(items, fields, shape)
         }
-        (Form::Map | Form::List, _) => Value::Null,
+        (ViewedAs::Map | ViewedAs::List, _) => Value::Null,
     }
 }
 
@@ -44,14 +44,14 @@ fn remove_from_list(items: &[Value], fields: &FieldSet, shape: Shape<'_>) -> Val
 /// Only the given fields of the value.
 pub(crate) fn extract(value: &Value, fields: &FieldSet, shape: Shape<'_>) -> Value {
     match (shape.form_of(value), value) {
-        (Form::Map, Value::Object(map)) if !shape.map_is_atomic() && !map.is_empty() => {
+        (ViewedAs::Map, Value::Object(map)) if !shape.map_is_atomic() && !map.is_empty() => {
             extract_from_map(map, fields, shape)
         }
-        (Form::List, Value::Array(items)) if !matches!(shape.relation(), Relation::Atomic) && !items.is_empty() => {
+        (ViewedAs::List, Value::Array(items)) if !matches!(shape.relation(), Relation::Atomic) && !items.is_empty() => {
             extract_from_list(items, fields, shape)
         }
-        (Form::Scalar, _) | (Form::Map, Value::Object(_)) | (Form::List, Value::Array(_)) => value.clone(),
-        (Form::Map | Form::List, _) => Value::Null,
+        (ViewedAs::Scalar, _) | (ViewedAs::Map, Value::Object(_)) | (ViewedAs::List, Value::Array(_)) => value.clone(),
+        (ViewedAs::Map | ViewedAs::List, _) => Value::Null,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::zero;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape<'a> {
     /// The schema says what is here.
-    Known(Known<'a>),
+    Known(DescribedPlace<'a>),
     /// Nothing is said: maps are granular, lists atomic.
     Deduced,
     /// An item of a list without items' schema: atomic whatever it is.
@@ -22,7 +22,7 @@ pub(crate) enum Shape<'a> {
 
 /// A place that the schema describes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known<'a> {
+pub(crate) struct DescribedPlace<'a> {
     cursor: Cursor<'a>,
     /// Whether unknown fields are kept here because a schema above says so.
     preserving: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Forms {
 
 /// The form under which a value is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ViewedAs {
     Scalar,
     List,
     Map,
@@ -77,13 +77,13 @@ impl Forms {
     }
 
     /// The form to look at when several are allowed: a map before a scalar before a list.
-    pub(crate) fn first(self) -> Form {
+    pub(crate) fn first(self) -> ViewedAs {
         if self.map {
-            Form::Map
+            ViewedAs::Map
         } else if self.scalar {
-            Form::Scalar
+            ViewedAs::Scalar
         } else {
-            Form::List
+            ViewedAs::List
         }
     }
 }
@@ -91,7 +91,7 @@ impl Forms {
 impl<'a> Shape<'a> {
     /// The shape of a whole object.
     pub(crate) fn resource(cursor: Cursor<'a>) -> Self {
-        Self::Known(Known {
+        Self::Known(DescribedPlace {
             cursor,
             preserving: cursor.node().preserve_unknown,
             resource: true,
@@ -124,7 +124,7 @@ impl<'a> Shape<'a> {
     }
 
     /// The form under which a value is looked at.
-    pub(crate) fn form_of(self, value: &Value) -> Form {
+    pub(crate) fn form_of(self, value: &Value) -> ViewedAs {
         self.forms_of(Some(value)).first()
     }
 
@@ -179,7 +179,9 @@ impl<'a> Shape<'a> {
         let Self::Known(known) = self else { return None };
         let own = known.resource.then(|| object_meta::field(name)).flatten();
         match own {
-            Some(cursor) => Some(Self::Known(Known { cursor, preserving: false, resource: false, built_in: false })),
+            Some(cursor) => {
+                Some(Self::Known(DescribedPlace { cursor, preserving: false, resource: false, built_in: false }))
+            }
             None => known.cursor.property(name).map(|cursor| known.below(cursor)),
         }
     }
@@ -256,7 +258,7 @@ fn set_element(item: &Value) -> Result<PathElement, String> {
     Err(problem.to_owned())
 }
 
-impl<'a> Known<'a> {
+impl<'a> DescribedPlace<'a> {
     fn below(self, cursor: Cursor<'a>) -> Shape<'a> {
         let node = cursor.node();
         let says_nothing = node.properties.is_empty() && node.additional == Additional::Unset;

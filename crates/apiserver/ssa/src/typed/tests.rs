@@ -301,7 +301,7 @@ fn two_values_differ_by_what_was_added_changed_and_removed() {
     ];
 
     for (sentence, left, right, removed, modified, added) in table {
-        let found = compare(&left, &right, shape, Source::Json);
+        let found = compare(&left, &right, shape, ValueSide::Json);
 
         assert_eq!(fields(&found.removed), removed, "{sentence}: removed");
         assert_eq!(fields(&found.modified), modified, "{sentence}: modified");
@@ -314,7 +314,7 @@ fn a_struct_that_shows_a_field_as_null_has_not_gained_it() {
     let schema = schema();
     let shape = Shape::resource(schema.root());
 
-    let found = compare(&json!({"struct": {}}), &json!({"struct": {"a": null}}), shape, Source::Struct);
+    let found = compare(&json!({"struct": {}}), &json!({"struct": {"a": null}}), shape, ValueSide::Struct);
 
     assert_eq!(found, Comparison::default());
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::shape::{Form, Relation, Scalar, Shape};
+use super::shape::{Relation, Scalar, Shape, ViewedAs};
 use crate::path::PathElement;
 use crate::scalar;
 
@@ -42,11 +42,11 @@ impl Checker {
     fn check(self, value: &Value, shape: Shape<'_>, problems: &mut Vec<Problem>) {
         match (shape.form_of(value), value) {
             (_, Value::Null) => {}
-            (Form::Scalar, _) => problems.extend(scalar_problem(value, shape.scalar())),
-            (Form::Map, Value::Object(fields)) => self.fields(fields, shape, problems),
-            (Form::List, Value::Array(items)) => self.items(items, shape, problems),
-            (Form::Map, _) => problems.push(here(format!("expected map, got &{{{}}}", scalar::plain(value)))),
-            (Form::List, _) => problems.push(here(format!("expected list, got &{{{}}}", scalar::plain(value)))),
+            (ViewedAs::Scalar, _) => problems.extend(scalar_problem(value, shape.scalar())),
+            (ViewedAs::Map, Value::Object(fields)) => self.fields(fields, shape, problems),
+            (ViewedAs::List, Value::Array(items)) => self.items(items, shape, problems),
+            (ViewedAs::Map, _) => problems.push(here(format!("expected map, got &{{{}}}", scalar::plain(value)))),
+            (ViewedAs::List, _) => problems.push(here(format!("expected list, got &{{{}}}", scalar::plain(value)))),
         }
     }
 

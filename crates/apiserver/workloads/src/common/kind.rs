@@ -1,7 +1,7 @@
 //! The kinds that own or are owned, and the collections that their objects are in.
 
 /// A kind of objects.
-pub(crate) struct Kind {
+pub(crate) struct ObjectKind {
     /// As `apps/v1`.
     pub(crate) api_version: &'static str,
     /// As `ReplicaSet`.
@@ -20,10 +20,14 @@ pub(crate) const REPLICA_SETS: &str = "replicasets.apps";
 pub(crate) const STATEFUL_SETS: &str = "statefulsets.apps";
 pub(crate) const JOBS: &str = "jobs.batch";
 
-pub(crate) const POD: Kind = Kind { api_version: "v1", name: "Pod", collection: PODS };
-pub(crate) const SERVICE: Kind = Kind { api_version: "v1", name: "Service", collection: SERVICES };
-pub(crate) const WRITTEN_ENDPOINTS: Kind = Kind { api_version: "v1", name: "Endpoints", collection: ENDPOINTS };
-pub(crate) const DEPLOYMENT: Kind = Kind { api_version: "apps/v1", name: "Deployment", collection: DEPLOYMENTS };
-pub(crate) const REPLICA_SET: Kind = Kind { api_version: "apps/v1", name: "ReplicaSet", collection: REPLICA_SETS };
-pub(crate) const STATEFUL_SET: Kind = Kind { api_version: "apps/v1", name: "StatefulSet", collection: STATEFUL_SETS };
-pub(crate) const JOB: Kind = Kind { api_version: "batch/v1", name: "Job", collection: JOBS };
+pub(crate) const POD: ObjectKind = ObjectKind { api_version: "v1", name: "Pod", collection: PODS };
+pub(crate) const SERVICE: ObjectKind = ObjectKind { api_version: "v1", name: "Service", collection: SERVICES };
+pub(crate) const WRITTEN_ENDPOINTS: ObjectKind =
+    ObjectKind { api_version: "v1", name: "Endpoints", collection: ENDPOINTS };
+pub(crate) const DEPLOYMENT: ObjectKind =
+    ObjectKind { api_version: "apps/v1", name: "Deployment", collection: DEPLOYMENTS };
+pub(crate) const REPLICA_SET: ObjectKind =
+    ObjectKind { api_version: "apps/v1", name: "ReplicaSet", collection: REPLICA_SETS };
+pub(crate) const STATEFUL_SET: ObjectKind =
+    ObjectKind { api_version: "apps/v1", name: "StatefulSet", collection: STATEFUL_SETS };
+pub(crate) const JOB: ObjectKind = ObjectKind { api_version: "batch/v1", name: "Job", collection: JOBS };

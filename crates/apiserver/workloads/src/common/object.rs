@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::Name;
+use crate::ObjectName;
 
 /// What stands at a pointer without escapes, which cost [`Value::pointer`] most of its time.
 pub(crate) fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
@@ -57,8 +57,8 @@ pub(crate) fn uid(object: &Value) -> &str {
 }
 
 /// Where the object is.
-pub(crate) fn name_of(object: &Value) -> Name {
-    Name { namespace: namespace(object).to_owned(), name: name(object).to_owned() }
+pub(crate) fn name_of(object: &Value) -> ObjectName {
+    ObjectName { namespace: namespace(object).to_owned(), name: name(object).to_owned() }
 }
 
 /// Whether it was told to go.

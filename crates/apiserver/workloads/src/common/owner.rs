@@ -5,23 +5,23 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::diff::or_null;
-use super::kind::Kind;
+use super::kind::ObjectKind;
 use super::object::{controller_of, is_deleting, labels, list, name, name_of, namespace, owners, text, uid};
 use super::selector::Selector;
 use super::step::{change, exact_target};
-use crate::{Name, Step, View};
+use crate::{ObjectName, Step, View};
 
 /// Who owns, and what its own objects look like.
-pub(crate) struct Owner<'a> {
+pub(crate) struct OwningController<'a> {
     object: &'a Value,
-    kind: &'static Kind,
+    kind: &'static ObjectKind,
     selector: Selector,
     finalizer: Option<&'static str>,
 }
 
-impl<'a> Owner<'a> {
+impl<'a> OwningController<'a> {
     /// `None` where the selector of the object cannot be read: then nothing is taken and nothing let go.
-    pub(crate) fn of(object: &'a Value, kind: &'static Kind) -> Option<Self> {
+    pub(crate) fn of(object: &'a Value, kind: &'static ObjectKind) -> Option<Self> {
         let selector = Selector::parse(&object["spec"]["selector"])?;
         Some(Self { object, kind, selector, finalizer: None })
     }
@@ -104,7 +104,7 @@ impl<'a> Owner<'a> {
 }
 
 /// The reference by which an object of this kind controls others.
-pub(crate) fn controller_reference(owner: &Value, kind: &Kind) -> Value {
+pub(crate) fn controller_reference(owner: &Value, kind: &ObjectKind) -> Value {
     json!({
         "apiVersion": kind.api_version, "kind": kind.name, "name": name(owner), "uid": uid(owner),
         "controller": true, "blockOwnerDeletion": true,
@@ -112,7 +112,7 @@ pub(crate) fn controller_reference(owner: &Value, kind: &Kind) -> Value {
 }
 
 /// The object that controls another one, if it is of this kind and still the same.
-pub(crate) fn owner_of(view: &dyn View, kind: &Kind, object: &Value) -> Option<Arc<Value>> {
+pub(crate) fn owner_of(view: &dyn View, kind: &ObjectKind, object: &Value) -> Option<Arc<Value>> {
     let reference = controller_of(object).filter(|reference| reference["kind"] == kind.name)?;
     let owner = view.get(kind.collection, namespace(object), text(reference, "/name"))?;
     (reference["uid"] == uid(&owner)).then_some(owner)
@@ -120,12 +120,17 @@ pub(crate) fn owner_of(view: &dyn View, kind: &Kind, object: &Value) -> Option<A
 
 /// The owners of a kind that a change of an object concerns: the one that controls it, or those that `want` it where
 /// nothing does. An owner that is gone is named too, so that what it left can be put right.
-pub(crate) fn concerned(view: &dyn View, kind: &Kind, object: &Value, want: impl Fn(&Value) -> bool) -> Vec<Name> {
+pub(crate) fn concerned(
+    view: &dyn View,
+    kind: &ObjectKind,
+    object: &Value,
+    want: impl Fn(&Value) -> bool,
+) -> Vec<ObjectName> {
     let Some(reference) = controller_of(object) else {
         let all = view.list(kind.collection, namespace(object));
         return all.iter().filter(|owner| want(owner)).map(|owner| name_of(owner)).collect();
     };
-    let named = Name { namespace: namespace(object).to_owned(), name: text(reference, "/name").to_owned() };
+    let named = ObjectName { namespace: namespace(object).to_owned(), name: text(reference, "/name").to_owned() };
     let is_gone = || view.get(kind.collection, &named.namespace, &named.name).is_none();
     let concerns = reference["kind"] == kind.name && (owner_of(view, kind, object).is_some() || is_gone());
     concerns.then_some(named).into_iter().collect()

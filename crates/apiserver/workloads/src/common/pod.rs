@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::condition;
-use super::kind::Kind;
+use super::kind::ObjectKind;
 use super::object::{is_deleting, list, name, namespace, number, text, time};
 use super::owner::controller_reference;
 
@@ -83,7 +83,7 @@ pub(crate) fn restarts(pod: &Value) -> (i64, i64) {
 }
 
 /// A pod of a template, with a name drawn for the owner that controls it.
-pub(crate) fn from_template(template: &Value, owner: &Value, kind: &Kind) -> Value {
+pub(crate) fn from_template(template: &Value, owner: &Value, kind: &ObjectKind) -> Value {
     let mut metadata = json!({
         "namespace": namespace(owner), "generateName": format!("{}-", name(owner)),
         "ownerReferences": [controller_reference(owner, kind)],

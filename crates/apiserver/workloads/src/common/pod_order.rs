@@ -10,13 +10,13 @@ use super::pod::{is_ready, phase, ready_since, restarts};
 
 /// What decides before everything else: whether it has a node, how far it has come, whether it is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Standing {
+pub(crate) struct PodRank {
     is_assigned: bool,
     progress: u8,
     is_ready: bool,
 }
 
-impl Standing {
+impl PodRank {
     pub(crate) fn of(pod: &Value) -> Self {
         let progress = match phase(pod) {
             "Running" => 2,
@@ -32,7 +32,7 @@ pub(crate) fn worth(pod: &Value) -> impl Ord + use<> {
     // No time at all comes before every time.
     let age = |since: Option<Timestamp>| since.map(Reverse);
     let born = time(pod, "/metadata/creationTimestamp");
-    (Standing::of(pod), age(ready_since(pod)), Reverse(restarts(pod)), age(born))
+    (PodRank::of(pod), age(ready_since(pod)), Reverse(restarts(pod)), age(born))
 }
 
 #[cfg(test)]

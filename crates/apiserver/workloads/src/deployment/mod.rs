@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::common::kind::{DEPLOYMENT, DEPLOYMENTS, PODS, REPLICA_SET, REPLICA_SETS};
 use crate::common::object::{name, name_of, number};
-use crate::common::owner::{Owner, concerned, owner_of};
+use crate::common::owner::{OwningController, concerned, owner_of};
 use crate::common::selector::selects;
 use crate::common::step::{change_status, event, target};
-use crate::{Controller, EventType, Failure, Name, Plan, Step, View};
+use crate::{Controller, EventType, ObjectName, Plan, Step, StepFailure, View};
 use rollout::Rollout;
 
 /// The controller.
@@ -37,7 +37,7 @@ impl Controller for Deployments {
         &[REPLICA_SETS, PODS]
     }
 
-    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<Name> {
+    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<ObjectName> {
         if collection == PODS {
             return recreated(view, object).into_iter().collect();
         }
@@ -45,7 +45,7 @@ impl Controller for Deployments {
     }
 
     fn plan(&self, view: &dyn View, deployment: &Value) -> Plan {
-        let Some(owner) = Owner::of(deployment, &DEPLOYMENT) else {
+        let Some(owner) = OwningController::of(deployment, &DEPLOYMENT) else {
             return Plan::default();
         };
         if owner.selects_all() {
@@ -56,7 +56,7 @@ impl Controller for Deployments {
         rollout.finish()
     }
 
-    fn failed(&self, view: &dyn View, deployment: &Value, step: &Step, failure: &Failure) -> Plan {
+    fn failed(&self, view: &dyn View, deployment: &Value, step: &Step, failure: &StepFailure) -> Plan {
         match step {
             // A name that was taken meanwhile is found by the next plan.
             Step::Create { object, .. } if failure.reason != "AlreadyExists" => {
@@ -69,7 +69,7 @@ impl Controller for Deployments {
 }
 
 /// The deployment that waits for a pod of its old templates to be gone.
-fn recreated(view: &dyn View, pod: &Value) -> Option<Name> {
+fn recreated(view: &dyn View, pod: &Value) -> Option<ObjectName> {
     let set = owner_of(view, &REPLICA_SET, pod)?;
     let deployment = owner_of(view, &DEPLOYMENT, &set)?;
     (deployment["spec"]["strategy"]["type"] == "Recreate").then(|| name_of(&deployment))

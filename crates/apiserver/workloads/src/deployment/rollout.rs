@@ -8,9 +8,9 @@ use super::{fence, template};
 use crate::common::diff::merge_patch;
 use crate::common::kind::{DEPLOYMENTS, REPLICA_SETS};
 use crate::common::object::{given_number, is_deleting, name, number, text};
-use crate::common::owner::Owner;
+use crate::common::owner::OwningController;
 use crate::common::step::{change, delete, event, target};
-use crate::{EventType, Part, Plan, Step, View};
+use crate::{Endpoint, EventType, Plan, Step, View};
 
 pub(super) const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
 pub(super) const MAX_REPLICAS: &str = "deployment.kubernetes.io/max-replicas";
@@ -29,7 +29,7 @@ pub(super) struct Rollout<'a> {
 }
 
 impl<'a> Rollout<'a> {
-    pub(super) fn gather(view: &'a dyn View, deployment: &'a Value, owner: &Owner<'_>) -> Self {
+    pub(super) fn gather(view: &'a dyn View, deployment: &'a Value, owner: &OwningController<'_>) -> Self {
         let mut steps = Vec::new();
         let mut sets = owner.claim(REPLICA_SETS, owner.candidates(view, REPLICA_SETS), &|_| true, &mut steps);
         sets.sort_by_cached_key(|set| (text(set, "/metadata/creationTimestamp").to_owned(), name(set).to_owned()));
@@ -71,7 +71,7 @@ impl<'a> Rollout<'a> {
             if let Some(annotations) = annotations {
                 patch["metadata"] = json!({"annotations": annotations});
             }
-            steps.push(Step::Patch { target: target(DEPLOYMENTS, before), part: Part::Status, patch });
+            steps.push(Step::Patch { target: target(DEPLOYMENTS, before), part: Endpoint::Status, patch });
         }
         Plan { steps, again_after }
     }

@@ -9,7 +9,7 @@ use crate::common::condition;
 use crate::common::object::label;
 use crate::common::pod::is_ready;
 use crate::replicaset::ReplicaSets;
-use crate::testing::{World, refusal};
+use crate::testing::{TestObjects, refusal};
 
 fn deployment(replicas: i64, surge: Value, unavailable: Value) -> Value {
     json!({
@@ -25,13 +25,13 @@ fn deployment(replicas: i64, surge: Value, unavailable: Value) -> Value {
 
 /// A world with one deployment in it.
 struct Rolling {
-    world: World,
-    name: Name,
+    world: TestObjects,
+    name: ObjectName,
 }
 
 impl Rolling {
     fn of(deployment: Value) -> Self {
-        let mut world = World::default();
+        let mut world = TestObjects::default();
         let name = world.put(DEPLOYMENTS, deployment);
         let mut rolling = Self { world, name };
         rolling.settle();
@@ -54,7 +54,8 @@ impl Rolling {
     /// Makes so many pods ready that are not.
     fn make_ready(&mut self, version: &str, most: usize) {
         let is_new = |pod: &&Arc<Value>| text_of(pod, "v") == version && !is_ready(pod);
-        let pods: Vec<Name> = self.world.list(PODS, "n").iter().filter(is_new).take(most).map(|p| name_of(p)).collect();
+        let pods: Vec<ObjectName> =
+            self.world.list(PODS, "n").iter().filter(is_new).take(most).map(|p| name_of(p)).collect();
         for pod in pods {
             self.world.make_ready(&pod);
         }
@@ -235,7 +236,7 @@ fn sets_beyond_the_history_go() {
 fn a_name_that_another_set_has_is_evaded() {
     let wanted = deployment(1, json!(1), json!(0));
     let taken = format!("web-{}", template::hash(&wanted["spec"]["template"], None));
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     let stranger = json!({"metadata": {"namespace": "n", "name": taken}, "spec": {"replicas": 0,
         "selector": {"matchLabels": {"other": "x"}}, "template": {"metadata": {"labels": {"other": "x"}}}}});
     world.put(REPLICA_SETS, stranger);
@@ -249,7 +250,7 @@ fn a_name_that_another_set_has_is_evaded() {
 
 #[test]
 fn a_refused_set_is_told() {
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     world.put(DEPLOYMENTS, deployment(1, json!(1), json!(0)));
     let object = world.get(DEPLOYMENTS, "n", "web").unwrap();
     let step = Deployments.plan(&world, &object).steps.remove(0);
@@ -265,7 +266,7 @@ fn a_refused_set_is_told() {
 
 #[test]
 fn a_set_that_stands_alone_is_adopted_with_its_pods() {
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     let spec = &deployment(2, json!(1), json!(0))["spec"];
     let lone = json!({"metadata": {"namespace": "n", "name": "lone", "labels": {"app": "web"}},
         "spec": {"replicas": 1, "selector": spec["selector"], "template": spec["template"]}});

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde_json::{Value, json};
 
 use crate::common::object::{list, text};
-use crate::endpoint_slices::endpoint::Identity;
+use crate::endpoint_slices::endpoint::EndpointIdentity;
 use crate::endpoint_slices::ports;
 use crate::endpoints::packing::{Offer, pack};
 
@@ -14,18 +14,18 @@ use crate::endpoints::packing::{Offer, pack};
 pub(super) const MOST: usize = 1000;
 
 /// An address family and a set of ports.
-pub(super) type Key = (&'static str, String);
+pub(super) type SliceKey = (&'static str, String);
 
 /// What one slice shall hold.
-pub(super) struct Content {
+pub(super) struct SliceContent {
     pub(super) ports: Vec<Value>,
-    pub(super) endpoints: BTreeMap<Identity, Value>,
+    pub(super) endpoints: BTreeMap<EndpointIdentity, Value>,
 }
 
 /// What all slices shall hold.
 #[derive(Default)]
 pub(super) struct Desired {
-    pub(super) contents: BTreeMap<Key, Content>,
+    pub(super) contents: BTreeMap<SliceKey, SliceContent>,
     /// How many addresses are too many.
     pub(super) skipped: usize,
 }
@@ -48,9 +48,9 @@ impl Desired {
         let made: Vec<(&'static str, Value)> = all.filter_map(|(address, ready)| endpoint(address, ready)).collect();
         self.skipped += made.len().saturating_sub(MOST);
         for (family, endpoint) in made.into_iter().take(MOST) {
-            let content = || Content { ports: ports.clone(), endpoints: BTreeMap::new() };
+            let content = || SliceContent { ports: ports.clone(), endpoints: BTreeMap::new() };
             let place = self.contents.entry((family, key.clone())).or_insert_with(content);
-            place.endpoints.insert(Identity::of(&endpoint), endpoint);
+            place.endpoints.insert(EndpointIdentity::of(&endpoint), endpoint);
         }
     }
 }

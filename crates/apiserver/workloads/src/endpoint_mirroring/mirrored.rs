@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::CONTROLLER;
-use super::desired::{Content, Desired, Key};
+use super::desired::{Desired, SliceContent, SliceKey};
 use crate::Step;
 use crate::common::diff::{map_patch, or_null};
 use crate::common::kind::WRITTEN_ENDPOINTS;
 use crate::common::object::{self, is_deleting, list, name};
 use crate::common::owner::controller_reference;
 use crate::common::step::{change, delete, exact_target};
-use crate::endpoint_slices::endpoint::{Identity, says_the_same};
+use crate::endpoint_slices::endpoint::{EndpointIdentity, says_the_same};
 use crate::endpoint_slices::{MANAGED_BY, SERVICE_NAME, SLICES, ports};
 use crate::serving::{TRIGGER_TIME, annotated};
 
@@ -50,7 +50,7 @@ pub(super) fn steps(endpoints: &Value, desired: &Desired, there: Vec<Arc<Value>>
 }
 
 /// Slices by what they are for.
-type Groups = BTreeMap<Key, VecDeque<Arc<Value>>>;
+type Groups = BTreeMap<SliceKey, VecDeque<Arc<Value>>>;
 
 /// Slices by what they are for, and those that are for nothing.
 fn grouped(there: Vec<Arc<Value>>) -> (Groups, Vec<Arc<Value>>) {
@@ -67,9 +67,10 @@ fn grouped(there: Vec<Arc<Value>>) -> (Groups, Vec<Arc<Value>>) {
 }
 
 /// The step that corrects a slice, where anything is wrong with it.
-fn changed(endpoints: &Value, content: &Content, slice: &Value) -> Option<Step> {
+fn changed(endpoints: &Value, content: &SliceContent, slice: &Value) -> Option<Step> {
     let here = list(slice, "/endpoints");
-    let is_wanted = |one: &Value| content.endpoints.get(&Identity::of(one)).is_some_and(|want| is_same(want, one));
+    let is_wanted =
+        |one: &Value| content.endpoints.get(&EndpointIdentity::of(one)).is_some_and(|want| is_same(want, one));
     let same = here.len() == content.endpoints.len()
         && here.iter().all(is_wanted)
         && slice["metadata"]["labels"] == labels(endpoints)
@@ -92,7 +93,7 @@ fn is_of_another(slice: &Value, endpoints: &Value) -> bool {
 
 /// The step that makes a slice anew; nothing of it but its name is kept. Only one that takes the place of a new slice
 /// says what its name is drawn from.
-fn rewritten(endpoints: &Value, content: &Content, slice: &Value, drawn_from: &Value) -> Option<Step> {
+fn rewritten(endpoints: &Value, content: &SliceContent, slice: &Value, drawn_from: &Value) -> Option<Step> {
     let mut metadata = Map::new();
     for (field, new) in [("labels", labels(endpoints)), ("annotations", annotations(endpoints))] {
         metadata.extend(map_patch(&slice["metadata"][field], &new).map(|patch| (field.to_owned(), patch)));
@@ -116,7 +117,7 @@ fn rewritten(endpoints: &Value, content: &Content, slice: &Value, drawn_from: &V
     (!patch.is_empty()).then(|| change(exact_target(SLICES, slice), Value::Object(patch)))
 }
 
-fn created(endpoints: &Value, content: &Content, family: &str) -> Step {
+fn created(endpoints: &Value, content: &SliceContent, family: &str) -> Step {
     let object = json!({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
         "metadata": {
@@ -128,7 +129,7 @@ fn created(endpoints: &Value, content: &Content, family: &str) -> Step {
     Step::Create { collection: SLICES, object }
 }
 
-fn endpoints_of(content: &Content) -> Vec<Value> {
+fn endpoints_of(content: &SliceContent) -> Vec<Value> {
     content.endpoints.values().cloned().collect()
 }
 

@@ -16,7 +16,7 @@ use crate::common::kind::{ENDPOINTS, SERVICES};
 use crate::common::object::{annotation, is_deleting, name_of, namespace};
 use crate::common::step::{delete, event, exact_target};
 use crate::endpoint_slices::{MANAGED_BY, SERVICE_NAME, SLICES, slices_by};
-use crate::{Controller, EventType, Name, Plan, View};
+use crate::{Controller, EventType, ObjectName, Plan, View};
 use desired::{Desired, MOST};
 
 const CONTROLLER: &str = "endpointslicemirroring-controller.k8s.io";
@@ -39,7 +39,7 @@ impl Controller for Mirroring {
         &[SERVICES, SLICES]
     }
 
-    fn concerned(&self, _view: &dyn View, collection: &str, object: &Value) -> Vec<Name> {
+    fn concerned(&self, _view: &dyn View, collection: &str, object: &Value) -> Vec<ObjectName> {
         match collection {
             SERVICES => vec![name_of(object)],
             _ => endpoints_of(object).into_iter().collect(),
@@ -63,24 +63,24 @@ impl Controller for Mirroring {
         steps.into_iter().collect()
     }
 
-    fn gone(&self, view: &dyn View, name: &Name) -> Plan {
+    fn gone(&self, view: &dyn View, name: &ObjectName) -> Plan {
         deleting(&slices_by(view, CONTROLLER, name))
     }
 }
 
 /// Whether slices shall say what the endpoints say.
 fn is_mirrored(view: &dyn View, endpoints: &Value) -> bool {
-    let Name { namespace, name } = name_of(endpoints);
+    let ObjectName { namespace, name } = name_of(endpoints);
     let skipped = endpoints["metadata"]["labels"][SKIP] == "true" || annotation(endpoints, LEADER).is_some();
     let bare = |service: Arc<Value>| service["spec"]["selector"].as_object().is_none_or(serde_json::Map::is_empty);
     !skipped && view.get(SERVICES, &namespace, &name).is_some_and(bare)
 }
 
 /// The endpoints that a slice mirrors.
-fn endpoints_of(slice: &Value) -> Option<Name> {
+fn endpoints_of(slice: &Value) -> Option<ObjectName> {
     let labels = &slice["metadata"]["labels"];
     let name = labels[SERVICE_NAME].as_str().filter(|_| labels[MANAGED_BY] == CONTROLLER)?;
-    Some(Name { namespace: namespace(slice).to_owned(), name: name.to_owned() })
+    Some(ObjectName { namespace: namespace(slice).to_owned(), name: name.to_owned() })
 }
 
 fn deleting(slices: &[Arc<Value>]) -> Plan {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{ENDPOINTS, Mirroring, SERVICES};
 use crate::endpoint_slices::SLICES;
-use crate::testing::{World, in_shop};
-use crate::{Controller as _, Name, View as _};
+use crate::testing::{TestObjects, in_shop};
+use crate::{Controller as _, ObjectName, View as _};
 
-fn web() -> Name {
+fn web() -> ObjectName {
     in_shop("web")
 }
 
@@ -16,8 +16,8 @@ fn subset(addresses: &[&str], port: i64) -> Value {
     json!({"addresses": addresses, "ports": [{"port": port, "protocol": "TCP"}]})
 }
 
-fn world(subsets: Value) -> World {
-    let mut world = World::default();
+fn world(subsets: Value) -> TestObjects {
+    let mut world = TestObjects::default();
     world.put(SERVICES, json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": {"clusterIP": "10.0.0.7"}}));
     let metadata = json!({"name": "web", "namespace": "shop", "labels": {"team": "blue"}});
     world.put(ENDPOINTS, json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata, "subsets": subsets}));
@@ -25,16 +25,16 @@ fn world(subsets: Value) -> World {
     world
 }
 
-fn slices(world: &World) -> Vec<Arc<Value>> {
+fn slices(world: &TestObjects) -> Vec<Arc<Value>> {
     world.list(SLICES, "shop")
 }
 
-fn names(world: &World) -> Vec<Value> {
+fn names(world: &TestObjects) -> Vec<Value> {
     slices(world).iter().map(|slice| slice["metadata"]["name"].clone()).collect()
 }
 
 /// Changes the endpoints and lets the controller come to rest.
-fn change(world: &mut World, patch: &Value) {
+fn change(world: &mut TestObjects, patch: &Value) {
     world.patch(ENDPOINTS, &web(), patch);
     world.settle(&Mirroring);
 }
@@ -95,7 +95,7 @@ fn marks_of_the_endpoints_are_followed_but_not_when_they_were_applied() {
 
 #[test]
 fn a_label_a_lock_a_selector_and_a_missing_service_end_the_mirroring() {
-    let ends: [fn(&mut World); 5] = [
+    let ends: [fn(&mut TestObjects); 5] = [
         |world| world.patch(ENDPOINTS, &web(), &json!({"metadata": {"labels": {super::SKIP: "true"}}})),
         |world| world.patch(ENDPOINTS, &web(), &json!({"metadata": {"annotations": {super::LEADER: ""}}})),
         |world| world.patch(SERVICES, &web(), &json!({"spec": {"selector": {"app": "web"}}})),
@@ -154,5 +154,5 @@ fn slices_of_others_concern_nobody() {
     let labels = json!({"kubernetes.io/service-name": "web", "endpointslice.kubernetes.io/managed-by": "someone"});
     let slice = json!({"metadata": {"name": "web-1", "namespace": "shop", "labels": labels}});
 
-    assert!(Mirroring.concerned(&World::default(), SLICES, &slice).is_empty());
+    assert!(Mirroring.concerned(&TestObjects::default(), SLICES, &slice).is_empty());
 }

@@ -15,14 +15,14 @@ use crate::serving::{TRIGGER_TIME, annotated, labels_of_endpoints};
 
 /// A slice as it shall be.
 pub(super) struct Draft {
-    origin: Origin,
+    origin: DraftOrigin,
     family: String,
     ports: Vec<Value>,
     pub(super) endpoints: Vec<Value>,
 }
 
 /// What a draft is made of.
-enum Origin {
+enum DraftOrigin {
     New,
     /// A slice with other endpoints, labels or hints.
     Changed(Arc<Value>),
@@ -32,13 +32,13 @@ enum Origin {
 
 /// What changes among the slices of a service.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct SliceChanges {
     pub(super) create: Vec<Draft>,
     pub(super) update: Vec<Draft>,
     pub(super) delete: Vec<Arc<Value>>,
 }
 
-impl Changes {
+impl SliceChanges {
     pub(super) fn add(&mut self, other: Self) {
         self.create.extend(other.create);
         self.update.extend(other.update);
@@ -47,7 +47,7 @@ impl Changes {
 
     /// Whether a slice is updated or deleted.
     pub(super) fn touches(&self, slice: &Arc<Value>) -> bool {
-        let of = |draft: &Draft| matches!(&draft.origin, Origin::Changed(old) | Origin::Reused(old) if Arc::ptr_eq(old, slice));
+        let of = |draft: &Draft| matches!(&draft.origin, DraftOrigin::Changed(old) | DraftOrigin::Reused(old) if Arc::ptr_eq(old, slice));
         self.update.iter().any(of) || self.delete.iter().any(|gone| Arc::ptr_eq(gone, slice))
     }
 
@@ -57,7 +57,7 @@ impl Changes {
         for slice in std::mem::take(&mut self.delete) {
             match self.create.pop() {
                 Some(draft) if super::is_owned_by(&slice, service) => {
-                    self.update.push(Draft { origin: Origin::Reused(slice), ..draft });
+                    self.update.push(Draft { origin: DraftOrigin::Reused(slice), ..draft });
                 }
                 draft => {
                     self.create.extend(draft);
@@ -71,7 +71,7 @@ impl Changes {
 
 impl Draft {
     pub(super) fn new(family: &str, ports: Vec<Value>) -> Self {
-        Self { origin: Origin::New, family: family.to_owned(), ports, endpoints: Vec::new() }
+        Self { origin: DraftOrigin::New, family: family.to_owned(), ports, endpoints: Vec::new() }
     }
 
     pub(super) fn changing(slice: Arc<Value>) -> Self {
@@ -79,12 +79,12 @@ impl Draft {
             family: text(&slice, "/addressType").to_owned(),
             ports: list(&slice, "/ports").to_vec(),
             endpoints: list(&slice, "/endpoints").to_vec(),
-            origin: Origin::Changed(slice),
+            origin: DraftOrigin::Changed(slice),
         }
     }
 
     pub(super) fn is_new(&self) -> bool {
-        matches!(self.origin, Origin::New)
+        matches!(self.origin, DraftOrigin::New)
     }
 
     /// Whether a slice already is as this one, which has no endpoints and no ports.
@@ -97,14 +97,14 @@ impl Draft {
 }
 
 /// The service that slices are for, and when the change happened that they follow.
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedService<'a> {
     pub(super) service: &'a Value,
     pub(super) trigger_time: Option<&'a str>,
 }
 
-impl Wanted<'_> {
+impl WantedService<'_> {
     /// Creations first, deletions last: no endpoint is missing in between.
-    pub(super) fn steps(&self, mut changes: Changes) -> Vec<Step> {
+    pub(super) fn steps(&self, mut changes: SliceChanges) -> Vec<Step> {
         changes.reuse(self.service);
         let mut steps = Vec::new();
         if !is_deleting(self.service) {
@@ -130,9 +130,9 @@ impl Wanted<'_> {
 
     fn update(&self, draft: &Draft) -> Option<Step> {
         let (old, annotations) = match &draft.origin {
-            Origin::New => return None,
-            Origin::Changed(old) => (old, self.annotations(&old["metadata"]["annotations"])),
-            Origin::Reused(old) => (old, self.annotations(&Value::Null)),
+            DraftOrigin::New => return None,
+            DraftOrigin::Changed(old) => (old, self.annotations(&old["metadata"]["annotations"])),
+            DraftOrigin::Reused(old) => (old, self.annotations(&Value::Null)),
         };
         let mut metadata = Map::new();
         for (field, new) in [("labels", labels(self.service)), ("annotations", annotations)] {

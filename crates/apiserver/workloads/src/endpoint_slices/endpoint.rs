@@ -12,14 +12,14 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// What an endpoint is known by; everything else about it may change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Identity {
+pub(crate) struct EndpointIdentity {
     namespace: String,
     name: String,
     hostname: String,
     addresses: Vec<String>,
 }
 
-impl Identity {
+impl EndpointIdentity {
     pub(crate) fn of(endpoint: &Value) -> Self {
         let mut addresses: Vec<String> =
             list(endpoint, "/addresses").iter().filter_map(Value::as_str).map(str::to_owned).collect();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::draft::{Changes, Draft, labels};
-use super::endpoint::{Identity, says_the_same};
+use super::draft::{Draft, SliceChanges, labels};
+use super::endpoint::{EndpointIdentity, says_the_same};
 use crate::common::object::list;
 
 /// The most endpoints of a slice.
@@ -16,19 +16,19 @@ pub(super) const MOST: usize = 100;
 #[derive(Default)]
 pub(super) struct Endpoints {
     pub(super) ports: Vec<Value>,
-    pub(super) endpoints: BTreeMap<Identity, Value>,
+    pub(super) endpoints: BTreeMap<EndpointIdentity, Value>,
 }
 
 /// Puts endpoints into slices: where they already are, then where something changes anyway, then into the fullest slice
 /// that holds them all, else into new ones.
-pub(super) fn fill(service: &Value, there: Vec<Arc<Value>>, wanted: Endpoints, family: &str) -> Changes {
+pub(super) fn fill(service: &Value, there: Vec<Arc<Value>>, wanted: Endpoints, family: &str) -> SliceChanges {
     let Endpoints { ports, mut endpoints } = wanted;
     let (mut changed, mut unchanged, mut empty) = (Vec::new(), Vec::new(), Vec::new());
     for slice in there {
         match keep(service, &slice, &mut endpoints) {
-            Kept::Same => unchanged.push(slice),
-            Kept::Other(draft) => changed.push(draft),
-            Kept::Nothing => empty.push(slice),
+            SliceFate::Same => unchanged.push(slice),
+            SliceFate::Other(draft) => changed.push(draft),
+            SliceFate::Nothing => empty.push(slice),
         }
     }
     changed.sort_by_key(|draft: &Draft| std::cmp::Reverse(draft.endpoints.len()));
@@ -43,42 +43,42 @@ pub(super) fn fill(service: &Value, there: Vec<Arc<Value>>, wanted: Endpoints, f
         take(&mut endpoints, &mut draft);
         if draft.is_new() { create.push(draft) } else { changed.push(draft) }
     }
-    Changes { create, update: changed, delete: empty }
+    SliceChanges { create, update: changed, delete: empty }
 }
 
 /// What becomes of a slice when endpoints that are gone leave it.
-enum Kept {
+enum SliceFate {
     Same,
     Other(Draft),
     Nothing,
 }
 
 /// Takes the endpoints that the slice already has.
-fn keep(service: &Value, slice: &Arc<Value>, wanted: &mut BTreeMap<Identity, Value>) -> Kept {
+fn keep(service: &Value, slice: &Arc<Value>, wanted: &mut BTreeMap<EndpointIdentity, Value>) -> SliceFate {
     let before = list(slice, "/endpoints");
     let mut differs = false;
     let mut endpoints = Vec::with_capacity(before.len());
     for endpoint in before {
-        if let Some(found) = wanted.remove(&Identity::of(endpoint)) {
+        if let Some(found) = wanted.remove(&EndpointIdentity::of(endpoint)) {
             differs |= !says_the_same(&found, endpoint);
             endpoints.push(found);
         }
     }
     differs |= endpoints.len() != before.len();
     if differs && endpoints.is_empty() {
-        return Kept::Nothing;
+        return SliceFate::Nothing;
     }
     if !differs && slice["metadata"]["labels"] == labels(service) {
-        return Kept::Same;
+        return SliceFate::Same;
     }
     let mut draft = Draft::changing(slice.clone());
     if differs {
         draft.endpoints = endpoints;
     }
-    Kept::Other(draft)
+    SliceFate::Other(draft)
 }
 
-fn take(endpoints: &mut BTreeMap<Identity, Value>, draft: &mut Draft) {
+fn take(endpoints: &mut BTreeMap<EndpointIdentity, Value>, draft: &mut Draft) {
     while draft.endpoints.len() < MOST
         && let Some((_, endpoint)) = endpoints.pop_first()
     {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::draft::{Changes, Draft};
+use super::draft::{Draft, SliceChanges};
 use crate::common::object::{annotation, list, text};
 
 /// What traffic shall stay close to.
@@ -17,7 +17,7 @@ enum Close {
 }
 
 /// Hints for all that is written; unchanged slices whose hints are wrong are written, too.
-pub(super) fn add(service: &Value, there: &[Arc<Value>], changes: &mut Changes) {
+pub(super) fn add(service: &Value, there: &[Arc<Value>], changes: &mut SliceChanges) {
     let close = match text(service, "/spec/trafficDistribution") {
         _ if is_by_topology(service) => Close::Anywhere,
         "PreferClose" | "PreferSameZone" => Close::Zone,

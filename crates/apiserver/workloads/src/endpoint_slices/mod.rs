@@ -22,9 +22,9 @@ use crate::common::kind::{NODES, PODS, SERVICE, SERVICES};
 use crate::common::object::{is_deleting, label, list, name_of, namespace, owners, text, uid};
 use crate::common::step::{delete, exact_target};
 use crate::serving::{self, has_selector, services_of};
-use crate::{Controller, Name, Plan, View};
-use draft::{Changes, Draft, Wanted};
-use endpoint::Identity;
+use crate::{Controller, ObjectName, Plan, View};
+use draft::{Draft, SliceChanges, WantedService};
+use endpoint::EndpointIdentity;
 use fill::Endpoints;
 
 pub(crate) const SLICES: &str = "endpointslices.discovery.k8s.io";
@@ -48,7 +48,7 @@ impl Controller for EndpointSlices {
         &[PODS, NODES, SLICES]
     }
 
-    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<Name> {
+    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<ObjectName> {
         match collection {
             PODS => services_of(view, object),
             NODES => on_node(view, object),
@@ -64,7 +64,7 @@ impl Controller for EndpointSlices {
         let there = slices_of(view, service);
         let is_known = |pod: &Value| endpoint::is_known(&there, pod);
         let trigger_time = serving::trigger_time(service, &pods, there.is_empty(), is_known);
-        let wanted = Wanted { service, trigger_time };
+        let wanted = WantedService { service, trigger_time };
         let families = families(service);
         let mut steps = Vec::new();
         for family in &families {
@@ -78,14 +78,14 @@ impl Controller for EndpointSlices {
 }
 
 /// The service that a slice of ours belongs to.
-fn service_of(slice: &Value) -> Option<Name> {
+fn service_of(slice: &Value) -> Option<ObjectName> {
     let name = label(slice, SERVICE_NAME).filter(|_| label(slice, MANAGED_BY) == Some(CONTROLLER))?;
-    Some(Name { namespace: namespace(slice).to_owned(), name: name.to_owned() })
+    Some(ObjectName { namespace: namespace(slice).to_owned(), name: name.to_owned() })
 }
 
 /// The services of the pods on a node.
-fn on_node(view: &dyn View, node: &Value) -> Vec<Name> {
-    let mut names: Vec<Name> = Vec::new();
+fn on_node(view: &dyn View, node: &Value) -> Vec<ObjectName> {
+    let mut names: Vec<ObjectName> = Vec::new();
     view.visit(PODS, "", &mut |pod| {
         if pod["spec"]["nodeName"] == node["metadata"]["name"] {
             names.extend(services_of(view, pod));
@@ -103,7 +103,7 @@ fn slices_of(view: &dyn View, service: &Value) -> Vec<Arc<Value>> {
 }
 
 /// The slices that a controller made under a name.
-pub(crate) fn slices_by(view: &dyn View, controller: &str, name: &Name) -> Vec<Arc<Value>> {
+pub(crate) fn slices_by(view: &dyn View, controller: &str, name: &ObjectName) -> Vec<Arc<Value>> {
     let marks = [(SERVICE_NAME, name.name.as_str()), (MANAGED_BY, controller)];
     let marks = marks.map(|(key, value)| (key.to_owned(), Value::from(value)));
     view.labelled(SLICES, &name.namespace, &Map::from_iter(marks))
@@ -121,13 +121,19 @@ fn families(service: &Value) -> Vec<&str> {
 }
 
 /// What changes among the slices of one family.
-fn plan_family(view: &dyn View, service: &Value, pods: &[Arc<Value>], there: &[Arc<Value>], family: &str) -> Changes {
+fn plan_family(
+    view: &dyn View,
+    service: &Value,
+    pods: &[Arc<Value>],
+    there: &[Arc<Value>],
+    family: &str,
+) -> SliceChanges {
     let (owned, strays): (Vec<_>, Vec<_>) = there.iter().cloned().partition(|slice| is_owned_by(slice, service));
     let mut by_ports: BTreeMap<String, Vec<Arc<Value>>> = BTreeMap::new();
     for slice in owned {
         by_ports.entry(ports::key(list(&slice, "/ports"))).or_default().push(slice);
     }
-    let mut changes = Changes { delete: strays, ..Changes::default() };
+    let mut changes = SliceChanges { delete: strays, ..SliceChanges::default() };
     for (key, wanted) in endpoints_by_ports(view, service, pods, family) {
         changes.add(fill::fill(service, by_ports.remove(&key).unwrap_or_default(), wanted, family));
     }
@@ -140,7 +146,7 @@ fn plan_family(view: &dyn View, service: &Value, pods: &[Arc<Value>], there: &[A
 }
 
 /// A service without endpoints has one slice that says so.
-fn keep_one(service: &Value, changes: &mut Changes, family: &str) {
+fn keep_one(service: &Value, changes: &mut SliceChanges, family: &str) {
     let empty = Draft::new(family, Vec::new());
     match changes.delete.as_slice() {
         [only] if empty.is_like(only, service) => changes.delete.clear(),
@@ -165,7 +171,7 @@ fn endpoints_by_ports(
         }
         let endpoint = endpoint::of(pod, node.as_deref(), service, family);
         if !list(&endpoint, "/addresses").is_empty() {
-            entry.endpoints.insert(Identity::of(&endpoint), endpoint);
+            entry.endpoints.insert(EndpointIdentity::of(&endpoint), endpoint);
         }
     }
     all

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{EndpointSlices, SLICES};
 use crate::common::object::list;
-use crate::testing::{World, in_shop};
+use crate::testing::{TestObjects, in_shop};
 use crate::{Controller as _, Step, View as _};
 
 const NOON: &str = "2026-01-01T12:00:00Z";
@@ -36,18 +36,18 @@ fn pod(number: usize, ready: &str) -> Value {
     })
 }
 
-fn world(service: Value) -> World {
-    let mut world = World::default();
+fn world(service: Value) -> TestObjects {
+    let mut world = TestObjects::default();
     world.put("nodes", json!({"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "z1"}}}));
     world.put("services", service);
     world
 }
 
-fn slices(world: &World) -> Vec<Arc<Value>> {
+fn slices(world: &TestObjects) -> Vec<Arc<Value>> {
     world.list(SLICES, "shop")
 }
 
-fn only(world: &World) -> Arc<Value> {
+fn only(world: &TestObjects) -> Arc<Value> {
     let slices = slices(world);
     assert_eq!(slices.len(), 1, "{slices:?}");
     slices[0].clone()
@@ -313,7 +313,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     ]
 }
 
-fn apply(world: &mut World, step: Happens) {
+fn apply(world: &mut TestObjects, step: Happens) {
     let name = |number: usize| in_shop(&format!("web-{number:04}"));
     match step {
         Happens::Ready(number) => drop(world.put("pods", pod(number, "True"))),

@@ -12,7 +12,7 @@ use crate::common::kind::{ENDPOINTS, PODS, SERVICES};
 use crate::common::object::{annotation, list, name_of};
 use crate::common::step::{change, delete, exact_target};
 use crate::serving::{self, TRIGGER_TIME, annotated, has_selector, services_of};
-use crate::{Controller, Name, Plan, Step, View};
+use crate::{Controller, ObjectName, Plan, Step, View};
 
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const CONTROLLER: &str = "endpoint-controller";
@@ -35,7 +35,7 @@ impl Controller for Endpoints {
     }
 
     /// Endpoints that are deleted are made again; those that someone writes are his, until the service or its pods change.
-    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<Name> {
+    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<ObjectName> {
         if collection != ENDPOINTS {
             return services_of(view, object);
         }
@@ -49,30 +49,30 @@ impl Controller for Endpoints {
             return Plan::default();
         }
         let pods = serving::pods(view, service);
-        let Name { namespace, name } = name_of(service);
+        let ObjectName { namespace, name } = name_of(service);
         let there = view.get(ENDPOINTS, &namespace, &name);
         let is_known = |pod: &Value| there.as_deref().is_some_and(|old| subsets::is_known(old, pod));
         let trigger_time = serving::trigger_time(service, &pods, there.is_none(), is_known);
-        let wanted = Wanted { service, trigger_time, packed: subsets::of(service, &pods) };
+        let wanted = WantedEndpoints { service, trigger_time, packed: subsets::of(service, &pods) };
         let step = there.as_deref().map_or_else(|| Some(wanted.create()), |old| wanted.update(old));
         step.into_iter().collect()
     }
 
     /// No owner reference ties them to their service.
-    fn gone(&self, view: &dyn View, name: &Name) -> Plan {
+    fn gone(&self, view: &dyn View, name: &ObjectName) -> Plan {
         let there = view.get(ENDPOINTS, &name.namespace, &name.name);
         let step = there.map(|endpoints| delete(exact_target(ENDPOINTS, &endpoints)));
         step.into_iter().collect()
     }
 }
 
-struct Wanted<'a> {
+struct WantedEndpoints<'a> {
     service: &'a Value,
     trigger_time: Option<&'a str>,
     packed: subsets::Packed,
 }
 
-impl Wanted<'_> {
+impl WantedEndpoints<'_> {
     fn create(&self) -> Step {
         let metadata = &self.service["metadata"];
         let object = json!({

@@ -17,14 +17,14 @@ pub(crate) struct Offer {
 }
 
 /// An address is known by its IP and its pod's uid.
-type Key = (String, String);
+type AddressKey = (String, String);
 
 /// The addresses of one port, and whether they are ready; without ports there is one place for all.
-type Addresses = (Option<Value>, BTreeMap<Key, bool>);
+type Addresses = (Option<Value>, BTreeMap<AddressKey, bool>);
 
 /// Subsets in an order of their own. Of two offers of one address, the first says what it is; it is ready where both are.
 pub(crate) fn pack(offers: impl IntoIterator<Item = Offer>) -> Vec<Value> {
-    let mut addresses: BTreeMap<Key, Value> = BTreeMap::new();
+    let mut addresses: BTreeMap<AddressKey, Value> = BTreeMap::new();
     let mut by_port: BTreeMap<(String, usize), Addresses> = BTreeMap::new();
     for Offer { place, address, ready, ports } in offers {
         let key = (text(&address, "/ip").to_owned(), text(&address, "/targetRef/uid").to_owned());
@@ -36,14 +36,14 @@ pub(crate) fn pack(offers: impl IntoIterator<Item = Offer>) -> Vec<Value> {
         addresses.entry(key).or_insert(address);
     }
     // Ports that the same addresses have.
-    let mut by_addresses: BTreeMap<Vec<(Key, bool)>, Vec<Value>> = BTreeMap::new();
+    let mut by_addresses: BTreeMap<Vec<(AddressKey, bool)>, Vec<Value>> = BTreeMap::new();
     for (port, ready) in by_port.into_values() {
         by_addresses.entry(ready.into_iter().collect()).or_default().extend(port);
     }
     by_addresses.into_iter().map(|(keys, ports)| subset(&addresses, &keys, ports)).collect()
 }
 
-fn subset(addresses: &BTreeMap<Key, Value>, keys: &[(Key, bool)], mut ports: Vec<Value>) -> Value {
+fn subset(addresses: &BTreeMap<AddressKey, Value>, keys: &[(AddressKey, bool)], mut ports: Vec<Value>) -> Value {
     ports.sort_by_cached_key(|port| hash(&printed(port)));
     let of = |ready: bool| -> Vec<Value> {
         keys.iter().filter(|(_, is)| *is == ready).filter_map(|(key, _)| addresses.get(key)).cloned().collect()

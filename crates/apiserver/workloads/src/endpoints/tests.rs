@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{ENDPOINTS, Endpoints};
-use crate::testing::{World, in_shop};
+use crate::testing::{TestObjects, in_shop};
 use crate::{Controller as _, View as _};
 
 const NOON: &str = "2026-01-01T12:00:00Z";
@@ -36,8 +36,8 @@ fn pod(number: usize, ready: &str) -> Value {
     })
 }
 
-fn world(pods: impl IntoIterator<Item = Value>) -> World {
-    let mut world = World::default();
+fn world(pods: impl IntoIterator<Item = Value>) -> TestObjects {
+    let mut world = TestObjects::default();
     world.put("services", service());
     for pod in pods {
         world.put("pods", pod);
@@ -46,7 +46,7 @@ fn world(pods: impl IntoIterator<Item = Value>) -> World {
     world
 }
 
-fn endpoints(world: &World) -> Arc<Value> {
+fn endpoints(world: &TestObjects) -> Arc<Value> {
     world.get(ENDPOINTS, "shop", "web").unwrap()
 }
 

@@ -20,7 +20,7 @@ pub(super) enum Ending {
 
 /// That a Job ends, and why.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct JobEnd {
     pub(super) ending: Ending,
     pub(super) reason: String,
     pub(super) message: String,
@@ -28,7 +28,7 @@ pub(super) struct Verdict {
     pub(super) recorded: bool,
 }
 
-impl Verdict {
+impl JobEnd {
     pub(super) fn new(ending: Ending, reason: &str, message: &str) -> Self {
         Self { ending, reason: reason.to_owned(), message: message.to_owned(), recorded: false }
     }
@@ -41,8 +41,8 @@ impl Verdict {
 
 impl Sync<'_> {
     /// Whether the Job ends, by what its status says, its limits and its policies.
-    pub(super) fn judge(&mut self) -> Option<Verdict> {
-        let recorded = |kind: &str, ending: Ending| self.status.is(kind).map(|found| Verdict::recorded(ending, found));
+    pub(super) fn judge(&mut self) -> Option<JobEnd> {
+        let recorded = |kind: &str, ending: Ending| self.status.is(kind).map(|found| JobEnd::recorded(ending, found));
         recorded("SuccessCriteriaMet", Ending::Success)
             .or_else(|| recorded("FailureTarget", Ending::Failure))
             .or_else(|| self.failed_by_policy())
@@ -51,27 +51,27 @@ impl Sync<'_> {
             .or_else(|| self.succeeded_by_policy())
     }
 
-    fn failed_by_policy(&self) -> Option<Verdict> {
+    fn failed_by_policy(&self) -> Option<JobEnd> {
         let failed = self.pods.iter().filter(|pod| is_failed(self.job, pod));
         let message = failed.map(|pod| meaning(self.job, pod)).find_map(|meaning| match meaning {
             Meaning::FailJob(message) => Some(message),
             Meaning::Count | Meaning::Ignore | Meaning::FailIndex => None,
         })?;
-        Some(Verdict::new(Ending::Failure, "PodFailurePolicy", &message))
+        Some(JobEnd::new(Ending::Failure, "PodFailurePolicy", &message))
     }
 
-    fn failed_by_limit(&mut self) -> Option<Verdict> {
+    fn failed_by_limit(&mut self) -> Option<JobEnd> {
         let limit = given_number(self.job, "/spec/backoffLimit").unwrap_or(6);
         if self.failed > limit || self.restarted_too_often(limit) {
             let message = "Job has reached the specified backoff limit";
-            return Some(Verdict::new(Ending::Failure, "BackoffLimitExceeded", message));
+            return Some(JobEnd::new(Ending::Failure, "BackoffLimitExceeded", message));
         }
         let deadline = given_number(self.job, "/spec/activeDeadlineSeconds").filter(|_| !self.is_suspended())?;
         let left = (self.status.start? + SignedDuration::from_secs(deadline)).duration_since(self.now);
         let left = Duration::try_from(left).unwrap_or(Duration::ZERO);
         if left.is_zero() {
             let message = "Job was active longer than specified deadline";
-            return Some(Verdict::new(Ending::Failure, "DeadlineExceeded", message));
+            return Some(JobEnd::new(Ending::Failure, "DeadlineExceeded", message));
         }
         self.look_again(left);
         None
@@ -90,20 +90,20 @@ impl Sync<'_> {
         if limit == 0 { restarts > 0 } else { restarts >= limit }
     }
 
-    fn failed_by_index(&self) -> Option<Verdict> {
+    fn failed_by_index(&self) -> Option<JobEnd> {
         let failed = self.progress.failed.as_ref()?.total();
         let most = given_number(self.job, "/spec/maxFailedIndexes");
         if most.is_some_and(|most| failed > most) {
             let message = "Job has exceeded the specified maximal number of failed indexes";
-            return Some(Verdict::new(Ending::Failure, "MaxFailedIndexesExceeded", message));
+            return Some(JobEnd::new(Ending::Failure, "MaxFailedIndexesExceeded", message));
         }
         let all = failed + self.progress.succeeded.total() >= self.completions()?;
-        (failed > 0 && all).then(|| Verdict::new(Ending::Failure, "FailedIndexes", "Job has failed indexes"))
+        (failed > 0 && all).then(|| JobEnd::new(Ending::Failure, "FailedIndexes", "Job has failed indexes"))
     }
 
-    fn succeeded_by_policy(&self) -> Option<Verdict> {
+    fn succeeded_by_policy(&self) -> Option<JobEnd> {
         let completions = self.completions().filter(|_| self.is_indexed())?;
         let message = success(self.job, completions, &self.progress.succeeded)?;
-        Some(Verdict::new(Ending::Success, "SuccessPolicy", &message))
+        Some(JobEnd::new(Ending::Success, "SuccessPolicy", &message))
     }
 }

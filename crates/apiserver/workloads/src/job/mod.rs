@@ -22,10 +22,10 @@ use serde_json::{Value, json};
 
 use crate::common::kind::{JOB, JOBS, PODS};
 use crate::common::object::{controller_of, given_number, is_deleting, label, namespace, text, time, uid};
-use crate::common::owner::{Owner, concerned, owner_of, without_finalizer};
+use crate::common::owner::{OwningController, concerned, owner_of, without_finalizer};
 use crate::common::selector::selects;
 use crate::common::step::{change, event, target};
-use crate::{Controller, Dependents, EventType, Failure, Name, Plan, Step, View};
+use crate::{Controller, Dependents, EventType, ObjectName, Plan, Step, StepFailure, View};
 use pods::{FINALIZER, is_tracked};
 use status::Status;
 
@@ -48,7 +48,7 @@ impl Controller for Jobs {
         &[PODS]
     }
 
-    fn concerned(&self, view: &dyn View, _collection: &str, object: &Value) -> Vec<Name> {
+    fn concerned(&self, view: &dyn View, _collection: &str, object: &Value) -> Vec<ObjectName> {
         concerned(view, &JOB, object, |job| selects(job, object))
     }
 
@@ -61,23 +61,23 @@ impl Controller for Jobs {
                 after_the_end(job, end, released(&pods), view.now())
             }
             None if foreign => Plan::default(),
-            None => Owner::of(job, &JOB).map_or_else(Plan::default, |owner| sync::plan(view, job, owner)),
+            None => OwningController::of(job, &JOB).map_or_else(Plan::default, |owner| sync::plan(view, job, owner)),
         }
     }
 
     /// The status does not wait for pods that are refused.
-    fn failed(&self, view: &dyn View, job: &Value, step: &Step, failure: &Failure) -> Plan {
+    fn failed(&self, view: &dyn View, job: &Value, step: &Step, failure: &StepFailure) -> Plan {
         let (reason, told) = match step {
             Step::Create { .. } => ("FailedCreate", "Error creating"),
             Step::Delete { target, .. } if target.collection == PODS => ("FailedDelete", "Error deleting"),
             Step::Delete { .. } | Step::Patch { .. } | Step::Event(_) => return Plan::default(),
         };
         let told = event(job, EventType::Warning, reason, format!("{told}: {}", failure.message));
-        let counted = Owner::of(job, &JOB).map(|owner| sync::count(view, job, owner)).unwrap_or_default();
+        let counted = OwningController::of(job, &JOB).map(|owner| sync::count(view, job, owner)).unwrap_or_default();
         [told].into_iter().chain(counted.steps).collect()
     }
 
-    fn gone(&self, view: &dyn View, name: &Name) -> Plan {
+    fn gone(&self, view: &dyn View, name: &ObjectName) -> Plan {
         let orphaned = |pod: &Arc<Value>| match controller_of(pod) {
             Some(owner) => {
                 let named = owner["kind"] == JOB.name && text(owner, "/name") == name.name;

@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::backoff;
 use super::indexes::Indexes;
-use super::judge::{Ending, Verdict};
+use super::judge::{Ending, JobEnd};
 use super::pods::{FINALIZER, failures_of_index, ignored_failures_of_index, index_of, is_failed, is_tracked};
 use super::policies::{Meaning, meaning};
 use super::status::{Status, condition};
 use crate::common::kind::PODS;
 use crate::common::object::{given_number, has, is_deleting, text, uid};
-use crate::common::owner::Owner;
+use crate::common::owner::OwningController;
 use crate::common::pod::{is_active, is_ready, is_terminating, phase};
 use crate::common::step::event;
 use crate::{EventType, Plan, Step, View};
@@ -41,7 +41,7 @@ pub(super) struct Sync<'a> {
     pub(super) succeeded: i64,
     pub(super) failed: i64,
     pub(super) progress: Progress,
-    pub(super) verdict: Option<Verdict>,
+    pub(super) verdict: Option<JobEnd>,
     /// Uids of pods that lose their finalizer before the counting.
     pub(super) released: BTreeSet<String>,
     pub(super) steps: Vec<Step>,
@@ -49,7 +49,7 @@ pub(super) struct Sync<'a> {
 }
 
 /// What to do about a Job.
-pub(super) fn plan(view: &dyn View, job: &Value, owner: Owner<'_>) -> Plan {
+pub(super) fn plan(view: &dyn View, job: &Value, owner: OwningController<'_>) -> Plan {
     let mut sync = Sync::start(view, job, owner);
     sync.verdict = sync.judge();
     if sync.verdict.is_some() {
@@ -61,7 +61,7 @@ pub(super) fn plan(view: &dyn View, job: &Value, owner: Owner<'_>) -> Plan {
 }
 
 /// The same, but for pods to make or to delete.
-pub(super) fn count(view: &dyn View, job: &Value, owner: Owner<'_>) -> Plan {
+pub(super) fn count(view: &dyn View, job: &Value, owner: OwningController<'_>) -> Plan {
     Sync::start(view, job, owner).finish()
 }
 
@@ -71,7 +71,7 @@ fn length(pods: usize) -> i64 {
 
 impl<'a> Sync<'a> {
     /// Claims the pods and counts them. A Job that is not suspended has started.
-    fn start(view: &dyn View, job: &'a Value, owner: Owner<'_>) -> Self {
+    fn start(view: &dyn View, job: &'a Value, owner: OwningController<'_>) -> Self {
         let mut steps = Vec::new();
         let owner = owner.holding(FINALIZER);
         let pods = owner.claim(PODS, owner.candidates(view, PODS), &|_| true, &mut steps);
@@ -207,7 +207,7 @@ impl<'a> Sync<'a> {
         };
         if self.verdict.is_none() && enough && self.status.active == 0 {
             let message = "Reached expected number of succeeded pods";
-            self.verdict = Some(Verdict::new(Ending::Success, "CompletionsReached", message));
+            self.verdict = Some(JobEnd::new(Ending::Success, "CompletionsReached", message));
         } else if self.verdict.is_none() && !is_deleting(self.job) {
             changed = self.tell_suspension();
         }

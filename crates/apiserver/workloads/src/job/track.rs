@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::judge::{Ending, Verdict};
+use super::judge::{Ending, JobEnd};
 use super::pods::{index_of, is_failed, is_tracked};
 use super::policies::{Meaning, meaning};
 use super::release;
@@ -130,7 +130,7 @@ impl Sync<'_> {
     }
 
     /// Ends the Job, unless pods are still to be counted or still terminate.
-    fn end(&mut self, verdict: &Verdict) -> bool {
+    fn end(&mut self, verdict: &JobEnd) -> bool {
         let uncounted = &self.status.uncounted;
         let open = !uncounted.succeeded.is_empty() || !uncounted.failed.is_empty();
         if open || self.status.terminating.is_some_and(|count| count > 0) {
@@ -147,7 +147,7 @@ impl Sync<'_> {
         true
     }
 
-    fn tell_end(&mut self, verdict: &Verdict) {
+    fn tell_end(&mut self, verdict: &JobEnd) {
         match verdict.ending {
             Ending::Success => {
                 if self.completions().is_some_and(|completions| self.status.succeeded > completions) {

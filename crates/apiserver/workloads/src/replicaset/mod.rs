@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::common::kind::{PODS, REPLICA_SET, REPLICA_SETS};
 use crate::common::object::{is_deleting, name, namespace, number, uid};
-use crate::common::owner::{Owner, concerned};
+use crate::common::owner::{OwningController, concerned};
 use crate::common::pod;
 use crate::common::selector::selects;
 use crate::common::step::{delete, event, target};
-use crate::{CREATED, Controller, EventType, Failure, Name, Plan, Step, View};
-use status::Counted;
+use crate::{CREATED, Controller, EventType, ObjectName, Plan, Step, StepFailure, View};
+use status::PodCounts;
 
 /// Most pods that one plan makes or deletes.
 const MOST_AT_ONCE: usize = 500;
@@ -38,7 +38,7 @@ impl Controller for ReplicaSets {
         &[PODS]
     }
 
-    fn concerned(&self, view: &dyn View, _collection: &str, object: &Value) -> Vec<Name> {
+    fn concerned(&self, view: &dyn View, _collection: &str, object: &Value) -> Vec<ObjectName> {
         concerned(view, &REPLICA_SET, object, |set| selects(set, object))
     }
 
@@ -61,7 +61,7 @@ impl Controller for ReplicaSets {
         plan
     }
 
-    fn failed(&self, view: &dyn View, set: &Value, step: &Step, failure: &Failure) -> Plan {
+    fn failed(&self, view: &dyn View, set: &Value, step: &Step, failure: &StepFailure) -> Plan {
         let (reason, told, message) = match step {
             Step::Create { .. } => ("FailedCreate", "Error creating", failure.message.clone()),
             Step::Delete { .. } => {
@@ -88,7 +88,7 @@ struct Pods {
 impl Pods {
     /// `None` for a selector that cannot be read. Adoptions and releases are added to the steps.
     fn gather(view: &dyn View, set: &Value, steps: &mut Vec<Step>) -> Option<Self> {
-        let owner = Owner::of(set, &REPLICA_SET)?;
+        let owner = OwningController::of(set, &REPLICA_SET)?;
         let own = view.controlled_by(PODS, namespace(set), uid(set));
         let terminating = own.iter().filter(|pod| pod::is_terminating(pod) && owner.selects(pod)).count();
         let mut candidates = owner.candidates(view, PODS);
@@ -111,12 +111,12 @@ impl Pods {
         self.active[..count].iter().flat_map(|pod| remove(set, pod)).collect()
     }
 
-    fn count(&self, view: &dyn View, set: &Value) -> Counted {
-        Counted::of(set, &self.active, self.terminating, view.now())
+    fn count(&self, view: &dyn View, set: &Value) -> PodCounts {
+        PodCounts::of(set, &self.active, self.terminating, view.now())
     }
 
     /// When the next of the ready pods has been ready for long enough.
-    fn next_available(&self, view: &dyn View, set: &Value, counted: &Counted) -> Option<Duration> {
+    fn next_available(&self, view: &dyn View, set: &Value, counted: &PodCounts) -> Option<Duration> {
         let min_ready_seconds = number(set, "/spec/minReadySeconds");
         if min_ready_seconds == 0 || counted.ready == counted.available {
             return None;

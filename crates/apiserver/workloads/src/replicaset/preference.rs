@@ -11,7 +11,7 @@ use crate::View;
 use crate::common::kind::{PODS, REPLICA_SETS};
 use crate::common::object::{annotation, controller_of, namespace, text, time, uid};
 use crate::common::pod;
-use crate::common::pod_order::Standing;
+use crate::common::pod_order::PodRank;
 
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
@@ -39,7 +39,7 @@ fn neighbours(view: &dyn View, set: &Value) -> HashMap<String, usize> {
 /// What pods are compared by, the most important first; the smaller one goes.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Usefulness {
-    standing: Standing,
+    standing: PodRank,
     deletion_cost: i32,
     neighbours: Reverse<usize>,
     ready: Age,
@@ -52,7 +52,7 @@ impl Usefulness {
         let node = text(pod, "/spec/nodeName");
         let age = |since: Option<Timestamp>| Age { rank: Age::rank(since, now), since, uid: uid(pod).to_owned() };
         Self {
-            standing: Standing::of(pod),
+            standing: PodRank::of(pod),
             deletion_cost: annotation(pod, DELETION_COST).and_then(|cost| cost.parse().ok()).unwrap_or(0),
             neighbours: Reverse(neighbours.get(node).copied().unwrap_or(0)),
             ready: age(pod::ready_since(pod)),

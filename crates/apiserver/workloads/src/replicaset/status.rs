@@ -15,7 +15,7 @@ use crate::common::{condition, pod};
 const REPLICA_FAILURE: &str = "ReplicaFailure";
 
 /// Pods by what they have come to.
-pub(super) struct Counted {
+pub(super) struct PodCounts {
     replicas: usize,
     fully_labeled: usize,
     pub(super) ready: usize,
@@ -23,7 +23,7 @@ pub(super) struct Counted {
     terminating: usize,
 }
 
-impl Counted {
+impl PodCounts {
     pub(super) fn of(set: &Value, active: &[Arc<Value>], terminating: usize, now: Timestamp) -> Self {
         let template = at(set, "/spec/template/metadata/labels").and_then(Value::as_object);
         let is_labeled =
@@ -41,7 +41,7 @@ impl Counted {
 }
 
 /// The step to the status that says so, where it is another one. `failure` is why pods could not be made or deleted.
-pub(super) fn update(set: &Value, counted: &Counted, failure: Option<(&str, &str)>, now: Timestamp) -> Option<Step> {
+pub(super) fn update(set: &Value, counted: &PodCounts, failure: Option<(&str, &str)>, now: Timestamp) -> Option<Step> {
     let mut status = json!({"replicas": counted.replicas, "terminatingReplicas": counted.terminating});
     let shown_unless_zero = [
         ("fullyLabeledReplicas", counted.fully_labeled),

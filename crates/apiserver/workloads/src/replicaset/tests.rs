@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::common::object::name_of;
-use crate::testing::{World, refusal};
+use crate::testing::{TestObjects, refusal};
 
 fn set(replicas: i64) -> Value {
     json!({
@@ -13,18 +13,18 @@ fn set(replicas: i64) -> Value {
     })
 }
 
-fn settled(replicas: i64) -> (World, Name) {
-    let mut world = World::default();
+fn settled(replicas: i64) -> (TestObjects, ObjectName) {
+    let mut world = TestObjects::default();
     let name = world.put(REPLICA_SETS, set(replicas));
     world.settle(&ReplicaSets);
     (world, name)
 }
 
-fn status(world: &World, name: &Name) -> Value {
+fn status(world: &TestObjects, name: &ObjectName) -> Value {
     world.get(REPLICA_SETS, &name.namespace, &name.name).unwrap()["status"].clone()
 }
 
-fn pods(world: &World) -> Vec<Name> {
+fn pods(world: &TestObjects) -> Vec<ObjectName> {
     world.list(PODS, "n").iter().map(|pod| name_of(pod)).collect()
 }
 
@@ -47,7 +47,7 @@ fn missing_pods_are_made_of_the_template_and_told() {
 #[test]
 fn a_pod_that_is_not_ready_goes_before_one_that_is() {
     let (mut world, name) = settled(3);
-    let [first, second, third] = <[Name; 3]>::try_from(pods(&world)).unwrap();
+    let [first, second, third] = <[ObjectName; 3]>::try_from(pods(&world)).unwrap();
     world.make_ready(&first);
     world.make_ready(&third);
 
@@ -61,7 +61,7 @@ fn a_pod_that_is_not_ready_goes_before_one_that_is() {
 #[test]
 fn the_cost_of_deletion_decides_among_ready_pods() {
     let (mut world, name) = settled(2);
-    let [first, second] = <[Name; 2]>::try_from(pods(&world)).unwrap();
+    let [first, second] = <[ObjectName; 2]>::try_from(pods(&world)).unwrap();
     world.make_ready(&first);
     world.make_ready(&second);
     let cost = json!({"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-5"}}});
@@ -75,7 +75,7 @@ fn the_cost_of_deletion_decides_among_ready_pods() {
 
 #[test]
 fn a_matching_orphan_is_adopted_and_one_that_no_longer_matches_let_go() {
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     let orphan = world.put(PODS, json!({"metadata": {"namespace": "n", "name": "o", "labels": {"app": "a"}}}));
     let name = world.put(REPLICA_SETS, set(1));
     world.settle(&ReplicaSets);
@@ -92,7 +92,7 @@ fn a_matching_orphan_is_adopted_and_one_that_no_longer_matches_let_go() {
 
 #[test]
 fn a_set_that_goes_neither_makes_nor_adopts() {
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     world.put(PODS, json!({"metadata": {"namespace": "n", "name": "o", "labels": {"app": "a"}}}));
     let mut going = set(3);
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -139,7 +139,7 @@ fn a_ready_pod_is_available_when_it_has_been_ready_for_long_enough() {
 
 #[test]
 fn a_refused_pod_is_told_and_forgotten_once_it_is_made() {
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     let name = world.put(REPLICA_SETS, set(1));
     let object = world.get(REPLICA_SETS, "n", "rs").unwrap();
     let step = ReplicaSets.plan(&world, &object).steps.remove(0);

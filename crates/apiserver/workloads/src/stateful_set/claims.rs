@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::identity::{in_range, ordinal};
 use crate::common::diff::or_null;
-use crate::common::kind::{Kind, POD, STATEFUL_SET};
+use crate::common::kind::{ObjectKind, POD, STATEFUL_SET};
 use crate::common::object::{is_deleting, list, name, namespace, owners, text, uid};
 use crate::common::owner::controller_reference;
 use crate::common::step::{change, event, exact_target};
@@ -21,12 +21,12 @@ pub(super) fn claim_name(set: &Value, template: &Value, ordinal: i64) -> String 
 
 /// What becomes of the claims.
 #[derive(Clone, Copy)]
-struct Policy {
+struct ClaimPolicy {
     dies_with_set: bool,
     dies_when_scaled: bool,
 }
 
-impl Policy {
+impl ClaimPolicy {
     fn of(set: &Value) -> Self {
         let deletes =
             |field: &str| text(set, &format!("/spec/persistentVolumeClaimRetentionPolicy/{field}")) == "Delete";
@@ -39,13 +39,13 @@ impl Policy {
 }
 
 /// The claims of one pod.
-pub(super) struct Claims<'a> {
+pub(super) struct PodClaims<'a> {
     pub(super) view: &'a dyn View,
     pub(super) set: &'a Value,
     pub(super) pod: &'a Value,
 }
 
-impl Claims<'_> {
+impl PodClaims<'_> {
     fn wanted(&self) -> Vec<Value> {
         let ordinal = ordinal(self.pod).unwrap_or_default();
         let templates = list(self.set, "/spec/volumeClaimTemplates");
@@ -81,7 +81,7 @@ impl Claims<'_> {
 
     /// Whether a claim still belongs to an earlier pod of this place, and goes with it.
     pub(super) fn stale(&self) -> bool {
-        let policy = Policy::of(self.set);
+        let policy = ClaimPolicy::of(self.set);
         policy.dies_when_scaled && self.live().iter().any(|claim| stale_owner(claim, &POD, self.pod))
     }
 
@@ -127,12 +127,12 @@ impl Claims<'_> {
                 owner["controller"] == true
             }
         };
-        !Policy::of(self.set).keeps_all() && owners(claim).iter().any(foreign)
+        !ClaimPolicy::of(self.set).keeps_all() && owners(claim).iter().any(foreign)
     }
 
     /// Whether set and pod own the claim, by the policy.
     fn wanted_owners(&self) -> (bool, bool) {
-        let policy = Policy::of(self.set);
+        let policy = ClaimPolicy::of(self.set);
         let scaled_down = !in_range(self.set, self.pod);
         let by_pod = policy.dies_when_scaled && scaled_down;
         (policy.dies_with_set && !by_pod, by_pod)
@@ -165,12 +165,12 @@ impl Claims<'_> {
     }
 }
 
-fn same_object(owner: &Value, kind: &Kind, object: &Value) -> bool {
+fn same_object(owner: &Value, kind: &ObjectKind, object: &Value) -> bool {
     owner["apiVersion"] == kind.api_version && owner["kind"] == kind.name && owner["name"] == name(object)
 }
 
 /// Whether an owner of this name was another object.
-fn stale_owner(claim: &Value, kind: &Kind, object: &Value) -> bool {
+fn stale_owner(claim: &Value, kind: &ObjectKind, object: &Value) -> bool {
     let found = owners(claim).iter().find(|owner| same_object(owner, kind, object));
     found.is_some_and(|owner| owner["uid"] != uid(object))
 }

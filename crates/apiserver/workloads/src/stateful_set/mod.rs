@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use crate::common::kind::{PODS, STATEFUL_SET, STATEFUL_SETS};
 use crate::common::object::{list, name};
-use crate::common::owner::{Owner, concerned};
+use crate::common::owner::{OwningController, concerned};
 use crate::common::selector::selects;
 use crate::common::step::event;
-use crate::{Controller, EventType, Failure, Name, Plan, Step, View};
+use crate::{Controller, EventType, ObjectName, Plan, Step, StepFailure, View};
 
 /// The controller of `StatefulSets`.
 pub(crate) struct StatefulSets;
@@ -35,7 +35,7 @@ impl Controller for StatefulSets {
         &[PODS, revisions::REVISIONS, claims::CLAIMS]
     }
 
-    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<Name> {
+    fn concerned(&self, view: &dyn View, collection: &str, object: &Value) -> Vec<ObjectName> {
         let wants = |set: &Value| match collection {
             claims::CLAIMS => has_claim(set, name(object)),
             _ => selects(set, object),
@@ -44,11 +44,11 @@ impl Controller for StatefulSets {
     }
 
     fn plan(&self, view: &dyn View, set: &Value) -> Plan {
-        Owner::of(set, &STATEFUL_SET).map_or_else(Plan::default, |owner| sync::plan(view, set, &owner))
+        OwningController::of(set, &STATEFUL_SET).map_or_else(Plan::default, |owner| sync::plan(view, set, &owner))
     }
 
     /// A name that is taken is no news: the pod or claim was made already, or the next plan fails again.
-    fn failed(&self, _view: &dyn View, set: &Value, step: &Step, failure: &Failure) -> Plan {
+    fn failed(&self, _view: &dyn View, set: &Value, step: &Step, failure: &StepFailure) -> Plan {
         let is_taken = failure.reason == "AlreadyExists";
         let message = &failure.message;
         match step {

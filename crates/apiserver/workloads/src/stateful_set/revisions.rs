@@ -8,7 +8,7 @@ use super::identity::revision_of;
 use crate::common::kind::STATEFUL_SET;
 use crate::common::letters::safe_letters;
 use crate::common::object::{controller_of, given_number, is_deleting, name, namespace, number, text, time};
-use crate::common::owner::{Owner, controller_reference};
+use crate::common::owner::{OwningController, controller_reference};
 use crate::common::step::{change, delete, target};
 use crate::{Step, View};
 
@@ -23,7 +23,7 @@ pub(super) struct Revision {
 }
 
 /// What the history of a set says.
-pub(super) struct History {
+pub(super) struct RevisionHistory {
     pub(super) current: Revision,
     pub(super) update: Revision,
     pub(super) collisions: i64,
@@ -40,9 +40,9 @@ impl Revision {
     }
 }
 
-impl History {
+impl RevisionHistory {
     /// Reads the history and adds the steps that bring it up to the template of today.
-    pub(super) fn read(view: &dyn View, set: &Value, owner: &Owner<'_>, steps: &mut Vec<Step>) -> Self {
+    pub(super) fn read(view: &dyn View, set: &Value, owner: &OwningController<'_>, steps: &mut Vec<Step>) -> Self {
         let known = known(view, set, owner, steps);
         let (update, collisions) = updated(view, set, &known, steps);
         let now = text(set, "/status/currentRevision");
@@ -65,7 +65,7 @@ impl History {
 }
 
 /// The set's own revisions and those that nobody owns, oldest first. A set that goes reads these without adopting them.
-fn known(view: &dyn View, set: &Value, owner: &Owner<'_>, steps: &mut Vec<Step>) -> Vec<Arc<Value>> {
+fn known(view: &dyn View, set: &Value, owner: &OwningController<'_>, steps: &mut Vec<Step>) -> Vec<Arc<Value>> {
     let mut known = owner.candidates(view, REVISIONS);
     known.retain(|one| owner.selects(one));
     if !is_deleting(set) {

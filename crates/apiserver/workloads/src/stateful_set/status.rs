@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::identity::{revision_of, wanted};
-use super::revisions::History;
+use super::revisions::RevisionHistory;
 use crate::common::object::{is_deleting, number, text};
 use crate::common::pod::{is_available, is_ready, phase};
 
 /// How many pods there are, and of which sort.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Counts {
+pub(super) struct SetCounts {
     replicas: i64,
     pub(super) ready: i64,
     pub(super) available: i64,
@@ -18,11 +18,11 @@ pub(super) struct Counts {
     updated: i64,
 }
 
-impl Counts {
+impl SetCounts {
     pub(super) fn of<'a>(
         pods: impl Iterator<Item = &'a Value>,
         min_ready_seconds: i64,
-        history: &History,
+        history: &RevisionHistory,
         now: Timestamp,
     ) -> Self {
         let mut counts = Self::default();
@@ -42,7 +42,7 @@ impl Counts {
 }
 
 /// The status that these pods make, or none where the one that is there says the same.
-pub(super) fn status(set: &Value, history: &History, mut counts: Counts) -> Option<Value> {
+pub(super) fn status(set: &Value, history: &RevisionHistory, mut counts: SetCounts) -> Option<Value> {
     let mut current = history.current.name.as_str();
     let wanted = wanted(set);
     let rolling = text(set, "/spec/updateStrategy/type") == "RollingUpdate";
@@ -54,7 +54,7 @@ pub(super) fn status(set: &Value, history: &History, mut counts: Counts) -> Opti
     differs(&set["status"], &status).then_some(status)
 }
 
-fn written(set: &Value, history: &History, counts: &Counts, current: &str) -> Value {
+fn written(set: &Value, history: &RevisionHistory, counts: &SetCounts, current: &str) -> Value {
     let mut status = json!({
         "observedGeneration": number(set, "/metadata/generation"),
         "replicas": counts.replicas,

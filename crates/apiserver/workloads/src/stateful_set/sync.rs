@@ -6,16 +6,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::claims::Claims;
+use super::claims::PodClaims;
 use super::identity::{
     identity_labels, identity_matches, in_range, is_member, new_pod, ordinal, ordinals, revision_of,
 };
-use super::revisions::History;
-use super::status::{Counts, status};
+use super::revisions::RevisionHistory;
+use super::status::{SetCounts, status};
 use crate::common::diff::merge_patch;
 use crate::common::kind::{PODS, STATEFUL_SETS};
 use crate::common::object::{given_number, is_deleting, name, number, text};
-use crate::common::owner::Owner;
+use crate::common::owner::OwningController;
 use crate::common::pod::{available_in, is_available, is_finished, is_ready, phase};
 use crate::common::step::{change, change_status, delete, event, exact_target, target};
 use crate::{EventType, Plan, Step, View};
@@ -35,7 +35,7 @@ struct Sync<'a> {
     view: &'a dyn View,
     set: &'a Value,
     now: Timestamp,
-    history: &'a History,
+    history: &'a RevisionHistory,
     /// By place; one that is not there yet has no phase.
     replicas: Vec<Arc<Value>>,
     /// Too many, last place first.
@@ -44,9 +44,9 @@ struct Sync<'a> {
 }
 
 /// What to do about a set.
-pub(super) fn plan(view: &dyn View, set: &Value, owner: &Owner<'_>) -> Plan {
+pub(super) fn plan(view: &dyn View, set: &Value, owner: &OwningController<'_>) -> Plan {
     let mut steps = Vec::new();
-    let history = History::read(view, set, owner, &mut steps);
+    let history = RevisionHistory::read(view, set, owner, &mut steps);
     let pods = owner.claim(PODS, owner.candidates(view, PODS), &|pod| is_member(set, pod), &mut steps);
     let mut sync = Sync::new(view, set, &history, &pods);
     let counts = sync.run(&pods);
@@ -61,7 +61,7 @@ pub(super) fn plan(view: &dyn View, set: &Value, owner: &Owner<'_>) -> Plan {
 }
 
 impl<'a> Sync<'a> {
-    fn new(view: &'a dyn View, set: &'a Value, history: &'a History, pods: &[Arc<Value>]) -> Self {
+    fn new(view: &'a dyn View, set: &'a Value, history: &'a RevisionHistory, pods: &[Arc<Value>]) -> Self {
         let at = |place: i64| pods.iter().find(|pod| ordinal(pod) == Some(place)).cloned();
         let filled = |place: i64| at(place).unwrap_or_else(|| Arc::new(versioned(set, history, place)));
         let replicas = ordinals(set).map(filled).collect();
@@ -86,12 +86,12 @@ impl<'a> Sync<'a> {
         !self.is_available(pod) || is_deleting(pod)
     }
 
-    fn counts<'b>(&self, pods: impl Iterator<Item = &'b Arc<Value>>) -> Counts {
-        Counts::of(pods.map(|pod| &**pod), self.min_ready_seconds(), self.history, self.now)
+    fn counts<'b>(&self, pods: impl Iterator<Item = &'b Arc<Value>>) -> SetCounts {
+        SetCounts::of(pods.map(|pod| &**pod), self.min_ready_seconds(), self.history, self.now)
     }
 
     /// Places are filled, then too many pods are removed, then old ones are replaced.
-    fn run(&mut self, pods: &[Arc<Value>]) -> Counts {
+    fn run(&mut self, pods: &[Arc<Value>]) -> SetCounts {
         if is_deleting(self.set) {
             return self.counts(pods.iter());
         }
@@ -152,8 +152,8 @@ impl<'a> Sync<'a> {
         Flow::On
     }
 
-    fn claims<'b>(&'b self, pod: &'b Value) -> Claims<'b> {
-        Claims { view: self.view, set: self.set, pod }
+    fn claims<'b>(&'b self, pod: &'b Value) -> PodClaims<'b> {
+        PodClaims { view: self.view, set: self.set, pod }
     }
 
     fn create(&mut self, pod: &Value) -> Flow {
@@ -262,7 +262,7 @@ impl<'a> Sync<'a> {
     }
 
     /// Where only time is missing until a ready pod counts as available.
-    fn again_after(&self, pods: &[Arc<Value>], counts: &Counts) -> Option<Duration> {
+    fn again_after(&self, pods: &[Arc<Value>], counts: &SetCounts) -> Option<Duration> {
         let seconds = self.min_ready_seconds();
         let waits = seconds > 0 && counts.ready != counts.available;
         let next = || pods.iter().filter_map(|pod| available_in(pod, seconds, self.now)).min();
@@ -271,7 +271,7 @@ impl<'a> Sync<'a> {
 }
 
 /// The pod for a place: below the partition it is made by the revision of before.
-fn versioned(set: &Value, history: &History, place: i64) -> Value {
+fn versioned(set: &Value, history: &RevisionHistory, place: i64) -> Value {
     let start = ordinals(set).start;
     let kept = match given_number(set, "/spec/updateStrategy/rollingUpdate/partition") {
         Some(partition) => place < start + partition,

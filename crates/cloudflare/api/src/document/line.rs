@@ -14,7 +14,7 @@ use crate::pace::Pace;
 pub(super) type Remembered = Arc<Mutex<Memory>>;
 
 #[derive(Default)]
-pub(crate) struct Line {
+pub(crate) struct WriteLine {
     turn: tokio::sync::Mutex<Last>,
     /// Writes that have, or may have, arrived.
     writes: AtomicU64,
@@ -25,7 +25,7 @@ pub(crate) struct Line {
 /// The document as the last write left it; none where that is not known.
 type Last = Option<Arc<Content>>;
 
-impl Line {
+impl WriteLine {
     /// Another credential's memory follows the writes.
     pub(super) fn follow(&self, memory: &Remembered) {
         let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,8 +39,8 @@ impl Line {
     }
 
     /// Waits until no other write is on its way.
-    pub(super) async fn turn(&self) -> Turn<'_> {
-        Turn { last: self.turn.lock().await, line: self }
+    pub(super) async fn turn(&self) -> WriteTurn<'_> {
+        WriteTurn { last: self.turn.lock().await, line: self }
     }
 
     /// How far apart writes are.
@@ -55,12 +55,12 @@ impl Line {
 }
 
 /// The turn to write. Others wait as long as it is held.
-pub(super) struct Turn<'a> {
-    line: &'a Line,
+pub(super) struct WriteTurn<'a> {
+    line: &'a WriteLine,
     last: tokio::sync::MutexGuard<'a, Last>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> WriteTurn<'a> {
     /// Whether nobody of this process wrote since then.
     pub(super) fn follows(&self, writes: u64) -> bool {
         self.line.writes() == writes
@@ -85,7 +85,7 @@ fn began(memory: &Remembered) -> Began {
 
 /// A write on its way.
 pub(super) struct Leaving<'a> {
-    turn: Turn<'a>,
+    turn: WriteTurn<'a>,
     own: (Remembered, Began),
     others: Vec<(Remembered, Began)>,
     came: Came,

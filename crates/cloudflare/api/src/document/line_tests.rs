@@ -12,7 +12,7 @@ use super::*;
 use crate::clients::Clients;
 use crate::credential::Credential;
 use crate::settings::Settings;
-use crate::testing::{Answered, Scripted, Seen, bad, clients, good, with_header};
+use crate::testing::{Answered, Scripted, SeenRequest, bad, clients, good, with_header};
 
 const LATENCY: Duration = Duration::from_millis(100);
 
@@ -28,7 +28,7 @@ struct Api {
     tunnel: Arc<Mutex<Tunnel>>,
 }
 
-fn token(seen: &Seen) -> &str {
+fn token(seen: &SeenRequest) -> &str {
     seen.headers["authorization"].to_str().unwrap().trim_start_matches("Bearer ")
 }
 
@@ -38,7 +38,7 @@ fn rules_of(config: &Value) -> BTreeSet<String> {
 }
 
 /// An API whose answers `trouble` may replace; what it gives back instead of an answer is a fault after the write.
-fn api(mut trouble: impl FnMut(&Seen) -> Option<Trouble> + Send + 'static) -> Api {
+fn api(mut trouble: impl FnMut(&SeenRequest) -> Option<Trouble> + Send + 'static) -> Api {
     let tunnel = Arc::new(Mutex::new(Tunnel { rules: BTreeSet::new(), version: 7 }));
     let played = tunnel.clone();
     let scripted = Scripted::new(LATENCY, move |seen| {
@@ -77,7 +77,7 @@ impl Api {
     fn added(&self) -> Vec<(String, BTreeSet<String>)> {
         let mut before = BTreeSet::new();
         let puts = self.scripted.seen().into_iter().filter(|seen| seen.line.starts_with("PUT"));
-        let added = |seen: Seen| {
+        let added = |seen: SeenRequest| {
             let rules = rules_of(&seen.body["config"]);
             let new = rules.difference(&before).cloned().collect();
             before = rules;

@@ -11,7 +11,7 @@ use crate::store::Freshness;
 
 /// A document as last read or written by this process.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
+pub struct KnownDocument {
     /// The document.
     pub content: Arc<Content>,
     /// Time since that request began.
@@ -39,8 +39,10 @@ impl Memory {
         Began { tick: self.tick, at: Instant::now() }
     }
 
-    pub(super) fn known(&self) -> Option<Known> {
-        self.last.as_ref().map(|(began, content)| Known { content: Arc::clone(content), age: began.at.elapsed() })
+    pub(super) fn known(&self) -> Option<KnownDocument> {
+        self.last
+            .as_ref()
+            .map(|(began, content)| KnownDocument { content: Arc::clone(content), age: began.at.elapsed() })
     }
 
     /// What a caller who asked at `asked` may take without a request of their own: a document, or a failure they waited for.

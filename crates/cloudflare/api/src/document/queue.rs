@@ -14,21 +14,21 @@ use crate::gathering::Gathering;
 use crate::manner::Manner;
 use crate::urgency::Urgency;
 
-pub(super) type Edit = Box<dyn Fn(&mut Value) + Send + Sync>;
+pub(super) type DocumentEdit = Box<dyn Fn(&mut Value) + Send + Sync>;
 type Reply = oneshot::Sender<Result<Committed, ApiError>>;
 
 /// One caller's edit.
-pub(super) struct Source {
+pub(super) struct PendingEdit {
     name: String,
     manner: Manner,
     /// What the caller's lines carry in the log.
     span: Span,
-    edit: Edit,
+    edit: DocumentEdit,
     gate: WriteGate,
     replies: Vec<Reply>,
 }
 
-impl Source {
+impl PendingEdit {
     /// Whether somebody waits for it who may still write.
     pub(super) fn may_go(&self) -> bool {
         self.is_wanted() && self.gate.is_open()
@@ -51,14 +51,14 @@ impl Source {
 }
 
 #[derive(Default)]
-pub(super) struct Queue {
-    waiting: Mutex<VecDeque<Source>>,
+pub(super) struct EditQueue {
+    waiting: Mutex<VecDeque<PendingEdit>>,
     pub(super) gathering: Arc<Gathering>,
     pub(super) urgency: Urgency,
 }
 
-impl Queue {
-    pub(super) fn push(&self, (manner, gate): (Manner, WriteGate), name: &str, edit: Edit, reply: Reply) {
+impl EditQueue {
+    pub(super) fn push(&self, (manner, gate): (Manner, WriteGate), name: &str, edit: DocumentEdit, reply: Reply) {
         let mut waiting = self.waiting();
         match waiting.iter_mut().find(|source| source.name == name) {
             Some(older) => {
@@ -67,7 +67,7 @@ impl Queue {
                 older.manner = Manner::shared([older.manner, manner]).unwrap_or(manner);
                 older.replies.push(reply);
             }
-            None => waiting.push_back(Source {
+            None => waiting.push_back(PendingEdit {
                 name: name.to_owned(),
                 manner,
                 span: Span::current(),
@@ -83,24 +83,25 @@ impl Queue {
     /// How the next commit goes, and in whose span; none if nobody waits.
     pub(super) fn next(&self) -> Option<(Manner, Span)> {
         let mut waiting = self.waiting();
-        let (ready, late): (VecDeque<Source>, VecDeque<Source>) = waiting.drain(..).partition(Source::may_go);
+        let (ready, late): (VecDeque<PendingEdit>, VecDeque<PendingEdit>) =
+            waiting.drain(..).partition(PendingEdit::may_go);
         *waiting = ready;
         lapse(late);
         let manner = Manner::shared(waiting.iter().map(|source| source.manner))?;
         waiting.front().map(|source| (manner, source.span.clone()))
     }
 
-    pub(super) fn take(&self) -> Vec<Source> {
+    pub(super) fn take(&self) -> Vec<PendingEdit> {
         self.waiting().drain(..).collect()
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Source>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<PendingEdit>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Tells those who may not write any more.
-pub(super) fn lapse(sources: impl IntoIterator<Item = Source>) {
+pub(super) fn lapse(sources: impl IntoIterator<Item = PendingEdit>) {
     for source in sources {
         source.answer(&Err(ApiError::lapsed()));
     }

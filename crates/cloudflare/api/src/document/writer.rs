@@ -7,9 +7,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::line::Turn;
-use super::queue::{Source, lapse};
-use super::{Committed, Content, Live, Raced, Shared};
+use super::line::WriteTurn;
+use super::queue::{PendingEdit, lapse};
+use super::{Committed, Content, DocumentInner, Live, Raced};
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::Lane;
 use crate::limiter::Permit;
@@ -21,7 +21,7 @@ const MERGES: u32 = 5;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs until it is dropped.
-pub(super) async fn run(shared: Arc<Shared>) {
+pub(super) async fn run(shared: Arc<DocumentInner>) {
     loop {
         if shared.queue.next().is_none() {
             shared.queue.gathering.next().await;
@@ -38,7 +38,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 }
 
 /// Waits until the document may be written again; what protects does not wait.
-async fn paced(shared: &Shared) {
+async fn paced(shared: &DocumentInner) {
     loop {
         let next = shared.line.pace().next(Instant::now());
         let waits = shared.queue.next().is_some_and(|(manner, _)| manner.lane != Lane::Protect);
@@ -51,7 +51,7 @@ async fn paced(shared: &Shared) {
 }
 
 /// Reads the document, then takes what has gathered meanwhile, and writes.
-async fn commit(shared: &Shared, manner: Manner) {
+async fn commit(shared: &DocumentInner, manner: Manner) {
     let granted = shared.queue.urgency.permit(&shared.sender, manner.lane).await;
     let manner = granted.as_ref().map_or(manner, |(lane, _)| manner.in_lane(*lane));
     let live = match granted {
@@ -70,13 +70,13 @@ async fn commit(shared: &Shared, manner: Manner) {
     shared.sender.metrics().committed(shared.kind.name, group.len());
     let mut groups = vec![group];
     while let Some(group) = groups.pop() {
-        let (mut group, late): (Vec<_>, Vec<_>) = group.into_iter().partition(Source::may_go);
+        let (mut group, late): (Vec<_>, Vec<_>) = group.into_iter().partition(PendingEdit::may_go);
         lapse(late);
         if group.is_empty() {
             continue;
         }
         match apply(shared, manner, &mut live, &group).await {
-            Err(_) if !group.iter().all(Source::may_go) => groups.push(group),
+            Err(_) if !group.iter().all(PendingEdit::may_go) => groups.push(group),
             Err(error) if group.len() > 1 && concerns_content(&error) => {
                 let second = group.split_off(group.len().div_ceil(2));
                 groups.extend([second, group]);
@@ -86,7 +86,12 @@ async fn commit(shared: &Shared, manner: Manner) {
     }
 }
 
-async fn apply(shared: &Shared, manner: Manner, live: &mut Live, group: &[Source]) -> Result<Committed, ApiError> {
+async fn apply(
+    shared: &DocumentInner,
+    manner: Manner,
+    live: &mut Live,
+    group: &[PendingEdit],
+) -> Result<Committed, ApiError> {
     let mut so_far = Committed { content: Arc::clone(&live.content), written: false, raced: None };
     let (mut merges, mut attempt) = (0, 0);
     loop {
@@ -106,7 +111,7 @@ async fn apply(shared: &Shared, manner: Manner, live: &mut Live, group: &[Source
             turn.0.unused();
             continue;
         }
-        if !group.iter().all(Source::may_go) {
+        if !group.iter().all(PendingEdit::may_go) {
             turn.0.unused();
             return Err(ApiError::lapsed());
         }
@@ -135,7 +140,11 @@ async fn apply(shared: &Shared, manner: Manner, live: &mut Live, group: &[Source
 
 /// The turn to write over `live`, which is the document as the last write of this process left it. The budget is waited
 /// for before the turn, so that nobody else waits for it. None where the document had to be read again.
-async fn turn<'a>(shared: &'a Shared, manner: Manner, live: &mut Live) -> Result<Option<(Permit, Turn<'a>)>, ApiError> {
+async fn turn<'a>(
+    shared: &'a DocumentInner,
+    manner: Manner,
+    live: &mut Live,
+) -> Result<Option<(Permit, WriteTurn<'a>)>, ApiError> {
     let permit = shared.sender.permit(manner.lane).await?;
     let turn = shared.line.turn().await;
     if turn.follows(live.writes) {
@@ -153,7 +162,7 @@ async fn turn<'a>(shared: &'a Shared, manner: Manner, live: &mut Live) -> Result
     Ok(None)
 }
 
-fn merged(live: &Value, group: &[Source]) -> Value {
+fn merged(live: &Value, group: &[PendingEdit]) -> Value {
     let mut wanted = live.clone();
     for source in group {
         source.apply(&mut wanted);
@@ -162,7 +171,7 @@ fn merged(live: &Value, group: &[Source]) -> Value {
 }
 
 /// Our write is in `now`; true if somebody else's was overtaken.
-fn take_in(shared: &Shared, so_far: &mut Committed, live: &mut Live, now: Live) -> bool {
+fn take_in(shared: &DocumentInner, so_far: &mut Committed, live: &mut Live, now: Live) -> bool {
     let race = race(&live.content, &now.content);
     if let Some(Raced { read, became }) = race {
         let document = shared.kind.name;

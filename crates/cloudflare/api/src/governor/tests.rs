@@ -402,7 +402,7 @@ fn after_a_reset_a_few_ask_and_the_rest_wait_for_the_answer() {
 fn after_a_refusal_one_asks() {
     let mut governor = Governor::new(Limit::default());
     governor.granted(s(0), Lane::Change);
-    governor.answered(s(0), &Told { retry_after: Some(s(20)), ..Told::default() }, true);
+    governor.answered(s(0), &BudgetHeaders { retry_after: Some(s(20)), ..BudgetHeaders::default() }, true);
 
     assert_eq!(governor.decide(s(1), Lane::Protect), Decision::Wait(s(20)));
     assert_eq!(governor.decide(s(20), Lane::Change), Decision::Go);
@@ -426,13 +426,13 @@ fn the_quota_is_learnt_from_the_policy() {
     let mut governor = Governor::new(Limit::default());
     governor.granted(s(0), Lane::Change);
 
-    governor.answered(s(0), &Told { policy: Some((100, s(60))), ..told(99, 60) }, false);
+    governor.answered(s(0), &BudgetHeaders { policy: Some((100, s(60))), ..told(99, 60) }, false);
 
     assert_eq!(governor.budget(s(0)), Budget { limit: 100, left: 99, resets_in: s(61) });
 }
 
-fn told(left: u32, resets_in: u64) -> Told {
-    Told { left: Some((left, s(resets_in))), ..Told::default() }
+fn told(left: u32, resets_in: u64) -> BudgetHeaders {
+    BudgetHeaders { left: Some((left, s(resets_in))), ..BudgetHeaders::default() }
 }
 
 #[tokio::test(start_paused = true)]

@@ -75,12 +75,12 @@ mod tests {
     use crate::collections::NETWORK_ROUTES;
     use crate::retry::RetryPolicy;
     use crate::settings::Settings;
-    use crate::testing::{Record, Scripted, answer, bad, clients, good, record};
+    use crate::testing::{Scripted, TestRecord, answer, bad, clients, good, record};
 
     const LATENCY: Duration = Duration::from_millis(150);
 
     /// A collection without batches whose creates fail as the script says.
-    fn routes_of(posts: &'static [(bool, u16)]) -> (Arc<Scripted>, Arc<Remote<Record>>) {
+    fn routes_of(posts: &'static [(bool, u16)]) -> (Arc<Scripted>, Arc<Remote<TestRecord>>) {
         let mut there: Vec<Value> = Vec::new();
         let mut posts = posts.iter();
         let scripted = Scripted::new(LATENCY, move |seen| {
@@ -98,8 +98,8 @@ mod tests {
         (scripted, client.records(&NETWORK_ROUTES, "acc"))
     }
 
-    async fn created(remote: &Remote<Record>) -> Result<Created<Record>, ApiError> {
-        let find = |snapshot: &Snapshot<Record>| snapshot.by_key("A x").next().cloned();
+    async fn created(remote: &Remote<TestRecord>) -> Result<Created<TestRecord>, ApiError> {
+        let find = |snapshot: &Snapshot<TestRecord>| snapshot.by_key("A x").next().cloned();
         remote.create(Lane::Change, json!({"name": "x"}), find).await
     }
 

@@ -11,11 +11,11 @@ use crate::clients::Clients;
 use crate::collections::DNS_RECORDS;
 use crate::credential::Credential;
 use crate::settings::Settings;
-use crate::testing::{Record, Scripted, Seen, answer, bad, clients, good, record};
+use crate::testing::{Scripted, SeenRequest, TestRecord, answer, bad, clients, good, record};
 
 const LATENCY: Duration = Duration::from_millis(100);
 
-fn token(seen: &Seen) -> &str {
+fn token(seen: &SeenRequest) -> &str {
     seen.headers["authorization"].to_str().unwrap().trim_start_matches("Bearer ")
 }
 
@@ -42,7 +42,7 @@ fn zone() -> (Arc<Scripted>, Clients) {
     (scripted, clients)
 }
 
-fn records(clients: &Clients, token: &str) -> Arc<Remote<Record>> {
+fn records(clients: &Clients, token: &str) -> Arc<Remote<TestRecord>> {
     clients.client(&Credential::token(token)).records(&DNS_RECORDS, "z1")
 }
 
@@ -50,11 +50,11 @@ fn create(name: String) -> Vec<Op> {
     vec![Op::Create(json!({"name": name}))]
 }
 
-fn known(remote: &Remote<Record>) -> usize {
+fn known(remote: &Remote<TestRecord>) -> usize {
     remote.with(Snapshot::len)
 }
 
-fn writes(scripted: &Scripted) -> Vec<Seen> {
+fn writes(scripted: &Scripted) -> Vec<SeenRequest> {
     scripted.seen().into_iter().filter(|seen| seen.line.starts_with("POST")).collect()
 }
 
@@ -130,7 +130,7 @@ async fn finding_17_a_write_whose_right_ran_out_in_line_is_not_sent_and_holds_no
     let (scripted, clients) = zone();
     let (a, begun) = (records(&clients, "a"), Instant::now());
     let gate = WriteGate::new(move || begun.elapsed() < LATENCY / 2);
-    let late = clients.client(&Credential::token("b")).within(&gate).records::<Record>(&DNS_RECORDS, "z1");
+    let late = clients.client(&Credential::token("b")).within(&gate).records::<TestRecord>(&DNS_RECORDS, "z1");
     let good = records(&clients, "b");
 
     let (first, lapsed, second) = tokio::join!(
@@ -152,7 +152,7 @@ async fn finding_17_a_client_whose_right_ran_out_sends_no_write_but_reads() {
     let post = Request::new(http::Method::POST, "/accounts/{account_id}/access/apps", &["acc"]);
 
     assert!(client.send(Lane::Change, &post).await.is_err());
-    assert!(client.records::<Record>(&DNS_RECORDS, "z1").refresh(Lane::Change, Freshness::Any).await.is_ok());
+    assert!(client.records::<TestRecord>(&DNS_RECORDS, "z1").refresh(Lane::Change, Freshness::Any).await.is_ok());
 
     assert!(writes(&scripted).is_empty());
 }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::collections::{DNS_RECORDS, NETWORK_ROUTES};
-use crate::testing::{Answered, Record, Scripted, Seen, answer, bad, broken, good, record};
+use crate::testing::{Answered, Scripted, SeenRequest, TestRecord, answer, bad, broken, good, record};
 
 const LATENCY: Duration = Duration::from_millis(150);
 
@@ -31,7 +31,7 @@ impl Zone {
         self.lagging.as_ref().unwrap_or(&self.records)
     }
 
-    fn answer(&mut self, seen: &Seen) -> Answered {
+    fn answer(&mut self, seen: &SeenRequest) -> Answered {
         let (method, path) = seen.line.split_once(' ').unwrap();
         let path = path.split('?').next().unwrap();
         let id = path.rsplit('/').next().unwrap();
@@ -101,7 +101,7 @@ impl Zone {
 struct Api {
     scripted: Arc<Scripted>,
     zone: Arc<StdMutex<Zone>>,
-    remote: Arc<Remote<Record>>,
+    remote: Arc<Remote<TestRecord>>,
 }
 
 impl Api {
@@ -136,7 +136,7 @@ impl Api {
     }
 
     /// Every source in a task of its own, in order of arrival; the answers in the same order.
-    async fn write_all(&self, sources: Vec<Vec<Op>>) -> Vec<Result<Vec<Written<Record>>, ApiError>> {
+    async fn write_all(&self, sources: Vec<Vec<Op>>) -> Vec<Result<Vec<Written<TestRecord>>, ApiError>> {
         let mut tasks = Vec::new();
         for ops in sources {
             let remote = self.remote.clone();
@@ -404,7 +404,7 @@ async fn everybody_who_asks_at_once_shares_one_listing() {
 #[tokio::test(start_paused = true)]
 async fn everybody_who_waits_for_a_listing_shares_its_failure() {
     let scripted = Scripted::new(LATENCY, |_| bad(403, 10000));
-    let remote = scripted.client().records::<Record>(&DNS_RECORDS, "z1");
+    let remote = scripted.client().records::<TestRecord>(&DNS_RECORDS, "z1");
     let mut tasks = JoinSet::new();
     for _ in 0..100 {
         let remote = remote.clone();
@@ -425,7 +425,7 @@ async fn somebody_in_a_hurry_does_not_wait_behind_a_listing_for_drift() {
         crate::testing::with_header(listed(Vec::new()), "ratelimit-policy", r#""default";q=10;w=300"#)
     });
     let client = scripted.client();
-    let remote = |zone: &str| client.records::<Record>(&DNS_RECORDS, zone);
+    let remote = |zone: &str| client.records::<TestRecord>(&DNS_RECORDS, zone);
     for zone in ["z1", "z2", "z3"] {
         remote(zone).refresh(Lane::Drift, Freshness::Any).await.unwrap();
     }
@@ -469,7 +469,7 @@ async fn a_write_during_a_listing_is_not_forgotten_when_the_listing_ends() {
         }
         false => panic!("at {:?}: {}", start.elapsed(), seen.line),
     });
-    let remote = slow.client().records::<Record>(&DNS_RECORDS, "z1");
+    let remote = slow.client().records::<TestRecord>(&DNS_RECORDS, "z1");
     let began = remote.shared.store().begin(Instant::now());
 
     remote.write(Lane::Change, vec![Op::delete("1"), create("c")]).await.unwrap();
@@ -508,7 +508,7 @@ async fn a_conflict_makes_the_next_refresh_list() {
 #[tokio::test(start_paused = true)]
 async fn a_gone_zone_has_everything_in_it_deleted() {
     let scripted = Scripted::new(LATENCY, |_| bad(404, 7003));
-    let remote = scripted.client().records::<Record>(&DNS_RECORDS, "z1");
+    let remote = scripted.client().records::<TestRecord>(&DNS_RECORDS, "z1");
 
     let written = remote.write(Lane::Change, vec![Op::delete("1"), Op::delete("2")]).await.unwrap();
 
@@ -518,7 +518,7 @@ async fn a_gone_zone_has_everything_in_it_deleted() {
 #[tokio::test(start_paused = true)]
 async fn creates_in_a_gone_zone_fail_without_asking_for_each() {
     let scripted = Scripted::new(LATENCY, |_| bad(404, 7003));
-    let remote = scripted.client().records::<Record>(&DNS_RECORDS, "z1");
+    let remote = scripted.client().records::<TestRecord>(&DNS_RECORDS, "z1");
     let api = Api { remote, scripted, zone: Arc::default() };
 
     let answers = api.write_all((0..50).map(|number| vec![create(&format!("n{number}"))]).collect()).await;
@@ -556,7 +556,7 @@ async fn a_collection_without_batches_writes_a_source_in_order_and_sources_side_
     let scripted = Scripted::new(LATENCY, |seen| {
         good(json!({"id": seen.line.rsplit('/').next().unwrap(), "type": "A", "name": "x"}))
     });
-    let remote = scripted.client().records::<Record>(&NETWORK_ROUTES, "acc");
+    let remote = scripted.client().records::<TestRecord>(&NETWORK_ROUTES, "acc");
     let start = tokio::time::Instant::now();
     let mut tasks = JoinSet::new();
     for source in 0..4 {
@@ -574,7 +574,7 @@ async fn a_collection_without_batches_writes_a_source_in_order_and_sources_side_
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_show_the_object_is_an_unknown_outcome() {
     let scripted = Scripted::in_order([answer(200, &json!({"success": true, "result": {}}))]);
-    let remote = scripted.client().records::<Record>(&DNS_RECORDS, "z1");
+    let remote = scripted.client().records::<TestRecord>(&DNS_RECORDS, "z1");
 
     let error = remote.write(Lane::Change, vec![create("a")]).await.unwrap_err();
 

@@ -1,13 +1,13 @@
 use super::*;
-use crate::policy::{Grant, Role};
+use crate::policy::{Grant, PolicyRole};
 
 fn allow(addresses: &[&str]) -> OwnPolicy {
     let grants = addresses.iter().map(|address| Grant::Email((*address).to_owned())).collect();
-    OwnPolicy { role: Role::Allow, name: "web-allow-policy".to_owned(), grants }
+    OwnPolicy { role: PolicyRole::Allow, name: "web-allow-policy".to_owned(), grants }
 }
 
 fn service() -> OwnPolicy {
-    OwnPolicy { role: Role::Service, name: "web-service-auth".to_owned(), grants: vec![Grant::Token] }
+    OwnPolicy { role: PolicyRole::Service, name: "web-service-auth".to_owned(), grants: vec![Grant::Token] }
 }
 
 fn wish(policies: Policies) -> AppWish {
@@ -45,8 +45,8 @@ fn what_was_just_made_is_as_wanted() {
     let made = Made { token_id: Some("t1"), own_ids: &[] };
     let linked = wish(Policies::Linked { theirs: vec!["r1".to_owned()], own: vec![] });
 
-    assert_eq!(inline.difference(&shown(&inline, made), made), Difference::None);
-    assert_eq!(linked.difference(&shown(&linked, NONE), NONE), Difference::None);
+    assert_eq!(inline.difference(&shown(&inline, made), made), AppDifference::None);
+    assert_eq!(linked.difference(&shown(&linked, NONE), NONE), AppDifference::None);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn one_changed_policy_is_one_write_of_that_policy() {
     let difference = after.difference(&shown(&before, NONE), NONE);
 
     let body = allow(&["a@x.com", "b@x.com"]).inline(1, None);
-    assert_eq!(difference, Difference::Policy { id: "p1".to_owned(), body });
+    assert_eq!(difference, AppDifference::Policy { id: "p1".to_owned(), body });
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_changed_member_is_one_write_of_the_application_with_all_its_policies() {
     after.settings.insert("session_duration".to_owned(), json!("24h"));
     let found = shown(&before, NONE);
 
-    assert_eq!(after.difference(&found, NONE), Difference::App);
+    assert_eq!(after.difference(&found, NONE), AppDifference::App);
     let body = after.update(&found, NONE);
     assert_eq!(body["policies"][0]["id"], "p1");
     assert_eq!((&body["session_duration"], &body["allowed_idps"]), (&json!("24h"), &json!(["idp1"])));
@@ -108,10 +108,10 @@ fn an_optional_member_that_is_no_longer_wanted_is_taken_away_unless_it_was_there
     let mut found = shown(&wish, NONE);
     found.0["custom_deny_url"] = json!("https://no.x.com");
 
-    assert_eq!(wish.difference(&found, NONE), Difference::App);
+    assert_eq!(wish.difference(&found, NONE), AppDifference::App);
     assert!(wish.update(&found, NONE).get("custom_deny_url").is_none());
     wish.adopted = true;
-    assert_eq!(wish.difference(&found, NONE), Difference::None);
+    assert_eq!(wish.difference(&found, NONE), AppDifference::None);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_policy_that_somebody_added_to_our_application_is_a_difference() {
         json!({"id": "p9", "name": "open", "decision": "bypass", "include": [{"everyone": {}}], "precedence": 9});
     found.0["policies"].as_array_mut().unwrap().push(open);
 
-    assert_eq!(wish.difference(&found, NONE), Difference::App);
+    assert_eq!(wish.difference(&found, NONE), AppDifference::App);
     assert_eq!(wish.update(&found, NONE)["policies"].as_array().unwrap().len(), 1);
 }
 
@@ -134,7 +134,7 @@ fn a_policy_under_an_older_name_keeps_its_id() {
 
     let difference = wish.difference(&found, Made { token_id: Some("t1"), own_ids: &[] });
 
-    assert!(matches!(difference, Difference::Policy { id, .. } if id == "p1"));
+    assert!(matches!(difference, AppDifference::Policy { id, .. } if id == "p1"));
 }
 
 #[test]
@@ -159,10 +159,10 @@ fn a_protected_wildcard_covers_the_deeper_names_too() {
 
     let uris: Vec<String> = body["destinations"].as_array().unwrap().iter().filter_map(uri).collect();
     assert_eq!(uris, ["*.x.com", "*.*.x.com", "*.*.*.x.com", "*.*.*.*.x.com"]);
-    assert_eq!(wildcard.difference(&App(body.clone()), NONE), Difference::None);
+    assert_eq!(wildcard.difference(&App(body.clone()), NONE), AppDifference::None);
     let mut shallow = body.clone();
     shallow["destinations"].as_array_mut().unwrap().truncate(1);
-    assert_eq!(wildcard.difference(&App(shallow), NONE), Difference::App);
+    assert_eq!(wildcard.difference(&App(shallow), NONE), AppDifference::App);
     let back = wish(Policies::Inline(vec![])).update(&App(body), NONE);
     assert!(back.get("destinations").is_none(), "nothing of the wildcard is left");
 }

@@ -9,8 +9,8 @@ use portolan_core::{Problem, reasons as core_reasons};
 use portolan_publication::reasons;
 use serde_json::{Value, json};
 
-use super::{Done, Fault, Run};
-use crate::app::{App, AppWish, Difference, Made, Policies};
+use super::{Fault, StepEffect, StepRun};
+use crate::app::{App, AppDifference, AppWish, Made, Policies};
 use crate::holdings::AppHeld;
 use crate::journal::Journal;
 use crate::policy::Group;
@@ -18,8 +18,8 @@ use crate::policy::Group;
 const POLICIES: &str = "/accounts/{account_id}/access/apps/{app_id}/policies";
 const POLICY: &str = "/accounts/{account_id}/access/apps/{app_id}/policies/{policy_id}";
 
-impl<J: Journal> Run<'_, J> {
-    pub(super) async fn create_app(&mut self, wish: &AppWish) -> Result<Done, Fault> {
+impl<J: Journal> StepRun<'_, J> {
+    pub(super) async fn create_app(&mut self, wish: &AppWish) -> Result<StepEffect, Fault> {
         let apps = self.apps();
         let (token_id, own_ids) = self.made(wish)?;
         let body = wish.create(Made { token_id: token_id.as_deref(), own_ids: &own_ids });
@@ -45,7 +45,12 @@ impl<J: Journal> Run<'_, J> {
         }
     }
 
-    pub(super) async fn update_app(&mut self, id: &str, found: Option<&App>, wish: &AppWish) -> Result<Done, Fault> {
+    pub(super) async fn update_app(
+        &mut self,
+        id: &str,
+        found: Option<&App>,
+        wish: &AppWish,
+    ) -> Result<StepEffect, Fault> {
         let doing = format!("changing the Access application for {}", wish.hostname);
         let held = self.held.app.as_ref().map(|app| app.id.clone()).unwrap_or_default();
         let id = if id.is_empty() { held } else { id.to_owned() };
@@ -60,19 +65,21 @@ impl<J: Journal> Run<'_, J> {
         let (token_id, own_ids) = self.made(wish)?;
         let made = Made { token_id: token_id.as_deref(), own_ids: &own_ids };
         let body = match wish.difference(&found.item, made) {
-            Difference::None => {
+            AppDifference::None => {
                 self.hold_app(found, wish, &own_ids).await?;
-                return Ok(Done::Nothing);
+                return Ok(StepEffect::Nothing);
             }
-            Difference::Policy { id: policy_id, body } => return self.put_policy(found, &policy_id, &body, wish).await,
-            Difference::App => wish.update(&found.item, made),
+            AppDifference::Policy { id: policy_id, body } => {
+                return self.put_policy(found, &policy_id, &body, wish).await;
+            }
+            AppDifference::App => wish.update(&found.item, made),
         };
         let entry = self.put_app(&id, body, &doing).await?;
         self.hold_app(entry, wish, &own_ids).await
     }
 
     /// An application that is not written in this run is seen before the name is published behind it.
-    pub(super) async fn confirm_app(&mut self, id: &str, wish: &AppWish, taken: bool) -> Result<Done, Fault> {
+    pub(super) async fn confirm_app(&mut self, id: &str, wish: &AppWish, taken: bool) -> Result<StepEffect, Fault> {
         let doing = format!("looking at the Access application for {}", wish.hostname);
         let (token_id, own_ids) = self.made(wish)?;
         let found = match self.read_app_in(Lane::Protect, id, &doing).await {
@@ -84,9 +91,9 @@ impl<J: Journal> Run<'_, J> {
             Err(fault) => return Err(fault),
         };
         let made = Made { token_id: token_id.as_deref(), own_ids: &own_ids };
-        if wish.difference(&found.item, made) == Difference::None {
+        if wish.difference(&found.item, made) == AppDifference::None {
             self.hold_app(found, wish, &own_ids).await?;
-            return Ok(Done::Nothing);
+            return Ok(StepEffect::Nothing);
         }
         if taken {
             self.let_go();
@@ -171,7 +178,7 @@ impl<J: Journal> Run<'_, J> {
         policy_id: &str,
         body: &Value,
         wish: &AppWish,
-    ) -> Result<Done, Fault> {
+    ) -> Result<StepEffect, Fault> {
         let request = Request::new(Method::PUT, POLICY, &[self.account(), &app.id, policy_id]).with_body(body.clone());
         let answer = match self.client.send(self.lane(), &request).await {
             Ok(answer) => answer,
@@ -203,7 +210,12 @@ impl<J: Journal> Run<'_, J> {
 
     /// Notes the application as ours, with the policies that the answer shows. A name is only published behind policies
     /// that were seen.
-    async fn hold_app(&mut self, mut entry: Entry<App>, wish: &AppWish, own_ids: &[String]) -> Result<Done, Fault> {
+    async fn hold_app(
+        &mut self,
+        mut entry: Entry<App>,
+        wish: &AppWish,
+        own_ids: &[String],
+    ) -> Result<StepEffect, Fault> {
         self.held.app = Some(AppHeld {
             id: entry.id.clone(),
             hostname: Some(wish.hostname.as_str().to_owned()),
@@ -217,7 +229,7 @@ impl<J: Journal> Run<'_, J> {
             held.policy_ids = wish.inline_ids(&entry.item.policies()).unwrap_or_default();
         }
         self.app = Some(entry.item);
-        Ok(Done::Planned)
+        Ok(StepEffect::Planned)
     }
 
     /// An answer that does not show our policies: they are asked for, and made one by one where they are not there.
@@ -247,21 +259,21 @@ impl<J: Journal> Run<'_, J> {
         Err(Problem::transient(core_reasons::API_ERROR, format!("{doing}: they do not show what was written")).into())
     }
 
-    pub(super) async fn detach_token(&mut self, app_id: &str, token_id: &str) -> Result<Done, Fault> {
+    pub(super) async fn detach_token(&mut self, app_id: &str, token_id: &str) -> Result<StepEffect, Fault> {
         let doing = "taking the token out of an Access application";
         let found = self.read_app(app_id, doing).await?;
         match found.item.without_token(token_id) {
-            Some(body) => self.put_app(app_id, body, doing).await.map(|_| Done::Planned),
-            None => Ok(Done::Nothing),
+            Some(body) => self.put_app(app_id, body, doing).await.map(|_| StepEffect::Planned),
+            None => Ok(StepEffect::Nothing),
         }
     }
 
-    pub(super) async fn delete_app(&mut self, id: &str) -> Result<Done, Fault> {
+    pub(super) async fn delete_app(&mut self, id: &str) -> Result<StepEffect, Fault> {
         match self.apps().write(self.lane(), vec![Op::delete(id)]).await {
             Ok(_) => {
                 self.held.app = self.held.app.take().filter(|app| app.id != id);
                 self.held.old_apps.retain(|app| app.id != id);
-                Ok(Done::Planned)
+                Ok(StepEffect::Planned)
             }
             Err(error) => Err(self.fault(&error, &format!("deleting Access application {id}"))),
         }

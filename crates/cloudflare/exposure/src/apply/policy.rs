@@ -2,16 +2,16 @@
 
 use portolan_cloudflare_api::{Entry, Op, Snapshot, collections};
 
-use super::{Done, Fault, Run};
+use super::{Fault, StepEffect, StepRun};
 use crate::journal::Journal;
 use crate::policy::{OwnPolicy, ReusablePolicy, keeping};
 
-impl<J: Journal> Run<'_, J> {
+impl<J: Journal> StepRun<'_, J> {
     fn token_id(&self) -> Option<String> {
         self.held.token.as_ref().map(|token| token.id.clone())
     }
 
-    pub(super) async fn create_policy(&mut self, own: &OwnPolicy) -> Result<Done, Fault> {
+    pub(super) async fn create_policy(&mut self, own: &OwnPolicy) -> Result<StepEffect, Fault> {
         let policies = self.policies();
         let name = own.marked_name(&self.exposure.mark);
         let body = own.reusable(&self.exposure.mark, self.token_id().as_deref());
@@ -22,10 +22,10 @@ impl<J: Journal> Run<'_, J> {
         };
         self.own.insert(own.name.clone(), id.clone());
         self.held.reusable.push(id);
-        Ok(Done::Planned)
+        Ok(StepEffect::Planned)
     }
 
-    pub(super) async fn update_policy(&mut self, id: &str, own: &OwnPolicy) -> Result<Done, Fault> {
+    pub(super) async fn update_policy(&mut self, id: &str, own: &OwnPolicy) -> Result<StepEffect, Fault> {
         let doing = format!("changing Access policy {}", own.name);
         let found = match self.client.send(self.lane(), &collections::ACCESS_POLICIES.get(self.account(), id)).await {
             Ok(found) => found,
@@ -40,20 +40,20 @@ impl<J: Journal> Run<'_, J> {
         match self.policies().write(self.lane(), vec![op]).await {
             Ok(_) => {
                 self.own.insert(own.name.clone(), id.to_owned());
-                Ok(Done::Planned)
+                Ok(StepEffect::Planned)
             }
             Err(error) => Err(self.fault(&error, &doing)),
         }
     }
 
-    pub(super) async fn delete_policy(&mut self, id: &str) -> Result<Done, Fault> {
+    pub(super) async fn delete_policy(&mut self, id: &str) -> Result<StepEffect, Fault> {
         match self.policies().write(self.lane(), vec![Op::delete(id)]).await {
             Ok(_) => {
                 self.held.reusable.retain(|held| held != id);
                 if let Some(app) = &mut self.held.app {
                     app.policy_ids.retain(|held| held != id);
                 }
-                Ok(Done::Planned)
+                Ok(StepEffect::Planned)
             }
             Err(error) => Err(self.fault(&error, &format!("deleting Access policy {id}"))),
         }

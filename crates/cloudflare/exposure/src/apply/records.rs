@@ -4,19 +4,19 @@ use portolan_cloudflare_api::{ErrorClass, Op, Written};
 use portolan_publication::reasons;
 use serde_json::Value;
 
-use super::{Done, Fault, Run};
+use super::{Fault, StepEffect, StepRun};
 use crate::holdings::{RecordHeld, RecordKind};
 use crate::journal::Journal;
 use crate::record::DnsRecord;
 use crate::step::RecordWork;
 
-impl<J: Journal> Run<'_, J> {
+impl<J: Journal> StepRun<'_, J> {
     pub(super) async fn write_records(
         &mut self,
         zone_id: &str,
         hostname: &str,
         work: &[RecordWork],
-    ) -> Result<Done, Fault> {
+    ) -> Result<StepEffect, Fault> {
         let records = self.zone(zone_id);
         let ops: Vec<Op> = work.iter().filter_map(op).collect();
         let posts = ops.len() > 1 || ops.iter().any(|op| matches!(op, Op::Create(_)));
@@ -41,7 +41,7 @@ impl<J: Journal> Run<'_, J> {
             let answer = op(work).and_then(|_| written.next());
             self.follow(zone_id, hostname, work, answer);
         }
-        Ok(if work.iter().any(|work| op(work).is_some()) { Done::Planned } else { Done::Nothing })
+        Ok(if work.iter().any(|work| op(work).is_some()) { StepEffect::Planned } else { StepEffect::Nothing })
     }
 
     fn follow(&mut self, zone_id: &str, hostname: &str, work: &RecordWork, answer: Option<Written<DnsRecord>>) {

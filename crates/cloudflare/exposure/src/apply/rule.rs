@@ -8,46 +8,46 @@ use portolan_core::{Change, Hostname, Problem};
 use portolan_publication::{Notice, Rule, reasons};
 use serde_json::Value;
 
-use super::{Done, Fault, Run};
+use super::{Fault, StepEffect, StepRun};
 use crate::app::App;
 use crate::changes;
 use crate::holdings::RuleHeld;
 use crate::journal::Journal;
-use crate::plan::{Verdict, decide, is_ours, open_below, rule_adopted, rule_conflict, unavailable};
-use crate::rules::{self, Edit};
+use crate::plan::{RuleOwnership, decide, is_ours, open_below, rule_adopted, rule_conflict, unavailable};
+use crate::rules::{self, RuleEdits};
 use crate::step::RuleClaim;
 use crate::tunnel::Tunnel;
 use crate::wall::Wall;
 
 /// What an edit found.
-type Found<T> = Arc<Mutex<Option<T>>>;
+type RuleEdit<T> = Arc<Mutex<Option<T>>>;
 
-fn put<T>(found: &Found<T>, value: T) {
+fn put<T>(found: &RuleEdit<T>, value: T) {
     *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
 }
 
 /// The first look tells what our write changed; a later one only matters if somebody else came in between.
-fn note(first: &Found<Verdict>, verdict: Verdict) {
+fn note(first: &RuleEdit<RuleOwnership>, verdict: RuleOwnership) {
     let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
-    if first.is_none() || matches!(verdict, Verdict::Foreign(_)) {
+    if first.is_none() || matches!(verdict, RuleOwnership::Foreign(_)) {
         *first = Some(verdict);
     }
 }
 
-fn get<T>(found: &Found<T>) -> Option<T> {
+fn get<T>(found: &RuleEdit<T>) -> Option<T> {
     found.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-impl<J: Journal> Run<'_, J> {
+impl<J: Journal> StepRun<'_, J> {
     pub(super) async fn ensure_rule(
         &mut self,
         hostname: &Hostname,
         rule: &Rule,
         wall: &Wall,
         claim: &RuleClaim,
-    ) -> Result<Done, Fault> {
+    ) -> Result<StepEffect, Fault> {
         let wall = self.known_wall(hostname, wall)?;
-        let first: Found<Verdict> = Arc::default();
+        let first: RuleEdit<RuleOwnership> = Arc::default();
         let edit = {
             let (first, hostname, rule, wall) = (Arc::clone(&first), hostname.clone(), rule.clone(), wall.clone());
             let mut claim = claim.clone();
@@ -56,10 +56,10 @@ impl<J: Journal> Run<'_, J> {
             move |config: &mut Value| {
                 let wanted = wall.on(&rule, rules::find(config, &hostname));
                 let verdict = decide(config, &hostname, &wanted, &claim);
-                let writes = !matches!(verdict, Verdict::Foreign(_) | Verdict::Equal { .. });
+                let writes = !matches!(verdict, RuleOwnership::Foreign(_) | RuleOwnership::Equal { .. });
                 note(&first, verdict);
                 if writes {
-                    rules::merge(config, &[Edit::Ensure { hostname: hostname.clone(), rule: wanted }]);
+                    rules::merge(config, &[RuleEdits::Ensure { hostname: hostname.clone(), rule: wanted }]);
                 }
             }
         };
@@ -92,21 +92,23 @@ impl<J: Journal> Run<'_, J> {
         hostname: &Hostname,
         rule: &Rule,
         claim: &RuleClaim,
-        verdict: Option<Verdict>,
+        verdict: Option<RuleOwnership>,
         written: bool,
-    ) -> Result<Done, Fault> {
+    ) -> Result<StepEffect, Fault> {
         let target = changes::rule(&rule.tunnel_id, hostname);
         let after = rules::body(hostname, rule);
         let (adopted, done) = match verdict {
-            Some(Verdict::Foreign(found)) => return Err(rule_conflict(hostname, &rule.tunnel_id, &found).into()),
+            Some(RuleOwnership::Foreign(found)) => return Err(rule_conflict(hostname, &rule.tunnel_id, &found).into()),
             _ if !written => return Err(lost(hostname, &rule.tunnel_id).into()),
-            Some(Verdict::Equal { .. }) => (!self.wrote_before(hostname, rule, claim), Done::Nothing),
-            Some(Verdict::Adopt(before)) => {
+            Some(RuleOwnership::Equal { .. }) => (!self.wrote_before(hostname, rule, claim), StepEffect::Nothing),
+            Some(RuleOwnership::Adopt(before)) => {
                 self.notices.push(rule_adopted(hostname, &rule.tunnel_id));
-                (true, Done::Changed(Change::update(target, before, after, "it existed before")))
+                (true, StepEffect::Changed(Change::update(target, before, after, "it existed before")))
             }
-            Some(Verdict::Update(before)) => (false, Done::Changed(Change::update(target, before, after, ""))),
-            Some(Verdict::Create) | None => (false, Done::Changed(Change::create(target, after, ""))),
+            Some(RuleOwnership::Update(before)) => {
+                (false, StepEffect::Changed(Change::update(target, before, after, "")))
+            }
+            Some(RuleOwnership::Create) | None => (false, StepEffect::Changed(Change::create(target, after, ""))),
         };
         let held = RuleHeld { tunnel_id: rule.tunnel_id.clone(), hostname: hostname.as_str().to_owned(), adopted };
         match self
@@ -131,8 +133,8 @@ impl<J: Journal> Run<'_, J> {
         hostname: &Hostname,
         tunnel_id: &str,
         claim: &RuleClaim,
-    ) -> Result<Done, Fault> {
-        let found: Found<Option<Value>> = Arc::default();
+    ) -> Result<StepEffect, Fault> {
+        let found: RuleEdit<Option<Value>> = Arc::default();
         let edit = {
             let (found, hostname, claim, tunnel) =
                 (Arc::clone(&found), hostname.clone(), claim.clone(), tunnel_id.to_owned());
@@ -140,7 +142,7 @@ impl<J: Journal> Run<'_, J> {
                 let ours = rules::find(config, &hostname).filter(|rule| is_ours(rule, &hostname, &tunnel, &claim));
                 let ours = ours.cloned();
                 if ours.is_some() {
-                    rules::merge(config, &[Edit::Remove(hostname.clone())]);
+                    rules::merge(config, &[RuleEdits::Remove(hostname.clone())]);
                 }
                 put(&found, ours);
             }
@@ -149,9 +151,9 @@ impl<J: Journal> Run<'_, J> {
         self.held.rules.retain(|held| held.tunnel_id != tunnel_id || held.hostname != hostname.as_str());
         Ok(match get(&found).flatten() {
             Some(before) => {
-                Done::Changed(Change::delete(changes::rule(tunnel_id, hostname), before, "no longer wanted"))
+                StepEffect::Changed(Change::delete(changes::rule(tunnel_id, hostname), before, "no longer wanted"))
             }
-            None => Done::Nothing,
+            None => StepEffect::Nothing,
         })
     }
 

@@ -7,7 +7,7 @@ use portolan_core::{Problem, reasons as core_reasons, rfc3339, user_text};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use super::{Done, Fault, Run};
+use super::{Fault, StepEffect, StepRun};
 use crate::holdings::TokenHeld;
 use crate::journal::{Journal, NewCredential};
 use crate::token::ServiceToken;
@@ -15,13 +15,13 @@ use crate::token::ServiceToken;
 const ROTATE: &str = "/accounts/{account_id}/access/service_tokens/{token_id}/rotate";
 const REFRESH: &str = "/accounts/{account_id}/access/service_tokens/{token_id}/refresh";
 
-impl<J: Journal> Run<'_, J> {
+impl<J: Journal> StepRun<'_, J> {
     pub(super) async fn create_token(
         &mut self,
         name: &str,
         duration: &str,
         rotation: Option<&String>,
-    ) -> Result<Done, Fault> {
+    ) -> Result<StepEffect, Fault> {
         let tokens = self.tokens();
         let body = json!({"name": name, "duration": duration});
         let request = collections::SERVICE_TOKENS.create(self.account(), &body);
@@ -40,7 +40,7 @@ impl<J: Journal> Run<'_, J> {
         id: &str,
         keep_until: Option<Timestamp>,
         rotation: Option<&String>,
-    ) -> Result<Done, Fault> {
+    ) -> Result<StepEffect, Fault> {
         let body = match keep_until {
             Some(end) => json!({"previous_client_secret_expires_at": rfc3339(end)}),
             None => json!({}),
@@ -59,7 +59,7 @@ impl<J: Journal> Run<'_, J> {
         answer: Value,
         id: Option<&str>,
         rotation: Option<&String>,
-    ) -> Result<Done, Fault> {
+    ) -> Result<StepEffect, Fault> {
         let text = |field: &str| answer.get(field).and_then(Value::as_str).map(str::to_owned);
         let known = self.held.token.as_ref().and_then(|token| token.client_id.clone());
         let token_id = text("id").or_else(|| id.map(str::to_owned));
@@ -82,7 +82,7 @@ impl<J: Journal> Run<'_, J> {
         self.learn_token(&token_id, answer);
         let new = NewCredential { token_id, client_id, client_secret: SecretString::from(secret) };
         self.journal.credential(new).await?;
-        Ok(Done::Planned)
+        Ok(StepEffect::Planned)
     }
 
     /// The snapshot keeps what a list would show; a part that the answer leaves out is taken from what was known.
@@ -103,17 +103,17 @@ impl<J: Journal> Run<'_, J> {
     }
 
     /// Without an id it is the one that was made in this run.
-    pub(super) async fn update_token(&mut self, id: &str, name: &str, duration: &str) -> Result<Done, Fault> {
+    pub(super) async fn update_token(&mut self, id: &str, name: &str, duration: &str) -> Result<StepEffect, Fault> {
         let made = self.held.token.as_ref().map(|token| token.id.clone()).unwrap_or_default();
         let planned = !id.is_empty();
         let id = if planned { id } else { made.as_str() };
         if planned && self.is_named_already(id, name, duration).await? {
-            return Ok(Done::Nothing);
+            return Ok(StepEffect::Nothing);
         }
         let body = json!({"name": name, "duration": duration});
         let op = Op::Update { id: id.to_owned(), body };
         match self.tokens().write(self.lane(), vec![op]).await {
-            Ok(_) => Ok(Done::Planned),
+            Ok(_) => Ok(StepEffect::Planned),
             Err(error) => Err(self.fault(&error, &format!("changing service token {name}"))),
         }
     }
@@ -131,22 +131,22 @@ impl<J: Journal> Run<'_, J> {
         Ok(self.tokens().with(|tokens| tokens.get(id).is_some_and(is_one)))
     }
 
-    pub(super) async fn refresh_token(&mut self, id: &str) -> Result<Done, Fault> {
+    pub(super) async fn refresh_token(&mut self, id: &str) -> Result<StepEffect, Fault> {
         let request = Request::new(Method::POST, REFRESH, &[self.account(), id]).masked();
         match self.client.send(self.lane(), &request).await {
             Ok(answer) => {
                 self.learn_token(id, answer);
-                Ok(Done::Planned)
+                Ok(StepEffect::Planned)
             }
             Err(error) => Err(self.token_refused(&error, &format!("renewing service token {id}")).await),
         }
     }
 
-    pub(super) async fn delete_token(&mut self, id: &str) -> Result<Done, Fault> {
+    pub(super) async fn delete_token(&mut self, id: &str) -> Result<StepEffect, Fault> {
         match self.tokens().write(self.lane(), vec![Op::delete(id)]).await {
             Ok(_) => {
                 self.held.token = None;
-                Ok(Done::Planned)
+                Ok(StepEffect::Planned)
             }
             Err(error) => Err(self.fault(&error, &format!("deleting service token {id}"))),
         }

@@ -3,7 +3,7 @@
 use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Entry, ErrorClass, Snapshot, collections};
 use portolan_core::Problem;
 
-use super::Look;
+use super::Lookup;
 use crate::app::App;
 use crate::holdings::AppHeld;
 use crate::plan::is_id;
@@ -14,7 +14,7 @@ use crate::wall::team_of;
 /// What stands for all in a list of groups.
 const EVERYONE: &str = "everyone";
 
-impl Look<'_> {
+impl Lookup<'_> {
     pub(super) async fn apps(&self) -> Result<Vec<Entry<App>>, Problem> {
         let held: Vec<&AppHeld> = self.held.app.iter().chain(&self.held.old_apps).collect();
         let ids: Vec<&str> = held.iter().map(|app| app.id.as_str()).collect();
@@ -114,7 +114,7 @@ impl Look<'_> {
     }
 }
 
-impl Look<'_> {
+impl Lookup<'_> {
     /// The team that the rule of a protected name has to name; none where it may not be read.
     pub(super) async fn team(&self) -> Result<Option<String>, Problem> {
         if self.desired.is_none_or(|desired| desired.access.is_none() || desired.rule.is_none()) {

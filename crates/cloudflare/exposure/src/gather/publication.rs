@@ -10,7 +10,7 @@ use portolan_core::Problem;
 use portolan_publication::Record;
 use serde_json::Value;
 
-use super::{Look, RECENT};
+use super::{Lookup, RECENT};
 use crate::record::DnsRecord;
 use crate::redirect::{self, Redirects, may_pass};
 use crate::rules;
@@ -22,7 +22,7 @@ const BEFORE_CREATE: Duration = Duration::from_secs(30);
 /// Records by zone.
 type ZoneRecords = BTreeMap<String, Vec<Entry<DnsRecord>>>;
 
-impl Look<'_> {
+impl Lookup<'_> {
     /// What is known of the wanted tunnel. One that cannot be used is looked at once in a while for all names together:
     /// a tunnel that was deleted would else cost a look for each of its names, each time one of them is tried.
     pub(super) async fn tunnels(&self) -> Result<BTreeMap<String, TunnelState>, Problem> {

@@ -6,7 +6,7 @@ use portolan_publication::{Intent, Notice, reasons};
 use serde_json::json;
 
 use super::Planner;
-use crate::app::{App, AppWish, Difference, Made, Policies, policy_shown};
+use crate::app::{App, AppDifference, AppWish, Made, Policies, policy_shown};
 use crate::changes;
 use crate::holdings::AppHeld;
 use crate::live::Live;
@@ -140,7 +140,7 @@ impl Planner<'_> {
         let elsewhere = self.notes.elsewhere.app_ids.contains(&entry.id);
         let intended = unrecorded_app(self.live, self.notes).any(|unrecorded| unrecorded.id == entry.id);
         let made = Made { token_id: self.held.token.as_ref().map(|token| token.id.as_str()), own_ids: &[] };
-        let equal = || wish.difference(&entry.item, made) == Difference::None;
+        let equal = || wish.difference(&entry.item, made) == AppDifference::None;
         let adopted = match (elsewhere, intended) {
             (false, true) => false,
             (false, false) if self.desired.adopt || equal() => true,
@@ -227,11 +227,11 @@ impl Planner<'_> {
         &mut self,
         entry: Entry<App>,
         wish: AppWish,
-        difference: Difference,
+        difference: AppDifference,
         made: Made<'_>,
     ) -> Option<(serde_json::Value, serde_json::Value, Work)> {
         match difference {
-            Difference::None => {
+            AppDifference::None => {
                 if let Some(held) = &mut self.held.app {
                     held.policy_ids = match &wish.policies {
                         Policies::Inline(_) => wish.inline_ids(&entry.item.policies()).unwrap_or_default(),
@@ -240,14 +240,14 @@ impl Planner<'_> {
                 }
                 None
             }
-            Difference::Policy { id, body } => {
+            AppDifference::Policy { id, body } => {
                 let before = entry.item.policies().iter().find(|policy| policy["id"] == id.as_str()).map(policy_shown);
                 let mut after = body.clone();
                 after["id"] = json!(id);
                 let work = Work::UpdateApp { id: entry.id, found: Some(entry.item), wish };
                 Some((before.unwrap_or_default(), after, work))
             }
-            Difference::App => {
+            AppDifference::App => {
                 let after = wish.update(&entry.item, made);
                 let before = entry.item.shown();
                 Some((before, after, Work::UpdateApp { id: entry.id, found: Some(entry.item), wish }))

@@ -9,7 +9,7 @@ use super::{Planner, is_id};
 use crate::app::{AppWish, Policies};
 use crate::changes;
 use crate::gather::is_everyone;
-use crate::policy::{Grant, OwnPolicy, Role, is_marked};
+use crate::policy::{Grant, OwnPolicy, PolicyRole, is_marked};
 use crate::quota::Counted;
 use crate::step::{Step, Work};
 
@@ -22,9 +22,12 @@ impl Planner<'_> {
         if grants.contains(&Grant::Everyone) {
             self.notices.push(everyone_allowed(self.name()));
         }
-        let allow = OwnPolicy { role: Role::Allow, name: access.policy_name.clone(), grants };
-        let service =
-            OwnPolicy { role: Role::Service, name: access.service_policy_name.clone(), grants: vec![Grant::Token] };
+        let allow = OwnPolicy { role: PolicyRole::Allow, name: access.policy_name.clone(), grants };
+        let service = OwnPolicy {
+            role: PolicyRole::Service,
+            name: access.service_policy_name.clone(),
+            grants: vec![Grant::Token],
+        };
         let allow = (!allow.grants.is_empty()).then_some(allow);
         Ok(allow.into_iter().chain(self.desired.token.is_some().then_some(service)).collect())
     }

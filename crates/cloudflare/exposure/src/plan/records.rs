@@ -9,7 +9,7 @@ use crate::changes;
 use crate::holdings::{Holdings, RecordHeld, RecordKind};
 use crate::live::Live;
 use crate::quota::Counted;
-use crate::record::{DnsRecord, Wanted, label};
+use crate::record::{DnsRecord, WantedRecord, label};
 use crate::step::{RecordWork, Step, Work};
 
 /// The record that is to become the wanted one.
@@ -25,7 +25,7 @@ impl<'a> Planner<'a> {
         find_records(&mut self.held, self.live, &self.desired.mark, Some(self.desired.hostname.as_str()));
         let Some(record) = &self.desired.record else { return Ok(Vec::new()) };
         let zone = record.zone_id();
-        let wanted = Wanted::new(self.hostname(), record);
+        let wanted = WantedRecord::new(self.hostname(), record);
         let here: Vec<&Entry<DnsRecord>> =
             self.live.records(zone).iter().filter(|entry| *entry.item.name == *self.name()).collect();
         let (mine, others): (Vec<_>, Vec<_>) = here.into_iter().partition(|entry| self.holds(zone, &entry.id));
@@ -53,7 +53,7 @@ impl<'a> Planner<'a> {
         self.held.records.iter().any(|held| held.zone_id == zone && held.id == id && held.adopted)
     }
 
-    fn keeper(&self, zone: &str, wanted: &Wanted, mine: &[&'a Entry<DnsRecord>]) -> Option<Keeper<'a>> {
+    fn keeper(&self, zone: &str, wanted: &WantedRecord, mine: &[&'a Entry<DnsRecord>]) -> Option<Keeper<'a>> {
         let same_type = |entry: &&&Entry<DnsRecord>| entry.item.held_kind() == Some(wanted.kind);
         let equal = mine.iter().find(|entry| wanted.is(&entry.item));
         let adopted_one = mine.iter().find(|entry| self.is_adopted(zone, &entry.id));
@@ -63,7 +63,11 @@ impl<'a> Planner<'a> {
 
     /// Something stands at the name that is not ours. What leads to the same place is taken over silently; anything else
     /// only where the user says so and there is one of it.
-    fn take_over(&mut self, wanted: &Wanted, others: &[&'a Entry<DnsRecord>]) -> Result<Option<Keeper<'a>>, Problem> {
+    fn take_over(
+        &mut self,
+        wanted: &WantedRecord,
+        others: &[&'a Entry<DnsRecord>],
+    ) -> Result<Option<Keeper<'a>>, Problem> {
         let Some(first) = others.first() else { return Ok(None) };
         for entry in others {
             if let Claim::Foreign(owner) = entry.item.claim(&self.desired.mark) {
@@ -94,7 +98,7 @@ impl<'a> Planner<'a> {
     fn record_step(
         &mut self,
         zone: &str,
-        wanted: &Wanted,
+        wanted: &WantedRecord,
         keeper: Option<Keeper<'a>>,
         mine: &[&'a Entry<DnsRecord>],
     ) -> Option<Step> {
@@ -130,7 +134,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Notes a record as ours that stands already.
-    fn keep_record(&mut self, zone: &str, wanted: &Wanted, keeper: &Keeper<'_>) {
+    fn keep_record(&mut self, zone: &str, wanted: &WantedRecord, keeper: &Keeper<'_>) {
         self.held.records.retain(|held| held.zone_id != zone || held.id != keeper.entry.id);
         let held = RecordHeld {
             zone_id: zone.to_owned(),

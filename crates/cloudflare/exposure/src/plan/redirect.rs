@@ -7,7 +7,7 @@ use super::Planner;
 use crate::changes;
 use crate::holdings::{Holdings, RedirectHeld};
 use crate::live::Live;
-use crate::redirect::{self, Redirects, Refusal};
+use crate::redirect::{self, Redirects, RefusedRedirect};
 use crate::step::{Step, Work};
 
 impl Planner<'_> {
@@ -37,7 +37,7 @@ impl Planner<'_> {
     fn is_refused(&mut self, zone: &str) -> bool {
         let wanted = redirect::body(self.hostname(), &self.desired.mark);
         let digest = redirect::digest(zone, &wanted, &self.live.credential);
-        let refusal = self.held.redirect_refusal.as_deref().and_then(Refusal::parse);
+        let refusal = self.held.redirect_refusal.as_deref().and_then(RefusedRedirect::parse);
         if let Some(refusal) = refusal.filter(|refusal| refusal.holds(&digest, self.notes.now)) {
             self.notices.push(not_managed(self.name(), &refusal.why));
             return true;

@@ -51,17 +51,17 @@ impl Planner<'_> {
         let wanted = wall.on(rule, found);
         let after = rules::body(&hostname, &wanted);
         let change = match known.map(|content| decide(&content.value, &hostname, &wanted, &claim)) {
-            Some(Verdict::Equal { adopted }) => {
+            Some(RuleOwnership::Equal { adopted }) => {
                 self.hold_rule(rule, adopted);
                 return Ok(None);
             }
-            Some(Verdict::Foreign(found)) => return Err(conflict(&hostname, &rule.tunnel_id, &found)),
-            Some(Verdict::Adopt(before)) => {
+            Some(RuleOwnership::Foreign(found)) => return Err(conflict(&hostname, &rule.tunnel_id, &found)),
+            Some(RuleOwnership::Adopt(before)) => {
                 self.notices.push(adopted(&hostname, &rule.tunnel_id));
                 Change::update(target, before, after, "it existed before").as_action(Action::Adopt)
             }
-            Some(Verdict::Update(before)) => Change::update(target, before, after, ""),
-            Some(Verdict::Create) => Change::create(target, after, ""),
+            Some(RuleOwnership::Update(before)) => Change::update(target, before, after, ""),
+            Some(RuleOwnership::Create) => Change::create(target, after, ""),
             None if claim.ours => {
                 Change::update(target, json!({}), after, "the tunnel's configuration was not read yet")
             }
@@ -125,7 +125,7 @@ pub(crate) fn find_rules(held: &mut Holdings, live: &Live, notes: &Notes) {
 
 /// What the rule at our hostname is to us.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum RuleOwnership {
     /// There is none.
     Create,
     /// It is as wanted.
@@ -142,16 +142,16 @@ pub(crate) enum Verdict {
 }
 
 /// Looks at a configuration.
-pub(crate) fn decide(config: &Value, hostname: &Hostname, rule: &Rule, claim: &RuleClaim) -> Verdict {
-    let Some(found) = rules::find(config, hostname) else { return Verdict::Create };
+pub(crate) fn decide(config: &Value, hostname: &Hostname, rule: &Rule, claim: &RuleClaim) -> RuleOwnership {
+    let Some(found) = rules::find(config, hostname) else { return RuleOwnership::Create };
     let ours = is_ours(found, hostname, &rule.tunnel_id, claim);
     // Somebody's rule that is as wanted may be made to ask for more, never for less.
     let asks_more = !rules::is_walled(found) && rules::matches_but_wall(found, rule);
     match (rules::matches(found, rule), ours, claim.adopt || asks_more) {
-        (true, ours, _) => Verdict::Equal { adopted: !ours },
-        (false, true, _) => Verdict::Update(found.clone()),
-        (false, false, true) => Verdict::Adopt(found.clone()),
-        (false, false, false) => Verdict::Foreign(found.clone()),
+        (true, ours, _) => RuleOwnership::Equal { adopted: !ours },
+        (false, true, _) => RuleOwnership::Update(found.clone()),
+        (false, false, true) => RuleOwnership::Adopt(found.clone()),
+        (false, false, false) => RuleOwnership::Foreign(found.clone()),
     }
 }
 

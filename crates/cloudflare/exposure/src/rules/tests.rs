@@ -8,11 +8,11 @@ fn to(service: &str) -> Rule {
     Rule { tunnel_id: "t1".to_owned(), service: service.to_owned(), origin_request: Map::new() }
 }
 
-fn ensure_of(hostname: &str, service: &str) -> Edit {
-    Edit::Ensure { hostname: name(hostname), rule: to(service) }
+fn ensure_of(hostname: &str, service: &str) -> RuleEdits {
+    RuleEdits::Ensure { hostname: name(hostname), rule: to(service) }
 }
 
-fn merged(mut config: Value, edits: &[Edit]) -> Value {
+fn merged(mut config: Value, edits: &[RuleEdits]) -> Value {
     merge(&mut config, edits);
     config
 }
@@ -53,8 +53,8 @@ fn a_configuration_that_was_never_written_gets_the_rule_and_a_catch_all() {
 
 #[test]
 fn removing_from_a_configuration_that_was_never_written_changes_nothing() {
-    assert_eq!(merged(Value::Null, &[Edit::Remove(name("a.example.com"))]), Value::Null);
-    assert_eq!(merged(json!({"x": 1}), &[Edit::Remove(name("a.example.com"))]), json!({"x": 1}));
+    assert_eq!(merged(Value::Null, &[RuleEdits::Remove(name("a.example.com"))]), Value::Null);
+    assert_eq!(merged(json!({"x": 1}), &[RuleEdits::Remove(name("a.example.com"))]), json!({"x": 1}));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn everything_of_others_stays_as_it_is() {
     let with_ours = merged(theirs.clone(), &[ensure_of("a.example.com", "http://web")]);
 
     assert_eq!(order(&with_ours), ["a.example.com/api", "b.example.com", "a.example.com", "(http://custom-catch-all)"]);
-    let without = merged(with_ours, &[Edit::Remove(name("a.example.com"))]);
+    let without = merged(with_ours, &[RuleEdits::Remove(name("a.example.com"))]);
     assert_eq!(without.to_string(), theirs.to_string());
 }
 
@@ -107,7 +107,7 @@ fn exact_names_come_before_wildcards_and_longer_wildcards_first() {
     for turn in 0..edits.len() {
         let mut turned = edits.to_vec();
         turned.rotate_left(turn);
-        let edits: Vec<Edit> = turned.iter().map(|host| ensure_of(host, "http://web")).collect();
+        let edits: Vec<RuleEdits> = turned.iter().map(|host| ensure_of(host, "http://web")).collect();
         let config = merged(hosts(&[]), &edits);
 
         let mut exact = order(&config);
@@ -144,7 +144,7 @@ fn path_rules_of_our_host_are_never_ours() {
     let config = hosts(&["a.x.com/api"]);
 
     assert_eq!(find(&config, &name("a.x.com")), None);
-    assert_eq!(merged(config.clone(), &[Edit::Remove(name("a.x.com"))]), config);
+    assert_eq!(merged(config.clone(), &[RuleEdits::Remove(name("a.x.com"))]), config);
 }
 
 #[test]
@@ -172,8 +172,8 @@ fn a_path_for_all_hosts_in_the_middle_stays_before_us() {
 fn a_thousand_sources_come_and_go_and_leave_what_was_there() {
     let theirs = hosts(&["b.x.com", "b.x.com/api", "*.x.com", "*.com"]);
     let names: Vec<String> = (0..1_000).map(|n| format!("{}.x.com", (n * 7_919) % 1_000 + 1_000)).collect();
-    let add: Vec<Edit> = names.iter().map(|host| ensure_of(host, "http://web")).collect();
-    let drop: Vec<Edit> = names.iter().rev().map(|host| Edit::Remove(name(host))).collect();
+    let add: Vec<RuleEdits> = names.iter().map(|host| ensure_of(host, "http://web")).collect();
+    let drop: Vec<RuleEdits> = names.iter().rev().map(|host| RuleEdits::Remove(name(host))).collect();
 
     let full = merged(theirs.clone(), &add);
 
@@ -185,7 +185,7 @@ fn a_thousand_sources_come_and_go_and_leave_what_was_there() {
 #[test]
 fn the_digest_tells_what_was_about_to_be_written() {
     let (host, rule) = (name("a.x.com"), to("http://web"));
-    let config = merged(Value::Null, &[Edit::Ensure { hostname: host.clone(), rule: rule.clone() }]);
+    let config = merged(Value::Null, &[RuleEdits::Ensure { hostname: host.clone(), rule: rule.clone() }]);
 
     let found = find(&config, &host).unwrap();
 

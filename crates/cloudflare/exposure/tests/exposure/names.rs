@@ -350,7 +350,7 @@ async fn what_was_adopted_is_used_and_stays_when_the_name_goes() {
     assert!(applied.footprint.is_empty());
     let left = world.sim.object("dns_records", &record).unwrap();
     assert_eq!((&left["type"], &left["comment"]), (&json!("CNAME"), &json!("by hand")));
-    let requests: Vec<_> = world.sim.requests().iter().map(portolan_cloudflare_sim::Recorded::to_json).collect();
+    let requests: Vec<_> = world.sim.requests().iter().map(portolan_cloudflare_sim::RecordedRequest::to_json).collect();
     let release = requests.iter().rfind(|request| request["method"] == "PATCH").unwrap();
     assert_eq!((&release["body"]["type"], &release["body"]["name"]), (&json!("CNAME"), &json!("b.x.com")));
     assert!(world.sim.object("access_apps", &app).is_some());

@@ -12,23 +12,29 @@ use super::{
     stamp, tag,
 };
 use crate::{
-    field::{Field, Kind, Verb, optional},
+    field::{BodyVerb, Member, MemberType, optional},
     filter::{Filter, Test, filter},
     ids::IdForm,
     mask::mask,
     reply::Refusal,
     state::State,
     store::{flag, text},
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static APPS: Collection = Collection {
     name: "access_apps",
     what: "access_application",
-    scope: Scope::Account,
+    scope: Below::Account,
     path: "access/apps",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Replace, Action::Delete],
+    actions: &[
+        CollectionAction::List,
+        CollectionAction::Get,
+        CollectionAction::Create,
+        CollectionAction::Replace,
+        CollectionAction::Delete,
+    ],
     fields: FIELDS,
     filters: FILTERS,
     paging: PAGES,
@@ -48,40 +54,40 @@ pub(super) const TAKEN: Fail = Fail(409, 11010, "access.api.error.application_al
 /// Kinds of applications that are served; they have the same members.
 const TYPES: [&str; 3] = ["self_hosted", "ssh", "vnc"];
 
-const FIELDS: &[Field] = &[
+const FIELDS: &[Member] = &[
     // Both are needed, and looked at by rules: a body without them is refused for its type.
-    optional("type", Kind::Text),
-    optional("domain", Kind::Text),
-    optional("name", Kind::Text),
-    optional("allow_authenticate_via_warp", Kind::Bool),
-    optional("allow_iframe", Kind::Bool),
-    optional("allowed_idps", Kind::Texts),
-    optional("app_launcher_visible", Kind::Bool),
-    optional("auto_redirect_to_identity", Kind::Bool),
-    optional("cors_headers", Kind::Object),
-    optional("custom_deny_message", Kind::Text),
-    optional("custom_deny_url", Kind::Text),
-    optional("custom_non_identity_deny_url", Kind::Text),
-    optional("custom_pages", Kind::Texts),
-    optional("destinations", Kind::List),
-    optional("eager_redirect_cookie_setting", Kind::Bool),
-    optional("enable_binding_cookie", Kind::Bool),
-    optional("http_only_cookie_attribute", Kind::Bool),
-    optional("logo_url", Kind::Text),
-    optional("mfa_config", Kind::Object),
-    optional("oauth_configuration", Kind::Object),
-    optional("options_preflight_bypass", Kind::Bool),
-    optional("path_cookie_attribute", Kind::Bool),
-    optional("policies", Kind::List),
-    optional("read_service_tokens_from_header", Kind::Text),
-    optional("same_site_cookie_attribute", Kind::OneOf(&["none", "lax", "strict"])),
-    optional("scim_config", Kind::Object),
-    optional("self_hosted_domains", Kind::Texts),
-    optional("service_auth_401_redirect", Kind::Bool),
-    optional("session_duration", Kind::Text),
-    optional("skip_interstitial", Kind::Bool),
-    optional("tags", Kind::Texts),
-    optional("use_clientless_isolation_app_launcher_url", Kind::Bool),
+    optional("type", MemberType::Text),
+    optional("domain", MemberType::Text),
+    optional("name", MemberType::Text),
+    optional("allow_authenticate_via_warp", MemberType::Bool),
+    optional("allow_iframe", MemberType::Bool),
+    optional("allowed_idps", MemberType::Texts),
+    optional("app_launcher_visible", MemberType::Bool),
+    optional("auto_redirect_to_identity", MemberType::Bool),
+    optional("cors_headers", MemberType::Object),
+    optional("custom_deny_message", MemberType::Text),
+    optional("custom_deny_url", MemberType::Text),
+    optional("custom_non_identity_deny_url", MemberType::Text),
+    optional("custom_pages", MemberType::Texts),
+    optional("destinations", MemberType::List),
+    optional("eager_redirect_cookie_setting", MemberType::Bool),
+    optional("enable_binding_cookie", MemberType::Bool),
+    optional("http_only_cookie_attribute", MemberType::Bool),
+    optional("logo_url", MemberType::Text),
+    optional("mfa_config", MemberType::Object),
+    optional("oauth_configuration", MemberType::Object),
+    optional("options_preflight_bypass", MemberType::Bool),
+    optional("path_cookie_attribute", MemberType::Bool),
+    optional("policies", MemberType::List),
+    optional("read_service_tokens_from_header", MemberType::Text),
+    optional("same_site_cookie_attribute", MemberType::OneOf(&["none", "lax", "strict"])),
+    optional("scim_config", MemberType::Object),
+    optional("self_hosted_domains", MemberType::Texts),
+    optional("service_auth_401_redirect", MemberType::Bool),
+    optional("session_duration", MemberType::Text),
+    optional("skip_interstitial", MemberType::Bool),
+    optional("tags", MemberType::Texts),
+    optional("use_clientless_isolation_app_launcher_url", MemberType::Bool),
 ];
 
 const FILTERS: &[Filter] = &[
@@ -100,14 +106,14 @@ const FILTERS: &[Filter] = &[
     filter("target_attributes", Test::Manner),
 ];
 
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     if !TYPES.contains(&text(value, "type")) {
         return Err(invalid("app type is missing or invalid"));
     }
     domain::set(state, change, value)?;
     domain::refuse_taken(state, change.scope, value)?;
     check_settings(state, change.scope, value)?;
-    if change.verb == Verb::Create {
+    if change.verb == BodyVerb::Create {
         let limit = state.options.quotas.applications;
         refuse_more(count(state, &APPS, change.scope), limit, "applications")?;
         value["uid"] = value["id"].clone();
@@ -119,12 +125,12 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
         mask(config);
     }
     complete(value);
-    stamp(state, value, change.verb == Verb::Create);
+    stamp(state, value, change.verb == BodyVerb::Create);
     Ok(())
 }
 
 /// Policies that are not sent stay as they are.
-fn set_policies(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn set_policies(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     let old: Vec<Value> = change.old.map(|old| app_policies::stored(old).cloned().collect()).unwrap_or_default();
     value["policies"] = match change.sent.get("policies").filter(|policies| !policies.is_null()) {
         Some(policies) => app_policies::read(state, change.scope, policies, &old)?,
@@ -182,7 +188,7 @@ fn complete(value: &mut Value) {
 }
 
 /// Links are shown as the policies they lead to.
-fn show<'a>(state: &State, account: &str, value: &'a Value, _: Action) -> Cow<'a, Value> {
+fn show<'a>(state: &State, account: &str, value: &'a Value, _: CollectionAction) -> Cow<'a, Value> {
     if app_policies::links(value).next().is_none() {
         return Cow::Borrowed(value);
     }

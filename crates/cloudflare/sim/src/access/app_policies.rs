@@ -15,7 +15,7 @@ use super::{
     rule,
 };
 use crate::{
-    field::{self, Verb},
+    field::{self, BodyVerb},
     reply::Refusal,
     state::State,
     store::id_of,
@@ -132,5 +132,5 @@ fn item_of(state: &State, account: &str, item: &Value, old: &[Value]) -> Result<
 pub(super) fn own_members(members: &Map<String, Value>) -> Result<Map<String, Value>, Refusal> {
     let rest = members.iter().filter(|(name, _)| !matches!(name.as_str(), "id" | "precedence"));
     let rest: Map<String, Value> = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
-    field::check(Value::Object(rest), policy::FIELDS, Verb::Create, INVALID)
+    field::check(Value::Object(rest), policy::FIELDS, BodyVerb::Create, INVALID)
 }

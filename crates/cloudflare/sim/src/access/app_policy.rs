@@ -10,17 +10,17 @@ use super::{
     policy::{self, POLICIES},
 };
 use crate::{
-    call::Call,
+    call::RoutedCall,
     crud,
     ids::IdForm,
     reply::{Refusal, Reply, Success, to_text},
     state::State,
     store::id_of,
-    table::Action,
+    table::CollectionAction,
 };
 
 /// `GET …/policies`
-pub(crate) fn list(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn list(state: &mut State, call: &RoutedCall) -> Reply {
     let page = PAGES.read(call, state.options.largest_page)?;
     let _no_filters = crate::filter::read(call, &[])?;
     let account = call.param("account_id");
@@ -30,14 +30,14 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Reply {
 }
 
 /// `GET …/policies/{policy_id}`
-pub(crate) fn get(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn get(state: &mut State, call: &RoutedCall) -> Reply {
     let app = crud::existing(state, &APPS, call)?;
     let policy = find(app, call)?;
     let shown = resolved(state, call.param("account_id"), policy).ok_or_else(|| NOT_FOUND.refusal())?;
     Ok(Success::of(&shown))
 }
 
-fn find<'a>(app: &'a Value, call: &Call) -> Result<&'a Value, Refusal> {
+fn find<'a>(app: &'a Value, call: &RoutedCall) -> Result<&'a Value, Refusal> {
     let id = call.param("policy_id");
     match stored(app).find(|policy| id_of(policy) == id) {
         Some(policy) => Ok(policy),
@@ -47,7 +47,7 @@ fn find<'a>(app: &'a Value, call: &Call) -> Result<&'a Value, Refusal> {
 }
 
 /// `POST …/policies`: one more of the application's own.
-pub(crate) fn create(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn create(state: &mut State, call: &RoutedCall) -> Reply {
     let app = crud::existing(state, &APPS, call)?.clone();
     let body = call.json()?;
     if body.get("id").is_some() {
@@ -62,7 +62,7 @@ pub(crate) fn create(state: &mut State, call: &Call) -> Reply {
 }
 
 /// `PUT …/policies/{policy_id}`
-pub(crate) fn update(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn update(state: &mut State, call: &RoutedCall) -> Reply {
     let app = crud::existing(state, &APPS, call)?.clone();
     let old = find(&app, call)?.clone();
     if is_link(&old) {
@@ -76,7 +76,7 @@ pub(crate) fn update(state: &mut State, call: &Call) -> Reply {
 /// Stores an application with a policy of its own, new or changed.
 fn write(
     state: &mut State,
-    call: &Call,
+    call: &RoutedCall,
     mut app: Value,
     body: &Value,
     place: u64,
@@ -89,13 +89,13 @@ fn write(
     let rest = stored(&app).filter(|other| id_of(other) != id_of(&policy)).cloned();
     app["policies"] = sorted(state, rest.chain([policy.clone()]).collect())?;
     state.rows_mut(&APPS, account).replace(app);
-    let action = if old.is_some() { Action::Patch } else { Action::Create };
+    let action = if old.is_some() { CollectionAction::Patch } else { CollectionAction::Create };
     state.note(call.who(), &POLICIES, account, &[(action, &policy)]);
     Ok(policy)
 }
 
 /// `DELETE …/policies/{policy_id}`
-pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn delete(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let mut app = crud::existing(state, &APPS, call)?.clone();
     let old = find(&app, call)?.clone();
@@ -104,6 +104,6 @@ pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
     }
     app["policies"] = stored(&app).filter(|policy| id_of(policy) != id_of(&old)).cloned().collect();
     state.rows_mut(&APPS, account).replace(app);
-    state.note(call.who(), &POLICIES, account, &[(Action::Delete, &old)]);
+    state.note(call.who(), &POLICIES, account, &[(CollectionAction::Delete, &old)]);
     Ok(Success::of(&json!({"id": id_of(&old)})).with(202))
 }

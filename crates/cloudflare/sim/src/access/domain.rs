@@ -12,12 +12,12 @@ use crate::{
     reply::Refusal,
     state::State,
     store::{id_of, text},
-    table::Change,
+    table::PendingChange,
     zone::ZONES,
 };
 
 /// The domains that an application covers, as `destinations` and in the older form.
-pub(super) fn set(state: &State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+pub(super) fn set(state: &State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     let main = domain(text(value, "domain"))?;
     let destinations = change.sent.get("destinations").and_then(Value::as_array);
     let older = change.sent.get("self_hosted_domains").and_then(Value::as_array);

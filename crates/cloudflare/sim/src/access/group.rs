@@ -13,23 +13,29 @@ use super::{
     rule, stamp,
 };
 use crate::{
-    call::Call,
-    field::{Field, Kind, Verb, optional, required},
+    call::RoutedCall,
+    field::{BodyVerb, Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
     reply::Refusal,
     state::State,
     store::{id_of, text},
-    table::{Action, Change, Collection, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static GROUPS: Collection = Collection {
     name: "access_groups",
     what: "access_group",
-    scope: Scope::Account,
+    scope: Below::Account,
     path: "access/groups",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Replace, Action::Delete],
+    actions: &[
+        CollectionAction::List,
+        CollectionAction::Get,
+        CollectionAction::Create,
+        CollectionAction::Replace,
+        CollectionAction::Delete,
+    ],
     fields: FIELDS,
     filters: FILTERS,
     paging: PAGES,
@@ -44,17 +50,17 @@ pub(crate) static GROUPS: Collection = Collection {
     rules: Rules { prepare, may_delete, show, ..PLAIN },
 };
 
-const FIELDS: &[Field] = &[
-    required("name", Kind::Text),
-    required("include", Kind::List),
-    optional("exclude", Kind::List),
-    optional("require", Kind::List),
-    optional("is_default", Kind::Bool),
+const FIELDS: &[Member] = &[
+    required("name", MemberType::Text),
+    required("include", MemberType::List),
+    optional("exclude", MemberType::List),
+    optional("require", MemberType::List),
+    optional("is_default", MemberType::Bool),
 ];
 
 const FILTERS: &[Filter] = &[filter("name", Test::Is("name")), filter("search", Test::Contains("name"))];
 
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     if text(value, "name").trim().is_empty() {
         return Err(invalid("name must not be empty"));
     }
@@ -64,15 +70,15 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
     }
     let quotas = &state.options.quotas;
     refuse_over(rule::count(value), quotas.rules_per_group, "rules per group")?;
-    if change.verb == Verb::Create {
+    if change.verb == BodyVerb::Create {
         refuse_more(count(state, &GROUPS, change.scope), quotas.groups, "groups")?;
     }
     value["uid"] = value["id"].clone();
-    stamp(state, value, change.verb == Verb::Create);
+    stamp(state, value, change.verb == BodyVerb::Create);
     Ok(())
 }
 
-fn may_delete(state: &State, _: &Call, account: &str, value: &Value) -> Result<(), Refusal> {
+fn may_delete(state: &State, _: &RoutedCall, account: &str, value: &Value) -> Result<(), Refusal> {
     if is_named(state, account, "group", "id", id_of(value)) {
         Err(invalid("the group is used by a policy or another group"))
     } else {
@@ -89,7 +95,7 @@ pub(super) fn is_named(state: &State, account: &str, kind: &str, member: &str, i
 }
 
 /// Whether a group is the default is not told.
-fn show<'a>(_: &State, _: &str, value: &'a Value, _: Action) -> Cow<'a, Value> {
+fn show<'a>(_: &State, _: &str, value: &'a Value, _: CollectionAction) -> Cow<'a, Value> {
     if value.get("is_default").is_none() {
         return Cow::Borrowed(value);
     }

@@ -7,22 +7,28 @@ use super::{
     quota::{count, refuse_more},
 };
 use crate::{
-    field::{Field, Kind, Verb, optional, required},
+    field::{BodyVerb, Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
     reply::Refusal,
     state::State,
     store::{flag, text},
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static IDENTITY_PROVIDERS: Collection = Collection {
     name: "identity_providers",
     what: "access_identity_provider",
-    scope: Scope::Account,
+    scope: Below::Account,
     path: "access/identity_providers",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Replace, Action::Delete],
+    actions: &[
+        CollectionAction::List,
+        CollectionAction::Get,
+        CollectionAction::Create,
+        CollectionAction::Replace,
+        CollectionAction::Delete,
+    ],
     fields: FIELDS,
     filters: FILTERS,
     paging: PAGES,
@@ -55,11 +61,11 @@ const TYPES: [&str; 15] = [
     "cloudflare",
 ];
 
-const FIELDS: &[Field] = &[
-    required("name", Kind::Text),
-    required("type", Kind::OneOf(&TYPES)),
-    required("config", Kind::Object),
-    optional("scim_config", Kind::Object),
+const FIELDS: &[Member] = &[
+    required("name", MemberType::Text),
+    required("type", MemberType::OneOf(&TYPES)),
+    required("config", MemberType::Object),
+    optional("scim_config", MemberType::Object),
 ];
 
 const FILTERS: &[Filter] = &[filter(
@@ -68,7 +74,7 @@ const FILTERS: &[Filter] = &[filter(
 )];
 
 /// Secrets of a provider are taken and never shown again, not even kept.
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     if text(value, "name").trim().is_empty() {
         return Err(invalid("name must not be empty"));
     }
@@ -77,7 +83,7 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
             members.remove(secret);
         }
     }
-    if change.verb == Verb::Create {
+    if change.verb == BodyVerb::Create {
         let limit = state.options.quotas.identity_providers;
         refuse_more(count(state, &IDENTITY_PROVIDERS, change.scope), limit, "identity providers")?;
     }

@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use super::stamp;
 use crate::{
-    field::{Field, Kind, Verb, optional, required},
+    field::{BodyVerb, Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
     page::Paging,
     reply::Refusal,
     state::State,
     store::text,
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static LISTS: Collection = Collection {
     name: "gateway_lists",
     what: "gateway_list",
-    scope: Scope::Account,
+    scope: Below::Account,
     path: "gateway/lists",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Delete],
+    actions: &[CollectionAction::List, CollectionAction::Get, CollectionAction::Create, CollectionAction::Delete],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Single,
@@ -37,18 +37,18 @@ pub(crate) static LISTS: Collection = Collection {
     rules: Rules { prepare, ..PLAIN },
 };
 
-const FIELDS: &[Field] = &[
-    required("name", Kind::Text),
-    required("type", Kind::OneOf(&["SERIAL", "URL", "DOMAIN", "EMAIL", "IP"])),
-    optional("description", Kind::Text),
-    optional("items", Kind::List),
+const FIELDS: &[Member] = &[
+    required("name", MemberType::Text),
+    required("type", MemberType::OneOf(&["SERIAL", "URL", "DOMAIN", "EMAIL", "IP"])),
+    optional("description", MemberType::Text),
+    optional("items", MemberType::List),
 ];
 
 const FILTERS: &[Filter] = &[filter("type", Test::Is("type"))];
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a rule")]
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     value["count"] = json!(value["items"].as_array().map_or(0, Vec::len));
-    stamp(state, value, change.verb == Verb::Create);
+    stamp(state, value, change.verb == BodyVerb::Create);
     Ok(())
 }

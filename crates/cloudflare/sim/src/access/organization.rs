@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     account::ACCOUNTS,
-    call::Call,
+    call::RoutedCall,
     reply::{Reply, Success},
     state::State,
     store::text,
@@ -18,7 +18,7 @@ pub(crate) const LOGIN_DOMAIN: &str = ".cloudflareaccess.com";
 
 /// `GET …/organizations`
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a handler")]
-pub(crate) fn get(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn get(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let name = state.get(&ACCOUNTS, "", account).map_or("", |account| text(account, "name")).to_owned();
     Ok(Success::of(&json!({

@@ -12,22 +12,28 @@ use super::{
     rule, stamp,
 };
 use crate::{
-    call::Call,
-    field::{Field, Kind, Verb, optional, required},
+    call::RoutedCall,
+    field::{BodyVerb, Member, MemberType, optional, required},
     ids::IdForm,
     reply::Refusal,
     state::State,
     store::{id_of, text},
-    table::{Action, Change, Collection, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static POLICIES: Collection = Collection {
     name: "access_policies",
     what: "access_policy",
-    scope: Scope::Account,
+    scope: Below::Account,
     path: "access/policies",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Replace, Action::Delete],
+    actions: &[
+        CollectionAction::List,
+        CollectionAction::Get,
+        CollectionAction::Create,
+        CollectionAction::Replace,
+        CollectionAction::Delete,
+    ],
     fields: FIELDS,
     filters: &[],
     paging: PAGES,
@@ -43,20 +49,20 @@ pub(crate) static POLICIES: Collection = Collection {
 };
 
 /// What the sender of a policy may write; in an application, a precedence comes with it.
-pub(super) const FIELDS: &[Field] = &[
-    required("name", Kind::Text),
-    required("decision", Kind::OneOf(&["allow", "deny", "non_identity", "bypass"])),
-    required("include", Kind::List),
-    optional("exclude", Kind::List),
-    optional("require", Kind::List),
-    optional("approval_groups", Kind::List),
-    optional("approval_required", Kind::Bool),
-    optional("connection_rules", Kind::Object),
-    optional("isolation_required", Kind::Bool),
-    optional("mfa_config", Kind::Object),
-    optional("purpose_justification_prompt", Kind::Text),
-    optional("purpose_justification_required", Kind::Bool),
-    optional("session_duration", Kind::Text),
+pub(super) const FIELDS: &[Member] = &[
+    required("name", MemberType::Text),
+    required("decision", MemberType::OneOf(&["allow", "deny", "non_identity", "bypass"])),
+    required("include", MemberType::List),
+    optional("exclude", MemberType::List),
+    optional("require", MemberType::List),
+    optional("approval_groups", MemberType::List),
+    optional("approval_required", MemberType::Bool),
+    optional("connection_rules", MemberType::Object),
+    optional("isolation_required", MemberType::Bool),
+    optional("mfa_config", MemberType::Object),
+    optional("purpose_justification_prompt", MemberType::Text),
+    optional("purpose_justification_required", MemberType::Bool),
+    optional("session_duration", MemberType::Text),
 ];
 
 /// Checks what all policies have in common, and completes it.
@@ -88,19 +94,19 @@ pub(super) fn inline(
     Ok(value)
 }
 
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     check(state, change.scope, value)?;
     refuse_over(rule::count(value), state.options.quotas.rules_per_application, "rules")?;
-    if change.verb == Verb::Create {
+    if change.verb == BodyVerb::Create {
         let limit = state.options.quotas.policies;
         refuse_more(count(state, &POLICIES, change.scope), limit, "reusable policies")?;
     }
     value["uid"] = value["id"].clone();
-    stamp(state, value, change.verb == Verb::Create);
+    stamp(state, value, change.verb == BodyVerb::Create);
     Ok(())
 }
 
-fn may_delete(state: &State, _: &Call, account: &str, value: &Value) -> Result<(), Refusal> {
+fn may_delete(state: &State, _: &RoutedCall, account: &str, value: &Value) -> Result<(), Refusal> {
     match used_by(state, account, id_of(value)) {
         0 => Ok(()),
         n => Err(invalid(format!("the policy is used by {n} applications"))),
@@ -108,8 +114,8 @@ fn may_delete(state: &State, _: &Call, account: &str, value: &Value) -> Result<(
 }
 
 /// A policy that is taken away by force leaves the applications that use it.
-fn changed(state: &mut State, account: &str, action: Action, value: &Value) {
-    if action == Action::Delete {
+fn changed(state: &mut State, account: &str, action: CollectionAction, value: &Value) {
+    if action == CollectionAction::Delete {
         app_policies::unlink(state, account, id_of(value));
     }
 }
@@ -118,7 +124,7 @@ fn used_by(state: &State, account: &str, id: &str) -> usize {
     state.all(&APPS, account).filter(|app| app_policies::links(app).any(|link| id_of(link) == id)).count()
 }
 
-fn show<'a>(state: &State, account: &str, value: &'a Value, _: Action) -> Cow<'a, Value> {
+fn show<'a>(state: &State, account: &str, value: &'a Value, _: CollectionAction) -> Cow<'a, Value> {
     let mut shown = value.clone();
     (shown["reusable"], shown["app_count"]) = (json!(true), json!(used_by(state, account, id_of(value))));
     Cow::Owned(shown)

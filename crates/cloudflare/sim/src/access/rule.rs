@@ -9,9 +9,9 @@ use super::{
 use crate::{reply::Refusal, state::State, store::text};
 
 /// A kind of rule: its name, the members it must have, and those it may have.
-type Kind = (&'static str, &'static [&'static str], &'static [&'static str]);
+type RuleKind = (&'static str, &'static [&'static str], &'static [&'static str]);
 
-const KINDS: [Kind; 26] = [
+const KINDS: [RuleKind; 26] = [
     ("any_valid_service_token", &[], &[]),
     ("auth_context", &["id", "ac_id", "identity_provider_id"], &[]),
     ("auth_method", &["auth_method"], &[]),

@@ -9,24 +9,24 @@ use super::{
     seconds, secret, stamp,
 };
 use crate::{
-    call::Call,
+    call::RoutedCall,
     crud,
-    field::{self, Field, Kind, Verb, optional, required},
+    field::{self, BodyVerb, Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
     reply::{Refusal, Reply, Success},
     state::State,
     store::{id_of, text},
-    table::{Action, Change, Collection, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static SERVICE_TOKENS: Collection = Collection {
     name: "service_tokens",
     what: "access_service_token",
-    scope: Scope::Account,
+    scope: Below::Account,
     path: "access/service_tokens",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Get],
+    actions: &[CollectionAction::List, CollectionAction::Get],
     fields: FIELDS,
     filters: FILTERS,
     paging: PAGES,
@@ -41,12 +41,12 @@ pub(crate) static SERVICE_TOKENS: Collection = Collection {
     rules: Rules { prepare, changed, ..PLAIN },
 };
 
-const FIELDS: &[Field] = &[
-    required("name", Kind::Text),
-    optional("duration", Kind::Text),
-    optional("enabled", Kind::Bool),
-    optional("client_secret_version", Kind::Number),
-    optional(PREVIOUS, Kind::Text),
+const FIELDS: &[Member] = &[
+    required("name", MemberType::Text),
+    optional("duration", MemberType::Text),
+    optional("enabled", MemberType::Bool),
+    optional("client_secret_version", MemberType::Number),
+    optional(PREVIOUS, MemberType::Text),
 ];
 
 const FILTERS: &[Filter] = &[filter("name", Test::Is("name")), filter("search", Test::Contains("name"))];
@@ -54,11 +54,11 @@ const FILTERS: &[Filter] = &[filter("name", Test::Is("name")), filter("search", 
 pub(super) const PREVIOUS: &str = "previous_client_secret_expires_at";
 const YEAR: &str = "8760h";
 
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     if text(value, "name").trim().is_empty() {
         return Err(invalid("name must not be empty"));
     }
-    let new = change.verb == Verb::Create;
+    let new = change.verb == BodyVerb::Create;
     if value.get("duration").is_none() {
         value["duration"] = json!(YEAR);
     }
@@ -103,18 +103,18 @@ fn time(text: &str) -> Result<Timestamp, Refusal> {
     text.parse().map_err(|_| invalid(format!("{PREVIOUS} must be a time such as 2026-01-01T00:00:00Z")))
 }
 
-fn changed(state: &mut State, _: &str, action: Action, value: &Value) {
-    if action == Action::Delete {
+fn changed(state: &mut State, _: &str, action: CollectionAction, value: &Value) {
+    if action == CollectionAction::Delete {
         state.service_tokens.remove(id_of(value));
     }
 }
 
 /// `POST …/service_tokens`
-pub(crate) fn create(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn create(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let made = crud::create(state, &SERVICE_TOKENS, account, call.json()?, None)?;
     let secret = secret::renew(state, id_of(&made));
-    state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Create, &made)]);
+    state.note(call.who(), &SERVICE_TOKENS, account, &[(CollectionAction::Create, &made)]);
     Ok(with_secret(made, secret).with(201))
 }
 
@@ -124,18 +124,18 @@ fn with_secret(mut token: Value, secret: String) -> Success {
 }
 
 /// `PUT …/service_tokens/{id}`: what is not sent stays. A higher version of the secret is a rotation.
-pub(crate) fn update(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn update(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let old = crud::existing(state, &SERVICE_TOKENS, call)?.clone();
     let body = call.json()?;
     let version = |value: &Value| value["client_secret_version"].as_f64().unwrap_or_default();
     let rotates = version(&body) > version(&old);
-    let mut new = crud::change(state, &SERVICE_TOKENS, account, Verb::Patch, body.clone(), &old)?;
+    let mut new = crud::change(state, &SERVICE_TOKENS, account, BodyVerb::Patch, body.clone(), &old)?;
     if rotates && body.get(PREVIOUS).is_none() {
         new[PREVIOUS] = Value::from(seconds(state));
         state.rows_mut(&SERVICE_TOKENS, account).replace(new.clone());
     }
-    state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Patch, &new)]);
+    state.note(call.who(), &SERVICE_TOKENS, account, &[(CollectionAction::Patch, &new)]);
     if rotates {
         let secret = secret::renew(state, id_of(&new));
         return Ok(with_secret(new, secret));
@@ -144,10 +144,10 @@ pub(crate) fn update(state: &mut State, call: &Call) -> Reply {
 }
 
 /// `POST …/service_tokens/{id}/rotate`: a new secret; the last one counts until a given time, by default until now.
-pub(crate) fn rotate(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn rotate(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let mut token = crud::existing(state, &SERVICE_TOKENS, call)?.clone();
-    let sent = field::check(call.json()?, &[optional(PREVIOUS, Kind::Text)], Verb::Create, INVALID)?;
+    let sent = field::check(call.json()?, &[optional(PREVIOUS, MemberType::Text)], BodyVerb::Create, INVALID)?;
     let until = match sent.get(PREVIOUS).and_then(Value::as_str) {
         Some(until) => format!("{:.0}", time(until)?),
         None => seconds(state),
@@ -157,23 +157,23 @@ pub(crate) fn rotate(state: &mut State, call: &Call) -> Reply {
     stamp(state, &mut token, false);
     let secret = secret::renew(state, id_of(&token));
     state.rows_mut(&SERVICE_TOKENS, account).replace(token.clone());
-    state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Patch, &token)]);
+    state.note(call.who(), &SERVICE_TOKENS, account, &[(CollectionAction::Patch, &token)]);
     Ok(with_secret(token, secret))
 }
 
 /// `POST …/service_tokens/{id}/refresh`: the token's duration begins again.
-pub(crate) fn refresh(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn refresh(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let mut token = crud::existing(state, &SERVICE_TOKENS, call)?.clone();
     token["expires_at"] = expiry(state, text(&token, "duration"))?;
     stamp(state, &mut token, false);
     state.rows_mut(&SERVICE_TOKENS, account).replace(token.clone());
-    state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Patch, &token)]);
+    state.note(call.who(), &SERVICE_TOKENS, account, &[(CollectionAction::Patch, &token)]);
     Ok(Success::of(&token))
 }
 
 /// `DELETE …/service_tokens/{id}`: not while a policy or group names it. The answer is the token as it was.
-pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn delete(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let old = crud::existing(state, &SERVICE_TOKENS, call)?.clone();
     if group::is_named(state, account, "service_token", "token_id", id_of(&old)) {
@@ -181,6 +181,6 @@ pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
         return Err(Refusal::bad(12139, format!("access.api.error.service_token_in_use: {why}")));
     }
     let gone = crud::remove(state, &SERVICE_TOKENS, account, old);
-    state.note(call.who(), &SERVICE_TOKENS, account, &[(Action::Delete, &gone)]);
+    state.note(call.who(), &SERVICE_TOKENS, account, &[(CollectionAction::Delete, &gone)]);
     Ok(Success::of(&gone))
 }

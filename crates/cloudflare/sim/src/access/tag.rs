@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 
 use super::{INVALID, NOT_FOUND, PAGES, invalid, stamp};
 use crate::{
-    call::Call,
+    call::RoutedCall,
     crud,
-    field::{Field, Kind, Verb, required},
+    field::{BodyVerb, Member, MemberType, required},
     ids::IdForm,
     reply::{Refusal, Reply, Success},
     state::State,
     store::text,
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static TAGS: Collection = Collection {
     name: "access_tags",
     what: "access_tag",
-    scope: Scope::Account,
+    scope: Below::Account,
     path: "access/tags",
     id: IdForm::Uuid,
-    actions: &[Action::List, Action::Create],
+    actions: &[CollectionAction::List, CollectionAction::Create],
     fields: FIELDS,
     filters: &[],
     paging: PAGES,
@@ -39,18 +39,18 @@ pub(crate) static TAGS: Collection = Collection {
     rules: Rules { prepare, show, ..PLAIN },
 };
 
-const FIELDS: &[Field] = &[required("name", Kind::Text)];
+const FIELDS: &[Member] = &[required("name", MemberType::Text)];
 
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     if text(value, "name").trim().is_empty() {
         return Err(invalid("tag name must not be empty"));
     }
-    stamp(state, value, change.verb == Verb::Create);
+    stamp(state, value, change.verb == BodyVerb::Create);
     Ok(())
 }
 
 /// The name is all that is told.
-fn show<'a>(_: &State, _: &str, value: &'a Value, _: Action) -> Cow<'a, Value> {
+fn show<'a>(_: &State, _: &str, value: &'a Value, _: CollectionAction) -> Cow<'a, Value> {
     Cow::Owned(json!({"name": value["name"]}))
 }
 
@@ -64,22 +64,22 @@ pub(super) fn refuse_unknown(state: &State, account: &str, app: &Value) -> Resul
     if tags(app).all(known) { Ok(()) } else { Err(invalid("tags contain a tag that does not exist")) }
 }
 
-fn named<'a>(state: &'a State, call: &Call) -> Result<&'a Value, Refusal> {
+fn named<'a>(state: &'a State, call: &RoutedCall) -> Result<&'a Value, Refusal> {
     let rows = state.rows(&TAGS, call.param("account_id"));
     rows.and_then(|rows| rows.by_key(call.param("tag_name")).next()).ok_or_else(|| NOT_FOUND.refusal())
 }
 
 /// `GET …/tags/{tag_name}`
-pub(crate) fn get(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn get(state: &mut State, call: &RoutedCall) -> Reply {
     let tag = named(state, call)?;
-    Ok(Success::of(&show(state, call.param("account_id"), tag, Action::Get)))
+    Ok(Success::of(&show(state, call.param("account_id"), tag, CollectionAction::Get)))
 }
 
 /// `DELETE …/tags/{tag_name}`
-pub(crate) fn delete(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn delete(state: &mut State, call: &RoutedCall) -> Reply {
     let account = call.param("account_id");
     let old = named(state, call)?.clone();
     let gone = crud::remove(state, &TAGS, account, old);
-    state.note(call.who(), &TAGS, account, &[(Action::Delete, &gone)]);
+    state.note(call.who(), &TAGS, account, &[(CollectionAction::Delete, &gone)]);
     Ok(Success::of(&json!({"name": gone["name"]})).with(202))
 }

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::secret::{authenticate, mark_seen};
-use crate::{Grant, Level, Options, Quotas, Simulator};
+use crate::{Grant, Options, Quotas, RightLevel, Simulator};
 
 struct Lab {
     simulator: Simulator,
@@ -524,7 +524,8 @@ async fn credentials_for_provisioning_are_never_shown() {
 #[tokio::test]
 async fn a_credential_needs_the_permission_of_what_it_asks_for() {
     let lab = lab();
-    lab.simulator.add_token("t", Grant::all().only("access_apps", Level::Edit).only("access_groups", Level::Read));
+    lab.simulator
+        .add_token("t", Grant::all().only("access_apps", RightLevel::Edit).only("access_groups", RightLevel::Read));
 
     let made = lab.ok("POST", "apps", app("a.example.com")).await;
     lab.ok("POST", &format!("{}/policies", path("apps", &made)), allow("a@example.com")).await;

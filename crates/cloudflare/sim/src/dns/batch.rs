@@ -7,23 +7,23 @@ use serde_json::{Map, Value};
 
 use super::RECORDS;
 use crate::{
-    call::Call,
+    call::RoutedCall,
     crud,
-    field::Verb,
+    field::BodyVerb,
     reply::{Refusal, Reply, Success, array},
     state::State,
     store::{Undo, id_of, text},
-    table::Action,
-    zone::{Plan, ZONES},
+    table::CollectionAction,
+    zone::{ZONES, ZonePlan},
 };
 
 const STEPS: [&str; 4] = ["deletes", "patches", "puts", "posts"];
 
-pub(crate) fn run(state: &mut State, call: &Call) -> Reply {
+pub(crate) fn run(state: &mut State, call: &RoutedCall) -> Reply {
     let body = call.json()?;
     let steps = read(&body)?;
     let zone = call.param("zone_id").to_owned();
-    let limit = state.get(&ZONES, "", &zone).map_or(0, |zone| Plan::of(zone).batch);
+    let limit = state.get(&ZONES, "", &zone).map_or(0, |zone| ZonePlan::of(zone).batch);
     let operations: usize = steps.iter().map(|(_, operations)| operations.len()).sum();
     if operations > limit {
         let message = format!("Batch has {operations} operations, exceeding the limit of {limit}.");
@@ -40,9 +40,9 @@ pub(crate) fn run(state: &mut State, call: &Call) -> Reply {
     }
 }
 
-type Steps<'a> = Vec<(&'static str, &'a [Value])>;
+type BatchSteps<'a> = Vec<(&'static str, &'a [Value])>;
 
-fn read(body: &Value) -> Result<Steps<'_>, Refusal> {
+fn read(body: &Value) -> Result<BatchSteps<'_>, Refusal> {
     let wrong = |message: String| Refusal::bad(9207, format!("Request body is invalid: {message}."));
     let members = body.as_object().ok_or_else(|| wrong("a JSON object is expected".into()))?;
     if let Some(name) = members.keys().find(|name| !STEPS.contains(&name.as_str())) {
@@ -56,9 +56,9 @@ fn read(body: &Value) -> Result<Steps<'_>, Refusal> {
     STEPS.into_iter().map(operations).collect()
 }
 
-type Done = Vec<(&'static str, Vec<Value>)>;
+type BatchResult = Vec<(&'static str, Vec<Value>)>;
 
-fn apply(state: &mut State, zone: &str, steps: &Steps<'_>, undo: &mut Vec<Undo>) -> Result<Done, Refusal> {
+fn apply(state: &mut State, zone: &str, steps: &BatchSteps<'_>, undo: &mut Vec<Undo>) -> Result<BatchResult, Refusal> {
     let mut done = Vec::new();
     for (step, operations) in steps {
         let mut results = Vec::with_capacity(operations.len());
@@ -86,8 +86,8 @@ fn one(state: &mut State, zone: &str, step: &str, operation: &Value) -> Result<(
     let old = state.get(&RECORDS, zone, id).cloned().ok_or_else(|| RECORDS.not_found.refusal())?;
     let body = without_id(operation);
     let verb = match step {
-        "patches" => Verb::Patch,
-        "puts" => Verb::Replace,
+        "patches" => BodyVerb::Patch,
+        "puts" => BodyVerb::Replace,
         _ if body.is_empty() => {
             let back = state.rows_mut(&RECORDS, zone).remove(id);
             return back.map(|back| (old, back)).ok_or_else(|| RECORDS.not_found.refusal());
@@ -103,11 +103,11 @@ fn without_id(operation: &Value) -> Map<String, Value> {
     members.filter(|(name, _)| *name != "id").map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-fn finish(state: &mut State, call: &Call, zone: &str, done: &Done) -> Success {
+fn finish(state: &mut State, call: &RoutedCall, zone: &str, done: &BatchResult) -> Success {
     let action = |step: &str| match step {
-        "deletes" => Action::Delete,
-        "posts" => Action::Create,
-        _ => Action::Patch,
+        "deletes" => CollectionAction::Delete,
+        "posts" => CollectionAction::Create,
+        _ => CollectionAction::Patch,
     };
     let changes: Vec<_> =
         done.iter().flat_map(|(step, results)| results.iter().map(|result| (action(step), result))).collect();

@@ -7,7 +7,7 @@ use crate::reply::Refusal;
 
 /// What a part may be.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Part {
+pub(super) enum DataPart {
     /// A whole number up to this.
     Whole(u64),
     /// A number between these.
@@ -24,7 +24,7 @@ pub(super) enum Part {
 /// The parts of a type, in the order of its content.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataForm {
-    pub(super) parts: &'static [(&'static str, Part)],
+    pub(super) parts: &'static [(&'static str, DataPart)],
     pub(super) write: fn(&Map<String, Value>) -> String,
 }
 
@@ -44,7 +44,7 @@ impl DataForm {
     }
 }
 
-impl Part {
+impl DataPart {
     fn read(self, name: &str, given: Option<&Value>) -> Result<Value, Refusal> {
         let wrong = |must: &str| Refusal::bad(9103, format!("Invalid {name}, must be {must}."));
         let Some(given) = given.filter(|given| !given.is_null()) else {

@@ -11,26 +11,33 @@ mod tests;
 
 use serde_json::{Map, Value, json};
 
-use self::record_type::{Form, RecordType, TYPE_NAMES};
+use self::record_type::{RecordType, TYPE_NAMES, ValueSource};
 use crate::{
-    field::{Field, Kind, Verb, optional, required},
+    field::{BodyVerb, Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
     page::Paging,
     reply::Refusal,
     state::State,
     store::{flag, text},
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
-    zone::{Plan, ZONES},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    zone::{ZONES, ZonePlan},
 };
 
 pub(crate) static RECORDS: Collection = Collection {
     name: "dns_records",
     what: "DNS_record",
-    scope: Scope::Zone,
+    scope: Below::Zone,
     path: "dns_records",
     id: IdForm::Hex,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Replace, Action::Patch, Action::Delete],
+    actions: &[
+        CollectionAction::List,
+        CollectionAction::Get,
+        CollectionAction::Create,
+        CollectionAction::Replace,
+        CollectionAction::Patch,
+        CollectionAction::Delete,
+    ],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Pages { default: 100, min: 1, max: 5_000_000 },
@@ -45,18 +52,18 @@ pub(crate) static RECORDS: Collection = Collection {
     rules: Rules { prepare, ..PLAIN },
 };
 
-const FIELDS: &[Field] = &[
-    required("type", Kind::OneOf(&TYPE_NAMES)),
-    required("name", Kind::Text),
-    optional("content", Kind::Text),
-    optional("data", Kind::Object),
-    optional("priority", Kind::Number),
-    optional("ttl", Kind::Number),
-    optional("proxied", Kind::Bool),
-    optional("comment", Kind::Text),
-    optional("tags", Kind::Texts),
-    optional("settings", Kind::Object),
-    optional("private_routing", Kind::Bool),
+const FIELDS: &[Member] = &[
+    required("type", MemberType::OneOf(&TYPE_NAMES)),
+    required("name", MemberType::Text),
+    optional("content", MemberType::Text),
+    optional("data", MemberType::Object),
+    optional("priority", MemberType::Number),
+    optional("ttl", MemberType::Number),
+    optional("proxied", MemberType::Bool),
+    optional("comment", MemberType::Text),
+    optional("tags", MemberType::Texts),
+    optional("settings", MemberType::Object),
+    optional("private_routing", MemberType::Bool),
 ];
 
 const FILTERS: &[Filter] = &[
@@ -103,9 +110,9 @@ fn invalid(code: u64, message: impl Into<String>) -> Refusal {
     Refusal::bad(1004, "DNS Validation Error").because(code, message)
 }
 
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     let Some(zone) = state.get(&ZONES, "", change.scope) else { return Err(ZONES.not_found.refusal()) };
-    let (zone_name, plan) = (text(zone, "name").to_owned(), Plan::of(zone));
+    let (zone_name, plan) = (text(zone, "name").to_owned(), ZonePlan::of(zone));
     let kind =
         RecordType::find(text(value, "type")).ok_or_else(|| Refusal::bad(9000, "DNS record type is invalid."))?;
     refuse_strangers(kind, change.sent)?;
@@ -120,13 +127,13 @@ fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<
     value["meta"] = json!({});
     conflict::check(state.rows(&RECORDS, change.scope), value, &zone_name)?;
     let full = state.rows(&RECORDS, change.scope).is_some_and(|rows| rows.len() >= plan.records);
-    if change.verb == Verb::Create && full { Err(Refusal::bad(81045, "Record quota exceeded.")) } else { Ok(()) }
+    if change.verb == BodyVerb::Create && full { Err(Refusal::bad(81045, "Record quota exceeded.")) } else { Ok(()) }
 }
 
 /// Members that other types have are unknown to this one.
 fn refuse_strangers(kind: &RecordType, sent: &Map<String, Value>) -> Result<(), Refusal> {
     let stranger = |name: &str| match (name, &kind.form) {
-        ("content", Form::Data(_)) | ("data", Form::Content(_)) => true,
+        ("content", ValueSource::Data(_)) | ("data", ValueSource::Content(_)) => true,
         ("priority", _) => !kind.priority,
         ("private_routing", _) => !matches!(kind.name, "A" | "AAAA"),
         _ => false,
@@ -142,7 +149,7 @@ fn refuse_strangers(kind: &RecordType, sent: &Map<String, Value>) -> Result<(), 
 /// What an object of another type left behind when its type changed.
 fn drop_leftovers(kind: &RecordType, value: &mut Value) {
     let Some(members) = value.as_object_mut() else { return };
-    if matches!(kind.form, Form::Content(_)) {
+    if matches!(kind.form, ValueSource::Content(_)) {
         members.remove("data");
     }
     if !kind.priority {
@@ -152,7 +159,7 @@ fn drop_leftovers(kind: &RecordType, value: &mut Value) {
 
 fn set_content(kind: &RecordType, value: &mut Value, verbatim: bool) -> Result<(), Refusal> {
     match &kind.form {
-        Form::Content(normal) => {
+        ValueSource::Content(normal) => {
             let Some(given) = value.get("content").and_then(Value::as_str) else {
                 return Err(Refusal::bad(9100, "content is a required field."));
             };
@@ -164,7 +171,7 @@ fn set_content(kind: &RecordType, value: &mut Value, verbatim: bool) -> Result<(
                 value["content"] = Value::from(content);
             }
         }
-        Form::Data(form) => {
+        ValueSource::Data(form) => {
             let given = value.get("data").and_then(Value::as_object).cloned().unwrap_or_default();
             let (data, content) = form.read(&given)?;
             value["data"] = Value::Object(data);
@@ -200,7 +207,7 @@ fn set_proxied(kind: &RecordType, value: &mut Value) -> Result<(), Refusal> {
 }
 
 /// Proxied records are answered with Cloudflare's own addresses and time to live.
-fn set_ttl(plan: &Plan, value: &mut Value) -> Result<(), Refusal> {
+fn set_ttl(plan: &ZonePlan, value: &mut Value) -> Result<(), Refusal> {
     let ttl = match value.get("ttl") {
         None => 1,
         Some(given) => {
@@ -221,7 +228,7 @@ fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| number.and_then(|number| format!("{number:.0}").parse().ok()))
 }
 
-fn set_annotations(plan: &Plan, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn set_annotations(plan: &ZonePlan, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     let characters = text(value, "comment").chars().count();
     if characters > plan.comment {
         let message =

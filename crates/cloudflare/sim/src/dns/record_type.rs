@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     content,
-    data::{DataForm, Part, joined, quoted},
+    data::{DataForm, DataPart, joined, quoted},
 };
 use crate::reply::Refusal;
 
@@ -15,12 +15,12 @@ pub(super) struct RecordType {
     pub(super) proxiable: bool,
     /// Whether `priority` is a member of the record itself.
     pub(super) priority: bool,
-    pub(super) form: Form,
+    pub(super) form: ValueSource,
 }
 
 /// Where a record's value is.
 #[derive(Debug)]
-pub(super) enum Form {
+pub(super) enum ValueSource {
     /// In `content`, normalised by this.
     Content(fn(&str) -> Result<String, Refusal>),
     /// In `data`; `content` is made from it.
@@ -34,19 +34,19 @@ impl RecordType {
 }
 
 const fn simple(name: &'static str, normal: fn(&str) -> Result<String, Refusal>) -> RecordType {
-    RecordType { name, proxiable: false, priority: false, form: Form::Content(normal) }
+    RecordType { name, proxiable: false, priority: false, form: ValueSource::Content(normal) }
 }
 
 const fn proxiable(name: &'static str, normal: fn(&str) -> Result<String, Refusal>) -> RecordType {
-    RecordType { name, proxiable: true, priority: false, form: Form::Content(normal) }
+    RecordType { name, proxiable: true, priority: false, form: ValueSource::Content(normal) }
 }
 
 const fn data(
     name: &'static str,
-    parts: &'static [(&'static str, Part)],
+    parts: &'static [(&'static str, DataPart)],
     write: fn(&Map<String, Value>) -> String,
 ) -> RecordType {
-    RecordType { name, proxiable: false, priority: false, form: Form::Data(DataForm { parts, write }) }
+    RecordType { name, proxiable: false, priority: false, form: ValueSource::Data(DataForm { parts, write }) }
 }
 
 /// Names of all types, as `type` may have them.
@@ -74,12 +74,12 @@ pub(super) const TYPE_NAMES: [&str; 21] = [
     "URI",
 ];
 
-const BYTE: Part = Part::Whole(255);
-const SHORT: Part = Part::Whole(65_535);
-const METRES: Part = Part::Number(0.0, 90_000_000.0);
-const SERVICE: &[(&str, Part)] = &[("priority", SHORT), ("target", Part::Host), ("value", Part::Maybe)];
-const CERTIFICATE: &[(&str, Part)] =
-    &[("usage", BYTE), ("selector", BYTE), ("matching_type", BYTE), ("certificate", Part::Hex)];
+const BYTE: DataPart = DataPart::Whole(255);
+const SHORT: DataPart = DataPart::Whole(65_535);
+const METRES: DataPart = DataPart::Number(0.0, 90_000_000.0);
+const SERVICE: &[(&str, DataPart)] = &[("priority", SHORT), ("target", DataPart::Host), ("value", DataPart::Maybe)];
+const CERTIFICATE: &[(&str, DataPart)] =
+    &[("usage", BYTE), ("selector", BYTE), ("matching_type", BYTE), ("certificate", DataPart::Hex)];
 
 static TYPES: [RecordType; 21] = [
     proxiable("A", content::ipv4),
@@ -89,17 +89,21 @@ static TYPES: [RecordType; 21] = [
     simple("NS", content::ns),
     simple("PTR", content::ptr),
     simple("OPENPGPKEY", content::openpgpkey),
-    RecordType { name: "MX", proxiable: false, priority: true, form: Form::Content(content::mx) },
-    data("CAA", &[("flags", BYTE), ("tag", Part::Text), ("value", Part::Text)], |data| {
+    RecordType { name: "MX", proxiable: false, priority: true, form: ValueSource::Content(content::mx) },
+    data("CAA", &[("flags", BYTE), ("tag", DataPart::Text), ("value", DataPart::Text)], |data| {
         format!("{} {}", joined(data, &["flags", "tag"]), quoted(data, "value"))
     }),
-    data("CERT", &[("type", SHORT), ("key_tag", SHORT), ("algorithm", BYTE), ("certificate", Part::Text)], |data| {
-        joined(data, &["type", "key_tag", "algorithm", "certificate"])
-    }),
-    data("DNSKEY", &[("flags", SHORT), ("protocol", BYTE), ("algorithm", BYTE), ("public_key", Part::Text)], |data| {
-        joined(data, &["flags", "protocol", "algorithm", "public_key"])
-    }),
-    data("DS", &[("key_tag", SHORT), ("algorithm", BYTE), ("digest_type", BYTE), ("digest", Part::Hex)], |data| {
+    data(
+        "CERT",
+        &[("type", SHORT), ("key_tag", SHORT), ("algorithm", BYTE), ("certificate", DataPart::Text)],
+        |data| joined(data, &["type", "key_tag", "algorithm", "certificate"]),
+    ),
+    data(
+        "DNSKEY",
+        &[("flags", SHORT), ("protocol", BYTE), ("algorithm", BYTE), ("public_key", DataPart::Text)],
+        |data| joined(data, &["flags", "protocol", "algorithm", "public_key"]),
+    ),
+    data("DS", &[("key_tag", SHORT), ("algorithm", BYTE), ("digest_type", BYTE), ("digest", DataPart::Hex)], |data| {
         joined(data, &["key_tag", "algorithm", "digest_type", "digest"])
     }),
     data("HTTPS", SERVICE, |data| joined(data, &["priority", "target", "value"])),
@@ -107,15 +111,15 @@ static TYPES: [RecordType; 21] = [
     data(
         "LOC",
         &[
-            ("lat_degrees", Part::Whole(90)),
-            ("lat_minutes", Part::Number(0.0, 59.0)),
-            ("lat_seconds", Part::Number(0.0, 59.999)),
-            ("lat_direction", Part::OneOf(&["N", "S"])),
-            ("long_degrees", Part::Whole(180)),
-            ("long_minutes", Part::Number(0.0, 59.0)),
-            ("long_seconds", Part::Number(0.0, 59.999)),
-            ("long_direction", Part::OneOf(&["E", "W"])),
-            ("altitude", Part::Number(-100_000.0, 42_849_672.95)),
+            ("lat_degrees", DataPart::Whole(90)),
+            ("lat_minutes", DataPart::Number(0.0, 59.0)),
+            ("lat_seconds", DataPart::Number(0.0, 59.999)),
+            ("lat_direction", DataPart::OneOf(&["N", "S"])),
+            ("long_degrees", DataPart::Whole(180)),
+            ("long_minutes", DataPart::Number(0.0, 59.0)),
+            ("long_seconds", DataPart::Number(0.0, 59.999)),
+            ("long_direction", DataPart::OneOf(&["E", "W"])),
+            ("altitude", DataPart::Number(-100_000.0, 42_849_672.95)),
             ("size", METRES),
             ("precision_horz", METRES),
             ("precision_vert", METRES),
@@ -127,10 +131,10 @@ static TYPES: [RecordType; 21] = [
         &[
             ("order", SHORT),
             ("preference", SHORT),
-            ("flags", Part::Maybe),
-            ("service", Part::Maybe),
-            ("regex", Part::Maybe),
-            ("replacement", Part::Host),
+            ("flags", DataPart::Maybe),
+            ("service", DataPart::Maybe),
+            ("regex", DataPart::Maybe),
+            ("replacement", DataPart::Host),
         ],
         |data| {
             let quoted = ["flags", "service", "regex"].map(|name| quoted(data, name)).join(" ");
@@ -139,18 +143,18 @@ static TYPES: [RecordType; 21] = [
     ),
     data("SMIMEA", CERTIFICATE, |data| joined(data, &["usage", "selector", "matching_type", "certificate"])),
     data("TLSA", CERTIFICATE, |data| joined(data, &["usage", "selector", "matching_type", "certificate"])),
-    data("SRV", &[("priority", SHORT), ("weight", SHORT), ("port", SHORT), ("target", Part::Host)], |data| {
+    data("SRV", &[("priority", SHORT), ("weight", SHORT), ("port", SHORT), ("target", DataPart::Host)], |data| {
         joined(data, &["priority", "weight", "port", "target"])
     }),
-    data("SSHFP", &[("algorithm", BYTE), ("type", BYTE), ("fingerprint", Part::Hex)], |data| {
+    data("SSHFP", &[("algorithm", BYTE), ("type", BYTE), ("fingerprint", DataPart::Hex)], |data| {
         joined(data, &["algorithm", "type", "fingerprint"])
     }),
     RecordType {
         name: "URI",
         proxiable: false,
         priority: true,
-        form: Form::Data(DataForm {
-            parts: &[("weight", SHORT), ("target", Part::Text)],
+        form: ValueSource::Data(DataForm {
+            parts: &[("weight", SHORT), ("target", DataPart::Text)],
             write: |data| format!("{} {}", joined(data, &["weight"]), quoted(data, "target")),
         }),
     },

@@ -13,12 +13,12 @@ use super::{
     domain::{self, Closeness},
     request::EdgeRequest,
     selector::{Judge, Visitor},
-    view::View,
+    view::StateView,
 };
 use crate::store::{flag, id_of, text};
 
 /// What Access says, and the answer where it ends the request.
-pub(super) struct Asked {
+pub(super) struct AccessDecision {
     pub(super) app: Option<EdgeApp>,
     pub(super) access: EdgeAccess,
     /// Tag of the application whose token the request carries on; empty where it carries none.
@@ -26,10 +26,10 @@ pub(super) struct Asked {
     pub(super) outcome: Option<EdgeOutcome>,
 }
 
-pub(super) fn ask(view: View<'_>, zone: &Value, request: &EdgeRequest) -> Asked {
+pub(super) fn ask(view: StateView<'_>, zone: &Value, request: &EdgeRequest) -> AccessDecision {
     let account = text(&zone["account"], "id");
     let Some((app, domain)) = covering(view, account, request) else {
-        return Asked { app: None, access: EdgeAccess::Unprotected, audience: String::new(), outcome: None };
+        return AccessDecision { app: None, access: EdgeAccess::Unprotected, audience: String::new(), outcome: None };
     };
     let policies = view.policies(account, app);
     let token = request.service_token().and_then(|(id, secret)| view.token(account, id, secret));
@@ -48,11 +48,11 @@ pub(super) fn ask(view: View<'_>, zone: &Value, request: &EdgeRequest) -> Asked 
         domain: domain.to_owned(),
         policies: policies.iter().map(|policy| EdgePolicy::of(policy)).collect(),
     };
-    Asked { app: Some(shown), access, audience, outcome }
+    AccessDecision { app: Some(shown), access, audience, outcome }
 }
 
 /// The application whose domain fits the request best.
-fn covering<'a>(view: View<'a>, account: &str, request: &EdgeRequest) -> Option<(&'a Value, &'a str)> {
+fn covering<'a>(view: StateView<'a>, account: &str, request: &EdgeRequest) -> Option<(&'a Value, &'a str)> {
     let stands_before_hosts = |app: &&Value| matches!(text(app, "type"), "self_hosted" | "ssh" | "vnc" | "rdp");
     let fitting = view.apps(account).filter(stands_before_hosts).filter_map(|app| {
         let (closeness, domain) = domain::best(app, &request.host, &request.path)?;

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::{
     access, ingress, redirect,
     request::EdgeRequest,
-    resolve::{self, Resolved},
-    view::View,
+    resolve::{self, ResolvedName},
+    view::StateView,
 };
 use crate::{
     state::State,
@@ -236,9 +236,9 @@ impl EdgePolicy {
 
 /// What happens to a request.
 pub(crate) fn decide(state: &State, request: &EdgeRequest) -> EdgeDecision {
-    let view = View::of(state);
+    let view = StateView::of(state);
     let mut decision = EdgeDecision::begin(request);
-    let Resolved { zone, record, target } = resolve::resolve(view, &request.host);
+    let ResolvedName { zone, record, target } = resolve::resolve(view, &request.host);
     decision.zone = zone.map(|zone| text(zone, "name").to_owned());
     decision.record = record;
     let (Some(zone), target) = (zone, target) else {

@@ -13,7 +13,7 @@ enum Worth {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+enum ExpressionToken {
     Word(String),
     Quoted(String),
     Sign(&'static str),
@@ -37,7 +37,7 @@ pub(super) fn write(expression: &str, request: &EdgeRequest) -> Result<String, S
 
 fn evaluate(expression: &str, request: &EdgeRequest) -> Result<Worth, String> {
     let tokens = tokens(expression)?;
-    let mut reader = Reader { tokens: &tokens, at: 0, request };
+    let mut reader = ExpressionReader { tokens: &tokens, at: 0, request };
     let worth = reader.either()?;
     match reader.peek() {
         None => Ok(worth),
@@ -47,7 +47,7 @@ fn evaluate(expression: &str, request: &EdgeRequest) -> Result<Worth, String> {
 
 const SIGNS: [&str; 10] = ["==", "!=", "&&", "||", "!", "(", ")", "{", "}", ","];
 
-fn tokens(expression: &str) -> Result<Vec<Token>, String> {
+fn tokens(expression: &str) -> Result<Vec<ExpressionToken>, String> {
     let mut tokens = Vec::new();
     let mut rest = expression.trim_start();
     while !rest.is_empty() {
@@ -58,31 +58,31 @@ fn tokens(expression: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-fn token(rest: &str) -> Result<(Token, &str), String> {
+fn token(rest: &str) -> Result<(ExpressionToken, &str), String> {
     if let Some(raw) = rest.strip_prefix("r\"") {
         let (text, after) = raw.split_once('"').ok_or("a text does not end")?;
-        return Ok((Token::Quoted(text.to_owned()), after));
+        return Ok((ExpressionToken::Quoted(text.to_owned()), after));
     }
     if let Some(quoted) = rest.strip_prefix('"') {
         return self::quoted(quoted);
     }
     if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
-        return Ok((Token::Sign(sign), &rest[sign.len()..]));
+        return Ok((ExpressionToken::Sign(sign), &rest[sign.len()..]));
     }
     let word = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let end = rest.find(|letter| !word(letter)).unwrap_or(rest.len());
     match end {
         0 => Err(format!("{rest:?} cannot be read")),
-        end => Ok((Token::Word(rest[..end].to_owned()), &rest[end..])),
+        end => Ok((ExpressionToken::Word(rest[..end].to_owned()), &rest[end..])),
     }
 }
 
-fn quoted(rest: &str) -> Result<(Token, &str), String> {
+fn quoted(rest: &str) -> Result<(ExpressionToken, &str), String> {
     let mut text = String::new();
     let mut letters = rest.char_indices();
     while let Some((at, letter)) = letters.next() {
         match letter {
-            '"' => return Ok((Token::Quoted(text), &rest[at + 1..])),
+            '"' => return Ok((ExpressionToken::Quoted(text), &rest[at + 1..])),
             '\\' => text.extend(letters.next().map(|(_, letter)| letter)),
             letter => text.push(letter),
         }
@@ -90,23 +90,23 @@ fn quoted(rest: &str) -> Result<(Token, &str), String> {
     Err("a text does not end".to_owned())
 }
 
-struct Reader<'a> {
-    tokens: &'a [Token],
+struct ExpressionReader<'a> {
+    tokens: &'a [ExpressionToken],
     at: usize,
     request: &'a EdgeRequest,
 }
 
-impl Reader<'_> {
-    fn peek(&self) -> Option<&Token> {
+impl ExpressionReader<'_> {
+    fn peek(&self) -> Option<&ExpressionToken> {
         self.tokens.get(self.at)
     }
 
     /// Takes one of these words or signs.
     fn take(&mut self, spellings: &[&str]) -> bool {
         let found = match self.peek() {
-            Some(Token::Word(word)) => spellings.contains(&word.as_str()),
-            Some(Token::Sign(sign)) => spellings.contains(sign),
-            Some(Token::Quoted(_)) | None => false,
+            Some(ExpressionToken::Word(word)) => spellings.contains(&word.as_str()),
+            Some(ExpressionToken::Sign(sign)) => spellings.contains(sign),
+            Some(ExpressionToken::Quoted(_)) | None => false,
         };
         self.at += usize::from(found);
         found
@@ -190,13 +190,13 @@ impl Reader<'_> {
         let token = self.peek().cloned().ok_or("the expression ends early")?;
         self.at += 1;
         match token {
-            Token::Quoted(text) => Ok(Worth::Text(text)),
-            Token::Word(name) if self.take(&["("]) => {
+            ExpressionToken::Quoted(text) => Ok(Worth::Text(text)),
+            ExpressionToken::Word(name) if self.take(&["("]) => {
                 let arguments = self.arguments()?;
                 call(&name, arguments)
             }
-            Token::Word(name) => field(&name, self.request),
-            Token::Sign(sign) => Err(format!("{sign} is not expected")),
+            ExpressionToken::Word(name) => field(&name, self.request),
+            ExpressionToken::Sign(sign) => Err(format!("{sign} is not expected")),
         }
     }
 

@@ -7,43 +7,51 @@ use super::{
     decision::{EdgeOutcome, EdgeRule},
     failure,
     request::EdgeRequest,
-    resolve::Target,
-    view::{Tunnel, View},
+    resolve::RequestDestination,
+    view::{StateView, TunnelView},
 };
 use crate::store::{flag, text};
 
 /// What a tunnel does with a request.
-pub(super) struct Found {
+pub(super) struct IngressMatch {
     pub(super) rule: Option<EdgeRule>,
     pub(super) outcome: EdgeOutcome,
 }
 
-impl Found {
+impl IngressMatch {
     fn nothing(outcome: EdgeOutcome) -> Self {
         Self { rule: None, outcome }
     }
 }
 
 /// `audience` is the tag of the application that let the request through, as its assertion carries it.
-pub(super) fn find(view: View<'_>, zone: &Value, target: &Target, request: &EdgeRequest, audience: &str) -> Found {
+pub(super) fn find(
+    view: StateView<'_>,
+    zone: &Value,
+    target: &RequestDestination,
+    request: &EdgeRequest,
+    audience: &str,
+) -> IngressMatch {
     let id = match target {
-        Target::Tunnel(id) => id,
-        Target::Outside(address) => {
-            return Found::nothing(failure::outside(format!("the origin {address} cannot be reached from here")));
+        RequestDestination::Tunnel(id) => id,
+        RequestDestination::Outside(address) => {
+            return IngressMatch::nothing(failure::outside(format!(
+                "the origin {address} cannot be reached from here"
+            )));
         }
     };
     let tunnel = match usable(view, zone, id) {
         Ok(tunnel) => tunnel,
-        Err(outcome) => return Found::nothing(outcome),
+        Err(outcome) => return IngressMatch::nothing(outcome),
     };
     let Some(rule) = first(tunnel.config, request) else {
-        return Found::nothing(failure::tunnel(format!("no rule of tunnel {id} takes {}", request.host)));
+        return IngressMatch::nothing(failure::tunnel(format!("no rule of tunnel {id} takes {}", request.host)));
     };
     let outcome = serve(&rule, &Assertion { audience, team: &view.team(&tunnel.account) });
-    Found { rule: Some(rule), outcome }
+    IngressMatch { rule: Some(rule), outcome }
 }
 
-fn usable<'a>(view: View<'a>, zone: &Value, id: &str) -> Result<Tunnel<'a>, EdgeOutcome> {
+fn usable<'a>(view: StateView<'a>, zone: &Value, id: &str) -> Result<TunnelView<'a>, EdgeOutcome> {
     let Some(tunnel) = view.tunnel(id) else {
         return Err(failure::tunnel(format!("there is no tunnel {id}")));
     };

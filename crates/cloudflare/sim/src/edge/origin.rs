@@ -97,7 +97,7 @@ struct Manner {
 
 /// A service, taken apart.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct ServiceAddress {
     scheme: &'static str,
     host: String,
     port: u16,
@@ -116,7 +116,7 @@ impl Origins {
         access: &EdgeAccess,
         body: Bytes,
     ) -> Result<Response<reqwest::Body>, String> {
-        let place = Place::parse(&rule.service)?;
+        let place = ServiceAddress::parse(&rule.service)?;
         let headers = headers(rule, request, access);
         let address = match self.place(&place) {
             Some(OriginPlace::Echo) => return Ok(echo(rule, request, &headers)),
@@ -131,7 +131,7 @@ impl Origins {
         Ok(Response::from(answer))
     }
 
-    fn place(&self, place: &Place) -> Option<OriginPlace> {
+    fn place(&self, place: &ServiceAddress) -> Option<OriginPlace> {
         let names = [format!("{}:{}", place.host, place.port), place.host.clone(), "*".to_owned()];
         names.iter().find_map(|name| self.places.get(name)).copied()
     }
@@ -147,7 +147,7 @@ impl Origins {
     }
 }
 
-impl Place {
+impl ServiceAddress {
     fn parse(service: &str) -> Result<Self, String> {
         let foreign = || format!("the edge of the simulator speaks HTTP and HTTPS to origins, not {service}");
         let (scheme, rest) = service.split_once("://").ok_or_else(foreign)?;
@@ -166,7 +166,7 @@ impl Place {
 }
 
 impl Manner {
-    fn of(rule: &EdgeRule, place: &Place, request: &EdgeRequest, address: Option<SocketAddr>) -> Self {
+    fn of(rule: &EdgeRule, place: &ServiceAddress, request: &EdgeRequest, address: Option<SocketAddr>) -> Self {
         let text = |name: &str| rule.settings.get(name).and_then(Value::as_str).unwrap_or_default();
         let is = |name: &str| rule.settings.get(name).and_then(Value::as_bool).unwrap_or_default();
         let name = match text("originServerName") {
@@ -187,7 +187,7 @@ impl Manner {
     }
 
     /// Where the handshake names another host than the service, the service's own address is needed beforehand.
-    fn resolving(mut self, place: &Place) -> Self {
+    fn resolving(mut self, place: &ServiceAddress) -> Self {
         if self.address.is_none() && self.name != place.host {
             use std::net::ToSocketAddrs;
             self.address =
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn services_have_a_scheme_a_host_and_a_port() {
-        let place = |service: &str| Place::parse(service).map(|place| (place.scheme, place.host, place.port));
+        let place = |service: &str| ServiceAddress::parse(service).map(|place| (place.scheme, place.host, place.port));
 
         assert_eq!(place("http://traefik.traefik.svc:80").unwrap(), ("http", "traefik.traefik.svc".into(), 80));
         assert_eq!(place("https://Traefik/").unwrap(), ("https", "traefik".into(), 443));

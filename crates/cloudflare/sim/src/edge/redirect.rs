@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{decision::EdgeOutcome, expression, request::EdgeRequest, view::View};
+use super::{decision::EdgeOutcome, expression, request::EdgeRequest, view::StateView};
 use crate::store::{flag, text};
 
-pub(super) fn find(view: View<'_>, zone: &str, request: &EdgeRequest) -> Option<EdgeOutcome> {
+pub(super) fn find(view: StateView<'_>, zone: &str, request: &EdgeRequest) -> Option<EdgeOutcome> {
     view.redirects(zone).filter(|rule| is_on(rule)).find_map(|rule| follow(rule, request))
 }
 

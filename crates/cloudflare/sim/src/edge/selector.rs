@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::{request::EdgeRequest, view::View};
+use super::{request::EdgeRequest, view::StateView};
 use crate::store::text;
 
 /// How deep groups may be nested; beyond that nobody fits.
@@ -34,7 +34,7 @@ impl<'a> Visitor<'a> {
 /// Groups of one account, and who asks.
 #[derive(Clone, Copy)]
 pub(super) struct Judge<'a> {
-    pub(super) view: View<'a>,
+    pub(super) view: StateView<'a>,
     pub(super) account: &'a str,
     pub(super) visitor: Visitor<'a>,
 }

@@ -16,7 +16,7 @@ use super::{
     request::EdgeRequest,
 };
 use crate::{
-    Running, Simulator,
+    Serving, Simulator,
     access::{service_token::SERVICE_TOKENS, view::mark_seen},
     serve::listen,
 };
@@ -60,7 +60,7 @@ impl EdgeAnswer {
 }
 
 /// An origin's answer goes on as it comes.
-type Body = Either<Full<Bytes>, reqwest::Body>;
+type OriginBody = Either<Full<Bytes>, reqwest::Body>;
 
 impl Simulator {
     /// What the edge does with a request, found without any I/O.
@@ -87,7 +87,7 @@ impl Edge {
     }
 
     /// Listens on an address; port 0 chooses a free one.
-    pub async fn serve(&self, address: impl ToSocketAddrs) -> io::Result<Running> {
+    pub async fn serve(&self, address: impl ToSocketAddrs) -> io::Result<Serving> {
         let edge = self.clone();
         listen(address, move |request| {
             let edge = edge.clone();
@@ -110,7 +110,7 @@ impl Edge {
         EdgeAnswer { status: parts.status.as_u16(), headers: parts.headers, body, decision }
     }
 
-    async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn respond(&self, request: Request<Incoming>) -> Response<OriginBody> {
         let (parts, body) = request.into_parts();
         let Some(asked) = EdgeRequest::read(&parts.method, &parts.uri, &parts.headers) else {
             return finish(page::nameless().map(whole));
@@ -132,7 +132,7 @@ impl Edge {
         crate::answer::json_response(200, Bytes::from(decision))
     }
 
-    async fn answer(&self, request: &EdgeRequest, body: Bytes) -> (EdgeDecision, Response<Body>) {
+    async fn answer(&self, request: &EdgeRequest, body: Bytes) -> (EdgeDecision, Response<OriginBody>) {
         let mut decision = self.simulator.decide(request);
         self.note_token(&decision);
         let response = match page::answer(&decision) {
@@ -164,7 +164,7 @@ impl Edge {
         decision: &EdgeDecision,
         request: &EdgeRequest,
         body: Bytes,
-    ) -> Result<Response<Body>, String> {
+    ) -> Result<Response<OriginBody>, String> {
         let EdgeOutcome::Origin { service } = &decision.outcome else { return Err("there is no origin".to_owned()) };
         let rule = decision.rule.as_ref().ok_or_else(|| format!("no rule leads to {service}"))?;
         let mut response = self.origins.send(rule, request, &decision.access, body).await?;
@@ -175,12 +175,12 @@ impl Edge {
     }
 }
 
-fn whole(body: Bytes) -> Body {
+fn whole(body: Bytes) -> OriginBody {
     Either::Left(Full::new(body))
 }
 
 /// The header by which the edge is known.
-fn finish(mut response: Response<Body>) -> Response<Body> {
+fn finish(mut response: Response<OriginBody>) -> Response<OriginBody> {
     response.headers_mut().insert(header::SERVER, HeaderValue::from_static("cloudflare"));
     response
 }

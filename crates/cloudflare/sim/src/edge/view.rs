@@ -16,17 +16,17 @@ use crate::{
 
 /// A read-only look at the state.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a>(&'a State);
+pub(super) struct StateView<'a>(&'a State);
 
 /// A tunnel that exists.
-pub(super) struct Tunnel<'a> {
+pub(super) struct TunnelView<'a> {
     pub(super) account: String,
     pub(super) object: &'a Value,
     /// The document, `null` where none was written.
     pub(super) config: &'a Value,
 }
 
-impl<'a> View<'a> {
+impl<'a> StateView<'a> {
     pub(super) fn of(state: &'a State) -> Self {
         Self(state)
     }
@@ -43,11 +43,11 @@ impl<'a> View<'a> {
         self.0.rows(&RECORDS, zone).into_iter().flat_map(move |rows| rows.by_key(&name))
     }
 
-    pub(super) fn tunnel(self, id: &str) -> Option<Tunnel<'a>> {
+    pub(super) fn tunnel(self, id: &str) -> Option<TunnelView<'a>> {
         let account = self.0.scope_with(&TUNNELS, id)?;
         let object = self.0.get(&TUNNELS, &account, id).filter(|tunnel| !is_deleted(tunnel))?;
         let inside = self.0.tunnels.get(id)?;
-        Some(Tunnel { account, object, config: &inside.configuration["config"] })
+        Some(TunnelView { account, object, config: &inside.configuration["config"] })
     }
 
     /// The team's name in the login's address.

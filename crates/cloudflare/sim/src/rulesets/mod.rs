@@ -10,24 +10,30 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use crate::{
-    field::{Field, Kind, Role, optional},
+    field::{Member, MemberType, Presence, optional},
     filter::{Filter, Test, filter},
     ids::IdForm,
     page::Paging,
     reply::Refusal,
     state::State,
     store::{flag, id_of, text},
-    table::{Action, Change, Collection, Fail, PLAIN, Rules, Scope},
-    zone::{Plan, ZONES},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    zone::{ZONES, ZonePlan},
 };
 
 pub(crate) static RULESETS: Collection = Collection {
     name: "rulesets",
     what: "ruleset",
-    scope: Scope::Zone,
+    scope: Below::Zone,
     path: "rulesets",
     id: IdForm::Hex,
-    actions: &[Action::List, Action::Get, Action::Create, Action::Replace, Action::Delete],
+    actions: &[
+        CollectionAction::List,
+        CollectionAction::Get,
+        CollectionAction::Create,
+        CollectionAction::Replace,
+        CollectionAction::Delete,
+    ],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Single,
@@ -70,17 +76,17 @@ const PHASES: [&str; 20] = [
     "ddos_l4",
 ];
 
-const FIELDS: &[Field] = &[
-    Field { name: "kind", kind: Kind::OneOf(&["zone"]), role: Role::RequiredOnce },
-    Field { name: "phase", kind: Kind::OneOf(&PHASES), role: Role::RequiredOnce },
-    optional("name", Kind::Text),
-    optional("description", Kind::Text),
-    optional("rules", Kind::List),
+const FIELDS: &[Member] = &[
+    Member { name: "kind", kind: MemberType::OneOf(&["zone"]), role: Presence::RequiredOnce },
+    Member { name: "phase", kind: MemberType::OneOf(&PHASES), role: Presence::RequiredOnce },
+    optional("name", MemberType::Text),
+    optional("description", MemberType::Text),
+    optional("rules", MemberType::List),
 ];
 
 const FILTERS: &[Filter] = &[filter("cursor", Test::Manner)];
 
-fn prepare(state: &mut State, change: &Change<'_>, value: &mut Value) -> Result<(), Refusal> {
+fn prepare(state: &mut State, change: &PendingChange<'_>, value: &mut Value) -> Result<(), Refusal> {
     if let Some(old) = change.old {
         (value["kind"], value["phase"]) = (old["kind"].clone(), old["phase"].clone());
     }
@@ -111,7 +117,7 @@ fn rules_of(ruleset: &Value) -> Vec<Value> {
 }
 
 fn set_rules(state: &State, zone: &str, ruleset: &mut Value, rules: Vec<Value>) -> Result<(), Refusal> {
-    let limit = state.get(&ZONES, "", zone).map_or(0, |zone| Plan::of(zone).redirects);
+    let limit = state.get(&ZONES, "", zone).map_or(0, |zone| ZonePlan::of(zone).redirects);
     if rules.len() > limit {
         let message =
             format!("exceeded maximum number of rules in the phase {REDIRECTS}: {} out of {limit}", rules.len());
@@ -131,8 +137,8 @@ fn next_version(value: &Value) -> String {
 }
 
 /// Lists show no rules.
-fn show<'a>(_: &State, _: &str, value: &'a Value, action: Action) -> Cow<'a, Value> {
-    if action != Action::List {
+fn show<'a>(_: &State, _: &str, value: &'a Value, action: CollectionAction) -> Cow<'a, Value> {
+    if action != CollectionAction::List {
         return Cow::Borrowed(value);
     }
     let mut shown = value.clone();

@@ -4,22 +4,22 @@ use serde_json::{Value, json};
 
 use super::INVALID;
 use crate::{
-    field::{self, Field, Kind, Verb, optional, required},
+    field::{self, BodyVerb, Member, MemberType, optional, required},
     ids::IdForm,
     reply::Refusal,
     state::State,
     store::{id_of, text},
 };
 
-const FIELDS: &[Field] = &[
-    required("action", Kind::OneOf(&["redirect"])),
-    required("expression", Kind::Text),
-    required("action_parameters", Kind::Object),
-    optional("id", Kind::Text),
-    optional("description", Kind::Text),
-    optional("enabled", Kind::Bool),
-    optional("logging", Kind::Object),
-    optional("ref", Kind::Text),
+const FIELDS: &[Member] = &[
+    required("action", MemberType::OneOf(&["redirect"])),
+    required("expression", MemberType::Text),
+    required("action_parameters", MemberType::Object),
+    optional("id", MemberType::Text),
+    optional("description", MemberType::Text),
+    optional("enabled", MemberType::Bool),
+    optional("logging", MemberType::Object),
+    optional("ref", MemberType::Text),
 ];
 
 fn wrong(message: impl Into<String>) -> Refusal {
@@ -28,14 +28,14 @@ fn wrong(message: impl Into<String>) -> Refusal {
 
 /// A rule from what was sent; `old` is the one with the same id, if there is one.
 pub(super) fn make(state: &mut State, body: Value, old: Option<&Value>) -> Result<Value, Refusal> {
-    let mut body = field::check(body, FIELDS, Verb::Create, INVALID)?;
+    let mut body = field::check(body, FIELDS, BodyVerb::Create, INVALID)?;
     body.retain(|name, value| name != "id" && !value.is_null());
     complete(state, Value::Object(body), old)
 }
 
 /// A rule with some members changed.
 pub(super) fn edit(state: &mut State, body: Value, old: &Value) -> Result<Value, Refusal> {
-    let sent = field::check(body, FIELDS, Verb::Patch, INVALID)?;
+    let sent = field::check(body, FIELDS, BodyVerb::Patch, INVALID)?;
     if sent.get("id").and_then(Value::as_str).is_some_and(|id| id != id_of(old)) {
         return Err(wrong("the id of a rule cannot change"));
     }

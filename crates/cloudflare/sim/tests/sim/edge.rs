@@ -4,7 +4,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use portolan_cloudflare_sim::{Edge, EdgeRequest, Options, OriginAddress, OriginPlace, Running, Simulator};
+use portolan_cloudflare_sim::{Edge, EdgeRequest, Options, OriginAddress, OriginPlace, Serving, Simulator};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -76,11 +76,11 @@ async fn echo(mut stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Un
     let _ = stream.shutdown().await;
 }
 
-async fn serve(edge: Edge) -> Running {
+async fn serve(edge: Edge) -> Serving {
     edge.serve("127.0.0.1:0").await.unwrap()
 }
 
-async fn get(edge: &Running, path: &str) -> reqwest::Response {
+async fn get(edge: &Serving, path: &str) -> reqwest::Response {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let url = format!("http://{}{path}", edge.address);

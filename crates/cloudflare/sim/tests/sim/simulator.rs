@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use portolan_cloudflare_sim::{Count, Dropped, Effect, Fault, Grant, Level, Options, Simulator};
+use portolan_cloudflare_sim::{Count, Dropped, Effect, Fault, Grant, Options, RightLevel, Simulator};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -111,7 +111,7 @@ async fn a_deletion_of_nothing_tells_whether_a_token_may_delete() {
         assert_eq!(lab.refused("DELETE", &format!("{path}/{id}"), json!(null)).await.0, 404, "{path}");
     }
 
-    lab.simulator.add_token("token", Grant::all().only("zone", Level::Read));
+    lab.simulator.add_token("token", Grant::all().only("zone", RightLevel::Read));
     for (path, id) in nothing {
         assert_eq!(lab.refused("DELETE", &format!("{path}/{id}"), json!(null)).await, (403, 10000), "{path}");
     }
@@ -128,7 +128,7 @@ async fn a_zone_has_a_universal_certificate_and_those_that_were_ordered() {
     let shown = packs.as_array().unwrap().iter().map(|pack| json!([pack["type"], pack["status"], pack["hosts"]]));
     let universal = json!(["universal", "active", ["example.com", "*.example.com"]]);
     assert_eq!(shown.collect::<Value>(), json!([universal, ["advanced", "active", ["*.dev.example.com"]]]));
-    lab.simulator.add_token("token", Grant::all().only("zone", Level::Edit));
+    lab.simulator.add_token("token", Grant::all().only("zone", RightLevel::Edit));
     assert_eq!(lab.refused("GET", path, json!(null)).await, (403, 10000));
 }
 
@@ -151,7 +151,7 @@ async fn a_token_sees_and_does_what_it_was_granted() {
     let lab = lab();
     let other = lab.simulator.add_account("Other");
     lab.simulator.add_zone("example.net", &other, "free").unwrap();
-    let grant = Grant::all().account(&lab.account).only("zone", Level::Read).only("dns", Level::Read);
+    let grant = Grant::all().account(&lab.account).only("zone", RightLevel::Read).only("dns", RightLevel::Read);
     lab.simulator.add_token("token", grant);
 
     let hidden = lab.simulator.add_zone("example.edu", &other, "free").unwrap();

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use portolan_cloudflare_sim::{Effect, Fault, Options, Running, Simulator};
+use portolan_cloudflare_sim::{Effect, Fault, Options, Serving, Simulator};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 
-async fn serve() -> (Simulator, Running, Client) {
+async fn serve() -> (Simulator, Serving, Client) {
     // Another test of this process may have been first.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let simulator = Simulator::new(Options { rate_limit: None, ..Options::default() });
@@ -17,7 +17,7 @@ async fn serve() -> (Simulator, Running, Client) {
     (simulator, running, Client::builder().no_proxy().build().unwrap())
 }
 
-async fn admin(running: &Running, client: &Client, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
+async fn admin(running: &Serving, client: &Client, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
     let url = format!("http://{}{path}", running.address);
     let response = client.request(method, url).json(&body).send().await.unwrap();
     (response.status(), response.json().await.unwrap())

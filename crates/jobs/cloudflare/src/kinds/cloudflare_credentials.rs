@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{AuthType, SecretReference};
-use crate::kind::{Body, CredentialsFrom, Kind, Life, Needs, Recorded, Resolved, View};
+use crate::kind::{Body, CredentialsFrom, Kind, Management, Needs, Recorded, Resolved, StatusView};
 use crate::reasons::VALIDATION_FAILED;
 
 /// A credential for a Cloudflare account, which other objects refer to.
@@ -121,7 +121,7 @@ impl Kind for CloudflareCredentials {
     const NOUN: &'static str = "account";
     const FINALIZER: &'static str = "cloudflare.com/credentials-finalizer";
     const REMOTE: &'static Collection = &collections::ACCOUNTS;
-    const LIFE: Life = Life::Observed;
+    const LIFE: Management = Management::Observed;
     const READY_REASON: &'static str = reasons::VALIDATED;
     const ERROR_REASON: &'static str = VALIDATION_FAILED;
     const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
@@ -149,7 +149,7 @@ impl Kind for CloudflareCredentials {
         Recorded { ids: vec![self.spec.account_id.clone()], ..Recorded::default() }
     }
 
-    fn status(&self, view: &View<'_, AccountBody>) -> Value {
+    fn status(&self, view: &StatusView<'_, AccountBody>) -> Value {
         let before = self.status.clone().unwrap_or_default();
         let found = view.present.first();
         let validated = match view.problem.map(|problem| problem.class) {
@@ -218,7 +218,7 @@ mod tests {
     fn an_accepted_credential_shows_the_accounts_name() {
         let present = [Entry { id: "a1".to_owned(), item: AccountBody { name: "Acme".into() } }];
         let checked_at = Some("2026-01-01T00:00:00Z");
-        let view = View { resolved: None, present: &present, problem: None, checked_at };
+        let view = StatusView { resolved: None, present: &present, problem: None, checked_at };
 
         assert_eq!(
             credentials().status(&view),
@@ -231,7 +231,7 @@ mod tests {
         let mut known = credentials();
         known.status = Some(CloudflareCredentialsStatus { validated: Some(true), ..Default::default() });
         let status = |problem: &Problem| {
-            known.status(&View { resolved: None, present: &[], problem: Some(problem), checked_at: None })
+            known.status(&StatusView { resolved: None, present: &[], problem: Some(problem), checked_at: None })
         };
 
         assert_eq!(status(&Problem::transient(reasons::API_ERROR, "down"))["validated"], json!(true));

@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CredentialsReference, given};
-use crate::kind::{CredentialsFrom, Kind, Life, Needs, Recorded, Resolved, View, Zone, ZoneHint};
+use crate::kind::{CredentialsFrom, Kind, Management, Needs, Recorded, Resolved, StatusView, Zone, ZoneHint};
 use crate::reasons::VERIFIED;
 use settings::{CacheSettings, PerformanceSettings, SecuritySettings, SslSettings};
-pub use zone::{Plan, ZoneBody};
+pub use zone::{ZoneBody, ZonePlan};
 
 /// A domain whose zone is at Cloudflare.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +70,7 @@ pub struct CloudflareDomainSpec {
     pub performance: Option<Box<PerformanceSettings>>,
 }
 
-const DOMAIN: &[schema::Rule] = &[(
+const DOMAIN: &[schema::CelRule] = &[(
     "self.matches('^([^\\\\s.@/:*]+[.])+[^\\\\s.@/:*]{2,}[.]?$')",
     "domain is the name of a zone, as example.com, without scheme, path, wildcard or blanks",
 )];
@@ -166,7 +166,7 @@ impl CloudflareDomain {
         AccountId::parse(self.status.as_ref()?.account_id.as_deref()?).ok()
     }
 
-    fn state(&self, view: &View<'_, ZoneBody>) -> (&'static str, String) {
+    fn state(&self, view: &StatusView<'_, ZoneBody>) -> (&'static str, String) {
         match (view.problem, view.present.first()) {
             (None, Some(zone)) => ("Ready", zone.item.standing()),
             (None, None) => ("Ready", format!("the zone {} is there", self.spec.domain)),
@@ -197,7 +197,7 @@ impl Kind for CloudflareDomain {
     const NOUN: &'static str = "zone";
     const FINALIZER: &'static str = "cloudflare.com/domain-finalizer";
     const REMOTE: &'static Collection = &collections::ZONES;
-    const LIFE: Life = Life::Observed;
+    const LIFE: Management = Management::Observed;
     const READY_REASON: &'static str = VERIFIED;
     const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
 
@@ -224,7 +224,7 @@ impl Kind for CloudflareDomain {
         Recorded { ids: self.zone_id().map(str::to_owned).into_iter().collect(), ..Recorded::default() }
     }
 
-    fn status(&self, view: &View<'_, ZoneBody>) -> Value {
+    fn status(&self, view: &StatusView<'_, ZoneBody>) -> Value {
         let before = self.status.clone().unwrap_or_default();
         let (state, message) = self.state(view);
         let found = match view.present.first() {
@@ -320,7 +320,8 @@ pub fn zone_of<'a>(
     let found = resolve_zone(domains.clone(), &hostname).ok_or_else(|| no_zone(domains, &hostname))?;
     let id = found.zone_id().unwrap_or_default();
     let id = ZoneId::parse(id).map_err(|error| Problem::waiting(reasons::DEPENDENCY_ERROR, error.to_string()))?;
-    let plan = found.status.as_ref().and_then(|status| status.plan.as_deref()).map_or(Plan::Unknown, Plan::parse);
+    let plan =
+        found.status.as_ref().and_then(|status| status.plan.as_deref()).map_or(ZonePlan::Unknown, ZonePlan::parse);
     let name = Some(found.zone_name()?);
     Ok(Zone { id, name, account: found.account(), comment_limit: plan.comment_limit() })
 }

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
-use crate::kind::{Body as _, Kind, Life, Needs, Recorded, Resolved, View, ZoneHint};
-use crate::sources::Source;
+use crate::kind::{Body as _, Kind, Management, Needs, Recorded, Resolved, StatusView, ZoneHint};
+use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
 use addresses::{AddressSelection, select};
 use body::{AUTOMATIC_TTL, DnsRecordBody};
@@ -209,12 +209,12 @@ impl DnsRecord {
             None => problem,
         };
         match &resolved.source {
-            Some(Source::Found { addresses, .. }) => {
+            Some(AddressSource::Found { addresses, .. }) => {
                 let chosen = select(addresses, self.spec.address_selection, self.spec.kind).map_err(named)?;
                 Ok(chosen.into_iter().map(|(kind, value)| (kind, Some(value))).collect())
             }
-            Some(Source::Gone) if self.was_resolved() => Ok(self.last_values()),
-            Some(Source::Gone) | None => Err(named(Problem::waiting(reasons::PENDING, "it does not exist yet"))),
+            Some(AddressSource::Gone) if self.was_resolved() => Ok(self.last_values()),
+            Some(AddressSource::Gone) | None => Err(named(Problem::waiting(reasons::PENDING, "it does not exist yet"))),
         }
     }
 
@@ -288,7 +288,7 @@ impl DnsRecord {
     }
 
     /// The full name: as Cloudflare has it, else as it is asked for.
-    fn fqdn(&self, view: &View<'_, DnsRecordBody>) -> Option<String> {
+    fn fqdn(&self, view: &StatusView<'_, DnsRecordBody>) -> Option<String> {
         let there = view.present.first().map(|entry| entry.item.name.to_string());
         there.or_else(|| match view.resolved {
             Some(resolved) => self.hostname(resolved).ok().map(String::from),
@@ -299,19 +299,19 @@ impl DnsRecord {
 
     fn source_version(
         &self,
-        view: &View<'_, DnsRecordBody>,
+        view: &StatusView<'_, DnsRecordBody>,
         before: &DnsRecordStatus,
         unchanged: bool,
     ) -> Option<String> {
         match view.resolved.and_then(|resolved| resolved.source.as_ref()) {
-            Some(Source::Found { version, .. }) if !unchanged || before.source_resource_version.is_none() => {
+            Some(AddressSource::Found { version, .. }) if !unchanged || before.source_resource_version.is_none() => {
                 Some(version.clone())
             }
             _ => before.source_resource_version.clone(),
         }
     }
 
-    fn state(&self, view: &View<'_, DnsRecordBody>) -> &'static str {
+    fn state(&self, view: &StatusView<'_, DnsRecordBody>) -> &'static str {
         match (view.problem, view.resolved) {
             (Some(_), _) => "Error",
             (None, Some(resolved)) if self.is_orphaned(resolved) => "Orphaned",
@@ -325,7 +325,7 @@ impl DnsRecord {
     }
 
     fn lost_source(&self, resolved: &Resolved) -> bool {
-        self.spec.source_ref.is_some() && resolved.source == Some(Source::Gone) && self.was_resolved()
+        self.spec.source_ref.is_some() && resolved.source == Some(AddressSource::Gone) && self.was_resolved()
     }
 }
 
@@ -374,7 +374,7 @@ impl Kind for DnsRecord {
     const FINALIZER: &'static str = "dnsrecord.networking.cloudflare-operator.io/finalizer";
     const OLDER_FINALIZERS: &'static [&'static str] = &["cloudflare.com/finalizer"];
     const REMOTE: &'static Collection = &collections::DNS_RECORDS;
-    const LIFE: Life = Life::Owned;
+    const LIFE: Management = Management::Owned;
     const ERROR_REASON: &'static str = reasons::RECONCILE_ERROR;
 
     fn check(&self) -> Result<(), Problem> {
@@ -428,7 +428,7 @@ impl Kind for DnsRecord {
         serde_json::json!({ "recordId": null, "managedRecordIds": [] })
     }
 
-    fn status(&self, view: &View<'_, DnsRecordBody>) -> Value {
+    fn status(&self, view: &StatusView<'_, DnsRecordBody>) -> Value {
         let before = self.former();
         let kept = view.problem.is_some() && view.present.is_empty();
         let zone = view.resolved.and_then(|resolved| resolved.zone.as_ref()).map(|zone| zone.id.to_string());
@@ -470,7 +470,7 @@ impl Kind for DnsRecord {
 
 impl DnsRecord {
     /// What a source was resolved to. A new version of a source with the same addresses is not worth a write.
-    fn resolved_status(&self, view: &View<'_, DnsRecordBody>, before: &DnsRecordStatus) -> DnsRecordStatus {
+    fn resolved_status(&self, view: &StatusView<'_, DnsRecordBody>, before: &DnsRecordStatus) -> DnsRecordStatus {
         if self.spec.source_ref.is_none() {
             return DnsRecordStatus::default();
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, TunnelReference, VirtualNetworkReference, given};
-use crate::kind::{Body, Kind, Life, Needs, NetworkNeed, Recorded, Resolved, View};
+use crate::kind::{Body, Kind, Management, Needs, NetworkNeed, Recorded, Resolved, StatusView};
 use crate::used::UsedCredentials;
 
 /// Characters that Cloudflare keeps of a route's comment.
@@ -45,7 +45,7 @@ pub struct NetworkRouteSpec {
     pub cloudflare: CloudflareDetails,
 }
 
-const NETWORK: &[schema::Rule] = &[
+const NETWORK: &[schema::CelRule] = &[
     ("isCIDR(self)", "network is an address with a prefix length, as 10.0.0.0/8 or fd00::/48"),
     (
         "!isCIDR(self) || cidr(self).masked() == cidr(self)",
@@ -166,7 +166,7 @@ impl Kind for NetworkRoute {
     const OLDER_FINALIZERS: &'static [&'static str] =
         &["cloudflare.com/networkroute-finalizer", "cloudflare.com/finalizer"];
     const REMOTE: &'static Collection = &collections::NETWORK_ROUTES;
-    const LIFE: Life = Life::Owned;
+    const LIFE: Management = Management::Owned;
 
     fn needs(&self) -> Result<Needs, Problem> {
         Ok(Needs {
@@ -219,7 +219,7 @@ impl Kind for NetworkRoute {
         serde_json::json!({ "routeId": null })
     }
 
-    fn status(&self, view: &View<'_, NetworkRouteBody>) -> Value {
+    fn status(&self, view: &StatusView<'_, NetworkRouteBody>) -> Value {
         let before = self.status.clone().unwrap_or_default();
         let state = Some(super::lower_state(view.problem).to_owned());
         let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
@@ -322,7 +322,7 @@ mod tests {
     fn the_status_names_everything_that_deletion_needs() {
         let body = route("10.0.0.0/8").desired(&resolved()).unwrap().remove(0);
         let (present, resolved) = ([Entry { id: "r1".to_owned(), item: body }], resolved());
-        let view = View { resolved: Some(&resolved), present: &present, problem: None, checked_at: None };
+        let view = StatusView { resolved: Some(&resolved), present: &present, problem: None, checked_at: None };
 
         assert_eq!(
             route("10.0.0.0/8").status(&view),

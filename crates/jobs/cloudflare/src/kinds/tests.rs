@@ -1,4 +1,4 @@
-use portolan_schema::crd::{Judge, Scope};
+use portolan_schema::crd::{Judge, ObjectScope};
 use serde_json::{Value, json};
 
 use super::*;
@@ -41,7 +41,7 @@ fn the_table_says_what_the_definitions_say() {
         let definition = judge().parsed(row.kind).unwrap();
 
         assert_eq!((definition.names.kind.as_str(), definition.names.plural.as_str()), (row.kind, row.plural));
-        assert_eq!(definition.scope == Scope::Namespaced, row.namespaced, "{}", row.kind);
+        assert_eq!(definition.scope == ObjectScope::Namespaced, row.namespaced, "{}", row.kind);
         assert!(definition.versions.iter().all(|version| version.subresources.status), "{}", row.kind);
     }
 }
@@ -394,7 +394,7 @@ impl Visitor for StatusCheck {
         let mut manifest = manifest(K::KIND, &spec);
         let object: K = serde_json::from_value(manifest.clone()).unwrap();
         for (problem, checked_at) in [(None, Some("2026-01-01T00:00:00Z")), (Some(&self.problem), None)] {
-            let view = crate::kind::View { resolved: None, present: &[], problem, checked_at };
+            let view = crate::kind::StatusView { resolved: None, present: &[], problem, checked_at };
             manifest["status"] = object.status(&view);
             assert!(applied(&manifest).is_ok(), "{:?}", applied(&manifest));
         }

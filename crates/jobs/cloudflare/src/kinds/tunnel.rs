@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, given};
-use crate::kind::{Body, Kind, Life, Needs, Recorded, Resolved, View};
+use crate::kind::{Body, Kind, Management, Needs, Recorded, Resolved, StatusView};
 use crate::reasons::UNSUPPORTED;
 
 /// A tunnel of one namespace.
@@ -51,7 +51,7 @@ pub struct ClusterTunnelSpec {
     pub fields: TunnelFields,
 }
 
-const ONE_TUNNEL: &[schema::Rule] = &[(
+const ONE_TUNNEL: &[schema::CelRule] = &[(
     "(has(self.newTunnel) && self.newTunnel.name != '') != (has(self.existingTunnel) && \
      ((has(self.existingTunnel.id) && self.existingTunnel.id != '') || \
      (has(self.existingTunnel.name) && self.existingTunnel.name != '')))",
@@ -261,7 +261,7 @@ impl TunnelFields {
         }
     }
 
-    fn status(&self, before: Option<&TunnelStatus>, view: &View<'_, TunnelBody>) -> Value {
+    fn status(&self, before: Option<&TunnelStatus>, view: &StatusView<'_, TunnelBody>) -> Value {
         let before = before.cloned().unwrap_or_default();
         let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
         let zone_id = given(self.cloudflare.zone_id.as_ref()).unwrap_or(before.zone_id);
@@ -324,7 +324,7 @@ macro_rules! observed_tunnel {
             const NOUN: &'static str = "tunnel";
             const FINALIZER: &'static str = "cloudflare-operator.io/finalizer";
             const REMOTE: &'static Collection = &collections::TUNNELS;
-            const LIFE: Life = Life::Observed;
+            const LIFE: Management = Management::Observed;
             const READY_REASON: &'static str = reasons::RECONCILED;
             const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
 
@@ -350,7 +350,7 @@ macro_rules! observed_tunnel {
                 Recorded { scope: given(Some(&status.account_id)), ids, credentials: None }
             }
 
-            fn status(&self, view: &View<'_, TunnelBody>) -> Value {
+            fn status(&self, view: &StatusView<'_, TunnelBody>) -> Value {
                 self.spec.fields.status(self.status.as_ref(), view)
             }
 
@@ -439,7 +439,7 @@ mod tests {
     #[test]
     fn the_status_has_all_four_ids_even_when_they_are_empty() {
         let problem = Problem::transient(reasons::API_ERROR, "down");
-        let view = View { resolved: None, present: &[], problem: Some(&problem), checked_at: None };
+        let view = StatusView { resolved: None, present: &[], problem: Some(&problem), checked_at: None };
 
         let status = tunnel(json!({ "existingTunnel": { "name": "edge" }, "cloudflare": {} })).status(&view);
 
@@ -451,7 +451,7 @@ mod tests {
     fn a_found_tunnel_fills_the_status() {
         let item: TunnelBody = from_value(json!({ "name": "edge", "account_tag": "a1", "deleted_at": null })).unwrap();
         let present = [Entry { id: "t1".to_owned(), item }];
-        let view = View { resolved: None, present: &present, problem: None, checked_at: None };
+        let view = StatusView { resolved: None, present: &present, problem: None, checked_at: None };
 
         let status =
             tunnel(json!({ "existingTunnel": { "name": "edge" }, "cloudflare": { "zoneId": "z1" } })).status(&view);

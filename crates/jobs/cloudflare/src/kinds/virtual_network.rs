@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::blocks::{CloudflareDetails, given};
-use crate::kind::{Body, Kind, Life, Needs, Recorded, Resolved, View};
+use crate::kind::{Body, Kind, Management, Needs, Recorded, Resolved, StatusView};
 use crate::reasons::DEFAULT_NETWORK;
 use crate::used::UsedCredentials;
 
@@ -76,15 +76,15 @@ pub struct VirtualNetworkStatus {
 
 /// What is written and compared of a network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Wire")]
+#[serde(from = "NetworkWire")]
 pub struct VirtualNetworkBody {
     /// Its name.
     name: Box<str>,
     /// Free text; carries our mark.
     comment: Box<str>,
     /// Whether it is the default, or shall be.
-    #[serde(rename = "is_default_network", skip_serializing_if = "Wish::is_none")]
-    default: Wish,
+    #[serde(rename = "is_default_network", skip_serializing_if = "OptionalWish::is_none")]
+    default: OptionalWish,
     /// Whether it is only listed because it was there once.
     #[serde(skip_serializing)]
     deleted: bool,
@@ -92,7 +92,7 @@ pub struct VirtualNetworkBody {
 
 /// A network as the API writes it; whether it is the default, in the newer or the older way.
 #[derive(Deserialize)]
-struct Wire {
+struct NetworkWire {
     #[serde(default, deserialize_with = "super::or_default")]
     name: Box<str>,
     #[serde(default, deserialize_with = "super::or_default")]
@@ -102,13 +102,13 @@ struct Wire {
     deleted_at: Option<Box<str>>,
 }
 
-impl From<Wire> for VirtualNetworkBody {
-    fn from(wire: Wire) -> Self {
+impl From<NetworkWire> for VirtualNetworkBody {
+    fn from(wire: NetworkWire) -> Self {
         let default = wire.is_default_network.or(wire.is_default).unwrap_or_default();
         Self {
             name: wire.name,
             comment: wire.comment,
-            default: Wish(Some(default)),
+            default: OptionalWish(Some(default)),
             deleted: wire.deleted_at.is_some(),
         }
     }
@@ -117,22 +117,22 @@ impl From<Wire> for VirtualNetworkBody {
 /// A yes or no that matters only where both sides say something: no wish is content with either.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(transparent)]
-struct Wish(Option<bool>);
+struct OptionalWish(Option<bool>);
 
-impl Wish {
+impl OptionalWish {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     fn is_none(&self) -> bool {
         self.0.is_none()
     }
 }
 
-impl PartialEq for Wish {
+impl PartialEq for OptionalWish {
     fn eq(&self, other: &Self) -> bool {
         self.0.is_none() || other.0.is_none() || self.0 == other.0
     }
 }
 
-impl Eq for Wish {}
+impl Eq for OptionalWish {}
 
 impl VirtualNetworkBody {
     /// Its name.
@@ -221,7 +221,7 @@ impl Kind for VirtualNetwork {
     const OLDER_FINALIZERS: &'static [&'static str] =
         &["cloudflare.com/virtualnetwork-finalizer", "cloudflare.com/finalizer"];
     const REMOTE: &'static Collection = &collections::VIRTUAL_NETWORKS;
-    const LIFE: Life = Life::Owned;
+    const LIFE: Management = Management::Owned;
 
     fn needs(&self) -> Result<Needs, Problem> {
         Ok(self.spec.cloudflare.needs())
@@ -236,7 +236,7 @@ impl Kind for VirtualNetwork {
         Ok(vec![VirtualNetworkBody {
             name: name.into(),
             comment: self.spec.comment.clone().unwrap_or_default().into(),
-            default: Wish(self.spec.is_default_network.then_some(true)),
+            default: OptionalWish(self.spec.is_default_network.then_some(true)),
             deleted: false,
         }])
     }
@@ -258,7 +258,7 @@ impl Kind for VirtualNetwork {
         json!({ "virtualNetworkId": null })
     }
 
-    fn status(&self, view: &View<'_, VirtualNetworkBody>) -> Value {
+    fn status(&self, view: &StatusView<'_, VirtualNetworkBody>) -> Value {
         let before = self.status.clone().unwrap_or_default();
         let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
         let kept = view.problem.is_some() && view.present.is_empty();
@@ -348,7 +348,8 @@ mod tests {
         });
         let problem = Problem::transient(reasons::API_ERROR, "down");
 
-        let status = object.status(&View { resolved: None, present: &[], problem: Some(&problem), checked_at: None });
+        let status =
+            object.status(&StatusView { resolved: None, present: &[], problem: Some(&problem), checked_at: None });
 
         assert_eq!(status, json!({ "virtualNetworkId": "v1", "accountId": "a1", "state": "error" }));
     }
@@ -358,7 +359,7 @@ mod tests {
         let body = found(json!({ "name": "corp", "is_default_network": true }));
         let present = [Entry { id: "v2".to_owned(), item: body }];
         let resolved = Resolved { account: Some("a1".parse().unwrap()), ..Resolved::default() };
-        let view = View { resolved: Some(&resolved), present: &present, problem: None, checked_at: None };
+        let view = StatusView { resolved: Some(&resolved), present: &present, problem: None, checked_at: None };
 
         let status = vnet(json!({ "cloudflare": {} })).status(&view);
 

@@ -2,15 +2,15 @@
 
 use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Item, Lane, Op, Written};
 use portolan_core::{ObjectKey, Problem, reasons};
-use portolan_engine::{Scope, Surroundings};
+use portolan_engine::{DeletionScope, Surroundings};
 
-use super::{Found, Living, SOON, key_of};
+use super::{FoundThere, KindReconciler, SOON, key_of};
 use crate::kind::{Body, Kind};
-use crate::matching::Step;
+use crate::matching::RemoteWrite;
 use crate::projection::digest;
-use crate::resolve::Place;
+use crate::resolve::ScopeRef;
 
-impl<K: Kind> Living<K> {
+impl<K: Kind> KindReconciler<K> {
     /// Deletions take names off the network: they go before other changes.
     pub(super) fn lane(&self, object: &K) -> Lane {
         if object.meta().deletion_timestamp.is_some() { Lane::Protect } else { Lane::Change }
@@ -19,8 +19,8 @@ impl<K: Kind> Living<K> {
     pub(super) async fn carry_out(
         &self,
         object: &K,
-        found: &Found<K::Body>,
-        steps: &[Step<K::Body>],
+        found: &FoundThere<K::Body>,
+        steps: &[RemoteWrite<K::Body>],
     ) -> Result<Vec<Entry<K::Body>>, Problem> {
         if steps.is_empty() {
             return Ok(Vec::new());
@@ -30,7 +30,7 @@ impl<K: Kind> Living<K> {
         found.expect_no_longer();
         match found.remote.write(self.lane(object), ops).await {
             Ok(written) => Ok(written.iter().filter_map(Written::entry).cloned().collect()),
-            Err(error) if steps.iter().all(Step::removes) => {
+            Err(error) if steps.iter().all(RemoteWrite::removes) => {
                 // The place may have gone since it was listed.
                 let doing = writing::<K>(steps, &found.place);
                 let account = object.recorded();
@@ -47,16 +47,16 @@ impl<K: Kind> Living<K> {
     pub(super) async fn ask_for_deletions(
         &self,
         object: &K,
-        found: &Found<K::Body>,
-        steps: &[Step<K::Body>],
+        found: &FoundThere<K::Body>,
+        steps: &[RemoteWrite<K::Body>],
     ) -> Result<(), Problem> {
-        let names: Vec<String> = steps.iter().filter(|step| step.deletes()).map(Step::label).collect();
+        let names: Vec<String> = steps.iter().filter(|step| step.deletes()).map(RemoteWrite::label).collect();
         if names.is_empty() {
             return Ok(());
         }
         let ending = self.shared.is_ending(object.meta().namespace.as_deref()).await;
         let surroundings = || self.surroundings(found, ending.then_some(object.meta().namespace.as_deref()).flatten());
-        let scope = Scope {
+        let scope = DeletionScope {
             id: found.place.id.clone(),
             collection: K::REMOTE.name.to_owned(),
             label: found.place.label.clone(),
@@ -66,7 +66,7 @@ impl<K: Kind> Living<K> {
     }
 
     /// What else in a place is about to be deleted: of objects that are going, or whose namespace is.
-    pub(super) fn surroundings(&self, found: &Found<K::Body>, ending: Option<&str>) -> Surroundings {
+    pub(super) fn surroundings(&self, found: &FoundThere<K::Body>, ending: Option<&str>) -> Surroundings {
         let going =
             |key: &ObjectKey, deleting: bool| deleting || (ending.is_some() && key.namespace.as_deref() == ending);
         let ids: Vec<Box<str>> = self.handle.get().map_or_else(Vec::new, |handle| {
@@ -115,17 +115,17 @@ impl<K: Kind> Living<K> {
     }
 }
 
-fn writing<K: Kind>(steps: &[Step<K::Body>], place: &Place) -> String {
-    let names = portolan_core::text::join_some(steps.iter().map(Step::label), 3);
+fn writing<K: Kind>(steps: &[RemoteWrite<K::Body>], place: &ScopeRef) -> String {
+    let names = portolan_core::text::join_some(steps.iter().map(RemoteWrite::label), 3);
     format!("writing the {} {names} in {}", K::NOUN, place.label)
 }
 
-fn op<B: Body>(step: &Step<B>) -> Op {
+fn op<B: Body>(step: &RemoteWrite<B>) -> Op {
     match step {
-        Step::Create { body } => Op::Create(body.create_body()),
-        Step::Update { id, before, after }
-        | Step::Adopt { id, before, after }
-        | Step::Release { id, before, after } => Op::Update { id: id.clone(), body: after.update_body(before) },
-        Step::Delete { id, .. } => Op::Delete { id: id.clone(), query: Vec::new() },
+        RemoteWrite::Create { body } => Op::Create(body.create_body()),
+        RemoteWrite::Update { id, before, after }
+        | RemoteWrite::Adopt { id, before, after }
+        | RemoteWrite::Release { id, before, after } => Op::Update { id: id.clone(), body: after.update_body(before) },
+        RemoteWrite::Delete { id, .. } => Op::Delete { id: id.clone(), query: Vec::new() },
     }
 }

@@ -7,17 +7,17 @@ use portolan_cloudflare_api::{ApiError, Client, Entry, Freshness, Item, Lane};
 use portolan_core::{Claim, Class, Problem, reasons};
 use portolan_engine::{Projected, annotations};
 
-use super::{Found, Inputs, Living, SOON, key_of};
-use crate::gone::{self, Standing};
-use crate::kind::{Body as _, CredentialsFrom, Kind, Life, Needs, Recorded, Resolved};
+use super::{FoundThere, Inputs, KindReconciler, SOON, key_of};
+use crate::gone::{self, ScopePresence};
+use crate::kind::{Body as _, CredentialsFrom, Kind, Management, Needs, Recorded, Resolved};
 use crate::kinds::CloudflareCredentials;
 use crate::projection::{self, Projection, digest};
-use crate::resolve::{Place, RemovalAccess, Right, Subject};
+use crate::resolve::{AskingObject, RemovalAccess, Right, ScopeRef};
 
 /// How old a snapshot may be for a decision to create something.
 const FRESH: Duration = Duration::from_secs(10);
 
-impl<K: Kind> Living<K> {
+impl<K: Kind> KindReconciler<K> {
     /// Other objects that say that they are the default too, as a problem.
     pub(super) fn other_defaults(&self, object: &K) -> Option<Problem> {
         let handle = self.handle.get().filter(|_| object.is_default())?;
@@ -59,23 +59,23 @@ impl<K: Kind> Living<K> {
         let needs = object.needs()?;
         let recorded = object.recorded();
         // What is already there for this object is looked after, whoever wants the same later.
-        if let Some(rival) = self.rival(object).filter(|_| K::LIFE == Life::Observed || recorded.ids.is_empty()) {
+        if let Some(rival) = self.rival(object).filter(|_| K::LIFE == Management::Observed || recorded.ids.is_empty()) {
             return Err(rival);
         }
-        let subject = Subject::of(object);
+        let subject = AskingObject::of(object);
         let access = self.shared.access(&needs, &subject).await?;
         let resolved = self.shared.resolve(&needs, &subject, &access).await?;
         let wanted = object.desired(&resolved)?;
         self.shared.allows(&access.used, &subject, &resolved, object.published(&resolved).as_ref())?;
-        let place = Place::of::<K>(&resolved)?;
+        let place = ScopeRef::of::<K>(&resolved)?;
         let mut inputs = self.inputs(resolved);
         inputs.secret = Some(access.secret.clone());
         inputs.ends_itself = object.ends_itself(&inputs.resolved);
         match K::LIFE {
-            Life::Observed => {
+            Management::Observed => {
                 inputs.observed = Some(self.observe(object, &access.client, &place, &wanted, &inputs.resolved).await?);
             }
-            Life::Owned => {
+            Management::Owned => {
                 let moved =
                     recorded.scope.as_deref().is_some_and(|scope| scope != place.id && !recorded.ids.is_empty());
                 if moved {
@@ -95,7 +95,7 @@ impl<K: Kind> Living<K> {
         let mut inputs = self.inputs(Resolved::default());
         self.check_users(object)?;
         inputs.still_used = self.still_used(object);
-        if K::LIFE != Life::Owned || annotations::is_orphaning(object.meta()) {
+        if K::LIFE != Management::Owned || annotations::is_orphaning(object.meta()) {
             return Ok(inputs);
         }
         let recorded = object.recorded();
@@ -146,18 +146,19 @@ impl<K: Kind> Living<K> {
         object: &K,
         needs: &Needs,
         recorded: &Recorded,
-        gone: &mut Option<Place>,
-    ) -> Result<Option<Found<K::Body>>, Problem> {
-        let RemovalAccess { access, right } = self.shared.removal_access(needs, &Subject::of(object), recorded).await?;
+        gone: &mut Option<ScopeRef>,
+    ) -> Result<Option<FoundThere<K::Body>>, Problem> {
+        let RemovalAccess { access, right } =
+            self.shared.removal_access(needs, &AskingObject::of(object), recorded).await?;
         let place = match &recorded.scope {
-            Some(scope) => Place::recorded::<K>(scope),
+            Some(scope) => ScopeRef::recorded::<K>(scope),
             None => self.shared.place_without_asking::<K>(needs, &access)?,
         };
         if recorded.ids.is_empty() && self.shared.is_refused(needs) {
             return Ok(None);
         }
         let found = match self.look(object, &access.client, place.clone(), &[], recorded).await {
-            Ok(found) => Found { right, ..found },
+            Ok(found) => FoundThere { right, ..found },
             Err(error) => {
                 let doing = listing(&place);
                 self.place_gone(&access.client, right, &place, recorded, &error, &doing).await?;
@@ -174,7 +175,7 @@ impl<K: Kind> Living<K> {
         &self,
         client: &Client,
         right: Right,
-        place: &Place,
+        place: &ScopeRef,
         recorded: &Recorded,
         error: &ApiError,
         doing: &str,
@@ -186,14 +187,14 @@ impl<K: Kind> Living<K> {
         }
         let account = recorded.credentials.as_ref().and_then(|used| used.account_id.as_deref());
         match self.shared.standing(client, K::REMOTE.scope, &place.id, account).await? {
-            Standing::Gone => Ok(()),
-            Standing::There => Err(problem),
-            Standing::Unclear(why) => Err(gone::unproven(problem, why)),
+            ScopePresence::Gone => Ok(()),
+            ScopePresence::There => Err(problem),
+            ScopePresence::Unclear(why) => Err(gone::unproven(problem, why)),
         }
     }
 
     /// A credential that takes another's place removes only what says that it is the object's.
-    fn check_substitute(&self, object: &K, found: &Found<K::Body>, recorded: &Recorded) -> Result<(), Problem> {
+    fn check_substitute(&self, object: &K, found: &FoundThere<K::Body>, recorded: &Recorded) -> Result<(), Problem> {
         if found.right != Right::Substitute {
             return Ok(());
         }
@@ -235,10 +236,10 @@ impl<K: Kind> Living<K> {
         &self,
         object: &K,
         client: &Client,
-        place: Place,
+        place: ScopeRef,
         wanted: &[K::Body],
         recorded: &Recorded,
-    ) -> Result<Found<K::Body>, Problem> {
+    ) -> Result<FoundThere<K::Body>, Problem> {
         let doing = listing(&place);
         self.look(object, client, place, wanted, recorded).await.map_err(|error| error.problem(&doing))
     }
@@ -247,10 +248,10 @@ impl<K: Kind> Living<K> {
         &self,
         object: &K,
         client: &Client,
-        place: Place,
+        place: ScopeRef,
         wanted: &[K::Body],
         recorded: &Recorded,
-    ) -> Result<Found<K::Body>, ApiError> {
+    ) -> Result<FoundThere<K::Body>, ApiError> {
         let remote = client.records::<K::Body>(K::REMOTE, &place.id);
         let expected = Mutex::new(Some(remote.expect()));
         self.settled.asked(&place.id, client);
@@ -281,7 +282,7 @@ impl<K: Kind> Living<K> {
             found.dedup_by(|a, b| a.id == b.id);
             found
         });
-        Ok(Found { place, client: client.clone(), right: Right::Recorded, remote, candidates, expected })
+        Ok(FoundThere { place, client: client.clone(), right: Right::Recorded, remote, candidates, expected })
     }
 
     /// The remote object of a kind that is only looked at.
@@ -289,7 +290,7 @@ impl<K: Kind> Living<K> {
         &self,
         object: &K,
         client: &Client,
-        place: &Place,
+        place: &ScopeRef,
         wanted: &[K::Body],
         resolved: &Resolved,
     ) -> Result<Entry<K::Body>, Problem> {
@@ -314,7 +315,7 @@ impl<K: Kind> Living<K> {
     pub(super) async fn listed(
         &self,
         client: &Client,
-        place: &Place,
+        place: &ScopeRef,
         wanted: &[K::Body],
         age: Duration,
     ) -> Result<Vec<Entry<K::Body>>, Problem> {
@@ -337,11 +338,11 @@ impl<K: Kind> Living<K> {
     }
 }
 
-fn listing(place: &Place) -> String {
+fn listing(place: &ScopeRef) -> String {
     format!("listing what is in {}", place.label)
 }
 
-async fn read_one<K: Kind>(client: &Client, place: &Place, id: &str) -> Result<Entry<K::Body>, Problem> {
+async fn read_one<K: Kind>(client: &Client, place: &ScopeRef, id: &str) -> Result<Entry<K::Body>, Problem> {
     let doing = format!("reading the {} {id}", K::NOUN);
     let answer =
         client.send(Lane::Change, &K::REMOTE.get(&place.id, id)).await.map_err(|error| error.problem(&doing))?;

@@ -3,15 +3,15 @@
 use portolan_core::{Plan, Problem};
 use portolan_engine::annotations;
 
-use super::{Found, Inputs, Living, key_of};
+use super::{FoundThere, Inputs, KindReconciler, key_of};
 use crate::kind::{Body, Kind, Recorded, Resolved};
-use crate::matching::{Matched, Matching, Step, match_bodies};
+use crate::matching::{Matched, Matching, RemoteWrite, match_bodies};
 
-impl<K: Kind> Living<K> {
+impl<K: Kind> KindReconciler<K> {
     pub(super) fn matched(
         &self,
         object: &K,
-        found: &Found<K::Body>,
+        found: &FoundThere<K::Body>,
         wanted: Vec<K::Body>,
         resolved: &Resolved,
         recorded: &Recorded,
@@ -32,13 +32,13 @@ impl<K: Kind> Living<K> {
 pub(super) fn changes<K: Kind>(
     object: &K,
     inputs: &Inputs<K::Body>,
-    here: &[Step<K::Body>],
-    former: &[Step<K::Body>],
+    here: &[RemoteWrite<K::Body>],
+    former: &[RemoteWrite<K::Body>],
 ) -> Plan {
     let deleting = object.meta().deletion_timestamp.is_some();
     let why = format!("{} {} {}", K::KIND, key_of(object), if deleting { "is being deleted" } else { "asks for it" });
     let moved = format!("{} {} moved elsewhere", K::KIND, key_of(object));
-    let in_place = |steps: &[Step<K::Body>], found: &Option<Found<K::Body>>, why: &str| {
+    let in_place = |steps: &[RemoteWrite<K::Body>], found: &Option<FoundThere<K::Body>>, why: &str| {
         let label = found.as_ref().map_or("", |found| found.place.label.as_str()).to_owned();
         steps.iter().map(|step| step.change(K::NOUN, &label, why)).collect::<Vec<_>>()
     };

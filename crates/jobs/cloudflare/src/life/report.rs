@@ -4,11 +4,11 @@ use portolan_cloudflare_api::{Entry, Item, NearlyFull};
 use portolan_core::{Class, NewCondition, Problem, condition, reasons, text};
 use portolan_engine::{Notice, Report};
 
-use super::{Found, Inputs, Living, Steps, key_of};
-use crate::kind::{Body as _, Kind, Life, View};
+use super::{FoundThere, Inputs, KindReconciler, Steps, key_of};
+use crate::kind::{Body as _, Kind, Management, StatusView};
 use crate::reasons::SCOPE_GONE;
 
-impl<K: Kind> Living<K> {
+impl<K: Kind> KindReconciler<K> {
     pub(super) fn well(
         &self,
         object: &K,
@@ -18,8 +18,12 @@ impl<K: Kind> Living<K> {
         events: Vec<Notice>,
     ) -> Report {
         self.remember(object, inputs, present, beside.is_empty());
-        let view =
-            View { resolved: Some(&inputs.resolved), present, problem: None, checked_at: Some(&inputs.checked_at) };
+        let view = StatusView {
+            resolved: Some(&inputs.resolved),
+            present,
+            problem: None,
+            checked_at: Some(&inputs.checked_at),
+        };
         let (reason, message) = object.well(&inputs.resolved);
         let mut conditions = vec![NewCondition::ready(reason, message)];
         conditions.push(self.stalled(present));
@@ -49,8 +53,8 @@ impl<K: Kind> Living<K> {
     /// `Stalled` while deletions in the scope that this object stands for are held.
     pub(super) fn stalled(&self, present: &[Entry<K::Body>]) -> NewCondition {
         let held: Vec<String> = match K::LIFE {
-            Life::Observed => present.iter().flat_map(|entry| self.shared.deletions.held(&entry.id)).collect(),
-            Life::Owned => Vec::new(),
+            Management::Observed => present.iter().flat_map(|entry| self.shared.deletions.held(&entry.id)).collect(),
+            Management::Owned => Vec::new(),
         };
         if held.is_empty() {
             return NewCondition::not_stalled();
@@ -68,7 +72,7 @@ impl<K: Kind> Living<K> {
     }
 
     pub(super) fn failed(&self, object: &K, problem: &Problem) -> Report {
-        let view = View { resolved: None, present: &[], problem: Some(problem), checked_at: None };
+        let view = StatusView { resolved: None, present: &[], problem: Some(problem), checked_at: None };
         let reason = if problem.reason == reasons::API_ERROR { K::ERROR_REASON } else { problem.reason };
         let mut report = Report::failed(problem);
         let mut conditions = vec![NewCondition::not_ready(reason, &problem.message)];
@@ -94,7 +98,7 @@ pub(super) fn notices<K: Kind>(plan: &Steps<K::Body>, inputs: &Inputs<K::Body>) 
 }
 
 /// The limit that an object brought near, told by the first one that does.
-pub(super) fn near_limit<K: Kind>(found: &Found<K::Body>) -> Option<Notice> {
+pub(super) fn near_limit<K: Kind>(found: &FoundThere<K::Body>) -> Option<Notice> {
     let NearlyFull { used, limit } = found.remote.nearly_full()?;
     let message = format!(
         "{} has {used} {}s, and may have {limit} as far as known: delete some that are not needed, ask Cloudflare for a higher \

@@ -117,7 +117,7 @@ impl Case {
 fn what_does_not_exist_is_created_with_our_mark() {
     let matched = case(vec![record("www", "a", "hello")], vec![]).run().expect("a plan");
 
-    assert_eq!(matched.steps, [Step::Create { body: record("www", "a", &ours("hello")) }]);
+    assert_eq!(matched.steps, [RemoteWrite::Create { body: record("www", "a", &ours("hello")) }]);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn an_unmarked_object_that_is_already_as_wanted_is_adopted() {
         case(vec![record("www", "a", "x")], vec![there("1", record("www", "A", "theirs"))]).run().expect("a plan");
 
     let after = record("www", "a", &adopted("x"));
-    assert_eq!(matched.steps, [Step::Adopt { id: "1".to_owned(), before: record("www", "A", "theirs"), after }]);
+    assert_eq!(matched.steps, [RemoteWrite::Adopt { id: "1".to_owned(), before: record("www", "A", "theirs"), after }]);
 }
 
 #[test]
@@ -202,10 +202,16 @@ fn an_adopted_object_stays_adopted_through_changes_and_is_released_at_the_end() 
     let changed = case(vec![record("www", "b", "x")], stands()).run().expect("a plan");
 
     let after = record("www", "b", &adopted("x"));
-    assert_eq!(changed.steps, [Step::Update { id: "1".to_owned(), before: record("www", "a", &adopted("x")), after }]);
+    assert_eq!(
+        changed.steps,
+        [RemoteWrite::Update { id: "1".to_owned(), before: record("www", "a", &adopted("x")), after }]
+    );
     let ended = case(vec![], stands()).run().expect("a plan");
     let after = record("www", "a", "x");
-    assert_eq!(ended.steps, [Step::Release { id: "1".to_owned(), before: record("www", "a", &adopted("x")), after }]);
+    assert_eq!(
+        ended.steps,
+        [RemoteWrite::Release { id: "1".to_owned(), before: record("www", "a", &adopted("x")), after }]
+    );
 }
 
 #[test]
@@ -255,17 +261,17 @@ proptest! {
     }
 }
 
-fn carried_out(there: &[Entry<Record>], steps: &[Step<Record>]) -> Vec<Entry<Record>> {
+fn carried_out(there: &[Entry<Record>], steps: &[RemoteWrite<Record>]) -> Vec<Entry<Record>> {
     let mut after = there.to_vec();
     for (at, step) in steps.iter().enumerate() {
         match step {
-            Step::Create { body } => after.push(Entry { id: format!("new{at}"), item: body.clone() }),
-            Step::Update { id, after: body, .. }
-            | Step::Adopt { id, after: body, .. }
-            | Step::Release { id, after: body, .. } => {
+            RemoteWrite::Create { body } => after.push(Entry { id: format!("new{at}"), item: body.clone() }),
+            RemoteWrite::Update { id, after: body, .. }
+            | RemoteWrite::Adopt { id, after: body, .. }
+            | RemoteWrite::Release { id, after: body, .. } => {
                 after.iter_mut().filter(|entry| entry.id == *id).for_each(|entry| entry.item = body.clone());
             }
-            Step::Delete { id, .. } => after.retain(|entry| entry.id != *id),
+            RemoteWrite::Delete { id, .. } => after.retain(|entry| entry.id != *id),
         }
     }
     after

@@ -6,10 +6,10 @@ fn reference(value: Value) -> SourceReference {
     from_value(value).unwrap()
 }
 
-fn values(source: &Source) -> Vec<&str> {
+fn values(source: &AddressSource) -> Vec<&str> {
     match source {
-        Source::Found { addresses, .. } => addresses.iter().map(|address| address.value.as_str()).collect(),
-        Source::Gone => panic!("gone"),
+        AddressSource::Found { addresses, .. } => addresses.iter().map(|address| address.value.as_str()).collect(),
+        AddressSource::Gone => panic!("gone"),
     }
 }
 
@@ -57,7 +57,7 @@ fn a_service_is_told_by_default_by_its_load_balancer_and_carries_its_version() {
 
     let source = addresses(&reference, &service(), &[]).unwrap();
 
-    assert!(matches!(&source, Source::Found { version, .. } if version == "7"));
+    assert!(matches!(&source, AddressSource::Found { version, .. } if version == "7"));
     assert_eq!(values(&source), ["203.0.113.1", "2001:db8::1"]);
 }
 
@@ -105,7 +105,7 @@ fn a_route_has_the_addresses_of_its_gateways() {
     assert_eq!(keys, [(Some("infra"), "edge"), (Some("shop"), "inner")]);
     assert_eq!(parents[0].resource.api_version, "gateway.networking.k8s.io/v1");
     assert_eq!(values(&source), ["203.0.113.5", "edge.example.net"]);
-    assert!(matches!(source, Source::Found { version, .. } if version == "3.9"));
+    assert!(matches!(source, AddressSource::Found { version, .. } if version == "3.9"));
 }
 
 #[test]

@@ -21,18 +21,18 @@ impl Version {
 
 /// How a configuration was taken: it stands, or could not be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct ConfigVerdict {
     pub(crate) version: Version,
     pub(crate) result: Result<(), Problem>,
 }
 
 /// The last verdict.
 #[derive(Default)]
-pub(crate) struct Board {
-    last: Mutex<Option<Verdict>>,
+pub(crate) struct ConfigStates {
+    last: Mutex<Option<ConfigVerdict>>,
 }
 
-impl Board {
+impl ConfigStates {
     /// The verdict about a configuration at this time.
     pub(crate) fn about(&self, version: &Version) -> Option<Result<(), Problem>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,7 +40,7 @@ impl Board {
     }
 
     /// Takes a verdict down; answers whether it is news.
-    pub(crate) fn note(&self, verdict: Option<Verdict>) -> bool {
+    pub(crate) fn note(&self, verdict: Option<ConfigVerdict>) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let news = *last != verdict;
         *last = verdict;
@@ -54,8 +54,8 @@ mod tests {
 
     #[test]
     fn a_verdict_is_about_one_version_alone() {
-        let (board, version) = (Board::default(), Version { uid: "u".to_owned(), generation: 1 });
-        let verdict = Verdict { version: version.clone(), result: Ok(()) };
+        let (board, version) = (ConfigStates::default(), Version { uid: "u".to_owned(), generation: 1 });
+        let verdict = ConfigVerdict { version: version.clone(), result: Ok(()) };
 
         assert!(board.note(Some(verdict.clone())));
         assert!(!board.note(Some(verdict)), "the same again is no news");

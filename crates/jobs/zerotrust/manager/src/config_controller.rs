@@ -9,21 +9,21 @@ use portolan_zerotrust_model::{CloudflareZeroTrustOperatorConfig as Config, reas
 use serde_json::json;
 
 use crate::board::Version;
-use crate::record::Record;
+use crate::record::PreviousValues;
 use crate::rollout::{Rollout, rollout};
-use crate::shared::Shared;
-use crate::worker::Kind;
+use crate::shared::ManagerContext;
+use crate::worker::WorkerKind;
 
 /// The condition that says whether a configuration was applied.
 const APPLIED: &str = "Applied";
 
 /// Reconciles configurations.
 pub(crate) struct ConfigController {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ManagerContext>,
 }
 
 /// How a configuration stands.
-pub(crate) enum Standing {
+pub(crate) enum ConfigState {
     /// Nobody has looked at it yet, which happens soon.
     New,
     /// It is not in force, or could not be applied.
@@ -41,7 +41,7 @@ pub(crate) enum Standing {
 
 impl Reconcile for ConfigController {
     type Object = Config;
-    type Inputs = Standing;
+    type Inputs = ConfigState;
     type Plan = ();
     type Applied = ();
     type Projection = ();
@@ -61,14 +61,14 @@ impl Reconcile for ConfigController {
 
     fn project(&self, _: &Config) {}
 
-    async fn gather(&self, config: &Config) -> Result<Standing, Problem> {
+    async fn gather(&self, config: &Config) -> Result<ConfigState, Problem> {
         Ok(self.standing(config))
     }
 
-    fn plan(&self, _: &Config, standing: &Standing) -> Result<(), Problem> {
+    fn plan(&self, _: &Config, standing: &ConfigState) -> Result<(), Problem> {
         match standing {
-            Standing::Refused(problem) => Err(problem.clone()),
-            Standing::New | Standing::Applied { .. } => Ok(()),
+            ConfigState::Refused(problem) => Err(problem.clone()),
+            ConfigState::New | ConfigState::Applied { .. } => Ok(()),
         }
     }
 
@@ -76,7 +76,7 @@ impl Reconcile for ConfigController {
         Plan::default()
     }
 
-    async fn apply(&self, _: &Config, _: &Standing, (): &()) -> Result<(), Problem> {
+    async fn apply(&self, _: &Config, _: &ConfigState, (): &()) -> Result<(), Problem> {
         Ok(())
     }
 
@@ -84,43 +84,44 @@ impl Reconcile for ConfigController {
         match outcome {
             Outcome::Failed(problem) => refused(config, problem),
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => match inputs {
-                Standing::Applied { at, by_this, waiting } => applied(config, at.as_deref(), *by_this, waiting),
-                Standing::New | Standing::Refused(_) => Report::default(),
+                ConfigState::Applied { at, by_this, waiting } => applied(config, at.as_deref(), *by_this, waiting),
+                ConfigState::New | ConfigState::Refused(_) => Report::default(),
             },
         }
     }
 }
 
 impl ConfigController {
-    fn standing(&self, config: &Config) -> Standing {
+    fn standing(&self, config: &Config) -> ConfigState {
         if let Some(other) = self.shared.in_force().filter(|other| other.metadata.uid != config.metadata.uid) {
-            return Standing::Refused(outdone_by(&other.name_any()));
+            return ConfigState::Refused(outdone_by(&other.name_any()));
         }
         if let Some(lost) = self.shared.lost() {
-            return Standing::Refused(lost);
+            return ConfigState::Refused(lost);
         }
         match self.shared.board.about(&Version::of(config)) {
-            None => Standing::New,
-            Some(Err(problem)) => Standing::Refused(problem),
+            None => ConfigState::New,
+            Some(Err(problem)) => ConfigState::Refused(problem),
             Some(Ok(())) => self.applied(config),
         }
     }
 
     /// When the configuration was applied, and how far the Deployments are.
-    fn applied(&self, config: &Config) -> Standing {
-        let Some(own) = self.shared.own() else { return Standing::New };
+    fn applied(&self, config: &Config) -> ConfigState {
+        let Some(own) = self.shared.own() else { return ConfigState::New };
         let deployment = self.shared.deployments.get(&own.deployment);
-        let record =
-            deployment.as_ref().and_then(|deployment| Record::read(&json!({ "metadata": deployment.metadata })));
+        let record = deployment
+            .as_ref()
+            .and_then(|deployment| PreviousValues::read(&json!({ "metadata": deployment.metadata })));
         let version = Version::of(config);
         let record = record.filter(|record| record.config == version.uid);
-        let workers = Kind::ALL.iter().map(|kind| self.shared.key(kind.name()));
+        let workers = WorkerKind::ALL.iter().map(|kind| self.shared.key(kind.name()));
         let all = [own.deployment].into_iter().chain(workers.filter(|_| self.shared.keeps_workers()));
         let waiting = all.filter_map(|key| match rollout(self.shared.deployments.get(&key).as_deref()) {
             Rollout::Complete => None,
             Rollout::Waiting(why) => Some(format!("{}: {why}", key.name)),
         });
-        Standing::Applied {
+        ConfigState::Applied {
             by_this: record.as_ref().is_some_and(|record| record.generation == version.generation),
             at: record.map(|record| record.at),
             waiting: waiting.collect(),

@@ -13,13 +13,13 @@ use portolan_engine::{Outcome, Reconcile, Report, in_time, key_of, kubernetes_pr
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::Value;
 
-use crate::board::{Verdict, Version};
+use crate::board::{ConfigVerdict, Version};
 use crate::own::is_own;
 use crate::record::ANNOTATION;
-use crate::shape::{Shape, container_of, shape};
-use crate::shared::Shared;
-use crate::worker::{Kind, Origin, Step, keep, rest};
-use crate::writes::Refusal;
+use crate::shape::{DeploymentChange, container_of, shape};
+use crate::shared::ManagerContext;
+use crate::worker::{WorkerKind, WorkerOrigin, WorkerStep, keep, rest};
+use crate::writes::WriteRefusal;
 
 /// How often a write is tried against others who write the same Deployments: the cluster's own controllers are quick.
 const MOST_ATTEMPTS: u32 = 8;
@@ -27,22 +27,22 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Reconciles the own Deployment.
 pub(crate) struct DeploymentController {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ManagerContext>,
 }
 
 /// What is there.
-pub(crate) struct Inputs {
+pub(crate) struct DeploymentInputs {
     /// The own Deployment with its owners.
     own: Value,
     config: Option<Arc<Config>>,
     /// The workers' Deployments.
     workers: [Option<Value>; 2],
-    pod: Running,
+    pod: RunningPod,
 }
 
 /// What the pod of this process runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Running {
+struct RunningPod {
     /// The image that its spec names; none where there is no such pod any more.
     image: Option<String>,
     /// The digest of the image that runs.
@@ -50,18 +50,18 @@ struct Running {
 }
 
 /// What is to be done.
-pub(crate) struct Plan {
-    own: Shape,
+pub(crate) struct DeploymentPlan {
+    own: DeploymentChange,
     /// Why the configuration cannot be applied as it is.
     refused: Option<Problem>,
-    workers: Vec<Step>,
+    workers: Vec<WorkerStep>,
 }
 
 impl Reconcile for DeploymentController {
     type Object = Deployment;
     /// None where the Deployment is not the own one, or is on its way out.
-    type Inputs = Option<Box<Inputs>>;
-    type Plan = Option<Box<Plan>>;
+    type Inputs = Option<Box<DeploymentInputs>>;
+    type Plan = Option<Box<DeploymentPlan>>;
     /// Why the configuration could not be applied, if it could not. Its own controller tells.
     type Applied = Option<Problem>;
     type Projection = ();
@@ -96,7 +96,7 @@ impl Reconcile for DeploymentController {
     }
 
     fn changes(&self, plan: &Self::Plan) -> Changes {
-        plan.as_deref().map(Plan::changes).unwrap_or_default()
+        plan.as_deref().map(DeploymentPlan::changes).unwrap_or_default()
     }
 
     /// Also where nothing changes: what became of the configuration is worth telling.
@@ -113,15 +113,15 @@ impl Reconcile for DeploymentController {
         let (Some(inputs), Some(plan)) = (inputs, plan) else { return Ok(None) };
         let mut last = self.carry_out(inputs, plan).await;
         for attempt in 0..MOST_ATTEMPTS {
-            let Err(Refusal::Stale) = last else { break };
+            let Err(WriteRefusal::Stale) = last else { break };
             tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt)).await;
             let Some(inputs) = self.gather(deployment).await? else { return Ok(None) };
             last = self.carry_out(&inputs, &self.decide(&inputs)).await;
         }
         match last {
             Ok(refused) => Ok(refused),
-            Err(Refusal::Problem(problem)) => Err(problem),
-            Err(Refusal::Stale) => Err(Problem::transient(
+            Err(WriteRefusal::Problem(problem)) => Err(problem),
+            Err(WriteRefusal::Stale) => Err(Problem::transient(
                 portolan_core::reasons::API_ERROR,
                 format!("Deployment {} is written by others without a pause", key_of(&deployment.metadata)),
             )),
@@ -141,38 +141,38 @@ impl Reconcile for DeploymentController {
 
 impl DeploymentController {
     /// Reads everything that planning needs; none where the own Deployment is gone or going.
-    async fn look(&self, name: &str) -> Result<Option<Box<Inputs>>, Problem> {
+    async fn look(&self, name: &str) -> Result<Option<Box<DeploymentInputs>>, Problem> {
         let own = self.shared.read(name).await?;
         let Some(own) = own.filter(|own| own["metadata"]["deletionTimestamp"].is_null()) else { return Ok(None) };
-        let [kube, cloudflare] = Kind::ALL;
+        let [kube, cloudflare] = WorkerKind::ALL;
         let workers = [self.shared.read(kube.name()).await?, self.shared.read(cloudflare.name()).await?];
         let (config, pod) = (self.shared.in_force(), self.running(&own).await?);
-        Ok(Some(Box::new(Inputs { own, config, workers, pod })))
+        Ok(Some(Box::new(DeploymentInputs { own, config, workers, pod })))
     }
 
     /// What the pod of this process runs.
-    async fn running(&self, own: &Value) -> Result<Running, Problem> {
-        let Some(name) = self.shared.settings.pod.as_deref() else { return Ok(Running::default()) };
+    async fn running(&self, own: &Value) -> Result<RunningPod, Problem> {
+        let Some(name) = self.shared.settings.pod.as_deref() else { return Ok(RunningPod::default()) };
         let context = &self.shared.context;
         let api: Api<Pod> = Api::namespaced(context.client.clone(), &context.operator_namespace);
         let pod = in_time(api.get_opt(name)).await;
         let pod = pod.map_err(|error| kubernetes_problem(format_args!("reading Pod {name}"), &error))?;
-        Ok(pod.map(|pod| Running::of(&pod, &container_of(own))).unwrap_or_default())
+        Ok(pod.map(|pod| RunningPod::of(&pod, &container_of(own))).unwrap_or_default())
     }
 
-    fn decide(&self, inputs: &Inputs) -> Plan {
+    fn decide(&self, inputs: &DeploymentInputs) -> DeploymentPlan {
         let shaped = shape(&inputs.own, inputs.config.as_deref(), (self.shared.context.clock)());
         let (own, refused) = match shaped {
             Ok(shape) => (shape, None),
-            Err(problem) => (Shape::untouched(&inputs.own), Some(problem)),
+            Err(problem) => (DeploymentChange::untouched(&inputs.own), Some(problem)),
         };
         let workers = self.workers(inputs, &own.wanted);
-        Plan { own, refused, workers }
+        DeploymentPlan { own, refused, workers }
     }
 
     /// What is to be done about the workers of a manager that is shaped so.
-    fn workers(&self, inputs: &Inputs, own: &Value) -> Vec<Step> {
-        let step = |(kind, there): (Kind, &Option<Value>)| {
+    fn workers(&self, inputs: &DeploymentInputs, own: &Value) -> Vec<WorkerStep> {
+        let step = |(kind, there): (WorkerKind, &Option<Value>)| {
             let there = there.as_ref();
             if !self.shared.keeps_workers() {
                 return rest(own, there);
@@ -180,11 +180,15 @@ impl DeploymentController {
             // A manager that is about to be replaced leaves the workers to its successor, which knows the digest of
             // its image; and should that one never start, the workers go on with the image that works.
             if there.is_some() && inputs.pod.is_outdated(own) {
-                return Step::Keep;
+                return WorkerStep::Keep;
             }
-            keep(kind, Origin { own, account: self.shared.account(kind), digest: inputs.pod.digest.as_deref() }, there)
+            keep(
+                kind,
+                WorkerOrigin { own, account: self.shared.account(kind), digest: inputs.pod.digest.as_deref() },
+                there,
+            )
         };
-        Kind::ALL.into_iter().zip(&inputs.workers).map(step).collect()
+        WorkerKind::ALL.into_iter().zip(&inputs.workers).map(step).collect()
     }
 
     /// When a configuration that could not be applied is tried again, though nothing changes.
@@ -198,12 +202,16 @@ impl DeploymentController {
     }
 
     /// The own Deployment, then the workers. A configuration that cannot be applied keeps no worker from running.
-    async fn carry_out(&self, inputs: &Inputs, plan: &Plan) -> Result<Option<Problem>, Refusal> {
+    async fn carry_out(
+        &self,
+        inputs: &DeploymentInputs,
+        plan: &DeploymentPlan,
+    ) -> Result<Option<Problem>, WriteRefusal> {
         let (stands, result) = match &plan.refused {
             Some(problem) => (inputs.own.clone(), Err(problem.clone())),
             None => match self.shared.reshape(&inputs.own, &plan.own).await {
                 Ok(stands) => (stands, Ok(())),
-                Err(Refusal::Problem(problem)) if inputs.config.is_some() => (inputs.own.clone(), Err(problem)),
+                Err(WriteRefusal::Problem(problem)) if inputs.config.is_some() => (inputs.own.clone(), Err(problem)),
                 Err(refusal) => return Err(refusal),
             },
         };
@@ -218,27 +226,27 @@ impl DeploymentController {
     }
 
     /// Lets it be known what became of the configuration.
-    fn tell(&self, inputs: &Inputs, plan: &Plan, result: Result<(), Problem>) {
+    fn tell(&self, inputs: &DeploymentInputs, plan: &DeploymentPlan, result: Result<(), Problem>) {
         let changes = plan.changes();
         if result.is_ok() && !changes.is_empty() {
             let key = |name: &str| inputs.own["metadata"][name].as_str().unwrap_or_default();
             outcome::changed(&format_args!("Deployment {}/{}", key("namespace"), key("name")), &changes);
         }
-        let verdict = inputs.config.as_ref().map(|config| Verdict { version: Version::of(config), result });
+        let verdict = inputs.config.as_ref().map(|config| ConfigVerdict { version: Version::of(config), result });
         if self.shared.board.note(verdict) || !changes.is_empty() {
             self.shared.report_anew();
         }
     }
 }
 
-impl Plan {
+impl DeploymentPlan {
     fn changes(&self) -> Changes {
-        let workers = self.workers.iter().filter_map(Step::change);
+        let workers = self.workers.iter().filter_map(WorkerStep::change);
         self.own.change.clone().into_iter().chain(workers).collect()
     }
 }
 
-impl Running {
+impl RunningPod {
     fn of(pod: &Pod, container: &str) -> Self {
         let image = pod.spec.iter().flat_map(|spec| &spec.containers).find(|one| one.name == container);
         let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
@@ -287,18 +295,18 @@ mod tests {
             "docker://sha256:abc",
             "sha256:abc",
         ] {
-            assert_eq!(Running::of(&pod(id), "operator").digest.as_deref(), Some("sha256:abc"), "{id}");
+            assert_eq!(RunningPod::of(&pod(id), "operator").digest.as_deref(), Some("sha256:abc"), "{id}");
         }
-        assert_eq!(Running::of(&pod(""), "operator").digest, None);
+        assert_eq!(RunningPod::of(&pod(""), "operator").digest, None);
     }
 
     #[test]
     fn a_pod_is_outdated_when_the_deployment_names_another_image() {
         let own = |image: &str| json!({"spec": {"template": {"spec": {"containers": [{"name": "operator", "image": image}]}}}});
-        let running = Running::of(&pod("sha256:abc"), "operator");
+        let running = RunningPod::of(&pod("sha256:abc"), "operator");
 
         assert!(running.is_outdated(&own("portolan:2")));
         assert!(!running.is_outdated(&own("portolan:1")));
-        assert!(!Running::default().is_outdated(&own("portolan:1")), "a pod that is gone says nothing");
+        assert!(!RunningPod::default().is_outdated(&own("portolan:1")), "a pod that is gone says nothing");
     }
 }

@@ -11,7 +11,7 @@ const POD: &[&str] = &["spec", "template", "spec"];
 
 /// A field that a configuration can set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Field {
+pub(crate) enum ConfigField {
     Replicas,
     Resources,
     ImagePullPolicy,
@@ -26,7 +26,7 @@ pub(crate) enum Field {
 }
 
 /// As a record names it, and as a plan shows it.
-impl fmt::Display for Field {
+impl fmt::Display for ConfigField {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Replicas => out.write_str("replicas"),
@@ -43,7 +43,7 @@ impl fmt::Display for Field {
     }
 }
 
-impl Field {
+impl ConfigField {
     /// Reads what [`Display`](fmt::Display) wrote.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let named = |(kind, name): (&str, &str)| match kind {
@@ -218,18 +218,18 @@ mod tests {
                 {"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "A", "value": "3"}]}]}}}})
     }
 
-    fn all() -> Vec<(Field, Value)> {
+    fn all() -> Vec<(ConfigField, Value)> {
         vec![
-            (Field::Replicas, json!(3)),
-            (Field::Resources, json!({"limits": {"cpu": "1"}})),
-            (Field::ImagePullPolicy, json!("Always")),
-            (Field::Affinity, json!({"nodeAffinity": {}, "podAffinity": {"x": 1}})),
-            (Field::NodeSelector, json!({"disk": "ssd"})),
-            (Field::Tolerations, json!([{"key": "a"}])),
-            (Field::PriorityClassName, json!("high")),
-            (Field::Env("LOG_LEVEL".to_owned()), json!({"name": "LOG_LEVEL", "value": "DEBUG"})),
-            (Field::PodLabel("team".to_owned()), json!("edge")),
-            (Field::PodAnnotation("a/b".to_owned()), json!("c")),
+            (ConfigField::Replicas, json!(3)),
+            (ConfigField::Resources, json!({"limits": {"cpu": "1"}})),
+            (ConfigField::ImagePullPolicy, json!("Always")),
+            (ConfigField::Affinity, json!({"nodeAffinity": {}, "podAffinity": {"x": 1}})),
+            (ConfigField::NodeSelector, json!({"disk": "ssd"})),
+            (ConfigField::Tolerations, json!([{"key": "a"}])),
+            (ConfigField::PriorityClassName, json!("high")),
+            (ConfigField::Env("LOG_LEVEL".to_owned()), json!({"name": "LOG_LEVEL", "value": "DEBUG"})),
+            (ConfigField::PodLabel("team".to_owned()), json!("edge")),
+            (ConfigField::PodAnnotation("a/b".to_owned()), json!("c")),
         ]
     }
 
@@ -249,15 +249,15 @@ mod tests {
     #[test]
     fn every_field_is_known_by_its_name() {
         for (field, _) in all() {
-            assert_eq!(Field::parse(&field.to_string()), Some(field));
+            assert_eq!(ConfigField::parse(&field.to_string()), Some(field));
         }
-        assert_eq!(Field::parse("spec"), None);
-        assert_eq!(Field::parse("volumes:a"), None);
+        assert_eq!(ConfigField::parse("spec"), None);
+        assert_eq!(ConfigField::parse("volumes:a"), None);
     }
 
     #[test]
     fn of_several_entries_of_a_variable_the_last_counts_and_one_is_left_in_the_first_place() {
-        let (field, mut changed) = (Field::Env("A".to_owned()), deployment());
+        let (field, mut changed) = (ConfigField::Env("A".to_owned()), deployment());
         assert_eq!(field.read(&changed, "operator"), Some(json!({"name": "A", "value": "3"})));
 
         field.write(&mut changed, "operator", Some(&json!({"name": "A", "value": "4"})));
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn amounts_are_compared_as_they_are_meant() {
-        let field = Field::Resources;
+        let field = ConfigField::Resources;
         let (asked, stored) = (json!({"limits": {"cpu": "1000m"}}), json!({"limits": {"cpu": "1"}, "requests": {}}));
 
         assert!(field.same(Some(&asked), Some(&stored)));
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn an_empty_value_of_a_variable_is_stored_as_none() {
-        let field = Field::Env("A".to_owned());
+        let field = ConfigField::Env("A".to_owned());
 
         assert!(field.same(Some(&json!({"name": "A", "value": ""})), Some(&json!({"name": "A"}))));
         assert!(!field.same(Some(&json!({"name": "A", "value": ""})), None), "an entry without a value is an entry");
@@ -288,16 +288,16 @@ mod tests {
     fn what_a_server_would_merge_is_told() {
         let mut there = deployment();
         let replaced =
-            |there: &Value, field: &Field, value: Value| field.is_replaced_by_applying(there, "operator", &value);
-        let variable = Field::Env("A".to_owned());
+            |there: &Value, field: &ConfigField, value: Value| field.is_replaced_by_applying(there, "operator", &value);
+        let variable = ConfigField::Env("A".to_owned());
         assert!(!replaced(&there, &variable, json!({})), "there are two entries");
-        assert!(replaced(&there, &Field::Env("B".to_owned()), json!({})));
-        assert!(replaced(&there, &Field::Resources, json!({"limits": {}})));
+        assert!(replaced(&there, &ConfigField::Env("B".to_owned()), json!({})));
+        assert!(replaced(&there, &ConfigField::Resources, json!({"limits": {}})));
 
-        Field::Resources.write(&mut there, "operator", Some(&json!({"requests": {"cpu": "1"}})));
+        ConfigField::Resources.write(&mut there, "operator", Some(&json!({"requests": {"cpu": "1"}})));
         variable.write(&mut there, "operator", Some(&json!({"name": "A", "valueFrom": {"fieldRef": {}}})));
 
-        assert!(!replaced(&there, &Field::Resources, json!({"limits": {"cpu": "2"}})));
+        assert!(!replaced(&there, &ConfigField::Resources, json!({"limits": {"cpu": "2"}})));
         assert!(
             !replaced(&there, &variable, json!({"name": "A", "value": "1"})),
             "a source would stay beside the value"

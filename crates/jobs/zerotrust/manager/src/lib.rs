@@ -31,4 +31,4 @@ pub use manager::{LEASE, Manager};
 pub use owners::MANAGER as FIELD_MANAGER;
 pub use record::ANNOTATION;
 pub use settings::{Settings, Workers};
-pub use worker::{IMAGE_DIGEST, Kind as WorkerKind};
+pub use worker::{IMAGE_DIGEST, WorkerKind};

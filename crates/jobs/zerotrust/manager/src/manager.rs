@@ -7,15 +7,15 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use portolan_core::Problem;
-use portolan_engine::{CancellationToken, Context, Controller, Mode, Selection, Task, in_time};
+use portolan_engine::{CancellationToken, Context, Controller, Selection, Task, WriteMode, in_time};
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 
 use crate::config_controller::ConfigController;
 use crate::deployment_controller::DeploymentController;
 use crate::own::{self, Search};
 use crate::settings::Settings;
-use crate::shared::Shared;
-use crate::worker::Kind;
+use crate::shared::ManagerContext;
+use crate::worker::WorkerKind;
 
 /// The lease by which one manager leads.
 pub const LEASE: &str = "cloudflare-zero-trust-manager";
@@ -38,10 +38,10 @@ impl Manager {
 
     /// Everything that runs, made anew. A copy of a cluster has no operator of its own, and nothing runs there.
     pub fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
-        if self.context.mode == Mode::Shadow {
+        if self.context.mode == WriteMode::Shadow {
             return Vec::new();
         }
-        let shared = Arc::new(Shared::new(Arc::clone(&self.context), self.settings.clone()));
+        let shared = Arc::new(ManagerContext::new(Arc::clone(&self.context), self.settings.clone()));
         follow_caches(&shared);
         let mut tasks = vec![
             shared.configs.into_task(&self.context, shutdown.clone()),
@@ -57,14 +57,14 @@ impl Manager {
     }
 }
 
-fn config_controller(shared: &Arc<Shared>) -> Controller<ConfigController> {
+fn config_controller(shared: &Arc<ManagerContext>) -> Controller<ConfigController> {
     let reconciler = Arc::new(ConfigController { shared: Arc::clone(shared) });
     Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.reports.clone())
         .select(Selection::all().within(shared.context.operator_namespace.clone()))
         .after(gate(shared))
 }
 
-fn deployment_controller(shared: &Arc<Shared>, pod: &str) -> Controller<DeploymentController> {
+fn deployment_controller(shared: &Arc<ManagerContext>, pod: &str) -> Controller<DeploymentController> {
     let namespace = shared.context.operator_namespace.clone();
     let reconciler = Arc::new(DeploymentController { shared: Arc::clone(shared) });
     let own = Arc::downgrade(shared);
@@ -77,7 +77,7 @@ fn deployment_controller(shared: &Arc<Shared>, pod: &str) -> Controller<Deployme
 }
 
 /// Waits until it is known what is there and which Deployment is the own one.
-fn gate(shared: &Arc<Shared>) -> impl Future<Output = ()> + Send + 'static {
+fn gate(shared: &Arc<ManagerContext>) -> impl Future<Output = ()> + Send + 'static {
     let shared = Arc::clone(shared);
     async move {
         shared.configs.ready().await;
@@ -89,7 +89,7 @@ fn gate(shared: &Arc<Shared>) -> impl Future<Output = ()> + Send + 'static {
 }
 
 /// Looks for the own Deployment until it is found.
-fn search_task(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
+fn search_task(shared: Arc<ManagerContext>, shutdown: CancellationToken) -> Task {
     let search = shared.search.subscribe();
     let run = async move {
         tokio::select! {
@@ -100,7 +100,7 @@ fn search_task(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
     Task::new("own deployment", move || usize::from(*search.borrow() == Search::Begun), run)
 }
 
-async fn keep_searching(shared: &Shared) {
+async fn keep_searching(shared: &ManagerContext) {
     let (context, pod) = (&shared.context, shared.settings.pod.as_deref());
     let mut pause = context.timing.transient;
     loop {
@@ -126,7 +126,7 @@ async fn keep_searching(shared: &Shared) {
 
 /// Waits a little for the word which image this pod runs: it comes later than the process starts, and workers that were
 /// made without it would roll once more.
-async fn until_image_is_known(shared: &Shared) {
+async fn until_image_is_known(shared: &ManagerContext) {
     let (context, Some(pod)) = (&shared.context, &shared.settings.pod) else { return };
     if !shared.keeps_workers() {
         return;
@@ -147,7 +147,7 @@ fn has_image_id(pod: &Pod) -> bool {
 
 /// Tells once why the own Deployment is not known. Where one process does everything, that matters to none but a
 /// configuration, which says so itself.
-fn lost(shared: &Shared, problem: Problem) {
+fn lost(shared: &ManagerContext, problem: Problem) {
     if shared.lost().as_ref() == Some(&problem) {
         return;
     }
@@ -161,9 +161,9 @@ fn lost(shared: &Shared, problem: Problem) {
 }
 
 /// What changes of the mirrored objects make run. The caches must not keep what owns them alive.
-fn follow_caches(shared: &Arc<Shared>) {
+fn follow_caches(shared: &Arc<ManagerContext>) {
     let weak = || Arc::downgrade(shared);
-    let with = |shared: &Weak<Shared>, act: &dyn Fn(&Shared)| {
+    let with = |shared: &Weak<ManagerContext>, act: &dyn Fn(&ManagerContext)| {
         if let Some(shared) = shared.upgrade() {
             act(&shared);
         }
@@ -180,12 +180,12 @@ fn follow_caches(shared: &Arc<Shared>) {
     let own = weak();
     shared.deployments.on_seen(move |before, after| {
         let name = before.or(after).and_then(|one| one.metadata.name.as_deref()).unwrap_or_default();
-        if Kind::ALL.iter().any(|kind| kind.name() == name) && spec_of(before) != spec_of(after) {
+        if WorkerKind::ALL.iter().any(|kind| kind.name() == name) && spec_of(before) != spec_of(after) {
             with(&own, &|shared| shared.shape_anew());
         }
     });
     let own = weak();
-    shared.deployments.on_change(move |_, _| with(&own, &Shared::report_anew));
+    shared.deployments.on_change(move |_, _| with(&own, &ManagerContext::report_anew));
 }
 
 /// What makes a configuration another one.

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::board::Version;
-use crate::field::Field;
+use crate::field::ConfigField;
 
 /// The annotation of the Deployment that holds the record.
 pub const ANNOTATION: &str = "cfzt.cloudflare.com/operator-config";
 
 /// What a configuration replaced, and when it last did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct PreviousValues {
     /// The uid of the configuration.
     pub(crate) config: String,
     /// Its generation when something was last changed because of it.
@@ -22,12 +22,12 @@ pub(crate) struct Record {
     pub(crate) at: String,
     /// What it holds, by field.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    fields: BTreeMap<String, Held>,
+    fields: BTreeMap<String, HeldField>,
 }
 
 /// A field that a configuration holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Held {
+pub(crate) struct HeldField {
     /// What was deployed; none where the field was absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<Value>,
@@ -35,7 +35,7 @@ pub(crate) struct Held {
     pub(crate) asked: Value,
 }
 
-impl Record {
+impl PreviousValues {
     /// The record of a Deployment. One that cannot be read is none: then what stands is what was deployed.
     pub(crate) fn read(deployment: &Value) -> Option<Self> {
         let text = deployment["metadata"]["annotations"][ANNOTATION].as_str()?;
@@ -48,13 +48,13 @@ impl Record {
     }
 
     /// What is held, by field.
-    pub(crate) fn held(&self) -> BTreeMap<Field, Held> {
-        let known = |(name, held): (&String, &Held)| Some((Field::parse(name)?, held.clone()));
+    pub(crate) fn held(&self) -> BTreeMap<ConfigField, HeldField> {
+        let known = |(name, held): (&String, &HeldField)| Some((ConfigField::parse(name)?, held.clone()));
         self.fields.iter().filter_map(known).collect()
     }
 
     /// A record of what a configuration holds now.
-    pub(crate) fn new(version: Version, at: String, fields: &BTreeMap<Field, Held>) -> Self {
+    pub(crate) fn new(version: Version, at: String, fields: &BTreeMap<ConfigField, HeldField>) -> Self {
         let fields = fields.iter().map(|(field, held)| (field.to_string(), held.clone())).collect();
         Self { config: version.uid, generation: version.generation, at, fields }
     }
@@ -68,11 +68,11 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written() {
-        let held = Held { before: None, asked: json!({"name": "LOG_LEVEL", "value": "DEBUG"}) };
-        let fields = BTreeMap::from([(Field::Env("LOG_LEVEL".to_owned()), held)]);
-        let record = Record::new(Version { uid: "u".to_owned(), generation: 2 }, "t".to_owned(), &fields);
+        let held = HeldField { before: None, asked: json!({"name": "LOG_LEVEL", "value": "DEBUG"}) };
+        let fields = BTreeMap::from([(ConfigField::Env("LOG_LEVEL".to_owned()), held)]);
+        let record = PreviousValues::new(Version { uid: "u".to_owned(), generation: 2 }, "t".to_owned(), &fields);
 
-        let read = Record::read(&json!({"metadata": {"annotations": {ANNOTATION: record.text()}}}));
+        let read = PreviousValues::read(&json!({"metadata": {"annotations": {ANNOTATION: record.text()}}}));
 
         assert_eq!(read.as_ref(), Some(&record));
         assert_eq!(read.unwrap().held(), fields);
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_record_that_cannot_be_read_is_none() {
-        assert_eq!(Record::read(&json!({"metadata": {"annotations": {ANNOTATION: "{"}}})), None);
-        assert_eq!(Record::read(&json!({})), None);
+        assert_eq!(PreviousValues::read(&json!({"metadata": {"annotations": {ANNOTATION: "{"}}})), None);
+        assert_eq!(PreviousValues::read(&json!({})), None);
     }
 }

@@ -12,10 +12,10 @@ use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::{Map, Value, json};
 
 use crate::board::Version;
-use crate::field::{Field, containers};
+use crate::field::{ConfigField, containers};
 use crate::loose;
 use crate::owners::{Keep, Owned, disowned};
-use crate::record::{ANNOTATION, Held, Record};
+use crate::record::{ANNOTATION, HeldField, PreviousValues};
 use crate::wishes::wishes;
 
 /// The container that is the operator, by its usual name or else by its place.
@@ -23,7 +23,7 @@ pub(crate) const CONTAINER: &str = "operator";
 
 /// What is to be done to the own Deployment.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Shape {
+pub(crate) struct DeploymentChange {
     /// The Deployment as it should stand.
     pub(crate) wanted: Value,
     /// Written over the Deployment first.
@@ -36,7 +36,7 @@ pub(crate) struct Shape {
     pub(crate) change: Option<Change>,
 }
 
-impl Shape {
+impl DeploymentChange {
     /// Whether nothing is to be done.
     pub(crate) fn is_settled(&self) -> bool {
         self.replace.is_none() && self.apply.is_none() && self.disown.is_none()
@@ -56,7 +56,7 @@ pub(crate) fn container_of(deployment: &Value) -> String {
 }
 
 /// What is to be done to the own Deployment so that it stands as a configuration, or none, asks.
-pub(crate) fn shape(live: &Value, config: Option<&Config>, now: Timestamp) -> Result<Shape, Problem> {
+pub(crate) fn shape(live: &Value, config: Option<&Config>, now: Timestamp) -> Result<DeploymentChange, Problem> {
     let wishes = config.map(|config| wishes(&config.spec, live)).transpose()?.unwrap_or_default();
     let sketch = Sketch::of(live, &wishes);
     let record = sketch.record(config, now);
@@ -69,7 +69,7 @@ pub(crate) fn shape(live: &Value, config: Option<&Config>, now: Timestamp) -> Re
     let keep = if record.is_some() { Keep::Applied } else { Keep::Nothing };
     let disowns = replaces || owned.updated || (record.is_none() && owned.applied);
     let applies = dirty || replaces || owned.updated || !owned.applied;
-    Ok(Shape {
+    Ok(DeploymentChange {
         replace: replaces.then(|| disowned(&wanted, Keep::Nothing).unwrap_or_else(|| wanted.clone())),
         apply: record.as_ref().filter(|_| applies).map(|record| overlay(live, &sketch.container, &wishes, record)),
         disown: disowns.then_some(keep),
@@ -80,7 +80,7 @@ pub(crate) fn shape(live: &Value, config: Option<&Config>, now: Timestamp) -> Re
 
 /// A field that changes.
 #[derive(Clone, Debug, PartialEq)]
-struct Turn {
+struct FieldTurn {
     before: Option<Value>,
     after: Option<Value>,
 }
@@ -88,19 +88,19 @@ struct Turn {
 /// What differs between what stands and what is asked for.
 struct Sketch {
     container: String,
-    old: Option<Record>,
+    old: Option<PreviousValues>,
     /// What will be held.
-    held: BTreeMap<Field, Held>,
+    held: BTreeMap<ConfigField, HeldField>,
     /// Fields that are held no longer.
-    released: Vec<Field>,
+    released: Vec<ConfigField>,
     /// What changes.
-    turns: BTreeMap<Field, Turn>,
+    turns: BTreeMap<ConfigField, FieldTurn>,
 }
 
 impl Sketch {
-    fn of(live: &Value, wishes: &BTreeMap<Field, Value>) -> Self {
-        let (container, old) = (container_of(live), Record::read(live));
-        let before = old.as_ref().map(Record::held).unwrap_or_default();
+    fn of(live: &Value, wishes: &BTreeMap<ConfigField, Value>) -> Self {
+        let (container, old) = (container_of(live), PreviousValues::read(live));
+        let before = old.as_ref().map(PreviousValues::held).unwrap_or_default();
         let released = before.keys().filter(|field| !wishes.contains_key(field)).cloned().collect();
         let mut sketch = Self { container, old, held: BTreeMap::new(), released, turns: BTreeMap::new() };
         for (field, asked) in wishes {
@@ -113,34 +113,34 @@ impl Sketch {
     }
 
     /// A field becomes what is asked for. What stands there and is not from us is what was deployed.
-    fn hold(&mut self, live: &Value, field: &Field, asked: &Value, held: Option<&Held>) {
+    fn hold(&mut self, live: &Value, field: &ConfigField, asked: &Value, held: Option<&HeldField>) {
         let there = field.read(live, &self.container);
         let ours = held
             .filter(|held| field.same(there.as_ref(), Some(&held.asked)) || field.same(there.as_ref(), Some(asked)));
         let before = ours.map_or_else(|| there.clone(), |held| held.before.clone());
-        self.held.insert(field.clone(), Held { before, asked: asked.clone() });
+        self.held.insert(field.clone(), HeldField { before, asked: asked.clone() });
         if !field.same(there.as_ref(), Some(asked)) {
-            self.turns.insert(field.clone(), Turn { before: there, after: Some(asked.clone()) });
+            self.turns.insert(field.clone(), FieldTurn { before: there, after: Some(asked.clone()) });
         }
     }
 
     /// A field becomes what it was, unless somebody has given it another value since.
-    fn release(&mut self, live: &Value, field: &Field, held: &Held) {
+    fn release(&mut self, live: &Value, field: &ConfigField, held: &HeldField) {
         let there = field.read(live, &self.container);
         let ours = field.same(there.as_ref(), Some(&held.asked));
         if ours && !field.same(there.as_ref(), held.before.as_ref()) {
-            self.turns.insert(field.clone(), Turn { before: there, after: held.before.clone() });
+            self.turns.insert(field.clone(), FieldTurn { before: there, after: held.before.clone() });
         }
     }
 
     /// The record that will stand on the Deployment.
-    fn record(&self, config: Option<&Config>, now: Timestamp) -> Option<Record> {
+    fn record(&self, config: Option<&Config>, now: Timestamp) -> Option<PreviousValues> {
         let config = config?;
         let same = self.old.as_ref().map_or(self.held.is_empty(), |old| old.held() == self.held);
         if same && self.turns.is_empty() {
             return self.old.clone();
         }
-        Some(Record::new(Version::of(config), rfc3339(now), &self.held))
+        Some(PreviousValues::new(Version::of(config), rfc3339(now), &self.held))
     }
 
     fn lay_over(&self, deployment: &mut Value) {
@@ -150,14 +150,14 @@ impl Sketch {
     }
 
     /// Whether applying is not enough: something is put back, or would be merged with what stands there.
-    fn must_replace(&self, live: &Value, wishes: &BTreeMap<Field, Value>) -> bool {
+    fn must_replace(&self, live: &Value, wishes: &BTreeMap<ConfigField, Value>) -> bool {
         let turns = || self.turns.keys().filter_map(|field| Some((field, wishes.get(field)?)));
         !self.released.is_empty()
             || turns().any(|(field, value)| !field.is_replaced_by_applying(live, &self.container, value))
     }
 
     fn change(&self, live: &Value, config: Option<&Config>) -> Change {
-        let side = |value: fn(&Turn) -> &Option<Value>| -> Value {
+        let side = |value: fn(&FieldTurn) -> &Option<Value>| -> Value {
             let fields = self.turns.iter().filter_map(|(field, turn)| Some((field.to_string(), value(turn).clone()?)));
             Value::Object(fields.collect::<Map<_, _>>())
         };
@@ -175,7 +175,7 @@ pub(crate) fn target(deployment: &Value) -> Target {
     Target::new("Deployment", text("namespace"), text("name"))
 }
 
-fn annotate(deployment: &mut Value, record: Option<&Record>) {
+fn annotate(deployment: &mut Value, record: Option<&PreviousValues>) {
     let annotations = loose::at(deployment, &["metadata", "annotations"]);
     match record {
         Some(record) => drop(annotations.insert(ANNOTATION.to_owned(), json!(record.text()))),
@@ -184,7 +184,7 @@ fn annotate(deployment: &mut Value, record: Option<&Record>) {
 }
 
 /// What is applied: the fields of the configuration and the record, and nothing else.
-fn overlay(live: &Value, container: &str, wishes: &BTreeMap<Field, Value>, record: &Record) -> Value {
+fn overlay(live: &Value, container: &str, wishes: &BTreeMap<ConfigField, Value>, record: &PreviousValues) -> Value {
     let mut body = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {

@@ -9,32 +9,32 @@ use portolan_engine::{Cache, Context, Handle, Selection};
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use tokio::sync::watch;
 
-use crate::board::Board;
+use crate::board::ConfigStates;
 use crate::own::{Own, Search};
 use crate::settings::{Settings, Workers};
-use crate::worker::Kind;
+use crate::worker::WorkerKind;
 
-pub(crate) struct Shared {
+pub(crate) struct ManagerContext {
     pub(crate) context: Arc<Context>,
     pub(crate) settings: Settings,
     pub(crate) configs: Cache<Config>,
     pub(crate) deployments: Cache<Deployment>,
     pub(crate) search: watch::Sender<Search>,
-    pub(crate) board: Board,
+    pub(crate) board: ConfigStates,
     /// Passes over configurations.
     pub(crate) reports: Handle<()>,
     /// Passes over Deployments.
     pub(crate) shapes: Handle<()>,
 }
 
-impl Shared {
+impl ManagerContext {
     pub(crate) fn new(context: Arc<Context>, settings: Settings) -> Self {
         let here = || Selection::all().within(context.operator_namespace.clone());
         Self {
             configs: Cache::of(here()),
             deployments: Cache::of(here()),
             search: watch::channel(Search::Begun).0,
-            board: Board::default(),
+            board: ConfigStates::default(),
             reports: Handle::new(),
             shapes: Handle::new(),
             settings,
@@ -75,10 +75,10 @@ impl Shared {
     }
 
     /// The account of a worker, where it is not the manager's.
-    pub(crate) fn account(&self, kind: Kind) -> Option<&str> {
+    pub(crate) fn account(&self, kind: WorkerKind) -> Option<&str> {
         let account = match kind {
-            Kind::Kube => &self.settings.kube_worker_account,
-            Kind::Cloudflare => &self.settings.cloudflare_worker_account,
+            WorkerKind::Kube => &self.settings.kube_worker_account,
+            WorkerKind::Cloudflare => &self.settings.cloudflare_worker_account,
         };
         account.as_deref().map(str::trim).filter(|account| !account.is_empty())
     }

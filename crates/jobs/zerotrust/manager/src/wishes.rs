@@ -11,29 +11,29 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::field::Field;
+use crate::field::ConfigField;
 use crate::{loose, quantity};
 
 /// What a configuration asks for, checked as far as can be without asking the server.
-pub(crate) fn wishes(spec: &Spec, deployment: &Value) -> Result<BTreeMap<Field, Value>, Problem> {
+pub(crate) fn wishes(spec: &Spec, deployment: &Value) -> Result<BTreeMap<ConfigField, Value>, Problem> {
     let mut wishes = BTreeMap::new();
     let plain = [
-        (Field::Replicas, spec.replicas.map(|replicas| json!(replicas))),
-        (Field::Resources, spec.resources.as_ref().map(resources).transpose()?),
-        (Field::ImagePullPolicy, text(spec.image_pull_policy.as_deref())),
-        (Field::Affinity, spec.affinity.as_ref().map(|value| known::<Affinity>("affinity", value)).transpose()?),
-        (Field::NodeSelector, spec.node_selector.as_ref().map(|labels| json!(labels))),
-        (Field::Tolerations, tolerations(spec.tolerations.as_deref())?),
-        (Field::PriorityClassName, text(spec.priority_class_name.as_deref())),
+        (ConfigField::Replicas, spec.replicas.map(|replicas| json!(replicas))),
+        (ConfigField::Resources, spec.resources.as_ref().map(resources).transpose()?),
+        (ConfigField::ImagePullPolicy, text(spec.image_pull_policy.as_deref())),
+        (ConfigField::Affinity, spec.affinity.as_ref().map(|value| known::<Affinity>("affinity", value)).transpose()?),
+        (ConfigField::NodeSelector, spec.node_selector.as_ref().map(|labels| json!(labels))),
+        (ConfigField::Tolerations, tolerations(spec.tolerations.as_deref())?),
+        (ConfigField::PriorityClassName, text(spec.priority_class_name.as_deref())),
     ];
     wishes.extend(plain.into_iter().filter_map(|(field, value)| Some((field, value?))));
     wishes.extend(spec.environment_variables.iter().flat_map(environment));
     for (name, value) in spec.pod_labels.iter().flatten() {
         not_of_the_selector(name, value, deployment)?;
-        wishes.insert(Field::PodLabel(name.clone()), json!(value));
+        wishes.insert(ConfigField::PodLabel(name.clone()), json!(value));
     }
     let annotations = spec.pod_annotations.iter().flatten();
-    wishes.extend(annotations.map(|(name, value)| (Field::PodAnnotation(name.clone()), json!(value))));
+    wishes.extend(annotations.map(|(name, value)| (ConfigField::PodAnnotation(name.clone()), json!(value))));
     Ok(wishes)
 }
 
@@ -41,7 +41,7 @@ fn text(value: Option<&str>) -> Option<Value> {
     value.map(str::trim).filter(|value| !value.is_empty()).map(|value| json!(value))
 }
 
-fn environment(variables: &OperatorEnvironment) -> Vec<(Field, Value)> {
+fn environment(variables: &OperatorEnvironment) -> Vec<(ConfigField, Value)> {
     let level = variables.log_level.map(|level| json!(level).as_str().unwrap_or_default().to_owned());
     let all = [
         ("POLL_INTERVAL_SECONDS", variables.poll_interval_seconds.map(|seconds| seconds.to_string())),
@@ -49,7 +49,7 @@ fn environment(variables: &OperatorEnvironment) -> Vec<(Field, Value)> {
         ("WATCH_NAMESPACES", variables.watch_namespaces.clone()),
     ];
     let entry = |(name, value): (&str, Option<String>)| {
-        Some((Field::Env(name.to_owned()), json!({ "name": name, "value": value? })))
+        Some((ConfigField::Env(name.to_owned()), json!({ "name": name, "value": value? })))
     };
     all.into_iter().filter_map(entry).collect()
 }
@@ -135,7 +135,7 @@ mod tests {
         let wishes = wishes(&spec(json!({"environmentVariables": {"watchNamespaces": ""}})), &deployment()).unwrap();
 
         let entry = json!({"name": "WATCH_NAMESPACES", "value": ""});
-        assert_eq!(wishes.get(&Field::Env("WATCH_NAMESPACES".to_owned())), Some(&entry));
+        assert_eq!(wishes.get(&ConfigField::Env("WATCH_NAMESPACES".to_owned())), Some(&entry));
     }
 
     #[test]

@@ -28,14 +28,14 @@ const SHOWN: [&str; 5] = ["ROLE", "LOG_LEVEL", "LOG_FORMAT", "POLL_INTERVAL_SECO
 
 /// A worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum WorkerKind {
     /// Turns routes into tasks.
     Kube,
     /// Carries tasks out.
     Cloudflare,
 }
 
-impl Kind {
+impl WorkerKind {
     /// Both workers.
     pub const ALL: [Self; 2] = [Self::Kube, Self::Cloudflare];
 
@@ -66,7 +66,7 @@ impl Kind {
 
 /// What a worker is made from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin<'a> {
+pub(crate) struct WorkerOrigin<'a> {
     /// The manager's Deployment, shaped.
     pub(crate) own: &'a Value,
     /// The worker's account; the manager's where none is named.
@@ -77,7 +77,7 @@ pub(crate) struct Origin<'a> {
 
 /// What is to be done about a worker's Deployment.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum WorkerStep {
     /// It stands as it should.
     Keep,
     /// It is made.
@@ -88,7 +88,7 @@ pub(crate) enum Step {
     Blocked(Problem),
 }
 
-impl Step {
+impl WorkerStep {
     /// What changes, as everyone sees it.
     pub(crate) fn change(&self) -> Option<Change> {
         match self {
@@ -102,47 +102,49 @@ impl Step {
 }
 
 /// What is to be done about a worker that should run.
-pub(crate) fn keep(kind: Kind, origin: Origin<'_>, there: Option<&Value>) -> Step {
-    let Some(there) = there else { return Step::Create(made(kind, origin)) };
+pub(crate) fn keep(kind: WorkerKind, origin: WorkerOrigin<'_>, there: Option<&Value>) -> WorkerStep {
+    let Some(there) = there else { return WorkerStep::Create(made(kind, origin)) };
     if let Some(problem) = blocked(there, origin.own) {
-        return Step::Blocked(problem);
+        return WorkerStep::Blocked(problem);
     }
     replaced(there, taken_over(kind, origin, there))
 }
 
 /// What is to be done about a worker of an earlier time, where one process does everything now: it must not run beside
 /// that, and belongs to us only if we made it.
-pub(crate) fn rest(own: &Value, there: Option<&Value>) -> Step {
-    let Some(there) = there.filter(|there| matches!(owner(there, own), Owner::Ours)) else { return Step::Keep };
+pub(crate) fn rest(own: &Value, there: Option<&Value>) -> WorkerStep {
+    let Some(there) = there.filter(|there| matches!(owner(there, own), WorkerOwner::Ours)) else {
+        return WorkerStep::Keep;
+    };
     let mut after = there.clone();
     after["spec"]["replicas"] = json!(0);
     replaced(there, after)
 }
 
-fn replaced(before: &Value, after: Value) -> Step {
+fn replaced(before: &Value, after: Value) -> WorkerStep {
     let part = |value: &Value, name: &str| value["metadata"].get(name).cloned();
     let same = loose::same(before.get("spec"), after.get("spec"))
         && ["labels", "ownerReferences"]
             .iter()
             .all(|name| loose::same(part(before, name).as_ref(), part(&after, name).as_ref()));
-    if same { Step::Keep } else { Step::Replace { before: before.clone(), after } }
+    if same { WorkerStep::Keep } else { WorkerStep::Replace { before: before.clone(), after } }
 }
 
 /// Whose a worker's Deployment is.
-enum Owner {
+enum WorkerOwner {
     Ours,
     Nobody,
     Other(String),
 }
 
-fn owner(worker: &Value, own: &Value) -> Owner {
+fn owner(worker: &Value, own: &Value) -> WorkerOwner {
     let controller = worker["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     match controller.into_iter().find(|one| one["controller"] == true) {
-        None => Owner::Nobody,
-        Some(one) if one["uid"] == own["metadata"]["uid"] => Owner::Ours,
+        None => WorkerOwner::Nobody,
+        Some(one) if one["uid"] == own["metadata"]["uid"] => WorkerOwner::Ours,
         Some(one) => {
             let text = |name: &str| one[name].as_str().unwrap_or_default();
-            Owner::Other(format!("{} {}", text("kind"), text("name")))
+            WorkerOwner::Other(format!("{} {}", text("kind"), text("name")))
         }
     }
 }
@@ -154,7 +156,7 @@ fn blocked(there: &Value, own: &Value) -> Option<Problem> {
         let message = format!("Deployment {name} is being deleted; it is made anew when it is gone");
         return Some(Problem::waiting(reasons::DEPLOYMENT_NOT_READY, message));
     }
-    let Owner::Other(other) = owner(there, own) else { return None };
+    let WorkerOwner::Other(other) = owner(there, own) else { return None };
     let message = format!(
         "Deployment {name} belongs to {other}, which is not this operator: run one operator in a namespace, or delete it"
     );
@@ -162,7 +164,7 @@ fn blocked(there: &Value, own: &Value) -> Option<Problem> {
 }
 
 /// A new worker.
-fn made(kind: Kind, origin: Origin<'_>) -> Value {
+fn made(kind: WorkerKind, origin: WorkerOrigin<'_>) -> Value {
     let labels = labels(kind, origin.own);
     let names = [NAME, INSTANCE, COMPONENT];
     let selector: Map<String, Value> =
@@ -179,7 +181,7 @@ fn made(kind: Kind, origin: Origin<'_>) -> Value {
 }
 
 /// A worker that is there: its selector cannot be changed, so that its pods keep the labels that it looks for.
-fn taken_over(kind: Kind, origin: Origin<'_>, there: &Value) -> Value {
+fn taken_over(kind: WorkerKind, origin: WorkerOrigin<'_>, there: &Value) -> Value {
     let mut labels = labels(kind, origin.own);
     let selector = there["spec"]["selector"].clone();
     for (name, value) in selector["matchLabels"].as_object().into_iter().flatten() {
@@ -188,7 +190,7 @@ fn taken_over(kind: Kind, origin: Origin<'_>, there: &Value) -> Value {
     let mut after = there.clone();
     loose::at(&mut after, &["metadata", "labels"])
         .extend(own_labels(&labels).into_iter().map(|(name, value)| (name, json!(value))));
-    if matches!(owner(there, origin.own), Owner::Nobody) {
+    if matches!(owner(there, origin.own), WorkerOwner::Nobody) {
         let mut owners = there["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
         owners.push(reference(origin.own));
         after["metadata"]["ownerReferences"] = Value::Array(owners);
@@ -204,7 +206,7 @@ fn reference(own: &Value) -> Value {
 }
 
 /// The labels of a worker's pods: the manager's, its own component, and none that the manager's selector would find.
-fn labels(kind: Kind, own: &Value) -> BTreeMap<String, String> {
+fn labels(kind: WorkerKind, own: &Value) -> BTreeMap<String, String> {
     let texts = |value: &Value| -> BTreeMap<String, String> {
         let all = value.as_object().into_iter().flatten();
         all.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
@@ -235,7 +237,13 @@ fn own_labels(labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn spec(kind: Kind, origin: Origin<'_>, labels: BTreeMap<String, String>, selector: Value, there: &Value) -> Value {
+fn spec(
+    kind: WorkerKind,
+    origin: WorkerOrigin<'_>,
+    labels: BTreeMap<String, String>,
+    selector: Value,
+    there: &Value,
+) -> Value {
     let mut spec = origin.own["spec"].clone();
     let mut template = spec["template"].take();
     let metadata = loose::at(&mut template, &["metadata"]);
@@ -270,7 +278,7 @@ fn annotate(template: &mut Value, digest: Option<&str>, there: &Value) {
 }
 
 /// Account, container and environment of a worker's pod.
-fn outfit(pod: &mut Value, kind: Kind, origin: Origin<'_>) {
+fn outfit(pod: &mut Value, kind: WorkerKind, origin: WorkerOrigin<'_>) {
     if let Some(account) = origin.account {
         // The server keeps the older name of the field beside the newer one.
         for field in ["serviceAccountName", "serviceAccount"] {
@@ -286,7 +294,7 @@ fn outfit(pod: &mut Value, kind: Kind, origin: Origin<'_>) {
     }
 }
 
-fn environment(kind: Kind, own: &str, container: &Value) -> Vec<Value> {
+fn environment(kind: WorkerKind, own: &str, container: &Value) -> Vec<Value> {
     let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "apiVersion": "v1", "fieldPath": path } } });
     let mut env = vec![
         json!({ "name": "ROLE", "value": kind.role() }),

@@ -9,20 +9,20 @@ use portolan_zerotrust_model::reasons;
 use serde_json::Value;
 
 use crate::owners::{self, MANAGER};
-use crate::shape::Shape;
-use crate::shared::Shared;
-use crate::worker::Step;
+use crate::shape::DeploymentChange;
+use crate::shared::ManagerContext;
+use crate::worker::WorkerStep;
 
 /// Why a write did not happen.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum WriteRefusal {
     /// Somebody else wrote since it was read: worth another look at once.
     Stale,
     /// Something that has to be told.
     Problem(Problem),
 }
 
-impl Refusal {
+impl WriteRefusal {
     fn of(doing: &str, error: &kube::Error) -> Self {
         let (code, said) = match error {
             kube::Error::Api(status) => (status.code, status.message.clone()),
@@ -38,7 +38,7 @@ impl Refusal {
     }
 }
 
-impl Shared {
+impl ManagerContext {
     fn api(&self) -> Api<DynamicObject> {
         let resource = ApiResource::erase::<Deployment>(&());
         Api::namespaced_with(self.context.client.clone(), &self.context.operator_namespace, &resource)
@@ -53,7 +53,7 @@ impl Shared {
     }
 
     /// Takes the own Deployment to its shape; gives it back as it stands then.
-    pub(crate) async fn reshape(&self, live: &Value, shape: &Shape) -> Result<Value, Refusal> {
+    pub(crate) async fn reshape(&self, live: &Value, shape: &DeploymentChange) -> Result<Value, WriteRefusal> {
         let mut stands = live.clone();
         if let Some(body) = &shape.replace {
             stands = self.replace(body, MANAGER).await?;
@@ -68,32 +68,32 @@ impl Shared {
     }
 
     /// Carries out what is to be done about a worker.
-    pub(crate) async fn carry_out(&self, step: &Step) -> Result<(), Refusal> {
+    pub(crate) async fn carry_out(&self, step: &WorkerStep) -> Result<(), WriteRefusal> {
         match step {
-            Step::Keep => Ok(()),
-            Step::Create(body) => self.create(body).await.map(drop),
-            Step::Replace { after, .. } => self.replace(after, FIELD_MANAGER).await.map(drop),
-            Step::Blocked(problem) => Err(Refusal::Problem(problem.clone())),
+            WorkerStep::Keep => Ok(()),
+            WorkerStep::Create(body) => self.create(body).await.map(drop),
+            WorkerStep::Replace { after, .. } => self.replace(after, FIELD_MANAGER).await.map(drop),
+            WorkerStep::Blocked(problem) => Err(WriteRefusal::Problem(problem.clone())),
         }
     }
 
-    async fn create(&self, body: &Value) -> Result<Value, Refusal> {
+    async fn create(&self, body: &Value) -> Result<Value, WriteRefusal> {
         let made = in_time(self.api().create(&written_by(FIELD_MANAGER), &object(body))).await;
         let name = name_of(body);
-        Ok(self.wrote(made.map_err(|error| Refusal::of(&format!("making Deployment {name}"), &error))?))
+        Ok(self.wrote(made.map_err(|error| WriteRefusal::of(&format!("making Deployment {name}"), &error))?))
     }
 
     /// Writes over the version that was read; one that is newer is left alone and looked at again.
-    async fn replace(&self, body: &Value, manager: &str) -> Result<Value, Refusal> {
+    async fn replace(&self, body: &Value, manager: &str) -> Result<Value, WriteRefusal> {
         let name = name_of(body);
         let written = in_time(self.api().replace(&name, &written_by(manager), &object(body))).await;
-        Ok(self.wrote(written.map_err(|error| Refusal::of(&format!("writing Deployment {name}"), &error))?))
+        Ok(self.wrote(written.map_err(|error| WriteRefusal::of(&format!("writing Deployment {name}"), &error))?))
     }
 
-    async fn apply(&self, body: &Value) -> Result<Value, Refusal> {
+    async fn apply(&self, body: &Value) -> Result<Value, WriteRefusal> {
         let (name, params) = (name_of(body), PatchParams::apply(MANAGER).force());
         let applied = in_time(self.api().patch(&name, &params, &Patch::Apply(body))).await;
-        Ok(self.wrote(applied.map_err(|error| Refusal::of(&format!("applying to Deployment {name}"), &error))?))
+        Ok(self.wrote(applied.map_err(|error| WriteRefusal::of(&format!("applying to Deployment {name}"), &error))?))
     }
 
     /// Takes in what a write left.

@@ -21,7 +21,7 @@ pub fn name(suffix: &str) -> String {
 
 /// What the value of an annotation looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum ValueSyntax {
     /// Yes or no.
     Flag,
     /// Any text.
@@ -46,7 +46,7 @@ pub enum Shape {
     Service,
 }
 
-impl Shape {
+impl ValueSyntax {
     /// Reads a value as users write it; the error says what to write.
     pub fn read(self, text: &str) -> Result<Value, String> {
         let text = text.trim();
@@ -154,7 +154,7 @@ pub struct Input {
     /// Its name behind the prefix.
     pub suffix: &'static str,
     /// What its value looks like.
-    pub shape: Shape,
+    pub shape: ValueSyntax,
     /// Other names for the same, which count less.
     pub aliases: &'static [&'static str],
     /// What it is for.
@@ -163,35 +163,39 @@ pub struct Input {
 
 /// The annotations that are only the route's own business; those of [`SETTINGS`] come besides.
 pub const ROUTE_INPUTS: &[Input] = &[
-    route("enabled", Shape::Text, "`\"true\"` publishes the route; anything else leaves it alone."),
-    route("hostname", Shape::Text, "The name to publish, as `app.example.com` or `*.example.com`."),
-    route("tenant", Shape::Text, "The tenant, as `name` or `namespace/name`; else the template's, else the only one."),
+    route("enabled", ValueSyntax::Text, "`\"true\"` publishes the route; anything else leaves it alone."),
+    route("hostname", ValueSyntax::Text, "The name to publish, as `app.example.com` or `*.example.com`."),
+    route(
+        "tenant",
+        ValueSyntax::Text,
+        "The tenant, as `name` or `namespace/name`; else the template's, else the only one.",
+    ),
     route(
         "template",
-        Shape::Text,
+        ValueSyntax::Text,
         "The template; `default` where absent, if there is one; `none` for none at all, not even `base-{tenant}`.",
     ),
     route(
         "adopt",
-        Shape::Flag,
+        ValueSyntax::Flag,
         "Take over what exists under the name at Cloudflare; it is released later, not deleted.",
     ),
-    route("finalizer", Shape::Flag, "`\"false\"` publishes without a finalizer on the route."),
-    route("serviceToken.rotate", Shape::Text, "Any new value asks for a new client secret, once."),
+    route("finalizer", ValueSyntax::Flag, "`\"false\"` publishes without a finalizer on the route."),
+    route("serviceToken.rotate", ValueSyntax::Text, "Any new value asks for a new client secret, once."),
     route(
         "serviceToken.rotateOverlap",
-        Shape::Duration,
+        ValueSyntax::Duration,
         "How long the old client secret goes on working; 1h where absent.",
     ),
 ];
 
-const fn route(suffix: &'static str, shape: Shape, doc: &'static str) -> Input {
+const fn route(suffix: &'static str, shape: ValueSyntax, doc: &'static str) -> Input {
     Input { suffix, shape, aliases: &[], doc }
 }
 
 /// All annotations that users write, in the order of the reference.
 pub fn inputs() -> impl Iterator<Item = Input> {
-    let settings = SETTINGS.iter().filter(|setting| setting.shape != Shape::Service);
+    let settings = SETTINGS.iter().filter(|setting| setting.shape != ValueSyntax::Service);
     let settings = settings.map(|one| Input { suffix: one.name, shape: one.shape, aliases: one.aliases, doc: one.doc });
     ROUTE_INPUTS.iter().copied().chain(settings)
 }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use portolan_core::{Hostname, Problem, allow, text};
 use portolan_publication::Notice;
 
-use crate::hash::{Resolved, hash};
+use crate::hash::{HashedInputs, hash};
 use crate::origin;
 use crate::reasons;
 use crate::reference::{RouteRef, TenantRef};
@@ -14,13 +14,13 @@ use crate::select::Selected;
 use crate::settings::{ACCESS, HTTP_HOST_HEADER, HTTP_REDIRECT, PASSES, PROXIED, Settings, TOKEN, TOKEN_DURATION, TTL};
 use crate::target;
 use crate::task::{
-    Action, CloudflareTaskSpec, CnameOperation, DnsRecordOperation, Operations, RedirectOperation, TokenOperation,
+    CloudflareTaskSpec, CnameOperation, DnsRecordOperation, Operations, RedirectOperation, TaskAction, TokenOperation,
     TunnelOperation,
 };
 
 /// What a route asks for, ready to be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedRoute {
     /// The task, without what is known to stand.
     pub spec: CloudflareTaskSpec,
     /// The hash of all that it was made from.
@@ -29,7 +29,7 @@ pub struct Wanted {
     pub notices: Vec<Notice>,
 }
 
-impl Wanted {
+impl WantedRoute {
     /// Whether anybody may come: nothing asks for Access, and the address is none that only the inside can reach.
     pub fn is_open(&self) -> bool {
         let operations = self.spec.operations.as_ref();
@@ -47,7 +47,7 @@ pub fn desired(
     settings: &Settings,
     zone: Option<&str>,
     target: Option<Ipv4Addr>,
-) -> Result<Wanted, Problem> {
+) -> Result<WantedRoute, Problem> {
     let hostname = route.hostname()?;
     let (operations, origin) = if settings.is_dns_only() {
         (record(route, settings, &hostname, zone, target)?, None)
@@ -56,13 +56,13 @@ pub fn desired(
         protectable(settings, &hostname, zone)?;
         (tunnel(route, settings, &hostname, zone, &origin), Some(origin))
     };
-    let resolved = Resolved {
+    let resolved = HashedInputs {
         origin: origin.as_deref(),
         zone,
         target: target.filter(|_| settings.is_dns_only()),
         implied: settings.implies_access(),
     };
-    Ok(Wanted {
+    Ok(WantedRoute {
         hash: hash(route, selected, resolved),
         notices: notices(route, settings, &hostname, zone),
         spec: spec(route, selected, settings, &hostname, zone, operations),
@@ -79,7 +79,7 @@ fn spec(
 ) -> CloudflareTaskSpec {
     let tenant = &selected.tenant;
     CloudflareTaskSpec {
-        action: Some(Action::Reconcile),
+        action: Some(TaskAction::Reconcile),
         httproute_ref: Some(RouteRef {
             name: route.key.name.clone(),
             namespace: route.key.namespace.clone().unwrap_or_default(),

@@ -11,7 +11,7 @@ use crate::select::{Catalogue, Selected, Sought, select};
 use crate::settings::{Settings, settings};
 use crate::template::CloudflareZeroTrustTemplate as Template;
 use crate::tenant::CloudflareZeroTrustTenant as Tenant;
-use crate::{RouteInput, Wanted, desired};
+use crate::{RouteInput, WantedRoute, desired};
 
 pub(crate) const ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) const TUNNEL: &str = "11111111-2222-3333-4444-555555555555";
@@ -93,17 +93,17 @@ impl Shelf {
     }
 
     /// What the route asks for, in a zone, with the address that was given.
-    pub(crate) fn wanted(&self, route: &RouteInput) -> Result<Wanted, Problem> {
+    pub(crate) fn wanted(&self, route: &RouteInput) -> Result<WantedRoute, Problem> {
         self.wanted_in(route, Some(ZONE))
     }
 
-    pub(crate) fn wanted_in(&self, route: &RouteInput, zone: Option<&str>) -> Result<Wanted, Problem> {
+    pub(crate) fn wanted_in(&self, route: &RouteInput, zone: Option<&str>) -> Result<WantedRoute, Problem> {
         let selected = self.select(route)?;
         let settings = settings(route, &selected)?;
         let target = match settings.target()? {
-            crate::Target::Static(ip) => Some(ip),
-            crate::Target::Service(_) => Some([10, 0, 0, 9].into()),
-            crate::Target::None => None,
+            crate::AddressSource::Static(ip) => Some(ip),
+            crate::AddressSource::Service(_) => Some([10, 0, 0, 9].into()),
+            crate::AddressSource::None => None,
         };
         desired(route, &selected, &settings, zone, target)
     }

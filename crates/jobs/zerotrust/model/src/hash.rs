@@ -16,7 +16,7 @@ const SCHEMA: u32 = 1;
 
 /// What is known besides the route, its tenant and its templates.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Resolved<'a> {
+pub(crate) struct HashedInputs<'a> {
     /// Where requests go; none for a name without a tunnel.
     pub(crate) origin: Option<&'a str>,
     /// The zone.
@@ -29,7 +29,7 @@ pub(crate) struct Resolved<'a> {
 }
 
 /// The hash of everything that a publication is made from.
-pub(crate) fn hash(route: &RouteInput, selected: &Selected, resolved: Resolved<'_>) -> String {
+pub(crate) fn hash(route: &RouteInput, selected: &Selected, resolved: HashedInputs<'_>) -> String {
     let tenant = &selected.tenant;
     let inputs = json!({
         "schema": SCHEMA,

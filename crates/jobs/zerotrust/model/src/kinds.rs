@@ -13,7 +13,7 @@ pub const GROUP: &str = "cfzt.cloudflare.com";
 
 /// What the table says of a kind.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct KindRow {
     /// Its name, as in manifests.
     pub kind: &'static str,
     /// Its name in URLs.
@@ -23,7 +23,7 @@ pub struct Row {
     definition: fn() -> CustomResourceDefinition,
 }
 
-impl Row {
+impl KindRow {
     /// Its definition, to be given to an API server.
     pub fn crd(&self) -> CustomResourceDefinition {
         (self.definition)()
@@ -31,27 +31,27 @@ impl Row {
 }
 
 /// All kinds, what others refer to first.
-pub fn table() -> Vec<Row> {
+pub fn table() -> Vec<KindRow> {
     vec![
-        Row {
+        KindRow {
             kind: "CloudflareZeroTrustTenant",
             plural: "cloudflarezerotrusttenants",
             doc: "Which account, tunnel and token routes are published with.",
             definition: CloudflareZeroTrustTenant::crd,
         },
-        Row {
+        KindRow {
             kind: "CloudflareZeroTrustTemplate",
             plural: "cloudflarezerotrusttemplates",
             doc: "Settings that several routes share.",
             definition: CloudflareZeroTrustTemplate::crd,
         },
-        Row {
+        KindRow {
             kind: "CloudflareZeroTrustOperatorConfig",
             plural: "cloudflarezerotrustoperatorconfigs",
             doc: "How the operator itself runs.",
             definition: CloudflareZeroTrustOperatorConfig::crd,
         },
-        Row {
+        KindRow {
             kind: "CloudflareTask",
             plural: "cloudflaretasks",
             doc: "One piece of work for the Cloudflare side, and what became of it.",
@@ -62,7 +62,7 @@ pub fn table() -> Vec<Row> {
 
 /// The definitions of all kinds, in the order of the table.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    table().iter().map(Row::crd).collect()
+    table().iter().map(KindRow::crd).collect()
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ mod template;
 mod tenant;
 pub mod zone;
 
-pub use desired::{Wanted, desired};
+pub use desired::{WantedRoute, desired};
 pub use former::Former;
 pub use gateway::HttpRoute;
 pub use kinds::{GROUP, crds};
@@ -49,7 +49,7 @@ pub use route::{Enabled, RouteInput, hostname};
 pub use select::{Catalogue, DEFAULT_TEMPLATE, NO_TEMPLATE, Selected, Sought, select, select_tenant, still_there};
 pub use settings::{Layer, Settings, settings};
 pub use state::{Leftover, State};
-pub use target::Target;
+pub use target::AddressSource;
 pub use task::{CloudflareTask, CloudflareTaskSpec, CloudflareTaskStatus, Phase, TaskResult};
 pub use template::{
     AccessSettings, CloudflareZeroTrustTemplate, CloudflareZeroTrustTemplateSpec, DnsOnlySettings, OriginSettings,

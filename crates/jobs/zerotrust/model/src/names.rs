@@ -16,14 +16,14 @@ const LONGEST_LABEL: usize = 63;
 
 /// The two names that an object for a route may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct RouteObjectNames {
     /// The plain one; none where it would be too long.
     pub plain: Option<String>,
     /// The one with a hash.
     pub hashed: String,
 }
 
-impl Names {
+impl RouteObjectNames {
     /// Names of a route's state, and of its task.
     pub fn of_route(route: &ObjectKey) -> Self {
         Self::with("cfzt-", route)
@@ -135,15 +135,16 @@ mod tests {
     fn names_are_those_that_users_know() {
         let route = key("default", "simple-app");
 
-        assert_eq!(Names::of_route(&route).plain.as_deref(), Some("cfzt-default-simple-app"));
-        assert_eq!(Names::of_deletion(&route).plain.as_deref(), Some("cfzt-delete-default-simple-app"));
+        assert_eq!(RouteObjectNames::of_route(&route).plain.as_deref(), Some("cfzt-default-simple-app"));
+        assert_eq!(RouteObjectNames::of_deletion(&route).plain.as_deref(), Some("cfzt-delete-default-simple-app"));
         assert_eq!(token_secret(&route), "simple-app-cfzt-service-token");
         assert_eq!(label("simple-app"), "simple-app");
     }
 
     #[test]
     fn scenario_31_two_routes_with_one_plain_name_have_two_names() {
-        let (first, second) = (Names::of_route(&key("a-b", "c")), Names::of_route(&key("a", "b-c")));
+        let (first, second) =
+            (RouteObjectNames::of_route(&key("a-b", "c")), RouteObjectNames::of_route(&key("a", "b-c")));
         assert_eq!(first.plain, second.plain);
 
         let chosen_first = first.choose(|_| User::Nobody).to_owned();
@@ -156,7 +157,8 @@ mod tests {
 
     #[test]
     fn scenario_31_a_route_in_namespace_delete_is_not_taken_for_a_deletion() {
-        let (route, deletion) = (Names::of_route(&key("delete", "a-b")), Names::of_deletion(&key("a", "b")));
+        let (route, deletion) =
+            (RouteObjectNames::of_route(&key("delete", "a-b")), RouteObjectNames::of_deletion(&key("a", "b")));
 
         assert_eq!(route.plain, deletion.plain);
         assert_ne!(route.hashed, deletion.hashed);
@@ -164,7 +166,7 @@ mod tests {
 
     #[test]
     fn an_object_that_exists_keeps_its_name() {
-        let names = Names::of_route(&key("a", "b-c"));
+        let names = RouteObjectNames::of_route(&key("a", "b-c"));
         let hashed = |name: &str| if name == names.hashed { User::Ours } else { User::Nobody };
 
         assert_eq!(names.choose(hashed), names.hashed);
@@ -175,7 +177,7 @@ mod tests {
     #[test]
     fn scenario_32_a_route_with_the_longest_name_has_valid_names_and_labels() {
         let route = key(&"n".repeat(63), &"r".repeat(253));
-        let names = Names::of_route(&route);
+        let names = RouteObjectNames::of_route(&route);
 
         assert_eq!((names.plain.as_ref(), names.hashed.len()), (None, 253));
         assert_eq!(token_secret(&route).len(), 253);
@@ -194,7 +196,7 @@ mod tests {
         #[test]
         fn all_names_are_valid(namespace in "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name in "[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?") {
             let route = key(&namespace, &name);
-            for names in [Names::of_route(&route), Names::of_deletion(&route)] {
+            for names in [RouteObjectNames::of_route(&route), RouteObjectNames::of_deletion(&route)] {
                 for name in names.all() {
                     prop_assert!(valid(name, 253), "{name}");
                     prop_assert!(valid(&handover_secret(name), 253));
@@ -208,7 +210,7 @@ mod tests {
         fn different_routes_have_different_hashed_names(a in "[a-z]{1,3}-[a-z]{1,3}", b in "[a-z]{1,3}", c in "[a-z]{1,3}", d in "[a-z]{1,3}-[a-z]{1,3}") {
             let (first, second) = (key(&a, &b), key(&c, &d));
 
-            prop_assert_eq!(Names::of_route(&first).hashed == Names::of_route(&second).hashed, first == second);
+            prop_assert_eq!(RouteObjectNames::of_route(&first).hashed == RouteObjectNames::of_route(&second).hashed, first == second);
         }
     }
 }

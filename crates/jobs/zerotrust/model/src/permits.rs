@@ -14,7 +14,7 @@ use crate::select::Selected;
 use crate::settings::{
     ACCESS, HTTP_HOST_HEADER, Layer, ORIGIN_SERVER_NAME, ORIGIN_URL, Settings, TARGET_IP, TARGET_SERVICE, TUNNEL_ID,
 };
-use crate::target::Target;
+use crate::target::AddressSource;
 
 /// What the operator's own configuration and the cluster say.
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,8 +135,8 @@ impl Asks<'_> {
     /// Where a name without a tunnel points to.
     fn target(&self) -> Result<Vec<Reference>, Problem> {
         match self.settings.target()? {
-            Target::None => Ok(Vec::new()),
-            Target::Static(ip) => {
+            AddressSource::None => Ok(Vec::new()),
+            AddressSource::Static(ip) => {
                 let origin = Origin::parse(&format!("dns://{ip}")).ok_or_else(|| self.unreadable(&ip.to_string()))?;
                 let is_admins = self.is_of_administrators(&self.settings.field(&TARGET_IP).layer);
                 if is_admins || self.lists(&origin).unwrap_or_else(|| self.is_at_home()) {
@@ -144,7 +144,7 @@ impl Asks<'_> {
                 }
                 Err(self.not_allowed(&origin))
             }
-            Target::Service(service) => {
+            AddressSource::Service(service) => {
                 let is_admins = self.is_of_administrators(&self.settings.field(&TARGET_SERVICE).layer);
                 Ok(if is_admins { Vec::new() } else { self.reference(service, true) })
             }

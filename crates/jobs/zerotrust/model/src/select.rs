@@ -56,7 +56,7 @@ pub struct Selected {
 
 /// Selects a route's tenant and templates.
 pub fn select(route: &RouteInput, catalogue: &impl Catalogue, operator_namespace: &str) -> Result<Selected, Problem> {
-    let selection = Selection::new(route, catalogue, operator_namespace);
+    let selection = TenantSelection::new(route, catalogue, operator_namespace);
     let tenant = selection.tenant()?;
     let places = selection.places(Some(&tenant));
     let template = selection.template(&places)?;
@@ -83,7 +83,7 @@ pub fn still_there(
     catalogue: &impl Catalogue,
     operator_namespace: &str,
 ) -> Result<(), Problem> {
-    let selection = Selection::new(route, catalogue, operator_namespace);
+    let selection = TenantSelection::new(route, catalogue, operator_namespace);
     let declined = selection.declines() && !took_part.iter().any(|key| key.name == NO_TEMPLATE);
     if declined && selected.template.is_none() {
         return Ok(());
@@ -126,17 +126,17 @@ pub fn select_tenant(
     catalogue: &impl Catalogue,
     operator_namespace: &str,
 ) -> Result<Arc<Tenant>, Problem> {
-    Selection::new(route, catalogue, operator_namespace).tenant()
+    TenantSelection::new(route, catalogue, operator_namespace).tenant()
 }
 
-struct Selection<'a, C> {
+struct TenantSelection<'a, C> {
     route: &'a RouteInput,
     catalogue: &'a C,
     own: &'a str,
     operator: &'a str,
 }
 
-impl<'a, C: Catalogue> Selection<'a, C> {
+impl<'a, C: Catalogue> TenantSelection<'a, C> {
     fn new(route: &'a RouteInput, catalogue: &'a C, operator: &'a str) -> Self {
         Self { route, catalogue, own: namespace(&route.key), operator }
     }

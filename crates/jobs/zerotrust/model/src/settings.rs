@@ -18,7 +18,7 @@ use crate::origin_tls::OriginTls;
 use crate::reasons;
 use crate::route::RouteInput;
 use crate::select::Selected;
-use crate::target::{self, Target};
+use crate::target::{self, AddressSource};
 use crate::template::{AccessSettings, ServiceRef};
 
 pub use table::*;
@@ -88,7 +88,7 @@ impl fmt::Display for Layer {
 
 /// A value, and who said it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Field {
+pub struct Sourced {
     /// The value; null where nobody says one.
     pub value: Value,
     /// Who said it.
@@ -99,7 +99,7 @@ pub struct Field {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     route: ObjectKey,
-    fields: BTreeMap<&'static str, Field>,
+    fields: BTreeMap<&'static str, Sourced>,
 }
 
 /// Merges what the route, its templates and its tenant say.
@@ -145,7 +145,7 @@ impl Layers {
         Self { objects }
     }
 
-    fn merge(&self, setting: &Setting, route: &RouteInput) -> Result<Field, Problem> {
+    fn merge(&self, setting: &Setting, route: &RouteInput) -> Result<Sourced, Problem> {
         if let Some(text) = route.inputs.get(setting.name) {
             return annotated(setting, text, route);
         }
@@ -156,17 +156,17 @@ impl Layers {
                 let message = format!("{layer} has {value} for {}: {advice}", setting.name);
                 Problem::invalid(core::INVALID_CONFIG, message)
             })?;
-            return Ok(Field { value, layer: layer.clone() });
+            return Ok(Sourced { value, layer: layer.clone() });
         }
-        Ok(Field { value: setting.built_in.value(), layer: Layer::BuiltIn })
+        Ok(Sourced { value: setting.built_in.value(), layer: Layer::BuiltIn })
     }
 
     /// Whoever says who may pass asks for Access. The same layer can say that it is off nevertheless; one below cannot,
     /// since older definitions wrote that into every template.
-    fn asks_for_access(&self, route: &RouteInput) -> Option<Field> {
+    fn asks_for_access(&self, route: &RouteInput) -> Option<Sourced> {
         let implied = |by: &Setting, layer: Layer| {
             let layer = Layer::Implied { by: by.name, layer: Box::new(layer) };
-            Some(Field { value: json!(true), layer })
+            Some(Sourced { value: json!(true), layer })
         };
         if route.inputs.contains_key(ACCESS.name) {
             return None;
@@ -212,12 +212,12 @@ fn says_something(value: &Value, place: &str) -> bool {
     !place.is_empty() && !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty())
 }
 
-fn annotated(setting: &Setting, text: &str, route: &RouteInput) -> Result<Field, Problem> {
+fn annotated(setting: &Setting, text: &str, route: &RouteInput) -> Result<Sourced, Problem> {
     let alias = route.aliases.get(setting.name).copied();
     let layer = layer_of(setting, route);
     let value =
         setting.shape.read(text).map_err(|advice| invalid_annotation(alias.unwrap_or(setting.name), text, &advice))?;
-    Ok(Field { value, layer })
+    Ok(Sourced { value, layer })
 }
 
 /// What is wrong with an annotation that is no setting.
@@ -252,7 +252,7 @@ fn plain(value: &impl Serialize) -> Value {
 
 impl Settings {
     /// A setting's value, and who said it.
-    pub fn field(&self, setting: &Setting) -> &Field {
+    pub fn field(&self, setting: &Setting) -> &Sourced {
         self.fields.get(setting.name).expect("every setting of the table was merged")
     }
 
@@ -303,12 +303,12 @@ impl Settings {
     }
 
     /// Where the address of a name without a tunnel comes from.
-    pub fn target(&self) -> Result<Target, Problem> {
+    pub fn target(&self) -> Result<AddressSource, Problem> {
         if !self.is_dns_only() {
-            return Ok(Target::None);
+            return Ok(AddressSource::None);
         }
         if let Some(text) = self.text(&TARGET_IP) {
-            return target::address(text).map(Target::Static);
+            return target::address(text).map(AddressSource::Static);
         }
         let service: Option<ServiceRef> =
             serde_json::from_value(self.field(&TARGET_SERVICE).value.clone()).unwrap_or(None);
@@ -318,7 +318,7 @@ impl Settings {
             Problem::invalid(reasons::INVALID_TARGET_IP, message)
         })?;
         let namespace = service.namespace.filter(|namespace| !namespace.is_empty()).or(self.route.namespace.clone());
-        Ok(Target::Service(ObjectKey { namespace, name: service.name }))
+        Ok(AddressSource::Service(ObjectKey { namespace, name: service.name }))
     }
 
     /// How the origin is spoken to.

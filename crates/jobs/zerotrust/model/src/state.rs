@@ -47,7 +47,7 @@ pub struct State {
     /// The Secret with the API token; none where an older operator recorded none.
     pub credential: Option<SecretRef>,
     /// How the name is published.
-    pub mode: Mode,
+    pub mode: PublishMode,
     /// Where requests go.
     pub origin_service: Option<String>,
     /// Whether it is being taken down.
@@ -68,7 +68,7 @@ pub struct State {
 
 /// Who wrote a state, by its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Form {
+pub enum StateForm {
     /// We did.
     Ours,
     /// An older operator, with all ids in one JSON text.
@@ -79,7 +79,7 @@ pub enum Form {
 
 /// How a name is published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum PublishMode {
     /// Through a tunnel.
     #[default]
     Tunnel,
@@ -87,7 +87,7 @@ pub enum Mode {
     DnsOnly,
 }
 
-impl Mode {
+impl PublishMode {
     /// As it is recorded.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -150,7 +150,7 @@ impl State {
             footprint: Footprint::default(),
             tenant: None,
             credential: None,
-            mode: Mode::Tunnel,
+            mode: PublishMode::Tunnel,
             origin_service: None,
             phase: StatePhase::Active,
             leftovers: Vec::new(),
@@ -164,7 +164,7 @@ impl State {
 
     /// Reads a state in our form or an older one. Secrets that older operators left in it do not come along.
     pub fn read(map: &ConfigMap) -> Result<Self, StateError> {
-        older::Record::of(map).and_then(|record| record.state(map)).map_err(|why| {
+        older::OlderState::of(map).and_then(|record| record.state(map)).map_err(|why| {
             let name = map.metadata.name.clone().unwrap_or_default();
             StateError { name, why }
         })
@@ -182,12 +182,12 @@ impl State {
     }
 
     /// Which form a state is written in.
-    pub fn form(map: &ConfigMap) -> Form {
+    pub fn form(map: &ConfigMap) -> StateForm {
         let has = |key: &str| map.data.as_ref().is_some_and(|data| data.contains_key(key));
         match (has("schema_version"), has("cloudflare_ids")) {
-            (true, _) => Form::Ours,
-            (false, true) => Form::Ids,
-            (false, false) => Form::Flat,
+            (true, _) => StateForm::Ours,
+            (false, true) => StateForm::Ids,
+            (false, false) => StateForm::Flat,
         }
     }
 

@@ -13,7 +13,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// Where the address of a name comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum AddressSource {
     /// The name has a tunnel and needs none.
     None,
     /// It was given.

@@ -46,7 +46,7 @@ pub const QUEUED: &str = "Queued by kube_worker";
 pub struct CloudflareTaskSpec {
     /// Whether the name is made to stand as asked, or taken down; `reconcile` where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub action: Option<Action>,
+    pub action: Option<TaskAction>,
     /// The route that asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub httproute_ref: Option<RouteRef>,
@@ -89,7 +89,7 @@ pub struct CloudflareTaskSpec {
 /// What is to be done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub enum TaskAction {
     /// The name is made to stand as asked.
     #[default]
     Reconcile,
@@ -99,7 +99,7 @@ pub enum Action {
 
 impl CloudflareTaskSpec {
     /// What is to be done.
-    pub fn action(&self) -> Action {
+    pub fn action(&self) -> TaskAction {
         self.action.unwrap_or_default()
     }
 }

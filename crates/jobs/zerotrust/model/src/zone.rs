@@ -26,7 +26,7 @@ pub fn choose<'a>(hostname: &Hostname, account: &str, zones: impl IntoIterator<I
 
 /// What is known of the tenant's own zone, where none was found that holds the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum TenantZone {
     /// Its name.
     Named(ZoneName),
     /// Zones can be listed and this one is not among them, nor can it be read.
@@ -50,18 +50,18 @@ pub fn agree(hostname: &Hostname, found: &str, tenant: Option<&str>) -> Result<S
 
 /// The tenant's zone where none was found: only if the name lies in it, or if nobody can tell. Cloudflare takes a name
 /// outside of a zone for one inside of it, and makes `app.example.org.example.com`.
-pub fn stand_in(hostname: &Hostname, tenant: &str, told: &Told) -> Result<String, Problem> {
+pub fn stand_in(hostname: &Hostname, tenant: &str, told: &TenantZone) -> Result<String, Problem> {
     let mismatch = |why: String| Err(Problem::invalid(reasons::ZONE_MISMATCH, why));
     match told {
-        Told::Named(name) if hostname.is_in(name) => Ok(tenant.to_owned()),
-        Told::Named(name) => mismatch(format!(
+        TenantZone::Named(name) if hostname.is_in(name) => Ok(tenant.to_owned()),
+        TenantZone::Named(name) => mismatch(format!(
             "{hostname} does not lie in zone {name}, which the tenant's zoneId {tenant} is: change zoneId or the hostname"
         )),
-        Told::Hidden => mismatch(format!(
+        TenantZone::Hidden => mismatch(format!(
             "no zone that the API token can see holds {hostname}, and it cannot see the tenant's zoneId {tenant}: give the \
              token Zone:Read for that zone, or change zoneId"
         )),
-        Told::Unreadable => Ok(tenant.to_owned()),
+        TenantZone::Unreadable => Ok(tenant.to_owned()),
     }
 }
 
@@ -105,16 +105,16 @@ mod tests {
         assert_eq!(agree(&name, "1", Some("2")).unwrap_err().reason, "ZoneMismatch");
         assert_eq!(agree(&name, "1", Some("")).unwrap(), "1");
         assert_eq!(agree(&name, "1", None).unwrap(), "1");
-        assert_eq!(stand_in(&name, "2", &Told::Unreadable).unwrap(), "2");
+        assert_eq!(stand_in(&name, "2", &TenantZone::Unreadable).unwrap(), "2");
     }
 
     #[test]
     fn finding_15_a_tenants_zone_stands_in_only_for_names_inside_it() {
         let (name, other) = (Hostname::parse("a.example.com").unwrap(), Hostname::parse("app.other.org").unwrap());
-        let named = Told::Named(ZoneName::parse("example.com").unwrap());
+        let named = TenantZone::Named(ZoneName::parse("example.com").unwrap());
 
         assert_eq!(stand_in(&name, "2", &named).unwrap(), "2");
         assert_eq!(stand_in(&other, "2", &named).unwrap_err().reason, "ZoneMismatch");
-        assert_eq!(stand_in(&name, "2", &Told::Hidden).unwrap_err().reason, "ZoneMismatch");
+        assert_eq!(stand_in(&name, "2", &TenantZone::Hidden).unwrap_err().reason, "ZoneMismatch");
     }
 }

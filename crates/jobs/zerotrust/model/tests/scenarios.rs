@@ -7,8 +7,8 @@ use std::sync::Arc;
 use portolan_core::{ObjectKey, OwnerId, Problem};
 use portolan_publication::{Desired, Record};
 use portolan_zerotrust_model::{
-    Catalogue, CloudflareZeroTrustTemplate, CloudflareZeroTrustTenant, Enabled, HttpRoute, RouteInput, Sought, Target,
-    Wanted, desired, select, settings,
+    AddressSource, Catalogue, CloudflareZeroTrustTemplate, CloudflareZeroTrustTenant, Enabled, HttpRoute, RouteInput,
+    Sought, WantedRoute, desired, select, settings,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -44,13 +44,13 @@ impl World {
         world
     }
 
-    fn wanted(&self, route: &RouteInput) -> Result<(Wanted, Vec<String>), Problem> {
+    fn wanted(&self, route: &RouteInput) -> Result<(WantedRoute, Vec<String>), Problem> {
         let selected = select(route, self, OPERATOR_NAMESPACE)?;
         let settings = settings(route, &selected)?;
         let target = match settings.target()? {
-            Target::None => None,
-            Target::Static(ip) => Some(ip),
-            Target::Service(_) => Some(BALANCER),
+            AddressSource::None => None,
+            AddressSource::Static(ip) => Some(ip),
+            AddressSource::Service(_) => Some(BALANCER),
         };
         let zone = route.hostname()?.as_str().ends_with("example.com").then_some(ZONE);
         let said = settings.lines().into_iter().filter(|line| !line.ends_with("(built in)")).collect();

@@ -7,7 +7,7 @@ use portolan_core::ObjectKey;
 
 /// How a route stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct RouteStatus {
     /// The tenant that it is published with.
     pub(crate) tenant: Option<ObjectKey>,
     /// The templates that its settings come from.
@@ -31,13 +31,13 @@ pub(crate) struct Touched {
 
 /// All routes that ask for something.
 #[derive(Default)]
-pub(crate) struct Board {
-    routes: Mutex<BTreeMap<ObjectKey, Standing>>,
+pub(crate) struct RouteStatuses {
+    routes: Mutex<BTreeMap<ObjectKey, RouteStatus>>,
 }
 
-impl Board {
+impl RouteStatuses {
     /// Notes how a route stands; answers who should hear of it.
-    pub(crate) fn set(&self, route: &ObjectKey, standing: Option<Standing>) -> Touched {
+    pub(crate) fn set(&self, route: &ObjectKey, standing: Option<RouteStatus>) -> Touched {
         let mut routes = self.routes();
         let before = routes.get(route);
         if before == standing.as_ref() {
@@ -48,7 +48,7 @@ impl Board {
         for one in concerned.into_iter().flatten() {
             touched.tenants.extend(one.tenant.clone());
         }
-        let of = |standing: Option<&Standing>| standing.map(|one| one.templates.clone()).unwrap_or_default();
+        let of = |standing: Option<&RouteStatus>| standing.map(|one| one.templates.clone()).unwrap_or_default();
         let (was, is) = (of(before), of(standing.as_ref()));
         touched.templates = was.symmetric_difference(&is).cloned().collect();
         match standing {
@@ -59,22 +59,22 @@ impl Board {
     }
 
     /// How one route stands.
-    pub(crate) fn get(&self, route: &ObjectKey) -> Option<Standing> {
+    pub(crate) fn get(&self, route: &ObjectKey) -> Option<RouteStatus> {
         self.routes().get(route).cloned()
     }
 
     /// The routes for which something holds.
-    pub(crate) fn routes_where(&self, holds: impl Fn(&Standing) -> bool) -> Vec<(ObjectKey, Standing)> {
+    pub(crate) fn routes_where(&self, holds: impl Fn(&RouteStatus) -> bool) -> Vec<(ObjectKey, RouteStatus)> {
         let routes = self.routes();
         routes.iter().filter(|(_, one)| holds(one)).map(|(key, one)| (key.clone(), one.clone())).collect()
     }
 
     /// Looks at all routes.
-    pub(crate) fn each(&self, look: impl FnMut(&Standing)) {
+    pub(crate) fn each(&self, look: impl FnMut(&RouteStatus)) {
         self.routes().values().for_each(look);
     }
 
-    fn routes(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Standing>> {
+    fn routes(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, RouteStatus>> {
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,14 +87,14 @@ mod tests {
         ObjectKey::namespaced("default", name)
     }
 
-    fn standing(tenant: &str, templates: &[&str]) -> Standing {
+    fn standing(tenant: &str, templates: &[&str]) -> RouteStatus {
         let templates = templates.iter().map(|name| key(name)).collect();
-        Standing { tenant: Some(key(tenant)), templates, settled: true, ..Standing::default() }
+        RouteStatus { tenant: Some(key(tenant)), templates, settled: true, ..RouteStatus::default() }
     }
 
     #[test]
     fn tenants_hear_of_every_change_and_templates_of_those_who_come_and_go() {
-        let board = Board::default();
+        let board = RouteStatuses::default();
         board.set(&key("a"), Some(standing("prod", &["t1", "t2"])));
 
         let moved = board.set(&key("a"), Some(standing("test", &["t2", "t3"])));

@@ -28,7 +28,7 @@ type ZoneNames = BTreeMap<(Identity, String), (Instant, Option<ZoneName>)>;
 
 /// Reads credentials.
 #[derive(Clone)]
-pub(crate) struct Credentials {
+pub(crate) struct CredentialReader {
     readers: Readers,
     secrets: Secrets,
     /// Credentials that Cloudflare refused, and when.
@@ -39,7 +39,7 @@ pub(crate) struct Credentials {
     checked: Arc<Mutex<BTreeSet<(Identity, String, String)>>>,
 }
 
-impl Credentials {
+impl CredentialReader {
     pub(crate) fn new(readers: Readers, secrets: Secrets) -> Self {
         Self { readers, secrets, refused: Arc::default(), zones: Arc::default(), checked: Arc::default() }
     }

@@ -10,7 +10,7 @@ mod tests;
 
 /// What shall become of a route's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum RouteGoal {
     /// It is published like this.
     Published {
         /// The hash of everything that it is made from.
@@ -29,7 +29,7 @@ pub(crate) enum Wish {
 /// What is recorded for the name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedState {
     /// The hash that was executed last.
     pub(crate) hash: String,
     /// The uid of the route that it was executed for.
@@ -94,8 +94,8 @@ pub(crate) enum TokenSecret {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Facts {
-    pub(crate) wish: Wish,
-    pub(crate) recorded: Option<Recorded>,
+    pub(crate) wish: RouteGoal,
+    pub(crate) recorded: Option<RecordedState>,
     /// The task that makes the name stand.
     pub(crate) task: Option<UnderWay>,
     /// The task that takes it down.
@@ -115,7 +115,7 @@ pub(crate) struct Facts {
 
 /// One thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum RouteStep {
     /// Takes secrets out of a state that an older operator wrote.
     Scrub,
     /// Records what is proven to be ours, though its state was lost.
@@ -170,7 +170,7 @@ pub(crate) enum Step {
     Outputs,
 }
 
-impl Step {
+impl RouteStep {
     /// Whether there may be more to do at once. What a task was made for waits for a worker.
     pub(crate) fn leads_on(self) -> bool {
         match self {
@@ -205,47 +205,47 @@ impl Step {
 }
 
 /// What is to be done now. What has to wait for a worker is decided when the worker has said something.
-pub(crate) fn decide(facts: &Facts) -> Vec<Step> {
+pub(crate) fn decide(facts: &Facts) -> Vec<RouteStep> {
     let mut steps = Vec::new();
     if facts.recorded.as_ref().is_some_and(|recorded| recorded.unclean) {
-        steps.push(Step::Scrub);
+        steps.push(RouteStep::Scrub);
     }
     if facts.recovered {
-        return vec![Step::Recover];
+        return vec![RouteStep::Recover];
     }
     steps.extend(match &facts.wish {
-        _ if facts.removal.as_ref().is_some_and(|removal| removal.older) => vec![Step::TakeOverRemoval],
+        _ if facts.removal.as_ref().is_some_and(|removal| removal.older) => vec![RouteStep::TakeOverRemoval],
         wish if facts.task.as_ref().is_some_and(|task| task.older) => take_over(facts, wish),
-        Wish::Published { hash, uid, account } => publish(facts, hash, uid, account),
-        Wish::Unclear => keep(facts),
-        Wish::Absent => unpublish(facts),
+        RouteGoal::Published { hash, uid, account } => publish(facts, hash, uid, account),
+        RouteGoal::Unclear => keep(facts),
+        RouteGoal::Absent => unpublish(facts),
     });
     // What stands stays until the budget allows that it goes, whatever makes it go.
-    let begins = |step: &Step| matches!(step, Step::SetAside | Step::Queue | Step::Requeue);
+    let begins = |step: &RouteStep| matches!(step, RouteStep::SetAside | RouteStep::Queue | RouteStep::Requeue);
     if facts.loses && steps.iter().any(begins) {
-        steps.insert(0, Step::AskToLose);
+        steps.insert(0, RouteStep::AskToLose);
     }
     // While nothing else happens, the route says how it stands.
-    if steps.is_empty() && facts.outputs_differ && facts.wish != Wish::Absent {
-        steps.push(Step::Outputs);
+    if steps.is_empty() && facts.outputs_differ && facts.wish != RouteGoal::Absent {
+        steps.push(RouteStep::Outputs);
     }
     steps
 }
 
 /// A task that an older operator left: what it knows is recorded, and it becomes one of ours or goes.
-fn take_over(facts: &Facts, wish: &Wish) -> Vec<Step> {
+fn take_over(facts: &Facts, wish: &RouteGoal) -> Vec<RouteStep> {
     let Some(task) = &facts.task else { return Vec::new() };
     match (wish, task.phase, task.intends) {
-        (Wish::Published { .. }, _, _) => vec![Step::TakeOver, Step::Requeue],
+        (RouteGoal::Published { .. }, _, _) => vec![RouteStep::TakeOver, RouteStep::Requeue],
         // It was never begun, or is taken over and waits until it is clear what is wanted.
-        (Wish::Unclear, Phase::Pending, _) => Vec::new(),
-        (Wish::Unclear, _, true) => vec![Step::TakeOver],
-        (Wish::Absent, _, true) if facts.removal.is_none() => vec![Step::TakeOver, Step::ConvertTask],
-        (Wish::Unclear | Wish::Absent, _, _) => vec![Step::TakeOver, Step::DropTask],
+        (RouteGoal::Unclear, Phase::Pending, _) => Vec::new(),
+        (RouteGoal::Unclear, _, true) => vec![RouteStep::TakeOver],
+        (RouteGoal::Absent, _, true) if facts.removal.is_none() => vec![RouteStep::TakeOver, RouteStep::ConvertTask],
+        (RouteGoal::Unclear | RouteGoal::Absent, _, _) => vec![RouteStep::TakeOver, RouteStep::DropTask],
     }
 }
 
-fn publish(facts: &Facts, hash: &str, uid: &str, account: &str) -> Vec<Step> {
+fn publish(facts: &Facts, hash: &str, uid: &str, account: &str) -> Vec<RouteStep> {
     if let Some(removal) = facts.removal.as_ref().filter(|removal| !removal.leftover) {
         return if removal.intends { finish(facts, removal) } else { revive(removal) };
     }
@@ -256,89 +256,91 @@ fn publish(facts: &Facts, hash: &str, uid: &str, account: &str) -> Vec<Step> {
     let is_as_wanted = recorded.is_some_and(|one| one.hash == hash && one.uid == uid && !one.deleting);
     if !is_as_wanted || facts.drifted || facts.secret == TokenSecret::Lost {
         let mut steps = move_accounts(recorded, account);
-        if steps.contains(&Step::TakeBack) && facts.removal.is_some() {
+        if steps.contains(&RouteStep::TakeBack) && facts.removal.is_some() {
             // What is about to be taken back is being taken down: that ends first.
             return follow_leftovers(facts);
         }
-        steps.push(Step::Queue);
+        steps.push(RouteStep::Queue);
         return steps;
     }
     let mut steps = follow_leftovers(facts);
     if facts.secret == TokenSecret::Unwanted && recorded.is_some_and(|one| one.has_secret) {
-        steps.push(Step::DropSecret);
+        steps.push(RouteStep::DropSecret);
     }
     // The hash says so: what stands was made with the templates of now.
     if steps.is_empty() && recorded.is_some_and(|one| one.untold) {
-        steps.push(Step::NoteTemplates);
+        steps.push(RouteStep::NoteTemplates);
     }
     steps
 }
 
 /// What stands in an account that the name leaves is set aside; what was set aside in the one that it comes to is
 /// taken back.
-fn move_accounts(recorded: Option<&Recorded>, account: &str) -> Vec<Step> {
+fn move_accounts(recorded: Option<&RecordedState>, account: &str) -> Vec<RouteStep> {
     let Some(recorded) = recorded else { return Vec::new() };
     let mut steps = Vec::new();
     if !recorded.empty && recorded.account.as_deref().is_some_and(|there| there != account) {
-        steps.push(Step::SetAside);
+        steps.push(RouteStep::SetAside);
     }
     if recorded.leftovers.iter().any(|there| there.as_deref() == Some(account)) {
-        steps.push(Step::TakeBack);
+        steps.push(RouteStep::TakeBack);
     }
     steps
 }
 
 /// The name is wanted again while it is being taken down.
-fn revive(removal: &UnderWay) -> Vec<Step> {
+fn revive(removal: &UnderWay) -> Vec<RouteStep> {
     match removal.phase {
         Phase::InProgress => Vec::new(),
-        Phase::Completed if removal.current => vec![Step::FinishRemoval],
-        Phase::Pending | Phase::Failed | Phase::Completed => vec![Step::CancelRemoval],
+        Phase::Completed if removal.current => vec![RouteStep::FinishRemoval],
+        Phase::Pending | Phase::Failed | Phase::Completed => vec![RouteStep::CancelRemoval],
     }
 }
 
 /// A removal goes on to its end, also where the name is wanted again but the removal alone knows what nobody recorded: it
 /// would stand there for ever as somebody else's.
-fn finish(facts: &Facts, removal: &UnderWay) -> Vec<Step> {
+fn finish(facts: &Facts, removal: &UnderWay) -> Vec<RouteStep> {
     match removal.phase {
-        Phase::Completed if removal.current && removal.leftover => vec![Step::FinishLeftover],
-        Phase::Completed if removal.current => vec![Step::FinishRemoval],
-        Phase::Pending | Phase::Failed if removal.recredited => vec![Step::RecreditRemoval],
-        Phase::Pending if !removal.marked => vec![Step::MarkRemovalPending],
-        Phase::Failed if facts.drifted => vec![Step::MarkRemovalPending],
+        Phase::Completed if removal.current && removal.leftover => vec![RouteStep::FinishLeftover],
+        Phase::Completed if removal.current => vec![RouteStep::FinishRemoval],
+        Phase::Pending | Phase::Failed if removal.recredited => vec![RouteStep::RecreditRemoval],
+        Phase::Pending if !removal.marked => vec![RouteStep::MarkRemovalPending],
+        Phase::Failed if facts.drifted => vec![RouteStep::MarkRemovalPending],
         Phase::Pending | Phase::InProgress | Phase::Failed | Phase::Completed => Vec::new(),
     }
 }
 
 /// A task is under way: waits for it, collects it, or gives it what is wanted now.
-fn follow(facts: &Facts, task: &UnderWay, hash: Option<&str>) -> Vec<Step> {
+fn follow(facts: &Facts, task: &UnderWay, hash: Option<&str>) -> Vec<RouteStep> {
     let suits = hash.is_none_or(|hash| task.hash == hash) && task.suits_token;
     match task.phase {
         Phase::InProgress => Vec::new(),
-        Phase::Completed if task.current => vec![Step::Collect],
-        Phase::Pending if suits && !task.marked => vec![Step::MarkPending],
-        Phase::Failed if suits && facts.drifted => vec![Step::MarkPending],
+        Phase::Completed if task.current => vec![RouteStep::Collect],
+        Phase::Pending if suits && !task.marked => vec![RouteStep::MarkPending],
+        Phase::Failed if suits && facts.drifted => vec![RouteStep::MarkPending],
         Phase::Pending | Phase::Failed | Phase::Completed if suits => Vec::new(),
-        Phase::Pending | Phase::Failed | Phase::Completed if task.knows_more => vec![Step::Harvest, Step::Requeue],
-        Phase::Pending | Phase::Failed | Phase::Completed => vec![Step::Requeue],
+        Phase::Pending | Phase::Failed | Phase::Completed if task.knows_more => {
+            vec![RouteStep::Harvest, RouteStep::Requeue]
+        }
+        Phase::Pending | Phase::Failed | Phase::Completed => vec![RouteStep::Requeue],
     }
 }
 
-fn follow_leftovers(facts: &Facts) -> Vec<Step> {
+fn follow_leftovers(facts: &Facts) -> Vec<RouteStep> {
     match &facts.removal {
         Some(removal) => match removal.phase {
-            Phase::Completed if removal.current => vec![Step::FinishLeftover],
-            Phase::Pending | Phase::Failed if removal.recredited => vec![Step::RecreditRemoval],
-            Phase::Pending if !removal.marked => vec![Step::MarkRemovalPending],
+            Phase::Completed if removal.current => vec![RouteStep::FinishLeftover],
+            Phase::Pending | Phase::Failed if removal.recredited => vec![RouteStep::RecreditRemoval],
+            Phase::Pending if !removal.marked => vec![RouteStep::MarkRemovalPending],
             Phase::Pending | Phase::InProgress | Phase::Completed | Phase::Failed => Vec::new(),
         },
-        None if facts.recorded.as_ref().is_some_and(|one| !one.leftovers.is_empty()) => vec![Step::QueueLeftover],
+        None if facts.recorded.as_ref().is_some_and(|one| !one.leftovers.is_empty()) => vec![RouteStep::QueueLeftover],
         None => Vec::new(),
     }
 }
 
 /// Nobody can tell what is wanted: what was done is recorded, and nothing new begins.
-fn keep(facts: &Facts) -> Vec<Step> {
+fn keep(facts: &Facts) -> Vec<RouteStep> {
     match (&facts.task, &facts.removal) {
         (Some(task), _) if facts.lost && !(task.phase == Phase::Completed && task.current) => give_up(task),
         (Some(task), _) => follow(facts, &UnderWay { suits_token: true, ..task.clone() }, None),
@@ -354,42 +356,46 @@ fn stands(facts: &Facts) -> bool {
 }
 
 /// A task is no longer wanted: what it knows is recorded, and what it may have made besides is looked for.
-fn abandon(facts: &Facts, task: &UnderWay) -> Vec<Step> {
+fn abandon(facts: &Facts, task: &UnderWay) -> Vec<RouteStep> {
     if task.phase == Phase::InProgress {
         return Vec::new();
     }
-    let mut steps: Vec<Step> = task.knows_more.then_some(Step::Harvest).into_iter().collect();
+    let mut steps: Vec<RouteStep> = task.knows_more.then_some(RouteStep::Harvest).into_iter().collect();
     let uncertain = task.intends && task.phase != Phase::Completed && facts.removal.is_none();
-    steps.push(if uncertain { Step::ConvertTask } else { Step::DropTask });
+    steps.push(if uncertain { RouteStep::ConvertTask } else { RouteStep::DropTask });
     steps
 }
 
 /// Another route has the name: the task goes, and what it made stays recorded for the next name.
-fn give_up(task: &UnderWay) -> Vec<Step> {
+fn give_up(task: &UnderWay) -> Vec<RouteStep> {
     match task.phase {
         Phase::InProgress => Vec::new(),
-        Phase::Pending | Phase::Failed | Phase::Completed if task.knows_more => vec![Step::Harvest, Step::DropTask],
-        Phase::Pending | Phase::Failed | Phase::Completed => vec![Step::DropTask],
+        Phase::Pending | Phase::Failed | Phase::Completed if task.knows_more => {
+            vec![RouteStep::Harvest, RouteStep::DropTask]
+        }
+        Phase::Pending | Phase::Failed | Phase::Completed => vec![RouteStep::DropTask],
     }
 }
 
-fn unpublish(facts: &Facts) -> Vec<Step> {
+fn unpublish(facts: &Facts) -> Vec<RouteStep> {
     if let Some(task) = &facts.task {
         return abandon(facts, task);
     }
     let forget = facts.recorded.as_ref().is_some_and(|recorded| recorded.forget);
     if let Some(removal) = &facts.removal {
         return match removal.phase {
-            Phase::Pending | Phase::Failed | Phase::Completed if forget => vec![Step::CancelRemoval, Step::Forget],
+            Phase::Pending | Phase::Failed | Phase::Completed if forget => {
+                vec![RouteStep::CancelRemoval, RouteStep::Forget]
+            }
             _ => finish(facts, removal),
         };
     }
     match &facts.recorded {
-        None if facts.outputs_differ => vec![Step::Outputs],
+        None if facts.outputs_differ => vec![RouteStep::Outputs],
         None => Vec::new(),
-        Some(recorded) if recorded.forget => vec![Step::Forget],
-        Some(recorded) if !recorded.empty => vec![Step::BeginRemoval, Step::QueueRemoval],
-        Some(recorded) if !recorded.leftovers.is_empty() => vec![Step::QueueLeftover],
-        Some(_) => vec![Step::Forget],
+        Some(recorded) if recorded.forget => vec![RouteStep::Forget],
+        Some(recorded) if !recorded.empty => vec![RouteStep::BeginRemoval, RouteStep::QueueRemoval],
+        Some(recorded) if !recorded.leftovers.is_empty() => vec![RouteStep::QueueLeftover],
+        Some(_) => vec![RouteStep::Forget],
     }
 }

@@ -13,28 +13,28 @@ use portolan_core::{Class, ObjectKey, Problem, reasons as core};
 use portolan_engine::{Levels, Passed};
 use portolan_exposure::{App, DnsRecord, Exposure, Footprint, Fresh, Notes, gather_with, plan};
 use portolan_zerotrust_model::reasons as model_reasons;
-use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{
-    CloudflareTask, Enabled, Phase, RouteInput, Target, TaskResult, Wanted, desired, select, settings,
+    AddressSource, CloudflareTask, Enabled, Phase, RouteInput, TaskResult, WantedRoute, desired, select, settings,
 };
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::reasons;
-use crate::shared::Shared;
+use crate::shared::RoutesContext;
 use crate::zones;
 
 /// So many names are compared before others have their turn.
 const AT_ONCE: usize = 50;
 
 /// Where something of a route stands.
-type Place = (&'static str, String);
+type RemotePlace = (&'static str, String);
 
 /// A route to compare.
-struct Check {
+struct Comparison {
     route: ObjectKey,
     input: Arc<RouteInput>,
-    wanted: Wanted,
+    wanted: WantedRoute,
     recorded: Footprint,
     notes: Notes,
     last: Last,
@@ -61,12 +61,12 @@ impl Last {
 }
 
 /// The names that one credential is used for, by the zones that they lie in.
-struct Names<'a> {
+struct NamesByZone<'a> {
     reader: Reader,
-    zones: BTreeMap<String, Vec<&'a Check>>,
+    zones: BTreeMap<String, Vec<&'a Comparison>>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> NamesByZone<'a> {
     fn new(reader: Reader) -> Self {
         Self { reader, zones: BTreeMap::new() }
     }
@@ -80,9 +80,9 @@ impl<'a> Names<'a> {
         self.zones.iter().map(|(zone, names)| self.scope(zone, names)).collect()
     }
 
-    fn scope(&self, zone: &str, names: &[&'a Check]) -> DriftScope<String> {
-        let places: BTreeSet<Place> = names.iter().flat_map(|check| check.places()).collect();
-        let ids = |check: &&Check| {
+    fn scope(&self, zone: &str, names: &[&'a Comparison]) -> DriftScope<String> {
+        let places: BTreeSet<RemotePlace> = names.iter().flat_map(|check| check.places()).collect();
+        let ids = |check: &&Comparison| {
             let recorded = &check.recorded;
             [&recorded.access_app_id, &recorded.service_token_id, &recorded.tunnel_id].map(Clone::clone)
         };
@@ -107,13 +107,13 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Check {
+impl Comparison {
     /// The zone that the name lies in; empty where there is none.
     fn zone(&self) -> &str {
         self.wanted.spec.zone_id.as_deref().unwrap_or_default()
     }
 
-    fn places(&self) -> BTreeSet<Place> {
+    fn places(&self) -> BTreeSet<RemotePlace> {
         let spec = &self.wanted.spec;
         let place = |kind, id: &Option<String>| Some((kind, id.clone().filter(|id| !id.is_empty())?));
         let operations = spec.operations.as_ref();
@@ -128,7 +128,7 @@ impl Check {
     }
 }
 
-impl Shared {
+impl RoutesContext {
     /// Compares everything once.
     pub(crate) async fn drift_pass(&self) -> Passed {
         let began = Instant::now();
@@ -152,12 +152,12 @@ impl Shared {
     }
 
     /// The names of each credential that can be used, by their zones.
-    async fn by_credential<'a>(&self, checks: &'a [Check]) -> BTreeMap<Identity, Names<'a>> {
-        let mut names: BTreeMap<Identity, Names<'a>> = BTreeMap::new();
+    async fn by_credential<'a>(&self, checks: &'a [Comparison]) -> BTreeMap<Identity, NamesByZone<'a>> {
+        let mut names: BTreeMap<Identity, NamesByZone<'a>> = BTreeMap::new();
         for check in checks {
             let Some(credential) = &check.wanted.spec.credential_secret_ref else { continue };
             if let Ok(reader) = self.credentials.reader(credential).await {
-                let one = names.entry(reader.identity().clone()).or_insert_with(|| Names::new(reader));
+                let one = names.entry(reader.identity().clone()).or_insert_with(|| NamesByZone::new(reader));
                 one.zones.entry(check.zone().to_owned()).or_default().push(check);
             }
         }
@@ -165,7 +165,7 @@ impl Shared {
     }
 
     /// Compares names, and has those run that do not stand as asked.
-    async fn compare(&self, checks: impl Iterator<Item = &Check>, began: Instant) -> Passed {
+    async fn compare(&self, checks: impl Iterator<Item = &Comparison>, began: Instant) -> Passed {
         let (mut passed, mut read, mut broken) = (Passed::default(), BTreeSet::new(), BTreeSet::new());
         for (count, check) in checks.enumerate() {
             // Leases and probes share the threads.
@@ -191,7 +191,7 @@ impl Shared {
         passed
     }
 
-    async fn compare_one(&self, check: &Check, began: Instant) -> Result<bool, Problem> {
+    async fn compare_one(&self, check: &Comparison, began: Instant) -> Result<bool, Problem> {
         let tenant = check.wanted.spec.tenant_ref.as_ref().map(portolan_zerotrust_model::TenantRef::key);
         let span = tenant.as_ref().map_or_else(tracing::Span::none, Levels::span);
         let differs = self.differs(check, began).instrument(span).await;
@@ -218,11 +218,11 @@ impl Shared {
             }
         }
         self.ends.retain(|route| self.records.state(route).is_some());
-        self.refused.retain(|route| self.records.task(route, Action::Reconcile).is_some());
+        self.refused.retain(|route| self.records.task(route, TaskAction::Reconcile).is_some());
     }
 
     /// The routes that stand as asked, and those whose task failed and waits for something to change.
-    fn checks(&self) -> Vec<Check> {
+    fn checks(&self) -> Vec<Comparison> {
         let routes: Vec<Arc<RouteInput>> = self.routes.read(|store| {
             let asks = |input: &RouteInput| !input.deleting && input.enabled() == Enabled::Yes;
             store.projections().filter(|(_, input)| asks(input)).map(|(_, input)| Arc::clone(input)).collect()
@@ -230,9 +230,9 @@ impl Shared {
         routes.into_iter().filter_map(|input| self.check(input)).collect()
     }
 
-    fn check(&self, input: Arc<RouteInput>) -> Option<Check> {
+    fn check(&self, input: Arc<RouteInput>) -> Option<Comparison> {
         let known = self.records.state(&input.key);
-        let task = self.records.task(&input.key, Action::Reconcile);
+        let task = self.records.task(&input.key, TaskAction::Reconcile);
         let status = task.as_ref().and_then(|task| task.status.as_ref());
         let failed = task.as_ref().is_some_and(|task| task.phase() == Phase::Failed);
         let retries = status.is_some_and(|status| status.next_attempt_time.is_some());
@@ -253,7 +253,7 @@ impl Shared {
         let mut notes = Notes::at((self.context.clock)());
         notes.intent = status.and_then(portolan_zerotrust_model::CloudflareTaskStatus::intent);
         let last = Last::of(task.as_deref());
-        executed.then(|| Check { route: input.key.clone(), input, wanted, recorded, notes, last })
+        executed.then(|| Comparison { route: input.key.clone(), input, wanted, recorded, notes, last })
     }
 
     /// What a route asks for, without asking anybody.
@@ -262,19 +262,19 @@ impl Shared {
         input: &RouteInput,
         zone: Option<&str>,
         recorded: &Footprint,
-    ) -> Result<Wanted, Problem> {
+    ) -> Result<WantedRoute, Problem> {
         let selected = select(input, self, self.namespace())?;
         let settings = settings(input, &selected)?;
         let ip = match settings.target()? {
-            Target::None => None,
-            Target::Static(ip) => Some(ip),
-            Target::Service(_) => recorded.dns_record_ip.as_deref().and_then(|ip| ip.parse().ok()),
+            AddressSource::None => None,
+            AddressSource::Static(ip) => Some(ip),
+            AddressSource::Service(_) => recorded.dns_record_ip.as_deref().and_then(|ip| ip.parse().ok()),
         };
         desired(input, &selected, &settings, zone, ip)
     }
 
     /// Whether a name does not stand as asked. Everything is read after the pass began.
-    async fn differs(&self, check: &Check, began: Instant) -> Result<bool, Problem> {
+    async fn differs(&self, check: &Comparison, began: Instant) -> Result<bool, Problem> {
         let spec = &check.wanted.spec;
         let Some(credential) = &spec.credential_secret_ref else { return Ok(false) };
         let reader = self.credentials.reader(credential).await?;
@@ -284,7 +284,7 @@ impl Shared {
             let spec = &selected.tenant.spec;
             let only = spec.zone_id.as_deref().filter(|id| !id.is_empty());
             let hostname = check.input.hostname()?;
-            let question = zones::Question { hostname: &hostname, account: &spec.account_id, only };
+            let question = zones::ZoneQuestion { hostname: &hostname, account: &spec.account_id, only };
             if zones::look_up_in(Lane::Drift, &self.credentials, &reader, &question).await?.is_some() {
                 return Ok(true);
             }

@@ -11,31 +11,31 @@ use std::time::Duration;
 
 use portolan_core::{Problem, reasons as core, rfc3339};
 use portolan_engine::Notice;
-use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, HttpRoute};
 
-use crate::decide::Step;
-use crate::records::Known;
-use crate::shared::Shared;
-use crate::subject::Subject;
+use crate::decide::RouteStep;
+use crate::records::StoredState;
+use crate::shared::RoutesContext;
+use crate::subject::RouteContext;
 
 /// How soon it is tried again after somebody else wrote the same object.
 const SOON: Duration = Duration::from_secs(1);
 
 /// At work on one name.
-pub(crate) struct Hand<'a> {
-    shared: &'a Shared,
-    subject: &'a Subject,
+pub(crate) struct Executor<'a> {
+    shared: &'a RoutesContext,
+    subject: &'a RouteContext,
     /// The state as our last write left it.
-    known: Option<Arc<Known>>,
+    known: Option<Arc<StoredState>>,
     task: Option<Arc<CloudflareTask>>,
     removal: Option<Arc<CloudflareTask>>,
     /// What the route's owner is told.
     pub(crate) notices: Vec<Notice>,
 }
 
-impl<'a> Hand<'a> {
-    pub(crate) fn new(shared: &'a Shared, subject: &'a Subject) -> Self {
+impl<'a> Executor<'a> {
+    pub(crate) fn new(shared: &'a RoutesContext, subject: &'a RouteContext) -> Self {
         Self {
             shared,
             subject,
@@ -47,7 +47,7 @@ impl<'a> Hand<'a> {
     }
 
     /// Does all steps, in order.
-    pub(crate) async fn carry_out(&mut self, steps: &[Step]) -> Result<(), Problem> {
+    pub(crate) async fn carry_out(&mut self, steps: &[RouteStep]) -> Result<(), Problem> {
         for step in steps {
             tracing::debug!(route = %self.subject.key, ?step, "A step");
             Box::pin(self.step(*step)).await?;
@@ -58,34 +58,34 @@ impl<'a> Hand<'a> {
         Ok(())
     }
 
-    async fn step(&mut self, step: Step) -> Result<(), Problem> {
+    async fn step(&mut self, step: RouteStep) -> Result<(), Problem> {
         match step {
-            Step::Scrub => self.scrub().await,
-            Step::Recover => self.record_recovered().await,
-            Step::TakeOver => self.take_over().await,
-            Step::TakeOverRemoval => self.take_over_removal().await,
-            Step::SetAside => self.set_aside().await,
-            Step::TakeBack => self.take_back().await,
-            Step::Queue => Box::pin(self.queue()).await,
-            Step::Requeue => Box::pin(self.requeue()).await,
-            Step::MarkPending => self.mark_pending(Action::Reconcile).await,
-            Step::Harvest => self.harvest().await,
-            Step::Collect => self.collect().await,
-            Step::DropTask => self.drop_task(Action::Reconcile).await,
-            Step::CancelRemoval => self.cancel_removal().await,
-            Step::AskToLose => self.ask_to_lose().await,
-            Step::BeginRemoval => self.begin_removal().await,
-            Step::QueueRemoval => Box::pin(self.queue_removal()).await,
-            Step::ConvertTask => self.convert_task().await,
-            Step::QueueLeftover => Box::pin(self.queue_leftover()).await,
-            Step::MarkRemovalPending => self.mark_pending(Action::Delete).await,
-            Step::RecreditRemoval => self.recredit_removal().await,
-            Step::FinishRemoval => self.finish_removal().await,
-            Step::FinishLeftover => self.finish_leftover().await,
-            Step::Forget => self.forget().await,
-            Step::DropSecret => self.drop_secret_of_token().await,
-            Step::NoteTemplates => self.note_templates().await,
-            Step::Outputs => self.write_outputs().await,
+            RouteStep::Scrub => self.scrub().await,
+            RouteStep::Recover => self.record_recovered().await,
+            RouteStep::TakeOver => self.take_over().await,
+            RouteStep::TakeOverRemoval => self.take_over_removal().await,
+            RouteStep::SetAside => self.set_aside().await,
+            RouteStep::TakeBack => self.take_back().await,
+            RouteStep::Queue => Box::pin(self.queue()).await,
+            RouteStep::Requeue => Box::pin(self.requeue()).await,
+            RouteStep::MarkPending => self.mark_pending(TaskAction::Reconcile).await,
+            RouteStep::Harvest => self.harvest().await,
+            RouteStep::Collect => self.collect().await,
+            RouteStep::DropTask => self.drop_task(TaskAction::Reconcile).await,
+            RouteStep::CancelRemoval => self.cancel_removal().await,
+            RouteStep::AskToLose => self.ask_to_lose().await,
+            RouteStep::BeginRemoval => self.begin_removal().await,
+            RouteStep::QueueRemoval => Box::pin(self.queue_removal()).await,
+            RouteStep::ConvertTask => self.convert_task().await,
+            RouteStep::QueueLeftover => Box::pin(self.queue_leftover()).await,
+            RouteStep::MarkRemovalPending => self.mark_pending(TaskAction::Delete).await,
+            RouteStep::RecreditRemoval => self.recredit_removal().await,
+            RouteStep::FinishRemoval => self.finish_removal().await,
+            RouteStep::FinishLeftover => self.finish_leftover().await,
+            RouteStep::Forget => self.forget().await,
+            RouteStep::DropSecret => self.drop_secret_of_token().await,
+            RouteStep::NoteTemplates => self.note_templates().await,
+            RouteStep::Outputs => self.write_outputs().await,
         }
     }
 

@@ -7,19 +7,19 @@ use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use portolan_cloudflare_api::Readers;
 use portolan_core::ObjectKey;
 use portolan_engine::{
-    CancellationToken, Context, Controller, Loaded, Passed, Seen, Selection, Task, Unheld, counting, key_of, level,
+    CancellationToken, Context, Controller, Loaded, Passed, Related, Selection, Task, Unheld, counting, key_of, level,
 };
-use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{
     CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, DEFAULT_TEMPLATE,
     Enabled, Former, Phase,
 };
 
 use crate::metrics::Metrics;
-use crate::records::Known;
+use crate::records::StoredState;
 use crate::routes::RouteController;
 use crate::settings::Settings;
-use crate::shared::Shared;
+use crate::shared::RoutesContext;
 use crate::sweep::Sweep;
 use crate::templates::TemplateController;
 use crate::tenants::TenantController;
@@ -32,7 +32,7 @@ pub struct Routes {
     readers: Readers,
     settings: Settings,
     metrics: Metrics,
-    running: Mutex<Option<Arc<Shared>>>,
+    running: Mutex<Option<Arc<RoutesContext>>>,
 }
 
 impl Routes {
@@ -44,7 +44,8 @@ impl Routes {
 
     /// Everything that runs, made anew.
     pub fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
-        let shared = Arc::new(Shared::new(Arc::clone(&self.context), self.readers.clone(), self.settings.clone()));
+        let shared =
+            Arc::new(RoutesContext::new(Arc::clone(&self.context), self.readers.clone(), self.settings.clone()));
         follow_caches(&shared);
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&shared));
         let (ledgers, loaded) = shared.deletions.loading(shutdown.clone());
@@ -67,7 +68,7 @@ impl Routes {
         tasks.push(tenant_controller(&shared, loaded.clone()).into_task(shutdown.clone()));
         tasks.push(template_controller(&shared).into_task(shutdown.clone()));
         tasks.push(route_controller(&shared, loaded).into_task(shutdown.clone()));
-        if self.context.mode == portolan_engine::Mode::Live {
+        if self.context.mode == portolan_engine::WriteMode::Live {
             tasks.push(Sweep::task(Arc::clone(&shared), shutdown.clone()));
             tasks.push(drift_task(shared, shutdown.clone()));
         } else {
@@ -86,7 +87,7 @@ impl Routes {
     }
 }
 
-fn drift_task(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
+fn drift_task(shared: Arc<RoutesContext>, shutdown: CancellationToken) -> Task {
     let run = async move {
         let drift = shared.settings.drift;
         tokio::select! {
@@ -98,7 +99,7 @@ fn drift_task(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
 }
 
 /// Waits until the caches are complete and the ledgers are read.
-fn gate(shared: &Arc<Shared>, loaded: Loaded) -> impl Future<Output = ()> + Send + 'static {
+fn gate(shared: &Arc<RoutesContext>, loaded: Loaded) -> impl Future<Output = ()> + Send + 'static {
     let shared = Arc::clone(shared);
     async move {
         shared.ready().await;
@@ -106,7 +107,7 @@ fn gate(shared: &Arc<Shared>, loaded: Loaded) -> impl Future<Output = ()> + Send
     }
 }
 
-fn route_controller(shared: &Arc<Shared>, loaded: Loaded) -> Controller<RouteController> {
+fn route_controller(shared: &Arc<RoutesContext>, loaded: Loaded) -> Controller<RouteController> {
     let reconciler = Arc::new(RouteController { shared: Arc::clone(shared) });
     let board = Arc::clone(shared);
     Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.routes.clone())
@@ -114,33 +115,33 @@ fn route_controller(shared: &Arc<Shared>, loaded: Loaded) -> Controller<RouteCon
         .after(gate(shared, loaded))
         .watch::<Service>(Selection::all(), move |seen, _| {
             let key = match seen {
-                Seen::Here(service) => key_of(&service.metadata),
-                Seen::Gone(key) => key.clone(),
+                Related::Here(service) => key_of(&service.metadata),
+                Related::Gone(key) => key.clone(),
             };
             let users = board.board.routes_where(|one| one.service.as_ref() == Some(&key));
             users.into_iter().map(|(route, _)| route).collect()
         })
         // What they hold is read when a route looks at its own.
         .watch_metadata(&ApiResource::erase::<Secret>(&()), Selection::labels(token::SELECTOR), |seen, _| match seen {
-            Seen::Here(secret) => token::route_of(&secret.metadata).into_iter().collect(),
+            Related::Here(secret) => token::route_of(&secret.metadata).into_iter().collect(),
             // The route that it named before runs by itself.
-            Seen::Gone(_) => Vec::new(),
+            Related::Gone(_) => Vec::new(),
         })
 }
 
-fn tenant_controller(shared: &Arc<Shared>, loaded: Loaded) -> Controller<TenantController> {
+fn tenant_controller(shared: &Arc<RoutesContext>, loaded: Loaded) -> Controller<TenantController> {
     let reconciler = Arc::new(TenantController { shared: Arc::clone(shared) });
     let credentials = Arc::clone(shared);
     let secrets = ApiResource::erase::<Secret>(&());
     Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.tenant_statuses.clone())
         .after(gate(shared, loaded))
-        .watch_metadata(&secrets, Selection::all(), move |seen: Seen<'_, PartialObjectMeta<DynamicObject>>, _| {
+        .watch_metadata(&secrets, Selection::all(), move |seen: Related<'_, PartialObjectMeta<DynamicObject>>, _| {
             let key = match seen {
-                Seen::Here(secret) => {
+                Related::Here(secret) => {
                     credentials.guard.seen(&secret.metadata);
                     key_of(&secret.metadata)
                 }
-                Seen::Gone(key) => {
+                Related::Gone(key) => {
                     credentials.guard.gone(key);
                     key.clone()
                 }
@@ -149,12 +150,12 @@ fn tenant_controller(shared: &Arc<Shared>, loaded: Loaded) -> Controller<TenantC
         })
 }
 
-fn template_controller(shared: &Arc<Shared>) -> Controller<TemplateController> {
+fn template_controller(shared: &Arc<RoutesContext>) -> Controller<TemplateController> {
     let reconciler = Arc::new(TemplateController { shared: Arc::clone(shared) });
     Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.template_statuses.clone())
 }
 
-impl Shared {
+impl RoutesContext {
     /// A Secret changed or went: who uses it as a credential runs. Answers the tenants among them.
     fn secret_changed(&self, secret: &ObjectKey) -> Vec<ObjectKey> {
         let naming = self.tenants.iter().filter(|tenant| tenant.credential().object() == *secret);
@@ -206,23 +207,23 @@ impl Shared {
     }
 
     /// Somebody else wrote a state.
-    fn state_seen(&self, before: Option<&Known>, after: Option<&Known>) {
+    fn state_seen(&self, before: Option<&StoredState>, after: Option<&StoredState>) {
         let routes: Vec<ObjectKey> =
             [before, after].into_iter().flatten().map(|known| known.state.route.clone()).collect();
         self.route_changed(&routes);
     }
 
     /// Whoever wrote a state: its tenant counts anew, and who waits for its name has a look.
-    fn state_changed(&self, before: Option<&Known>, after: Option<&Known>) {
+    fn state_changed(&self, before: Option<&StoredState>, after: Option<&StoredState>) {
         let all = || [before, after].into_iter().flatten();
         for tenant in all().filter_map(|known| self.tenant_key(&known.state)) {
             self.tenant_changed(&tenant);
         }
-        let credential = |known: &Known| known.state.credential.clone();
+        let credential = |known: &StoredState| known.state.credential.clone();
         if before.is_some_and(|before| after.map(credential) != Some(credential(before))) {
             self.guard.look_again();
         }
-        let name = |known: Option<&Known>| known.and_then(|known| known.state.footprint.hostname.clone());
+        let name = |known: Option<&StoredState>| known.and_then(|known| known.state.footprint.hostname.clone());
         if let Some(left) = name(before).filter(|left| Some(left) != name(after).as_ref()) {
             self.routes.enqueue_all(&self.claims.of(&left));
         }
@@ -230,11 +231,11 @@ impl Shared {
 
     /// Whoever wrote a task: who waits for the name that it no longer makes has a look.
     fn task_changed(&self, before: Option<&CloudflareTask>, after: Option<&CloudflareTask>) {
-        if after.is_none() && before.is_some_and(|task| task.spec.action() == Action::Delete) {
+        if after.is_none() && before.is_some_and(|task| task.spec.action() == TaskAction::Delete) {
             self.guard.look_again();
         }
         let name = |task: Option<&CloudflareTask>| {
-            task.filter(|task| task.spec.action() == Action::Reconcile)?.spec.hostname.clone()
+            task.filter(|task| task.spec.action() == TaskAction::Reconcile)?.spec.hostname.clone()
         };
         if let Some(left) = name(before).filter(|left| Some(left) != name(after).as_ref()) {
             self.routes.enqueue_all(&self.claims.of(&left));
@@ -243,10 +244,10 @@ impl Shared {
 }
 
 /// What changes of the mirrored objects make run. The caches must not keep what owns them alive.
-fn follow_caches(shared: &Arc<Shared>) {
+fn follow_caches(shared: &Arc<RoutesContext>) {
     shared.context.levels.follow(&shared.tenants, |tenant| level(tenant.spec.log_level?.as_str()));
     let weak = || Arc::downgrade(shared);
-    let with = |shared: &Weak<Shared>, act: &dyn Fn(&Shared)| {
+    let with = |shared: &Weak<RoutesContext>, act: &dyn Fn(&RoutesContext)| {
         if let Some(shared) = shared.upgrade() {
             act(&shared);
         }
@@ -256,12 +257,12 @@ fn follow_caches(shared: &Arc<Shared>) {
     let own = weak();
     shared.templates.on_change(move |before, after| with(&own, &|shared| shared.template_seen(before, after)));
     let own = weak();
-    shared.templates.on_doubt(move || with(&own, &Shared::all_changed));
+    shared.templates.on_doubt(move || with(&own, &RoutesContext::all_changed));
     let own = weak();
     shared.deletions.on_unheld(move |unheld| with(&own, &|shared| shared.unheld(&unheld)));
     let own = weak();
     shared.records.states.on_seen(move |before, after| {
-        let (before, after) = (before.and_then(Known::read), after.and_then(Known::read));
+        let (before, after) = (before.and_then(StoredState::read), after.and_then(StoredState::read));
         with(&own, &|shared| shared.state_seen(before.as_ref(), after.as_ref()));
     });
     let own = weak();
@@ -269,7 +270,7 @@ fn follow_caches(shared: &Arc<Shared>) {
         if let Some(former) = before.and_then(Former::read).filter(|_| after.is_none()) {
             with(&own, &|shared| shared.routes.enqueue_all(&shared.claims.of(&former.hostname)));
         }
-        let (before, after) = (before.and_then(Known::read), after.and_then(Known::read));
+        let (before, after) = (before.and_then(StoredState::read), after.and_then(StoredState::read));
         with(&own, &|shared| shared.state_changed(before.as_ref(), after.as_ref()));
     });
     let own = weak();

@@ -13,11 +13,11 @@ pub(crate) struct Locks {
 }
 
 /// As long as it lives, nobody else works on the name.
-pub(crate) type Turn = OwnedMutexGuard<()>;
+pub(crate) type NameTurn = OwnedMutexGuard<()>;
 
 impl Locks {
     /// Waits for one's turn.
-    pub(crate) async fn turn(&self, key: &ObjectKey) -> Turn {
+    pub(crate) async fn turn(&self, key: &ObjectKey) -> NameTurn {
         let lock = {
             let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
             // Who waits or works holds a second reference.

@@ -1,10 +1,10 @@
 //! What a wish would take from a name that stands: the name itself, or its protection. It is counted as a deletion is.
 
-use portolan_engine::Scope;
+use portolan_engine::DeletionScope;
 use portolan_exposure::Footprint;
 use portolan_zerotrust_model::{CloudflareTaskSpec, State};
 
-use crate::shared::Shared;
+use crate::shared::RoutesContext;
 
 /// The collection that names are counted in.
 const NAMES: &str = "names";
@@ -27,11 +27,11 @@ pub(crate) fn loses(recorded: &Footprint, wanted: &CloudflareTaskSpec) -> bool {
     (recorded.is_published() && goes) || opens
 }
 
-impl Shared {
+impl RoutesContext {
     /// What the names of a state's tenant are counted in.
-    pub(crate) fn names_of(&self, state: &State) -> Option<Scope> {
+    pub(crate) fn names_of(&self, state: &State) -> Option<DeletionScope> {
         let tenant = self.tenant_key(state)?;
-        Some(Scope { id: tenant.to_string(), collection: NAMES.to_owned(), label: format!("tenant {tenant}") })
+        Some(DeletionScope { id: tenant.to_string(), collection: NAMES.to_owned(), label: format!("tenant {tenant}") })
     }
 
     /// Whether a route that stays is about to lose its name or its protection.

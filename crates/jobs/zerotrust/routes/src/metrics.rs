@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use portolan_core::metric::Alert;
 use portolan_core::{Metric, ObjectKey};
-use portolan_engine::{Counted, Counts, Source};
+use portolan_engine::{CollectedFrom, CollectedGauge, LabelledCounts};
 use portolan_exposure::{Footprint, Live};
 use portolan_zerotrust_model::State;
-use portolan_zerotrust_model::state::{Mode, StatePhase};
+use portolan_zerotrust_model::state::{PublishMode, StatePhase};
 
-use crate::shared::Shared;
+use crate::shared::RoutesContext;
 
 /// What the route side measures.
 pub const METRICS: &[Metric] = &[ROUTES, NAMES, EXPIRY];
@@ -50,9 +50,9 @@ const EXPIRY: Metric = Metric::gauge(
 
 /// Gauges of the route side.
 pub(crate) struct Metrics {
-    routes: Counted,
-    names: Counted,
-    expiry: Counted,
+    routes: CollectedGauge,
+    names: CollectedGauge,
+    expiry: CollectedGauge,
 }
 
 impl Metrics {
@@ -62,8 +62,8 @@ impl Metrics {
     }
 
     /// From now on this is counted.
-    pub(crate) fn count(&self, shared: &Arc<Shared>) -> [Source; 3] {
-        let of = |counted: &Counted, count: fn(&Shared) -> Counts| {
+    pub(crate) fn count(&self, shared: &Arc<RoutesContext>) -> [CollectedFrom; 3] {
+        let of = |counted: &CollectedGauge, count: fn(&RoutesContext) -> LabelledCounts| {
             let shared = Arc::clone(shared);
             counted.source(move || count(&shared))
         };
@@ -71,8 +71,8 @@ impl Metrics {
     }
 }
 
-fn routes(shared: &Shared) -> Counts {
-    let mut counts = Counts::new();
+fn routes(shared: &RoutesContext) -> LabelledCounts {
+    let mut counts = LabelledCounts::new();
     for state in ["ready", "working"] {
         counts.insert(vec![state.to_owned(), String::new()], 0);
     }
@@ -87,10 +87,10 @@ fn routes(shared: &Shared) -> Counts {
     counts
 }
 
-fn names(shared: &Shared) -> Counts {
-    let label = |mode: Mode, protected: bool| vec![mode.as_str().to_owned(), protected.to_string()];
-    let modes = [(Mode::Tunnel, false), (Mode::Tunnel, true), (Mode::DnsOnly, false)];
-    let mut counts: Counts = modes.into_iter().map(|(mode, protected)| (label(mode, protected), 0)).collect();
+fn names(shared: &RoutesContext) -> LabelledCounts {
+    let label = |mode: PublishMode, protected: bool| vec![mode.as_str().to_owned(), protected.to_string()];
+    let modes = [(PublishMode::Tunnel, false), (PublishMode::Tunnel, true), (PublishMode::DnsOnly, false)];
+    let mut counts: LabelledCounts = modes.into_iter().map(|(mode, protected)| (label(mode, protected), 0)).collect();
     for known in shared.records.all() {
         let State { footprint, mode, phase, .. } = &known.state;
         if *phase == StatePhase::Active && footprint.is_published() {
@@ -102,8 +102,8 @@ fn names(shared: &Shared) -> Counts {
 
 /// The earliest end of each tenant's tokens. A tenant's name is a label here, because whoever is told that a token ends must
 /// know whose; there are few tenants, and routes cannot make any.
-fn expiry(shared: &Shared) -> Counts {
-    let mut earliest = Counts::new();
+fn expiry(shared: &RoutesContext) -> LabelledCounts {
+    let mut earliest = LabelledCounts::new();
     for known in shared.records.all() {
         let State { tenant, footprint, route, .. } = &known.state;
         let (Some(tenant), Some(end)) = (tenant, shared.ends.of(route, footprint)) else { continue };

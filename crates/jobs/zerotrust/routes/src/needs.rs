@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use portolan_core::ObjectKey;
-use portolan_engine::Need;
+use portolan_engine::SecretNeed;
 use portolan_zerotrust_model::state::StatePhase;
-use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, Enabled, State};
 
-use crate::shared::Shared;
+use crate::shared::RoutesContext;
 
 /// The finalizer that keeps credential Secrets while something stands that was made with them.
 pub const CREDENTIAL_FINALIZER: &str = "portolan.dev/credential-zerotrust";
 
-impl Shared {
+impl RoutesContext {
     /// The Secrets that something recorded or under way can only be taken down with.
-    pub(crate) fn needed_secrets(&self) -> BTreeMap<ObjectKey, Need> {
+    pub(crate) fn needed_secrets(&self) -> BTreeMap<ObjectKey, SecretNeed> {
         let mut needed = BTreeMap::new();
         for known in self.records.all() {
             let state = &known.state;
@@ -33,18 +33,19 @@ impl Shared {
         needed
     }
 
-    fn need_of(&self, state: &State) -> Need {
+    fn need_of(&self, state: &State) -> SecretNeed {
         let tenant_goes = self.tenant_of(state).is_some_and(|tenant| tenant.metadata.deletion_timestamp.is_some());
         if state.phase == StatePhase::Deleting || tenant_goes || self.is_leaving(&state.route) {
-            Need::Leaving
+            SecretNeed::Leaving
         } else {
-            Need::Staying
+            SecretNeed::Staying
         }
     }
 
-    fn need_of_task(&self, task: &CloudflareTask) -> Need {
-        let leaving = task.spec.action() == Action::Delete || task.route().is_none_or(|route| self.is_leaving(&route));
-        if leaving { Need::Leaving } else { Need::Staying }
+    fn need_of_task(&self, task: &CloudflareTask) -> SecretNeed {
+        let leaving =
+            task.spec.action() == TaskAction::Delete || task.route().is_none_or(|route| self.is_leaving(&route));
+        if leaving { SecretNeed::Leaving } else { SecretNeed::Staying }
     }
 
     /// Whether a route is going, is gone or no longer asks. One that is not watched is none of these.
@@ -56,7 +57,7 @@ impl Shared {
     }
 }
 
-fn note(needed: &mut BTreeMap<ObjectKey, Need>, secret: ObjectKey, need: Need) {
+fn note(needed: &mut BTreeMap<ObjectKey, SecretNeed>, secret: ObjectKey, need: SecretNeed) {
     let entry = needed.entry(secret).or_insert(need);
     *entry = need.max(*entry);
 }

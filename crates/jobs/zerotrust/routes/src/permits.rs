@@ -13,12 +13,12 @@ use portolan_zerotrust_model::gateway::{GATEWAY_GROUP, GRANT_VERSIONS, Reference
 use portolan_zerotrust_model::permits::{self, Guard, Reference};
 use portolan_zerotrust_model::{RouteInput, Selected, Settings, reasons};
 
-use crate::shared::Shared;
+use crate::shared::RoutesContext;
 
 /// How soon a namespace is asked again that does not permit a reference.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
-impl Shared {
+impl RoutesContext {
     /// A problem where the route's tenant, the operator's configuration or a Service's namespace does not permit what it
     /// asks for.
     pub(crate) async fn permit(

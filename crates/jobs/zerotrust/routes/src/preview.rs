@@ -1,14 +1,14 @@
 //! What would change at Cloudflare, where nothing may be applied: `portolan plan` and `--dry-run` show it.
 
-use portolan_core::{Names, Plan, Problem};
+use portolan_core::{NameChanges, Plan, Problem};
 use portolan_exposure::{Exposure, Footprint, Fresh, Notes, gather_with, plan, withdraw};
 use portolan_zerotrust_model::{CloudflareTaskSpec, RouteRef, SecretRef};
 
 use crate::decide::TokenSecret;
-use crate::shared::Shared;
-use crate::subject::Subject;
+use crate::shared::RoutesContext;
+use crate::subject::RouteContext;
 
-impl Subject {
+impl RouteContext {
     /// What is recorded, also by tasks that an older operator left.
     fn stands(&self) -> Footprint {
         let recorded = self.recorded().map(|state| state.footprint.clone()).unwrap_or_default();
@@ -17,9 +17,9 @@ impl Subject {
     }
 }
 
-impl Shared {
+impl RoutesContext {
     /// The changes that the steps of a name would lead to, in their order.
-    pub(crate) async fn preview(&self, subject: &Subject) -> Result<Plan, Problem> {
+    pub(crate) async fn preview(&self, subject: &RouteContext) -> Result<Plan, Problem> {
         if let Some(problem) = &subject.problem {
             return Err(problem.clone());
         }
@@ -45,8 +45,8 @@ impl Shared {
     }
 
     /// The names that were protected so far, and the one that would be published.
-    fn names(&self, subject: &Subject) -> Names {
-        let mut names = Names::default();
+    fn names(&self, subject: &RouteContext) -> NameChanges {
+        let mut names = NameChanges::default();
         let leftovers = subject.known.iter().flat_map(|known| &known.state.leftovers);
         for footprint in leftovers.map(|leftover| &leftover.footprint).chain([&subject.stands()]) {
             names.protected_before.extend(footprint.protected_names().map(str::to_owned));
@@ -59,7 +59,7 @@ impl Shared {
         names
     }
 
-    fn notes(&self, subject: &Subject) -> Notes {
+    fn notes(&self, subject: &RouteContext) -> Notes {
         let older = subject.task.as_ref().filter(|task| task.is_older());
         Notes {
             // What an older operator has not collected is lost.
@@ -72,7 +72,7 @@ impl Shared {
 
     async fn preview_wanted(
         &self,
-        subject: &Subject,
+        subject: &RouteContext,
         spec: &CloudflareTaskSpec,
         recorded: &Footprint,
     ) -> Result<Exposure, Problem> {
@@ -86,7 +86,7 @@ impl Shared {
 
     async fn preview_removal(
         &self,
-        subject: &Subject,
+        subject: &RouteContext,
         recorded: &Footprint,
         credential: Option<SecretRef>,
     ) -> Result<Plan, Problem> {

@@ -10,12 +10,12 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use portolan_core::ObjectKey;
 use portolan_engine::{Cache, Selection, key_of};
-use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, Former, State};
 
 /// A state as it is stored.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct StoredState {
     /// The `ConfigMap`'s name.
     pub(crate) name: String,
     pub(crate) uid: String,
@@ -27,7 +27,7 @@ pub(crate) struct Known {
     pub(crate) unclean: bool,
 }
 
-impl Known {
+impl StoredState {
     /// Reads a `ConfigMap`; none where it is no state.
     pub(crate) fn read(map: &ConfigMap) -> Option<Self> {
         State::route_of(map)?;
@@ -47,18 +47,18 @@ impl Known {
 
 /// States and tasks.
 #[derive(Clone)]
-pub(crate) struct Records {
+pub(crate) struct StateIndex {
     pub(crate) states: Cache<ConfigMap>,
     pub(crate) tasks: Cache<CloudflareTask>,
     /// Where both are.
     namespace: Arc<str>,
-    index: Arc<Mutex<Index>>,
+    index: Arc<Mutex<StateMaps>>,
 }
 
 #[derive(Default)]
-struct Index {
+struct StateMaps {
     /// States by the `ConfigMap`'s name.
-    states: HashMap<String, Arc<Known>>,
+    states: HashMap<String, Arc<StoredState>>,
     /// Names of `ConfigMap`s by route.
     state_of: HashMap<ObjectKey, BTreeSet<String>>,
     /// Names of tasks by route and action.
@@ -72,7 +72,7 @@ struct Index {
 /// Whether a task takes a name down.
 type Removal = bool;
 
-impl Index {
+impl StateMaps {
     fn hold(&mut self, hostname: Option<&str>, route: &ObjectKey) {
         if let Some(hostname) = hostname {
             *self.holders.entry(hostname.to_owned()).or_default().entry(route.clone()).or_default() += 1;
@@ -93,7 +93,7 @@ impl Index {
         }
     }
 
-    fn state_changed(&mut self, name: &str, after: Option<Known>) {
+    fn state_changed(&mut self, name: &str, after: Option<StoredState>) {
         if let Some(known) = self.states.remove(name) {
             let route = &known.state.route;
             take(&mut self.state_of, route, name);
@@ -110,7 +110,7 @@ impl Index {
     fn task_changed(&mut self, before: Option<&CloudflareTask>, after: Option<&CloudflareTask>) {
         for (task, is_there) in [(before, false), (after, true)] {
             let Some((task, route)) = task.and_then(|task| Some((task, task.route()?))) else { continue };
-            let (removal, name) = (task.spec.action() == Action::Delete, task.name_any());
+            let (removal, name) = (task.spec.action() == TaskAction::Delete, task.name_any());
             let hostname = task.spec.hostname.as_deref().filter(|_| !removal);
             if is_there {
                 self.task_of.entry((route.clone(), removal)).or_default().insert(name);
@@ -132,17 +132,17 @@ fn take<K: std::hash::Hash + Eq>(map: &mut HashMap<K, BTreeSet<String>>, key: &K
     }
 }
 
-impl Records {
+impl StateIndex {
     /// Mirrors of both, in the operator's namespace.
     pub(crate) fn new(namespace: &str) -> Self {
         let own = || Selection::all().within(namespace);
         let (states, tasks) = (Cache::<ConfigMap>::of(own()), Cache::<CloudflareTask>::of(own()));
-        let index: Arc<Mutex<Index>> = Arc::default();
+        let index: Arc<Mutex<StateMaps>> = Arc::default();
         let shared = Arc::clone(&index);
         states.on_change(move |before, after| {
             let Some(map) = after.or(before) else { return };
             let mut index = lock(&shared);
-            index.state_changed(&map.name_any(), after.and_then(Known::read));
+            index.state_changed(&map.name_any(), after.and_then(StoredState::read));
             if let Some(former) = before.and_then(Former::read) {
                 index.formers.remove(&former.hostname);
             }
@@ -156,15 +156,15 @@ impl Records {
     }
 
     /// The state of a route.
-    pub(crate) fn state(&self, route: &ObjectKey) -> Option<Arc<Known>> {
+    pub(crate) fn state(&self, route: &ObjectKey) -> Option<Arc<StoredState>> {
         let index = self.index();
         let name = index.state_of.get(route)?.first()?;
         index.states.get(name).cloned()
     }
 
     /// The task that makes a route's name stand, or takes it down.
-    pub(crate) fn task(&self, route: &ObjectKey, action: Action) -> Option<Arc<CloudflareTask>> {
-        let name = self.index().task_of.get(&(route.clone(), action == Action::Delete))?.first()?.clone();
+    pub(crate) fn task(&self, route: &ObjectKey, action: TaskAction) -> Option<Arc<CloudflareTask>> {
+        let name = self.index().task_of.get(&(route.clone(), action == TaskAction::Delete))?.first()?.clone();
         self.tasks.get(&ObjectKey::namespaced(&*self.namespace, name))
     }
 
@@ -192,7 +192,7 @@ impl Records {
     }
 
     /// All states.
-    pub(crate) fn all(&self) -> Vec<Arc<Known>> {
+    pub(crate) fn all(&self) -> Vec<Arc<StoredState>> {
         self.index().states.values().cloned().collect()
     }
 
@@ -202,12 +202,12 @@ impl Records {
         index.state_of.keys().cloned().chain(index.task_of.keys().map(|(route, _)| route.clone())).collect()
     }
 
-    fn index(&self) -> MutexGuard<'_, Index> {
+    fn index(&self) -> MutexGuard<'_, StateMaps> {
         lock(&self.index)
     }
 }
 
-fn lock(index: &Mutex<Index>) -> MutexGuard<'_, Index> {
+fn lock(index: &Mutex<StateMaps>) -> MutexGuard<'_, StateMaps> {
     index.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

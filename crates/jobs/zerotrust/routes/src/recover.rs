@@ -10,8 +10,8 @@ use portolan_core::{Hostname, Mark, Problem};
 use portolan_exposure::{Conventions, Elsewhere, Footprint, Fresh, gather, recover, stands};
 use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, State, annotations, names, select_tenant};
 
-use crate::shared::Shared;
-use crate::subject::Subject;
+use crate::shared::RoutesContext;
+use crate::subject::RouteContext;
 use crate::zones;
 
 /// The outputs that name something at Cloudflare.
@@ -48,9 +48,9 @@ pub(crate) fn ids(annotated: &BTreeMap<String, String>) -> BTreeMap<&'static str
     IDS.iter().filter_map(id).collect()
 }
 
-impl Shared {
+impl RoutesContext {
     /// Looks for what a route's annotations name, where no state does.
-    pub(crate) async fn recover(&self, subject: &Subject) -> Result<Recovery, Problem> {
+    pub(crate) async fn recover(&self, subject: &RouteContext) -> Result<Recovery, Problem> {
         let (Some(route), Some(input)) = (&subject.route, &subject.input) else { return Ok(Recovery::Needless) };
         let ids = ids(route.annotations());
         if ids.is_empty() || !subject.is_clean() || self.is_cleared(&subject.key) {
@@ -86,7 +86,7 @@ impl Shared {
     ) -> Result<Footprint, Problem> {
         let reader = self.credentials.reader(&tenant.credential()).await?;
         let only = tenant.spec.zone_id.as_deref().filter(|id| !id.is_empty());
-        let question = zones::Question { hostname, account: &tenant.spec.account_id, only };
+        let question = zones::ZoneQuestion { hostname, account: &tenant.spec.account_id, only };
         let id = |suffix: &str| ids.get(suffix).cloned();
         Ok(Footprint {
             account_id: Some(tenant.spec.account_id.clone()),
@@ -101,7 +101,7 @@ impl Shared {
         })
     }
 
-    fn mark_of(&self, subject: &Subject) -> Mark {
+    fn mark_of(&self, subject: &RouteContext) -> Mark {
         Mark {
             kind: "HTTPRoute".to_owned(),
             key: subject.key.clone(),
@@ -111,7 +111,7 @@ impl Shared {
     }
 
     /// What the states of other routes record.
-    fn elsewhere(&self, subject: &Subject) -> Elsewhere {
+    fn elsewhere(&self, subject: &RouteContext) -> Elsewhere {
         let mut elsewhere = Elsewhere::default();
         for known in self.records.all().iter().filter(|known| known.state.route != subject.key) {
             let left = known.state.leftovers.iter().map(|leftover| &leftover.footprint);

@@ -5,19 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use portolan_core::{Hostname, ObjectKey, Problem};
 use portolan_engine::Handle;
-use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{Enabled, RouteInput, Selected, reasons, select};
 
-use crate::shared::{Projection, Shared};
+use crate::shared::{Projection, RoutesContext};
 
 /// Names that passes are about to take: two passes at once never both get one.
 #[derive(Clone, Default)]
 pub(crate) struct Reservations {
-    names: Arc<Mutex<HashMap<(String, String), Taken>>>,
+    names: Arc<Mutex<HashMap<(String, String), TakenName>>>,
 }
 
 /// A name that a pass is about to take.
-struct Taken {
+struct TakenName {
     by: ObjectKey,
     /// Routes that were refused meanwhile, and look again when the pass has ended: it may have taken nothing.
     refused: BTreeSet<ObjectKey>,
@@ -39,7 +39,7 @@ impl Drop for Reserved {
     }
 }
 
-impl Shared {
+impl RoutesContext {
     /// Takes a hostname for a route; a problem where another route has it.
     pub(crate) fn take_name(
         &self,
@@ -65,7 +65,7 @@ impl Shared {
             );
             return Err(Problem::waiting(reasons::HOSTNAME_CONFLICT, message));
         }
-        names.insert(name.clone(), Taken { by: input.key.clone(), refused: BTreeSet::new() });
+        names.insert(name.clone(), TakenName { by: input.key.clone(), refused: BTreeSet::new() });
         drop(names);
         Ok(Reserved { reservations: self.reservations.clone(), routes: self.routes.clone(), name })
     }
@@ -100,7 +100,7 @@ impl Shared {
 
     /// Whether a task makes the name stand for a route.
     fn queues(&self, route: &ObjectKey, hostname: &str, account: &str) -> bool {
-        self.records.task(route, Action::Reconcile).is_some_and(|task| {
+        self.records.task(route, TaskAction::Reconcile).is_some_and(|task| {
             task.spec.hostname.as_deref() == Some(hostname) && task.spec.account_id.as_deref() == Some(account)
         })
     }
@@ -142,7 +142,7 @@ mod tests {
         let name = ("account".to_owned(), "shared.example.com".to_owned());
         let (reservations, routes) = (Reservations::default(), Handle::new());
         let refused = BTreeSet::from([route("newer"), route("newest")]);
-        reservations.names.lock().unwrap().insert(name.clone(), Taken { by: route("older"), refused });
+        reservations.names.lock().unwrap().insert(name.clone(), TakenName { by: route("older"), refused });
         let reserved = Reserved { reservations: reservations.clone(), routes: routes.clone(), name };
         assert_eq!(routes.busy(), 0);
 

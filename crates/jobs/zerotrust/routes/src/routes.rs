@@ -4,24 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portolan_core::{Class, ObjectKey, Plan, Problem, reasons as core};
-use portolan_engine::{Mode, Notice, Outcome, Reconcile, Report, outcome};
+use portolan_engine::{Notice, Outcome, Reconcile, Report, WriteMode, outcome};
 use portolan_zerotrust_model::{Enabled, FINALIZER, HttpRoute, OLDER_FINALIZER, RouteInput, annotations, reasons};
 
-use crate::board::Standing;
-use crate::hand::Hand;
-use crate::shared::{Projection, Shared};
-use crate::subject::Subject;
+use crate::board::RouteStatus;
+use crate::hand::Executor;
+use crate::shared::{Projection, RoutesContext};
+use crate::subject::RouteContext;
 
 /// What a worker has said nothing about for so long is looked at again.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Reconciles routes.
 pub(crate) struct RouteController {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<RoutesContext>,
 }
 
 /// What is to be done for a route.
-pub(crate) struct Steps {
+pub(crate) struct RoutePlan {
     /// Whether there is any.
     any: bool,
     /// What would change at Cloudflare, where nothing may be applied.
@@ -30,16 +30,16 @@ pub(crate) struct Steps {
 
 impl RouteController {
     /// Whether a route shall have a finalizer while something stands for it.
-    fn wants_finalizer(&self, subject: &Subject) -> bool {
+    fn wants_finalizer(&self, subject: &RouteContext) -> bool {
         self.shared.settings.finalizers && subject.input.as_ref().is_none_or(RouteInput::allows_finalizer)
     }
 
     /// How it stands is noted, and told to its owner where it is news.
-    async fn announce(&self, subject: &Subject) {
+    async fn announce(&self, subject: &RouteContext) {
         self.announce_as(subject, subject.standing()).await;
     }
 
-    async fn announce_as(&self, subject: &Subject, standing: Option<Standing>) {
+    async fn announce_as(&self, subject: &RouteContext, standing: Option<RouteStatus>) {
         let before = self.shared.board.get(&subject.key).and_then(|one| one.failure);
         let failure = standing.as_ref().and_then(|one| one.failure.clone());
         self.shared.stands(&subject.key, standing);
@@ -61,7 +61,7 @@ impl RouteController {
     }
 
     /// A step could not be done: what stands stays, and the route says why until it can.
-    async fn note_end(&self, subject: &Subject, hand: &mut Hand<'_>, ended: Result<(), &Problem>) {
+    async fn note_end(&self, subject: &RouteContext, hand: &mut Executor<'_>, ended: Result<(), &Problem>) {
         let stuck = ended.err().filter(|problem| problem.class != Class::Transient);
         if stuck == subject.stuck.as_ref() {
             return;
@@ -69,20 +69,20 @@ impl RouteController {
         self.shared.set_stuck(&subject.key, stuck.cloned());
         let Some(problem) = stuck else { return };
         let failure = Some((problem.reason, problem.message.clone()));
-        let standing = subject.standing().map(|one| Standing { failure, settled: false, ..one });
+        let standing = subject.standing().map(|one| RouteStatus { failure, settled: false, ..one });
         self.announce_as(subject, standing).await;
         if let Err(error) = hand.write_trouble(problem).await {
             tracing::debug!(route = %subject.key, %error, "What stops a route could not be written on it");
         }
     }
 
-    async fn tell(&self, subject: &Subject, notices: &[Notice]) {
+    async fn tell(&self, subject: &RouteContext, notices: &[Notice]) {
         for notice in notices {
             self.shared.tell(&subject.key, notice).await;
         }
     }
 
-    fn report_on(&self, subject: &Subject) -> Report {
+    fn report_on(&self, subject: &RouteContext) -> Report {
         let deleting = subject.input.as_ref().is_some_and(|input| input.deleting);
         let problem = match &subject.problem {
             Some(problem) => Some(problem.clone()),
@@ -94,7 +94,7 @@ impl RouteController {
 }
 
 /// What stands for a route that is being deleted has to go first.
-fn going(subject: &Subject) -> Problem {
+fn going(subject: &RouteContext) -> Problem {
     let message = match subject.failure() {
         Some(failure) => format!("what stands at Cloudflare could not be taken down yet: {failure}"),
         None => "what stands at Cloudflare is being taken down".to_owned(),
@@ -104,8 +104,8 @@ fn going(subject: &Subject) -> Problem {
 
 impl Reconcile for RouteController {
     type Object = HttpRoute;
-    type Inputs = Subject;
-    type Plan = Steps;
+    type Inputs = RouteContext;
+    type Plan = RoutePlan;
     type Applied = ();
     type Projection = Projection;
 
@@ -139,7 +139,7 @@ impl Reconcile for RouteController {
             || self.shared.board.get(&key).is_some()
     }
 
-    fn protects(&self, _: &HttpRoute, subject: &Subject, _: &Steps) -> bool {
+    fn protects(&self, _: &HttpRoute, subject: &RouteContext, _: &RoutePlan) -> bool {
         let asks = subject.input.as_ref().is_some_and(|input| input.enabled() == Enabled::Yes);
         // A route that asks but cannot be published yet gets no finalizer, and one that has something keeps it.
         self.wants_finalizer(subject) && ((asks && subject.problem.is_none()) || !subject.is_clean())
@@ -164,9 +164,9 @@ impl Reconcile for RouteController {
         Arc::new(input)
     }
 
-    async fn gather(&self, route: &HttpRoute) -> Result<Subject, Problem> {
+    async fn gather(&self, route: &HttpRoute) -> Result<RouteContext, Problem> {
         let mut subject = self.shared.look(&portolan_engine::key_of(&route.metadata), Some(route)).await?;
-        if self.shared.context.mode == Mode::Live {
+        if self.shared.context.mode == WriteMode::Live {
             self.announce(&subject).await;
         } else {
             subject.remote = Box::pin(self.shared.preview(&subject)).await?;
@@ -174,20 +174,20 @@ impl Reconcile for RouteController {
         Ok(subject)
     }
 
-    fn plan(&self, _: &HttpRoute, subject: &Subject) -> Result<Steps, Problem> {
-        Ok(Steps { any: !subject.steps.is_empty(), remote: subject.remote.clone() })
+    fn plan(&self, _: &HttpRoute, subject: &RouteContext) -> Result<RoutePlan, Problem> {
+        Ok(RoutePlan { any: !subject.steps.is_empty(), remote: subject.remote.clone() })
     }
 
-    fn changes(&self, plan: &Steps) -> Plan {
+    fn changes(&self, plan: &RoutePlan) -> Plan {
         plan.remote.clone()
     }
 
-    fn acts(&self, plan: &Steps) -> bool {
+    fn acts(&self, plan: &RoutePlan) -> bool {
         plan.any
     }
 
-    async fn apply(&self, _: &HttpRoute, subject: &Subject, _: &Steps) -> Result<(), Problem> {
-        let mut hand = Hand::new(&self.shared, subject);
+    async fn apply(&self, _: &HttpRoute, subject: &RouteContext, _: &RoutePlan) -> Result<(), Problem> {
+        let mut hand = Executor::new(&self.shared, subject);
         let carried_out = hand.carry_out(&subject.steps).await;
         // What was done is told, even if the rest was not.
         let notices = std::mem::take(&mut hand.notices);

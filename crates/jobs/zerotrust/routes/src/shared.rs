@@ -19,13 +19,13 @@ use portolan_zerotrust_model::{
 };
 use serde_json::{Value, json};
 
-use crate::board::{Board, Standing};
-use crate::credentials::Credentials;
+use crate::board::{RouteStatus, RouteStatuses};
+use crate::credentials::CredentialReader;
 use crate::drift::RefusedPlans;
 use crate::locks::Locks;
 use crate::metrics::Ends;
 use crate::needs::CREDENTIAL_FINALIZER;
-use crate::records::Records;
+use crate::records::StateIndex;
 use crate::rivals::Reservations;
 use crate::settings::Settings;
 
@@ -38,22 +38,22 @@ const GATHERING: Duration = Duration::from_secs(1);
 pub(crate) type Projection = Arc<RouteInput>;
 
 /// What all parts of the route side share.
-pub(crate) struct Shared {
+pub(crate) struct RoutesContext {
     pub(crate) context: Arc<Context>,
     pub(crate) settings: Settings,
-    pub(crate) credentials: Credentials,
+    pub(crate) credentials: CredentialReader,
     pub(crate) deletions: Deletions,
     /// Keeps credentials from vanishing while something stands that was made with them.
     pub(crate) guard: SecretGuard,
     pub(crate) tenants: Cache<Tenant>,
     pub(crate) templates: Cache<Template>,
-    pub(crate) records: Records,
+    pub(crate) records: StateIndex,
     pub(crate) routes: Handle<Projection>,
     pub(crate) tenant_statuses: Handle<()>,
     pub(crate) template_statuses: Handle<()>,
     pub(crate) locks: Locks,
-    pub(crate) board: Board,
-    pub(crate) claims: Claims,
+    pub(crate) board: RouteStatuses,
+    pub(crate) claims: HostnameClaims,
     pub(crate) reservations: Reservations,
     /// Routes that do not stand as they were left.
     pub(crate) drifted: Mutex<BTreeSet<ObjectKey>>,
@@ -73,22 +73,22 @@ pub(crate) struct Shared {
     pub(crate) api_server: tokio::sync::OnceCell<Vec<IpAddr>>,
 }
 
-impl Shared {
+impl RoutesContext {
     pub(crate) fn new(context: Arc<Context>, readers: Readers, settings: Settings) -> Self {
         let secrets = Secrets::new(context.client.clone());
         Self {
-            credentials: Credentials::new(readers, secrets),
+            credentials: CredentialReader::new(readers, secrets),
             deletions: Deletions::new(&context, RELEASED_ON),
             guard: SecretGuard::new(&context, CREDENTIAL_FINALIZER, settings.finalizers),
             tenants: Cache::new(),
             templates: Cache::new(),
-            records: Records::new(&context.operator_namespace),
+            records: StateIndex::new(&context.operator_namespace),
             routes: Handle::new(),
             tenant_statuses: Handle::new(),
             template_statuses: Handle::new(),
             locks: Locks::default(),
-            board: Board::default(),
-            claims: Claims::default(),
+            board: RouteStatuses::default(),
+            claims: HostnameClaims::default(),
             reservations: Reservations::default(),
             drifted: Mutex::default(),
             schedule: DriftSchedule::new(settings.drift.interval()),
@@ -135,7 +135,7 @@ impl Shared {
     }
 
     /// Notes how a route stands; its tenant and templates say so before long.
-    pub(crate) fn stands(&self, route: &ObjectKey, standing: Option<Standing>) {
+    pub(crate) fn stands(&self, route: &ObjectKey, standing: Option<RouteStatus>) {
         let touched = self.board.set(route, standing);
         for tenant in &touched.tenants {
             self.tenant_changed(tenant);
@@ -281,7 +281,7 @@ impl Shared {
     }
 }
 
-impl Catalogue for Shared {
+impl Catalogue for RoutesContext {
     fn tenants(&self) -> Vec<Arc<Tenant>> {
         self.tenants.iter().collect()
     }
@@ -304,7 +304,7 @@ impl Catalogue for Shared {
 
 /// Which routes ask for a hostname.
 #[derive(Default)]
-pub(crate) struct Claims {
+pub(crate) struct HostnameClaims {
     state: Mutex<ClaimState>,
 }
 
@@ -314,7 +314,7 @@ struct ClaimState {
     names: HashMap<String, BTreeSet<ObjectKey>>,
 }
 
-impl Claims {
+impl HostnameClaims {
     /// Notes what a route asks for; answers who else asks for what it asked for before, if that is another name now.
     pub(crate) fn note(&self, route: &ObjectKey, hostname: Option<String>) -> Vec<ObjectKey> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,40 +8,41 @@ use std::sync::Arc;
 use kube::ResourceExt as _;
 use portolan_cloudflare_api::Reader;
 use portolan_core::{Hostname, ObjectKey, Plan, Problem};
-use portolan_engine::{Levels, Mode, in_time};
+use portolan_engine::{Levels, WriteMode, in_time};
 use portolan_zerotrust_model::settings::ACCESS;
 use portolan_zerotrust_model::state::StatePhase;
-use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{
-    CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, Phase, RouteInput, SecretRef, Selected, Settings, State, Target,
-    TaskResult, Wanted, annotations, desired, names, reasons, select, select_tenant, settings, still_there, target,
+    AddressSource, CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, Phase, RouteInput, SecretRef, Selected, Settings,
+    State, TaskResult, WantedRoute, annotations, desired, names, reasons, select, select_tenant, settings, still_there,
+    target,
 };
 use serde_json::{Map, Value};
 
-use crate::board::Standing;
-use crate::decide::{Facts, Recorded, Step, TokenSecret, UnderWay, Wish, decide};
-use crate::locks::Turn;
+use crate::board::RouteStatus;
+use crate::decide::{Facts, RecordedState, RouteGoal, RouteStep, TokenSecret, UnderWay, decide};
+use crate::locks::NameTurn;
 use crate::losses;
 use crate::outputs::{self, Trouble};
-use crate::records::Known;
+use crate::records::StoredState;
 use crate::recover::{self, Recovery};
 use crate::rivals::Reserved;
-use crate::shared::Shared;
-use crate::token::{self, Found};
+use crate::shared::RoutesContext;
+use crate::token::{self, FoundSecret};
 use crate::zones;
 
 /// Marks a task that takes down what an earlier tenant left.
 pub(crate) const LEFTOVER: &str = "leftover";
 
 /// A route's name and everything around it.
-pub(crate) struct Subject {
+pub(crate) struct RouteContext {
     pub(crate) key: ObjectKey,
     /// The route, where there is one.
     pub(crate) route: Option<HttpRoute>,
     pub(crate) input: Option<RouteInput>,
     /// What is to stand, where that can be told.
-    pub(crate) wanted: Option<Wanted>,
-    pub(crate) known: Option<Arc<Known>>,
+    pub(crate) wanted: Option<WantedRoute>,
+    pub(crate) known: Option<Arc<StoredState>>,
     pub(crate) task: Option<Arc<CloudflareTask>>,
     pub(crate) removal: Option<Arc<CloudflareTask>>,
     pub(crate) secret: TokenSecret,
@@ -56,15 +57,15 @@ pub(crate) struct Subject {
     pub(crate) recovery: Recovery,
     /// Keeps others from the hostname until this pass has ended.
     pub(crate) reserved: Option<Reserved>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<RouteStep>,
     /// Annotations that have to change.
     pub(crate) outputs: Option<Map<String, Value>>,
     /// What would change at Cloudflare, where nothing may be applied.
     pub(crate) remote: Plan,
-    _turn: Turn,
+    _turn: NameTurn,
 }
 
-impl Subject {
+impl RouteContext {
     /// Whether the name is to be taken down.
     pub(crate) fn is_leaving(&self) -> bool {
         match &self.input {
@@ -136,7 +137,12 @@ impl Subject {
 
     /// A problem where protection that stands would go though nobody says so, and which templates had asked for it was not
     /// recorded: one of them may be gone.
-    fn nobody_was_forgotten(&self, input: &RouteInput, settings: &Settings, wanted: &Wanted) -> Result<(), Problem> {
+    fn nobody_was_forgotten(
+        &self,
+        input: &RouteInput,
+        settings: &Settings,
+        wanted: &WantedRoute,
+    ) -> Result<(), Problem> {
         let untold = self.known.as_ref().is_some_and(|known| known.state.templates.is_none());
         let declined = input.input("template") == Some(NO_TEMPLATE);
         let said = settings.field(&ACCESS).layer.is_user() || declined;
@@ -170,7 +176,7 @@ impl Subject {
     }
 
     /// How the route stands, for its tenant and templates.
-    pub(crate) fn standing(&self) -> Option<Standing> {
+    pub(crate) fn standing(&self) -> Option<RouteStatus> {
         let asks = self.input.as_ref().is_some_and(|input| !input.deleting && input.enabled() != Enabled::No);
         if !asks && self.is_clean() {
             return None;
@@ -182,7 +188,7 @@ impl Subject {
         let stuck = || self.stuck.as_ref().map(|problem| (problem.reason, problem.message.clone()));
         let failure = failure.or_else(stuck).or_else(|| self.without_record());
         let tenant = self.tenant.clone().or_else(|| self.known.as_ref().and_then(|known| known.state.tenant.clone()));
-        Some(Standing {
+        Some(RouteStatus {
             tenant,
             templates: self.templates.clone(),
             service: self.service.clone(),
@@ -196,18 +202,18 @@ impl Subject {
     }
 }
 
-impl Shared {
+impl RoutesContext {
     /// Looks at a route's name; the route is given as it was seen, or is gone.
-    pub(crate) async fn look(&self, key: &ObjectKey, route: Option<&HttpRoute>) -> Result<Subject, Problem> {
+    pub(crate) async fn look(&self, key: &ObjectKey, route: Option<&HttpRoute>) -> Result<RouteContext, Problem> {
         let turn = self.locks.turn(key).await;
-        let mut subject = Subject {
+        let mut subject = RouteContext {
             key: key.clone(),
             input: route.map(RouteInput::read),
             route: route.cloned(),
             wanted: None,
             known: self.records.state(key),
-            task: self.records.task(key, Action::Reconcile),
-            removal: self.records.task(key, Action::Delete),
+            task: self.records.task(key, TaskAction::Reconcile),
+            removal: self.records.task(key, TaskAction::Delete),
             secret: TokenSecret::Unwanted,
             problem: None,
             stuck: self.stuck(key),
@@ -225,7 +231,7 @@ impl Shared {
         Box::pin(self.find_lost(&mut subject)).await;
         self.settle_on_steps(&mut subject);
         if let Some(known) = subject.known.as_ref().filter(|_| !subject.is_leaving() && !subject.loses())
-            && self.context.mode == Mode::Live
+            && self.context.mode == WriteMode::Live
         {
             self.keeps(&known.state);
         }
@@ -233,7 +239,7 @@ impl Shared {
     }
 
     /// What the route asks for. A problem leaves it open.
-    async fn find_wish(&self, subject: &mut Subject) {
+    async fn find_wish(&self, subject: &mut RouteContext) {
         let Some(input) = subject.input.clone().filter(|input| !input.deleting) else { return };
         match input.enabled() {
             Enabled::No => {}
@@ -246,7 +252,7 @@ impl Shared {
     }
 
     /// A state may be lost: what the route's annotations name is looked for before anything else happens.
-    async fn find_lost(&self, subject: &mut Subject) {
+    async fn find_lost(&self, subject: &mut RouteContext) {
         match self.recover(subject).await {
             Ok(recovery) => subject.recovery = recovery,
             Err(problem) => {
@@ -262,7 +268,7 @@ impl Shared {
         }
     }
 
-    async fn wanted_of(&self, input: &RouteInput, subject: &mut Subject) -> Result<Wanted, Problem> {
+    async fn wanted_of(&self, input: &RouteInput, subject: &mut RouteContext) -> Result<WantedRoute, Problem> {
         // Whatever else is wrong: what is said about it is about the tenant's work.
         let recorded = || subject.known.as_ref().and_then(|known| known.state.tenant.clone());
         subject.tenant = select_tenant(input, self, self.namespace()).ok().map(|tenant| tenant.key()).or_else(recorded);
@@ -292,11 +298,11 @@ impl Shared {
     }
 
     /// The address of a name without a tunnel.
-    async fn target(&self, settings: &Settings, subject: &mut Subject) -> Result<Option<Ipv4Addr>, Problem> {
+    async fn target(&self, settings: &Settings, subject: &mut RouteContext) -> Result<Option<Ipv4Addr>, Problem> {
         match settings.target()? {
-            Target::None => Ok(None),
-            Target::Static(ip) => Ok(Some(ip)),
-            Target::Service(key) => {
+            AddressSource::None => Ok(None),
+            AddressSource::Static(ip) => Ok(Some(ip)),
+            AddressSource::Service(key) => {
                 subject.service = Some(key.clone());
                 target::of_service(&key, self.service(&key).await?.as_ref()).map(Some)
             }
@@ -309,8 +315,8 @@ impl Shared {
         input: &RouteInput,
         hostname: &Hostname,
         (selected, settings, ip): (&Selected, &Settings, Option<Ipv4Addr>),
-        subject: &Subject,
-    ) -> Result<Wanted, Problem> {
+        subject: &RouteContext,
+    ) -> Result<WantedRoute, Problem> {
         let of = |zone: Option<&str>| desired(input, selected, settings, zone, ip);
         if let Some((zone, hash)) = subject.last_zone().filter(|_| !self.is_drifted(&subject.key))
             && let Some(wanted) = of(zone).ok().filter(|wanted| wanted.hash == hash)
@@ -325,11 +331,12 @@ impl Shared {
     async fn zone(&self, reader: &Reader, hostname: &Hostname, selected: &Selected) -> Result<Option<String>, Problem> {
         let spec = &selected.tenant.spec;
         let only = spec.zone_id.as_deref().filter(|id| !id.is_empty());
-        zones::look_up(&self.credentials, reader, &zones::Question { hostname, account: &spec.account_id, only }).await
+        zones::look_up(&self.credentials, reader, &zones::ZoneQuestion { hostname, account: &spec.account_id, only })
+            .await
     }
 
     /// The Secret for the token's credentials; one that is somebody else's is in the way.
-    async fn token_secret(&self, subject: &Subject) -> Result<TokenSecret, Problem> {
+    async fn token_secret(&self, subject: &RouteContext) -> Result<TokenSecret, Problem> {
         let state = subject.known.as_ref().map(|known| &known.state);
         let recorded = state.and_then(|state| state.token_secret_name.as_deref());
         let name = recorded.map_or_else(|| names::token_secret(&subject.key), str::to_owned);
@@ -338,17 +345,19 @@ impl Shared {
             .map_err(|error| portolan_engine::kubernetes_problem(format_args!("reading Secret {name}"), &error))?;
         let client_id = state.and_then(|state| state.footprint.service_token_client_id.as_deref());
         match token::judge(found.as_ref(), recorded.is_some(), client_id) {
-            Found::Whole => Ok(TokenSecret::Whole),
+            FoundSecret::Whole => Ok(TokenSecret::Whole),
             // Before the first token there is nothing to lose.
-            Found::Missing | Found::Edited if state.is_none_or(|state| state.footprint.service_token_id.is_none()) => {
+            FoundSecret::Missing | FoundSecret::Edited
+                if state.is_none_or(|state| state.footprint.service_token_id.is_none()) =>
+            {
                 Ok(TokenSecret::Unwanted)
             }
-            Found::Missing | Found::Edited => Ok(TokenSecret::Lost),
-            Found::Foreign => Err(token::conflict(&name)),
+            FoundSecret::Missing | FoundSecret::Edited => Ok(TokenSecret::Lost),
+            FoundSecret::Foreign => Err(token::conflict(&name)),
         }
     }
 
-    fn settle_on_steps(&self, subject: &mut Subject) {
+    fn settle_on_steps(&self, subject: &mut RouteContext) {
         if decide(&self.facts(subject)).is_empty() {
             // Nothing is to be done any more, so nothing stops it.
             self.set_stuck(&subject.key, None);
@@ -371,7 +380,7 @@ impl Shared {
         subject.steps = decide(&self.facts(subject));
     }
 
-    fn trouble(&self, subject: &Subject) -> Option<Trouble> {
+    fn trouble(&self, subject: &RouteContext) -> Option<Trouble> {
         if let Some(problem) = &subject.problem {
             return Some(Trouble::of(problem));
         }
@@ -384,15 +393,15 @@ impl Shared {
         failed.or_else(stuck).or_else(without)
     }
 
-    fn facts(&self, subject: &Subject) -> Facts {
+    fn facts(&self, subject: &RouteContext) -> Facts {
         let wish = match (&subject.wanted, &subject.input) {
-            (Some(wanted), Some(input)) => Wish::Published {
+            (Some(wanted), Some(input)) => RouteGoal::Published {
                 hash: wanted.hash.clone(),
                 uid: input.uid.clone(),
                 account: wanted.spec.account_id.clone().unwrap_or_default(),
             },
-            _ if subject.is_leaving() => Wish::Absent,
-            _ => Wish::Unclear,
+            _ if subject.is_leaving() => RouteGoal::Absent,
+            _ => RouteGoal::Unclear,
         };
         Facts {
             wish,
@@ -410,7 +419,7 @@ impl Shared {
 }
 
 /// The name that is recorded as protected and is wanted open.
-fn open_again<'a>(known: Option<&Known>, wanted: &'a Wanted) -> Option<&'a str> {
+fn open_again<'a>(known: Option<&StoredState>, wanted: &'a WantedRoute) -> Option<&'a str> {
     let (stands, name) = (&known?.state.footprint, wanted.spec.hostname.as_deref()?);
     let same = stands.hostname.as_deref().is_none_or(|there| there == name);
     (wanted.is_open() && same && stands.access_app_id.is_some()).then_some(name)
@@ -420,13 +429,13 @@ fn given(id: Option<&String>) -> Option<&str> {
     id.map(String::as_str).filter(|id| !id.is_empty())
 }
 
-fn asks_for_token(wanted: &Wanted) -> bool {
+fn asks_for_token(wanted: &WantedRoute) -> bool {
     wanted.spec.operations.as_ref().and_then(|all| all.service_token.as_ref()?.enabled).unwrap_or(false)
 }
 
-fn recorded(known: &Known) -> Recorded {
+fn recorded(known: &StoredState) -> RecordedState {
     let state = &known.state;
-    Recorded {
+    RecordedState {
         hash: state.hash.clone(),
         uid: state.uid.clone().unwrap_or_default(),
         account: state.footprint.account_id.clone(),
@@ -450,7 +459,7 @@ pub(crate) fn removal_credential(state: &State, leftover: bool) -> Option<Secret
     if leftover { state.leftovers.first()?.credential.clone() } else { state.credential.clone() }
 }
 
-fn under_way(task: &CloudflareTask, subject: &Subject) -> UnderWay {
+fn under_way(task: &CloudflareTask, subject: &RouteContext) -> UnderWay {
     let status = task.status.as_ref();
     let result = status.and_then(|status| status.result.as_ref()).map(TaskResult::footprint);
     let recorded = subject.known.as_ref().map(|known| &known.state.footprint);

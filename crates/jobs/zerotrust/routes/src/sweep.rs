@@ -17,9 +17,9 @@ use portolan_zerotrust_model::{FINALIZER, reasons};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::board::Standing;
-use crate::hand::{Hand, is_missing, refused};
-use crate::shared::Shared;
+use crate::board::RouteStatus;
+use crate::hand::{Executor, is_missing, refused};
+use crate::shared::RoutesContext;
 
 /// More orphans than this are doubted, if they are also more than half of all names.
 const BELIEVED: usize = 5;
@@ -34,7 +34,7 @@ const GATHERING: Duration = Duration::from_millis(20);
 
 /// Looks for orphans, again and again.
 pub(crate) struct Sweep {
-    shared: Arc<Shared>,
+    shared: Arc<RoutesContext>,
     scope: Selection,
     /// Orphans of a sweep that was not believed, and when it was.
     suspects: Option<(Instant, BTreeSet<ObjectKey>)>,
@@ -49,7 +49,7 @@ pub(crate) struct Sweep {
 
 impl Sweep {
     /// The task that sweeps.
-    pub(crate) fn task(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
+    pub(crate) fn task(shared: Arc<RoutesContext>, shutdown: CancellationToken) -> Task {
         let busy = Arc::new(AtomicUsize::new(0));
         let sweep = Self {
             scope: shared.settings.selection(),
@@ -70,7 +70,7 @@ impl Sweep {
     }
 
     /// The task that only tells what a sweep would take down, once: what has no route in the lists counts as gone.
-    pub(crate) fn preview(shared: Arc<Shared>, shutdown: CancellationToken) -> Task {
+    pub(crate) fn preview(shared: Arc<RoutesContext>, shutdown: CancellationToken) -> Task {
         let busy = Arc::new(AtomicUsize::new(1));
         let left = Arc::clone(&busy);
         let run = async move {
@@ -255,12 +255,12 @@ impl Sweep {
         }
         let tenant = self.shared.records.state(&key).and_then(|known| known.state.tenant.clone());
         let failure = Some((problem.reason, problem.message.clone()));
-        self.shared.stands(&key, Some(Standing { tenant, failure, ..Standing::default() }));
+        self.shared.stands(&key, Some(RouteStatus { tenant, failure, ..RouteStatus::default() }));
         self.failures.insert(key, (Instant::now() + pause, count.saturating_add(1)));
     }
 }
 
-impl Shared {
+impl RoutesContext {
     /// Names that something is recorded or under way for, in our scope and without a route that is known.
     fn without_route(&self, scope: &Selection) -> BTreeSet<ObjectKey> {
         let all = self.records.routes().into_iter();
@@ -270,7 +270,7 @@ impl Shared {
 }
 
 /// Plans the removal of what has no route any more.
-async fn preview(shared: &Shared) {
+async fn preview(shared: &RoutesContext) {
     shared.ready().await;
     shared.routes.listed().await;
     let Some(plans) = &shared.context.plans else { return };
@@ -286,7 +286,7 @@ fn is_doubtful(orphans: usize, total: usize) -> bool {
 }
 
 /// One pass over a name whose route is gone.
-async fn take_down(shared: &Shared, key: &ObjectKey) -> Result<(), Problem> {
+async fn take_down(shared: &RoutesContext, key: &ObjectKey) -> Result<(), Problem> {
     let tenant = shared.records.state(key).and_then(|known| known.state.tenant.clone());
     let span = tenant.as_ref().map_or_else(tracing::Span::none, Levels::span);
     async {
@@ -295,7 +295,7 @@ async fn take_down(shared: &Shared, key: &ObjectKey) -> Result<(), Problem> {
         if shared.routes.read(|store| store.get(key).is_some()) {
             return Ok(());
         }
-        Hand::new(shared, &subject).carry_out(&subject.steps).await?;
+        Executor::new(shared, &subject).carry_out(&subject.steps).await?;
         let gone = subject.is_clean() || shared.records.state(key).is_none();
         shared.stands(key, if gone { None } else { subject.standing() });
         Ok(())

@@ -11,7 +11,7 @@ use portolan_zerotrust_model::{
 };
 use serde_json::json;
 
-use crate::shared::Shared;
+use crate::shared::RoutesContext;
 use crate::tenants::named_in;
 
 /// The condition that says whether a template can be used.
@@ -23,7 +23,7 @@ const LISTED: usize = 50;
 
 /// Reconciles templates.
 pub(crate) struct TemplateController {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<RoutesContext>,
 }
 
 /// Who uses a template, and what is wrong with it.

@@ -13,7 +13,7 @@ use portolan_zerotrust_model::{
 };
 use serde_json::json;
 
-use crate::shared::Shared;
+use crate::shared::RoutesContext;
 
 /// Routes that a message names.
 const NAMES_SHOWN: usize = 5;
@@ -40,11 +40,11 @@ const LIMITED: &str = "Rate limit exceeded";
 
 /// Reconciles tenants.
 pub(crate) struct TenantController {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<RoutesContext>,
 }
 
 /// How a tenant stands.
-pub(crate) struct Tally {
+pub(crate) struct TenantTally {
     /// Why its credential or tunnel cannot be used.
     problem: Option<Problem>,
     summary: TenantSummary,
@@ -65,7 +65,7 @@ pub(crate) struct Tally {
 }
 
 impl TenantController {
-    fn tally(&self, key: &ObjectKey) -> Tally {
+    fn tally(&self, key: &ObjectKey) -> TenantTally {
         let states = self.shared.records.all();
         let of_tenant: Vec<_> = states.iter().filter(|known| self.shared.is_of(&known.state, key)).collect();
         let standing = self.shared.board.routes_where(|one| one.tenant.as_ref() == Some(key));
@@ -73,7 +73,7 @@ impl TenantController {
             let sum: usize = of_tenant.iter().map(|known| holds(&known.state.footprint)).sum();
             i64::try_from(sum).unwrap_or(i64::MAX)
         };
-        Tally {
+        TenantTally {
             problem: None,
             summary: TenantSummary {
                 managed_http_routes: count(&|one| usize::from(!one.is_empty())),
@@ -117,7 +117,7 @@ impl TenantController {
         }
     }
 
-    fn ready(&self, tenant: &ObjectKey, tally: &Tally) -> NewCondition {
+    fn ready(&self, tenant: &ObjectKey, tally: &TenantTally) -> NewCondition {
         if let Some(problem) = &tally.problem {
             return NewCondition::not_ready(problem.reason, problem.message.clone());
         }
@@ -157,7 +157,7 @@ pub(crate) fn named_in<'a>(object: &ObjectKey, routes: impl IntoIterator<Item = 
 
 impl Reconcile for TenantController {
     type Object = Tenant;
-    type Inputs = Tally;
+    type Inputs = TenantTally;
     type Plan = Plan;
     type Applied = ();
     type Projection = ();
@@ -182,7 +182,7 @@ impl Reconcile for TenantController {
         true
     }
 
-    fn protects(&self, _: &Tenant, _: &Tally, _: &Plan) -> bool {
+    fn protects(&self, _: &Tenant, _: &TenantTally, _: &Plan) -> bool {
         self.shared.settings.finalizers
     }
 
@@ -196,7 +196,7 @@ impl Reconcile for TenantController {
 
     fn project(&self, _: &Tenant) {}
 
-    async fn gather(&self, tenant: &Tenant) -> Result<Tally, Problem> {
+    async fn gather(&self, tenant: &Tenant) -> Result<TenantTally, Problem> {
         Levels::mark(&tenant.key());
         let released = self.release(tenant).await?;
         if is_forced(tenant) && tenant.metadata.deletion_timestamp.is_some() {
@@ -211,7 +211,7 @@ impl Reconcile for TenantController {
         Ok(tally)
     }
 
-    fn plan(&self, tenant: &Tenant, _: &Tally) -> Result<Plan, Problem> {
+    fn plan(&self, tenant: &Tenant, _: &TenantTally) -> Result<Plan, Problem> {
         let older = tenant.metadata.annotations.iter().flatten();
         let older = older.filter(|(name, _)| name.starts_with(annotations::OLDER_PREFIX));
         let drop =
@@ -228,7 +228,7 @@ impl Reconcile for TenantController {
         !plan.is_empty()
     }
 
-    async fn apply(&self, tenant: &Tenant, _: &Tally, plan: &Plan) -> Result<(), Problem> {
+    async fn apply(&self, tenant: &Tenant, _: &TenantTally, plan: &Plan) -> Result<(), Problem> {
         self.shared.drop_annotations(tenant, plan).await
     }
 
@@ -277,7 +277,7 @@ fn exposed<'a>(states: impl Iterator<Item = &'a State>, now: Timestamp) -> Vec<(
 }
 
 /// What is said of names that lost their Access application; nothing where that was never said.
-fn protection_lost(tenant: &Tenant, tally: &Tally) -> Option<NewCondition> {
+fn protection_lost(tenant: &Tenant, tally: &TenantTally) -> Option<NewCondition> {
     let of = |status, reason, message: String| NewCondition::of(PROTECTION_LOST, status, reason, message);
     if tally.exposed.is_empty() {
         let message = "No name lost its Access application within a day".to_owned();
@@ -289,7 +289,7 @@ fn protection_lost(tenant: &Tenant, tally: &Tally) -> Option<NewCondition> {
 }
 
 /// What is said of routes that nobody looks at any more; nothing where that was never said.
-fn not_watched(tenant: &Tenant, tally: &Tally) -> Option<NewCondition> {
+fn not_watched(tenant: &Tenant, tally: &TenantTally) -> Option<NewCondition> {
     let of = |status, reason, message: String| NewCondition::of(NOT_WATCHED, status, reason, message);
     if tally.unwatched.is_empty() {
         let message = "All routes of the tenant are in watched namespaces".to_owned();
@@ -318,7 +318,7 @@ fn newly_told(tenant: &Tenant, condition: Option<&NewCondition>) -> Vec<Notice> 
 
 impl TenantController {
     /// A tenant that is being deleted stays as long as something is published with it: its credential is needed.
-    fn report_leaving(&self, tenant: &Tenant, tally: &Tally) -> Report {
+    fn report_leaving(&self, tenant: &Tenant, tally: &TenantTally) -> Report {
         if tally.states == 0 || is_forced(tenant) {
             return Report::default();
         }

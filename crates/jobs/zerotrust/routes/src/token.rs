@@ -27,12 +27,12 @@ const ID_KEYS: [&str; 2] = ["client_id", "CF_ACCESS_CLIENT_ID"];
 const SECRET_KEYS: [&str; 2] = ["client_secret", "CF_ACCESS_CLIENT_SECRET"];
 
 /// The credentials of a token.
-pub(crate) struct Credentials {
+pub(crate) struct TokenCredentials {
     pub(crate) client_id: String,
     pub(crate) client_secret: SecretString,
 }
 
-impl Credentials {
+impl TokenCredentials {
     /// Reads what a worker handed over, or what a Secret of ours holds.
     pub(crate) fn read(secret: &Secret) -> Option<Self> {
         let text = |keys: [&str; 2]| {
@@ -54,7 +54,7 @@ impl Credentials {
 
 /// What a Secret of the wanted name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FoundSecret {
     /// There is none.
     Missing,
     /// It is ours and as it was written.
@@ -66,17 +66,17 @@ pub(crate) enum Found {
 }
 
 /// Looks at a Secret. One whose name is recorded is ours whatever it carries: an older operator made it.
-pub(crate) fn judge(secret: Option<&Secret>, recorded: bool, client_id: Option<&str>) -> Found {
-    let Some(secret) = secret else { return Found::Missing };
+pub(crate) fn judge(secret: Option<&Secret>, recorded: bool, client_id: Option<&str>) -> FoundSecret {
+    let Some(secret) = secret else { return FoundSecret::Missing };
     let ours = secret.labels().get(MANAGED_BY.0).map(String::as_str) == Some(MANAGED_BY.1) || recorded;
     if !ours {
-        return Found::Foreign;
+        return FoundSecret::Foreign;
     }
-    let Some(credentials) = Credentials::read(secret) else { return Found::Edited };
+    let Some(credentials) = TokenCredentials::read(secret) else { return FoundSecret::Edited };
     let digest = secret.annotations().get(&annotations::name("digest"));
     let same = digest.is_none_or(|digest| *digest == credentials.digest());
     let expected = client_id.is_none_or(|id| id == credentials.client_id);
-    if same && expected && is_paired(secret, digest.is_some()) { Found::Whole } else { Found::Edited }
+    if same && expected && is_paired(secret, digest.is_some()) { FoundSecret::Whole } else { FoundSecret::Edited }
 }
 
 /// Ours hold everything twice; those of older operators once.
@@ -104,7 +104,7 @@ pub(crate) fn manifest(secret: &Secret) -> Value {
 }
 
 /// The Secret of a route.
-pub(crate) fn secret(route: &HttpRoute, name: &str, credentials: &Credentials) -> Secret {
+pub(crate) fn secret(route: &HttpRoute, name: &str, credentials: &TokenCredentials) -> Secret {
     let key = ObjectKey::namespaced(route.namespace().unwrap_or_default(), route.name_any());
     let text = |text: &str| ByteString(text.as_bytes().to_vec());
     let mut data = BTreeMap::new();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn made() -> Secret {
-        let credentials = Credentials { client_id: "id.access".to_owned(), client_secret: "s3cret".into() };
+        let credentials = TokenCredentials { client_id: "id.access".to_owned(), client_secret: "s3cret".into() };
         secret(&route(), "api-cfzt-service-token", &credentials)
     }
 
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(keys, ["CF_ACCESS_CLIENT_ID", "CF_ACCESS_CLIENT_SECRET", "client_id", "client_secret"]);
         assert_eq!(made.owner_references()[0].uid, "u1");
         assert_eq!(route_of(&made.metadata), Some(ObjectKey::namespaced("shop", "api")));
-        assert_eq!(judge(Some(&made), false, Some("id.access")), Found::Whole);
+        assert_eq!(judge(Some(&made), false, Some("id.access")), FoundSecret::Whole);
     }
 
     #[test]
@@ -184,10 +184,10 @@ mod tests {
         let mut edited = made();
         edited.data.as_mut().unwrap().insert("client_secret".to_owned(), ByteString(b"guess".to_vec()));
 
-        assert_eq!(judge(Some(&edited), false, Some("id.access")), Found::Edited);
-        assert_eq!(judge(Some(&made()), false, Some("another")), Found::Edited);
+        assert_eq!(judge(Some(&edited), false, Some("id.access")), FoundSecret::Edited);
+        assert_eq!(judge(Some(&made()), false, Some("another")), FoundSecret::Edited);
         edited.data = None;
-        assert_eq!(judge(Some(&edited), false, None), Found::Edited);
+        assert_eq!(judge(Some(&edited), false, None), FoundSecret::Edited);
     }
 
     #[test]
@@ -197,9 +197,9 @@ mod tests {
         older.metadata.annotations = None;
         older.data.as_mut().unwrap().retain(|key, _| key.starts_with("CF_"));
 
-        assert_eq!(judge(Some(&older), false, None), Found::Foreign);
-        assert_eq!(judge(Some(&older), true, None), Found::Whole);
-        assert_eq!(judge(None, true, None), Found::Missing);
+        assert_eq!(judge(Some(&older), false, None), FoundSecret::Foreign);
+        assert_eq!(judge(Some(&older), true, None), FoundSecret::Whole);
+        assert_eq!(judge(None, true, None), FoundSecret::Missing);
     }
 
     #[test]

@@ -12,11 +12,11 @@ use portolan_cloudflare_api::{
     ApiError, Entry, ErrorClass, Freshness, Item, Lane, Looked, Page, Reader, Snapshot, collections,
 };
 use portolan_core::{Hostname, Problem, ZoneName};
-use portolan_zerotrust_model::zone::{self, Told};
+use portolan_zerotrust_model::zone::{self, TenantZone};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::credentials::Credentials;
+use crate::credentials::CredentialReader;
 
 /// How long a zone that was found is taken as still there.
 pub(crate) const FOUND: Duration = Duration::from_secs(600);
@@ -31,28 +31,28 @@ const MANY: Duration = Duration::from_secs(3600);
 
 /// What is kept of a zone.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct Zone {
+pub(crate) struct ListedZone {
     name: String,
     #[serde(default)]
     status: String,
     #[serde(default)]
-    account: Option<Account>,
+    account: Option<ZoneAccount>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-struct Account {
+struct ZoneAccount {
     #[serde(default)]
     id: String,
 }
 
-impl Item for Zone {
+impl Item for ListedZone {
     fn natural_key(&self) -> String {
         self.name.to_ascii_lowercase()
     }
 }
 
 /// Where to look, and what the tenant says about it.
-pub(crate) struct Question<'a> {
+pub(crate) struct ZoneQuestion<'a> {
     pub(crate) hostname: &'a Hostname,
     pub(crate) account: &'a str,
     /// The only zone that the tenant allows.
@@ -61,9 +61,9 @@ pub(crate) struct Question<'a> {
 
 /// The zone of a name; none where the account has none that fits.
 pub(crate) async fn look_up(
-    credentials: &Credentials,
+    credentials: &CredentialReader,
     reader: &Reader,
-    question: &Question<'_>,
+    question: &ZoneQuestion<'_>,
 ) -> Result<Option<String>, Problem> {
     look_up_in(Lane::Change, credentials, reader, question).await
 }
@@ -71,9 +71,9 @@ pub(crate) async fn look_up(
 /// The same for those who are in less of a hurry.
 pub(crate) async fn look_up_in(
     lane: Lane,
-    credentials: &Credentials,
+    credentials: &CredentialReader,
     reader: &Reader,
-    question: &Question<'_>,
+    question: &ZoneQuestion<'_>,
 ) -> Result<Option<String>, Problem> {
     if question.only.is_none() {
         credentials.not_refused(reader)?;
@@ -86,7 +86,7 @@ pub(crate) async fn look_up_in(
             zone::stand_in(question.hostname, only, &told).map(Some)
         }
         (Err(error), Some(only)) if error.class == ErrorClass::Auth => {
-            let told = credentials.zone(reader, only).await?.map_or(Told::Unreadable, Told::Named);
+            let told = credentials.zone(reader, only).await?.map_or(TenantZone::Unreadable, TenantZone::Named);
             zone::stand_in(question.hostname, only, &told).map(Some)
         }
         (Err(error), _) => {
@@ -96,8 +96,8 @@ pub(crate) async fn look_up_in(
 }
 
 /// Looks in the list of all zones, or, where that is long, for those that may hold the name.
-async fn find(lane: Lane, reader: &Reader, question: &Question<'_>) -> Result<Option<Chosen>, ApiError> {
-    let zones = reader.records::<Zone>(&collections::ZONES, "");
+async fn find(lane: Lane, reader: &Reader, question: &ZoneQuestion<'_>) -> Result<Option<ChosenZone>, ApiError> {
+    let zones = reader.records::<ListedZone>(&collections::ZONES, "");
     for (freshness, age, any) in [
         (Freshness::Any, Duration::MAX, false),
         (Freshness::Within(FOUND), FOUND, true),
@@ -128,16 +128,16 @@ fn many(reader: &Reader) -> Looked<()> {
 }
 
 /// What is known of the tenant's own zone.
-async fn told(credentials: &Credentials, reader: &Reader, only: &str) -> Result<Told, Problem> {
-    let zones = reader.records::<Zone>(&collections::ZONES, "");
+async fn told(credentials: &CredentialReader, reader: &Reader, only: &str) -> Result<TenantZone, Problem> {
+    let zones = reader.records::<ListedZone>(&collections::ZONES, "");
     let (listed, empty) = zones.with(|snapshot| (snapshot.get(only).and_then(name_of), snapshot.is_empty()));
     Ok(match listed {
-        Some(name) => Told::Named(name),
+        Some(name) => TenantZone::Named(name),
         None => match credentials.zone(reader, only).await? {
-            Some(name) => Told::Named(name),
+            Some(name) => TenantZone::Named(name),
             // A credential that may read no zone is told that there are none.
-            None if empty && !are_many(reader) => Told::Unreadable,
-            None => Told::Hidden,
+            None if empty && !are_many(reader) => TenantZone::Unreadable,
+            None => TenantZone::Hidden,
         },
     })
 }
@@ -147,9 +147,9 @@ async fn told(credentials: &Credentials, reader: &Reader, only: &str) -> Result<
 async fn named(
     lane: Lane,
     reader: &Reader,
-    question: &Question<'_>,
+    question: &ZoneQuestion<'_>,
     age: Duration,
-) -> Result<Option<Chosen>, ApiError> {
+) -> Result<Option<ChosenZone>, ApiError> {
     let names = zone_names(question.hostname);
     let Some(domain) = names.last() else { return Ok(None) };
     // <https://developers.cloudflare.com/api/resources/zones/methods/list/>: `name` may begin with an operator.
@@ -193,13 +193,13 @@ fn zone_names(hostname: &Hostname) -> Vec<String> {
     names.collect()
 }
 
-fn name_of(entry: &Entry<Zone>) -> Option<ZoneName> {
+fn name_of(entry: &Entry<ListedZone>) -> Option<ZoneName> {
     ZoneName::parse(&entry.item.name).ok()
 }
 
 /// What is known of the zones of a name is no longer trusted.
 pub(crate) fn doubt(reader: &Reader, hostname: &str) {
-    reader.records::<Zone>(&collections::ZONES, "").invalidate();
+    reader.records::<ListedZone>(&collections::ZONES, "").invalidate();
     let names = Hostname::parse(hostname).map(|hostname| zone_names(&hostname)).unwrap_or_default();
     for name in names.iter().cloned().chain(names.last().map(|domain| format!("ends_with:{domain}"))) {
         by_name(reader, &name).forget();
@@ -207,32 +207,32 @@ pub(crate) fn doubt(reader: &Reader, hostname: &str) {
 }
 
 /// The zones whose names the hostname ends with.
-fn listed(zones: &Snapshot<Zone>, hostname: &Hostname) -> Vec<zone::Zone> {
+fn listed(zones: &Snapshot<ListedZone>, hostname: &Hostname) -> Vec<zone::Zone> {
     let labels: Vec<&str> = hostname.labels().collect();
     let names = (0..labels.len()).map(|from| labels[from..].join("."));
     names.flat_map(|name| zones.by_key(&name).filter_map(as_zone).collect::<Vec<_>>()).collect()
 }
 
 /// Of these zones the one to use.
-fn chosen(zones: &[zone::Zone], question: &Question<'_>) -> Option<Chosen> {
+fn chosen(zones: &[zone::Zone], question: &ZoneQuestion<'_>) -> Option<ChosenZone> {
     let zone = zone::choose(question.hostname, question.account, zones)?;
-    Some(Chosen { id: zone.id.clone(), labels: zone.name.labels().count() })
+    Some(ChosenZone { id: zone.id.clone(), labels: zone.name.labels().count() })
 }
 
 /// A zone that holds the name.
-struct Chosen {
+struct ChosenZone {
     id: String,
     labels: usize,
 }
 
-impl Chosen {
+impl ChosenZone {
     /// Whether the name lies directly below the zone, so that no other zone can lie between them.
     fn is_parent_of(&self, hostname: &Hostname) -> bool {
         hostname.labels().count() <= self.labels + 1
     }
 }
 
-fn as_zone(entry: &Entry<Zone>) -> Option<zone::Zone> {
+fn as_zone(entry: &Entry<ListedZone>) -> Option<zone::Zone> {
     Some(zone::Zone {
         id: entry.id.clone(),
         name: name_of(entry)?,

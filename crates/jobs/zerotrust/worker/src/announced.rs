@@ -7,23 +7,23 @@ use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
 use portolan_cloudflare_api::{Client, Expected, collections};
 use portolan_exposure::{DnsRecord, Footprint};
 
-use crate::work::Work;
+use crate::work::TaskWork;
 
 /// What a task is about to write, until it does or turns out not to.
 #[derive(Default)]
-pub(crate) struct Announced(Mutex<Option<Writes>>);
+pub(crate) struct Announced(Mutex<Option<AnnouncedWrites>>);
 
-struct Writes {
+struct AnnouncedWrites {
     _rule: Option<Expected>,
     _record: Option<Expected<DnsRecord>>,
 }
 
 impl Announced {
-    pub(crate) fn new(client: &Client, work: &Work, recorded: &Footprint) -> Self {
+    pub(crate) fn new(client: &Client, work: &TaskWork, recorded: &Footprint) -> Self {
         let (account, tunnel, zone) = work.place(recorded);
         let rule = tunnel.map(|tunnel| client.document(&TUNNEL_CONFIGURATION, account, tunnel).expect());
         let record = zone.map(|zone| client.records::<DnsRecord>(&collections::DNS_RECORDS, zone).expect());
-        Self(Mutex::new(Some(Writes { _rule: rule, _record: record })))
+        Self(Mutex::new(Some(AnnouncedWrites { _rule: rule, _record: record })))
     }
 
     /// The writes begin now, or do not come.

@@ -25,11 +25,11 @@ use crate::metrics::Metrics;
 use crate::others::{Life, Others};
 use crate::presence::Presence;
 use crate::progress::Handed;
-use crate::projection::Projection;
+use crate::projection::TaskProjection;
 use crate::settings::Settings;
-use crate::standing::{Look, Standing, standing};
-use crate::turns::{Turn, Turns};
-use crate::work::{self, Work};
+use crate::standing::{Due, TaskLook, standing};
+use crate::turns::{TokenTurn, Turns};
+use crate::work::{self, TaskWork};
 
 /// A task that changed under our hands, or for whose sake something changed, is looked at again after this.
 const SOON: Duration = Duration::from_millis(50);
@@ -38,7 +38,7 @@ const SOON: Duration = Duration::from_millis(50);
 const CREDENTIAL_KEPT: Duration = Duration::from_secs(5);
 
 /// Carries tasks out.
-pub(crate) struct Carrier {
+pub(crate) struct TaskReconciler {
     context: Arc<Context>,
     clients: Arc<Clients>,
     settings: Settings,
@@ -52,7 +52,7 @@ pub(crate) struct Carrier {
     turns: Turns,
     states: States,
     locks: Locks,
-    handle: Handle<Projection>,
+    handle: Handle<TaskProjection>,
     /// Tasks for whose sake something changed.
     nudged: Mutex<BTreeSet<ObjectKey>>,
     /// Accounts whose Access applications were listed ahead of their use.
@@ -76,18 +76,18 @@ pub(crate) struct Ready {
     /// Whether it was taken because something changed that the task failed for.
     nudged: bool,
     client: Client,
-    work: Work,
+    work: TaskWork,
     recorded: Footprint,
     live: Live,
     notes: Notes,
     handed: Option<Handed>,
     announced: Announced,
     /// Nobody else makes a token of the same name meanwhile.
-    turn: Option<Turn>,
+    turn: Option<TokenTurn>,
 }
 
 /// What is to be done with a task.
-pub(crate) enum Verdict {
+pub(crate) enum TaskVerdict {
     /// Nothing.
     Rest,
     /// It is told why it cannot be done.
@@ -97,14 +97,14 @@ pub(crate) enum Verdict {
 }
 
 /// What came of a task.
-pub(crate) struct Done {
+pub(crate) struct TaskResult {
     /// Why it failed, and when it is tried again.
     problem: Option<Problem>,
     /// When to look again though nothing failed.
     again: Option<Duration>,
 }
 
-impl Carrier {
+impl TaskReconciler {
     pub(crate) fn new(
         context: &Arc<Context>,
         clients: &Arc<Clients>,
@@ -133,7 +133,7 @@ impl Carrier {
     }
 
     /// What is known of the tasks, and how to make one run.
-    pub(crate) fn handle(&self) -> Handle<Projection> {
+    pub(crate) fn handle(&self) -> Handle<TaskProjection> {
         self.handle.clone()
     }
 
@@ -158,8 +158,8 @@ impl Carrier {
         self.nudged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look(&self, nudged: bool) -> Look<'_> {
-        Look { worker: &self.settings.identity, nudged, now: (self.context.clock)() }
+    fn look(&self, nudged: bool) -> TaskLook<'_> {
+        TaskLook { worker: &self.settings.identity, nudged, now: (self.context.clock)() }
     }
 
     fn tasks(&self) -> Api<CloudflareTask> {
@@ -172,10 +172,10 @@ impl Carrier {
             return Ok(Some(None));
         }
         Ok(match standing(task, self.look(nudged)) {
-            Standing::Due => None,
-            Standing::Later(wait) => Some(Some(wait)),
-            Standing::Settled => Some(None),
-            Standing::Held(holder) => match self.others.look(&holder).await? {
+            Due::Due => None,
+            Due::Later(wait) => Some(Some(wait)),
+            Due::Settled => Some(None),
+            Due::Held(holder) => match self.others.look(&holder).await? {
                 Life::Lives(wait) => Some(Some(wait)),
                 Life::Dead => None,
             },
@@ -184,7 +184,7 @@ impl Carrier {
 
     async fn ready(&self, task: &CloudflareTask, nudged: bool) -> Result<Ready, Problem> {
         let begun = Instant::now();
-        let work = Work::of(task, &self.context.owner)?;
+        let work = TaskWork::of(task, &self.context.owner)?;
         let client = self.client(task).await?;
         let status = task.status.as_ref();
         let intent = status.and_then(CloudflareTaskStatus::intent);
@@ -222,21 +222,21 @@ impl Carrier {
 }
 
 impl Ready {
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> TaskVerdict {
         let planned = self.work.plan(&self.recorded, &self.live, &self.notes);
         if planned.as_ref().map_or(true, Exposure::is_empty) {
             self.announced.no_longer();
         }
-        planned.map_or_else(Verdict::Refuse, |exposure| Verdict::Carry(Box::new(exposure)))
+        planned.map_or_else(TaskVerdict::Refuse, |exposure| TaskVerdict::Carry(Box::new(exposure)))
     }
 }
 
-impl Reconcile for Carrier {
+impl Reconcile for TaskReconciler {
     type Object = CloudflareTask;
     type Inputs = Inputs;
-    type Plan = Verdict;
-    type Applied = Done;
-    type Projection = Projection;
+    type Plan = TaskVerdict;
+    type Applied = TaskResult;
+    type Projection = TaskProjection;
 
     fn kind(&self) -> &'static str {
         "CloudflareTask"
@@ -252,8 +252,8 @@ impl Reconcile for Carrier {
     }
 
     /// A task that is put back in line by its status alone runs too.
-    fn project(&self, task: &CloudflareTask) -> Projection {
-        let (key, projection) = (task.key(), Projection::of(task));
+    fn project(&self, task: &CloudflareTask) -> TaskProjection {
+        let (key, projection) = (task.key(), TaskProjection::of(task));
         let before = self.handle.read(|store| Some(store.get(&key)?.projection.as_ref()?.phase));
         if projection.phase == Phase::Pending && before.is_some_and(|before| before != Phase::Pending) {
             self.handle.enqueue(&key);
@@ -275,31 +275,36 @@ impl Reconcile for Carrier {
             .map_or_else(Inputs::Refused, |ready| Inputs::Ready(Box::new(ready))))
     }
 
-    fn plan(&self, _: &CloudflareTask, inputs: &Inputs) -> Result<Verdict, Problem> {
+    fn plan(&self, _: &CloudflareTask, inputs: &Inputs) -> Result<TaskVerdict, Problem> {
         Ok(match inputs {
-            Inputs::Rest(_) => Verdict::Rest,
-            Inputs::Refused(problem) => Verdict::Refuse(problem.clone()),
+            Inputs::Rest(_) => TaskVerdict::Rest,
+            Inputs::Refused(problem) => TaskVerdict::Refuse(problem.clone()),
             Inputs::Ready(ready) => ready.verdict(),
         })
     }
 
-    fn changes(&self, verdict: &Verdict) -> Plan {
+    fn changes(&self, verdict: &TaskVerdict) -> Plan {
         match verdict {
-            Verdict::Rest | Verdict::Refuse(_) => Plan::default(),
-            Verdict::Carry(exposure) => exposure.changes(),
+            TaskVerdict::Rest | TaskVerdict::Refuse(_) => Plan::default(),
+            TaskVerdict::Carry(exposure) => exposure.changes(),
         }
     }
 
-    fn acts(&self, verdict: &Verdict) -> bool {
-        !matches!(verdict, Verdict::Rest)
+    fn acts(&self, verdict: &TaskVerdict) -> bool {
+        !matches!(verdict, TaskVerdict::Rest)
     }
 
-    async fn apply(&self, task: &CloudflareTask, inputs: &Inputs, verdict: &Verdict) -> Result<Done, Problem> {
+    async fn apply(
+        &self,
+        task: &CloudflareTask,
+        inputs: &Inputs,
+        verdict: &TaskVerdict,
+    ) -> Result<TaskResult, Problem> {
         let done = match (inputs, verdict) {
-            (Inputs::Ready(ready), Verdict::Carry(exposure)) => Box::pin(self.carry(task, ready, exposure)).await?,
-            (_, Verdict::Refuse(problem)) => self.refuse(task, problem).await?,
-            (Inputs::Rest(_) | Inputs::Refused(_), Verdict::Carry(_)) | (_, Verdict::Rest) => {
-                Done { problem: None, again: None }
+            (Inputs::Ready(ready), TaskVerdict::Carry(exposure)) => Box::pin(self.carry(task, ready, exposure)).await?,
+            (_, TaskVerdict::Refuse(problem)) => self.refuse(task, problem).await?,
+            (Inputs::Rest(_) | Inputs::Refused(_), TaskVerdict::Carry(_)) | (_, TaskVerdict::Rest) => {
+                TaskResult { problem: None, again: None }
             }
         };
         Ok(done)

@@ -12,7 +12,7 @@ use portolan_exposure::{Elsewhere, Footprint, Live};
 use portolan_zerotrust_model::{CloudflareTask, State};
 use tokio::sync::Mutex;
 
-use crate::projection::Projection;
+use crate::projection::TaskProjection;
 
 const PAGE: u32 = 500;
 
@@ -46,7 +46,7 @@ impl States {
     pub(crate) async fn elsewhere(
         &self,
         task: &CloudflareTask,
-        tasks: &Handle<Projection>,
+        tasks: &Handle<TaskProjection>,
     ) -> Result<Elsewhere, Problem> {
         let (key, route) = (task.key(), task.route());
         let mut elsewhere = Elsewhere::default();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use portolan_core::{Problem, WriteGate};
-use portolan_engine::{CancellationToken, Context, DocumentLock, Held, Leadership};
+use portolan_engine::{CancellationToken, Context, DocumentLock, HeldLock, Leadership};
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 use tokio_util::task::AbortOnDropHandle;
@@ -27,11 +27,11 @@ pub(crate) struct Locks {
     /// None where this worker is alone.
     lock: Option<DocumentLock>,
     /// Those that are in use.
-    documents: Mutex<BTreeMap<String, Arc<Document>>>,
+    documents: Mutex<BTreeMap<String, Arc<LockedDocument>>>,
 }
 
 #[derive(Default)]
-struct Document {
+struct LockedDocument {
     /// One at a time waits for other workers.
     line: tokio::sync::Mutex<Option<AbortOnDropHandle<()>>>,
     term: Mutex<Weak<Term>>,
@@ -90,7 +90,7 @@ impl Locks {
         Ok(term)
     }
 
-    fn document(&self, name: &str) -> Arc<Document> {
+    fn document(&self, name: &str) -> Arc<LockedDocument> {
         let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
         // Who waits for a lease or keeps one has its document.
         documents.retain(|_, document| Arc::strong_count(document) > 1);
@@ -98,7 +98,7 @@ impl Locks {
     }
 }
 
-impl Document {
+impl LockedDocument {
     fn young(&self) -> Option<Arc<Term>> {
         let term = self.term.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         term.filter(|term| term.begun.elapsed() < JOINING && term.lease.is_held())
@@ -106,7 +106,7 @@ impl Document {
 }
 
 /// Renews a lease until its term is over. The document is not forgotten meanwhile.
-async fn keep(mut held: Held, over: CancellationToken, _document: Arc<Document>) {
+async fn keep(mut held: HeldLock, over: CancellationToken, _document: Arc<LockedDocument>) {
     let lost = tokio::select! {
         () = over.cancelled() => false,
         () = held.hold() => true,

@@ -2,7 +2,7 @@
 
 use portolan_core::{ObjectId, Plan, Problem};
 use portolan_engine::{Levels, outcome};
-use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, Phase};
 
 use crate::progress;
@@ -34,8 +34,8 @@ pub(crate) fn failed(task: &CloudflareTask, problem: &Problem) {
 /// What was done, in a sentence.
 pub(crate) fn sentence(task: &CloudflareTask, changes: &Plan) -> String {
     let done = match task.spec.action() {
-        Action::Reconcile => "Reconciled",
-        Action::Delete => "Withdrew",
+        TaskAction::Reconcile => "Reconciled",
+        TaskAction::Delete => "Withdrew",
     };
     format!("{done} {}: {}", hostname(task), outcome::summary(changes))
 }

@@ -11,7 +11,7 @@ use portolan_core::ObjectKey;
 use portolan_engine::{FoundSecret, Handle, SecretVersion, Secrets};
 use tokio::sync::Notify;
 
-use crate::projection::Projection;
+use crate::projection::TaskProjection;
 
 /// How soon a new content is seen. One look is one small request for all tasks that wait for the Secret.
 const LOOK: Duration = Duration::from_secs(3);
@@ -42,7 +42,7 @@ impl Lookout {
     /// Looks at the Secrets that tasks wait for, for good; tells which tasks have another content to try.
     pub(crate) async fn keep(
         &self,
-        tasks: Handle<Projection>,
+        tasks: Handle<TaskProjection>,
         secrets: Secrets,
         news: impl Fn(Vec<ObjectKey>) + Send + Sync,
     ) {
@@ -73,7 +73,9 @@ impl Lookout {
 }
 
 /// The Secrets that tasks wait for, each with its tasks.
-fn awaited<'a>(tasks: impl Iterator<Item = (&'a ObjectKey, &'a Projection)>) -> BTreeMap<ObjectKey, Vec<ObjectKey>> {
+fn awaited<'a>(
+    tasks: impl Iterator<Item = (&'a ObjectKey, &'a TaskProjection)>,
+) -> BTreeMap<ObjectKey, Vec<ObjectKey>> {
     let mut awaited: BTreeMap<ObjectKey, Vec<ObjectKey>> = BTreeMap::new();
     for (task, projection) in tasks.filter(|(_, projection)| projection.lacks_credential) {
         if let Some(secret) = &projection.secret {
@@ -89,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    fn failed(message: &str) -> Projection {
+    fn failed(message: &str) -> TaskProjection {
         let credential = SecretRef { name: "token".into(), namespace: "default".into(), key: None };
         let spec = CloudflareTaskSpec { credential_secret_ref: Some(credential), ..CloudflareTaskSpec::default() };
         let mut task = CloudflareTask::new("cfzt-shop-web", spec);
@@ -98,7 +100,7 @@ mod tests {
             message: Some(message.to_owned()),
             ..CloudflareTaskStatus::default()
         });
-        Projection::of(&task)
+        TaskProjection::of(&task)
     }
 
     #[test]

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use portolan_core::Metric;
 use portolan_core::metric::Alert;
-use portolan_engine::{Counted, Counts, Handle, Source};
-use portolan_zerotrust_model::task::Action;
+use portolan_engine::{CollectedFrom, CollectedGauge, Handle, LabelledCounts};
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, Phase};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
-use crate::projection::Projection;
+use crate::projection::TaskProjection;
 
 const PHASES: [Phase; 4] = [Phase::Pending, Phase::InProgress, Phase::Completed, Phase::Failed];
 
@@ -73,7 +73,7 @@ struct Did {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Left {
+struct LeftLabel {
     from: &'static str,
 }
 
@@ -100,10 +100,10 @@ impl Came {
 /// What the worker measures; clones count together.
 #[derive(Clone)]
 pub(crate) struct Metrics {
-    tasks: Counted,
+    tasks: CollectedGauge,
     attempts: Family<Attempt, Counter>,
     durations: Family<Did, Histogram, fn() -> Histogram>,
-    taken_over: Family<Left, Counter>,
+    taken_over: Family<LeftLabel, Counter>,
 }
 
 impl Metrics {
@@ -124,7 +124,7 @@ impl Metrics {
     }
 
     /// From now on these tasks are counted.
-    pub(crate) fn count(&self, tasks: Handle<Projection>) -> Source {
+    pub(crate) fn count(&self, tasks: Handle<TaskProjection>) -> CollectedFrom {
         self.tasks.source(move || by_phase(&tasks))
     }
 
@@ -145,21 +145,21 @@ impl Metrics {
         }
         let before = seen.status.as_ref().and_then(|status| status.worker_pod.as_deref());
         let from = if before == Some(worker) { "this" } else { "another" };
-        self.taken_over.get_or_create(&Left { from }).inc();
+        self.taken_over.get_or_create(&LeftLabel { from }).inc();
     }
 }
 
 fn action(task: &CloudflareTask) -> &'static str {
     match task.spec.action() {
-        Action::Reconcile => "reconcile",
-        Action::Delete => "delete",
+        TaskAction::Reconcile => "reconcile",
+        TaskAction::Delete => "delete",
     }
 }
 
 /// How many tasks stand where; phases without a task are told too.
-fn by_phase(tasks: &Handle<Projection>) -> Counts {
+fn by_phase(tasks: &Handle<TaskProjection>) -> LabelledCounts {
     let label = |phase: Phase| vec![phase.as_str().to_owned()];
-    let mut counts: Counts = PHASES.into_iter().map(|phase| (label(phase), 0)).collect();
+    let mut counts: LabelledCounts = PHASES.into_iter().map(|phase| (label(phase), 0)).collect();
     tasks.read(|store| {
         for (_, task) in store.projections() {
             *counts.entry(label(task.phase)).or_default() += 1;

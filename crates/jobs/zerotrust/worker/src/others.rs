@@ -33,11 +33,11 @@ pub(crate) struct Others {
     usual: Duration,
     /// One look at a time, which all tasks of a worker share.
     looking: tokio::sync::Mutex<()>,
-    seen: Mutex<BTreeMap<Holder, Seen>>,
+    seen: Mutex<BTreeMap<Holder, SeenPeer>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Seen {
+struct SeenPeer {
     renewed: Option<MicroTime>,
     since: Instant,
     /// When it was looked at last, and what that said.
@@ -103,11 +103,11 @@ impl Others {
         let duration = seconds.map_or(self.usual, Duration::from_secs);
         let left = duration.saturating_sub(now - since);
         let life = if spec.is_none() || left.is_zero() { Life::Dead } else { Life::Lives(left.min(duration / SIGNS)) };
-        all.insert(holder.clone(), Seen { renewed, since, looked: now, life });
+        all.insert(holder.clone(), SeenPeer { renewed, since, looked: now, life });
         life
     }
 
-    fn seen(&self) -> MutexGuard<'_, BTreeMap<Holder, Seen>> {
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<Holder, SeenPeer>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

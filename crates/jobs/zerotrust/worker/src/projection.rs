@@ -8,7 +8,7 @@ use crate::reason;
 
 /// What the cache keeps of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Projection {
+pub(crate) struct TaskProjection {
     /// Where it stands.
     pub(crate) phase: Phase,
     /// The Secret with its API token.
@@ -21,7 +21,7 @@ pub(crate) struct Projection {
     pub(crate) app_ids: Vec<String>,
 }
 
-impl Projection {
+impl TaskProjection {
     pub(crate) fn of(task: &CloudflareTask) -> Self {
         let status = task.status.as_ref();
         let result = status.and_then(|status| status.result.as_ref()).map(TaskResult::footprint);

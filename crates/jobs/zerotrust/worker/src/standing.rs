@@ -7,7 +7,7 @@ use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 
 /// Who looks at the task, and when.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look<'a> {
+pub(crate) struct TaskLook<'a> {
     /// The worker that looks.
     pub(crate) worker: &'a str,
     /// Whether something changed that the task failed for.
@@ -27,7 +27,7 @@ pub(crate) struct Holder {
 
 /// What is to happen to a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Due {
     /// It is carried out now.
     Due,
     /// It failed, and is tried again after this.
@@ -39,45 +39,45 @@ pub(crate) enum Standing {
 }
 
 /// What is to happen to a task.
-pub(crate) fn standing(task: &CloudflareTask, look: Look<'_>) -> Standing {
+pub(crate) fn standing(task: &CloudflareTask, look: TaskLook<'_>) -> Due {
     // What an older operator queued is queued anew by the route side, in a form that lost nothing.
     if task.metadata.deletion_timestamp.is_some() || task.is_older() {
-        return Standing::Settled;
+        return Due::Settled;
     }
     let status = task.status.clone().unwrap_or_default();
     let current = task.is_current() && status.annotation_hash.as_deref() == task.hash();
     match task.phase() {
         Phase::InProgress => claimed(&status, look),
-        Phase::Completed if current => Standing::Settled,
+        Phase::Completed if current => Due::Settled,
         Phase::Failed if current && !look.nudged => retried(&status, look.now),
         Phase::Pending if current && !look.nudged => waiting(&status, look.now),
-        Phase::Completed | Phase::Failed | Phase::Pending => Standing::Due,
+        Phase::Completed | Phase::Failed | Phase::Pending => Due::Due,
     }
 }
 
 /// A claim of our own, also from an earlier life, is resumed: one task has one pass at a time, so nobody is at it here.
-fn claimed(status: &CloudflareTaskStatus, look: Look<'_>) -> Standing {
+fn claimed(status: &CloudflareTaskStatus, look: TaskLook<'_>) -> Due {
     match status.worker_pod.as_deref().filter(|worker| !worker.is_empty()) {
         Some(other) if other != look.worker => {
-            Standing::Held(Holder { worker: other.to_owned(), epoch: status.epoch.clone().unwrap_or_default() })
+            Due::Held(Holder { worker: other.to_owned(), epoch: status.epoch.clone().unwrap_or_default() })
         }
-        Some(_) | None => Standing::Due,
+        Some(_) | None => Due::Due,
     }
 }
 
-fn retried(status: &CloudflareTaskStatus, now: Timestamp) -> Standing {
+fn retried(status: &CloudflareTaskStatus, now: Timestamp) -> Due {
     match status.next_attempt_time {
         Some(_) => waiting(status, now),
-        None => Standing::Settled,
+        None => Due::Settled,
     }
 }
 
-fn waiting(status: &CloudflareTaskStatus, now: Timestamp) -> Standing {
+fn waiting(status: &CloudflareTaskStatus, now: Timestamp) -> Due {
     let next = status.next_attempt_time.as_deref().and_then(|time| time.parse::<Timestamp>().ok());
     let left = next.map(|next| next.duration_since(now)).and_then(|left| Duration::try_from(left).ok());
     match left.filter(|left| !left.is_zero()) {
-        Some(left) => Standing::Later(left),
-        None => Standing::Due,
+        Some(left) => Due::Later(left),
+        None => Due::Due,
     }
 }
 
@@ -101,11 +101,11 @@ mod tests {
         CloudflareTaskStatus { phase: Some(phase), ..CloudflareTaskStatus::default() }
     }
 
-    fn look() -> Look<'static> {
-        Look { worker: "w1", nudged: false, now: NOW.parse().unwrap() }
+    fn look() -> TaskLook<'static> {
+        TaskLook { worker: "w1", nudged: false, now: NOW.parse().unwrap() }
     }
 
-    fn seen(status: CloudflareTaskStatus) -> Standing {
+    fn seen(status: CloudflareTaskStatus) -> Due {
         standing(&task(status), look())
     }
 
@@ -122,60 +122,60 @@ mod tests {
         let mut fresh = task(CloudflareTaskStatus::default());
         fresh.status = None;
 
-        assert_eq!(standing(&fresh, look()), Standing::Due);
-        assert_eq!(seen(phase(Phase::Pending)), Standing::Due);
+        assert_eq!(standing(&fresh, look()), Due::Due);
+        assert_eq!(seen(phase(Phase::Pending)), Due::Due);
     }
 
     #[test]
     fn a_completed_task_rests_until_its_spec_or_its_hash_changes() {
-        assert_eq!(seen(phase(Phase::Completed)), Standing::Settled);
+        assert_eq!(seen(phase(Phase::Completed)), Due::Settled);
 
         let older = CloudflareTaskStatus { observed_generation: Some(2), ..phase(Phase::Completed) };
         let other = CloudflareTaskStatus { annotation_hash: Some("old".to_owned()), ..phase(Phase::Completed) };
-        assert_eq!((seen(older), seen(other)), (Standing::Due, Standing::Due));
+        assert_eq!((seen(older), seen(other)), (Due::Due, Due::Due));
     }
 
     #[test]
     fn a_claim_of_another_worker_stands_as_long_as_that_life_does() {
         let claimed = CloudflareTaskStatus { epoch: Some("e1".to_owned()), ..held_by("w2") };
 
-        assert_eq!(seen(claimed), Standing::Held(Holder { worker: "w2".to_owned(), epoch: "e1".to_owned() }));
+        assert_eq!(seen(claimed), Due::Held(Holder { worker: "w2".to_owned(), epoch: "e1".to_owned() }));
     }
 
     #[test]
     fn a_claim_of_our_own_or_of_nobody_is_resumed() {
-        assert_eq!((seen(held_by("w1")), seen(held_by(""))), (Standing::Due, Standing::Due));
+        assert_eq!((seen(held_by("w1")), seen(held_by(""))), (Due::Due, Due::Due));
     }
 
     #[test]
     fn a_failed_task_waits_for_its_time_or_for_a_change() {
-        let minute = Standing::Later(Duration::from_secs(60));
+        let minute = Due::Later(Duration::from_secs(60));
 
         assert_eq!(seen(failed(Some("2026-11-16T06:01:00Z"))), minute);
-        assert_eq!(seen(failed(Some(NOW))), Standing::Due);
-        assert_eq!(seen(failed(None)), Standing::Settled);
+        assert_eq!(seen(failed(Some(NOW))), Due::Due);
+        assert_eq!(seen(failed(None)), Due::Settled);
         let older = CloudflareTaskStatus { observed_generation: Some(2), ..failed(None) };
-        assert_eq!(seen(older), Standing::Due);
+        assert_eq!(seen(older), Due::Due);
     }
 
     #[test]
     fn a_failed_task_is_due_when_what_it_failed_for_changed() {
-        let nudged = Look { nudged: true, ..look() };
+        let nudged = TaskLook { nudged: true, ..look() };
 
-        assert_eq!(standing(&task(failed(None)), nudged), Standing::Due);
-        assert_eq!(standing(&task(failed(Some("2026-11-16T07:00:00Z"))), nudged), Standing::Due);
+        assert_eq!(standing(&task(failed(None)), nudged), Due::Due);
+        assert_eq!(standing(&task(failed(Some("2026-11-16T07:00:00Z"))), nudged), Due::Due);
     }
 
     #[test]
     fn a_task_of_an_older_operator_is_left_to_the_route_side_unless_it_names_no_route() {
         let mut older = task(phase(Phase::Pending));
-        assert_eq!(standing(&older, look()), Standing::Due);
+        assert_eq!(standing(&older, look()), Due::Due);
 
         older.spec.httproute_ref = Some(RouteRef { name: "web".to_owned(), ..RouteRef::default() });
-        assert_eq!(standing(&older, look()), Standing::Settled);
+        assert_eq!(standing(&older, look()), Due::Settled);
 
         older.set_form();
-        assert_eq!(standing(&older, look()), Standing::Due);
+        assert_eq!(standing(&older, look()), Due::Due);
     }
 
     #[test]
@@ -183,6 +183,6 @@ mod tests {
         let mut going = task(phase(Phase::Pending));
         going.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(look().now));
 
-        assert_eq!(standing(&going, look()), Standing::Settled);
+        assert_eq!(standing(&going, look()), Due::Settled);
     }
 }

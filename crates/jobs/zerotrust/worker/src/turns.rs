@@ -16,19 +16,19 @@ use crate::locks::{self, Locks, Term};
 /// Who may make a token of which name.
 #[derive(Default)]
 pub(crate) struct Turns {
-    names: Mutex<BTreeMap<Name, Arc<tokio::sync::Mutex<()>>>>,
+    names: Mutex<BTreeMap<TokenName, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 /// An account and a token's name in it.
-type Name = (String, String);
+type TokenName = (String, String);
 
 /// A turn; dropped, the next one's comes.
-pub(crate) struct Turn {
+pub(crate) struct TokenTurn {
     _here: OwnedMutexGuard<()>,
     elsewhere: Vec<Arc<Term>>,
 }
 
-impl Turn {
+impl TokenTurn {
     /// Open while the turn is surely ours.
     pub(crate) fn gate(&self) -> WriteGate {
         locks::gate(self.elsewhere.clone())
@@ -42,17 +42,17 @@ impl Turns {
         desired: Option<&Desired>,
         recorded: &Footprint,
         locks: &Locks,
-    ) -> Result<Option<Turn>, Problem> {
+    ) -> Result<Option<TokenTurn>, Problem> {
         let desired = desired.filter(|_| recorded.service_token_id.is_none());
         let Some(token) = desired.and_then(|desired| desired.token.as_ref()) else { return Ok(None) };
         let account = desired.map(|desired| desired.account_id.clone()).unwrap_or_default();
         let document = document(&account, &token.name);
         let here = self.of((account, token.name.clone())).lock_owned().await;
         let elsewhere = locks.enter([document].into()).await?;
-        Ok(Some(Turn { _here: here, elsewhere }))
+        Ok(Some(TokenTurn { _here: here, elsewhere }))
     }
 
-    fn of(&self, name: Name) -> Arc<tokio::sync::Mutex<()>> {
+    fn of(&self, name: TokenName) -> Arc<tokio::sync::Mutex<()>> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.retain(|_, turn| Arc::strong_count(turn) > 1);
         Arc::clone(names.entry(name).or_default())

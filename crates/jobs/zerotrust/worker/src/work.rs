@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use portolan_cloudflare_api::{Freshness, Reader};
 use portolan_core::{Mark, OwnerId, Problem, reasons as core};
 use portolan_exposure::{Desired, Exposure, Footprint, Fresh, Intent, Live, Notes, Record, intend};
-use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, Phase, TaskResult, annotations, reasons};
 
 use crate::progress::Handed;
@@ -19,22 +19,22 @@ const RECENT: Duration = Duration::from_secs(60);
 
 /// What is to be done.
 #[derive(Clone, Debug)]
-pub(crate) enum Work {
+pub(crate) enum TaskWork {
     /// A name is to be as its route says.
     Publish(Box<Desired>),
     /// What stands for a name is to go.
     Withdraw(Mark),
 }
 
-impl Work {
+impl TaskWork {
     /// What a task asks for.
     pub(crate) fn of(task: &CloudflareTask, owner: &OwnerId) -> Result<Self, Problem> {
         match task.spec.action() {
-            Action::Reconcile => match task.spec.desired(owner) {
+            TaskAction::Reconcile => match task.spec.desired(owner) {
                 Ok(desired) => Ok(Self::Publish(Box::new(desired))),
                 Err(problem) => Err(unreadable(problem)),
             },
-            Action::Delete => {
+            TaskAction::Delete => {
                 // Delete tasks of older operators name no route: then nothing carries a mark of ours.
                 let unnamed =
                     || Mark { kind: "HTTPRoute".to_owned(), key: task.key(), owner: owner.clone(), adopted: false };
@@ -81,8 +81,8 @@ impl Work {
     /// What trying again is for.
     pub(crate) fn aim(task: &CloudflareTask) -> Aim {
         match task.spec.action() {
-            Action::Reconcile => Aim::Publish,
-            Action::Delete => Aim::Withdraw,
+            TaskAction::Reconcile => Aim::Publish,
+            TaskAction::Delete => Aim::Withdraw,
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn what_lies_ready_is_recorded_though_the_status_does_not_know_it() {
-        let work = Work::Withdraw(Mark {
+        let work = TaskWork::Withdraw(Mark {
             kind: "HTTPRoute".to_owned(),
             key: portolan_core::ObjectKey::namespaced("shop", "web"),
             owner: OwnerId::derive("test"),

@@ -7,7 +7,7 @@ use portolan_cloudflare_api::Clients;
 use portolan_engine::{Cache, CancellationToken, Context, Controller, Selection, Task, Timing, counting, level};
 use portolan_zerotrust_model::CloudflareZeroTrustTenant;
 
-use crate::carrier::Carrier;
+use crate::carrier::TaskReconciler;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 
@@ -34,7 +34,7 @@ impl Worker {
 
     /// Everything that runs, made anew.
     pub fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
-        let carrier = Carrier::new(&self.context, &self.clients, &self.settings, &self.metrics, shutdown);
+        let carrier = TaskReconciler::new(&self.context, &self.clients, &self.settings, &self.metrics, shutdown);
         let counting = counting([self.metrics.count(carrier.handle())], shutdown.clone());
         let tenants = Cache::<CloudflareZeroTrustTenant>::new();
         self.context.levels.follow(&tenants, |tenant| level(tenant.spec.log_level?.as_str()));

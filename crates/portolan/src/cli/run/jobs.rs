@@ -7,7 +7,7 @@ use crate::definitions;
 use crate::failure::Outcome;
 use crate::jobs::JobName;
 use crate::kinds::Kinds;
-use crate::operator::Needs;
+use crate::operator::StartCheck;
 use crate::server::{Server, is_in_cluster};
 
 /// The jobs that were asked for; else, in a role of the zerotrust job, that job alone; else those whose definitions the
@@ -44,7 +44,7 @@ fn waits(job: JobName, role: Role) -> bool {
 }
 
 /// Looks whether the cluster has what a role of the zerotrust job works with.
-pub(super) fn needs(server: &Server, role: Role) -> Needs {
+pub(super) fn needs(server: &Server, role: Role) -> StartCheck {
     let server = server.clone();
     std::sync::Arc::new(move || {
         let server = server.clone();

@@ -13,7 +13,7 @@ use crate::zerotrust::NamespaceArgs;
 pub(super) struct ZerotrustArgs {
     /// Which part of the job this process does; one that is not known counts as manager, as it did before
     #[arg(long, value_name = "all|manager|kube_worker|cloudflare_worker", env = "ROLE", default_value = "all", value_parser = chosen)]
-    role: Chosen,
+    role: ChosenRole,
 
     #[command(flatten)]
     pub(super) namespace: NamespaceArgs,
@@ -59,16 +59,16 @@ pub(super) struct ZerotrustArgs {
 
 /// A role, and what was written where nobody knows it.
 #[derive(Clone, Debug)]
-struct Chosen {
+struct ChosenRole {
     role: Role,
     unknown: Option<String>,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a parser")]
-fn chosen(text: &str) -> Result<Chosen, std::convert::Infallible> {
+fn chosen(text: &str) -> Result<ChosenRole, std::convert::Infallible> {
     let role = if text.trim().is_empty() { Some(Role::All) } else { Role::parse(text) };
     let unknown = role.is_none().then(|| text.to_owned());
-    Ok(Chosen { role: role.unwrap_or(Role::Manager), unknown })
+    Ok(ChosenRole { role: role.unwrap_or(Role::Manager), unknown })
 }
 
 impl ZerotrustArgs {

@@ -15,9 +15,11 @@ use portolan_core::ZoneName;
 use portolan_zerotrust::model::zone::{self, Zone};
 use serde_json::Value;
 
-use super::wire::Wire;
-use crate::doctor::facts::{Api, Certificate, Edits, Name, Probed, Seen, Token, Tunnel, is_spent};
-use crate::doctor::permission::{Answer, PERMISSIONS, Permission, Scope};
+use super::wire::OverheardTransport;
+use crate::doctor::facts::{
+    Api, Certificate, Edits, NameFacts, Observation, Probed, TokenFacts, TunnelFacts, is_spent,
+};
+use crate::doctor::permission::{PERMISSIONS, Permission, PermissionScope, ProbeAnswer};
 
 /// Longest wait for an answer, with what the budget holds back.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,7 +30,7 @@ const MOST_ZONES: usize = 10;
 
 /// Whether permissions to change are tried, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Writes {
+pub(crate) enum WriteProbes {
     /// By deleting what cannot exist.
     Tried,
     /// Nothing but reads is sent.
@@ -37,38 +39,38 @@ pub(crate) enum Writes {
 
 /// What is looked for with a token.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedPermissions {
     pub(crate) account_id: String,
     /// The zone that the tenant names.
     pub(crate) zone_id: Option<String>,
     pub(crate) tunnels: Vec<String>,
-    pub(crate) names: Vec<Name>,
+    pub(crate) names: Vec<NameFacts>,
 }
 
 /// The API as all tokens reach it.
 pub(crate) struct Cloudflare {
     clients: Clients,
-    wire: Arc<Wire>,
-    writes: Writes,
+    wire: Arc<OverheardTransport>,
+    writes: WriteProbes,
 }
 
 impl Cloudflare {
     /// The API at an address. Nothing is repeated: a refusal is an answer, and silence is told.
-    pub(crate) fn at(base_url: &str, transport: Arc<dyn Transport>, writes: Writes) -> Self {
+    pub(crate) fn at(base_url: &str, transport: Arc<dyn Transport>, writes: WriteProbes) -> Self {
         let settings = Settings {
             base_url: base_url.to_owned(),
             retry: RetryPolicy::NONE,
-            read_only: writes == Writes::LeftOut,
+            read_only: writes == WriteProbes::LeftOut,
             ..Settings::default()
         };
-        let wire = Arc::new(Wire::over(transport));
+        let wire = Arc::new(OverheardTransport::over(transport));
         let clients = Clients::new(settings, wire.clone(), Arc::new(Timestamp::now));
         Self { clients, wire, writes }
     }
 
     /// Asks everything that is wanted.
-    pub(crate) async fn ask(&self, credential: &Credential, wanted: &Wanted) -> Api {
-        let mut line = Line { client: self.clients.client(credential), silent: None };
+    pub(crate) async fn ask(&self, credential: &Credential, wanted: &WantedPermissions) -> Api {
+        let mut line = TokenLine { client: self.clients.client(credential), silent: None };
         let started = Instant::now();
         let token = line.verify(&wanted.account_id).await;
         let mut api = Api {
@@ -91,15 +93,17 @@ impl Cloudflare {
         api
     }
 
-    async fn look(&self, line: &mut Line, wanted: &Wanted, api: &mut Api) {
+    async fn look(&self, line: &mut TokenLine, wanted: &WantedPermissions, api: &mut Api) {
         let listed = line.list(&collections::ZONES, "").await;
         api.zones = read_zones(&listed);
         let zones = to_try(wanted, api.zones.as_deref().unwrap_or_default());
         for permission in &PERMISSIONS {
             match permission.scope {
-                Scope::Account => api.probes.push(self.probe(line, permission, &wanted.account_id, None).await),
-                Scope::Zone if zones.is_empty() => api.probes.push(untried(permission)),
-                Scope::Zone => {
+                PermissionScope::Account => {
+                    api.probes.push(self.probe(line, permission, &wanted.account_id, None).await)
+                }
+                PermissionScope::Zone if zones.is_empty() => api.probes.push(untried(permission)),
+                PermissionScope::Zone => {
                     for (id, name) in &zones {
                         api.probes.push(self.probe(line, permission, id, Some(name)).await);
                     }
@@ -116,17 +120,17 @@ impl Cloudflare {
 
     async fn probe(
         &self,
-        line: &mut Line,
+        line: &mut TokenLine,
         permission: &'static Permission,
         scope_id: &str,
         zone: Option<&String>,
     ) -> Probed {
         let seen = line.send(&permission.read(scope_id)).await;
-        let read = Answer::of(&seen);
+        let read = ProbeAnswer::of(&seen);
         let change = permission.write(scope_id, seen.as_ref().ok());
         let edits = if change.is_some() { Edits::Yes } else { Edits::No };
-        let write = match change.filter(|_| self.writes == Writes::Tried && read == Answer::Granted) {
-            Some(request) => Some(Answer::of(&line.send(&request).await)),
+        let write = match change.filter(|_| self.writes == WriteProbes::Tried && read == ProbeAnswer::Granted) {
+            Some(request) => Some(ProbeAnswer::of(&line.send(&request).await)),
             None => None,
         };
         Probed { permission, zone: zone.cloned(), read: Some(read), write, edits }
@@ -138,7 +142,7 @@ fn untried(permission: &'static Permission) -> Probed {
 }
 
 /// The zones that permissions are tried on, by id and name: those of the names, the tenant's, else any one.
-fn to_try(wanted: &Wanted, zones: &[Zone]) -> Vec<(String, String)> {
+fn to_try(wanted: &WantedPermissions, zones: &[Zone]) -> Vec<(String, String)> {
     let of_names = wanted.names.iter().filter_map(|name| zone::choose(&name.hostname, &wanted.account_id, zones));
     let mut tried: Vec<(String, String)> = Vec::new();
     for zone in of_names {
@@ -159,7 +163,7 @@ fn to_try(wanted: &Wanted, zones: &[Zone]) -> Vec<(String, String)> {
     tried
 }
 
-fn read_zones(listed: &Result<Vec<Value>, ApiError>) -> Seen<Vec<Zone>> {
+fn read_zones(listed: &Result<Vec<Value>, ApiError>) -> Observation<Vec<Zone>> {
     let zones = listed.as_ref().map_err(ToString::to_string)?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let read = |zone: &Value| {
@@ -174,31 +178,31 @@ fn read_zones(listed: &Result<Vec<Value>, ApiError>) -> Seen<Vec<Zone>> {
 }
 
 /// One token's line.
-struct Line {
+struct TokenLine {
     client: Client,
     /// Why nothing more is asked.
     silent: Option<ApiError>,
 }
 
-impl Line {
+impl TokenLine {
     /// A token of a user first, then one of the account.
-    async fn verify(&mut self, account_id: &str) -> Token {
+    async fn verify(&mut self, account_id: &str) -> TokenFacts {
         let of_user = self.send(&Request::get("/user/tokens/verify", &[])).await;
         let refused = match of_user {
             Ok(token) => return known(&token),
             Err(error) if error.class == ErrorClass::Auth => error,
-            Err(error) => return Token::Unreached(error.to_string()),
+            Err(error) => return TokenFacts::Unreached(error.to_string()),
         };
         match self.send(&Request::get("/accounts/{account_id}/tokens/verify", &[account_id])).await {
             Ok(token) => known(&token),
             Err(error) if matches!(error.class, ErrorClass::Transient | ErrorClass::RateLimit) => {
-                Token::Unreached(error.to_string())
+                TokenFacts::Unreached(error.to_string())
             }
-            Err(_) => Token::Refused(refused.to_string()),
+            Err(_) => TokenFacts::Refused(refused.to_string()),
         }
     }
 
-    async fn tunnel(&mut self, account_id: &str, id: &str) -> Seen<Option<Tunnel>> {
+    async fn tunnel(&mut self, account_id: &str, id: &str) -> Observation<Option<TunnelFacts>> {
         match self.send(&collections::TUNNELS.get(account_id, id)).await {
             Ok(tunnel) => Ok(Some(read_tunnel(&tunnel))),
             Err(error) if error.class == ErrorClass::NotFound => Ok(None),
@@ -206,7 +210,7 @@ impl Line {
         }
     }
 
-    async fn certificates(&mut self, zone_id: &str) -> Seen<Vec<Certificate>> {
+    async fn certificates(&mut self, zone_id: &str) -> Observation<Vec<Certificate>> {
         let packs = self.list(&collections::CERTIFICATE_PACKS, zone_id).await.map_err(|error| error.to_string())?;
         Ok(packs.iter().map(read_certificate).collect())
     }
@@ -248,14 +252,14 @@ fn not_asked(message: String) -> ApiError {
     }
 }
 
-fn known(token: &Value) -> Token {
+fn known(token: &Value) -> TokenFacts {
     let status = token["status"].as_str().unwrap_or("of unknown status").to_owned();
-    Token::Known { status, expires: token["expires_on"].as_str().and_then(|time| time.parse().ok()) }
+    TokenFacts::Known { status, expires: token["expires_on"].as_str().and_then(|time| time.parse().ok()) }
 }
 
-fn read_tunnel(tunnel: &Value) -> Tunnel {
+fn read_tunnel(tunnel: &Value) -> TunnelFacts {
     let text = |name: &str| tunnel[name].as_str().unwrap_or_default().to_owned();
-    Tunnel {
+    TunnelFacts {
         name: text("name"),
         config_src: tunnel["config_src"].as_str().map(str::to_owned),
         status: text("status"),

@@ -10,11 +10,11 @@ use portolan_zerotrust::Role;
 use serde_json::Value;
 
 use crate::definitions::{self, GATEWAY_GROUP};
-use crate::doctor::definition::{Definition, State};
-use crate::doctor::facts::{Cluster, Deployment, Inside, Lease, Rights, Seen, Whose};
-use crate::doctor::rights::{self, Right, Subject};
+use crate::doctor::definition::{Definition, DefinitionState};
+use crate::doctor::facts::{Cluster, Deployment, Inside, Lease, Observation, Rights, Whose};
+use crate::doctor::rights::{self, Right, RightsSubject};
 use crate::kinds::segment;
-use crate::server::{Call, CallError, Server};
+use crate::server::{CallError, Server, ServerRequest};
 use crate::zerotrust::GROUP;
 
 /// Reviews that wait for their answer at once.
@@ -29,10 +29,10 @@ const DEPLOYMENTS: [&str; 3] =
     ["cloudflare-zero-trust-operator", "cloudflare-zero-trust-kube-worker", "cloudflare-zero-trust-cloudflare-worker"];
 
 /// What is asked of a cluster.
-pub(crate) struct Question {
+pub(crate) struct ClusterQuestion {
     pub(crate) operator_namespace: String,
     pub(crate) role: Role,
-    pub(crate) subject: Subject,
+    pub(crate) subject: RightsSubject,
 }
 
 /// A cluster that cannot even be asked.
@@ -41,7 +41,7 @@ pub(crate) fn unreachable(why: String) -> Cluster {
 }
 
 /// Looks at a cluster; what its objects ask for is filled in by others.
-pub(crate) async fn look(server: &Server, question: &Question) -> Cluster {
+pub(crate) async fn look(server: &Server, question: &ClusterQuestion) -> Cluster {
     let version = version(server).await;
     let inside = match &version {
         Ok(_) => Some(inside(server, question).await),
@@ -51,13 +51,13 @@ pub(crate) async fn look(server: &Server, question: &Question) -> Cluster {
     Cluster { place, now: Timestamp::now(), version, inside }
 }
 
-async fn version(server: &Server) -> Seen<(String, Duration)> {
+async fn version(server: &Server) -> Observation<(String, Duration)> {
     let started = Instant::now();
-    let answer = server.call(Call::get("/version")).await.map_err(why)?;
+    let answer = server.call(ServerRequest::get("/version")).await.map_err(why)?;
     Ok((answer.body["gitVersion"].as_str().unwrap_or("of unknown version").to_owned(), started.elapsed()))
 }
 
-async fn inside(server: &Server, question: &Question) -> Inside {
+async fn inside(server: &Server, question: &ClusterQuestion) -> Inside {
     let namespace = &question.operator_namespace;
     Inside {
         definitions: definitions(server).await,
@@ -82,19 +82,19 @@ async fn definitions(server: &Server) -> Vec<Definition> {
         let kept = if object["spec"]["group"] == GROUP { &mut ours } else { &mut others };
         kept.push(Definition::compare(&object, there));
     }
-    if others.iter().any(|definition| definition.state != State::Missing) {
+    if others.iter().any(|definition| definition.state != DefinitionState::Missing) {
         ours.append(&mut others);
     }
     ours
 }
 
-async fn routes_served(server: &Server) -> Seen<bool> {
+async fn routes_served(server: &Server) -> Observation<bool> {
     let found = server.find(&format!("/apis/{GATEWAY_GROUP}/v1")).await.map_err(|failure| failure.what().to_owned())?;
     let resources = found.as_ref().and_then(|list| list["resources"].as_array());
     Ok(resources.is_some_and(|all| all.iter().any(|resource| resource["name"] == "httproutes")))
 }
 
-async fn rights(server: &Server, question: &Question) -> Rights {
+async fn rights(server: &Server, question: &ClusterQuestion) -> Rights {
     let tier = match question.role {
         Role::All => Tier::All,
         Role::Manager => Tier::Manager,
@@ -103,7 +103,7 @@ async fn rights(server: &Server, question: &Question) -> Rights {
     };
     let all = rights::of(tier, &question.operator_namespace);
     let answers = futures::stream::iter(&all).map(|right| review(server, &question.subject, right));
-    let answers: Seen<Vec<Option<Right>>> = answers.buffered(REVIEWS_AT_ONCE).try_collect().await;
+    let answers: Observation<Vec<Option<Right>>> = answers.buffered(REVIEWS_AT_ONCE).try_collect().await;
     Rights {
         role: tier.as_str(),
         whose: question.subject.to_string(),
@@ -113,9 +113,9 @@ async fn rights(server: &Server, question: &Question) -> Rights {
 }
 
 /// The right, if it is missing.
-async fn review(server: &Server, subject: &Subject, right: &Right) -> Seen<Option<Right>> {
+async fn review(server: &Server, subject: &RightsSubject, right: &Right) -> Observation<Option<Right>> {
     let body = subject.review(right).to_string().into_bytes();
-    let call = Call { method: Method::POST, body, ..Call::get(subject.path()) };
+    let call = ServerRequest { method: Method::POST, body, ..ServerRequest::get(subject.path()) };
     match server.call(call).await {
         Ok(answer) if rights::is_allowed(&answer.body) => Ok(None),
         Ok(_) => Ok(Some(right.clone())),
@@ -124,7 +124,7 @@ async fn review(server: &Server, subject: &Subject, right: &Right) -> Seen<Optio
     }
 }
 
-async fn leases(server: &Server, namespace: &str) -> Seen<Vec<Lease>> {
+async fn leases(server: &Server, namespace: &str) -> Observation<Vec<Lease>> {
     let mut found = Vec::new();
     for name in LEASES {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{name}", segment(namespace));
@@ -146,10 +146,10 @@ fn read_lease(name: &str, spec: &Value) -> Lease {
 }
 
 /// Those of the whole cluster; where that is not allowed, those of the operator's namespace.
-async fn deployments(server: &Server, namespace: &str) -> Seen<Vec<Deployment>> {
+async fn deployments(server: &Server, namespace: &str) -> Observation<Vec<Deployment>> {
     let own = format!("/apis/apps/v1/namespaces/{}/deployments", segment(namespace));
-    let answer = match server.call(Call::get("/apis/apps/v1/deployments")).await {
-        Err(CallError::Refused { code: 403, .. }) => server.call(Call::get(&own)).await,
+    let answer = match server.call(ServerRequest::get("/apis/apps/v1/deployments")).await {
+        Err(CallError::Refused { code: 403, .. }) => server.call(ServerRequest::get(&own)).await,
         answer => answer,
     };
     let list = answer.map_err(why)?.body;

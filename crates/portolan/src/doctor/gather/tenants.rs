@@ -10,11 +10,11 @@ use portolan_zerotrust::model::settings::{ALLOW_GROUPS, HTTP_REDIRECT, PROXIED};
 use portolan_zerotrust::model::{CloudflareZeroTrustTenant as Tenant, Enabled, Settings};
 use serde_json::Value;
 
-use super::cloudflare::{Cloudflare, Wanted};
-use crate::doctor::facts::{Account, Inside, Name, Needs, Secret};
+use super::cloudflare::{Cloudflare, WantedPermissions};
+use crate::doctor::facts::{Account, Inside, NameFacts, Secret, TokenNeeds};
 use crate::failure::{Failure, Outcome};
 use crate::kinds::segment;
-use crate::server::{Call, CallError, Server};
+use crate::server::{CallError, Server, ServerRequest};
 use crate::zerotrust::{Facts, RouteView};
 
 /// Which tenants and names are looked at.
@@ -25,10 +25,10 @@ pub(crate) struct Choice {
 }
 
 /// A tenant, and what its routes want.
-pub(crate) struct Subject {
+pub(crate) struct TenantSubject {
     tenant: Tenant,
-    wanted: Wanted,
-    needs: Needs,
+    wanted: WantedPermissions,
+    needs: TokenNeeds,
 }
 
 /// Notes what the routes of a cluster say about themselves.
@@ -48,11 +48,11 @@ fn is_enabled(view: &RouteView<'_>) -> bool {
 }
 
 /// The tenants to look at, with what is wanted of each.
-pub(crate) fn subjects(facts: &Facts, choice: &Choice) -> Outcome<Vec<Subject>> {
+pub(crate) fn subjects(facts: &Facts, choice: &Choice) -> Outcome<Vec<TenantSubject>> {
     let views: Vec<RouteView<'_>> = facts.views().into_iter().filter(is_enabled).collect();
     let all = facts.tenants().map(|tenant| subject(tenant, &views));
-    let chosen = |subject: &Subject| choice.tenant.as_ref().is_none_or(|key| *key == subject.tenant.key());
-    let mut subjects: Vec<Subject> = all.filter(chosen).collect();
+    let chosen = |subject: &TenantSubject| choice.tenant.as_ref().is_none_or(|key| *key == subject.tenant.key());
+    let mut subjects: Vec<TenantSubject> = all.filter(chosen).collect();
     if let (Some(key), true) = (&choice.tenant, subjects.is_empty()) {
         return Err(Failure::new(format!("there is no tenant {key}"))
             .next("`portolan get cloudflarezerotrusttenants -A` lists them; write NAMESPACE/NAME"));
@@ -60,7 +60,7 @@ pub(crate) fn subjects(facts: &Facts, choice: &Choice) -> Outcome<Vec<Subject>> 
     match &choice.hostname {
         None => Ok(subjects),
         Some(hostname) => {
-            let has_it = |subject: &Subject| subject.wanted.names.iter().any(|name| name.hostname == *hostname);
+            let has_it = |subject: &TenantSubject| subject.wanted.names.iter().any(|name| name.hostname == *hostname);
             if subjects.iter().any(has_it) {
                 subjects.retain(has_it);
             }
@@ -70,22 +70,22 @@ pub(crate) fn subjects(facts: &Facts, choice: &Choice) -> Outcome<Vec<Subject>> 
 }
 
 /// One name, looked at with the one tenant that it can be meant for.
-fn only(mut subjects: Vec<Subject>, hostname: &Hostname) -> Outcome<Vec<Subject>> {
+fn only(mut subjects: Vec<TenantSubject>, hostname: &Hostname) -> Outcome<Vec<TenantSubject>> {
     if subjects.len() > 1 {
         return Err(Failure::new(format!("no route asks for {hostname}, and there are {} tenants", subjects.len()))
             .next("say which one would publish it: --tenant NAMESPACE/NAME"));
     }
     for subject in &mut subjects {
         let known = subject.wanted.names.iter().find(|name| name.hostname == *hostname).cloned();
-        subject.wanted.names = vec![known.unwrap_or(Name { hostname: hostname.clone(), at_the_edge: true })];
+        subject.wanted.names = vec![known.unwrap_or(NameFacts { hostname: hostname.clone(), at_the_edge: true })];
     }
     Ok(subjects)
 }
 
-fn subject(tenant: &Tenant, views: &[RouteView<'_>]) -> Subject {
+fn subject(tenant: &Tenant, views: &[RouteView<'_>]) -> TenantSubject {
     let key = tenant.key();
     let is_its = |view: &&RouteView<'_>| view.tenant.as_ref().is_some_and(|tenant: &Arc<Tenant>| tenant.key() == key);
-    let mut wanted = Wanted {
+    let mut wanted = WantedPermissions {
         account_id: tenant.spec.account_id.clone(),
         zone_id: tenant.spec.zone_id.clone().filter(|id| !id.is_empty()),
         tunnels: vec![tenant.spec.tunnel_id.clone()],
@@ -97,12 +97,16 @@ fn subject(tenant: &Tenant, views: &[RouteView<'_>]) -> Subject {
         groups |= settings.asks_for_access() && settings.list(&ALLOW_GROUPS).iter().any(|group| is_a_name(group));
         redirects |= settings.flag(&HTTP_REDIRECT) && settings.field(&HTTP_REDIRECT).layer.is_user();
         add_tunnel(&mut wanted.tunnels, &settings);
-        let name = Name { hostname, at_the_edge: !settings.is_dns_only() || settings.flag(&PROXIED) };
+        let name = NameFacts { hostname, at_the_edge: !settings.is_dns_only() || settings.flag(&PROXIED) };
         if !wanted.names.contains(&name) {
             wanted.names.push(name);
         }
     }
-    Subject { tenant: tenant.clone(), wanted, needs: Needs { groups: groups.into(), redirects: redirects.into() } }
+    TenantSubject {
+        tenant: tenant.clone(),
+        wanted,
+        needs: TokenNeeds { groups: groups.into(), redirects: redirects.into() },
+    }
 }
 
 /// Ids need no looking up, and the word `everyone` neither.
@@ -118,7 +122,7 @@ fn add_tunnel(tunnels: &mut Vec<String>, settings: &Settings) {
 }
 
 /// Looks at a tenant: its Secret, and Cloudflare by the token in it.
-pub(crate) async fn look(server: &Server, cloudflare: &Cloudflare, subject: &Subject) -> Account {
+pub(crate) async fn look(server: &Server, cloudflare: &Cloudflare, subject: &TenantSubject) -> Account {
     let (secret, credential) = credential(server, &subject.tenant).await;
     let api = match &credential {
         Some(credential) => Some(cloudflare.ask(credential, &subject.wanted).await),
@@ -138,7 +142,7 @@ async fn credential(server: &Server, tenant: &Tenant) -> (Secret, Option<Credent
     let reference = tenant.credential();
     let (namespace, name, key) = (&reference.namespace, &reference.name, reference.key());
     let path = format!("/api/v1/namespaces/{}/secrets/{}", segment(namespace), segment(name));
-    let secret = match server.call(Call::get(&path)).await {
+    let secret = match server.call(ServerRequest::get(&path)).await {
         Ok(answer) => answer.body,
         Err(CallError::Refused { code: 404, .. }) => {
             return (Secret::Missing(format!("there is no Secret {namespace}/{name}")), None);

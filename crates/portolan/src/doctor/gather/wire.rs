@@ -9,12 +9,12 @@ use jiff::{SignedDuration, Timestamp};
 use portolan_cloudflare_api::{Transport, TransportError};
 
 /// Any other way, overheard.
-pub(super) struct Wire {
+pub(super) struct OverheardTransport {
     inner: Arc<dyn Transport>,
     ahead: Mutex<Option<SignedDuration>>,
 }
 
-impl Wire {
+impl OverheardTransport {
     pub(super) fn over(inner: Arc<dyn Transport>) -> Self {
         Self { inner, ahead: Mutex::default() }
     }
@@ -44,7 +44,7 @@ fn ahead(date: Timestamp, sent: Timestamp, came: Timestamp) -> SignedDuration {
     }
 }
 
-impl Transport for Wire {
+impl Transport for OverheardTransport {
     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
         Box::pin(async move {
             let sent = Timestamp::now();

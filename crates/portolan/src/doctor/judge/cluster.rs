@@ -8,9 +8,9 @@ use super::{count, some_of};
 use crate::doctor::check::{
     CLUSTER, DEFINITIONS, DEPLOYMENTS, GATEWAY_API, LEADER, OLDER_OPERATOR, RBAC, ROUTES, TENANTS,
 };
-use crate::doctor::definition::State;
-use crate::doctor::facts::{Cluster, Deployment, Inside, Lease, Rights, Seen, Whose};
-use crate::doctor::finding::{Finding, Verdict};
+use crate::doctor::definition::DefinitionState;
+use crate::doctor::facts::{Cluster, Deployment, Inside, Lease, Observation, Rights, Whose};
+use crate::doctor::finding::{CheckResult, Finding};
 
 const SUBJECT: &str = "cluster";
 /// An API server that takes longer slows everything down.
@@ -35,9 +35,9 @@ pub(super) fn judge(cluster: &Cluster) -> Vec<Finding> {
 fn reachable(cluster: &Cluster) -> Finding {
     let place = &cluster.place;
     match &cluster.version {
-        Err(why) => Finding::new(&CLUSTER, SUBJECT, Verdict::Failed, why.clone()),
+        Err(why) => Finding::new(&CLUSTER, SUBJECT, CheckResult::Failed, why.clone()),
         Ok((version, latency)) => {
-            let verdict = if *latency > SLOW { Verdict::Warning } else { Verdict::Ok };
+            let verdict = if *latency > SLOW { CheckResult::Warning } else { CheckResult::Ok };
             let message = format!("{place} is {version} and answers in {} ms", latency.as_millis());
             Finding::new(&CLUSTER, SUBJECT, verdict, message)
         }
@@ -50,29 +50,29 @@ fn definitions(inside: &Inside) -> Finding {
     for definition in &inside.definitions {
         let name = &definition.name;
         match &definition.state {
-            State::Current => {}
-            State::Missing => wrong.push(format!("{name} is missing")),
-            State::Differs(place) => wrong.push(format!("{name} is of another version ({place})")),
-            State::NotEstablished(why) => wrong.push(format!("{name} is not served yet: {why}")),
-            State::NotKnown(why) => unknown.push(why.as_str()),
+            DefinitionState::Current => {}
+            DefinitionState::Missing => wrong.push(format!("{name} is missing")),
+            DefinitionState::Differs(place) => wrong.push(format!("{name} is of another version ({place})")),
+            DefinitionState::NotEstablished(why) => wrong.push(format!("{name} is not served yet: {why}")),
+            DefinitionState::NotKnown(why) => unknown.push(why.as_str()),
         }
     }
     let all = inside.definitions.len();
     match (wrong.is_empty(), unknown.first()) {
-        (false, _) => Finding::new(&DEFINITIONS, SUBJECT, Verdict::Failed, wrong.join("; ")),
-        (true, Some(why)) => Finding::new(&DEFINITIONS, SUBJECT, Verdict::NotKnown, *why),
+        (false, _) => Finding::new(&DEFINITIONS, SUBJECT, CheckResult::Failed, wrong.join("; ")),
+        (true, Some(why)) => Finding::new(&DEFINITIONS, SUBJECT, CheckResult::NotKnown, *why),
         (true, None) => {
             let message = format!("{} of this version", count(all, "definition"));
-            Finding::new(&DEFINITIONS, SUBJECT, Verdict::Ok, message)
+            Finding::new(&DEFINITIONS, SUBJECT, CheckResult::Ok, message)
         }
     }
 }
 
-fn gateway_api(served: &Seen<bool>) -> Finding {
+fn gateway_api(served: &Observation<bool>) -> Finding {
     let (verdict, message) = match served {
-        Ok(true) => (Verdict::Ok, "HTTPRoute is served in v1"),
-        Ok(false) => (Verdict::Failed, "HTTPRoute is not served in v1"),
-        Err(why) => (Verdict::NotKnown, why.as_str()),
+        Ok(true) => (CheckResult::Ok, "HTTPRoute is served in v1"),
+        Ok(false) => (CheckResult::Failed, "HTTPRoute is not served in v1"),
+        Err(why) => (CheckResult::NotKnown, why.as_str()),
     };
     Finding::new(&GATEWAY_API, SUBJECT, verdict, message)
 }
@@ -80,14 +80,14 @@ fn gateway_api(served: &Seen<bool>) -> Finding {
 fn rbac(rights: &Rights) -> Finding {
     let Rights { role, whose, asked, missing } = rights;
     match missing {
-        Err(why) => Finding::new(&RBAC, SUBJECT, Verdict::NotKnown, why.clone()),
+        Err(why) => Finding::new(&RBAC, SUBJECT, CheckResult::NotKnown, why.clone()),
         Ok(missing) if missing.is_empty() => {
             let message = format!("{whose} may do all {asked} things that the role {role} needs");
-            Finding::new(&RBAC, SUBJECT, Verdict::Ok, message)
+            Finding::new(&RBAC, SUBJECT, CheckResult::Ok, message)
         }
         Ok(missing) => {
             let message = format!("for the role {role}, {whose} may not: {}", some_of(missing, NAMED));
-            Finding::new(&RBAC, SUBJECT, Verdict::Failed, message)
+            Finding::new(&RBAC, SUBJECT, CheckResult::Failed, message)
         }
     }
 }
@@ -95,13 +95,13 @@ fn rbac(rights: &Rights) -> Finding {
 fn leaders(inside: &Inside, now: Timestamp) -> Vec<Finding> {
     let found = |verdict, message: String| Finding::new(&LEADER, SUBJECT, verdict, message);
     match &inside.leases {
-        Err(why) => vec![found(Verdict::NotKnown, why.clone())],
+        Err(why) => vec![found(CheckResult::NotKnown, why.clone())],
         Ok(leases) if leases.is_empty() => {
             let message = format!(
                 "there is no lease in {}: no process has led yet, or the operator runs without election",
                 inside.operator_namespace
             );
-            vec![found(Verdict::NotKnown, message)]
+            vec![found(CheckResult::NotKnown, message)]
         }
         Ok(leases) => leases.iter().map(|lease| leader(lease, now)).collect(),
     }
@@ -111,21 +111,21 @@ fn leader(lease: &Lease, now: Timestamp) -> Finding {
     let name = &lease.name;
     let found = |verdict, message: String| Finding::new(&LEADER, SUBJECT, verdict, message);
     let (Some(holder), Some(renewed)) = (&lease.holder, lease.renewed) else {
-        return found(Verdict::Warning, format!("{name} is free: nobody leads"));
+        return found(CheckResult::Warning, format!("{name} is free: nobody leads"));
     };
     let silent = now.duration_since(renewed);
     let length = SignedDuration::try_from(lease.duration).unwrap_or(SignedDuration::MAX);
     if silent > length {
         let message = format!("{name} was last renewed {} s ago by {holder}: nobody leads", silent.as_secs());
-        return found(Verdict::Warning, message);
+        return found(CheckResult::Warning, message);
     }
     let since = lease.since.map_or_else(String::new, |since| format!(" since {since:.0}"));
-    found(Verdict::Ok, format!("{name} is held by {holder}{since}"))
+    found(CheckResult::Ok, format!("{name} is held by {holder}{since}"))
 }
 
 fn deployments(inside: &Inside) -> Vec<Finding> {
     let all = match &inside.deployments {
-        Err(why) => return vec![Finding::new(&DEPLOYMENTS, SUBJECT, Verdict::NotKnown, why.clone())],
+        Err(why) => return vec![Finding::new(&DEPLOYMENTS, SUBJECT, CheckResult::NotKnown, why.clone())],
         Ok(all) => all,
     };
     let of = |whose| all.iter().filter(move |deployment: &&Deployment| deployment.whose == whose);
@@ -135,7 +135,7 @@ fn deployments(inside: &Inside) -> Vec<Finding> {
     if ours.is_empty() {
         let message =
             format!("there is none in {}: the operator runs elsewhere, or not at all", inside.operator_namespace);
-        findings.push(Finding::new(&DEPLOYMENTS, SUBJECT, Verdict::NotKnown, message));
+        findings.push(Finding::new(&DEPLOYMENTS, SUBJECT, CheckResult::NotKnown, message));
     }
     findings.push(alone(&older));
     findings
@@ -144,21 +144,21 @@ fn deployments(inside: &Inside) -> Vec<Finding> {
 fn ready(deployment: &Deployment) -> Finding {
     let Deployment { name, wanted, ready, .. } = deployment;
     let verdict = match (*wanted, *ready) {
-        (0, _) => Verdict::Warning,
-        (wanted, ready) if ready < wanted => Verdict::Failed,
-        _ => Verdict::Ok,
+        (0, _) => CheckResult::Warning,
+        (wanted, ready) if ready < wanted => CheckResult::Failed,
+        _ => CheckResult::Ok,
     };
     Finding::new(&DEPLOYMENTS, SUBJECT, verdict, format!("{name} has {ready} of {wanted} pods ready"))
 }
 
 fn alone(older: &[&Deployment]) -> Finding {
     if older.is_empty() {
-        return Finding::new(&OLDER_OPERATOR, SUBJECT, Verdict::Ok, "none is running");
+        return Finding::new(&OLDER_OPERATOR, SUBJECT, CheckResult::Ok, "none is running");
     }
     let named: Vec<String> = older.iter().map(|one| format!("{} ({})", one.name, one.image)).collect();
     let message = format!("still running: {}", some_of(&named, NAMED));
     let commands: Vec<String> = older.iter().filter_map(|one| scale_down(&one.name)).collect();
-    Finding::new(&OLDER_OPERATOR, SUBJECT, Verdict::Failed, message).next(commands.join("; "))
+    Finding::new(&OLDER_OPERATOR, SUBJECT, CheckResult::Failed, message).next(commands.join("; "))
 }
 
 fn scale_down(name: &str) -> Option<String> {
@@ -166,11 +166,11 @@ fn scale_down(name: &str) -> Option<String> {
     Some(format!("kubectl scale deployment {name} -n {namespace} --replicas=0"))
 }
 
-fn tenants(tenants: &Seen<usize>) -> Finding {
+fn tenants(tenants: &Observation<usize>) -> Finding {
     let (verdict, message) = match tenants {
-        Err(why) => (Verdict::NotKnown, why.clone()),
-        Ok(0) => (Verdict::Warning, "there is none".to_owned()),
-        Ok(number) => (Verdict::Ok, format!("{} to look at", count(*number, "tenant"))),
+        Err(why) => (CheckResult::NotKnown, why.clone()),
+        Ok(0) => (CheckResult::Warning, "there is none".to_owned()),
+        Ok(number) => (CheckResult::Ok, format!("{} to look at", count(*number, "tenant"))),
     };
     Finding::new(&TENANTS, SUBJECT, verdict, message)
 }
@@ -180,8 +180,8 @@ fn routes(inside: &Inside) -> Option<Finding> {
     let strays = &inside.stray_routes;
     if strays.is_empty() {
         let message = format!("{} can be published", count(inside.enabled_routes, "enabled route"));
-        return Some(Finding::new(&ROUTES, SUBJECT, Verdict::Ok, message));
+        return Some(Finding::new(&ROUTES, SUBJECT, CheckResult::Ok, message));
     }
     let named: Vec<String> = strays.iter().map(|(route, why)| format!("{route}: {why}")).collect();
-    Some(Finding::new(&ROUTES, SUBJECT, Verdict::Failed, some_of(&named, NAMED)))
+    Some(Finding::new(&ROUTES, SUBJECT, CheckResult::Failed, some_of(&named, NAMED)))
 }

@@ -7,14 +7,14 @@ mod name;
 mod tests;
 
 use super::facts::Facts;
-use super::finding::Report;
+use super::finding::DoctorReport;
 
 /// Judges everything that was seen.
-pub(crate) fn judge(facts: &Facts) -> Report {
+pub(crate) fn judge(facts: &Facts) -> DoctorReport {
     let cluster = facts.cluster.iter().flat_map(cluster::judge);
     let accounts = facts.accounts.iter().flat_map(account::judge);
     let names = facts.accounts.iter().flat_map(name::judge);
-    Report(cluster.chain(accounts).chain(names).collect())
+    DoctorReport(cluster.chain(accounts).chain(names).collect())
 }
 
 /// `a, b, c and 4 more`.

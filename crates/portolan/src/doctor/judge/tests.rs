@@ -10,13 +10,13 @@ use portolan_zerotrust::model::zone::Zone;
 
 use super::judge;
 use crate::doctor::check;
-use crate::doctor::definition::{Definition, State};
+use crate::doctor::definition::{Definition, DefinitionState};
 use crate::doctor::facts::{
-    Account, Api, Asked, Certificate, Cluster, Deployment, Edits, Facts, Inside, Lease, Name, Needs, Probed, Rights,
-    Secret, Token, Tunnel, Whose,
+    Account, Api, AskedOf, Certificate, Cluster, Deployment, Edits, Facts, Inside, Lease, NameFacts, Probed, Rights,
+    Secret, TokenFacts, TokenNeeds, TunnelFacts, Whose,
 };
-use crate::doctor::finding::Verdict;
-use crate::doctor::permission::{Answer, PERMISSIONS};
+use crate::doctor::finding::CheckResult;
+use crate::doctor::permission::{PERMISSIONS, ProbeAnswer};
 
 const NOW: &str = "2026-11-16T12:00:00Z";
 
@@ -39,7 +39,7 @@ fn cluster() -> Cluster {
         now: NOW.parse().unwrap(),
         version: Ok(("v1.36.3".into(), Duration::from_millis(3))),
         inside: Some(Inside {
-            definitions: vec![Definition { name: "cloudflaretasks".into(), state: State::Current }],
+            definitions: vec![Definition { name: "cloudflaretasks".into(), state: DefinitionState::Current }],
             routes_served: Ok(true),
             rights: Rights { role: "all", whose: "whoever asks".into(), asked: 9, missing: Ok(Vec::new()) },
             operator_namespace: "ops".into(),
@@ -62,8 +62,8 @@ fn account() -> Account {
     let granted = |permission| Probed {
         permission,
         zone: Some("example.com".into()),
-        read: Some(Answer::Granted),
-        write: Some(Answer::Granted),
+        read: Some(ProbeAnswer::Granted),
+        write: Some(ProbeAnswer::Granted),
         edits: Edits::Yes,
     };
     let universal = Certificate {
@@ -71,7 +71,7 @@ fn account() -> Account {
         status: "active".into(),
         hosts: vec!["example.com".into(), "*.example.com".into()],
     };
-    let tunnel = Tunnel {
+    let tunnel = TunnelFacts {
         name: "prod".into(),
         config_src: Some("cloudflare".into()),
         status: "healthy".into(),
@@ -79,12 +79,12 @@ fn account() -> Account {
         deleted: false,
     };
     let api = Api {
-        token: Token::Known { status: "active".into(), expires: None },
+        token: TokenFacts::Known { status: "active".into(), expires: None },
         latency: Duration::from_millis(80),
         probes: PERMISSIONS.iter().map(granted).collect(),
         zones: Ok(vec![zone]),
         tunnels: vec![("t1".into(), Ok(Some(tunnel)))],
-        names: vec![Name { hostname: Hostname::parse("app.example.com").unwrap(), at_the_edge: true }],
+        names: vec![NameFacts { hostname: Hostname::parse("app.example.com").unwrap(), at_the_edge: true }],
         certificates: BTreeMap::from([("z1".to_owned(), Ok(vec![universal]))]),
         budget: Budget { limit: 1200, left: 1100, resets_in: Duration::from_secs(200) },
         ahead: Some(SignedDuration::ZERO),
@@ -94,7 +94,7 @@ fn account() -> Account {
         subject: "tenant default/prod".into(),
         id: "a1".into(),
         zone_id: None,
-        needs: Needs { groups: Asked::Yes, redirects: Asked::Yes },
+        needs: TokenNeeds { groups: AskedOf::Yes, redirects: AskedOf::Yes },
         secret: Secret::Found("Secret default/t, key token".into()),
         api: Some(api),
     }
@@ -118,95 +118,99 @@ fn older(wanted: i64) -> Deployment {
 }
 
 /// What happens, which check it is for, and how that ends.
-type Case = (&'static str, Verdict, fn(&mut Facts));
+type Case = (&'static str, CheckResult, fn(&mut Facts));
 
 const CASES: &[Case] = &[
-    ("cluster", Verdict::Warning, |facts| {
+    ("cluster", CheckResult::Warning, |facts| {
         facts.cluster.as_mut().unwrap().version = Ok(("v1".into(), Duration::from_secs(3)));
     }),
-    ("definitions", Verdict::Failed, |facts| inside(facts).definitions[0].state = State::Missing),
-    ("definitions", Verdict::Failed, |facts| {
-        inside(facts).definitions[0].state = State::Differs("spec.versions".into());
+    ("definitions", CheckResult::Failed, |facts| inside(facts).definitions[0].state = DefinitionState::Missing),
+    ("definitions", CheckResult::Failed, |facts| {
+        inside(facts).definitions[0].state = DefinitionState::Differs("spec.versions".into());
     }),
-    ("definitions", Verdict::Failed, |facts| {
-        inside(facts).definitions[0].state = State::NotEstablished("names are taken".into());
+    ("definitions", CheckResult::Failed, |facts| {
+        inside(facts).definitions[0].state = DefinitionState::NotEstablished("names are taken".into());
     }),
-    ("definitions", Verdict::NotKnown, |facts| {
-        inside(facts).definitions[0].state = State::NotKnown("forbidden".into());
+    ("definitions", CheckResult::NotKnown, |facts| {
+        inside(facts).definitions[0].state = DefinitionState::NotKnown("forbidden".into());
     }),
-    ("gateway-api", Verdict::Failed, |facts| inside(facts).routes_served = Ok(false)),
-    ("rbac", Verdict::Failed, |facts| inside(facts).rights.missing = Ok(vec!["patch httproutes everywhere".into()])),
-    ("rbac", Verdict::NotKnown, |facts| inside(facts).rights.missing = Err("no reviews".into())),
-    ("leader", Verdict::Warning, |facts| lease(facts).holder = None),
-    ("leader", Verdict::Warning, |facts| lease(facts).renewed = "2026-11-16T11:59:40Z".parse().ok()),
-    ("leader", Verdict::NotKnown, |facts| inside(facts).leases = Ok(Vec::new())),
-    ("deployments", Verdict::Failed, |facts| inside(facts).deployments.as_mut().unwrap()[0].ready = 0),
-    ("deployments", Verdict::Warning, |facts| inside(facts).deployments.as_mut().unwrap()[0].wanted = 0),
-    ("deployments", Verdict::NotKnown, |facts| inside(facts).deployments = Ok(Vec::new())),
-    ("older-operator", Verdict::Failed, |facts| inside(facts).deployments.as_mut().unwrap().push(older(1))),
-    ("tenants", Verdict::Warning, |facts| inside(facts).tenants = Ok(0)),
-    ("tenants", Verdict::NotKnown, |facts| inside(facts).tenants = Err("forbidden".into())),
-    ("routes", Verdict::Failed, |facts| inside(facts).stray_routes = vec![("a/b".into(), "TenantNotFound: x".into())]),
-    ("secret", Verdict::Failed, |facts| {
+    ("gateway-api", CheckResult::Failed, |facts| inside(facts).routes_served = Ok(false)),
+    ("rbac", CheckResult::Failed, |facts| {
+        inside(facts).rights.missing = Ok(vec!["patch httproutes everywhere".into()])
+    }),
+    ("rbac", CheckResult::NotKnown, |facts| inside(facts).rights.missing = Err("no reviews".into())),
+    ("leader", CheckResult::Warning, |facts| lease(facts).holder = None),
+    ("leader", CheckResult::Warning, |facts| lease(facts).renewed = "2026-11-16T11:59:40Z".parse().ok()),
+    ("leader", CheckResult::NotKnown, |facts| inside(facts).leases = Ok(Vec::new())),
+    ("deployments", CheckResult::Failed, |facts| inside(facts).deployments.as_mut().unwrap()[0].ready = 0),
+    ("deployments", CheckResult::Warning, |facts| inside(facts).deployments.as_mut().unwrap()[0].wanted = 0),
+    ("deployments", CheckResult::NotKnown, |facts| inside(facts).deployments = Ok(Vec::new())),
+    ("older-operator", CheckResult::Failed, |facts| inside(facts).deployments.as_mut().unwrap().push(older(1))),
+    ("tenants", CheckResult::Warning, |facts| inside(facts).tenants = Ok(0)),
+    ("tenants", CheckResult::NotKnown, |facts| inside(facts).tenants = Err("forbidden".into())),
+    ("routes", CheckResult::Failed, |facts| {
+        inside(facts).stray_routes = vec![("a/b".into(), "TenantNotFound: x".into())]
+    }),
+    ("secret", CheckResult::Failed, |facts| {
         facts.accounts[0].secret = Secret::Missing("no Secret default/t".into());
         facts.accounts[0].api = None;
     }),
-    ("secret", Verdict::NotKnown, |facts| {
+    ("secret", CheckResult::NotKnown, |facts| {
         facts.accounts[0].secret = Secret::Unreadable("forbidden".into());
         facts.accounts[0].api = None;
     }),
-    ("cloudflare", Verdict::Failed, |facts| api(facts).token = Token::Unreached("connection refused".into())),
-    ("token", Verdict::Failed, |facts| api(facts).token = Token::Refused("Invalid API Token".into())),
-    ("token", Verdict::Failed, |facts| {
-        api(facts).token = Token::Known { status: "disabled".into(), expires: None };
+    ("cloudflare", CheckResult::Failed, |facts| api(facts).token = TokenFacts::Unreached("connection refused".into())),
+    ("token", CheckResult::Failed, |facts| api(facts).token = TokenFacts::Refused("Invalid API Token".into())),
+    ("token", CheckResult::Failed, |facts| {
+        api(facts).token = TokenFacts::Known { status: "disabled".into(), expires: None };
     }),
-    ("token", Verdict::Warning, |facts| {
-        api(facts).token = Token::Known { status: "active".into(), expires: "2026-11-29T12:00:00Z".parse().ok() };
+    ("token", CheckResult::Warning, |facts| {
+        api(facts).token = TokenFacts::Known { status: "active".into(), expires: "2026-11-29T12:00:00Z".parse().ok() };
     }),
-    ("zero-trust", Verdict::Failed, |facts| {
+    ("zero-trust", CheckResult::Failed, |facts| {
         for probed in &mut api(facts).probes[1..=3] {
-            (probed.read, probed.write) = (Some(Answer::NotEnabled), None);
+            (probed.read, probed.write) = (Some(ProbeAnswer::NotEnabled), None);
         }
     }),
-    ("tunnel", Verdict::Failed, |facts| api(facts).tunnels[0].1 = Ok(None)),
-    ("tunnel", Verdict::Failed, |facts| {
+    ("tunnel", CheckResult::Failed, |facts| api(facts).tunnels[0].1 = Ok(None)),
+    ("tunnel", CheckResult::Failed, |facts| {
         api(facts).tunnels[0].1.as_mut().unwrap().as_mut().unwrap().config_src = Some("local".into());
     }),
-    ("tunnel", Verdict::NotKnown, |facts| api(facts).tunnels[0].1 = Err("503".into())),
-    ("connections", Verdict::Warning, |facts| {
+    ("tunnel", CheckResult::NotKnown, |facts| api(facts).tunnels[0].1 = Err("503".into())),
+    ("connections", CheckResult::Warning, |facts| {
         api(facts).tunnels[0].1.as_mut().unwrap().as_mut().unwrap().status = "down".into();
     }),
-    ("budget", Verdict::Warning, |facts| api(facts).budget.left = 299),
-    ("budget", Verdict::Failed, |facts| api(facts).budget.left = 120),
-    ("clock", Verdict::Warning, |facts| api(facts).ahead = Some(SignedDuration::from_secs(-31))),
-    ("clock", Verdict::NotKnown, |facts| api(facts).ahead = None),
-    ("name-zone", Verdict::Failed, |facts| {
+    ("budget", CheckResult::Warning, |facts| api(facts).budget.left = 299),
+    ("budget", CheckResult::Failed, |facts| api(facts).budget.left = 120),
+    ("clock", CheckResult::Warning, |facts| api(facts).ahead = Some(SignedDuration::from_secs(-31))),
+    ("clock", CheckResult::NotKnown, |facts| api(facts).ahead = None),
+    ("name-zone", CheckResult::Failed, |facts| {
         api(facts).names[0].hostname = Hostname::parse("app.example.net").unwrap();
     }),
-    ("name-zone", Verdict::Failed, |facts| facts.accounts[0].zone_id = Some("z2".into())),
-    ("name-zone", Verdict::Warning, |facts| api(facts).zones.as_mut().unwrap()[0].active = false),
-    ("name-zone", Verdict::NotKnown, |facts| api(facts).zones = Err("503".into())),
-    ("certificate", Verdict::Warning, |facts| {
+    ("name-zone", CheckResult::Failed, |facts| facts.accounts[0].zone_id = Some("z2".into())),
+    ("name-zone", CheckResult::Warning, |facts| api(facts).zones.as_mut().unwrap()[0].active = false),
+    ("name-zone", CheckResult::NotKnown, |facts| api(facts).zones = Err("503".into())),
+    ("certificate", CheckResult::Warning, |facts| {
         api(facts).names[0].hostname = Hostname::parse("a.b.example.com").unwrap();
     }),
-    ("certificate", Verdict::Warning, |facts| {
+    ("certificate", CheckResult::Warning, |facts| {
         api(facts).certificates.get_mut("z1").unwrap().as_mut().unwrap()[0].status = "pending_validation".into();
     }),
-    ("certificate", Verdict::Warning, |facts| {
+    ("certificate", CheckResult::Warning, |facts| {
         api(facts).certificates.insert("z1".into(), Ok(Vec::new()));
     }),
-    ("permission-dns", Verdict::Failed, |facts| {
-        api(facts).probes[5].write = Some(Answer::Refused("Authentication error".into()));
+    ("permission-dns", CheckResult::Failed, |facts| {
+        api(facts).probes[5].write = Some(ProbeAnswer::Refused("Authentication error".into()));
     }),
-    ("permission-dns", Verdict::NotKnown, |facts| api(facts).probes[5].read = None),
-    ("permission-dns", Verdict::NotKnown, |facts| api(facts).probes[5].write = None),
-    ("permission-access-groups", Verdict::Warning, |facts| {
-        facts.accounts[0].needs.groups = Asked::No;
-        api(facts).probes[3].read = Some(Answer::Refused("Authentication error".into()));
+    ("permission-dns", CheckResult::NotKnown, |facts| api(facts).probes[5].read = None),
+    ("permission-dns", CheckResult::NotKnown, |facts| api(facts).probes[5].write = None),
+    ("permission-access-groups", CheckResult::Warning, |facts| {
+        facts.accounts[0].needs.groups = AskedOf::No;
+        api(facts).probes[3].read = Some(ProbeAnswer::Refused("Authentication error".into()));
     }),
-    ("permission-redirects", Verdict::Warning, |facts| {
-        facts.accounts[0].needs.redirects = Asked::No;
-        api(facts).probes[6].read = Some(Answer::Refused("Authentication error".into()));
+    ("permission-redirects", CheckResult::Warning, |facts| {
+        facts.accounts[0].needs.redirects = AskedOf::No;
+        api(facts).probes[6].read = Some(ProbeAnswer::Refused("Authentication error".into()));
     }),
 ];
 
@@ -215,7 +219,7 @@ fn nothing_is_amiss_where_everything_is_in_order() {
     let report = judge(&healthy());
 
     let seen: Vec<&str> = report.0.iter().map(|finding| finding.check.id).collect();
-    assert!(report.0.iter().all(|finding| finding.verdict == Verdict::Ok), "{report:#?}");
+    assert!(report.0.iter().all(|finding| finding.verdict == CheckResult::Ok), "{report:#?}");
     for check in check::all() {
         assert!(seen.contains(&check.id), "{} was not judged", check.id);
     }
@@ -229,12 +233,12 @@ fn each_check_fails_alone() {
 
         let report = judge(&facts);
 
-        let amiss: Vec<_> = report.0.iter().filter(|finding| finding.verdict != Verdict::Ok).collect();
+        let amiss: Vec<_> = report.0.iter().filter(|finding| finding.verdict != CheckResult::Ok).collect();
         assert_eq!(amiss.len(), 1, "case {index}: {amiss:#?}");
         assert_eq!((amiss[0].check.id, amiss[0].verdict), (*check, *verdict), "case {index}");
         let says_what_to_do = amiss[0].next.is_some();
-        assert_eq!(says_what_to_do, *verdict != Verdict::NotKnown, "case {index}");
-        assert_eq!(report.has_failed(), *verdict == Verdict::Failed, "case {index}");
+        assert_eq!(says_what_to_do, *verdict != CheckResult::NotKnown, "case {index}");
+        assert_eq!(report.has_failed(), *verdict == CheckResult::Failed, "case {index}");
     }
 }
 
@@ -276,7 +280,8 @@ fn an_older_operator_that_is_scaled_down_is_no_danger_and_a_running_one_names_th
 #[test]
 fn a_record_that_is_not_proxied_needs_no_certificate_at_the_edge() {
     let mut facts = healthy();
-    api(&mut facts).names = vec![Name { hostname: Hostname::parse("a.b.example.com").unwrap(), at_the_edge: false }];
+    api(&mut facts).names =
+        vec![NameFacts { hostname: Hostname::parse("a.b.example.com").unwrap(), at_the_edge: false }];
 
-    assert!(judge(&facts).0.iter().all(|finding| finding.verdict == Verdict::Ok));
+    assert!(judge(&facts).0.iter().all(|finding| finding.verdict == CheckResult::Ok));
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{ACCOUNT, TUNNELS};
 
 /// The same objects, twice.
-pub(super) struct Pair {
+pub(super) struct ManifestPair {
     pub(super) namespace: String,
     pub(super) zone: String,
     pub(super) before: Vec<Value>,
@@ -16,10 +16,10 @@ pub(super) struct Pair {
 }
 
 /// A field that an object may have, and its values.
-type Field = (&'static str, &'static [&'static str]);
+type GeneratedField = (&'static str, &'static [&'static str]);
 
 /// Annotations of routes, behind their prefix.
-const ROUTE: &[Field] = &[
+const ROUTE: &[GeneratedField] = &[
     ("access.enabled", &["true", "true", "true", "false"]),
     ("access.allowEmails", &["a@example.com", "a@example.com,b@example.com", "c@example.com"]),
     ("access.sessionDuration", &["1h", "8h"]),
@@ -34,25 +34,25 @@ const ROUTE: &[Field] = &[
     ("dnsOnly.enabled", &["false"]),
 ];
 /// Fields of templates and tenants, by pointer, as JSON.
-const TEMPLATE: &[Field] = &[
+const TEMPLATE: &[GeneratedField] = &[
     ("/accessApplication/enabled", &["true", "true", "false"]),
     ("/accessApplication/allowEmails", &[r#"["d@example.com"]"#, r#"["d@example.com","e@example.com"]"#]),
     ("/accessApplication/sessionDuration", &[r#""2h""#, r#""3h""#]),
     ("/originService/url", &[r#""http://template.example.net:80""#]),
     ("/originService/originTLS/noTLSVerify", &["true"]),
 ];
-const TENANT: &[Field] = &[
+const TENANT: &[GeneratedField] = &[
     ("/defaults/originService", &[r#""http://gate.example.net:80""#, r#""http://gate.example.net:81""#]),
     ("/defaults/sessionDuration", &[r#""6h""#]),
     ("/defaults/originTLS/noTLSVerify", &["true"]),
 ];
-const RECORD: &[Field] = &[
+const RECORD: &[GeneratedField] = &[
     ("/ttl", &["120", "300"]),
     ("/comment", &[r#""The handbook""#, r#""Another""#]),
     ("/content", &[r#""192.0.2.1""#, r#""192.0.2.2""#]),
 ];
 
-impl Pair {
+impl ManifestPair {
     pub(super) fn of(seed: u64, number: usize) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let (namespace, zone) = (format!("p{number}"), format!("p{number}.test"));
@@ -185,7 +185,7 @@ fn spec(base: &Value, fields: &Map<String, Value>) -> Value {
     spec
 }
 
-fn some(random: &mut StdRng, fields: &[Field]) -> Map<String, Value> {
+fn some(random: &mut StdRng, fields: &[GeneratedField]) -> Map<String, Value> {
     let mut chosen = Map::new();
     for (name, values) in fields {
         // A word that nobody knows is rare, since nothing else of the route counts then.
@@ -196,7 +196,7 @@ fn some(random: &mut StdRng, fields: &[Field]) -> Map<String, Value> {
     chosen
 }
 
-fn edit(random: &mut StdRng, fields: &mut Map<String, Value>, known: &[Field]) {
+fn edit(random: &mut StdRng, fields: &mut Map<String, Value>, known: &[GeneratedField]) {
     for (name, value) in some(random, known) {
         match random.random_range(0..3) {
             0 => drop(fields.remove(&name)),

@@ -15,13 +15,13 @@ use portolan_engine::{Drift, cluster_owner};
 use portolan_zerotrust as zerotrust;
 use serde_json::{Value, json};
 
-use super::{Answer, Question, plan, quiet};
+use super::{PlanAnswer, PlanQuestion, plan, quiet};
 use crate::definitions;
 use crate::manifest::Manifest;
 use crate::operator::{self, Operator};
 use crate::server::Server;
 use crate::simulation::Simulation;
-use generated::Pair;
+use generated::ManifestPair;
 use observed::{Observed, planned};
 use ways::Way;
 
@@ -32,13 +32,13 @@ const AT_ONCE: usize = 25;
 const TASKS: &str = "cloudflaretasks.cfzt.cloudflare.com";
 
 /// A cluster and a simulated Cloudflare.
-struct World {
+struct PairWorld {
     api: ApiServer,
     server: Server,
     simulation: Simulation,
 }
 
-impl World {
+impl PairWorld {
     async fn start() -> Self {
         let api = ApiServer::open(Config::default()).await.unwrap();
         let client = kube::Client::new(api.service(), "default");
@@ -71,7 +71,7 @@ impl World {
     }
 
     /// A namespace, a token and a zone of its own for each pair: none is in another's way.
-    async fn prepare(&self, pair: &Pair) {
+    async fn prepare(&self, pair: &ManifestPair) {
         self.server.make_namespace(&pair.namespace).await.unwrap();
         self.simulation.simulator().add_zone(&pair.zone, ACCOUNT, "enterprise").unwrap();
         self.apply(&[
@@ -85,7 +85,7 @@ impl World {
     /// Lets the controllers work until there is nothing left to do, and stops them.
     async fn converge(&self) {
         let owner = cluster_owner(self.server.client()).await.unwrap();
-        let mut options = operator::Options::new(owner, self.simulation.base_url());
+        let mut options = operator::OperatorOptions::new(owner, self.simulation.base_url());
         options.drift = Drift::Off;
         options.zerotrust.routes.drift = Drift::Off;
         options.zerotrust.worker.epoch = uuid::Uuid::new_v4().to_string();
@@ -101,9 +101,9 @@ impl World {
         operator.stop().await;
     }
 
-    async fn plan(&self, files: &[Value]) -> Answer {
+    async fn plan(&self, files: &[Value]) -> PlanAnswer {
         let manifests: Vec<Manifest> = files.iter().map(|object| Manifest::made("a pair", object.clone())).collect();
-        let question = Question {
+        let question = PlanQuestion {
             cluster: Some(&self.server),
             manifests: &manifests,
             cloudflare: self.simulation.base_url(),
@@ -134,11 +134,11 @@ fn setting(name: &str, usual: u64) -> u64 {
 /// Plans what pairs are changed to, changes them, and compares; gives back how many changes there were, and how many objects
 /// were refused.
 async fn try_out(first: u64, count: usize) -> (usize, usize) {
-    let world = World::start().await;
-    let pairs: Vec<(Way, Pair)> = (0..count)
+    let world = PairWorld::start().await;
+    let pairs: Vec<(Way, ManifestPair)> = (0..count)
         .map(|number| {
             let seed = first + u64::try_from(number).unwrap();
-            (Way::ALL[usize::try_from(seed).unwrap() % Way::ALL.len()], Pair::of(seed, number))
+            (Way::ALL[usize::try_from(seed).unwrap() % Way::ALL.len()], ManifestPair::of(seed, number))
         })
         .collect();
     for (way, pair) in &pairs {
@@ -159,8 +159,9 @@ async fn try_out(first: u64, count: usize) -> (usize, usize) {
     let (told, happened) = (planned(&answer.plan), before.until(&after));
     let wrong: Vec<String> = told.symmetric_difference(&happened).cloned().collect();
     for line in &wrong {
-        let is_in =
-            |pair: &Pair| line.contains(&format!(".{}", pair.zone)) || line.contains(&format!("-{}-", pair.namespace));
+        let is_in = |pair: &ManifestPair| {
+            line.contains(&format!(".{}", pair.zone)) || line.contains(&format!("-{}-", pair.namespace))
+        };
         let whose = pairs.iter().zip(first..).find(|((_, pair), _)| is_in(pair));
         let whose = whose.map(|((way, _), seed)| format!("seed {seed} by {way:?}")).unwrap_or_default();
         println!("{whose}: {line} ({})", if told.contains(line) { "planned only" } else { "not planned" });

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{ACCOUNT, TUNNELS};
 
 /// One thing: `create DNS record A www.example.com`.
-pub(super) type Line = String;
+pub(super) type ObservedLine = String;
 
 /// What is there: kind and id → name and content.
 pub(super) struct Observed(BTreeMap<(&'static str, String), (String, Value)>);
@@ -79,7 +79,7 @@ impl Observed {
     }
 
     /// What changed until then.
-    pub(super) fn until(&self, after: &Self) -> BTreeSet<Line> {
+    pub(super) fn until(&self, after: &Self) -> BTreeSet<ObservedLine> {
         let keys: BTreeSet<_> = self.0.keys().chain(after.0.keys()).collect();
         let changed = keys.into_iter().filter_map(|key| {
             let (verb, name) = match (self.0.get(key), after.0.get(key)) {
@@ -95,18 +95,20 @@ impl Observed {
 }
 
 /// What a plan says would change, in the same words.
-pub(super) fn planned(plan: &Plan) -> BTreeSet<Line> {
+pub(super) fn planned(plan: &Plan) -> BTreeSet<ObservedLine> {
     let line = |change: &portolan_core::Change| {
         let target = &change.target;
         let place = if target.kind == "tunnel rule" { format!(" in {}", target.scope) } else { String::new() };
         format!("{} {} {}{place}", change.action.as_str(), target.kind, target.name)
     };
-    let all: Vec<Line> = plan.changes.iter().filter(|change| change.action != Action::Release).map(line).collect();
-    let unique: BTreeSet<Line> = all.iter().cloned().collect();
+    let all: Vec<ObservedLine> =
+        plan.changes.iter().filter(|change| change.action != Action::Release).map(line).collect();
+    let unique: BTreeSet<ObservedLine> = all.iter().cloned().collect();
     assert_eq!(unique.len(), all.len(), "each change is planned once: {all:#?}");
     // What is made closed and opened when its token is there is one thing that comes.
-    let comes =
-        |line: &Line| line.strip_prefix("update ").is_some_and(|what| unique.contains(&format!("create {what}")));
+    let comes = |line: &ObservedLine| {
+        line.strip_prefix("update ").is_some_and(|what| unique.contains(&format!("create {what}")))
+    };
     unique.iter().filter(|line| !comes(line)).cloned().collect()
 }
 

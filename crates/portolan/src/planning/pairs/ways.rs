@@ -3,10 +3,10 @@
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::applying::{Applier, As, Conflicts, Options, Storing};
+use crate::applying::{Applier, ApplyOptions, As, Conflicts, Storing};
 use crate::kinds::{Kinds, segment};
 use crate::manifest::Manifest;
-use crate::server::{Call, Server};
+use crate::server::{Server, ServerRequest};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -56,7 +56,7 @@ impl Way {
         let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
         let path = kind.object_path(namespace, name);
         let last = before.iter().find(|one| is_same(one, object));
-        let sent = Sent { server, collection: kind.collection_path(Some(namespace)), path };
+        let sent = SentManifest { server, collection: kind.collection_path(Some(namespace)), path };
         match self {
             Self::Up | Self::PortolanApply => unreachable!("applied by ourselves"),
             Self::Kubectl => sent.client_side("kubectl-client-side-apply", object).await,
@@ -83,7 +83,7 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 
 async fn portolan(server: &Server, objects: &[Value], conflicts: Conflicts) {
     let manifests: Vec<Manifest> = objects.iter().map(|object| Manifest::made("a pair", object.clone())).collect();
-    let options = Options { namespace: None, applier: As::portolan(), conflicts, storing: Storing::Stored };
+    let options = ApplyOptions { namespace: None, applier: As::portolan(), conflicts, storing: Storing::Stored };
     let mut applier = Applier::new(server, options).await.unwrap();
     let each = |_: &Manifest, outcome: crate::failure::Outcome<_>| drop(outcome.unwrap());
     applier.apply_all(&manifests, each).await.unwrap();
@@ -98,16 +98,17 @@ fn released(object: &Value) -> Value {
     object
 }
 
-struct Sent<'a> {
+struct SentManifest<'a> {
     server: &'a Server,
     collection: String,
     path: String,
 }
 
-impl Sent<'_> {
+impl SentManifest<'_> {
     async fn send(&self, method: Method, path: &str, content_type: &str, query: &str, body: &Value) {
         let path = format!("{path}?{query}");
-        let call = Call { method, content_type, body: body.to_string().into_bytes(), ..Call::get(&path) };
+        let call =
+            ServerRequest { method, content_type, body: body.to_string().into_bytes(), ..ServerRequest::get(&path) };
         self.server.call(call).await.unwrap_or_else(|error| panic!("{path}: {error:?}\n{body:#}"));
     }
 

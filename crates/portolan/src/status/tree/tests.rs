@@ -2,13 +2,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn seen(kind: &str, name: &str, spec: Value, status: Value) -> Seen {
+fn seen(kind: &str, name: &str, spec: Value, status: Value) -> HealthView {
     let namespace = (kind == "DNSRecord").then_some("apps");
     let mut object = json!({"metadata": {"name": name, "generation": 1}, "spec": spec, "status": status});
     if let Some(namespace) = namespace {
         object["metadata"]["namespace"] = json!(namespace);
     }
-    Seen { kind: kind.to_owned(), object }
+    HealthView { kind: kind.to_owned(), object }
 }
 
 fn ready() -> Value {
@@ -19,7 +19,7 @@ fn failed(message: &str) -> Value {
     json!([{"type": "Ready", "status": "False", "reason": "ConflictError", "message": message, "observedGeneration": 1}])
 }
 
-fn world() -> Vec<Seen> {
+fn world() -> Vec<HealthView> {
     vec![
         seen(
             "CloudflareCredentials",

@@ -12,9 +12,9 @@ use super::super::guard::Guard;
 use super::super::histories::wanted::{IMPLICIT, TEMPLATES, Users};
 use super::super::histories::{SECOND_TUNNEL, misfortune};
 use super::super::manifests::in_namespace;
-use super::super::wishes::Wish;
-use super::super::{ACCOUNT, Roles, Route, add_tunnel, template, tenant, token_secret, world};
-use super::{History, Told};
+use super::super::wishes::NameWish;
+use super::super::{ACCOUNT, Roles, RouteManifest, add_tunnel, template, tenant, token_secret, world};
+use super::{AttackHistory, AttackTally};
 use crate::manifests::{self as m, ZONE};
 use crate::world::World;
 
@@ -27,7 +27,7 @@ pub(super) const CROWD: usize = 12;
 /// The definition of templates.
 pub(super) const TEMPLATES_DEFINITION: &str = "cloudflarezerotrusttemplates.cfzt.cloudflare.com";
 
-impl History {
+impl AttackHistory {
     pub(super) async fn begin(seed: u64) -> Self {
         let mut random = Self::random_of(seed);
         let latency = Duration::from_millis(random.random_range(0..300));
@@ -64,7 +64,7 @@ impl History {
             definition,
             crowd,
             down: BTreeSet::new(),
-            told: Told::default(),
+            told: AttackTally::default(),
         };
         history.crowd_comes().await;
         misfortune(&history.world);
@@ -74,8 +74,9 @@ impl History {
     async fn crowd_comes(&self) {
         for number in 0..self.crowd {
             let hostname = format!("c{number}.{ZONE}");
-            self.guard.wish(&self.world, &hostname, Wish::Protected);
-            let route = Route::to(&format!("c{number}"), &hostname).with("tenant", "prod").allowing("ann@example.com");
+            self.guard.wish(&self.world, &hostname, NameWish::Protected);
+            let route =
+                RouteManifest::to(&format!("c{number}"), &hostname).with("tenant", "prod").allowing("ann@example.com");
             self.world.cluster.apply(&route.into()).await;
         }
         self.world.settle().await;

@@ -7,19 +7,19 @@ use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
 
 use super::super::histories::misfortune;
-use super::super::histories::wanted::{Asked, FIRST_OF_SHOP, IMPLICIT, TEMPLATES};
-use super::super::wishes::Wish;
-use super::super::{ACCOUNT, Part, Route, TUNNEL, as_somebody, config};
+use super::super::histories::wanted::{FIRST_OF_SHOP, IMPLICIT, RouteWish, TEMPLATES};
+use super::super::wishes::NameWish;
+use super::super::{ACCOUNT, OperatorProcess, RouteManifest, TUNNEL, as_somebody, config};
 use super::begin::TEMPLATES_DEFINITION;
-use super::{History, Thing};
+use super::{AttackHistory, Thing};
 use crate::cloudflare::live;
-use crate::gate::{Side, Stop};
+use crate::gate::{Stop, StopSide};
 use crate::manifests::{self as m, ZONE};
 
 /// How many routes there are: four in `default`, two in `shop`.
 const ROUTES: usize = 6;
 
-impl History {
+impl AttackHistory {
     /// What users now wish is known before they say it to the cluster.
     fn wishes_change(&mut self, change: impl FnOnce(&mut super::Users)) {
         let before = self.users.wishes();
@@ -34,7 +34,7 @@ impl History {
         self.wishes_change(|users| users.drop_route(number));
     }
 
-    fn is_down(&self, asked: &Asked) -> bool {
+    fn is_down(&self, asked: &RouteWish) -> bool {
         let templates = asked.implicit().into_iter().any(|name| self.down.contains(&Thing::Template(name)));
         let shop = asked.namespace() == "shop" && self.down.contains(&Thing::Shop);
         let definition = asked.implicit().is_some() && self.down.contains(&Thing::Definition);
@@ -42,7 +42,7 @@ impl History {
         templates || shop || definition || self.down.contains(&Thing::Tenant(asked.tenant))
     }
 
-    async fn apply(&mut self, number: usize, asked: &Asked) {
+    async fn apply(&mut self, number: usize, asked: &RouteWish) {
         let route = asked.route(number);
         // A route that is going cannot be taken back: its name is free when it is gone.
         let there = self.world.cluster.get(&route.id()).await;
@@ -56,7 +56,7 @@ impl History {
 
     pub(super) async fn user_applies_route(&mut self) {
         let number = self.random.random_range(0..ROUTES);
-        let asked = Asked::attacked(number, &mut self.random);
+        let asked = RouteWish::attacked(number, &mut self.random);
         self.apply(number, &asked).await;
     }
 
@@ -64,7 +64,7 @@ impl History {
     pub(super) async fn user_takes_an_edit_back(&mut self) {
         let number = self.random.random_range(0..ROUTES);
         let Some(before) = self.users.routes.get(&number).cloned() else { return };
-        let edited = Asked::attacked(number, &mut self.random);
+        let edited = RouteWish::attacked(number, &mut self.random);
         self.apply(number, &edited).await;
         tokio::time::sleep(Duration::from_millis(self.random.random_range(0..600))).await;
         self.tell("which is taken back".to_owned());
@@ -275,8 +275,8 @@ impl History {
             }
             Some(_) => return,
             None => {
-                self.guard.wish(&self.world, &hostname, Wish::Protected);
-                let route = Route::to(&name, &hostname).with("tenant", "prod").with("access.enabled", "true");
+                self.guard.wish(&self.world, &hostname, NameWish::Protected);
+                let route = RouteManifest::to(&name, &hostname).with("tenant", "prod").with("access.enabled", "true");
                 other.cluster.apply(&route.with("access.allowEmails", "ann@example.com").into()).await;
                 format!("another cluster publishes {hostname}")
             }
@@ -289,7 +289,7 @@ impl History {
     pub(super) async fn operator_dies(&mut self) {
         let after = Duration::from_millis(self.random.random_range(0..20_000));
         let parts = self.world.parts();
-        let part = parts.choose(&mut self.random).copied().unwrap_or(Part::All);
+        let part = parts.choose(&mut self.random).copied().unwrap_or(OperatorProcess::All);
         let whole = self.random.random_bool(0.5);
         self.tell(format!(
             "{} dies and comes back after {after:?}",
@@ -312,8 +312,8 @@ impl History {
         }
     }
 
-    async fn dies_in_recovery(&mut self, part: Part) {
-        let side = if self.random.random_bool(0.5) { Side::Before } else { Side::After };
+    async fn dies_in_recovery(&mut self, part: OperatorProcess) {
+        let side = if self.random.random_bool(0.5) { StopSide::Before } else { StopSide::After };
         let stop = Stop { step: self.random.random_range(1..15), side };
         let gate = self.world.gate_of(part).clone();
         gate.stop_at(stop);
@@ -342,7 +342,7 @@ impl History {
         self.tell("a crowd of routes goes at once".to_owned());
         self.told.attacks += 1;
         for name in names {
-            self.guard.wish(&self.world, &format!("{name}.{ZONE}"), Wish::Gone);
+            self.guard.wish(&self.world, &format!("{name}.{ZONE}"), NameWish::Gone);
             self.world.cluster.delete(&format!("HTTPRoute/default/{name}")).await;
         }
     }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::begin::{TEMPLATES_DEFINITION, secret_object, standing, template_object, tenant_object};
 use super::deeds::is_going;
-use super::{History, Thing};
+use super::{AttackHistory, Thing};
 use crate::cluster::condition;
 use crate::manifests::{self as m, id};
 
-impl History {
+impl AttackHistory {
     /// Everything that is missing comes back, as far as it can by now; held deletions are let go.
     pub(super) async fn restore(&mut self) {
         self.crowd_goes().await;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Who writes: we, or the other cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Writer {
+enum RuleWriter {
     Us,
     Neighbour,
 }
@@ -21,9 +21,9 @@ pub(super) struct Revivals {
     /// The credential of the other cluster; without one there is nobody to revive anything.
     pub(super) neighbour: Option<String>,
     /// What each cluster last read of each document.
-    read: BTreeMap<(Writer, String), BTreeSet<String>>,
+    read: BTreeMap<(RuleWriter, String), BTreeSet<String>>,
     /// Who took a rule out, where nobody saw it since.
-    removed: BTreeMap<(String, String), Writer>,
+    removed: BTreeMap<(String, String), RuleWriter>,
     revived: BTreeSet<(String, String)>,
 }
 
@@ -38,9 +38,9 @@ impl Revivals {
         self.revived.iter().map(|(_, name)| name.clone()).collect()
     }
 
-    fn writer(&self, line: &Value) -> Option<Writer> {
+    fn writer(&self, line: &Value) -> Option<RuleWriter> {
         let neighbour = self.neighbour.as_deref()?;
-        Some(if line["credential"] == neighbour { Writer::Neighbour } else { Writer::Us })
+        Some(if line["credential"] == neighbour { RuleWriter::Neighbour } else { RuleWriter::Us })
     }
 
     /// Somebody read a document.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::World;
 use crate::cluster::condition;
-use crate::gate::{Side, Stop};
+use crate::gate::{Stop, StopSide};
 use crate::world::Builder;
 use crate::zerotrust::Roles;
 
@@ -376,7 +376,7 @@ async fn crashed_everywhere(builder: &Builder, prepare: impl AsyncFn(&World), ac
     world.settle().await;
     let (steps, end) = (world.gate.steps(), end_of(&world).await);
     world.crash().await;
-    let places = (1..=steps.len()).flat_map(|step| [Side::Before, Side::After].map(|side| Stop { step, side }));
+    let places = (1..=steps.len()).flat_map(|step| [StopSide::Before, StopSide::After].map(|side| Stop { step, side }));
     let mut crashes = 0;
     for stop in places {
         let place = format!("crashed {:?} step {} ({})", stop.side, stop.step, steps[stop.step - 1].text);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::SECOND_TUNNEL;
-use super::wanted::{Asked, Users};
+use super::wanted::{RouteWish, Users};
 use crate::world::World;
 use crate::zerotrust::{TUNNEL, rules};
 
@@ -61,7 +61,7 @@ fn extra(world: &World, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
         .collect()
 }
 
-async fn difference(world: &World, users: &Users, number: usize, asked: &Asked) -> Option<String> {
+async fn difference(world: &World, users: &Users, number: usize, asked: &RouteWish) -> Option<String> {
     let name = world.name(&asked.hostname);
     let who = format!("r{number} ({})", asked.hostname);
     let records = name.records();
@@ -86,7 +86,7 @@ async fn difference(world: &World, users: &Users, number: usize, asked: &Asked) 
     protection(world, users, number, asked).await.map(|what| format!("{who}: {what}"))
 }
 
-async fn protection(world: &World, users: &Users, number: usize, asked: &Asked) -> Option<String> {
+async fn protection(world: &World, users: &Users, number: usize, asked: &RouteWish) -> Option<String> {
     let visited = asked.hostname.replacen('*', "a", 1);
     let name = world.name(&visited);
     let Some(emails) = users.emails(asked) else {

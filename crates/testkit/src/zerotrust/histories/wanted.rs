@@ -8,8 +8,8 @@ use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
 
 use crate::manifests::ZONE;
-use crate::zerotrust::Route;
-use crate::zerotrust::wishes::Wish;
+use crate::zerotrust::RouteManifest;
+use crate::zerotrust::wishes::NameWish;
 
 /// Templates that histories edit.
 pub(in crate::zerotrust) const TEMPLATES: [&str; 2] = ["team", "guests"];
@@ -32,7 +32,7 @@ pub(in crate::zerotrust) const IMPLICIT: [&str; 2] = ["base-walled", "default"];
 
 /// What one route asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::zerotrust) struct Asked {
+pub(in crate::zerotrust) struct RouteWish {
     pub(in crate::zerotrust) hostname: String,
     pub(in crate::zerotrust) protection: Protection,
     pub(in crate::zerotrust) token: bool,
@@ -45,7 +45,7 @@ pub(in crate::zerotrust) struct Asked {
 pub(in crate::zerotrust) const FIRST_OF_SHOP: usize = 4;
 const EMAILS: [&str; 3] = ["ann@example.com", "bob@example.com", "cy@example.com"];
 
-impl Asked {
+impl RouteWish {
     /// Out of a small world of names, so that histories meet.
     pub(in crate::zerotrust) fn any(number: usize, random: &mut StdRng) -> Self {
         let hostname = match random.random_range(0..10) {
@@ -117,8 +117,8 @@ impl Asked {
     }
 
     /// The route's manifest.
-    pub(in crate::zerotrust) fn route(&self, number: usize) -> Route {
-        let route = Route::to(&format!("r{number}"), &self.hostname).with("tenant", self.tenant);
+    pub(in crate::zerotrust) fn route(&self, number: usize) -> RouteManifest {
+        let route = RouteManifest::to(&format!("r{number}"), &self.hostname).with("tenant", self.tenant);
         let mut route = route.within(self.namespace());
         if !self.enabled {
             route = route.with("enabled", "false");
@@ -144,7 +144,7 @@ impl Asked {
 /// All that users said last.
 #[derive(Clone, Debug)]
 pub(in crate::zerotrust) struct Users {
-    pub(in crate::zerotrust) routes: BTreeMap<usize, Asked>,
+    pub(in crate::zerotrust) routes: BTreeMap<usize, RouteWish>,
     templates: BTreeMap<&'static str, usize>,
     pub(in crate::zerotrust) origin: String,
 }
@@ -157,7 +157,7 @@ impl Default for Users {
 }
 
 impl Users {
-    pub(in crate::zerotrust) fn ask(&mut self, number: usize, asked: Asked) {
+    pub(in crate::zerotrust) fn ask(&mut self, number: usize, asked: RouteWish) {
         self.routes.insert(number, asked);
     }
 
@@ -188,7 +188,7 @@ impl Users {
     }
 
     /// The addresses that a route lets in; `None` where it is public.
-    pub(in crate::zerotrust) fn emails(&self, asked: &Asked) -> Option<Vec<&'static str>> {
+    pub(in crate::zerotrust) fn emails(&self, asked: &RouteWish) -> Option<Vec<&'static str>> {
         match &asked.protection {
             Protection::None => None,
             Protection::Emails(emails) => Some(emails.clone()),
@@ -201,18 +201,18 @@ impl Users {
     }
 
     /// Who asks for a token asks for Access, whatever the template says.
-    fn asked_of(&self, template: &str, asked: &Asked) -> Option<Vec<&'static str>> {
+    fn asked_of(&self, template: &str, asked: &RouteWish) -> Option<Vec<&'static str>> {
         self.emails_of(template).or_else(|| asked.token.then(Vec::new))
     }
 
     /// Where routes of a tenant go.
-    pub(in crate::zerotrust) fn origin_of(&self, asked: &Asked) -> &str {
+    pub(in crate::zerotrust) fn origin_of(&self, asked: &RouteWish) -> &str {
         if asked.tenant == "prod" { &self.origin } else { crate::zerotrust::ORIGIN }
     }
 
     /// Enabled routes, by the name they want.
-    pub(in crate::zerotrust) fn claims(&self) -> BTreeMap<String, Vec<(usize, &Asked)>> {
-        let mut claims: BTreeMap<String, Vec<(usize, &Asked)>> = BTreeMap::new();
+    pub(in crate::zerotrust) fn claims(&self) -> BTreeMap<String, Vec<(usize, &RouteWish)>> {
+        let mut claims: BTreeMap<String, Vec<(usize, &RouteWish)>> = BTreeMap::new();
         for (number, asked) in self.routes.iter().filter(|(_, asked)| asked.enabled) {
             claims.entry(asked.hostname.clone()).or_default().push((*number, asked));
         }
@@ -220,19 +220,19 @@ impl Users {
     }
 
     /// What is wished for each name: protected where everybody who wants it wants it so.
-    pub(in crate::zerotrust) fn wishes(&self) -> BTreeMap<String, Wish> {
-        let wish = |claims: &[(usize, &Asked)]| {
+    pub(in crate::zerotrust) fn wishes(&self) -> BTreeMap<String, NameWish> {
+        let wish = |claims: &[(usize, &RouteWish)]| {
             let all = claims.iter().all(|(_, asked)| self.emails(asked).is_some());
-            if all { Wish::Protected } else { Wish::Public }
+            if all { NameWish::Protected } else { NameWish::Public }
         };
         self.claims().into_iter().map(|(name, claims)| (name, wish(&claims))).collect()
     }
 
     /// What changed since.
-    pub(in crate::zerotrust) fn wishes_since(&self, before: &BTreeMap<String, Wish>) -> Vec<(String, Wish)> {
+    pub(in crate::zerotrust) fn wishes_since(&self, before: &BTreeMap<String, NameWish>) -> Vec<(String, NameWish)> {
         let now = self.wishes();
         let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
         let changed = names.into_iter().filter(|name| before.get(*name) != now.get(*name));
-        changed.map(|name| (name.clone(), now.get(name).copied().unwrap_or(Wish::Gone))).collect()
+        changed.map(|name| (name.clone(), now.get(name).copied().unwrap_or(NameWish::Gone))).collect()
     }
 }

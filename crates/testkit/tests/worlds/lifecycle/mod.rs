@@ -4,12 +4,12 @@ mod crash_points;
 
 use std::sync::{Mutex, PoisonError};
 
-use portolan_testkit::lifecycle::{OBSERVED, OWNED, Tally};
+use portolan_testkit::lifecycle::{CheckTally, OBSERVED, OWNED};
 use portolan_testkit::{World, paused, sample, tell};
 
 fn owned(name: &str) {
     let check = OWNED.iter().find(|check| check.name == name).expect("the suite has the check");
-    let mut tally = Tally::default();
+    let mut tally = CheckTally::default();
     for sample in sample::owned() {
         tally.add(paused((check.run)(&World::builder(), &sample)));
     }
@@ -18,7 +18,7 @@ fn owned(name: &str) {
 
 fn observed(name: &str) {
     let check = OBSERVED.iter().find(|check| check.name == name).expect("the suite has the check");
-    let mut tally = Tally::default();
+    let mut tally = CheckTally::default();
     for sample in sample::observed() {
         tally.add(paused((check.run)(&World::builder(), &sample)));
     }
@@ -26,15 +26,15 @@ fn observed(name: &str) {
 }
 
 /// What the checks of this process did so far, and how many have ended; the last one tells.
-static SO_FAR: Mutex<(Tally, usize)> = Mutex::new((Tally { ran: 0, nothing: 0 }, 0));
+static SO_FAR: Mutex<(CheckTally, usize)> = Mutex::new((CheckTally { ran: 0, nothing: 0 }, 0));
 
-fn count(of_one: Tally) {
+fn count(of_one: CheckTally) {
     assert!(of_one.ran > 0, "no sample has anything to try this with");
     let mut so_far = SO_FAR.lock().unwrap_or_else(PoisonError::into_inner);
     so_far.0 += of_one;
     so_far.1 += 1;
     if so_far.1 == OWNED.len() + OBSERVED.len() {
-        let (Tally { ran, nothing }, samples) = (so_far.0, sample::owned().len() + sample::observed().len());
+        let (CheckTally { ran, nothing }, samples) = (so_far.0, sample::owned().len() + sample::observed().len());
         tell(&format!("lifecycle: {ran} checks ran over {samples} samples, {nothing} more had nothing to do"));
     }
 }

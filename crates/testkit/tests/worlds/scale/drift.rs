@@ -6,7 +6,7 @@ use std::time::Duration;
 use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_engine::Drift;
 use portolan_testkit::manifests::{self as m, ACCOUNT};
-use portolan_testkit::zerotrust::{self as z, Route, TUNNEL};
+use portolan_testkit::zerotrust::{self as z, RouteManifest, TUNNEL};
 use portolan_testkit::{World, tell};
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ async fn a_record_that_somebody_edits_is_put_right_within_ninety_seconds() {
 #[tokio::test(start_paused = true)]
 async fn a_route_whose_record_or_application_goes_is_put_right_within_ninety_seconds() {
     let world = z::world().drift(Drift::default()).start().await;
-    let route = Route::to("app", "app.example.com").with("access.enabled", "true");
+    let route = RouteManifest::to("app", "app.example.com").with("access.enabled", "true");
     world.cluster.apply(&route.with("access.allowEmails", "owner@example.com").into()).await;
     world.settle().await;
     for collection in ["dns_records", "access_apps"] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::cluster::ready_of;
 use portolan_testkit::manifests::{self as m, ACCOUNT, OPERATOR_NAMESPACE};
-use portolan_testkit::zerotrust::{self as z, Route};
+use portolan_testkit::zerotrust::{self as z, RouteManifest};
 use portolan_testkit::{World, tell};
 use serde_json::{Value, json};
 
@@ -79,7 +79,10 @@ async fn finding_9_a_zone_that_is_nearly_full_is_told_once_by_an_event_and_a_met
 
 fn redirected(count: usize) -> Vec<Value> {
     let route = |n: usize| {
-        Route::to(&format!("r{n}"), &format!("r{n}.example.com")).with("origin.httpRedirect", "true").manifest().clone()
+        RouteManifest::to(&format!("r{n}"), &format!("r{n}.example.com"))
+            .with("origin.httpRedirect", "true")
+            .manifest()
+            .clone()
     };
     (0..count).map(route).collect()
 }
@@ -114,7 +117,7 @@ async fn finding_22_a_hundred_rotated_tokens_leave_a_few_clients() {
     let world = World::start().await;
     let routes = z::world().start().await;
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
-    routes.cluster.apply(Route::to("app", "app.example.com").manifest()).await;
+    routes.cluster.apply(RouteManifest::to("app", "app.example.com").manifest()).await;
     let series = async |world: &World| {
         let metrics = world.metrics().await;
         let lines = metrics.lines().filter(|line| line.starts_with("portolan_cloudflare_budget_left{"));
@@ -132,7 +135,10 @@ async fn finding_22_a_hundred_rotated_tokens_leave_a_few_clients() {
         }
         world.cluster.apply(&m::record("www", &format!("192.0.2.{number}"))).await;
         let origin = format!("http://app-{number}:80");
-        routes.cluster.apply(Route::to("app", "app.example.com").with("originService", &origin).manifest()).await;
+        routes
+            .cluster
+            .apply(RouteManifest::to("app", "app.example.com").with("originService", &origin).manifest())
+            .await;
         world.pass(Duration::from_secs(120)).await;
         routes.pass(Duration::from_secs(1)).await;
     }
@@ -173,7 +179,7 @@ async fn finding_33_a_route_says_until_when_nothing_is_asked() {
     let fault = Fault::on("", "/cfd_tunnel/", Effect::status(429)).times(1).retry_after(Duration::from_secs(600));
     world.cloudflare.fault(fault);
 
-    world.cluster.apply(Route::to("slow", "slow.example.com").manifest()).await;
+    world.cluster.apply(RouteManifest::to("slow", "slow.example.com").manifest()).await;
     world.pass(Duration::from_secs(60)).await;
 
     let events = world.cluster.told("HTTPRoute/default/slow").await;
@@ -191,7 +197,7 @@ async fn finding_28_what_cloudflare_refused_as_invalid_rests_through_drift_passe
     let world = z::world().start().await;
     let refusal = Effect::Status { status: 400, code: 12345, message: "that is not to our liking".to_owned() };
     world.cloudflare.fault(Fault::on("POST", "/access/apps", refusal));
-    let route = Route::to("bad", "bad.example.com").allowing("user@example.com");
+    let route = RouteManifest::to("bad", "bad.example.com").allowing("user@example.com");
     world.cluster.apply(route.clone().manifest()).await;
     world.settle().await;
     let task = world.tasks().await.remove(0);

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use portolan_testkit::zerotrust::{self as z, Route, TUNNEL};
+use portolan_testkit::zerotrust::{self as z, RouteManifest, TUNNEL};
 use portolan_testkit::{World, tell};
 use serde_json::{Value, json};
 
 const MINUTES: Duration = Duration::from_secs(300);
 
 fn routes(count: usize, origin: &str) -> Vec<Value> {
-    let route = |n: usize| Route::to(&format!("r{n}"), &format!("r{n}.example.com")).with("originService", origin);
+    let route =
+        |n: usize| RouteManifest::to(&format!("r{n}"), &format!("r{n}.example.com")).with("originService", origin);
     (0..count).map(|n| route(n).into()).collect()
 }
 

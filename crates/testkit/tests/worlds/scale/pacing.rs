@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portolan_testkit::manifests::{self as m};
-use portolan_testkit::zerotrust::{self as z, Route, TUNNEL};
+use portolan_testkit::zerotrust::{self as z, RouteManifest, TUNNEL};
 use portolan_testkit::{World, tell};
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ async fn a_thousand_records_that_come_within_twenty_seconds_take_at_most_forty_c
 async fn a_thousand_plain_routes_that_come_within_twenty_seconds_take_at_most_eighty_calls() {
     let world = z::world().latency(LATENCY).start().await;
     let routes: Vec<Value> =
-        (0..1000).map(|n| Route::to(&format!("r{n}"), &format!("r{n}.example.com")).into()).collect();
+        (0..1000).map(|n| RouteManifest::to(&format!("r{n}"), &format!("r{n}.example.com")).into()).collect();
 
     over(&world, Duration::from_secs(20), &routes).await;
     world.settle().await;

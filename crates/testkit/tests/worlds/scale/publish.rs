@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use portolan_testkit::zerotrust::{self as z, Route, TUNNEL};
+use portolan_testkit::zerotrust::{self as z, RouteManifest, TUNNEL};
 use portolan_testkit::{World, tell};
 use serde_json::Value;
 
 fn plain(count: usize) -> Vec<Value> {
-    (0..count).map(|n| Route::to(&format!("r{n}"), &format!("r{n}.example.com")).into()).collect()
+    (0..count).map(|n| RouteManifest::to(&format!("r{n}"), &format!("r{n}.example.com")).into()).collect()
 }
 
 fn protected(count: usize) -> Vec<Value> {
     let route = |n: usize| {
         let emails = format!("user{n}@example.com,boss@example.com");
-        Route::to(&format!("r{n}"), &format!("r{n}.example.com")).allowing(&emails).into()
+        RouteManifest::to(&format!("r{n}"), &format!("r{n}.example.com")).allowing(&emails).into()
     };
     (0..count).map(route).collect()
 }
@@ -115,14 +115,14 @@ async fn one_route_more_takes_three_calls_and_four_with_access() {
     world.pass(Duration::from_secs(3600)).await;
     world.forget();
 
-    world.cluster.apply(Route::to("one", "one.example.com").manifest()).await;
+    world.cluster.apply(RouteManifest::to("one", "one.example.com").manifest()).await;
     world.settle().await;
     assert!(world.name("one.example.com").is_public());
     assert!(told(&world, "one plain route more") <= 3);
     for name in ["first", "two"] {
         world.pass(Duration::from_secs(3600)).await;
         let hostname = format!("{name}.example.com");
-        world.cluster.apply(Route::to(name, &hostname).allowing("user@example.com").manifest()).await;
+        world.cluster.apply(RouteManifest::to(name, &hostname).allowing("user@example.com").manifest()).await;
         world.settle().await;
         assert!(world.name(&hostname).lets_in("user@example.com"));
         assert!(told(&world, &format!("one protected route more ({name})")) <= 4);
@@ -146,12 +146,12 @@ async fn route_501_with_access_is_refused_by_cloudflare_and_others_are_told_with
     assert!(world.metrics().await.contains("portolan_cloudflare_quota_left{collection=\"access_apps\""));
     world.forget();
 
-    world.cluster.apply(Route::to("last", "last.example.com").allowing("user@example.com").manifest()).await;
+    world.cluster.apply(RouteManifest::to("last", "last.example.com").allowing("user@example.com").manifest()).await;
     world.settle().await;
     let asked = world.cloudflare.take_writes();
     assert_eq!(asked, ["POST access/apps → 400"], "a known limit refuses nothing");
     for name in ["more", "further"] {
-        let route = Route::to(name, &format!("{name}.example.com")).allowing("user@example.com");
+        let route = RouteManifest::to(name, &format!("{name}.example.com")).allowing("user@example.com");
         world.cluster.apply(route.manifest()).await;
     }
     world.pass(Duration::from_secs(240)).await;

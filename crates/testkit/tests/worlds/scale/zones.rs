@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use portolan_testkit::zerotrust::{self as z, ACCOUNT, Route};
+use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest};
 use portolan_testkit::{World, tell};
 
 /// Ten thousand zones besides the world's own.
@@ -23,7 +23,7 @@ fn for_zones(world: &World) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn finding_20_a_name_in_none_of_ten_thousand_zones_takes_at_most_two_calls_a_minute() {
     let world = world().await;
-    world.cluster.apply(&Route::to("app", "app.nowhere.org").into()).await;
+    world.cluster.apply(&RouteManifest::to("app", "app.nowhere.org").into()).await;
 
     world.restart().await;
     world.pass(Duration::from_secs(600)).await;
@@ -36,7 +36,8 @@ async fn finding_20_a_name_in_none_of_ten_thousand_zones_takes_at_most_two_calls
 #[tokio::test(start_paused = true)]
 async fn finding_20_names_in_one_of_ten_thousand_zones_share_the_call_that_finds_it() {
     let world = world().await;
-    let routes: Vec<_> = (0..50).map(|n| Route::to(&format!("r{n}"), &format!("r{n}.zone77.example")).into()).collect();
+    let routes: Vec<_> =
+        (0..50).map(|n| RouteManifest::to(&format!("r{n}"), &format!("r{n}.zone77.example")).into()).collect();
     world.cluster.create_all(&routes).await;
 
     world.restart().await;

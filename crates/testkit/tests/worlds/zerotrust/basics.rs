@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use portolan_testkit::World;
 use portolan_testkit::zerotrust::manifests::{PREFIX, load_balancer, reference_grant};
-use portolan_testkit::zerotrust::{self as z, ORIGIN, Route, TUNNEL, template, tenant};
+use portolan_testkit::zerotrust::{self as z, ORIGIN, RouteManifest, TUNNEL, template, tenant};
 use serde_json::{Value, json};
 
 use super::{publish, settled, tasks_made};
 
-fn protected() -> Route {
-    Route::to("admin-panel", "admin.example.com").allowing("admin@example.com")
+fn protected() -> RouteManifest {
+    RouteManifest::to("admin-panel", "admin.example.com").allowing("admin@example.com")
 }
 
 #[tokio::test(start_paused = true)]
 async fn scenario_01_a_plain_route_gets_rule_record_outputs_and_state() {
     let world = settled([]).await;
 
-    publish(&world, Route::to("simple-app", "simple.example.com")).await;
+    publish(&world, RouteManifest::to("simple-app", "simple.example.com")).await;
 
     let name = world.name("simple.example.com");
     assert_eq!(name.rule(), json!({ "hostname": "simple.example.com", "service": ORIGIN }));
@@ -32,7 +32,7 @@ async fn scenario_01_a_plain_route_gets_rule_record_outputs_and_state() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_02_legacy_annotations_make_an_application_for_two_addresses() {
-    let route = Route::to("admin-panel", "admin.example.com")
+    let route = RouteManifest::to("admin-panel", "admin.example.com")
         .allowing("admin@example.com,manager@example.com")
         .with("sessionDuration", "8h");
     let world = settled([route]).await;
@@ -52,7 +52,7 @@ async fn scenario_02_legacy_annotations_make_an_application_for_two_addresses() 
 
 #[tokio::test(start_paused = true)]
 async fn scenario_03_a_service_token_opens_the_name_and_stands_in_a_secret() {
-    let route = Route::to("api-service", "api.example.com")
+    let route = RouteManifest::to("api-service", "api.example.com")
         .with("accessApp", "true")
         .with("allowGroups", "Engineering")
         .with("serviceToken", "true");
@@ -74,10 +74,10 @@ async fn scenario_03_a_service_token_opens_the_name_and_stands_in_a_secret() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_04_an_added_address_updates_the_same_application_and_policy() {
-    let world = settled([Route::to("app", "app.example.com").allowing("user1@example.com")]).await;
+    let world = settled([RouteManifest::to("app", "app.example.com").allowing("user1@example.com")]).await;
     let before = world.name("app.example.com").app();
 
-    publish(&world, Route::to("app", "app.example.com").allowing("user1@example.com,user2@example.com")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com").allowing("user1@example.com,user2@example.com")).await;
 
     let after = world.name("app.example.com").app();
     assert_eq!(after["id"], before["id"]);
@@ -92,9 +92,9 @@ async fn scenario_04_an_added_address_updates_the_same_application_and_policy() 
 #[tokio::test(start_paused = true)]
 async fn scenario_05_over_a_hundred_cycles_nothing_is_written() {
     let world = settled([
-        Route::to("plain", "plain.example.com"),
+        RouteManifest::to("plain", "plain.example.com"),
         protected(),
-        Route::to("api", "api.example.com")
+        RouteManifest::to("api", "api.example.com")
             .with("accessApp", "true")
             .with("allowGroups", "Engineering")
             .with("serviceToken", "true"),
@@ -185,7 +185,7 @@ impl Layer {
     }
 
     /// As annotations, by the names of these fields.
-    fn annotate(&self, route: Route, [session, url, server_name, timeout]: [&str; 4]) -> Route {
+    fn annotate(&self, route: RouteManifest, [session, url, server_name, timeout]: [&str; 4]) -> RouteManifest {
         let route = route.with(session, &self.session()).with(url, &self.url());
         route.with(server_name, &self.server_name()).with(timeout, &self.0.to_string())
     }
@@ -225,7 +225,7 @@ async fn say_from(world: &World, highest: usize) {
     world.cluster.apply(&prod).await;
     world.cluster.apply(&template("base-prod", layer(4))).await;
     world.cluster.apply(&template("mine", layer(3))).await;
-    let mut route = Route::to("app", "app.example.com").allowing("user1@example.com").with("template", "mine");
+    let mut route = RouteManifest::to("app", "app.example.com").allowing("user1@example.com").with("template", "mine");
     if highest <= 2 {
         route = Layer(2).annotate(route, ALIASES);
     }
@@ -268,7 +268,7 @@ async fn session(world: &World) -> String {
 #[tokio::test(start_paused = true)]
 async fn scenario_09_each_field_comes_from_the_highest_layer_that_sets_it() {
     let with_session = |layer: &str| json!({ "accessApplication": { "sessionDuration": layer } });
-    let route = Route::to("app", "app.example.com").allowing("user1@example.com").with("template", "mine");
+    let route = RouteManifest::to("app", "app.example.com").allowing("user1@example.com").with("template", "mine");
     let world = settled([]).await;
     let mut with_default = tenant("prod");
     with_default["spec"]["defaults"]["sessionDuration"] = json!("4h");
@@ -316,7 +316,7 @@ async fn scenario_10_a_template_that_sets_one_tls_field_keeps_the_base_templates
     world.cluster.apply(&template("base-prod", base)).await;
     world.cluster.apply(&template("slow", json!({ "originService": { "originTLS": { "tlsTimeout": 15 } } }))).await;
 
-    publish(&world, Route::to("app", "app.example.com").with("template", "slow")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com").with("template", "slow")).await;
 
     let rule = world.name("app.example.com").rule();
     assert_eq!(rule["service"], "https://traefik.traefik.svc:443");
@@ -327,7 +327,7 @@ async fn scenario_10_a_template_that_sets_one_tls_field_keeps_the_base_templates
 
 #[tokio::test(start_paused = true)]
 async fn scenario_11_the_template_named_default_is_used_where_none_is_named() {
-    let world = settled([Route::to("app", "app.example.com")]).await;
+    let world = settled([RouteManifest::to("app", "app.example.com")]).await;
     assert!(world.name("app.example.com").apps().is_empty());
     assert_eq!(world.name("app.example.com").rule()["service"], ORIGIN);
 
@@ -345,7 +345,7 @@ async fn scenario_12_the_hostname_is_put_into_the_server_name() {
         json!({ "url": "https://traefik.traefik.svc:443", "originTLS": { "originServerName": "{{hostname}}" } });
     world.cluster.apply(&template("sni", json!({ "originService": origin }))).await;
 
-    publish(&world, Route::to("app", "app.example.com").with("template", "sni")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com").with("template", "sni")).await;
 
     assert_eq!(world.name("app.example.com").rule()["originRequest"]["originServerName"], "app.example.com");
 }
@@ -357,15 +357,15 @@ async fn scenario_13_without_an_origin_the_backend_is_it_and_its_edits_count() {
     bare["spec"]["defaults"] = json!({ "sessionDuration": "24h" });
     world.cluster.apply(&bare).await;
 
-    let elsewhere =
-        Route::to("app", "app.example.com").backend(json!({ "name": "shop", "namespace": "apps", "port": 8080 }));
+    let elsewhere = RouteManifest::to("app", "app.example.com")
+        .backend(json!({ "name": "shop", "namespace": "apps", "port": 8080 }));
     publish(&world, elsewhere).await;
     assert_eq!(world.cluster.events("HTTPRoute/default/app").await, ["RefNotPermitted"]);
     assert!(world.name("app.example.com").is_gone());
     world.cluster.apply(&reference_grant("default", "apps")).await;
     world.pass(Duration::from_secs(60)).await;
     assert_eq!(world.name("app.example.com").rule()["service"], "http://shop.apps.svc.cluster.local:8080");
-    publish(&world, Route::to("app", "app.example.com").backend(json!({ "name": "shop", "port": 9090 }))).await;
+    publish(&world, RouteManifest::to("app", "app.example.com").backend(json!({ "name": "shop", "port": 9090 }))).await;
 
     assert_eq!(world.name("app.example.com").rule()["service"], "http://shop.default.svc.cluster.local:9090");
     world.assert_sound("scenario 13").await;
@@ -382,7 +382,7 @@ async fn scenario_14_dns_only_takes_its_address_from_the_right_place_and_no_tunn
     by_address["dnsOnly"]["staticIp"] = json!("192.168.7.2");
     world.cluster.apply(&template("by-service", by_service)).await;
     world.cluster.apply(&template("by-address", by_address)).await;
-    let route = |template: &str| Route::to("lan", "lan.example.com").with("template", template);
+    let route = |template: &str| RouteManifest::to("lan", "lan.example.com").with("template", template);
 
     publish(&world, route("by-address").with("dnsIp", "192.168.7.1")).await;
     assert_eq!(world.name("lan.example.com").record()["content"], "192.168.7.1");

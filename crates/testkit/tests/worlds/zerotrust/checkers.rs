@@ -6,7 +6,7 @@ use portolan_cloudflare_sim::credential_id;
 use portolan_testkit::World;
 use portolan_testkit::manifests::ZONE_ID;
 use portolan_testkit::zerotrust::guard::Guard;
-use portolan_testkit::zerotrust::wishes::Wish;
+use portolan_testkit::zerotrust::wishes::NameWish;
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, ORIGIN, SOMEBODY, TUNNEL};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ struct Careless {
 }
 
 impl Careless {
-    async fn at_work(wish: Wish) -> Self {
+    async fn at_work(wish: NameWish) -> Self {
         let world = z::world().asleep().start().await;
         let guard = Guard::post_late(&world);
         guard.wish(&world, NAME, wish);
@@ -71,7 +71,7 @@ impl Careless {
 
     /// A name as it should be published, in an account where another cluster works too; which read the document then.
     async fn beside_another_cluster(settings: &Value) -> Self {
-        let mut careless = Self::at_work(Wish::Protected).await;
+        let mut careless = Self::at_work(NameWish::Protected).await;
         careless.guard.neighbour(&careless.world, &credential_id(SOMEBODY));
         careless.app(NAME, true).await;
         careless.rules_with(&[NAME], settings).await;
@@ -138,7 +138,7 @@ impl Careless {
 
     /// A name whose rule asks for its application.
     async fn walled() -> Self {
-        let mut careless = Self::at_work(Wish::Protected).await;
+        let mut careless = Self::at_work(NameWish::Protected).await;
         careless.app(NAME, true).await;
         careless.rules_asking(&[NAME]).await;
         careless.record(NAME).await;
@@ -153,7 +153,7 @@ impl Careless {
     }
 
     /// A name as it should be published.
-    async fn published(wish: Wish) -> Self {
+    async fn published(wish: NameWish) -> Self {
         let mut careless = Self::at_work(wish).await;
         careless.app(NAME, true).await;
         careless.rules(&[NAME]).await;
@@ -165,10 +165,10 @@ impl Careless {
 
 #[tokio::test(start_paused = true)]
 async fn publishing_and_withdrawing_in_the_right_order_is_no_violation() {
-    let careless = Careless::published(Wish::Protected).await;
+    let careless = Careless::published(NameWish::Protected).await;
     assert!(!careless.world.name(NAME).is_public() && careless.world.name(NAME).lets_in("user@example.com"));
 
-    careless.guard.wish(&careless.world, NAME, Wish::Gone);
+    careless.guard.wish(&careless.world, NAME, NameWish::Gone);
     careless.unrecord().await;
     careless.rules(&[]).await;
     careless.unapp().await;
@@ -179,10 +179,10 @@ async fn publishing_and_withdrawing_in_the_right_order_is_no_violation() {
 
 #[tokio::test(start_paused = true)]
 async fn a_public_name_is_no_violation_until_it_was_protected() {
-    let mut careless = Careless::at_work(Wish::Public).await;
+    let mut careless = Careless::at_work(NameWish::Public).await;
     careless.rules(&[NAME]).await;
     careless.record(NAME).await;
-    careless.guard.wish(&careless.world, NAME, Wish::Protected);
+    careless.guard.wish(&careless.world, NAME, NameWish::Protected);
     careless.app(NAME, true).await;
     assert_eq!(careless.found(), (0, 0));
 
@@ -193,7 +193,7 @@ async fn a_public_name_is_no_violation_until_it_was_protected() {
 
 #[tokio::test(start_paused = true)]
 async fn rule_and_record_before_the_application_are_found() {
-    let mut careless = Careless::at_work(Wish::Protected).await;
+    let mut careless = Careless::at_work(NameWish::Protected).await;
 
     careless.rules(&[NAME]).await;
     careless.record(NAME).await;
@@ -204,7 +204,7 @@ async fn rule_and_record_before_the_application_are_found() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rule_alone_before_the_application_is_found_in_the_log() {
-    let mut careless = Careless::at_work(Wish::Protected).await;
+    let mut careless = Careless::at_work(NameWish::Protected).await;
 
     careless.rules(&[NAME]).await;
     careless.app(NAME, true).await;
@@ -214,7 +214,7 @@ async fn a_rule_alone_before_the_application_is_found_in_the_log() {
 
 #[tokio::test(start_paused = true)]
 async fn a_record_by_batch_before_the_application_is_found() {
-    let mut careless = Careless::at_work(Wish::Protected).await;
+    let mut careless = Careless::at_work(NameWish::Protected).await;
 
     careless.record_by_batch(NAME).await;
     careless.app(NAME, true).await;
@@ -225,7 +225,7 @@ async fn a_record_by_batch_before_the_application_is_found() {
 
 #[tokio::test(start_paused = true)]
 async fn an_application_without_a_policy_is_found_in_the_log_and_lets_nobody_in() {
-    let mut careless = Careless::at_work(Wish::Protected).await;
+    let mut careless = Careless::at_work(NameWish::Protected).await;
 
     careless.app(NAME, false).await;
     careless.rules(&[NAME]).await;
@@ -237,8 +237,8 @@ async fn an_application_without_a_policy_is_found_in_the_log_and_lets_nobody_in(
 
 #[tokio::test(start_paused = true)]
 async fn an_application_that_goes_before_the_record_is_found() {
-    let careless = Careless::published(Wish::Protected).await;
-    careless.guard.wish(&careless.world, NAME, Wish::Gone);
+    let careless = Careless::published(NameWish::Protected).await;
+    careless.guard.wish(&careless.world, NAME, NameWish::Gone);
 
     careless.unapp().await;
     careless.unrecord().await;
@@ -249,7 +249,7 @@ async fn an_application_that_goes_before_the_record_is_found() {
 
 #[tokio::test(start_paused = true)]
 async fn an_application_that_is_replaced_by_another_is_found() {
-    let mut careless = Careless::published(Wish::Protected).await;
+    let mut careless = Careless::published(NameWish::Protected).await;
 
     careless.unapp().await;
     careless.app(NAME, true).await;
@@ -259,9 +259,9 @@ async fn an_application_that_is_replaced_by_another_is_found() {
 
 #[tokio::test(start_paused = true)]
 async fn an_application_that_is_pointed_elsewhere_too_early_is_found() {
-    let careless = Careless::published(Wish::Protected).await;
-    careless.guard.wish(&careless.world, NAME, Wish::Gone);
-    careless.guard.wish(&careless.world, "new.example.com", Wish::Protected);
+    let careless = Careless::published(NameWish::Protected).await;
+    careless.guard.wish(&careless.world, NAME, NameWish::Gone);
+    careless.guard.wish(&careless.world, "new.example.com", NameWish::Protected);
 
     careless.change_app("new.example.com", true).await;
     careless.unrecord().await;
@@ -272,8 +272,8 @@ async fn an_application_that_is_pointed_elsewhere_too_early_is_found() {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_name_that_is_published_before_its_application_is_pointed_to_it_is_found() {
-    let mut careless = Careless::published(Wish::Protected).await;
-    careless.guard.wish(&careless.world, "new.example.com", Wish::Protected);
+    let mut careless = Careless::published(NameWish::Protected).await;
+    careless.guard.wish(&careless.world, "new.example.com", NameWish::Protected);
 
     careless.rules(&[NAME, "new.example.com"]).await;
     careless.record("new.example.com").await;
@@ -284,7 +284,7 @@ async fn a_new_name_that_is_published_before_its_application_is_pointed_to_it_is
 
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_published_though_its_application_was_refused_is_found() {
-    let mut careless = Careless::at_work(Wish::Protected).await;
+    let mut careless = Careless::at_work(NameWish::Protected).await;
     let effect = portolan_cloudflare_sim::Effect::status(500);
     careless.world.cloudflare.fault(portolan_cloudflare_sim::Fault::on("POST", "/access/apps", effect).times(1));
 
@@ -301,7 +301,7 @@ async fn a_name_that_is_published_though_its_application_was_refused_is_found() 
 
 #[tokio::test(start_paused = true)]
 async fn what_somebody_else_unprotects_is_forgiven_until_we_protected_it_again() {
-    let mut careless = Careless::published(Wish::Protected).await;
+    let mut careless = Careless::published(NameWish::Protected).await;
     careless.world.cloudflare.remove("access_apps", &careless.app);
     careless.guard.forgive(&careless.world, NAME);
 
@@ -316,7 +316,7 @@ async fn what_somebody_else_unprotects_is_forgiven_until_we_protected_it_again()
 
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_published_anew_after_others_took_its_application_is_found() {
-    let mut careless = Careless::published(Wish::Protected).await;
+    let mut careless = Careless::published(NameWish::Protected).await;
     careless.unrecord().await;
     careless.world.cloudflare.remove("access_apps", &careless.app);
     careless.guard.lost(&careless.world, NAME);
@@ -329,7 +329,7 @@ async fn a_name_that_is_published_anew_after_others_took_its_application_is_foun
 
 #[tokio::test(start_paused = true)]
 async fn a_rule_that_is_written_anew_after_others_took_the_application_is_found() {
-    let careless = Careless::published(Wish::Protected).await;
+    let careless = Careless::published(NameWish::Protected).await;
     careless.rules(&[]).await;
     careless.world.cloudflare.remove("access_apps", &careless.app);
     careless.guard.lost(&careless.world, NAME);
@@ -342,7 +342,7 @@ async fn a_rule_that_is_written_anew_after_others_took_the_application_is_found(
 
 #[tokio::test(start_paused = true)]
 async fn an_application_that_others_take_leaves_a_name_open_at_the_edge_unless_its_rule_asks_for_it() {
-    let careless = Careless::published(Wish::Protected).await;
+    let careless = Careless::published(NameWish::Protected).await;
     careless.world.cloudflare.remove("access_apps", &careless.app);
     careless.guard.lost(&careless.world, NAME);
 
@@ -358,7 +358,7 @@ async fn an_application_that_others_take_leaves_a_name_open_at_the_edge_unless_i
 
 #[tokio::test(start_paused = true)]
 async fn a_name_whose_record_reaches_the_edge_before_its_application_is_found() {
-    let careless = Careless::published(Wish::Protected).await;
+    let careless = Careless::published(NameWish::Protected).await;
     assert!(careless.found_late() > 0, "in some order the record is there first");
 
     let careless = Careless::walled().await;
@@ -368,7 +368,7 @@ async fn a_name_whose_record_reaches_the_edge_before_its_application_is_found() 
 #[tokio::test(start_paused = true)]
 async fn an_application_whose_end_reaches_the_edge_before_its_records_is_found() {
     let careless = Careless::walled().await;
-    careless.guard.wish(&careless.world, NAME, Wish::Gone);
+    careless.guard.wish(&careless.world, NAME, NameWish::Gone);
     careless.rules(&[NAME]).await;
     careless.unrecord().await;
     careless.rules(&[]).await;
@@ -381,8 +381,8 @@ async fn an_application_whose_end_reaches_the_edge_before_its_records_is_found()
 #[tokio::test(start_paused = true)]
 async fn a_protected_wildcard_that_is_open_far_below_is_found() {
     let wildcard = "*.deep.example.com";
-    let mut careless = Careless::at_work(Wish::Gone).await;
-    careless.guard.wish(&careless.world, wildcard, Wish::Protected);
+    let mut careless = Careless::at_work(NameWish::Gone).await;
+    careless.guard.wish(&careless.world, wildcard, NameWish::Protected);
     careless.app(wildcard, true).await;
     careless.rules(&[wildcard]).await;
 
@@ -393,7 +393,7 @@ async fn a_protected_wildcard_that_is_open_far_below_is_found() {
 
 #[tokio::test(start_paused = true)]
 async fn of_two_clusters_with_one_name_each_may_withdraw_and_none_may_publish_it_open() {
-    let mut careless = Careless::at_work(Wish::Protected).await;
+    let mut careless = Careless::at_work(NameWish::Protected).await;
     careless.guard.contested(&careless.world, NAME);
     careless.app(NAME, true).await;
     careless.rules_asking(&[NAME]).await;

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use portolan_cloudflare_sim::Recorded;
+use portolan_cloudflare_sim::RecordedRequest;
 use portolan_testkit::World;
-use portolan_testkit::gate::Side;
-use portolan_testkit::zerotrust::{self as z, ACCOUNT, Route, TUNNEL};
+use portolan_testkit::gate::StopSide;
+use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest, TUNNEL};
 use serde_json::{Value, json};
 
 use super::{publish, settled};
@@ -20,8 +20,8 @@ async fn told(world: &World, route: &str) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_30_the_older_route_has_the_name_and_the_newer_takes_over() {
-    let older = Route::to("older", "app.example.com").with("origin.url", "http://older:80");
-    let newer = Route::to("newer", "app.example.com").with("origin.url", "http://newer:80");
+    let older = RouteManifest::to("older", "app.example.com").with("origin.url", "http://older:80");
+    let newer = RouteManifest::to("newer", "app.example.com").with("origin.url", "http://newer:80");
     let world = settled([older.clone()]).await;
     world.pass(Duration::from_secs(5)).await;
 
@@ -46,9 +46,15 @@ async fn scenario_30_the_older_route_has_the_name_and_the_newer_takes_over() {
 async fn scenario_30_of_two_that_nobody_holds_yet_the_older_wins_whatever_it_is_called() {
     let world = z::world().asleep().start().await;
     // By name the newer one would come first.
-    world.cluster.apply(Route::to("z-older", "app.example.com").with("origin.url", "http://older:80").manifest()).await;
+    world
+        .cluster
+        .apply(RouteManifest::to("z-older", "app.example.com").with("origin.url", "http://older:80").manifest())
+        .await;
     world.pass(Duration::from_secs(5)).await;
-    world.cluster.apply(Route::to("a-newer", "app.example.com").with("origin.url", "http://newer:80").manifest()).await;
+    world
+        .cluster
+        .apply(RouteManifest::to("a-newer", "app.example.com").with("origin.url", "http://newer:80").manifest())
+        .await;
 
     world.restart().await;
     world.settle().await;
@@ -61,10 +67,10 @@ async fn scenario_30_of_two_that_nobody_holds_yet_the_older_wins_whatever_it_is_
 
 #[tokio::test(start_paused = true)]
 async fn scenario_30_the_name_is_away_for_no_longer_than_one_reconcile() {
-    let older = Route::to("older", "app.example.com").with("origin.url", "http://older:80");
+    let older = RouteManifest::to("older", "app.example.com").with("origin.url", "http://older:80");
     let world = settled([older.clone()]).await;
     world.pass(Duration::from_secs(5)).await;
-    publish(&world, Route::to("newer", "app.example.com").with("origin.url", "http://newer:80")).await;
+    publish(&world, RouteManifest::to("newer", "app.example.com").with("origin.url", "http://newer:80")).await;
 
     world.cluster.delete(&older.id()).await;
     let (mut away, mut back) = (Duration::ZERO, false);
@@ -95,11 +101,11 @@ async fn scenario_31_names_that_join_alike_have_states_and_tasks_of_their_own() 
 
     world
         .cluster
-        .apply(Route::to("c", "one.example.com").within("a-b").with("tenant", "default/prod").manifest())
+        .apply(RouteManifest::to("c", "one.example.com").within("a-b").with("tenant", "default/prod").manifest())
         .await;
     world
         .cluster
-        .apply(Route::to("b-c", "two.example.com").within("a").with("tenant", "default/prod").manifest())
+        .apply(RouteManifest::to("b-c", "two.example.com").within("a").with("tenant", "default/prod").manifest())
         .await;
     let both = async |world: &World| world.tasks().await.len() == 2;
     assert!(world.holds_within(Duration::from_secs(60), both).await, "each has a task: {:#?}", world.tasks().await);
@@ -140,7 +146,8 @@ async fn scenario_32_a_name_of_253_characters_is_no_trouble() {
     let long = vec!["x".repeat(62); 4].join(".") + "y";
     assert_eq!(long.len(), 252);
     let long = format!("{long}z");
-    let route = Route::to(&long, "long.example.com").with("accessApp", "true").with("allowEmails", "user@example.com");
+    let route =
+        RouteManifest::to(&long, "long.example.com").with("accessApp", "true").with("allowEmails", "user@example.com");
     let world = settled([route.clone()]).await;
 
     assert!(world.name("long.example.com").lets_in("user@example.com"));
@@ -155,7 +162,7 @@ async fn scenario_32_a_name_of_253_characters_is_no_trouble() {
 async fn scenario_33_twenty_routes_at_once_lose_no_rule() {
     let world = z::world().latency(Duration::from_millis(150)).start().await;
     let routes: Vec<Value> =
-        (0..20).map(|n| Route::to(&format!("r{n}"), &format!("r{n}.example.com")).into()).collect();
+        (0..20).map(|n| RouteManifest::to(&format!("r{n}"), &format!("r{n}.example.com")).into()).collect();
 
     world.cluster.create_all(&routes).await;
     world.settle().await;
@@ -181,7 +188,7 @@ async fn scenario_34_edits_of_others_survive_and_one_between_read_and_write_is_t
     insert(&world, &earlier);
     let raced = std::sync::atomic::AtomicBool::new(false);
     let (edit_path, edit_rule) = (path.clone(), theirs.clone());
-    world.cloudflare.hooks.add(Side::Before, move |call, simulator| {
+    world.cloudflare.hooks.add(StopSide::Before, move |call, simulator| {
         let writes = call.method == http::Method::PUT && call.path.ends_with("/configurations");
         if writes && !raced.swap(true, std::sync::atomic::Ordering::Relaxed) {
             let mut config = z::ask(simulator, "GET", &edit_path, &Value::Null)["result"]["config"].clone();
@@ -190,7 +197,7 @@ async fn scenario_34_edits_of_others_survive_and_one_between_read_and_write_is_t
         }
     });
 
-    publish(&world, Route::to("app", "app.example.com")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com")).await;
 
     assert_eq!(world.name("app.example.com").rules().len(), 1, "ours is there");
     let events = world.cluster.told("HTTPRoute/default/app").await;
@@ -199,7 +206,7 @@ async fn scenario_34_edits_of_others_survive_and_one_between_read_and_write_is_t
     assert!(versions.len() >= 2, "both versions are told: {race}");
     insert(&world, &later);
     world.drift_pass().await;
-    publish(&world, Route::to("second", "second.example.com")).await;
+    publish(&world, RouteManifest::to("second", "second.example.com")).await;
     let config = z::config(&world, TUNNEL);
     let rules = config["ingress"].as_array().expect("there are rules");
     assert!(
@@ -218,13 +225,13 @@ async fn scenario_35_what_others_have_in_the_document_stays_byte_for_byte() {
     let answered = z::as_somebody(&world, "GET", &path, &Value::Null)["config"].clone();
     let sent: Arc<Mutex<Vec<String>>> = Arc::default();
     let texts = sent.clone();
-    world.cloudflare.hooks.add(Side::Before, move |call, _| {
+    world.cloudflare.hooks.add(StopSide::Before, move |call, _| {
         if call.is_write() && call.path.ends_with("/configurations") {
             texts.lock().expect("nobody panics").push(call.text().to_owned());
         }
     });
 
-    publish(&world, Route::to("app", "app.example.com")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com")).await;
     world.cluster.delete("HTTPRoute/default/app").await;
     world.settle().await;
 
@@ -239,7 +246,8 @@ async fn scenario_35_what_others_have_in_the_document_stays_byte_for_byte() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_35_what_others_have_in_the_document_stays_as_it_was() {
-    let world = settled([Route::to("app", "app.example.com"), Route::to("other", "other.example.com")]).await;
+    let world =
+        settled([RouteManifest::to("app", "app.example.com"), RouteManifest::to("other", "other.example.com")]).await;
 
     let mut config = z::config(&world, TUNNEL);
     let rules = config["ingress"].as_array_mut().expect("there are rules");
@@ -259,10 +267,10 @@ async fn scenario_35_what_others_have_in_the_document_stays_as_it_was() {
 #[tokio::test(start_paused = true)]
 async fn scenario_36_exact_names_come_before_wildcards() {
     let world = settled([
-        Route::to("a", "a.example.com").with("origin.url", "http://exact:80"),
-        Route::to("wild", "*.example.com").with("origin.url", "http://wild:80"),
-        Route::to("b", "b.example.com").with("origin.url", "http://later:80"),
-        Route::to("deep", "*.deep.example.com").with("origin.url", "http://deep:80"),
+        RouteManifest::to("a", "a.example.com").with("origin.url", "http://exact:80"),
+        RouteManifest::to("wild", "*.example.com").with("origin.url", "http://wild:80"),
+        RouteManifest::to("b", "b.example.com").with("origin.url", "http://later:80"),
+        RouteManifest::to("deep", "*.deep.example.com").with("origin.url", "http://deep:80"),
     ])
     .await;
 
@@ -281,11 +289,11 @@ async fn scenario_37_a_foreign_record_is_refused_or_adopted_and_then_not_deleted
         let world = settled([]).await;
         let body = json!({ "type": kind, "name": "app.example.com", "content": content, "ttl": 1, "proxied": true, "comment": "by hand" });
         let id = world.cloudflare.plant("dns_records", &body);
-        publish(&world, Route::to("app", "app.example.com")).await;
+        publish(&world, RouteManifest::to("app", "app.example.com")).await;
         assert!(told(&world, "app").await.contains(&"DNSRecordConflict".to_owned()), "{kind}");
         assert_eq!(world.name("app.example.com").record()["content"], content);
 
-        publish(&world, Route::to("app", "app.example.com").with("adopt", "true")).await;
+        publish(&world, RouteManifest::to("app", "app.example.com").with("adopt", "true")).await;
         let record = world.name("app.example.com").record();
         assert_eq!((&record["id"], &record["content"]), (&json!(id), &json!(format!("{TUNNEL}.cfargotunnel.com"))));
         assert!(world.name("app.example.com").is_public());
@@ -308,12 +316,12 @@ async fn scenario_38_an_application_on_page_three_is_found_and_a_lost_race_is_ha
     }
     let theirs = json!({ "name": "made by hand", "domain": "app.example.com", "type": "self_hosted", "tags": [] });
     let id = world.cloudflare.simulator.put("access_apps", ACCOUNT, theirs).expect("it is made");
-    let route = Route::to("app", "app.example.com").allowing("user@example.com");
+    let route = RouteManifest::to("app", "app.example.com").allowing("user@example.com");
     publish(&world, route.clone()).await;
     assert!(told(&world, "app").await.contains(&"AccessAppConflict".to_owned()), "{:?}", told(&world, "app").await);
     assert!(!world.name("app.example.com").is_published());
     let asked = world.cloudflare.simulator.requests();
-    let third = |one: &Recorded| one.route().ends_with("/access/apps") && one.query["page"] == "3";
+    let third = |one: &RecordedRequest| one.route().ends_with("/access/apps") && one.query["page"] == "3";
     assert!(asked.iter().any(third), "the application stands on the third page");
     publish(&world, route.with("adopt", "true")).await;
     assert_eq!(world.name("app.example.com").app()["id"], json!(id));
@@ -322,7 +330,7 @@ async fn scenario_38_an_application_on_page_three_is_found_and_a_lost_race_is_ha
     for (name, adopt) in [("raced", "true"), ("lost", "false")] {
         let hostname = format!("{name}.example.com");
         lose_the_race_for(&world, &hostname);
-        publish(&world, Route::to(name, &hostname).allowing("user@example.com").with("adopt", adopt)).await;
+        publish(&world, RouteManifest::to(name, &hostname).allowing("user@example.com").with("adopt", adopt)).await;
 
         let raced = world.name(&hostname);
         assert_eq!(raced.apps().len(), 1, "{name}");
@@ -339,7 +347,7 @@ async fn scenario_38_an_application_on_page_three_is_found_and_a_lost_race_is_ha
 /// Somebody makes the application of a name right before the operator does.
 fn lose_the_race_for(world: &portolan_testkit::World, hostname: &str) {
     let (once, hostname) = (std::sync::atomic::AtomicBool::new(false), hostname.to_owned());
-    world.cloudflare.hooks.add(Side::Before, move |call, simulator| {
+    world.cloudflare.hooks.add(StopSide::Before, move |call, simulator| {
         let creates = call.method == http::Method::POST && call.path.ends_with("/access/apps");
         if creates && !once.swap(true, std::sync::atomic::Ordering::Relaxed) {
             let body = json!({ "name": "faster", "domain": hostname, "type": "self_hosted" });
@@ -354,10 +362,10 @@ async fn names_come_and_go_rightly_while_lists_lag_behind_writes() {
     for collection in ["access_apps", "access_policies", "service_tokens", "dns_records", "cfd_tunnel"] {
         world.cloudflare.simulator.set_lag(collection, Duration::from_secs(10));
     }
-    let api = || Route::to("api", "api.example.com").with("serviceToken", "true");
+    let api = || RouteManifest::to("api", "api.example.com").with("serviceToken", "true");
 
     publish(&world, api().allowing("one@example.com")).await;
-    publish(&world, Route::to("web", "web.example.com")).await;
+    publish(&world, RouteManifest::to("web", "web.example.com")).await;
     publish(&world, api().allowing("two@example.com")).await;
     // A listing that begins now shows what we wrote as gone.
     world.drift_pass().await;
@@ -381,7 +389,7 @@ async fn names_come_and_go_rightly_while_lists_lag_behind_writes() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_39_what_was_deleted_in_the_dashboard_is_made_again() {
-    let route = Route::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true");
+    let route = RouteManifest::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true");
     let world = settled([route]).await;
     let name = world.name("api.example.com");
     let token = world.cloudflare.all("service_tokens")[0]["id"].as_str().unwrap_or_default().to_owned();
@@ -415,7 +423,7 @@ async fn scenario_40_a_reusable_policy_is_linked_and_left_as_it_was() {
     let body =
         json!({ "name": "Staff", "decision": "allow", "include": [{ "email": { "email": "boss@example.com" } }] });
     let policy = world.cloudflare.plant_in("access_policies", ACCOUNT, &body);
-    let route = Route::to("app", "app.example.com").with("accessApp", "true");
+    let route = RouteManifest::to("app", "app.example.com").with("accessApp", "true");
 
     publish(&world, route.clone().with("access.existingPolicyNames", "Staff")).await;
     assert_eq!(world.name("app.example.com").app()["policies"][0]["id"], json!(policy));

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use portolan_cloudflare_sim::{Effect, Fault, Grant, Recorded, credential_id};
+use portolan_cloudflare_sim::{Effect, Fault, Grant, RecordedRequest, credential_id};
 use portolan_testkit::crash::{Tried, at_every_step};
-use portolan_testkit::gate::Side;
+use portolan_testkit::gate::StopSide;
 use portolan_testkit::manifests::CANARY;
 use portolan_testkit::zerotrust::guard::Guard;
 use portolan_testkit::zerotrust::manifests::in_namespace;
-use portolan_testkit::zerotrust::wishes::Wish;
-use portolan_testkit::zerotrust::{self as z, ACCOUNT, Part, Roles, Route, TUNNEL, tenant, token_secret};
+use portolan_testkit::zerotrust::wishes::NameWish;
+use portolan_testkit::zerotrust::{
+    self as z, ACCOUNT, OperatorProcess, Roles, RouteManifest, TUNNEL, tenant, token_secret,
+};
 use portolan_testkit::{World, paused, tell};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -19,8 +21,8 @@ use super::{publish, settled};
 /// For the write of a claim, and for looking when it is there.
 const SOME: Duration = Duration::from_secs(2);
 
-fn with_token() -> Route {
-    Route::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
+fn with_token() -> RouteManifest {
+    RouteManifest::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
 }
 
 /// One of everything, and the Secret opens the edge.
@@ -41,16 +43,16 @@ fn calls(world: &World, method: &str, end: &str) -> usize {
 #[tokio::test(start_paused = true)]
 async fn scenario_41_a_dead_workers_task_is_taken_over_when_its_lease_has_expired() {
     let world = z::world().roles(Roles::apart(2)).start().await;
-    world.crash_part(Part::Worker(2)).await;
-    let dying = world.gate_of(Part::Worker(1)).clone();
-    dying.stop_on("PUT /client/v4/accounts", Side::Before);
+    world.crash_part(OperatorProcess::Worker(2)).await;
+    let dying = world.gate_of(OperatorProcess::Worker(1)).clone();
+    dying.stop_on("PUT /client/v4/accounts", StopSide::Before);
     world.cluster.apply(with_token().manifest()).await;
     dying.halted().await;
-    world.crash_part(Part::Worker(1)).await;
+    world.crash_part(OperatorProcess::Worker(1)).await;
     assert_eq!(world.tasks().await[0]["status"]["phase"], "InProgress");
     let died = Instant::now();
 
-    world.restart_part(Part::Worker(2)).await;
+    world.restart_part(OperatorProcess::Worker(2)).await;
     let taken = async |world: &World| {
         world.tasks().await.first().is_none_or(|task| task["status"]["workerPod"] == "cloudflare-worker-2")
     };
@@ -72,7 +74,7 @@ async fn scenario_41_a_dead_workers_task_is_taken_over_when_its_lease_has_expire
 #[tokio::test(start_paused = true)]
 async fn scenario_42_killed_after_the_tokens_post_there_is_one_token_and_a_valid_secret() {
     let world = settled([]).await;
-    world.gate.stop_on(&format!("POST /client/v4/accounts/{ACCOUNT}/access/service_tokens"), Side::After);
+    world.gate.stop_on(&format!("POST /client/v4/accounts/{ACCOUNT}/access/service_tokens"), StopSide::After);
     world.cluster.apply(with_token().manifest()).await;
     world.gate.halted().await;
     assert_eq!(world.cloudflare.all("service_tokens").len(), 1, "the token was made");
@@ -87,12 +89,15 @@ async fn scenario_42_killed_after_the_tokens_post_there_is_one_token_and_a_valid
 #[tokio::test(start_paused = true)]
 async fn scenario_43_killed_between_the_steps_of_collection_it_converges() {
     for (text, side) in [
-        ("/api/v1/namespaces/default/secrets", Side::Before),
-        ("/api/v1/namespaces/default/secrets", Side::After),
-        ("/api/v1/namespaces/cloudflare-zero-trust/configmaps", Side::After),
-        ("/httproutes/api", Side::After),
-        ("DELETE /apis/cfzt.cloudflare.com/v1alpha1/namespaces/cloudflare-zero-trust/cloudflaretasks", Side::Before),
-        ("DELETE /apis/cfzt.cloudflare.com/v1alpha1/namespaces/cloudflare-zero-trust/cloudflaretasks", Side::After),
+        ("/api/v1/namespaces/default/secrets", StopSide::Before),
+        ("/api/v1/namespaces/default/secrets", StopSide::After),
+        ("/api/v1/namespaces/cloudflare-zero-trust/configmaps", StopSide::After),
+        ("/httproutes/api", StopSide::After),
+        (
+            "DELETE /apis/cfzt.cloudflare.com/v1alpha1/namespaces/cloudflare-zero-trust/cloudflaretasks",
+            StopSide::Before,
+        ),
+        ("DELETE /apis/cfzt.cloudflare.com/v1alpha1/namespaces/cloudflare-zero-trust/cloudflaretasks", StopSide::After),
     ] {
         let world = settled([]).await;
         world.gate.stop_on(text, side);
@@ -112,7 +117,7 @@ async fn scenario_43_killed_between_the_steps_of_collection_it_converges() {
 async fn scenario_44_two_workers_carry_every_task_out_once() {
     let world = z::world().roles(Roles::apart(2)).latency(Duration::from_millis(100)).start().await;
     let routes: Vec<Value> = (0..20)
-        .map(|n| Route::to(&format!("r{n}"), &format!("r{n}.example.com")).allowing("user@example.com").into())
+        .map(|n| RouteManifest::to(&format!("r{n}"), &format!("r{n}.example.com")).allowing("user@example.com").into())
         .collect();
 
     world.cluster.create_all(&routes).await;
@@ -130,12 +135,12 @@ async fn scenario_44_two_workers_carry_every_task_out_once() {
 #[tokio::test(start_paused = true)]
 async fn scenario_45_a_spec_that_changes_under_way_is_carried_out_afterwards() {
     let world = z::world().latency(Duration::from_secs(2)).start().await;
-    world.cluster.apply(Route::to("app", "app.example.com").allowing("one@example.com").manifest()).await;
+    world.cluster.apply(RouteManifest::to("app", "app.example.com").allowing("one@example.com").manifest()).await;
     let claimed =
         async |world: &World| world.tasks().await.first().is_some_and(|task| task["status"]["phase"] == "InProgress");
     assert!(world.holds_within(Duration::from_secs(60), claimed).await);
 
-    publish(&world, Route::to("app", "app.example.com").allowing("two@example.com")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com").allowing("two@example.com")).await;
 
     let name = world.name("app.example.com");
     assert!(name.lets_in("two@example.com") && !name.lets_in("one@example.com"));
@@ -159,14 +164,14 @@ async fn scenario_46_a_retry_after_is_obeyed_and_others_go_on() {
     let fault = Fault::on("", "/cfd_tunnel/", Effect::status(429)).retry_after(Duration::from_secs(30)).times(1);
     world.cloudflare.fault(fault);
 
-    world.cluster.apply(Route::to("slow", "slow.example.com").manifest()).await;
+    world.cluster.apply(RouteManifest::to("slow", "slow.example.com").manifest()).await;
     let refused = world.holds_within(Duration::from_secs(20), async |world: &World| {
         world.cloudflare.simulator.requests().iter().any(|one| one.status == 429)
     });
     assert!(refused.await);
     let refused_at =
         world.cloudflare.simulator.requests().iter().find(|one| one.status == 429).map_or(0, |one| one.at_ms);
-    world.cluster.apply(Route::to("fast", "fast.example.com").within("apps").manifest()).await;
+    world.cluster.apply(RouteManifest::to("fast", "fast.example.com").within("apps").manifest()).await;
     let fast =
         world.holds_within(Duration::from_secs(20), async |world: &World| world.name("fast.example.com").is_public());
     assert!(fast.await, "another credential goes on");
@@ -176,8 +181,8 @@ async fn scenario_46_a_retry_after_is_obeyed_and_others_go_on() {
 
     assert!(world.name("slow.example.com").is_public());
     assert!(!world.tasks().await.iter().any(|task| task["status"]["phase"] == "Failed"));
-    let of = |token: &str, one: &Recorded| one.credential == credential_id(token);
-    let paused = |one: &&Recorded| one.at_ms > refused_at && one.at_ms < refused_at + 30_000;
+    let of = |token: &str, one: &RecordedRequest| one.credential == credential_id(token);
+    let paused = |one: &&RecordedRequest| one.at_ms > refused_at && one.at_ms < refused_at + 30_000;
     let asked = world.cloudflare.simulator.requests();
     let early = asked.iter().filter(paused).filter(|one| of(CANARY, one));
     let early: Vec<String> = early.map(|one| format!("{} {}", one.method, one.path)).collect();
@@ -189,7 +194,7 @@ async fn scenario_46_a_retry_after_is_obeyed_and_others_go_on() {
 async fn scenario_47_a_server_error_is_tried_again_and_a_refusal_is_not() {
     let world = settled([]).await;
     world.cloudflare.fault(Fault::on("POST", "/access/apps", Effect::status(500)).times(2));
-    world.cluster.apply(Route::to("app", "app.example.com").allowing("user@example.com").manifest()).await;
+    world.cluster.apply(RouteManifest::to("app", "app.example.com").allowing("user@example.com").manifest()).await;
     let mut phases = std::collections::BTreeSet::new();
     for _ in 0..600 {
         phases
@@ -206,7 +211,7 @@ async fn scenario_47_a_server_error_is_tried_again_and_a_refusal_is_not() {
         world.cloudflare.simulator.clear_faults();
         world.cloudflare.fault(Fault::on("POST", "/access/apps", refused_by_access(text)));
         world.forget();
-        publish(&world, Route::to(route, &hostname).allowing("user@example.com")).await;
+        publish(&world, RouteManifest::to(route, &hostname).allowing("user@example.com")).await;
         world.pass(Duration::from_secs(1800)).await;
 
         assert_eq!(calls(&world, "POST", "/access/apps"), 1, "{text}: a single attempt");
@@ -235,7 +240,7 @@ async fn scenario_48_without_access_nothing_is_published() {
         let world = settled([]).await;
         world.cloudflare.fault(Fault::on("POST", "/access/apps", effect.clone()));
 
-        world.cluster.apply(Route::to("app", "app.example.com").allowing("user@example.com").manifest()).await;
+        world.cluster.apply(RouteManifest::to("app", "app.example.com").allowing("user@example.com").manifest()).await;
         world.pass(Duration::from_secs(1200)).await;
         assert!(!world.name("app.example.com").is_published(), "{effect:?}");
         assert_eq!(calls(&world, "PUT", "/configurations"), 0, "{effect:?}");
@@ -275,11 +280,13 @@ async fn scenario_49_a_signal_releases_the_claim_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_50_two_minutes_without_the_cluster_are_survived() {
-    let world = settled([Route::to("before", "before.example.com"), Route::to("gone", "gone.example.com")]).await;
+    let world =
+        settled([RouteManifest::to("before", "before.example.com"), RouteManifest::to("gone", "gone.example.com")])
+            .await;
     world.cluster.apply(with_token().manifest()).await;
     let (broken, asked) = (world.gate.broken(), world.gate.requests());
     world.gate.cluster_down(true);
-    world.cluster.apply(Route::to("during", "during.example.com").manifest()).await;
+    world.cluster.apply(RouteManifest::to("during", "during.example.com").manifest()).await;
     world.cluster.delete("HTTPRoute/default/gone").await;
     world.pass(Duration::from_secs(120)).await;
     assert!(world.gate.broken() > broken, "watches that were open broke");
@@ -303,7 +310,7 @@ async fn scenario_50_two_minutes_without_the_cluster_are_survived() {
 }
 
 /// From now on somebody looks on that these names are as wished.
-fn watched(world: &World, wishes: &[(&str, Wish)]) {
+fn watched(world: &World, wishes: &[(&str, NameWish)]) {
     let guard = Guard::post(world);
     for (hostname, wish) in wishes {
         guard.wish(world, hostname, *wish);
@@ -333,7 +340,7 @@ fn killed_at_every_step_of_publishing_it_ends_as_if_nothing_happened() {
 fn killed_at_every_step_of_an_update_it_ends_as_if_nothing_happened() {
     let prepare = async |world: &World| drop(world.cluster.apply(with_token().manifest()).await);
     killed("update", prepare, async |world: &World| {
-        watched(world, &[("api.example.com", Wish::Protected)]);
+        watched(world, &[("api.example.com", NameWish::Protected)]);
         let route = with_token()
             .allowing("other@example.com")
             .with("origin.url", "http://other:81")
@@ -347,7 +354,10 @@ fn killed_at_every_step_of_a_rename_it_ends_as_if_nothing_happened() {
     let prepare = async |world: &World| drop(world.cluster.apply(with_token().manifest()).await);
     killed("rename", prepare, async |world: &World| {
         let api = "api.example.com";
-        watched(world, &[(api, Wish::Protected), (api, Wish::Gone), ("renamed.example.com", Wish::Protected)]);
+        watched(
+            world,
+            &[(api, NameWish::Protected), (api, NameWish::Gone), ("renamed.example.com", NameWish::Protected)],
+        );
         world.cluster.apply(with_token().with("hostname", "renamed.example.com").manifest()).await;
     });
 }
@@ -356,7 +366,7 @@ fn killed_at_every_step_of_a_rename_it_ends_as_if_nothing_happened() {
 fn killed_at_every_step_of_a_rotation_it_ends_as_if_nothing_happened() {
     let prepare = async |world: &World| drop(world.cluster.apply(with_token().manifest()).await);
     killed("rotate", prepare, async |world: &World| {
-        watched(world, &[("api.example.com", Wish::Protected)]);
+        watched(world, &[("api.example.com", NameWish::Protected)]);
         world.cluster.apply(with_token().with("serviceToken.rotate", "please").manifest()).await;
     });
 }
@@ -365,7 +375,7 @@ fn killed_at_every_step_of_a_rotation_it_ends_as_if_nothing_happened() {
 fn killed_at_every_step_of_unpublishing_it_ends_as_if_nothing_happened() {
     let prepare = async |world: &World| drop(world.cluster.apply(with_token().manifest()).await);
     killed("unpublish", prepare, async |world: &World| {
-        watched(world, &[("api.example.com", Wish::Protected), ("api.example.com", Wish::Gone)]);
+        watched(world, &[("api.example.com", NameWish::Protected), ("api.example.com", NameWish::Gone)]);
         world.cluster.delete("HTTPRoute/default/api").await;
     });
 }
@@ -374,8 +384,8 @@ fn killed_at_every_step_of_unpublishing_it_ends_as_if_nothing_happened() {
 fn killed_at_every_step_of_switching_access_off_it_ends_as_if_nothing_happened() {
     let prepare = async |world: &World| drop(world.cluster.apply(with_token().manifest()).await);
     killed("unprotect", prepare, async |world: &World| {
-        watched(world, &[("api.example.com", Wish::Protected), ("api.example.com", Wish::Public)]);
-        world.cluster.apply(Route::to("api", "api.example.com").manifest()).await;
+        watched(world, &[("api.example.com", NameWish::Protected), ("api.example.com", NameWish::Public)]);
+        world.cluster.apply(RouteManifest::to("api", "api.example.com").manifest()).await;
     });
 }
 

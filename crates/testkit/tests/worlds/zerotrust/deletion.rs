@@ -7,7 +7,7 @@ use portolan_testkit::World;
 use portolan_testkit::manifests::{CANARY, ZONE_ID};
 use portolan_testkit::zerotrust::manifests::PREFIX;
 use portolan_testkit::zerotrust::{
-    self as z, ACCOUNT, OPERATOR_NAMESPACE, Roles, Route, TUNNEL, template, tenant, token_secret,
+    self as z, ACCOUNT, OPERATOR_NAMESPACE, Roles, RouteManifest, TUNNEL, template, tenant, token_secret,
 };
 use serde_json::{Value, json};
 
@@ -16,8 +16,8 @@ use super::{publish, settled};
 const SECOND_ACCOUNT: &str = "fedcba9876543210fedcba9876543210";
 const SECOND_TUNNEL: &str = "22222222-2222-3333-4444-555555555555";
 
-fn with_token() -> Route {
-    Route::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
+fn with_token() -> RouteManifest {
+    RouteManifest::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
 }
 
 const API: &str = "HTTPRoute/default/api";
@@ -181,10 +181,10 @@ async fn scenario_56_a_new_hostname_leaves_nothing_of_the_old_one() {
     let mut before = "api.example.com";
 
     let guard = z::guard::Guard::post(&world);
-    guard.wish(&world, before, z::wishes::Wish::Protected);
+    guard.wish(&world, before, z::wishes::NameWish::Protected);
     for hostname in ["api2.example.com", "api.example.org"] {
-        guard.wish(&world, before, z::wishes::Wish::Gone);
-        guard.wish(&world, hostname, z::wishes::Wish::Protected);
+        guard.wish(&world, before, z::wishes::NameWish::Gone);
+        guard.wish(&world, hostname, z::wishes::NameWish::Protected);
         publish(&world, with_token().with("hostname", hostname)).await;
 
         assert!(world.name(before).is_gone(), "{before}");
@@ -227,7 +227,7 @@ async fn scenario_57_another_account_gets_everything_and_the_old_one_keeps_nothi
 
 #[tokio::test(start_paused = true)]
 async fn scenario_58_from_tunnel_to_dns_only_and_back_there_is_one_record() {
-    let world = settled([Route::to("app", "app.example.com").with("template", "mode")]).await;
+    let world = settled([RouteManifest::to("app", "app.example.com").with("template", "mode")]).await;
     world.cluster.apply(&template("mode", json!({ "dnsOnly": { "enabled": false } }))).await;
     world.settle().await;
     let direct = json!({ "dnsOnly": { "enabled": true, "staticIp": "192.168.1.1" } });
@@ -253,14 +253,14 @@ async fn scenario_59_what_is_switched_off_is_removed_with_its_outputs() {
     let world = settled([with_token()]).await;
     let app = world.name("api.example.com").app()["id"].clone();
 
-    publish(&world, Route::to("api", "api.example.com").allowing("user@example.com")).await;
+    publish(&world, RouteManifest::to("api", "api.example.com").allowing("user@example.com")).await;
     assert_eq!(world.cloudflare.all("service_tokens"), Vec::<Value>::new());
     assert_eq!(world.token_secret("api").await, None);
     assert_eq!(world.output("api", "serviceTokenId").await, None);
     assert_eq!(world.output("api", "serviceTokenSecretName").await, None);
     assert_eq!(world.name("api.example.com").app()["id"], app);
     assert_eq!(world.name("api.example.com").app()["policies"].as_array().map(Vec::len), Some(1));
-    publish(&world, Route::to("api", "api.example.com")).await;
+    publish(&world, RouteManifest::to("api", "api.example.com")).await;
 
     assert!(world.name("api.example.com").apps().is_empty() && world.name("api.example.com").is_public());
     assert_eq!(world.output("api", "accessAppId").await, None);
@@ -301,7 +301,7 @@ async fn scenario_60_a_tenant_that_goes_first_takes_nothing_along_unseen() {
 async fn scenario_61_what_is_out_of_sight_is_not_gone() {
     let world = z::world().start().await;
     for n in 0..3 {
-        publish(&world, Route::to(&format!("r{n}"), &format!("r{n}.example.com"))).await;
+        publish(&world, RouteManifest::to(&format!("r{n}"), &format!("r{n}.example.com"))).await;
     }
     world.stop().await;
     let world = world.with_roles(Roles::watching(&["apps"]));
@@ -330,7 +330,7 @@ async fn scenario_61_what_is_out_of_sight_is_not_gone() {
 
     world.cluster.install_definitions().await;
     for n in 0..3 {
-        world.cluster.apply(Route::to(&format!("r{n}"), &format!("r{n}.example.com")).manifest()).await;
+        world.cluster.apply(RouteManifest::to(&format!("r{n}"), &format!("r{n}.example.com")).manifest()).await;
     }
     world.pass(Duration::from_secs(600)).await;
     world.settle().await;
@@ -378,7 +378,7 @@ async fn scenario_62_what_the_python_operator_left_is_taken_over() {
     let world = z::world().asleep().start().await;
     let (record, app) = left_by_the_python_operator(&world).await;
     let mut route =
-        Value::from(Route::to("app", "app.example.com").with("tenant", "prod").allowing("user@example.com"));
+        Value::from(RouteManifest::to("app", "app.example.com").with("tenant", "prod").allowing("user@example.com"));
     route["metadata"]["finalizers"] = json!(["kopf.zalando.org/KopfFinalizerMarker"]);
     route["metadata"]["annotations"]["kopf.cfzt.cloudflare.com/last-handled-configuration"] = json!("{}");
     world.cluster.apply(&route).await;
@@ -412,7 +412,7 @@ async fn scenario_62_what_the_python_operator_left_is_taken_over() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_63_a_secret_in_an_older_state_is_scrubbed() {
-    let world = settled([Route::to("app", "app.example.com")]).await;
+    let world = settled([RouteManifest::to("app", "app.example.com")]).await;
     world.stop().await;
     let record = world.name("app.example.com").record()["id"].clone();
     let ids = json!({
@@ -454,12 +454,12 @@ async fn scenario_63_a_secret_in_an_older_state_is_scrubbed() {
 #[tokio::test(start_paused = true)]
 async fn deleting_everything_leaves_cloudflare_as_it_was_seeded() {
     let world = settled([
-        Route::to("plain", "plain.example.com"),
+        RouteManifest::to("plain", "plain.example.com"),
         with_token(),
-        Route::to("team", "team.example.com").with("accessApp", "true").with("allowGroups", "Engineering"),
-        Route::to("lan", "lan.example.com").with("dnsOnly.enabled", "true").with("dnsIp", "10.1.2.3"),
-        Route::to("wild", "*.example.com").allowing("user@example.com"),
-        Route::to("redirected", "redirected.example.com").with("origin.httpRedirect", "true"),
+        RouteManifest::to("team", "team.example.com").with("accessApp", "true").with("allowGroups", "Engineering"),
+        RouteManifest::to("lan", "lan.example.com").with("dnsOnly.enabled", "true").with("dnsIp", "10.1.2.3"),
+        RouteManifest::to("wild", "*.example.com").allowing("user@example.com"),
+        RouteManifest::to("redirected", "redirected.example.com").with("origin.httpRedirect", "true"),
     ])
     .await;
 

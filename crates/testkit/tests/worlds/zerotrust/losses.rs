@@ -8,7 +8,7 @@ use portolan_testkit::World;
 use portolan_testkit::cluster::condition;
 use portolan_testkit::manifests::CANARY;
 use portolan_testkit::zerotrust::manifests::{PREFIX, in_namespace};
-use portolan_testkit::zerotrust::{self as z, OPERATOR_NAMESPACE, Roles, Route, TUNNEL, tenant, token_secret};
+use portolan_testkit::zerotrust::{self as z, OPERATOR_NAMESPACE, Roles, RouteManifest, TUNNEL, tenant, token_secret};
 use serde_json::{Value, json};
 
 use super::{publish, settled};
@@ -19,8 +19,8 @@ const SECRET: &str = "Secret/shop/cloudflare-api-token";
 /// So long everything may take.
 const LONG: Duration = Duration::from_secs(1800);
 
-fn protected() -> Route {
-    Route::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
+fn protected() -> RouteManifest {
+    RouteManifest::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
 }
 
 /// A namespace with a tenant, its Secret and two routes, all published.
@@ -29,7 +29,7 @@ async fn shop() -> World {
     world.cluster.apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "shop" } })).await;
     world.cluster.apply(&token_secret("shop", "cloudflare-api-token", CANARY)).await;
     world.cluster.apply(&in_namespace(tenant("shop"), "shop")).await;
-    publish(&world, Route::to("web", "web.example.com").within("shop")).await;
+    publish(&world, RouteManifest::to("web", "web.example.com").within("shop")).await;
     publish(&world, protected().within("shop")).await;
     assert!(world.name("web.example.com").is_public() && world.name("api.example.com").is_published());
     world
@@ -131,8 +131,8 @@ async fn finding_5_what_lost_its_credential_is_taken_down_with_another_that_an_a
     assert_nothing_at_cloudflare(&world, "with another credential");
 }
 
-fn bulk(n: usize) -> Route {
-    Route::to(&format!("r{n:02}"), &format!("r{n:02}.example.com"))
+fn bulk(n: usize) -> RouteManifest {
+    RouteManifest::to(&format!("r{n:02}"), &format!("r{n:02}.example.com"))
 }
 
 async fn many(count: usize) -> World {
@@ -237,7 +237,7 @@ async fn finding_6_names_outside_the_watched_namespaces_are_not_counted_as_going
     world.cluster.apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "apps" } })).await;
     world.cluster.apply(&in_namespace(tenant("prod"), OPERATOR_NAMESPACE)).await;
     world.cluster.apply(&token_secret(OPERATOR_NAMESPACE, "cloudflare-api-token", CANARY)).await;
-    let apart = Route::to("one", "one.example.com").within("apps").with("tenant", "default/prod");
+    let apart = RouteManifest::to("one", "one.example.com").within("apps").with("tenant", "default/prod");
     let allowed = json!({ "spec": { "allowedNamespaces": ["apps", "default"] } });
     world.cluster.patch(TENANT, &allowed).await;
     publish(&world, apart).await;
@@ -353,10 +353,10 @@ async fn heldout_f1_a_route_that_is_deleted_while_its_state_is_lost_leaves_nothi
 
 #[tokio::test(start_paused = true)]
 async fn heldout_f1_ids_that_a_route_claims_give_it_nothing_of_others() {
-    let world = settled([Route::to("web", "web.example.com"), protected()]).await;
+    let world = settled([RouteManifest::to("web", "web.example.com"), protected()]).await;
     let app = world.name("api.example.com").app();
     let token = world.cloudflare.all("service_tokens")[0]["id"].clone();
-    let forged = Route::to("thief", "thief.example.com")
+    let forged = RouteManifest::to("thief", "thief.example.com")
         .with("accessAppId", app["id"].as_str().unwrap_or_default())
         .with("serviceTokenId", token.as_str().unwrap_or_default())
         .with("cnameRecordId", world.name("web.example.com").record()["id"].as_str().unwrap_or_default());
@@ -380,7 +380,7 @@ async fn heldout_f6_while_cloudflare_refuses_neither_route_nor_tenant_is_ready()
         let effect = Effect::status(status);
         world.cloudflare.fault(Fault::on("POST", "/dns_records", effect.clone()));
         world.cloudflare.fault(Fault::on("PUT", "/configurations", effect));
-        world.cluster.apply(Route::to("web", "web.example.com").manifest()).await;
+        world.cluster.apply(RouteManifest::to("web", "web.example.com").manifest()).await;
         world.pass(Duration::from_secs(20)).await;
 
         let ready = world.cluster.ready(TENANT).await;
@@ -401,7 +401,7 @@ async fn heldout_f6_while_cloudflare_refuses_neither_route_nor_tenant_is_ready()
 
 #[tokio::test(start_paused = true)]
 async fn ux_c4_a_name_without_a_record_is_not_ready_nor_is_its_tenant() {
-    let world = settled([Route::to("web", "web.elsewhere.net")]).await;
+    let world = settled([RouteManifest::to("web", "web.elsewhere.net")]).await;
 
     let ready = world.cluster.ready(TENANT).await;
     assert!(ready.starts_with("False/"), "{ready}");

@@ -20,17 +20,17 @@ mod wishes;
 
 use std::collections::BTreeSet;
 
-use portolan_testkit::zerotrust::Route;
+use portolan_testkit::zerotrust::RouteManifest;
 use portolan_testkit::{World, tell};
 
 /// Applies a route and waits until the operator rests.
-async fn publish(world: &World, route: Route) {
+async fn publish(world: &World, route: RouteManifest) {
     world.cluster.apply(&route.into()).await;
     world.settle().await;
 }
 
 /// A world in which some routes are settled, with nothing remembered of how they came.
-async fn settled(routes: impl IntoIterator<Item = Route>) -> World {
+async fn settled(routes: impl IntoIterator<Item = RouteManifest>) -> World {
     let world = portolan_testkit::zerotrust::world().start().await;
     for route in routes {
         publish(&world, route).await;

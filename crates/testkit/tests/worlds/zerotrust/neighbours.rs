@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use http::Method;
 use portolan_cloudflare_sim::Simulator;
-use portolan_testkit::gate::Side;
-use portolan_testkit::hooks::Call;
-use portolan_testkit::zerotrust::{self as z, ACCOUNT, Route, TUNNEL};
+use portolan_testkit::gate::StopSide;
+use portolan_testkit::hooks::HookedCall;
+use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest, TUNNEL};
 use portolan_testkit::{World, tell};
 use serde_json::{Value, json};
 
@@ -39,12 +39,12 @@ fn assert_all_there(world: &World, edits: usize) {
     assert_eq!(z::config(world, TUNNEL)["warp-routing"], json!({ "enabled": true }));
 }
 
-fn is(call: &Call, method: &Method) -> bool {
+fn is(call: &HookedCall, method: &Method) -> bool {
     call.method == *method && call.path.ends_with("/configurations")
 }
 
 /// Publishes, changes and withdraws names while somebody edits on one side of our requests.
-async fn with_edits(side: Side, method: Method) -> usize {
+async fn with_edits(side: StopSide, method: Method) -> usize {
     let world = settled([]).await;
     let edits = Arc::new(AtomicUsize::new(0));
     let due = Arc::new(AtomicBool::new(false));
@@ -56,7 +56,8 @@ async fn with_edits(side: Side, method: Method) -> usize {
     });
     for round in 0..TIMES {
         due.store(true, Ordering::Relaxed);
-        let route = Route::to("app", "app.example.com").with("origin.url", &format!("http://origin:{}", 2000 + round));
+        let route =
+            RouteManifest::to("app", "app.example.com").with("origin.url", &format!("http://origin:{}", 2000 + round));
         world.cluster.apply(route.manifest()).await;
         world.settle().await;
         assert_eq!(world.name("app.example.com").rule()["service"], format!("http://origin:{}", 2000 + round));
@@ -70,7 +71,7 @@ async fn with_edits(side: Side, method: Method) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn edits_before_our_read_survive_a_hundred_times() {
-    let edits = with_edits(Side::Before, Method::GET).await;
+    let edits = with_edits(StopSide::Before, Method::GET).await;
 
     tell(&format!("neighbours: {edits} edits before our read survived"));
     assert_eq!(edits, TIMES);
@@ -78,7 +79,7 @@ async fn edits_before_our_read_survive_a_hundred_times() {
 
 #[tokio::test(start_paused = true)]
 async fn edits_after_our_write_survive_a_hundred_times() {
-    let edits = with_edits(Side::After, Method::PUT).await;
+    let edits = with_edits(StopSide::After, Method::PUT).await;
 
     tell(&format!("neighbours: {edits} edits after our write survived"));
     assert_eq!(edits, TIMES);
@@ -90,7 +91,7 @@ async fn an_edit_inside_the_window_is_told_with_both_versions() {
     for round in 0..20 {
         let world = settled([]).await;
         let once = AtomicBool::new(false);
-        world.cloudflare.hooks.add(Side::Before, move |call, simulator| {
+        world.cloudflare.hooks.add(StopSide::Before, move |call, simulator| {
             if is(call, &Method::PUT) && !once.swap(true, Ordering::Relaxed) {
                 for number in 0..=round % 3 {
                     edit(simulator, number);
@@ -100,7 +101,7 @@ async fn an_edit_inside_the_window_is_told_with_both_versions() {
         let before =
             world.cloudflare.simulator.state()["configurations"][TUNNEL]["version"].as_u64().unwrap_or_default();
 
-        super::publish(&world, Route::to("app", "app.example.com")).await;
+        super::publish(&world, RouteManifest::to("app", "app.example.com")).await;
 
         assert_eq!(world.name("app.example.com").rules().len(), 1);
         let events = world.cluster.told("HTTPRoute/default/app").await;

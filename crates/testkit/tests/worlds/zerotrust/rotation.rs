@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use portolan_testkit::World;
-use portolan_testkit::zerotrust::Route;
+use portolan_testkit::zerotrust::RouteManifest;
 use serde_json::{Value, json};
 
 use super::{publish, settled};
 
-fn with_token() -> Route {
-    Route::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
+fn with_token() -> RouteManifest {
+    RouteManifest::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
 }
 
 fn opens(world: &World, (id, secret): &(String, String)) -> bool {

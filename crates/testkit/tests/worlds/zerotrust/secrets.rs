@@ -5,14 +5,14 @@ use std::time::Duration;
 use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::manifests::CANARY;
 use portolan_testkit::zerotrust::manifests::PREFIX;
-use portolan_testkit::zerotrust::{self as z, ACCOUNT, Route, token_secret};
+use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest, token_secret};
 use portolan_testkit::{World, logged, manifests as m, paused};
 use serde_json::json;
 
 use super::{publish, settled};
 
-fn with_token() -> Route {
-    Route::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
+fn with_token() -> RouteManifest {
+    RouteManifest::to("api", "api.example.com").allowing("user@example.com").with("serviceToken", "true")
 }
 
 /// Everything that is done with tokens, and much that goes wrong with them.
@@ -29,12 +29,18 @@ async fn live_with_canaries(world: &World) {
         Effect::Status { status: 400, code: 9109, message },
     ));
     publish(world, with_token().allowing("other@example.com")).await;
-    publish(world, Route::to("second", "second.example.com").allowing("user@example.com").with("serviceToken", "true"))
-        .await;
+    publish(
+        world,
+        RouteManifest::to("second", "second.example.com").allowing("user@example.com").with("serviceToken", "true"),
+    )
+    .await;
     cloudflare.clear_faults();
     cloudflare.fault(Fault::on("POST", "service_tokens", Effect::status(500)).after_write().times(1));
-    publish(world, Route::to("third", "third.example.com").allowing("user@example.com").with("serviceToken", "true"))
-        .await;
+    publish(
+        world,
+        RouteManifest::to("third", "third.example.com").allowing("user@example.com").with("serviceToken", "true"),
+    )
+    .await;
     world.pass(Duration::from_secs(120)).await;
     cloudflare.revoke_token(CANARY);
     publish(world, with_token().allowing("last@example.com")).await;
@@ -95,13 +101,14 @@ async fn scenario_72_an_id_in_an_annotation_opens_nobody_elses_application() {
         "dns_records",
         &json!({ "type": "A", "name": "theirs.example.com", "content": "203.0.113.1", "ttl": 1 }),
     );
-    let annotated =
-        |route: Route| route.with("accessAppId", &app).with("cnameRecordId", &record).with("serviceTokenId", &app);
+    let annotated = |route: RouteManifest| {
+        route.with("accessAppId", &app).with("cnameRecordId", &record).with("serviceTokenId", &app)
+    };
 
-    publish(&world, annotated(Route::to("evil", "evil.example.com").allowing("user@example.com"))).await;
+    publish(&world, annotated(RouteManifest::to("evil", "evil.example.com").allowing("user@example.com"))).await;
     assert_ne!(world.name("evil.example.com").app()["id"], json!(app));
     world.cluster.annotate("HTTPRoute/default/evil", &format!("{PREFIX}accessAppId"), &app).await;
-    publish(&world, annotated(Route::to("evil", "evil.example.com").allowing("other@example.com"))).await;
+    publish(&world, annotated(RouteManifest::to("evil", "evil.example.com").allowing("other@example.com"))).await;
     world.assert_sound("the foreign application stands").await;
     world.cluster.delete("HTTPRoute/default/evil").await;
     world.settle().await;

@@ -3,7 +3,7 @@
 
 use portolan_testkit::manifests::{CANARY, ZONE_ID, namespace};
 use portolan_testkit::zerotrust::manifests::{PREFIX, in_namespace, load_balancer, reference_grant};
-use portolan_testkit::zerotrust::{self as z, ACCOUNT, Route, template, tenant, token_secret};
+use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest, template, tenant, token_secret};
 use portolan_testkit::{World, tell};
 use serde_json::{Value, json};
 
@@ -24,17 +24,17 @@ fn attempt(what: &'static str, objects: impl IntoIterator<Item = Value>, reason:
 }
 
 /// A route of the untrusted namespace.
-fn route(hostname: &str) -> Route {
-    Route::to("try", hostname).within("sandbox")
+fn route(hostname: &str) -> RouteManifest {
+    RouteManifest::to("try", hostname).within("sandbox")
 }
 
 /// One that uses the tenant that serves the namespace within limits.
-fn limited() -> Route {
+fn limited() -> RouteManifest {
     route("try.sandbox.example.com").with("tenant", "shared/limited").allowing("me@example.com")
 }
 
 /// One that uses the tenant that serves all namespaces.
-fn everybodys(hostname: &str) -> Route {
+fn everybodys(hostname: &str) -> RouteManifest {
     route(hostname).with("tenant", "everybody")
 }
 
@@ -267,7 +267,8 @@ async fn world_of_others() -> World {
         world.cluster.apply(&tenant).await;
     }
     furnish_services(&world).await;
-    publish(&world, Route::to("shop", "shop.example.com").allowing("owner@example.com").with("tenant", "prod")).await;
+    publish(&world, RouteManifest::to("shop", "shop.example.com").allowing("owner@example.com").with("tenant", "prod"))
+        .await;
     world.forget();
     world
 }
@@ -469,7 +470,11 @@ async fn finding_12_a_route_that_may_not_have_a_name_keeps_nobody_from_it() {
     let world = world_of_others().await;
     publish(&world, limited().with("hostname", "login.example.com")).await;
 
-    publish(&world, Route::to("login", "login.example.com").allowing("owner@example.com").with("tenant", "prod")).await;
+    publish(
+        &world,
+        RouteManifest::to("login", "login.example.com").allowing("owner@example.com").with("tenant", "prod"),
+    )
+    .await;
 
     assert!(world.name("login.example.com").lets_in("owner@example.com"), "the older claim was refused");
 }

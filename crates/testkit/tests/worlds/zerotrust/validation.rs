@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use portolan_cloudflare_sim::{Grant, Level};
+use portolan_cloudflare_sim::{Grant, RightLevel};
 use portolan_testkit::World;
 use portolan_testkit::manifests::{CANARY, ZONE_ID};
 use portolan_testkit::zerotrust::manifests::{in_namespace, load_balancer, open_tenant};
-use portolan_testkit::zerotrust::{self as z, ACCOUNT, Route, TUNNEL, template, tenant, token_secret};
+use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest, TUNNEL, template, tenant, token_secret};
 use serde_json::{Value, json};
 
 use super::{publish, settled, tasks_made};
@@ -35,9 +35,9 @@ async fn scenario_15_a_bad_hostname_is_said_and_others_go_on() {
     ];
 
     for (number, hostname) in bad.iter().enumerate() {
-        world.cluster.apply(Route::to(&format!("bad-{number}"), hostname).manifest()).await;
+        world.cluster.apply(RouteManifest::to(&format!("bad-{number}"), hostname).manifest()).await;
     }
-    publish(&world, Route::to("good", "Good.Example.com.")).await;
+    publish(&world, RouteManifest::to("good", "Good.Example.com.")).await;
 
     for (number, hostname) in bad.iter().enumerate() {
         assert_eq!(told(&world, &format!("bad-{number}")).await, ["InvalidHostname"], "{hostname}");
@@ -51,7 +51,7 @@ async fn scenario_15_a_bad_hostname_is_said_and_others_go_on() {
 async fn scenario_16_a_route_without_a_hostname_is_told_so() {
     let world = settled([]).await;
 
-    publish(&world, Route::new("nameless").with("enabled", "true")).await;
+    publish(&world, RouteManifest::new("nameless").with("enabled", "true")).await;
 
     assert_eq!(told(&world, "nameless").await, ["InvalidHostname"]);
     assert_eq!(tasks_made(&world), 0);
@@ -61,7 +61,7 @@ async fn scenario_16_a_route_without_a_hostname_is_told_so() {
 #[tokio::test(start_paused = true)]
 async fn scenario_17_a_missing_template_publishes_nothing_until_it_is_there() {
     let world = settled([]).await;
-    publish(&world, Route::to("app", "app.example.com").with("template", "typo")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com").with("template", "typo")).await;
     assert_eq!(told(&world, "app").await, ["TemplateNotFound"]);
     assert!(world.cluster.told("HTTPRoute/default/app").await[0].contains("typo"));
     assert!(world.name("app.example.com").is_gone());
@@ -79,7 +79,7 @@ async fn scenario_17_a_missing_template_publishes_nothing_until_it_is_there() {
 #[tokio::test(start_paused = true)]
 async fn scenario_18_a_missing_tenant_is_waited_for() {
     let world = settled([]).await;
-    publish(&world, Route::to("app", "app.example.com").with("tenant", "later")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com").with("tenant", "later")).await;
     assert_eq!(told(&world, "app").await, ["TenantNotFound"]);
     assert!(world.name("app.example.com").is_gone());
 
@@ -94,11 +94,11 @@ async fn scenario_18_a_missing_tenant_is_waited_for() {
 async fn scenario_19_two_tenants_and_no_choice_are_ambiguous() {
     let world = settled([]).await;
     world.cluster.apply(&tenant("staging")).await;
-    publish(&world, Route::to("app", "app.example.com")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com")).await;
     assert_eq!(told(&world, "app").await, ["TenantAmbiguous"]);
     assert!(world.name("app.example.com").is_gone());
 
-    publish(&world, Route::to("app", "app.example.com").with("tenant", "staging")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com").with("tenant", "staging")).await;
 
     assert!(world.name("app.example.com").is_public());
     assert_eq!(world.state_of("app").await.expect("it is kept")["data"]["tenant_name"], "staging");
@@ -115,8 +115,8 @@ async fn scenario_20_of_two_tenants_of_one_name_the_nearer_is_used() {
     world.cluster.apply(&token_secret("apps", "cloudflare-api-token", CANARY)).await;
     world.cluster.apply(&near).await;
 
-    publish(&world, Route::to("near", "near.example.com").within("apps").with("tenant", "prod")).await;
-    publish(&world, Route::to("far", "far.example.com").within("apps").with("tenant", "default/prod")).await;
+    publish(&world, RouteManifest::to("near", "near.example.com").within("apps").with("tenant", "prod")).await;
+    publish(&world, RouteManifest::to("far", "far.example.com").within("apps").with("tenant", "default/prod")).await;
 
     assert_eq!(z::rules(&world, SECOND_TUNNEL, "near.example.com").len(), 1);
     assert!(world.name("near.example.com").rules().is_empty());
@@ -137,9 +137,9 @@ const APPS_TENANT: &str = "CloudflareZeroTrustTenant/apps/apps";
 async fn scenario_21_a_missing_secret_stops_its_own_tenant_alone() {
     let world = settled([]).await;
     world.cluster.apply(&tenant_of_apps("later")).await;
-    world.cluster.apply(Route::to("waits", "waits.example.com").within("apps").manifest()).await;
+    world.cluster.apply(RouteManifest::to("waits", "waits.example.com").within("apps").manifest()).await;
 
-    publish(&world, Route::to("goes", "goes.example.com")).await;
+    publish(&world, RouteManifest::to("goes", "goes.example.com")).await;
 
     assert_eq!(world.cluster.ready(APPS_TENANT).await, "False/CredentialNotFound");
     let message = world.cluster.message(APPS_TENANT).await;
@@ -166,7 +166,7 @@ async fn scenario_22_a_secret_without_its_key_and_a_refused_token_are_told_apart
 
     world.cloudflare.simulator.revoke_token(CANARY);
     world.forget();
-    publish(&world, Route::to("app", "app.example.com")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com")).await;
     world.pass(Duration::from_secs(1200)).await;
 
     assert_eq!(world.cluster.ready("CloudflareZeroTrustTenant/default/prod").await, "False/CredentialInvalid");
@@ -186,10 +186,13 @@ async fn scenario_22_a_secret_without_its_key_and_a_refused_token_are_told_apart
 async fn scenario_23_without_a_zone_an_open_name_goes_on_without_dns_and_what_needs_a_zone_waits() {
     let world = settled([]).await;
 
-    publish(&world, Route::to("open", "open.unknown.test")).await;
-    publish(&world, Route::to("app", "app.unknown.test").allowing("user@example.com")).await;
-    publish(&world, Route::to("lan", "lan.unknown.test").with("dnsOnly.enabled", "true").with("dnsIp", "10.0.0.1"))
-        .await;
+    publish(&world, RouteManifest::to("open", "open.unknown.test")).await;
+    publish(&world, RouteManifest::to("app", "app.unknown.test").allowing("user@example.com")).await;
+    publish(
+        &world,
+        RouteManifest::to("lan", "lan.unknown.test").with("dnsOnly.enabled", "true").with("dnsIp", "10.0.0.1"),
+    )
+    .await;
 
     let (open, app) = (world.name("open.unknown.test"), world.name("app.unknown.test"));
     assert_eq!((open.rules().len(), open.records().len()), (1, 0));
@@ -213,8 +216,8 @@ async fn without_zero_trust_a_protected_name_waits_and_says_what_to_do() {
     let world = settled([]).await;
     world.cloudflare.simulator.disable_zero_trust(ACCOUNT);
 
-    publish(&world, Route::to("open", "open.example.com")).await;
-    publish(&world, Route::to("app", "app.example.com").allowing("user@example.com")).await;
+    publish(&world, RouteManifest::to("open", "open.example.com")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com").allowing("user@example.com")).await;
     world.pass(Duration::from_secs(300)).await;
 
     assert!(world.name("open.example.com").is_public());
@@ -237,7 +240,7 @@ async fn scenario_24_the_longest_zone_is_chosen() {
     let zone = world.cloudflare.simulator.add_zone("dev.example.com", ACCOUNT, "free").expect("the zone is new");
     world.pass(Duration::from_secs(700)).await;
 
-    publish(&world, Route::to("app", "a.dev.example.com")).await;
+    publish(&world, RouteManifest::to("app", "a.dev.example.com")).await;
 
     let state = world.cloudflare.simulator.state();
     assert_eq!(state["dns_records"][&zone].as_array().map(Vec::len), Some(1));
@@ -252,13 +255,13 @@ async fn scenario_25_a_tenants_zone_is_compared_and_trusted_where_zones_cannot_b
     let mut zoned = tenant("prod");
     zoned["spec"]["zoneId"] = json!(other);
     world.cluster.apply(&zoned).await;
-    publish(&world, Route::to("app", "app.example.com")).await;
+    publish(&world, RouteManifest::to("app", "app.example.com")).await;
     assert!(told(&world, "app").await.contains(&"ZoneMismatch".to_owned()), "{:?}", told(&world, "app").await);
     assert_eq!(world.writes(), [""; 0]);
 
     let mut grant = Grant::all();
     for group in ["access_apps", "access_groups", "access_service_tokens", "dns", "rulesets", "tunnel"] {
-        grant = grant.only(group, Level::Edit);
+        grant = grant.only(group, RightLevel::Edit);
     }
     world.cloudflare.simulator.add_token("cannot-read-zones", grant);
     world.cluster.apply(&token_secret("default", "cloudflare-api-token", "cannot-read-zones")).await;
@@ -273,7 +276,7 @@ async fn scenario_25_a_tenants_zone_is_compared_and_trusted_where_zones_cannot_b
 async fn scenario_26_only_addresses_that_can_be_published_safely_are() {
     let world = settled([]).await;
     let to = |name: &str, address: &str| {
-        Route::to(name, &format!("{name}.example.com")).with("dnsOnly.enabled", "true").with("dnsIp", address)
+        RouteManifest::to(name, &format!("{name}.example.com")).with("dnsOnly.enabled", "true").with("dnsIp", address)
     };
     for (name, address) in [
         ("six", "2001:db8::1"),
@@ -294,7 +297,7 @@ async fn scenario_26_only_addresses_that_can_be_published_safely_are() {
     world.cluster.apply(&load_balancer("default", "ingress")).await;
     let spec = json!({ "dnsOnly": { "enabled": true, "ingressServiceRef": { "name": "ingress" } } });
     world.cluster.apply(&template("balanced", spec)).await;
-    publish(&world, Route::to("lb", "lb.example.com").with("template", "balanced")).await;
+    publish(&world, RouteManifest::to("lb", "lb.example.com").with("template", "balanced")).await;
     assert!(told(&world, "lb").await.contains(&"NoLoadBalancerIP".to_owned()));
     for address in ["10.0.0.7", "10.0.0.8"] {
         let status = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": address }] } } });
@@ -307,7 +310,7 @@ async fn scenario_26_only_addresses_that_can_be_published_safely_are() {
 #[tokio::test(start_paused = true)]
 async fn scenario_27_unknown_policies_and_groups_publish_nothing_until_they_are_there() {
     let world = settled([]).await;
-    let app = |name: &str| Route::to(name, &format!("{name}.example.com")).with("accessApp", "true");
+    let app = |name: &str| RouteManifest::to(name, &format!("{name}.example.com")).with("accessApp", "true");
     publish(&world, app("by-policy").with("access.existingPolicyNames", "Staff")).await;
     publish(&world, app("by-group").with("allowGroups", "Enginering")).await;
     publish(&world, app("by-both").with("allowGroups", "Engineering,Enginering")).await;
@@ -339,15 +342,18 @@ async fn scenario_27_unknown_policies_and_groups_publish_nothing_until_they_are_
 
 #[tokio::test(start_paused = true)]
 async fn scenario_28_access_without_rules_lets_nobody_in() {
-    let world = settled([Route::to("app", "app.example.com").with("accessApp", "true")]).await;
+    let world = settled([RouteManifest::to("app", "app.example.com").with("accessApp", "true")]).await;
 
     let name = world.name("app.example.com");
 
     assert_eq!(name.app()["policies"].as_array().map_or(0, Vec::len), 0);
     assert!(told(&world, "app").await.contains(&"NoAccessPolicy".to_owned()));
     assert!(!name.is_public() && !name.lets_in("user@example.com"));
-    publish(&world, Route::to("app", "app.example.com").with("accessApp", "true").with("allowGroups", "everyone"))
-        .await;
+    publish(
+        &world,
+        RouteManifest::to("app", "app.example.com").with("accessApp", "true").with("allowGroups", "everyone"),
+    )
+    .await;
     assert!(!name.is_public() && name.lets_in("anybody@example.org"), "everyone is let in only if asked for");
     world.assert_sound("scenario 28").await;
 }
@@ -357,9 +363,14 @@ async fn scenario_29_one_routes_groups_are_not_anothers() {
     let world = settled([]).await;
     world
         .cluster
-        .apply(Route::to("a", "a.example.com").with("accessApp", "true").with("allowGroups", "Engineering").manifest())
+        .apply(
+            RouteManifest::to("a", "a.example.com")
+                .with("accessApp", "true")
+                .with("allowGroups", "Engineering")
+                .manifest(),
+        )
         .await;
-    world.cluster.apply(Route::to("b", "b.example.com").allowing("only@example.org").manifest()).await;
+    world.cluster.apply(RouteManifest::to("b", "b.example.com").allowing("only@example.org").manifest()).await;
     world.settle().await;
 
     let app = world.name("b.example.com").app();

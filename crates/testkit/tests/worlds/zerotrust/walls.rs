@@ -2,15 +2,15 @@
 
 use portolan_cloudflare_sim::{EdgeRequest, Effect, Fault};
 use portolan_testkit::World;
-use portolan_testkit::zerotrust::Route;
+use portolan_testkit::zerotrust::RouteManifest;
 use serde_json::json;
 
 use super::{publish, settled};
 
 const USER: &str = "user@example.com";
 
-fn app() -> Route {
-    Route::to("app", "app.example.com").allowing(USER)
+fn app() -> RouteManifest {
+    RouteManifest::to("app", "app.example.com").allowing(USER)
 }
 
 async fn told(world: &World, route: &str, reason: &str) -> bool {
@@ -23,7 +23,7 @@ fn stranger_gets(world: &World, host: &str) -> Option<u16> {
 
 #[tokio::test(start_paused = true)]
 async fn finding_3_a_protected_wildcard_is_closed_below_the_depths_of_its_application() {
-    let world = settled([Route::to("all", "*.example.com").allowing(USER)]).await;
+    let world = settled([RouteManifest::to("all", "*.example.com").allowing(USER)]).await;
 
     assert_eq!(stranger_gets(&world, "a.b.c.d.e.example.com"), Some(403));
     assert_eq!(stranger_gets(&world, "a.example.com"), Some(302));
@@ -52,9 +52,10 @@ async fn finding_1_an_application_that_is_gone_is_made_before_the_name_leads_els
 
 #[tokio::test(start_paused = true)]
 async fn finding_4_everyone_is_told() {
-    let world =
-        settled([Route::to("open", "open.example.com").with("allowGroups", "everyone").with("accessApp", "true")])
-            .await;
+    let world = settled([RouteManifest::to("open", "open.example.com")
+        .with("allowGroups", "everyone")
+        .with("accessApp", "true")])
+    .await;
 
     assert!(told(&world, "open", "EveryoneAllowed").await);
     assert!(world.name("open.example.com").lets_in("anybody@example.org"));
@@ -65,7 +66,7 @@ async fn finding_3_without_the_team_a_new_wildcard_is_refused_and_an_exact_name_
     let world = portolan_testkit::zerotrust::world().start().await;
     world.cloudflare.simulator.fault(Fault::on("GET", "access/organizations", Effect::status(403)));
 
-    publish(&world, Route::to("all", "*.example.com").allowing(USER)).await;
+    publish(&world, RouteManifest::to("all", "*.example.com").allowing(USER)).await;
     publish(&world, app()).await;
 
     assert!(told(&world, "all", "ProtectionImpossible").await && world.name("*.example.com").is_gone());

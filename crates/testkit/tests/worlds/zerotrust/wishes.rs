@@ -5,7 +5,7 @@ use std::time::Duration;
 use portolan_testkit::World;
 use portolan_testkit::manifests::ZONE_ID;
 use portolan_testkit::zerotrust::manifests::{in_namespace, open_tenant};
-use portolan_testkit::zerotrust::{OPERATOR_NAMESPACE, Route, template, tenant, world};
+use portolan_testkit::zerotrust::{OPERATOR_NAMESPACE, RouteManifest, template, tenant, world};
 use serde_json::{Value, json};
 
 use super::{publish, settled};
@@ -13,8 +13,8 @@ use super::{publish, settled};
 const TENANT: &str = "CloudflareZeroTrustTenant/default/prod";
 const USER: &str = "user@example.com";
 
-fn app() -> Route {
-    Route::to("app", "app.example.com")
+fn app() -> RouteManifest {
+    RouteManifest::to("app", "app.example.com")
 }
 
 async fn told(world: &World, route: &str) -> Vec<String> {
@@ -48,7 +48,7 @@ async fn ux_c2_a_misspelt_key_keeps_what_stands() {
     }
     assert!(told(&world, "app").await.contains(&"UnknownAnnotation".to_owned()));
     assert_eq!(world.cluster.ready(TENANT).await, "False/PartialFailure");
-    publish(&world, Route::to("new", "new.example.com").with("acessApp", "true")).await;
+    publish(&world, RouteManifest::to("new", "new.example.com").with("acessApp", "true")).await;
     assert!(world.name("new.example.com").is_gone(), "nothing new is published");
 
     publish(&world, app().allowing(USER).with("sessionDuration", "8h")).await;
@@ -75,7 +75,7 @@ async fn ux_c2_who_may_pass_is_enough_to_ask_for_access() {
     assert!(world.name("app.example.com").lets_in(USER));
     assert_guarded(&world, "app.example.com");
 
-    publish(&world, Route::to("new", "new.example.com").with("access.allowEmails", USER)).await;
+    publish(&world, RouteManifest::to("new", "new.example.com").with("access.allowEmails", USER)).await;
     assert!(world.name("new.example.com").lets_in(USER));
     assert_guarded(&world, "new.example.com");
     world.assert_sound("who may pass").await;
@@ -92,7 +92,7 @@ async fn ux_c3_a_service_token_is_needed_where_one_is_asked_for() {
 
 #[tokio::test(start_paused = true)]
 async fn ux_c2_a_name_that_becomes_public_is_told_loudly() {
-    let world = settled([app().allowing(USER), Route::to("other", "other.example.com")]).await;
+    let world = settled([app().allowing(USER), RouteManifest::to("other", "other.example.com")]).await;
     assert_eq!(condition(&world, "ProtectionLost").await, None);
 
     publish(&world, app().with("access.enabled", "false").with("allowEmails", USER)).await;
@@ -237,7 +237,7 @@ async fn finding_2_a_template_that_cannot_be_read_keeps_what_stands_and_publishe
     world.settle().await;
     assert_guarded(&world, "app.example.com");
 
-    publish(&world, Route::to("new", "new.example.com")).await;
+    publish(&world, RouteManifest::to("new", "new.example.com")).await;
     assert!(world.name("new.example.com").is_gone());
     assert!(told(&world, "new").await.contains(&"TemplateNotFound".to_owned()));
     assert_eq!(world.writes(), [""; 0]);
@@ -255,7 +255,7 @@ async fn finding_2_a_definition_that_is_removed_and_installed_again_opens_nothin
 
     world.cluster.delete("CustomResourceDefinition/cloudflarezerotrusttemplates.cfzt.cloudflare.com").await;
     world.pass(Duration::from_secs(700)).await;
-    publish(&world, Route::to("new", "new.example.com")).await;
+    publish(&world, RouteManifest::to("new", "new.example.com")).await;
     assert_guarded(&world, "app.example.com");
     assert!(world.name("new.example.com").is_gone(), "nobody can tell what its template says");
     world.crash().await;
@@ -322,8 +322,8 @@ async fn finding_15_a_name_outside_of_the_tenants_zone_is_refused() {
     zoned["spec"]["zoneId"] = json!(ZONE_ID);
     world.cluster.apply(&zoned).await;
 
-    publish(&world, Route::to("out", "app.other.org")).await;
-    publish(&world, Route::to("in", "in.example.com")).await;
+    publish(&world, RouteManifest::to("out", "app.other.org")).await;
+    publish(&world, RouteManifest::to("in", "in.example.com")).await;
 
     let told = world.cluster.told("HTTPRoute/default/out").await;
     assert!(told.iter().any(|one| one.starts_with("ZoneMismatch") && one.contains("example.com")), "{told:?}");
@@ -348,10 +348,10 @@ async fn former(world: &World, route: &str) -> Option<String> {
 
 #[tokio::test(start_paused = true)]
 async fn ux_m22_a_waiting_route_does_not_take_a_protected_name_over_open() {
-    let first = Route::to("first", "app.example.com").allowing(USER);
+    let first = RouteManifest::to("first", "app.example.com").allowing(USER);
     let world = settled([first.clone()]).await;
     serve_apps(&world).await;
-    let thief = || Route::to("thief", "app.example.com").within("apps").with("tenant", "default/prod");
+    let thief = || RouteManifest::to("thief", "app.example.com").within("apps").with("tenant", "default/prod");
     publish(&world, thief()).await;
     assert_eq!(world.cluster.events("HTTPRoute/apps/thief").await, ["HostnameConflict"]);
 
@@ -380,12 +380,12 @@ async fn ux_m22_a_waiting_route_does_not_take_a_protected_name_over_open() {
 
 #[tokio::test(start_paused = true)]
 async fn ux_m22_a_neighbour_may_say_that_the_name_is_to_be_open_and_one_who_asks_for_more_goes_first() {
-    let first = Route::to("first", "app.example.com").allowing(USER);
+    let first = RouteManifest::to("first", "app.example.com").allowing(USER);
     let world = settled([first.clone()]).await;
-    let second = || Route::to("second", "app.example.com");
+    let second = || RouteManifest::to("second", "app.example.com");
     publish(&world, second()).await;
     world.pass(Duration::from_secs(5)).await;
-    let third = Route::to("third", "app.example.com").allowing(USER).with("origin.url", "http://third:80");
+    let third = RouteManifest::to("third", "app.example.com").allowing(USER).with("origin.url", "http://third:80");
     publish(&world, third.clone()).await;
 
     world.cluster.delete(&first.id()).await;
@@ -405,8 +405,8 @@ async fn ux_m22_a_neighbour_may_say_that_the_name_is_to_be_open_and_one_who_asks
 async fn ux_m22_a_renamed_route_leaves_its_name_protected_and_an_operator_may_let_it_go() {
     let world = settled([app().allowing(USER)]).await;
     serve_apps(&world).await;
-    publish(&world, Route::to("app", "renamed.example.com").allowing(USER)).await;
-    let thief = Route::to("thief", "app.example.com").within("apps").with("tenant", "default/prod");
+    publish(&world, RouteManifest::to("app", "renamed.example.com").allowing(USER)).await;
+    let thief = RouteManifest::to("thief", "app.example.com").within("apps").with("tenant", "default/prod");
     publish(&world, thief).await;
     assert!(world.name("app.example.com").is_gone());
 

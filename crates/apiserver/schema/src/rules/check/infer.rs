@@ -7,7 +7,7 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, L
 
 use super::formatting;
 use super::signatures::{self, Signature};
-use super::types::{Field, Type};
+use super::types::{SelectedField, Type};
 use crate::re2;
 use crate::rules::functions::texts::SHOWN;
 
@@ -122,12 +122,12 @@ impl<'p, 's> Inference<'p, 's> {
 
     fn select(&mut self, operand: &Type<'s>, field: &str, expression: &IdedExpr) -> Type<'s> {
         match operand.field(field) {
-            Field::Known(found) => found,
-            Field::Undefined => {
+            SelectedField::Known(found) => found,
+            SelectedField::Undefined => {
                 let at = self.dot(expression);
                 self.mistake(at, format!("undefined field '{field}'"))
             }
-            Field::Unsupported => {
+            SelectedField::Unsupported => {
                 let at = self.dot(expression);
                 self.mistake(at, format!("type '{operand}' does not support field selection"))
             }

@@ -82,33 +82,33 @@ impl<'s> Type<'s> {
     }
 
     /// The type of a field.
-    pub(super) fn field(&self, name: &str) -> Field<'s> {
+    pub(super) fn field(&self, name: &str) -> SelectedField<'s> {
         match self {
-            Self::Dyn => Field::Known(Self::Dyn),
-            Self::Map(_, values) => Field::Known((**values).clone()),
+            Self::Dyn => SelectedField::Known(Self::Dyn),
+            Self::Map(_, values) => SelectedField::Known((**values).clone()),
             Self::Optional(inner) => match inner.field(name) {
-                Field::Known(found) => Field::Known(Self::optional(found)),
+                SelectedField::Known(found) => SelectedField::Known(Self::optional(found)),
                 other => other,
             },
             Self::Metadata => match name {
-                "name" | "generateName" => Field::Known(Self::String),
-                _ => Field::Undefined,
+                "name" | "generateName" => SelectedField::Known(Self::String),
+                _ => SelectedField::Undefined,
             },
             Self::Object(schema, resource) => Self::property(*schema, *resource, name),
-            _ => Field::Unsupported,
+            _ => SelectedField::Unsupported,
         }
     }
 
-    fn property(schema: Cursor<'s>, resource: bool, name: &str) -> Field<'s> {
+    fn property(schema: Cursor<'s>, resource: bool, name: &str) -> SelectedField<'s> {
         match name {
-            "apiVersion" | "kind" if resource => return Field::Known(Self::String),
-            "metadata" if resource => return Field::Known(Self::Metadata),
+            "apiVersion" | "kind" if resource => return SelectedField::Known(Self::String),
+            "metadata" if resource => return SelectedField::Known(Self::Metadata),
             _ => {}
         }
         let plain = unescape(name);
         let reachable = escape(&plain).is_some_and(|escaped| escaped == name);
         let found = schema.property(&plain).filter(|_| reachable).and_then(Self::of_child);
-        found.map_or(Field::Undefined, Field::Known)
+        found.map_or(SelectedField::Undefined, SelectedField::Known)
     }
 
     /// Whether a value of this type may be given where `wanted` is asked for; parameters take what they meet first.
@@ -149,7 +149,7 @@ impl<'s> Type<'s> {
 }
 
 /// What selecting a field gives.
-pub(super) enum Field<'s> {
+pub(super) enum SelectedField<'s> {
     Known(Type<'s>),
     Undefined,
     /// The type has no fields at all.

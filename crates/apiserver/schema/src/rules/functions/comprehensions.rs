@@ -104,13 +104,13 @@ fn transform(
     Ok(Some(build.collect(filter, value, output)))
 }
 
-type Parts = (IdedExpr, [String; 2], Vec<IdedExpr>);
+type MacroParts = (IdedExpr, [String; 2], Vec<IdedExpr>);
 
 fn take(
     helper: &mut MacroExprHelper<'_>,
     target: &mut Option<IdedExpr>,
     args: &mut Vec<IdedExpr>,
-) -> Result<Option<Parts>, ParseError> {
+) -> Result<Option<MacroParts>, ParseError> {
     let names = match (identifier(&args[0]), identifier(&args[1])) {
         (Some(key), Some(value)) => [key, value],
         (None, _) => return Err(helper.new_error(args[0].id, "argument must be a simple name")),

@@ -12,23 +12,23 @@ use crate::go;
 use crate::url::Url;
 
 #[derive(Clone, Debug, PartialEq)]
-struct Address(Url);
+struct CelUrl(Url);
 
-opaque!(Address, ADDRESS, "kubernetes.URL");
+opaque!(CelUrl, ADDRESS, "kubernetes.URL");
 
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
-    add_overload!(env, fn url: (CelString<'_>) -> Result<Address>, name = "url")?;
+    add_overload!(env, fn url: (CelString<'_>) -> Result<CelUrl>, name = "url")?;
     add_overload!(env, fn is_url: (CelString<'_>) -> CelBool, name = "isURL")?;
-    add_member_overload!(env, fn get_scheme: (Address) -> CelString<'_>)?;
-    add_member_overload!(env, fn get_host: (Address) -> CelString<'_>)?;
-    add_member_overload!(env, fn get_hostname: (Address) -> CelString<'_>)?;
-    add_member_overload!(env, fn get_port: (Address) -> CelString<'_>)?;
-    add_member_overload!(env, fn get_escaped_path: (Address) -> CelString<'_>)?;
-    add_member_overload!(env, fn get_query: (Address) -> CelMap<'_>)?;
+    add_member_overload!(env, fn get_scheme: (CelUrl) -> CelString<'_>)?;
+    add_member_overload!(env, fn get_host: (CelUrl) -> CelString<'_>)?;
+    add_member_overload!(env, fn get_hostname: (CelUrl) -> CelString<'_>)?;
+    add_member_overload!(env, fn get_port: (CelUrl) -> CelString<'_>)?;
+    add_member_overload!(env, fn get_escaped_path: (CelUrl) -> CelString<'_>)?;
+    add_member_overload!(env, fn get_query: (CelUrl) -> CelMap<'_>)?;
     Ok(())
 }
 
-fn url(text: &CelString<'_>) -> Result<Address, ExecutionError> {
+fn url(text: &CelString<'_>) -> Result<CelUrl, ExecutionError> {
     let text = text.inner();
     let whole = Url::parse_request(text).ok_or_else(|| {
         failure(format!(
@@ -38,34 +38,34 @@ fn url(text: &CelString<'_>) -> Result<Address, ExecutionError> {
     })?;
     // A fragment belongs to neither path nor query.
     let without_fragment = text.split_once('#').and_then(|(text, _)| Url::parse_request(text));
-    Ok(Address(without_fragment.unwrap_or(whole)))
+    Ok(CelUrl(without_fragment.unwrap_or(whole)))
 }
 
 fn is_url(text: &CelString<'_>) -> CelBool {
     Url::parse_request(text.inner()).is_some().into()
 }
 
-fn get_scheme(this: &Address) -> CelString<'static> {
+fn get_scheme(this: &CelUrl) -> CelString<'static> {
     this.0.scheme.clone().into()
 }
 
-fn get_host(this: &Address) -> CelString<'static> {
+fn get_host(this: &CelUrl) -> CelString<'static> {
     this.0.host.clone().into()
 }
 
-fn get_hostname(this: &Address) -> CelString<'static> {
+fn get_hostname(this: &CelUrl) -> CelString<'static> {
     this.0.hostname().to_owned().into()
 }
 
-fn get_port(this: &Address) -> CelString<'static> {
+fn get_port(this: &CelUrl) -> CelString<'static> {
     this.0.port().to_owned().into()
 }
 
-fn get_escaped_path(this: &Address) -> CelString<'static> {
+fn get_escaped_path(this: &CelUrl) -> CelString<'static> {
     this.0.escaped_path.clone().into()
 }
 
-fn get_query(this: &Address) -> CelMap<'static> {
+fn get_query(this: &CelUrl) -> CelMap<'static> {
     let mut values: BTreeMap<String, Vec<Box<dyn Val>>> = BTreeMap::new();
     for (key, value) in this.0.query_pairs() {
         values.entry(key).or_default().push(Box::new(CelString::from(value)));

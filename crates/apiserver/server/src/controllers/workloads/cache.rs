@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use portolan_workloads::{Name, View};
+use portolan_workloads::{ObjectName, View};
 use serde_json::{Map, Value};
 
 use crate::api::Api;
 use crate::object;
 use crate::registry::Resource;
-use crate::store::{Event, EventKind, Range, Stored};
+use crate::store::{Event, EventKind, Range, StoredObject};
 
 /// Collections that are kept as text.
 const AS_TEXT: [&str; 3] = ["pods", "endpoints", "endpointslices.discovery.k8s.io"];
@@ -22,24 +22,24 @@ const MOST_RECENT_BYTES: usize = 1 << 20;
 
 pub(super) struct Cache {
     api: Arc<Api>,
-    collections: HashMap<Arc<str>, Collection>,
+    collections: HashMap<Arc<str>, CachedCollection>,
 }
 
-struct Collection {
+struct CachedCollection {
     resource: Arc<Resource>,
     /// Events up to here are in it.
     version: u64,
-    objects: BTreeMap<Name, Kept>,
+    objects: BTreeMap<ObjectName, CachedObject>,
     /// Names by namespace and the uid of the controlling owner; empty for those that nothing controls.
     by_owner: HashMap<(String, String), BTreeSet<String>>,
     /// Of a collection that is kept as text.
     recent: Option<Mutex<Recent>>,
 }
 
-struct Kept {
+struct CachedObject {
     /// The uid of the controlling owner; empty where there is none.
     owner: Box<str>,
-    stored: Arc<Stored>,
+    stored: Arc<StoredObject>,
     /// Where the collection is not kept as text.
     parsed: Option<Arc<Value>>,
 }
@@ -54,7 +54,7 @@ struct Recent {
 }
 
 /// An object before and after an event.
-pub(super) struct Seen {
+pub(super) struct ObjectChange {
     pub(super) before: Option<Arc<Value>>,
     pub(super) after: Option<Arc<Value>>,
 }
@@ -64,7 +64,7 @@ impl Cache {
         let registry = api.registry();
         let collections = collections.filter_map(|name| {
             let resource = registry.by_collection(name)?.clone();
-            Some((resource.collection.clone(), Collection::new(resource)))
+            Some((resource.collection.clone(), CachedCollection::new(resource)))
         });
         Self { api: api.clone(), collections: collections.collect() }
     }
@@ -82,7 +82,7 @@ impl Cache {
     }
 
     /// Takes an event in; `None` where nobody looks at its object, or it was in the list already.
-    pub(super) fn apply(&mut self, event: &Event, reads: impl Fn(&str, &str) -> bool) -> Option<Seen> {
+    pub(super) fn apply(&mut self, event: &Event, reads: impl Fn(&str, &str) -> bool) -> Option<ObjectChange> {
         let key = &event.object.key;
         let collection = self.collections.get_mut(&key.collection)?;
         if event.version() <= collection.version || !reads(&key.collection, key.name()) {
@@ -90,20 +90,20 @@ impl Cache {
         }
         let before = collection.remove(&self.api, &name_of(&event.object));
         let after = (event.kind != EventKind::Deleted).then(|| collection.put(&self.api, &event.object));
-        Some(Seen { before, after })
+        Some(ObjectChange { before, after })
     }
 
-    pub(super) fn names(&self, collection: &str) -> Vec<Name> {
+    pub(super) fn names(&self, collection: &str) -> Vec<ObjectName> {
         self.collections.get(collection).map(|c| c.objects.keys().cloned().collect()).unwrap_or_default()
     }
 
-    pub(super) fn get_object(&self, collection: &str, name: &Name) -> Option<Arc<Value>> {
+    pub(super) fn get_object(&self, collection: &str, name: &ObjectName) -> Option<Arc<Value>> {
         let collection = self.collections.get(collection)?;
         collection.objects.get(name).map(|kept| collection.parsed(&self.api, kept))
     }
 
     /// The objects of a namespace that are wanted, by name; of all namespaces where it is empty.
-    fn choose(&self, collection: &str, namespace: &str, wanted: impl Fn(&Kept) -> bool) -> Vec<Arc<Value>> {
+    fn choose(&self, collection: &str, namespace: &str, wanted: impl Fn(&CachedObject) -> bool) -> Vec<Arc<Value>> {
         let Some(collection) = self.collections.get(collection) else { return Vec::new() };
         let all = collection.inside(namespace).filter(|kept| wanted(kept));
         all.map(|kept| collection.parsed(&self.api, kept)).collect()
@@ -115,43 +115,43 @@ impl Cache {
         collection: &str,
         namespace: &str,
         uid: &str,
-        wanted: impl Fn(&Kept) -> bool,
+        wanted: impl Fn(&CachedObject) -> bool,
     ) -> Vec<Arc<Value>> {
         let Some(collection) = self.collections.get(collection) else { return Vec::new() };
         let names = collection.by_owner.get(&(namespace.to_owned(), uid.to_owned()));
         let kept = names.into_iter().flatten().filter_map(|name| {
-            let name = Name { namespace: namespace.to_owned(), name: name.clone() };
+            let name = ObjectName { namespace: namespace.to_owned(), name: name.clone() };
             collection.objects.get(&name)
         });
         kept.filter(|kept| wanted(kept)).map(|kept| collection.parsed(&self.api, kept)).collect()
     }
 }
 
-fn name_of(stored: &Stored) -> Name {
-    Name { namespace: stored.key.namespace().to_owned(), name: stored.key.name().to_owned() }
+fn name_of(stored: &StoredObject) -> ObjectName {
+    ObjectName { namespace: stored.key.namespace().to_owned(), name: stored.key.name().to_owned() }
 }
 
-fn parse(api: &Api, resource: &Resource, stored: &Stored) -> Arc<Value> {
+fn parse(api: &Api, resource: &Resource, stored: &StoredObject) -> Arc<Value> {
     let mut value = api.object(resource, stored);
     object::set_meta(&mut value, "managedFields", None);
     Arc::new(value)
 }
 
-impl Collection {
+impl CachedCollection {
     fn new(resource: Arc<Resource>) -> Self {
         let recent = AS_TEXT.contains(&&*resource.collection).then(Mutex::default);
         Self { resource, version: 0, objects: BTreeMap::new(), by_owner: HashMap::new(), recent }
     }
 
     /// What is in a namespace, by name; in all of them where it is empty.
-    fn inside<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Kept> {
-        let first = Name { namespace: namespace.to_owned(), name: String::new() };
+    fn inside<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a CachedObject> {
+        let first = ObjectName { namespace: namespace.to_owned(), name: String::new() };
         let from_there = self.objects.range(first..);
         let inside = from_there.take_while(move |(name, _)| namespace.is_empty() || name.namespace == namespace);
         inside.map(|(_, kept)| kept)
     }
 
-    fn put(&mut self, api: &Api, stored: &Arc<Stored>) -> Arc<Value> {
+    fn put(&mut self, api: &Api, stored: &Arc<StoredObject>) -> Arc<Value> {
         let value = parse(api, &self.resource, stored);
         let (name, owner) = (name_of(stored), controller(&value));
         self.by_owner.entry((name.namespace.clone(), owner.to_owned())).or_default().insert(name.name.clone());
@@ -162,11 +162,11 @@ impl Collection {
             }
             None => Some(value.clone()),
         };
-        self.objects.insert(name, Kept { owner: owner.into(), stored: stored.clone(), parsed });
+        self.objects.insert(name, CachedObject { owner: owner.into(), stored: stored.clone(), parsed });
         value
     }
 
-    fn remove(&mut self, api: &Api, name: &Name) -> Option<Arc<Value>> {
+    fn remove(&mut self, api: &Api, name: &ObjectName) -> Option<Arc<Value>> {
         let kept = self.objects.remove(name)?;
         let owner = (name.namespace.clone(), kept.owner.to_string());
         if let Some(siblings) = self.by_owner.get_mut(&owner) {
@@ -178,7 +178,7 @@ impl Collection {
         Some(self.parsed(api, &kept))
     }
 
-    fn parsed(&self, api: &Api, kept: &Kept) -> Arc<Value> {
+    fn parsed(&self, api: &Api, kept: &CachedObject) -> Arc<Value> {
         if let Some(value) = &kept.parsed {
             return value.clone();
         }
@@ -197,7 +197,7 @@ fn lock(recent: &Mutex<Recent>) -> std::sync::MutexGuard<'_, Recent> {
 }
 
 impl Recent {
-    fn get(&mut self, stored: &Stored) -> Option<Arc<Value>> {
+    fn get(&mut self, stored: &StoredObject) -> Option<Arc<Value>> {
         let path = &stored.key.path;
         let (version, value) = self.young.get(path).or_else(|| self.old.get(path))?;
         let value = (*version == stored.version).then(|| value.clone())?;
@@ -207,7 +207,7 @@ impl Recent {
         Some(value)
     }
 
-    fn put(&mut self, stored: &Stored, value: Arc<Value>) {
+    fn put(&mut self, stored: &StoredObject, value: Arc<Value>) {
         if self.bytes >= MOST_RECENT_BYTES {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
@@ -225,7 +225,7 @@ fn controller(value: &Value) -> &str {
 }
 
 /// Whether an object carries all of these labels.
-fn carries(stored: &Stored, wanted: &Map<String, Value>) -> bool {
+fn carries(stored: &StoredObject, wanted: &Map<String, Value>) -> bool {
     let labels = stored.body.labels.as_deref().unwrap_or_default();
     wanted.iter().all(|(key, value)| {
         let found = labels.binary_search_by(|(name, _)| (**name).cmp(key.as_str()));
@@ -239,7 +239,7 @@ impl View for Cache {
     }
 
     fn get(&self, collection: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
-        self.get_object(collection, &Name { namespace: namespace.to_owned(), name: name.to_owned() })
+        self.get_object(collection, &ObjectName { namespace: namespace.to_owned(), name: name.to_owned() })
     }
 
     fn list(&self, collection: &str, namespace: &str) -> Vec<Arc<Value>> {

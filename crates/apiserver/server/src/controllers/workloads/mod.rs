@@ -12,16 +12,16 @@ pub(super) mod recorder;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portolan_workloads::{Controller, Failure, Name, Plan, Step};
+use portolan_workloads::{Controller, ObjectName, Plan, Step, StepFailure};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use crate::api::Api;
 use crate::store::{Event, EventKind};
-use cache::{Cache, Seen};
-use perform::{Performer, Stop};
-use queue::{Key, Queue};
+use cache::{Cache, ObjectChange};
+use perform::{Performer, PlanStop};
+use queue::{DueQueue, QueueKey};
 
 /// An object is planned for at most this often.
 const HOLD: Duration = Duration::from_millis(10);
@@ -58,7 +58,7 @@ pub(crate) async fn run(
 struct Runner {
     controllers: Vec<Box<dyn Controller>>,
     cache: Cache,
-    queue: Queue,
+    queue: DueQueue,
     performer: Performer,
 }
 
@@ -67,7 +67,7 @@ impl Runner {
         let collections = controllers.iter().flat_map(|c| c.watches().iter().copied().chain([c.collection()]));
         Self {
             cache: Cache::new(api, collections),
-            queue: Queue::new(HOLD),
+            queue: DueQueue::new(HOLD),
             performer: Performer::new(api.clone()),
             controllers,
         }
@@ -91,7 +91,7 @@ impl Runner {
         let controllers = &self.controllers;
         let reads = |collection: &str, name: &str| controllers.iter().any(|one| one.reads(collection, name));
         let Some(seen) = self.cache.apply(event, reads) else { return };
-        let name = Name { namespace: key.namespace().to_owned(), name: key.name().to_owned() };
+        let name = ObjectName { namespace: key.namespace().to_owned(), name: key.name().to_owned() };
         let now = Instant::now();
         for (index, controller) in self.controllers.iter().enumerate() {
             if controller.collection() == collection {
@@ -109,7 +109,7 @@ impl Runner {
     }
 
     /// Plans for one object and carries the plan out.
-    async fn reconcile(&mut self, key: &Key) {
+    async fn reconcile(&mut self, key: &QueueKey) {
         let (index, name) = key;
         let controller = &self.controllers[*index];
         let object = self.cache.get_object(controller.collection(), name);
@@ -120,9 +120,9 @@ impl Runner {
         let again_after = plan.again_after;
         match self.performer.carry_out(controller.component(), plan).await {
             Ok(()) => self.queue.succeeded(key),
-            Err(Stop::Pointless) => {}
-            Err(Stop::Changed) => self.queue.retry(key, Instant::now()),
-            Err(Stop::Refused { step, failure }) => {
+            Err(PlanStop::Pointless) => {}
+            Err(PlanStop::Changed) => self.queue.retry(key, Instant::now()),
+            Err(PlanStop::Refused { step, failure }) => {
                 self.tell_failure(key, &step, &failure).await;
                 self.queue.retry(key, Instant::now());
             }
@@ -136,7 +136,7 @@ impl Runner {
     }
 
     /// Lets a controller say that a step was refused.
-    async fn tell_failure(&mut self, (index, name): &Key, step: &Step, failure: &Failure) {
+    async fn tell_failure(&mut self, (index, name): &QueueKey, step: &Step, failure: &StepFailure) {
         let controller = &self.controllers[*index];
         tracing::debug!(
             component = controller.component(),
@@ -155,9 +155,9 @@ impl Runner {
 }
 
 /// Whom a change concerns, by the object before and after it.
-fn concerned(controller: &dyn Controller, cache: &Cache, collection: &str, seen: &Seen) -> Vec<Name> {
+fn concerned(controller: &dyn Controller, cache: &Cache, collection: &str, seen: &ObjectChange) -> Vec<ObjectName> {
     let objects: [Option<&Arc<Value>>; 2] = [seen.before.as_ref(), seen.after.as_ref()];
-    let mut names: Vec<Name> =
+    let mut names: Vec<ObjectName> =
         objects.into_iter().flatten().flat_map(|object| controller.concerned(cache, collection, object)).collect();
     names.dedup();
     names

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use portolan_workloads::{CREATED, Dependents, Event, Failure, Part as Endpoint, Plan, Step, Target};
+use portolan_workloads::{CREATED, Dependents, Endpoint, Event, Plan, Step, StepFailure, StepTarget};
 use serde_json::Value;
 
 use super::recorder::Recorder;
@@ -11,7 +11,7 @@ use crate::api::Api;
 use crate::call::{Call, DeleteOptions, Propagation};
 use crate::object;
 use crate::status::ApiError;
-use crate::strategy::Part;
+use crate::strategy::ObjectPart;
 
 pub(super) const MANAGER: &str = "kube-controller-manager";
 
@@ -19,13 +19,13 @@ pub(super) const MANAGER: &str = "kube-controller-manager";
 const MOST_AT_ONCE: usize = 64;
 
 /// Why a plan was not carried out to its end.
-pub(super) enum Stop {
+pub(super) enum PlanStop {
     /// Its object, or one that it is about, is another one now.
     Changed,
     /// Its namespace goes, and everything in it.
     Pointless,
     /// The server refused a step.
-    Refused { step: Box<Step>, failure: Failure },
+    Refused { step: Box<Step>, failure: StepFailure },
 }
 
 pub(super) struct Performer {
@@ -53,7 +53,7 @@ impl Performer {
 
     /// Carries out steps until one fails. Batches begin with one write and double, so that what is refused for all is
     /// tried once.
-    pub(super) async fn carry_out(&mut self, component: &'static str, plan: Plan) -> Result<(), Stop> {
+    pub(super) async fn carry_out(&mut self, component: &'static str, plan: Plan) -> Result<(), PlanStop> {
         let mut units: std::collections::VecDeque<Unit> = units(plan.steps).into();
         let mut most = 1;
         while !units.is_empty() {
@@ -65,7 +65,7 @@ impl Performer {
         Ok(())
     }
 
-    async fn perform(&mut self, component: &'static str, batch: Vec<Unit>) -> Result<(), Stop> {
+    async fn perform(&mut self, component: &'static str, batch: Vec<Unit>) -> Result<(), PlanStop> {
         let api = &self.api;
         let writes = batch.into_iter().map(|unit| async move {
             let done = match &unit.write {
@@ -105,16 +105,16 @@ fn units(steps: Vec<Step>) -> Vec<Unit> {
     units
 }
 
-fn reason_to_stop(step: Step, error: &ApiError) -> Stop {
+fn reason_to_stop(step: Step, error: &ApiError) -> PlanStop {
     let causes = error.details.iter().flat_map(|details| &details.causes);
     if causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating") {
-        return Stop::Pointless;
+        return PlanStop::Pointless;
     }
     match error.reason {
-        "Conflict" | "NotFound" => Stop::Changed,
+        "Conflict" | "NotFound" => PlanStop::Changed,
         reason => {
-            let failure = Failure { reason: reason.to_owned(), message: error.message.clone() };
-            Stop::Refused { step: Box::new(step), failure }
+            let failure = StepFailure { reason: reason.to_owned(), message: error.message.clone() };
+            PlanStop::Refused { step: Box::new(step), failure }
         }
     }
 }
@@ -143,14 +143,14 @@ fn call(api: &Arc<Api>, collection: &str, namespace: &str, name: &str) -> Result
 
 async fn change(
     api: &Arc<Api>,
-    target: &Target,
+    target: &StepTarget,
     endpoint: Endpoint,
     patch: &Value,
 ) -> Result<Option<String>, ApiError> {
     let call = call(api, target.collection, &target.namespace, &target.name)?;
     let part = match endpoint {
-        Endpoint::Main => Part::Main,
-        Endpoint::Status => Part::Status,
+        Endpoint::Main => ObjectPart::Main,
+        Endpoint::Status => ObjectPart::Status,
     };
     let stale = std::sync::atomic::AtomicBool::new(false);
     let edit = |live: &mut Value| {
@@ -169,12 +169,12 @@ async fn change(
 }
 
 /// Whether a step was planned for this object as it is.
-fn is_meant(target: &Target, live: &Value) -> bool {
+fn is_meant(target: &StepTarget, live: &Value) -> bool {
     let version = object::meta_text(live, "resourceVersion");
     object::meta_text(live, "uid") == target.uid && target.version.as_ref().is_none_or(|planned| planned == version)
 }
 
-async fn delete(api: &Arc<Api>, target: &Target, dependents: Dependents) -> Result<Option<String>, ApiError> {
+async fn delete(api: &Arc<Api>, target: &StepTarget, dependents: Dependents) -> Result<Option<String>, ApiError> {
     let call = call(api, target.collection, &target.namespace, &target.name)?;
     let propagation = match dependents {
         Dependents::After => Propagation::Background,

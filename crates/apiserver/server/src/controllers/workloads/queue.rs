@@ -5,32 +5,32 @@ use std::collections::{BinaryHeap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
-use portolan_workloads::Name;
+use portolan_workloads::ObjectName;
 use tokio::time::Instant;
 
 /// A controller's index and the name of an object of its collection.
-pub(super) type Key = (usize, Name);
+pub(super) type QueueKey = (usize, ObjectName);
 
 const FIRST_RETRY: Duration = Duration::from_millis(5);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
-pub(super) struct Queue {
+pub(super) struct DueQueue {
     hold: Duration,
-    due: HashMap<Key, Instant>,
+    due: HashMap<QueueKey, Instant>,
     /// The same by time; an entry whose time is no longer the one in `due` is stale.
-    order: BinaryHeap<Reverse<(Instant, Key)>>,
-    planned: HashMap<Key, Instant>,
-    failures: HashMap<Key, u32>,
+    order: BinaryHeap<Reverse<(Instant, QueueKey)>>,
+    planned: HashMap<QueueKey, Instant>,
+    failures: HashMap<QueueKey, u32>,
 }
 
-impl Queue {
+impl DueQueue {
     /// Between two plans for one object there is at least `hold`.
     pub(super) fn new(hold: Duration) -> Self {
         Self { hold, due: HashMap::new(), order: BinaryHeap::new(), planned: HashMap::new(), failures: HashMap::new() }
     }
 
     /// Asks for a plan at a time; an earlier one that was asked for stands.
-    pub(super) fn add(&mut self, key: Key, at: Instant) {
+    pub(super) fn add(&mut self, key: QueueKey, at: Instant) {
         let at = self.planned.get(&key).map_or(at, |planned| at.max(*planned + self.hold));
         if self.due.get(&key).is_none_or(|due| at < *due) {
             self.due.insert(key.clone(), at);
@@ -39,7 +39,7 @@ impl Queue {
     }
 
     /// The next that is due.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<Key> {
+    pub(super) fn pop(&mut self, now: Instant) -> Option<QueueKey> {
         self.drop_stale();
         let due = self.order.peek().is_some_and(|Reverse((at, _))| *at <= now);
         let Reverse((_, key)) = due.then(|| self.order.pop()).flatten()?;
@@ -63,7 +63,7 @@ impl Queue {
     }
 
     /// Asks for another plan later: the more often in vain, the later.
-    pub(super) fn retry(&mut self, key: &Key, now: Instant) {
+    pub(super) fn retry(&mut self, key: &QueueKey, now: Instant) {
         let failures = self.failures.entry(key.clone()).or_default();
         let wait = FIRST_RETRY.saturating_mul(1 << (*failures).min(20)).min(LAST_RETRY);
         *failures = failures.saturating_add(1);
@@ -71,19 +71,19 @@ impl Queue {
         self.add(key.clone(), now + wait);
     }
 
-    pub(super) fn succeeded(&mut self, key: &Key) {
+    pub(super) fn succeeded(&mut self, key: &QueueKey) {
         self.failures.remove(key);
     }
 
     /// Everything about an object that is gone.
-    pub(super) fn forget(&mut self, key: &Key) {
+    pub(super) fn forget(&mut self, key: &QueueKey) {
         self.failures.remove(key);
         self.planned.remove(key);
     }
 }
 
 /// A part of `most` that differs by object and attempt, and is the same in every run.
-fn jitter(key: &Key, attempt: u32, most: Duration) -> Duration {
+fn jitter(key: &QueueKey, attempt: u32, most: Duration) -> Duration {
     let mut hasher = DefaultHasher::new();
     (key, attempt).hash(&mut hasher);
     let part = u32::try_from(hasher.finish() % 1000).unwrap_or(0);
@@ -94,12 +94,12 @@ fn jitter(key: &Key, attempt: u32, most: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    fn key(name: &str) -> Key {
-        (0, Name { namespace: "n".to_owned(), name: name.to_owned() })
+    fn key(name: &str) -> QueueKey {
+        (0, ObjectName { namespace: "n".to_owned(), name: name.to_owned() })
     }
 
-    fn queue() -> Queue {
-        Queue::new(Duration::from_millis(10))
+    fn queue() -> DueQueue {
+        DueQueue::new(Duration::from_millis(10))
     }
 
     #[test]

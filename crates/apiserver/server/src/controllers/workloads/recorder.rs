@@ -16,7 +16,7 @@ use crate::call::Call;
 use crate::controllers::call;
 use crate::object;
 use crate::status::ApiError;
-use crate::strategy::Part;
+use crate::strategy::ObjectPart;
 
 const SIMILAR: usize = 10;
 const SIMILAR_WITHIN_SECONDS: i64 = 600;
@@ -28,7 +28,7 @@ const MOST_REMEMBERED: usize = 4096;
 pub(in crate::controllers) struct Recorder {
     api: Arc<Api>,
     similar: Recent<Similar>,
-    written: Recent<Written>,
+    written: Recent<WrittenEvent>,
     allowed: Recent<Allowance>,
     last_nanosecond: i128,
 }
@@ -42,7 +42,7 @@ struct Similar {
 
 /// An event that was written.
 #[derive(Clone)]
-struct Written {
+struct WrittenEvent {
     name: String,
     first: String,
     count: u64,
@@ -64,9 +64,9 @@ impl Recorder {
     /// Writes an event, or counts one that was written. An event that cannot be written is not worth a failure.
     pub(in crate::controllers) async fn record(&mut self, component: &'static str, event: Event) {
         let now = (self.api.clock)();
-        let subject = Subject::of(component, &event);
+        let subject = EventSubject::of(component, &event);
         let (message, key) = self.combined(&subject, &event, now);
-        let mut written = self.written.get(&key).cloned().unwrap_or_else(|| Written {
+        let mut written = self.written.get(&key).cloned().unwrap_or_else(|| WrittenEvent {
             name: self.name(&event.about, now),
             first: timestamp(now),
             count: 0,
@@ -82,7 +82,7 @@ impl Recorder {
     }
 
     /// The message to write, and what it is counted by.
-    fn combined(&mut self, subject: &Subject, event: &Event, now: Timestamp) -> (String, String) {
+    fn combined(&mut self, subject: &EventSubject, event: &Event, now: Timestamp) -> (String, String) {
         let mut similar = self.similar.get(&subject.similar_key()).cloned().unwrap_or_default();
         let fresh = similar.last.is_some_and(|last| now.as_second() - last.as_second() <= SIMILAR_WITHIN_SECONDS);
         if !fresh {
@@ -121,7 +121,13 @@ impl Recorder {
         format!("{}.{:x}", object::name(about), self.last_nanosecond)
     }
 
-    async fn write(&self, component: &str, event: &Event, message: &str, written: &Written) -> Result<(), ApiError> {
+    async fn write(
+        &self,
+        component: &str,
+        event: &Event,
+        message: &str,
+        written: &WrittenEvent,
+    ) -> Result<(), ApiError> {
         let namespace = match object::namespace(&event.about) {
             "" => "default",
             namespace => namespace,
@@ -137,7 +143,7 @@ impl Recorder {
                 live["message"] = json!(message);
                 true
             };
-            match call.system_change(Part::Main, MANAGER, count).await {
+            match call.system_change(ObjectPart::Main, MANAGER, count).await {
                 Err(error) if error.reason == "NotFound" => {}
                 other => return other.map(|_| ()),
             }
@@ -147,7 +153,14 @@ impl Recorder {
     }
 }
 
-fn event_object(component: &str, event: &Event, message: &str, written: &Written, namespace: &str, now: &str) -> Value {
+fn event_object(
+    component: &str,
+    event: &Event,
+    message: &str,
+    written: &WrittenEvent,
+    namespace: &str,
+    now: &str,
+) -> Value {
     let about = &event.about;
     let mut involved = json!({"kind": about["kind"], "apiVersion": about["apiVersion"]});
     for field in ["namespace", "name", "uid", "resourceVersion"] {
@@ -173,12 +186,12 @@ fn type_text(event_type: EventType) -> &'static str {
 }
 
 /// Who tells what about which object.
-struct Subject {
+struct EventSubject {
     object: String,
     reason: &'static str,
 }
 
-impl Subject {
+impl EventSubject {
     fn of(component: &str, event: &Event) -> Self {
         let about = &event.about;
         let kind = about["kind"].as_str().unwrap_or_default();

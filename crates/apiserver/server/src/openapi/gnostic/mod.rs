@@ -9,12 +9,12 @@ use serde_json::Value;
 
 /// A message: its fields, and the number of the one that holds the keywords that start with `x-`.
 pub(super) struct Message {
-    fields: &'static [(&'static str, u32, Form)],
+    fields: &'static [(&'static str, u32, ValueForm)],
     extensions: u32,
 }
 
 /// How a keyword's value is written.
-enum Form {
+enum ValueForm {
     Text,
     Texts,
     Flag,
@@ -33,11 +33,11 @@ enum Form {
 
 /// Writes the fields of one message.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(super) struct MessageWriter {
     bytes: Vec<u8>,
 }
 
-impl Writer {
+impl MessageWriter {
     pub(super) fn text(&mut self, field: u32, text: &str) {
         self.message(field, text.as_bytes());
     }
@@ -81,7 +81,7 @@ impl Writer {
 
 /// Writes what a message knows of a JSON object.
 fn encode(message: &Message, value: &Value) -> Vec<u8> {
-    let mut writer = Writer::default();
+    let mut writer = MessageWriter::default();
     for (key, field, form) in message.fields {
         if let Some(value) = value.get(*key) {
             write(&mut writer, *field, form, value);
@@ -92,21 +92,21 @@ fn encode(message: &Message, value: &Value) -> Vec<u8> {
     writer.finish()
 }
 
-fn write(writer: &mut Writer, field: u32, form: &Form, value: &Value) {
+fn write(writer: &mut MessageWriter, field: u32, form: &ValueForm, value: &Value) {
     let items = || value.as_array().into_iter().flatten();
     match form {
-        Form::Text => writer.text(field, value.as_str().unwrap_or_default()),
-        Form::Texts => items().filter_map(Value::as_str).for_each(|text| writer.text(field, text)),
-        Form::Flag if value == true => writer.number(field, 1),
-        Form::Flag => {}
-        Form::Double => writer.double(field, value.as_f64().unwrap_or_default()),
-        Form::Integer => writer.number(field, value.as_u64().unwrap_or_default()),
-        Form::Any => writer.message(field, &any(value)),
-        Form::Anys => items().for_each(|value| writer.message(field, &any(value))),
-        Form::One(encode) => writer.message(field, &encode(value)),
-        Form::Each(encode) => items().for_each(|value| writer.message(field, &encode(value))),
-        Form::Named(inner, encode) => {
-            let mut all = Writer::default();
+        ValueForm::Text => writer.text(field, value.as_str().unwrap_or_default()),
+        ValueForm::Texts => items().filter_map(Value::as_str).for_each(|text| writer.text(field, text)),
+        ValueForm::Flag if value == true => writer.number(field, 1),
+        ValueForm::Flag => {}
+        ValueForm::Double => writer.double(field, value.as_f64().unwrap_or_default()),
+        ValueForm::Integer => writer.number(field, value.as_u64().unwrap_or_default()),
+        ValueForm::Any => writer.message(field, &any(value)),
+        ValueForm::Anys => items().for_each(|value| writer.message(field, &any(value))),
+        ValueForm::One(encode) => writer.message(field, &encode(value)),
+        ValueForm::Each(encode) => items().for_each(|value| writer.message(field, &encode(value))),
+        ValueForm::Named(inner, encode) => {
+            let mut all = MessageWriter::default();
             let entries = value.as_object().into_iter().flatten();
             entries.for_each(|(name, value)| all.named(*inner, name, &encode(value)));
             writer.message(field, &all.finish());
@@ -116,14 +116,14 @@ fn write(writer: &mut Writer, field: u32, form: &Form, value: &Value) {
 
 /// JSON is YAML.
 fn any(value: &Value) -> Vec<u8> {
-    let mut writer = Writer::default();
+    let mut writer = MessageWriter::default();
     writer.text(2, &value.to_string());
     writer.finish()
 }
 
 /// A message with one field.
 fn only(field: u32, message: &[u8]) -> Vec<u8> {
-    let mut writer = Writer::default();
+    let mut writer = MessageWriter::default();
     writer.message(field, message);
     writer.finish()
 }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn fields_are_written_with_number_and_length() {
-        let mut writer = Writer::default();
+        let mut writer = MessageWriter::default();
 
         writer.text(1, "2.0");
         writer.message(31, &[7; 200]);
@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn a_message_writes_what_its_table_names_and_extensions() {
-        static MESSAGE: Message = Message { fields: &[("name", 2, Form::Text), ("on", 3, Form::Flag)], extensions: 4 };
+        static MESSAGE: Message =
+            Message { fields: &[("name", 2, ValueForm::Text), ("on", 3, ValueForm::Flag)], extensions: 4 };
 
         let bytes = encode(&MESSAGE, &json!({"name": "a", "on": true, "other": 1, "x-y": "z"}));
 

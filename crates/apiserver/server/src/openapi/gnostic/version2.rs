@@ -2,118 +2,126 @@
 
 use serde_json::Value;
 
-use super::{Form, Message, Writer, encode, only};
+use super::{Message, MessageWriter, ValueForm, encode, only};
 
-static INFO: Message = Message { fields: &[("title", 1, Form::Text), ("version", 2, Form::Text)], extensions: 7 };
+static INFO: Message =
+    Message { fields: &[("title", 1, ValueForm::Text), ("version", 2, ValueForm::Text)], extensions: 7 };
 
 static SCHEMA: Message = Message {
     fields: &[
-        ("$ref", 1, Form::Text),
-        ("format", 2, Form::Text),
-        ("title", 3, Form::Text),
-        ("description", 4, Form::Text),
-        ("default", 5, Form::Any),
-        ("multipleOf", 6, Form::Double),
-        ("maximum", 7, Form::Double),
-        ("exclusiveMaximum", 8, Form::Flag),
-        ("minimum", 9, Form::Double),
-        ("exclusiveMinimum", 10, Form::Flag),
-        ("maxLength", 11, Form::Integer),
-        ("minLength", 12, Form::Integer),
-        ("pattern", 13, Form::Text),
-        ("maxItems", 14, Form::Integer),
-        ("minItems", 15, Form::Integer),
-        ("uniqueItems", 16, Form::Flag),
-        ("maxProperties", 17, Form::Integer),
-        ("minProperties", 18, Form::Integer),
-        ("required", 19, Form::Texts),
-        ("enum", 20, Form::Anys),
-        ("additionalProperties", 21, Form::One(additional)),
-        ("type", 22, Form::One(type_item)),
-        ("items", 23, Form::One(wrapped_schema)),
-        ("allOf", 24, Form::Each(schema)),
-        ("properties", 25, Form::Named(1, schema)),
-        ("externalDocs", 29, Form::One(external_docs)),
-        ("example", 30, Form::Any),
+        ("$ref", 1, ValueForm::Text),
+        ("format", 2, ValueForm::Text),
+        ("title", 3, ValueForm::Text),
+        ("description", 4, ValueForm::Text),
+        ("default", 5, ValueForm::Any),
+        ("multipleOf", 6, ValueForm::Double),
+        ("maximum", 7, ValueForm::Double),
+        ("exclusiveMaximum", 8, ValueForm::Flag),
+        ("minimum", 9, ValueForm::Double),
+        ("exclusiveMinimum", 10, ValueForm::Flag),
+        ("maxLength", 11, ValueForm::Integer),
+        ("minLength", 12, ValueForm::Integer),
+        ("pattern", 13, ValueForm::Text),
+        ("maxItems", 14, ValueForm::Integer),
+        ("minItems", 15, ValueForm::Integer),
+        ("uniqueItems", 16, ValueForm::Flag),
+        ("maxProperties", 17, ValueForm::Integer),
+        ("minProperties", 18, ValueForm::Integer),
+        ("required", 19, ValueForm::Texts),
+        ("enum", 20, ValueForm::Anys),
+        ("additionalProperties", 21, ValueForm::One(additional)),
+        ("type", 22, ValueForm::One(type_item)),
+        ("items", 23, ValueForm::One(wrapped_schema)),
+        ("allOf", 24, ValueForm::Each(schema)),
+        ("properties", 25, ValueForm::Named(1, schema)),
+        ("externalDocs", 29, ValueForm::One(external_docs)),
+        ("example", 30, ValueForm::Any),
     ],
     extensions: 31,
 };
 
 static EXTERNAL_DOCS: Message =
-    Message { fields: &[("description", 1, Form::Text), ("url", 2, Form::Text)], extensions: 3 };
+    Message { fields: &[("description", 1, ValueForm::Text), ("url", 2, ValueForm::Text)], extensions: 3 };
 
 static PATH_ITEM: Message = Message {
     fields: &[
-        ("get", 2, Form::One(operation)),
-        ("put", 3, Form::One(operation)),
-        ("post", 4, Form::One(operation)),
-        ("delete", 5, Form::One(operation)),
-        ("options", 6, Form::One(operation)),
-        ("head", 7, Form::One(operation)),
-        ("patch", 8, Form::One(operation)),
-        ("parameters", 9, Form::Each(parameter_or_reference)),
+        ("get", 2, ValueForm::One(operation)),
+        ("put", 3, ValueForm::One(operation)),
+        ("post", 4, ValueForm::One(operation)),
+        ("delete", 5, ValueForm::One(operation)),
+        ("options", 6, ValueForm::One(operation)),
+        ("head", 7, ValueForm::One(operation)),
+        ("patch", 8, ValueForm::One(operation)),
+        ("parameters", 9, ValueForm::Each(parameter_or_reference)),
     ],
     extensions: 10,
 };
 
 static OPERATION: Message = Message {
     fields: &[
-        ("tags", 1, Form::Texts),
-        ("description", 3, Form::Text),
-        ("operationId", 5, Form::Text),
-        ("produces", 6, Form::Texts),
-        ("consumes", 7, Form::Texts),
-        ("parameters", 8, Form::Each(parameter_or_reference)),
-        ("responses", 9, Form::Named(1, response)),
-        ("schemes", 10, Form::Texts),
+        ("tags", 1, ValueForm::Texts),
+        ("description", 3, ValueForm::Text),
+        ("operationId", 5, ValueForm::Text),
+        ("produces", 6, ValueForm::Texts),
+        ("consumes", 7, ValueForm::Texts),
+        ("parameters", 8, ValueForm::Each(parameter_or_reference)),
+        ("responses", 9, ValueForm::Named(1, response)),
+        ("schemes", 10, ValueForm::Texts),
     ],
     extensions: 13,
 };
 
-static RESPONSE: Message =
-    Message { fields: &[("description", 1, Form::Text), ("schema", 2, Form::One(wrapped_schema))], extensions: 5 };
+static RESPONSE: Message = Message {
+    fields: &[("description", 1, ValueForm::Text), ("schema", 2, ValueForm::One(wrapped_schema))],
+    extensions: 5,
+};
 
 static BODY: Message = Message {
     fields: &[
-        ("description", 1, Form::Text),
-        ("name", 2, Form::Text),
-        ("in", 3, Form::Text),
-        ("required", 4, Form::Flag),
-        ("schema", 5, Form::One(schema)),
+        ("description", 1, ValueForm::Text),
+        ("name", 2, ValueForm::Text),
+        ("in", 3, ValueForm::Text),
+        ("required", 4, ValueForm::Flag),
+        ("schema", 5, ValueForm::One(schema)),
     ],
     extensions: 6,
 };
 
 static QUERY: Message = Message {
     fields: &[
-        ("required", 1, Form::Flag),
-        ("in", 2, Form::Text),
-        ("description", 3, Form::Text),
-        ("name", 4, Form::Text),
-        ("type", 6, Form::Text),
-        ("format", 7, Form::Text),
-        ("uniqueItems", 20, Form::Flag),
+        ("required", 1, ValueForm::Flag),
+        ("in", 2, ValueForm::Text),
+        ("description", 3, ValueForm::Text),
+        ("name", 4, ValueForm::Text),
+        ("type", 6, ValueForm::Text),
+        ("format", 7, ValueForm::Text),
+        ("uniqueItems", 20, ValueForm::Flag),
     ],
     extensions: 23,
 };
 
 static PATH: Message = Message {
     fields: &[
-        ("required", 1, Form::Flag),
-        ("in", 2, Form::Text),
-        ("description", 3, Form::Text),
-        ("name", 4, Form::Text),
-        ("type", 5, Form::Text),
-        ("format", 6, Form::Text),
-        ("uniqueItems", 19, Form::Flag),
+        ("required", 1, ValueForm::Flag),
+        ("in", 2, ValueForm::Text),
+        ("description", 3, ValueForm::Text),
+        ("name", 4, ValueForm::Text),
+        ("type", 5, ValueForm::Text),
+        ("format", 6, ValueForm::Text),
+        ("uniqueItems", 19, ValueForm::Flag),
     ],
     extensions: 22,
 };
 
-static REFERENCE: Message = Message { fields: &[("$ref", 1, Form::Text)], extensions: 2 };
+static REFERENCE: Message = Message { fields: &[("$ref", 1, ValueForm::Text)], extensions: 2 };
 
 static API_KEY: Message = Message {
-    fields: &[("type", 1, Form::Text), ("name", 2, Form::Text), ("in", 3, Form::Text), ("description", 4, Form::Text)],
+    fields: &[
+        ("type", 1, ValueForm::Text),
+        ("name", 2, ValueForm::Text),
+        ("in", 3, ValueForm::Text),
+        ("description", 4, ValueForm::Text),
+    ],
     extensions: 5,
 };
 
@@ -139,13 +147,13 @@ pub(in super::super) fn parameter(value: &Value) -> Vec<u8> {
 
 /// A requirement without scopes.
 pub(in super::super) fn security_requirement(name: &str) -> Vec<u8> {
-    let mut writer = Writer::default();
+    let mut writer = MessageWriter::default();
     writer.named(1, name, &[]);
     writer.finish()
 }
 
 pub(in super::super) fn security_definitions(value: &Value) -> Vec<u8> {
-    let mut writer = Writer::default();
+    let mut writer = MessageWriter::default();
     value.as_object().into_iter().flatten().for_each(|(name, key)| writer.named(1, name, &api_key(key)));
     writer.finish()
 }

@@ -2,100 +2,112 @@
 
 use serde_json::Value;
 
-use super::{Form, Message, Writer, encode, only};
+use super::{Message, MessageWriter, ValueForm, encode, only};
 
-static INFO: Message = Message { fields: &[("title", 1, Form::Text), ("version", 6, Form::Text)], extensions: 7 };
+static INFO: Message =
+    Message { fields: &[("title", 1, ValueForm::Text), ("version", 6, ValueForm::Text)], extensions: 7 };
 
 static SCHEMA: Message = Message {
     fields: &[
-        ("nullable", 1, Form::Flag),
-        ("externalDocs", 6, Form::One(external_docs)),
-        ("example", 7, Form::Any),
-        ("title", 9, Form::Text),
-        ("multipleOf", 10, Form::Double),
-        ("maximum", 11, Form::Double),
-        ("exclusiveMaximum", 12, Form::Flag),
-        ("minimum", 13, Form::Double),
-        ("exclusiveMinimum", 14, Form::Flag),
-        ("maxLength", 15, Form::Integer),
-        ("minLength", 16, Form::Integer),
-        ("pattern", 17, Form::Text),
-        ("maxItems", 18, Form::Integer),
-        ("minItems", 19, Form::Integer),
-        ("uniqueItems", 20, Form::Flag),
-        ("maxProperties", 21, Form::Integer),
-        ("minProperties", 22, Form::Integer),
-        ("required", 23, Form::Texts),
-        ("enum", 24, Form::Anys),
-        ("type", 25, Form::Text),
-        ("allOf", 26, Form::Each(schema_or_reference)),
-        ("oneOf", 27, Form::Each(schema_or_reference)),
-        ("anyOf", 28, Form::Each(schema_or_reference)),
-        ("not", 29, Form::One(schema)),
-        ("items", 30, Form::One(wrapped_schema)),
-        ("properties", 31, Form::Named(1, schema_or_reference)),
-        ("additionalProperties", 32, Form::One(additional)),
-        ("default", 33, Form::One(default)),
-        ("description", 34, Form::Text),
-        ("format", 35, Form::Text),
+        ("nullable", 1, ValueForm::Flag),
+        ("externalDocs", 6, ValueForm::One(external_docs)),
+        ("example", 7, ValueForm::Any),
+        ("title", 9, ValueForm::Text),
+        ("multipleOf", 10, ValueForm::Double),
+        ("maximum", 11, ValueForm::Double),
+        ("exclusiveMaximum", 12, ValueForm::Flag),
+        ("minimum", 13, ValueForm::Double),
+        ("exclusiveMinimum", 14, ValueForm::Flag),
+        ("maxLength", 15, ValueForm::Integer),
+        ("minLength", 16, ValueForm::Integer),
+        ("pattern", 17, ValueForm::Text),
+        ("maxItems", 18, ValueForm::Integer),
+        ("minItems", 19, ValueForm::Integer),
+        ("uniqueItems", 20, ValueForm::Flag),
+        ("maxProperties", 21, ValueForm::Integer),
+        ("minProperties", 22, ValueForm::Integer),
+        ("required", 23, ValueForm::Texts),
+        ("enum", 24, ValueForm::Anys),
+        ("type", 25, ValueForm::Text),
+        ("allOf", 26, ValueForm::Each(schema_or_reference)),
+        ("oneOf", 27, ValueForm::Each(schema_or_reference)),
+        ("anyOf", 28, ValueForm::Each(schema_or_reference)),
+        ("not", 29, ValueForm::One(schema)),
+        ("items", 30, ValueForm::One(wrapped_schema)),
+        ("properties", 31, ValueForm::Named(1, schema_or_reference)),
+        ("additionalProperties", 32, ValueForm::One(additional)),
+        ("default", 33, ValueForm::One(default)),
+        ("description", 34, ValueForm::Text),
+        ("format", 35, ValueForm::Text),
     ],
     extensions: 36,
 };
 
 static EXTERNAL_DOCS: Message =
-    Message { fields: &[("description", 1, Form::Text), ("url", 2, Form::Text)], extensions: 3 };
+    Message { fields: &[("description", 1, ValueForm::Text), ("url", 2, ValueForm::Text)], extensions: 3 };
 
-static REFERENCE: Message = Message { fields: &[("$ref", 1, Form::Text)], extensions: 4 };
+static REFERENCE: Message = Message { fields: &[("$ref", 1, ValueForm::Text)], extensions: 4 };
 
 static PATH_ITEM: Message = Message {
     fields: &[
-        ("get", 4, Form::One(operation)),
-        ("put", 5, Form::One(operation)),
-        ("post", 6, Form::One(operation)),
-        ("delete", 7, Form::One(operation)),
-        ("options", 8, Form::One(operation)),
-        ("head", 9, Form::One(operation)),
-        ("patch", 10, Form::One(operation)),
-        ("parameters", 13, Form::Each(parameter)),
+        ("get", 4, ValueForm::One(operation)),
+        ("put", 5, ValueForm::One(operation)),
+        ("post", 6, ValueForm::One(operation)),
+        ("delete", 7, ValueForm::One(operation)),
+        ("options", 8, ValueForm::One(operation)),
+        ("head", 9, ValueForm::One(operation)),
+        ("patch", 10, ValueForm::One(operation)),
+        ("parameters", 13, ValueForm::Each(parameter)),
     ],
     extensions: 14,
 };
 
 static OPERATION: Message = Message {
     fields: &[
-        ("tags", 1, Form::Texts),
-        ("description", 3, Form::Text),
-        ("operationId", 5, Form::Text),
-        ("parameters", 6, Form::Each(parameter)),
-        ("requestBody", 7, Form::One(request_body)),
-        ("responses", 8, Form::Named(2, response)),
+        ("tags", 1, ValueForm::Texts),
+        ("description", 3, ValueForm::Text),
+        ("operationId", 5, ValueForm::Text),
+        ("parameters", 6, ValueForm::Each(parameter)),
+        ("requestBody", 7, ValueForm::One(request_body)),
+        ("responses", 8, ValueForm::Named(2, response)),
     ],
     extensions: 13,
 };
 
 static PARAMETER: Message = Message {
     fields: &[
-        ("name", 1, Form::Text),
-        ("in", 2, Form::Text),
-        ("description", 3, Form::Text),
-        ("required", 4, Form::Flag),
-        ("schema", 10, Form::One(schema_or_reference)),
+        ("name", 1, ValueForm::Text),
+        ("in", 2, ValueForm::Text),
+        ("description", 3, ValueForm::Text),
+        ("required", 4, ValueForm::Flag),
+        ("schema", 10, ValueForm::One(schema_or_reference)),
     ],
     extensions: 14,
 };
 
 static REQUEST_BODY: Message = Message {
-    fields: &[("description", 1, Form::Text), ("content", 2, Form::Named(1, media_type)), ("required", 3, Form::Flag)],
+    fields: &[
+        ("description", 1, ValueForm::Text),
+        ("content", 2, ValueForm::Named(1, media_type)),
+        ("required", 3, ValueForm::Flag),
+    ],
     extensions: 4,
 };
 
-static RESPONSE: Message =
-    Message { fields: &[("description", 1, Form::Text), ("content", 3, Form::Named(1, media_type))], extensions: 5 };
+static RESPONSE: Message = Message {
+    fields: &[("description", 1, ValueForm::Text), ("content", 3, ValueForm::Named(1, media_type))],
+    extensions: 5,
+};
 
-static MEDIA_TYPE: Message = Message { fields: &[("schema", 1, Form::One(schema_or_reference))], extensions: 5 };
+static MEDIA_TYPE: Message = Message { fields: &[("schema", 1, ValueForm::One(schema_or_reference))], extensions: 5 };
 
 static SECURITY_SCHEME: Message = Message {
-    fields: &[("type", 1, Form::Text), ("description", 2, Form::Text), ("name", 3, Form::Text), ("in", 4, Form::Text)],
+    fields: &[
+        ("type", 1, ValueForm::Text),
+        ("description", 2, ValueForm::Text),
+        ("name", 3, ValueForm::Text),
+        ("in", 4, ValueForm::Text),
+    ],
     extensions: 9,
 };
 
@@ -112,7 +124,7 @@ pub(in super::super) fn schema_or_reference(value: &Value) -> Vec<u8> {
 }
 
 pub(in super::super) fn security_schemes(value: &Value) -> Vec<u8> {
-    let mut writer = Writer::default();
+    let mut writer = MessageWriter::default();
     let schemes = value.as_object().into_iter().flatten();
     schemes.for_each(|(name, scheme)| writer.named(1, name, &only(1, &encode(&SECURITY_SCHEME, scheme))));
     writer.finish()
@@ -160,7 +172,7 @@ fn additional(value: &Value) -> Vec<u8> {
 
 /// A number, a truth or a text; the message has no place for lists and objects.
 fn default(value: &Value) -> Vec<u8> {
-    let mut writer = Writer::default();
+    let mut writer = MessageWriter::default();
     match value {
         Value::Number(number) => writer.double(1, number.as_f64().unwrap_or_default()),
         Value::Bool(truth) => writer.number(2, u64::from(*truth)),

@@ -143,7 +143,7 @@ fn a_pod_that_goes_with_its_job_has_not_failed_and_is_let_go() {
 }
 
 /// Carries out what follows when the first pod that the Job makes is refused.
-fn refuse_pod(world: &mut World) {
+fn refuse_pod(world: &mut TestObjects) {
     let job = live(world);
     let steps = Jobs.plan(world, &job).steps;
     let create = steps.iter().find(|step| matches!(step, Step::Create { .. })).unwrap();
@@ -153,7 +153,7 @@ fn refuse_pod(world: &mut World) {
 
 #[test]
 fn a_job_whose_pods_are_refused_says_so_and_has_started() {
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     world.now = "2026-01-01T00:00:00Z".parse().unwrap();
     world.put("jobs.batch", job(json!({"completions": 2, "parallelism": 2})));
 

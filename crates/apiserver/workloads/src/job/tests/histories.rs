@@ -48,7 +48,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-fn happens(world: &mut World, happening: &Happening) {
+fn happens(world: &mut TestObjects, happening: &Happening) {
     let at = |index: usize| running(world).get(index).cloned().map(|pod| in_shop(&pod));
     let ended = |index: usize| {
         world.list("pods", "shop").iter().filter(|pod| is_finished(pod)).nth(index).map(|pod| in_shop(name(pod)))
@@ -81,7 +81,7 @@ struct Ends {
 }
 
 impl Ends {
-    fn see(&mut self, world: &World) {
+    fn see(&mut self, world: &TestObjects) {
         for pod in world.list("pods", "shop").iter().filter(|pod| is_tracked(pod)) {
             let ends = match pod["status"]["phase"].as_str() {
                 Some("Succeeded") => &mut self.succeeded,
@@ -95,7 +95,7 @@ impl Ends {
 }
 
 /// Steps one by one, so that what happens next finds things half done: a crash between any two steps.
-fn carry_out_some(world: &mut World, most: usize) {
+fn carry_out_some(world: &mut TestObjects, most: usize) {
     if world.get("jobs.batch", "shop", "sum").is_none() {
         return;
     }
@@ -104,7 +104,7 @@ fn carry_out_some(world: &mut World, most: usize) {
     world.carry_out(plan);
 }
 
-fn holds(world: &World, ends: &Ends) -> Result<(), TestCaseError> {
+fn holds(world: &TestObjects, ends: &Ends) -> Result<(), TestCaseError> {
     let job = live(world);
     let count = |field: &str| usize::try_from(job["status"][field].as_i64().unwrap_or(0)).unwrap();
     prop_assert!(count("succeeded") <= ends.succeeded.len(), "{} of {:?}", count("succeeded"), ends.succeeded);

@@ -12,7 +12,7 @@ use super::Jobs;
 use super::pods::{index_of, is_tracked};
 use crate::common::object::name;
 use crate::common::pod::is_active;
-use crate::testing::{World, in_shop};
+use crate::testing::{TestObjects, in_shop};
 use crate::{Controller as _, Dependents, Step, View as _};
 
 fn job(spec: Value) -> Value {
@@ -40,45 +40,45 @@ fn job(spec: Value) -> Value {
     job
 }
 
-fn world(spec: Value) -> World {
-    let mut world = World::default();
+fn world(spec: Value) -> TestObjects {
+    let mut world = TestObjects::default();
     world.now = "2026-01-01T00:00:00Z".parse().unwrap();
     world.put("jobs.batch", job(spec));
     world.settle(&Jobs);
     world
 }
 
-fn live(world: &World) -> Value {
+fn live(world: &TestObjects) -> Value {
     (*world.get("jobs.batch", "shop", "sum").unwrap()).clone()
 }
 
-fn status(world: &World) -> Value {
+fn status(world: &TestObjects) -> Value {
     live(world)["status"].clone()
 }
 
-fn running(world: &World) -> Vec<String> {
+fn running(world: &TestObjects) -> Vec<String> {
     let pods = world.list("pods", "shop");
     pods.iter().filter(|pod| is_active(pod)).map(|pod| name(pod).to_owned()).collect()
 }
 
-fn exit(world: &mut World, pod: &str, code: i64) {
+fn exit(world: &mut TestObjects, pod: &str, code: i64) {
     let phase = if code == 0 { "Succeeded" } else { "Failed" };
     let ended = json!({"terminated": {"exitCode": code, "finishedAt": world.now.to_string()}});
     let containers = json!([{"name": "main", "state": ended}]);
     world.patch("pods", &in_shop(pod), &json!({"status": {"phase": phase, "containerStatuses": containers}}));
 }
 
-fn end(world: &mut World, pod: &str, code: i64) {
+fn end(world: &mut TestObjects, pod: &str, code: i64) {
     exit(world, pod, code);
     world.settle(&Jobs);
 }
 
-fn pass(world: &mut World, seconds: u64) {
+fn pass(world: &mut TestObjects, seconds: u64) {
     world.now += Duration::from_secs(seconds);
     world.settle(&Jobs);
 }
 
-fn conditions(world: &World) -> Vec<String> {
+fn conditions(world: &TestObjects) -> Vec<String> {
     let said = |condition: &Value| {
         let field = |name: &str| condition[name].as_str().unwrap_or_default().to_owned();
         format!("{}={} {}: {}", field("type"), field("status"), field("reason"), field("message"))
@@ -86,11 +86,11 @@ fn conditions(world: &World) -> Vec<String> {
     status(world)["conditions"].as_array().cloned().unwrap_or_default().iter().map(said).collect()
 }
 
-fn told(world: &World) -> Vec<String> {
+fn told(world: &TestObjects) -> Vec<String> {
     world.events.iter().map(|event| format!("{}: {}", event.reason, event.message)).collect()
 }
 
-fn of_index(world: &World, index: i64) -> String {
+fn of_index(world: &TestObjects, index: i64) -> String {
     let pods = world.list("pods", "shop");
     name(pods.iter().find(|pod| is_active(pod) && index_of(pod) == Some(index)).unwrap()).to_owned()
 }
@@ -218,7 +218,7 @@ fn a_job_that_another_controller_manages_is_left_alone() {
 }
 
 /// The status without its times.
-fn timeless(world: &World) -> Value {
+fn timeless(world: &TestObjects) -> Value {
     let mut status = status(world);
     for field in ["startTime", "completionTime"] {
         status.as_object_mut().unwrap().remove(field);

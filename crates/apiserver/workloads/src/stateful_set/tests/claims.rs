@@ -34,7 +34,7 @@ fn every_place_has_claims_of_its_own() {
 
 #[test]
 fn a_pod_waits_while_its_claim_is_being_deleted() {
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     world.put("statefulsets.apps", claimed(1));
     let leaving = json!({"metadata": {
         "name": "data-web-0", "namespace": "shop", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"],
@@ -55,7 +55,7 @@ fn claims_go_with_the_set_or_with_the_place_where_the_policy_says_so() {
     going["spec"]["persistentVolumeClaimRetentionPolicy"] = json!({"whenDeleted": "Delete", "whenScaled": "Delete"});
     let mut world = world(going);
     grow(&mut world);
-    let owners = |world: &World, claim: &str| -> Vec<String> {
+    let owners = |world: &TestObjects, claim: &str| -> Vec<String> {
         let claim = world.get("persistentvolumeclaims", "shop", claim).unwrap();
         let owners = claim["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
         owners
@@ -88,7 +88,7 @@ fn changes_concern_the_set_that_owns_or_selects() {
 
 #[test]
 fn a_claim_whose_name_is_taken_is_told_of_its_pod_only() {
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     world.put("statefulsets.apps", claimed(1));
 
     let of_pod = "FailedCreate: Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: no";
@@ -102,7 +102,7 @@ fn a_claim_that_was_left_is_owned_once_when_its_pod_is_made() {
     let mut parallel = claimed(1);
     parallel["spec"]["podManagementPolicy"] = json!("Parallel");
     parallel["spec"]["persistentVolumeClaimRetentionPolicy"] = json!({"whenDeleted": "Delete", "whenScaled": "Retain"});
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     world.put("statefulsets.apps", parallel);
     world.put("persistentvolumeclaims", json!({"metadata": {"name": "data-web-0", "namespace": "shop"}}));
 

@@ -31,7 +31,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-fn happens(world: &mut World, happening: &Happening) {
+fn happens(world: &mut TestObjects, happening: &Happening) {
     let web = in_shop("web");
     let at = |index: &usize| pods(world).get(*index).map(|pod| in_shop(pod));
     match happening {
@@ -70,7 +70,7 @@ fn happens(world: &mut World, happening: &Happening) {
 }
 
 /// One plan never fills two places of an ordered set, nor fills one while an earlier one is empty or not ready.
-fn respects_order(world: &World) -> Result<(), TestCaseError> {
+fn respects_order(world: &TestObjects) -> Result<(), TestCaseError> {
     let web = world.get("statefulsets.apps", "shop", "web").unwrap();
     let plan = StatefulSets.plan(world, &web);
     let made: Vec<&Value> = plan

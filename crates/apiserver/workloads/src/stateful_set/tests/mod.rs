@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::StatefulSets;
 use super::identity::{ordinal, revision_of};
 use crate::common::object::name;
-use crate::testing::{World, in_shop, refusal};
+use crate::testing::{TestObjects, in_shop, refusal};
 use crate::{Controller as _, Step, View as _};
 
 fn set(replicas: i64) -> Value {
@@ -32,23 +32,23 @@ fn set(replicas: i64) -> Value {
     })
 }
 
-fn world(set: Value) -> World {
-    let mut world = World::default();
+fn world(set: Value) -> TestObjects {
+    let mut world = TestObjects::default();
     world.put("statefulsets.apps", set);
     world.settle(&StatefulSets);
     world
 }
 
-fn pods(world: &World) -> Vec<String> {
+fn pods(world: &TestObjects) -> Vec<String> {
     world.list("pods", "shop").iter().map(|pod| name(pod).to_owned()).collect()
 }
 
-fn ready(world: &mut World, pod: &str) {
+fn ready(world: &mut TestObjects, pod: &str) {
     world.make_ready(&in_shop(pod));
 }
 
 /// Makes every pod ready that the controller makes.
-fn grow(world: &mut World) {
+fn grow(world: &mut TestObjects) {
     for _ in 0..20 {
         world.settle(&StatefulSets);
         let waiting: Vec<String> = world
@@ -66,11 +66,11 @@ fn grow(world: &mut World) {
     }
 }
 
-fn status(world: &World) -> Value {
+fn status(world: &TestObjects) -> Value {
     world.get("statefulsets.apps", "shop", "web").unwrap()["status"].clone()
 }
 
-fn change(world: &mut World, patch: Value) {
+fn change(world: &mut TestObjects, patch: Value) {
     world.patch("statefulsets.apps", &in_shop("web"), &patch);
     world.settle(&StatefulSets);
 }
@@ -79,7 +79,7 @@ fn image(image: &str) -> Value {
     json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}}})
 }
 
-fn messages(world: &World) -> Vec<&str> {
+fn messages(world: &TestObjects) -> Vec<&str> {
     world.events.iter().map(|event| event.message.as_str()).collect()
 }
 
@@ -220,7 +220,7 @@ fn a_set_that_goes_only_counts() {
     assert_eq!(status(&world)["replicas"], 1);
 }
 
-fn refused(world: &World, collection: &str, reason: &str) -> Vec<String> {
+fn refused(world: &TestObjects, collection: &str, reason: &str) -> Vec<String> {
     let web = world.get("statefulsets.apps", "shop", "web").unwrap();
     let steps = StatefulSets.plan(world, &web).steps;
     let made = |step: &&Step| matches!(step, Step::Create { collection: into, .. } if *into == collection);
@@ -235,7 +235,7 @@ fn refused(world: &World, collection: &str, reason: &str) -> Vec<String> {
 
 #[test]
 fn a_refused_pod_is_told() {
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     world.put("statefulsets.apps", set(1));
 
     let told = ["FailedCreate: Create Pod web-0 in StatefulSet web failed error: no"];
@@ -244,7 +244,7 @@ fn a_refused_pod_is_told() {
 
 #[test]
 fn a_pod_whose_name_is_taken_is_not_told() {
-    let mut world = World::default();
+    let mut world = TestObjects::default();
     world.put("statefulsets.apps", set(1));
 
     assert!(refused(&world, "pods", "AlreadyExists").is_empty());

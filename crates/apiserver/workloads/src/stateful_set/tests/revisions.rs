@@ -11,7 +11,7 @@ fn a_rolling_update_replaces_from_the_last_place_down() {
     let old = status(&world)["updateRevision"].clone();
 
     change(&mut world, image("nginx:2"));
-    let revisions = |world: &World| -> Vec<bool> {
+    let revisions = |world: &TestObjects| -> Vec<bool> {
         world.list("pods", "shop").iter().map(|pod| json!(revision_of(pod)) == old).collect()
     };
     assert_eq!(revisions(&world), [true, false]);
@@ -97,7 +97,7 @@ fn history_beyond_the_limit_is_forgotten() {
 
 #[test]
 fn a_name_that_another_state_has_counts_as_a_collision() {
-    let mut there = World::default();
+    let mut there = TestObjects::default();
     there.put("statefulsets.apps", set(1));
     let web = there.get("statefulsets.apps", "shop", "web").unwrap();
     let plan = StatefulSets.plan(&there, &web);

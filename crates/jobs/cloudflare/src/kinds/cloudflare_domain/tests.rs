@@ -81,7 +81,8 @@ fn zone_entry() -> Entry<ZoneBody> {
 #[test]
 fn a_found_zone_fills_the_status() {
     let present = [zone_entry()];
-    let view = View { resolved: None, present: &present, problem: None, checked_at: Some("2026-01-01T00:00:00Z") };
+    let view =
+        StatusView { resolved: None, present: &present, problem: None, checked_at: Some("2026-01-01T00:00:00Z") };
 
     assert_eq!(
         domain("example.com", None, false).status(&view),
@@ -98,7 +99,7 @@ fn a_zone_that_is_not_there_yet_is_pending_and_keeps_what_was_known() {
     let known = domain("example.com", Some("z1"), false);
     let missing = known.missing();
 
-    let status = known.status(&View { resolved: None, present: &[], problem: Some(&missing), checked_at: None });
+    let status = known.status(&StatusView { resolved: None, present: &[], problem: Some(&missing), checked_at: None });
 
     assert_eq!((&status["state"], &status["zoneId"]), (&json!("Pending"), &json!("z1")));
 }
@@ -109,7 +110,8 @@ fn settings_that_are_not_applied_are_said_to_be_unknown() {
     with_settings.spec.ssl = Some(Box::new(from_value(json!({ "mode": "full_strict" })).unwrap()));
     let present = [zone_entry()];
 
-    let status = with_settings.status(&View { resolved: None, present: &present, problem: None, checked_at: None });
+    let status =
+        with_settings.status(&StatusView { resolved: None, present: &present, problem: None, checked_at: None });
 
     assert_eq!(status["configSyncStatus"], json!({ "ssl": "Unknown" }));
     assert_eq!(status["state"], json!("Ready"));
@@ -127,7 +129,7 @@ fn a_zone_that_is_not_delegated_yet_says_where_to() {
     let mut zone = zone_entry();
     zone.item.status = Some("pending".into());
 
-    let status = domain("example.com", None, false).status(&View {
+    let status = domain("example.com", None, false).status(&StatusView {
         resolved: None,
         present: &[zone],
         problem: None,

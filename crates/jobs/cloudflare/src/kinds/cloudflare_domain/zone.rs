@@ -9,14 +9,14 @@ use crate::kinds::or_default;
 
 /// What is read of a zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Wire")]
+#[serde(from = "ZoneWire")]
 pub struct ZoneBody {
     /// Its name, in lower-case punycode.
     pub name: Box<str>,
     /// `active`, `pending` and so on.
     pub status: Option<Box<str>>,
     /// What is paid for it.
-    pub plan: Plan,
+    pub plan: ZonePlan,
     /// Id of its account.
     pub account: Option<Box<str>>,
     /// Name servers that it has to be delegated to.
@@ -25,7 +25,7 @@ pub struct ZoneBody {
 
 /// What is paid for a zone, and so what it may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Plan {
+pub enum ZonePlan {
     /// Nothing.
     Free,
     /// Pro.
@@ -39,7 +39,7 @@ pub enum Plan {
     Unknown,
 }
 
-impl Plan {
+impl ZonePlan {
     /// Reads `legacy_id` or a name such as `Free Website`.
     pub fn parse(text: &str) -> Self {
         let text = text.to_ascii_lowercase();
@@ -69,7 +69,7 @@ impl Plan {
 }
 
 #[derive(Deserialize)]
-struct Wire {
+struct ZoneWire {
     #[serde(default, deserialize_with = "or_default")]
     name: String,
     status: Option<Box<str>>,
@@ -93,14 +93,14 @@ struct WireAccount {
     id: Option<Box<str>>,
 }
 
-impl From<Wire> for ZoneBody {
-    fn from(wire: Wire) -> Self {
+impl From<ZoneWire> for ZoneBody {
+    fn from(wire: ZoneWire) -> Self {
         let name = ZoneName::parse(&wire.name).map_or(wire.name, String::from);
         let plan = wire.plan.legacy_id.or(wire.plan.name).or(wire.plan.id);
         Self {
             name: name.into(),
             status: wire.status,
-            plan: plan.as_deref().map_or(Plan::Unknown, Plan::parse),
+            plan: plan.as_deref().map_or(ZonePlan::Unknown, ZonePlan::parse),
             account: wire.account.id,
             name_servers: wire.name_servers.into(),
         }
@@ -113,7 +113,7 @@ impl ZoneBody {
         Self {
             name: name.as_str().into(),
             status: None,
-            plan: Plan::Unknown,
+            plan: ZonePlan::Unknown,
             account: None,
             name_servers: Box::default(),
         }

@@ -22,7 +22,7 @@ const SHORTEST_COMMENT_LIMIT: usize = 100;
 
 /// A record at Cloudflare.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "Wire")]
+#[serde(from = "RecordWire")]
 pub struct DnsRecordBody {
     /// Its type.
     pub kind: RecordType,
@@ -46,7 +46,7 @@ pub struct DnsRecordBody {
 
 /// A record as the API writes it.
 #[derive(Deserialize)]
-struct Wire {
+struct RecordWire {
     #[serde(rename = "type", default)]
     kind: String,
     #[serde(default)]
@@ -60,8 +60,8 @@ struct Wire {
     tags: Option<Vec<String>>,
 }
 
-impl From<Wire> for DnsRecordBody {
-    fn from(wire: Wire) -> Self {
+impl From<RecordWire> for DnsRecordBody {
+    fn from(wire: RecordWire) -> Self {
         let kind = RecordType::parse(&wire.kind);
         let whole = |number: f64| format!("{number:.0}");
         let mut body = Self {

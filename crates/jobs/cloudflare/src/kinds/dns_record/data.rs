@@ -125,7 +125,7 @@ pub struct Naptr {
 }
 
 /// Parts as they come in, by name.
-pub(crate) trait Parts {
+pub(crate) trait DataParts {
     /// A part that is a text.
     fn text(&self, name: &str) -> Option<String>;
 
@@ -135,7 +135,7 @@ pub(crate) trait Parts {
     }
 }
 
-impl Parts for Value {
+impl DataParts for Value {
     fn text(&self, name: &str) -> Option<String> {
         match self.get(name)? {
             Value::String(text) => Some(text.clone()),
@@ -146,20 +146,20 @@ impl Parts for Value {
 }
 
 /// A number of a part that may be missing. Out of range is as bad as unreadable.
-fn whole<N: TryFrom<u64> + Default>(parts: &impl Parts, name: &str) -> Option<N> {
+fn whole<N: TryFrom<u64> + Default>(parts: &impl DataParts, name: &str) -> Option<N> {
     let Some(number) = parts.number(name) else { return parts.text(name).is_none().then(N::default) };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before the cast")]
     let exact = (number.fract() == 0.0 && (0.0..=65_535.0).contains(&number)).then_some(number as u64)?;
     N::try_from(exact).ok()
 }
 
-fn word(parts: &impl Parts, name: &str) -> Option<String> {
+fn word(parts: &impl DataParts, name: &str) -> Option<String> {
     parts.text(name).filter(|text| !text.is_empty())
 }
 
 impl Data {
     /// Reads the parts of a type, by the names that the API gives them. `None` where something is missing or unreadable.
-    pub(crate) fn read(kind: RecordType, parts: &impl Parts) -> Option<Self> {
+    pub(crate) fn read(kind: RecordType, parts: &impl DataParts) -> Option<Self> {
         Some(match kind {
             RecordType::Srv => Self::Srv {
                 priority: whole(parts, "priority")?,
@@ -289,7 +289,7 @@ impl Data {
 }
 
 impl Naptr {
-    fn read(parts: &impl Parts) -> Option<Self> {
+    fn read(parts: &impl DataParts) -> Option<Self> {
         let text = |name: &str| parts.text(name).unwrap_or_default().into();
         let replacement = word(parts, "replacement").or_else(|| word(parts, "regex").map(|_| ".".to_owned()))?;
         Some(Self {
@@ -347,7 +347,7 @@ struct Words<'a> {
     priority: Option<u16>,
 }
 
-impl Parts for Words<'_> {
+impl DataParts for Words<'_> {
     fn text(&self, name: &str) -> Option<String> {
         let Some(at) = self.names.iter().position(|there| *there == name) else {
             return self.priority.filter(|_| name == "priority").map(|priority| priority.to_string());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::data::Parts;
+use super::data::DataParts;
 
 /// A place on Earth.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ const DEFAULTS: [f64; 4] = [0.0, 1.0, 10_000.0, 10.0];
 
 impl Location {
     /// Reads the parts by the names that the API gives them.
-    pub(crate) fn read(parts: &impl Parts) -> Option<Self> {
+    pub(crate) fn read(parts: &impl DataParts) -> Option<Self> {
         let metres = |name: &str, default: f64| match parts.text(name).filter(|text| !text.is_empty()) {
             Some(_) => parts.number(name).map(|metres| rounded(metres, 100.0)),
             None => Some(default),
@@ -92,7 +92,7 @@ impl Location {
 }
 
 impl Angle {
-    fn read(parts: &impl Parts, prefix: &str, directions: [char; 2], limit: u8) -> Option<Self> {
+    fn read(parts: &impl DataParts, prefix: &str, directions: [char; 2], limit: u8) -> Option<Self> {
         let number = |name: &str| match parts.text(&format!("{prefix}_{name}")).filter(|text| !text.is_empty()) {
             Some(_) => parts.number(&format!("{prefix}_{name}")),
             None => Some(0.0),

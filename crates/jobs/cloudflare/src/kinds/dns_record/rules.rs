@@ -1,11 +1,11 @@
 //! What a schema can say of a `DNSRecord`, as CEL rules, and the sentences that go with it.
 
-use portolan_core::schema::Rule;
+use portolan_core::schema::CelRule;
 
 use super::record_type::RecordType;
 
 /// Rules on `spec`.
-pub(super) const RULES: &[Rule] = &[
+pub(super) const RULES: &[CelRule] = &[
     (
         "!(has(self.sourceRef) && has(self.content) && self.content != '')",
         "content and sourceRef exclude each other: remove one of them",

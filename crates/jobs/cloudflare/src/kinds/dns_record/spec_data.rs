@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::data::Parts;
+use super::data::DataParts;
 use super::record_type::RecordType;
 
 /// The parts of a record's value; which of them count depends on the record's type.
@@ -163,7 +163,7 @@ pub(crate) struct SpecParts<'a> {
     pub(crate) priority: Option<u16>,
 }
 
-impl Parts for SpecParts<'_> {
+impl DataParts for SpecParts<'_> {
     fn text(&self, name: &str) -> Option<String> {
         let Self { kind, data, priority } = self;
         let older = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());

@@ -29,7 +29,7 @@ fn zone() -> Resolved {
 
 fn with_source(texts: &[&str], version: &str) -> Resolved {
     let addresses = texts.iter().map(|text| Address::parse(text)).collect();
-    Resolved { source: Some(Source::Found { addresses, version: version.to_owned() }), ..zone() }
+    Resolved { source: Some(AddressSource::Found { addresses, version: version.to_owned() }), ..zone() }
 }
 
 fn sent(spec: Value) -> Value {
@@ -394,12 +394,12 @@ fn a_source_without_address_is_waited_for_by_name() {
     let object = record(json!({ "name": "a.example.com", "sourceRef": { "service": { "name": "web" } } }));
 
     let empty = object.desired(&with_source(&[], "7")).unwrap_err();
-    let absent = object.desired(&Resolved { source: Some(Source::Gone), ..zone() }).unwrap_err();
+    let absent = object.desired(&Resolved { source: Some(AddressSource::Gone), ..zone() }).unwrap_err();
 
     assert_eq!((empty.class, empty.reason), (Class::Waiting, "Pending"));
     assert_eq!(empty.message, "Service shop/web: the source has no address yet");
     assert_eq!(absent.message, "Service shop/web: it does not exist yet");
-    assert!(!object.ends_itself(&Resolved { source: Some(Source::Gone), ..zone() }), "it never was there");
+    assert!(!object.ends_itself(&Resolved { source: Some(AddressSource::Gone), ..zone() }), "it never was there");
 }
 
 fn synced(policy: &str) -> DnsRecord {
@@ -417,7 +417,7 @@ fn synced(policy: &str) -> DnsRecord {
 
 #[test]
 fn a_record_that_outlives_its_source_stays_as_it_was() {
-    let (object, gone) = (synced("Orphan"), Resolved { source: Some(Source::Gone), ..zone() });
+    let (object, gone) = (synced("Orphan"), Resolved { source: Some(AddressSource::Gone), ..zone() });
 
     let bodies = object.desired(&gone).unwrap();
 
@@ -427,7 +427,7 @@ fn a_record_that_outlives_its_source_stays_as_it_was() {
     assert_eq!(object.well(&gone).0, "SourceDeleted");
     let present: Vec<_> =
         bodies.into_iter().zip(["r1", "r2"]).map(|(item, id)| Entry { id: id.to_owned(), item }).collect();
-    let view = View { resolved: Some(&gone), present: &present, problem: None, checked_at: None };
+    let view = StatusView { resolved: Some(&gone), present: &present, problem: None, checked_at: None };
     let status = object.status(&view);
     assert_eq!(status["state"], json!("Orphaned"));
     assert_eq!(status["resolvedAddresses"], json!(["192.0.2.1", "2001:db8::1"]));
@@ -435,7 +435,7 @@ fn a_record_that_outlives_its_source_stays_as_it_was() {
 
 #[test]
 fn a_record_ends_with_its_source_unless_told_otherwise() {
-    assert!(synced("Delete").ends_itself(&Resolved { source: Some(Source::Gone), ..zone() }));
+    assert!(synced("Delete").ends_itself(&Resolved { source: Some(AddressSource::Gone), ..zone() }));
     assert!(!synced("Delete").ends_itself(&with_source(&[], "8")));
 }
 
@@ -450,12 +450,14 @@ fn a_new_version_of_a_source_with_the_same_addresses_changes_no_status() {
         .zip(["r1", "r2"])
         .map(|(item, id)| Entry { id: id.to_owned(), item })
         .collect();
-    let status = object.status(&View { resolved: Some(&resolved), present: &present, problem: None, checked_at: None });
+    let status =
+        object.status(&StatusView { resolved: Some(&resolved), present: &present, problem: None, checked_at: None });
 
     assert_eq!(status["sourceResourceVersion"], json!("7"));
     let moved = with_source(&["192.0.2.9"], "9");
     let present = [Entry { id: "r1".to_owned(), item: object.desired(&moved).unwrap().remove(0) }];
-    let status = object.status(&View { resolved: Some(&moved), present: &present, problem: None, checked_at: None });
+    let status =
+        object.status(&StatusView { resolved: Some(&moved), present: &present, problem: None, checked_at: None });
     assert_eq!((&status["sourceResourceVersion"], &status["resolvedContent"]), (&json!("9"), &json!("192.0.2.9")));
     assert_eq!(status["managedRecordIds"], json!(["r1"]));
 }
@@ -465,7 +467,8 @@ fn a_settled_record_shows_its_ids_and_its_full_name() {
     let object = record(json!({ "name": "WWW.example.com.", "type": "A", "content": "192.0.2.1" }));
     let present = [Entry { id: "r1".to_owned(), item: object.desired(&zone()).unwrap().remove(0) }];
 
-    let status = object.status(&View { resolved: Some(&zone()), present: &present, problem: None, checked_at: None });
+    let status =
+        object.status(&StatusView { resolved: Some(&zone()), present: &present, problem: None, checked_at: None });
 
     assert_eq!(
         status,
@@ -479,8 +482,12 @@ fn a_settled_record_shows_its_ids_and_its_full_name() {
 fn a_failure_keeps_everything_that_deletion_needs() {
     let problem = Problem::transient(reasons::API_ERROR, "down");
 
-    let status =
-        synced("Delete").status(&View { resolved: None, present: &[], problem: Some(&problem), checked_at: None });
+    let status = synced("Delete").status(&StatusView {
+        resolved: None,
+        present: &[],
+        problem: Some(&problem),
+        checked_at: None,
+    });
 
     assert_eq!(status["state"], json!("Error"));
     assert_eq!((&status["zoneId"], &status["managedRecordIds"]), (&json!("z1"), &json!(["r1", "r2"])));

@@ -29,16 +29,16 @@ fn config(spec: Value) -> Config {
     serde_json::from_value(whole).unwrap()
 }
 
-fn shaped(live: &Value, spec: Value) -> Shape {
+fn shaped(live: &Value, spec: Value) -> DeploymentChange {
     shape(live, Some(&config(spec)), Timestamp::UNIX_EPOCH).unwrap()
 }
 
-fn released(live: &Value) -> Shape {
+fn released(live: &Value) -> DeploymentChange {
     shape(live, None, Timestamp::UNIX_EPOCH).unwrap()
 }
 
 /// The Deployment after the writes of a shape, as a server leaves it.
-fn after(shape: &Shape) -> Value {
+fn after(shape: &DeploymentChange) -> Value {
     let mut stands = shape.wanted.clone();
     let entries = stands["metadata"]["managedFields"].as_array_mut().unwrap();
     entries.retain(|entry| entry["manager"] != MANAGER);
@@ -200,7 +200,7 @@ fn a_configuration_that_stops_saying_anything_was_still_applied() {
     let shape = shaped(&stands, json!({}));
 
     assert_eq!(shape.wanted["spec"]["replicas"], 1);
-    assert!(Record::read(&shape.wanted).is_some_and(|record| record.held().is_empty()));
+    assert!(PreviousValues::read(&shape.wanted).is_some_and(|record| record.held().is_empty()));
     assert!(shaped(&after(&shape), json!({})).is_settled());
 }
 

@@ -56,13 +56,13 @@ fn variables() -> Value {
     ])
 }
 
-fn origin(own: &Value) -> Origin<'_> {
-    Origin { own, account: Some("cfzt-kube-worker"), digest: Some("sha256:1") }
+fn origin(own: &Value) -> WorkerOrigin<'_> {
+    WorkerOrigin { own, account: Some("cfzt-kube-worker"), digest: Some("sha256:1") }
 }
 
 fn created(own: &Value) -> Value {
-    match keep(Kind::Kube, origin(own), None) {
-        Step::Create(made) => made,
+    match keep(WorkerKind::Kube, origin(own), None) {
+        WorkerStep::Create(made) => made,
         other => panic!("{other:?}"),
     }
 }
@@ -76,8 +76,8 @@ fn stored(own: &Value) -> Value {
 }
 
 fn replaced(own: &Value, there: &Value) -> Value {
-    match keep(Kind::Kube, origin(own), Some(there)) {
-        Step::Replace { after, .. } => after,
+    match keep(WorkerKind::Kube, origin(own), Some(there)) {
+        WorkerStep::Replace { after, .. } => after,
         other => panic!("{other:?}"),
     }
 }
@@ -155,13 +155,13 @@ fn pods_of_workers_are_told_apart_where_the_managers_selector_has_no_component()
 
     let made = created(&older);
 
-    assert_eq!(made["spec"]["template"]["metadata"]["labels"][NAME], Kind::Kube.name());
-    assert_eq!(made["spec"]["selector"]["matchLabels"][NAME], Kind::Kube.name());
+    assert_eq!(made["spec"]["template"]["metadata"]["labels"][NAME], WorkerKind::Kube.name());
+    assert_eq!(made["spec"]["selector"]["matchLabels"][NAME], WorkerKind::Kube.name());
 }
 
 #[test]
 fn a_worker_that_stands_as_it_should_is_kept() {
-    assert_eq!(keep(Kind::Kube, origin(&own()), Some(&stored(&own()))), Step::Keep);
+    assert_eq!(keep(WorkerKind::Kube, origin(&own()), Some(&stored(&own()))), WorkerStep::Keep);
 }
 
 #[test]
@@ -169,8 +169,10 @@ fn scenario_67_another_digest_rolls_a_worker_and_an_unknown_one_does_not() {
     let there = stored(&own());
     let (own, other) = (own(), Some("sha256:2"));
 
-    assert_eq!(keep(Kind::Kube, Origin { digest: None, ..origin(&own) }, Some(&there)), Step::Keep);
-    let Step::Replace { after, .. } = keep(Kind::Kube, Origin { digest: other, ..origin(&own) }, Some(&there)) else {
+    assert_eq!(keep(WorkerKind::Kube, WorkerOrigin { digest: None, ..origin(&own) }, Some(&there)), WorkerStep::Keep);
+    let WorkerStep::Replace { after, .. } =
+        keep(WorkerKind::Kube, WorkerOrigin { digest: other, ..origin(&own) }, Some(&there))
+    else {
         panic!("another digest is another template")
     };
 
@@ -200,7 +202,7 @@ fn a_restart_that_somebody_asked_for_is_not_undone() {
     let mut there = stored(&own());
     there["spec"]["template"]["metadata"]["annotations"][RESTARTED] = json!("2026-01-01T00:00:00Z");
 
-    assert_eq!(keep(Kind::Kube, origin(&own()), Some(&there)), Step::Keep);
+    assert_eq!(keep(WorkerKind::Kube, origin(&own()), Some(&there)), WorkerStep::Keep);
 }
 
 #[test]
@@ -225,24 +227,24 @@ fn a_worker_of_somebody_else_or_on_its_way_out_is_left_alone() {
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
 
     for there in [theirs, going] {
-        assert!(matches!(keep(Kind::Kube, origin(&own()), Some(&there)), Step::Blocked(_)));
+        assert!(matches!(keep(WorkerKind::Kube, origin(&own()), Some(&there)), WorkerStep::Blocked(_)));
     }
 }
 
 #[test]
 fn where_one_process_does_everything_our_earlier_workers_rest() {
-    let Step::Replace { after, .. } = rest(&own(), Some(&stored(&own()))) else { panic!("it runs") };
+    let WorkerStep::Replace { after, .. } = rest(&own(), Some(&stored(&own()))) else { panic!("it runs") };
     assert_eq!(after["spec"]["replicas"], 0);
 
     let mut theirs = stored(&own());
     theirs["metadata"]["ownerReferences"] = json!([]);
-    assert_eq!(rest(&own(), Some(&theirs)), Step::Keep);
-    assert_eq!(rest(&own(), None), Step::Keep);
+    assert_eq!(rest(&own(), Some(&theirs)), WorkerStep::Keep);
+    assert_eq!(rest(&own(), None), WorkerStep::Keep);
 }
 
 #[test]
 fn values_of_the_environment_are_not_shown() {
-    let change = keep(Kind::Kube, origin(&own()), None).change().unwrap();
+    let change = keep(WorkerKind::Kube, origin(&own()), None).change().unwrap();
 
     let shown = serde_json::to_string(&change).unwrap();
     assert!(!shown.contains("canary") && shown.contains("DEBUG"), "{shown}");

@@ -111,7 +111,7 @@ fn scenario_13_a_backend_that_changes_changes_what_is_asked_for() {
     object.spec.rules[0].backend_refs[0].namespace = Some("shop".to_owned());
     let after = shelf.wanted(&RouteInput::read(&object)).unwrap();
 
-    let origin = |wanted: &Wanted| wanted.spec.desired(&owner()).unwrap().rule.unwrap().service;
+    let origin = |wanted: &WantedRoute| wanted.spec.desired(&owner()).unwrap().rule.unwrap().service;
     assert_eq!(origin(&before), "http://web.default.svc.cluster.local:8080");
     assert_eq!(origin(&after), "http://web.shop.svc.cluster.local:8080");
     assert_ne!(before.hash, after.hash);

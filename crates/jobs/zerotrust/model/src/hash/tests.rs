@@ -47,7 +47,7 @@ fn bug_1_a_name_under_our_prefix_that_nobody_reads_does_not_change_the_hash() {
 
     let hash_of = |object: &HttpRoute| {
         let input = RouteInput::read(object);
-        hash(&input, &shelf().select(&input).unwrap(), Resolved::default())
+        hash(&input, &shelf().select(&input).unwrap(), HashedInputs::default())
     };
 
     assert_eq!(hash_of(&object), hash_of(&http_route(&ASKED)));
@@ -109,7 +109,9 @@ fn bug_32_everything_that_is_asked_for_counts() {
 fn scenario_26_another_address_of_the_service_counts() {
     let route = RouteInput::read(&http_route(&ASKED));
     let selected = shelf().select(&route).unwrap();
-    let at = |last| hash(&route, &selected, Resolved { target: Some([10, 0, 0, last].into()), ..Resolved::default() });
+    let at = |last| {
+        hash(&route, &selected, HashedInputs { target: Some([10, 0, 0, last].into()), ..HashedInputs::default() })
+    };
 
     assert_ne!(at(1), at(2));
 }

@@ -1,4 +1,4 @@
-use portolan_schema::crd::{Judge, Scope};
+use portolan_schema::crd::{Judge, ObjectScope};
 use serde_json::{Value, json};
 
 use super::*;
@@ -24,7 +24,7 @@ fn the_table_says_what_the_definitions_say() {
 
         assert_eq!((definition.names.kind.as_str(), definition.names.plural.as_str()), (row.kind, row.plural));
         assert_eq!(definition.names.singular, row.kind.to_lowercase());
-        assert_eq!(definition.scope, Scope::Namespaced, "{}", row.kind);
+        assert_eq!(definition.scope, ObjectScope::Namespaced, "{}", row.kind);
         assert_eq!(definition.versions.len(), 1);
         assert!(definition.versions.iter().all(|version| version.subresources.status), "{}", row.kind);
     }

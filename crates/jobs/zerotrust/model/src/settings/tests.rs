@@ -3,23 +3,23 @@ use proptest::sample::select as one_of;
 use serde_json::Map;
 
 use super::*;
-use crate::annotations::Shape;
+use crate::annotations::ValueSyntax;
 use crate::fixture::{Shelf, TUNNEL, reason, route};
 
 /// A value that fits a shape; different for different `variant`s where the shape has enough values.
-fn sample(shape: Shape, variant: usize) -> (String, Value) {
+fn sample(shape: ValueSyntax, variant: usize) -> (String, Value) {
     let text = |text: String| (text.clone(), json!(text));
     match shape {
-        Shape::Flag => (variant.is_multiple_of(2).to_string(), json!(variant.is_multiple_of(2))),
-        Shape::Text => text(format!("text-{variant}")),
-        Shape::Url => text(format!("http://origin-{variant}:80")),
-        Shape::List => (format!("a{variant}, b{variant}"), json!([format!("a{variant}"), format!("b{variant}")])),
-        Shape::Seconds => ((variant + 11).to_string(), json!(variant + 11)),
-        Shape::Ttl => ((variant + 200).to_string(), json!(variant + 200)),
-        Shape::Duration | Shape::Lifetime => text(format!("{}h", variant + 1)),
-        Shape::Choice(words) => text(words[variant % words.len()].to_owned()),
-        Shape::Uuid => text(format!("{variant:08}-0000-0000-0000-000000000000")),
-        Shape::Service => (String::new(), json!({ "name": format!("service-{variant}") })),
+        ValueSyntax::Flag => (variant.is_multiple_of(2).to_string(), json!(variant.is_multiple_of(2))),
+        ValueSyntax::Text => text(format!("text-{variant}")),
+        ValueSyntax::Url => text(format!("http://origin-{variant}:80")),
+        ValueSyntax::List => (format!("a{variant}, b{variant}"), json!([format!("a{variant}"), format!("b{variant}")])),
+        ValueSyntax::Seconds => ((variant + 11).to_string(), json!(variant + 11)),
+        ValueSyntax::Ttl => ((variant + 200).to_string(), json!(variant + 200)),
+        ValueSyntax::Duration | ValueSyntax::Lifetime => text(format!("{}h", variant + 1)),
+        ValueSyntax::Choice(words) => text(words[variant % words.len()].to_owned()),
+        ValueSyntax::Uuid => text(format!("{variant:08}-0000-0000-0000-000000000000")),
+        ValueSyntax::Service => (String::new(), json!({ "name": format!("service-{variant}") })),
     }
 }
 
@@ -32,11 +32,11 @@ fn at(pointer: &str, value: Value) -> Value {
 }
 
 /// A setting that each of the asked layers says, with another value on each.
-fn layered(setting: &Setting, said: [bool; 5]) -> Result<Field, Problem> {
+fn layered(setting: &Setting, said: [bool; 5]) -> Result<Sourced, Problem> {
     let value = |layer: usize| sample(setting.shape, layer);
     let mut annotations = Vec::new();
     let (first, second) = (value(0).0, value(1).0);
-    if said[0] && setting.shape != Shape::Service {
+    if said[0] && setting.shape != ValueSyntax::Service {
         annotations.push((setting.name, first.as_str()));
     }
     if let (true, Some(alias)) = (said[1], setting.aliases.first()) {
@@ -52,27 +52,27 @@ fn layered(setting: &Setting, said: [bool; 5]) -> Result<Field, Problem> {
 }
 
 /// The layer that has to win, and its value.
-fn expected(setting: &Setting, said: [bool; 5]) -> Field {
+fn expected(setting: &Setting, said: [bool; 5]) -> Sourced {
     let key = |name: &str| ObjectKey::namespaced("default", name);
     let value = |layer: usize| sample(setting.shape, layer).1;
-    if said[0] && setting.shape != Shape::Service {
-        return Field { value: value(0), layer: Layer::Annotation };
+    if said[0] && setting.shape != ValueSyntax::Service {
+        return Sourced { value: value(0), layer: Layer::Annotation };
     }
     if let (true, Some(alias)) = (said[1], setting.aliases.first()) {
-        return Field { value: value(1), layer: Layer::Alias(alias) };
+        return Sourced { value: value(1), layer: Layer::Alias(alias) };
     }
     if said[2] && !setting.template.is_empty() {
-        return Field { value: value(2), layer: Layer::Template(key("default")) };
+        return Sourced { value: value(2), layer: Layer::Template(key("default")) };
     }
     if said[3] && !setting.template.is_empty() {
-        return Field { value: value(3), layer: Layer::Base(key("base-prod")) };
+        return Sourced { value: value(3), layer: Layer::Base(key("base-prod")) };
     }
     if said[4] && !setting.tenant.is_empty() {
-        return Field { value: value(4), layer: Layer::Tenant(key("prod")) };
+        return Sourced { value: value(4), layer: Layer::Tenant(key("prod")) };
     }
     match setting.tenant {
-        "/tunnelId" => Field { value: json!(TUNNEL), layer: Layer::Tenant(key("prod")) },
-        _ => Field { value: setting.built_in.value(), layer: Layer::BuiltIn },
+        "/tunnelId" => Sourced { value: json!(TUNNEL), layer: Layer::Tenant(key("prod")) },
+        _ => Sourced { value: setting.built_in.value(), layer: Layer::BuiltIn },
     }
 }
 
@@ -189,11 +189,11 @@ fn scenario_14_the_address_is_the_annotations_then_the_templates_then_the_servic
     let fixed = dns(json!({ "staticIp": "10.0.0.1" }));
     let elsewhere = dns(json!({ "ingressServiceRef": { "name": "traefik", "namespace": "edge" } }));
 
-    assert_eq!(target(&fixed, &[("dnsIp", "10.0.0.2")]), Ok(Target::Static([10, 0, 0, 2].into())));
-    assert_eq!(target(&fixed, &[]), Ok(Target::Static([10, 0, 0, 1].into())));
-    assert_eq!(target(&dns(json!({})), &[]), Ok(Target::Service(ObjectKey::namespaced("default", "traefik"))));
-    assert_eq!(target(&elsewhere, &[]), Ok(Target::Service(ObjectKey::namespaced("edge", "traefik"))));
-    assert_eq!(target(&fixed, &[("dnsOnly.enabled", "false")]), Ok(Target::None));
+    assert_eq!(target(&fixed, &[("dnsIp", "10.0.0.2")]), Ok(AddressSource::Static([10, 0, 0, 2].into())));
+    assert_eq!(target(&fixed, &[]), Ok(AddressSource::Static([10, 0, 0, 1].into())));
+    assert_eq!(target(&dns(json!({})), &[]), Ok(AddressSource::Service(ObjectKey::namespaced("default", "traefik"))));
+    assert_eq!(target(&elsewhere, &[]), Ok(AddressSource::Service(ObjectKey::namespaced("edge", "traefik"))));
+    assert_eq!(target(&fixed, &[("dnsOnly.enabled", "false")]), Ok(AddressSource::None));
     assert_eq!(reason(target(&fixed, &[("dnsIp", "fd00::1")])), "InvalidTargetIP");
     let nowhere = Shelf::with_tenant(json!({}));
     assert_eq!(reason(target(&nowhere, &[("dnsOnly.enabled", "true")])), "InvalidTargetIP");

@@ -7,14 +7,14 @@ use portolan_core::ObjectKey;
 use portolan_publication::{Footprint, Part};
 use serde_json::Value;
 
-use super::{Leftover, Mode, State, StatePhase};
+use super::{Leftover, PublishMode, State, StatePhase};
 use crate::annotations;
 use crate::names;
 use crate::reference::SecretRef;
 use crate::task::comma_separated;
 
 /// Everything that a state says, by names without case and underscores.
-pub(super) struct Record {
+pub(super) struct OlderState {
     flat: BTreeMap<String, String>,
     ids: BTreeMap<String, Value>,
 }
@@ -53,7 +53,7 @@ fn folded(text: &str) -> String {
     text.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
-impl Record {
+impl OlderState {
     /// Takes a state apart; secrets are left behind.
     pub(super) fn of(map: &ConfigMap) -> Result<Self, String> {
         let data = map.data.as_ref().ok_or("it has no data")?;
@@ -121,9 +121,9 @@ impl Record {
             tenant: self.tenant(map),
             credential: substitute.or_else(|| self.flat("credentialsecret").and_then(|text| SecretRef::parse(&text))),
             mode: match self.flat("mode").as_deref() {
-                Some("dns-only") => Mode::DnsOnly,
-                None if dns_only => Mode::DnsOnly,
-                Some(_) | None => Mode::Tunnel,
+                Some("dns-only") => PublishMode::DnsOnly,
+                None if dns_only => PublishMode::DnsOnly,
+                Some(_) | None => PublishMode::Tunnel,
             },
             origin_service: self.flat("originservice"),
             phase: if self.flat("phase").as_deref() == Some("deleting") {

@@ -32,7 +32,7 @@ fn full() -> State {
         footprint: crate::fixture::footprint(),
         tenant: Some(ObjectKey::namespaced("default", "prod")),
         credential: SecretRef::parse("default/token/key"),
-        mode: Mode::Tunnel,
+        mode: PublishMode::Tunnel,
         origin_service: text("http://web:80"),
         phase: StatePhase::Deleting,
         leftovers: vec![Leftover {
@@ -209,7 +209,7 @@ fn scenario_62_the_flat_form_is_read() {
     assert_eq!((print.cname_record_id.as_deref(), print.dns_record_id.as_deref()), (Some("r1"), None));
     assert_eq!((print.access_app_id.as_deref(), print.access_policy_ids.len()), (Some("app1"), 2));
     assert_eq!(state.token_secret_name.as_deref(), Some("cfzt-svctoken-app"));
-    assert_eq!((state.last_sync_time.as_deref(), state.mode), (Some("2025-01-01T00:00:00Z"), Mode::Tunnel));
+    assert_eq!((state.last_sync_time.as_deref(), state.mode), (Some("2025-01-01T00:00:00Z"), PublishMode::Tunnel));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_flat_state_of_a_name_without_a_tunnel_has_no_rule() {
     let data = json!({ "hostname": "a.example.com", "tunnel_id": "t1", "zone_id": "z1", "dns_record_id": "r1", "dns_record_ip": "10.0.0.1" });
     let state = State::read(&with(data)).unwrap();
 
-    assert_eq!((state.footprint.has_rule, state.mode), (false, Mode::DnsOnly));
+    assert_eq!((state.footprint.has_rule, state.mode), (false, PublishMode::DnsOnly));
     assert_eq!(state.footprint.dns_record_ip.as_deref(), Some("10.0.0.1"));
 }
 
@@ -290,7 +290,7 @@ prop_compose! {
                 ..Footprint::default()
             },
             tenant: ids[10].clone().map(|name| ObjectKey::namespaced("ns", name)),
-            mode: if dns_only { Mode::DnsOnly } else { Mode::Tunnel },
+            mode: if dns_only { PublishMode::DnsOnly } else { PublishMode::Tunnel },
             phase: if deleting { StatePhase::Deleting } else { StatePhase::Active },
             token_secret_name: ids[11].clone(),
             last_error: error.map(|error| error.trim().to_owned()).filter(|error| !error.is_empty()),

@@ -9,7 +9,7 @@ use portolan_publication::{Footprint, Intent};
 use serde_json::Value;
 
 use super::ids::given;
-use super::{Action, CloudflareTask, Phase, TaskResult};
+use super::{CloudflareTask, Phase, TaskAction, TaskResult};
 use crate::annotations;
 
 /// The annotation that tells our tasks from those of older operators, and its value.
@@ -43,9 +43,11 @@ impl CloudflareTask {
     /// newer than the state; what it was to delete is what the state said before it went.
     pub fn taken_over(&self, recorded: &Footprint) -> Footprint {
         match self.spec.action() {
-            Action::Reconcile if self.was_begun() => joined(&joined(&self.spec.existing(), recorded), &self.reported()),
-            Action::Reconcile => joined(&self.spec.existing(), recorded),
-            Action::Delete => joined(&self.spec.to_delete(), recorded),
+            TaskAction::Reconcile if self.was_begun() => {
+                joined(&joined(&self.spec.existing(), recorded), &self.reported())
+            }
+            TaskAction::Reconcile => joined(&self.spec.existing(), recorded),
+            TaskAction::Delete => joined(&self.spec.to_delete(), recorded),
         }
     }
 
@@ -70,7 +72,8 @@ impl CloudflareTask {
 
     /// What an older operator's worker may have made without reporting it: it named things as we do.
     pub fn unreported(&self) -> Option<Intent> {
-        let open = matches!(self.phase(), Phase::InProgress | Phase::Failed) && self.spec.action() == Action::Reconcile;
+        let open =
+            matches!(self.phase(), Phase::InProgress | Phase::Failed) && self.spec.action() == TaskAction::Reconcile;
         let (Some(route), Some(since)) = (self.route(), self.creation_timestamp().filter(|_| open)) else {
             return None;
         };
@@ -176,7 +179,7 @@ mod tests {
     #[test]
     fn a_deletion_knows_what_its_state_knew() {
         let mut task = left("Pending", json!({}));
-        task.spec.action = Some(Action::Delete);
+        task.spec.action = Some(TaskAction::Delete);
         task.spec.delete_ids = Some(
             from_value(json!({ "hostname": "api.example.com", "accessAppId": "app1", "tunnelId": TUNNEL })).unwrap(),
         );

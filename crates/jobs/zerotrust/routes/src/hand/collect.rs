@@ -5,17 +5,17 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use portolan_core::{Problem, text};
 use portolan_engine::{FIELD_MANAGER, Notice, in_time};
 use portolan_zerotrust_model::state::StatePhase;
-use portolan_zerotrust_model::task::Action;
+use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, HttpRoute, State, names, reasons};
 
 use super::stored::describe;
-use super::{Hand, is_conflict, is_missing, refused};
-use crate::token::{self, Credentials, Found};
+use super::{Executor, is_conflict, is_missing, refused};
+use crate::token::{self, FoundSecret, TokenCredentials};
 
 /// Changes that an event names; the log names all.
 const CHANGES_SHOWN: usize = 5;
 
-impl Hand<'_> {
+impl Executor<'_> {
     /// Records a task's result, and the task goes.
     pub(super) async fn collect(&mut self) -> Result<(), Problem> {
         let Some(task) = self.task.clone() else { return Ok(()) };
@@ -47,7 +47,7 @@ impl Hand<'_> {
         if let Some(handed) = &result.service_token_secret_name {
             self.drop_handed_over(handed, &task).await?;
         }
-        self.drop_task(Action::Reconcile).await?;
+        self.drop_task(TaskAction::Reconcile).await?;
         self.tell_collected(&status.changes, &result.notices);
         Ok(())
     }
@@ -70,13 +70,13 @@ impl Hand<'_> {
         let found = in_time(self.shared.secret_api(None).get_opt(handed)).await;
         let found = found.map_err(|error| refused(&format!("reading Secret {handed}"), &error))?;
         // Copied by an earlier pass that did not get to the end; if not, the route's Secret will be missed.
-        let Some(credentials) = found.as_ref().and_then(Credentials::read) else { return Ok(()) };
+        let Some(credentials) = found.as_ref().and_then(TokenCredentials::read) else { return Ok(()) };
         let recorded = state.token_secret_name.clone();
         let name = recorded.clone().unwrap_or_else(|| names::token_secret(&self.subject.key));
         let api = self.shared.secret_api(self.subject.key.namespace.as_deref());
         let there = in_time(api.get_opt(&name)).await;
         let there = there.map_err(|error| refused(&format!("reading Secret {name}"), &error))?;
-        if token::judge(there.as_ref(), recorded.is_some(), None) == Found::Foreign {
+        if token::judge(there.as_ref(), recorded.is_some(), None) == FoundSecret::Foreign {
             return Err(token::conflict(&name));
         }
         let secret = token::secret(route, &name, &credentials);

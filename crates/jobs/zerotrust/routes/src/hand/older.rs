@@ -6,13 +6,13 @@ use kube::ResourceExt as _;
 use kube::api::PostParams;
 use portolan_core::Problem;
 use portolan_engine::in_time;
-use portolan_zerotrust_model::task::{Action, QUEUED};
+use portolan_zerotrust_model::task::{QUEUED, TaskAction};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, names};
 
 use super::stored::describe;
-use super::{Hand, refused};
+use super::{Executor, refused};
 
-impl Hand<'_> {
+impl Executor<'_> {
     /// Records what a task knows, and notes what its worker may have made besides. Its old status goes: it may hold a
     /// secret that nobody can see any more.
     pub(super) async fn take_over(&mut self) -> Result<(), Problem> {
@@ -45,7 +45,7 @@ impl Hand<'_> {
         let Some(task) = self.removal.clone() else { return Ok(()) };
         tracing::info!(task = task.name_any(), "Taking over the deletion of an older operator");
         self.record(&task).await?;
-        self.drop_task(Action::Delete).await
+        self.drop_task(TaskAction::Delete).await
     }
 
     async fn record(&mut self, task: &CloudflareTask) -> Result<(), Problem> {

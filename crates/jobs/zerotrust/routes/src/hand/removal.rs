@@ -4,17 +4,17 @@ use portolan_core::{ObjectId, Problem};
 use portolan_engine::{Notice, Surroundings};
 use portolan_exposure::Footprint;
 use portolan_zerotrust_model::state::StatePhase;
-use portolan_zerotrust_model::task::{Action, DeleteIds};
+use portolan_zerotrust_model::task::{DeleteIds, TaskAction};
 use portolan_zerotrust_model::{CloudflareTaskSpec, SecretRef, State, TenantRef, reasons};
 
-use super::Hand;
+use super::Executor;
 use super::stored::describe;
 use crate::zones;
 
 /// Of more names it is not worked out which of them are about to be lost: each is counted when it comes.
 const MOST_LOOKED_AT: usize = 1000;
 
-impl Hand<'_> {
+impl Executor<'_> {
     fn asker(&self) -> ObjectId {
         ObjectId::new("HTTPRoute", self.subject.key.clone())
     }
@@ -94,13 +94,13 @@ impl Hand<'_> {
         let credential_secret_ref = crate::subject::removal_credential(&state, leftover);
         let spec = CloudflareTaskSpec { credential_secret_ref, ..task.spec.clone() };
         self.removal = Some(self.replace_task(&task, self.removal_task(spec, leftover)).await?);
-        self.mark_pending(Action::Delete).await
+        self.mark_pending(TaskAction::Delete).await
     }
 
     async fn make_removal(&mut self, spec: CloudflareTaskSpec, leftover: bool) -> Result<(), Problem> {
         let task = self.removal_task(spec, leftover);
-        self.removal = Some(self.make_task(task, Action::Delete).await?);
-        self.mark_pending(Action::Delete).await
+        self.removal = Some(self.make_task(task, TaskAction::Delete).await?);
+        self.mark_pending(TaskAction::Delete).await
     }
 
     fn removal_spec(
@@ -121,7 +121,7 @@ impl Hand<'_> {
         let mut ids = DeleteIds::from(footprint);
         ids.service_token_secret_name.clone_from(&state.token_secret_name);
         Ok(CloudflareTaskSpec {
-            action: Some(Action::Delete),
+            action: Some(TaskAction::Delete),
             httproute_ref: Some(state.route_ref()),
             tenant_ref: self.shared.tenant_key(state).as_ref().map(TenantRef::to),
             credential_secret_ref: Some(credential),
@@ -148,7 +148,7 @@ impl Hand<'_> {
         let lacks_zone = footprint.zone_id.is_none() && footprint.record_ids().next().is_some();
         let Some(hostname) = hostname.filter(|_| lacks_zone) else { return Ok(footprint) };
         let reader = self.shared.credentials.reader(&tenant.credential()).await?;
-        let question = zones::Question { hostname: &hostname, account: &tenant.spec.account_id, only: None };
+        let question = zones::ZoneQuestion { hostname: &hostname, account: &tenant.spec.account_id, only: None };
         footprint.zone_id = zones::look_up(&self.shared.credentials, &reader, &question).await?;
         Ok(footprint)
     }
@@ -170,7 +170,7 @@ impl Hand<'_> {
             && let Err(problem) = self.begin_removal().await
         {
             // Held, but not to be published meanwhile.
-            self.drop_task(Action::Reconcile).await?;
+            self.drop_task(TaskAction::Reconcile).await?;
             return Err(problem);
         }
         let footprint = match state.footprint.hostname {
@@ -186,7 +186,7 @@ impl Hand<'_> {
         let spec = self.removal_spec(&state, &footprint, state.credential.clone())?;
         let changed = self.replace_task(&task, self.removal_task(spec, false)).await?;
         (self.task, self.removal) = (None, Some(changed));
-        self.mark_pending(Action::Delete).await
+        self.mark_pending(TaskAction::Delete).await
     }
 
     /// The name is wanted again. What a removal that was begun has left is all that stands: the rest is made anew.
@@ -202,7 +202,7 @@ impl Hand<'_> {
             state.phase = StatePhase::Active;
             self.store(&state).await?;
         }
-        self.drop_task(Action::Delete).await?;
+        self.drop_task(TaskAction::Delete).await?;
         self.activate().await
     }
 
@@ -217,7 +217,7 @@ impl Hand<'_> {
         } else {
             self.forget().await?;
         }
-        self.drop_task(Action::Delete).await?;
+        self.drop_task(TaskAction::Delete).await?;
         self.notices.push(Notice::normal(reasons::DELETED, format!("{hostname} was taken down")));
         Ok(())
     }
@@ -229,7 +229,7 @@ impl Hand<'_> {
             state.leftovers.remove(0);
             self.store(&state).await?;
         }
-        self.drop_task(Action::Delete).await
+        self.drop_task(TaskAction::Delete).await
     }
 
     /// Nothing stands any more, or the user says so: Secret and state go.

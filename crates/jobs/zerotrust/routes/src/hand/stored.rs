@@ -6,18 +6,18 @@ use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Precon
 use kube::{Resource as _, ResourceExt as _};
 use portolan_core::{ObjectKey, Problem};
 use portolan_engine::{FIELD_MANAGER, in_time};
-use portolan_zerotrust_model::names::{Names, User};
+use portolan_zerotrust_model::names::{RouteObjectNames, User};
 use portolan_zerotrust_model::state::{Leftover, StatePhase};
 use portolan_zerotrust_model::{CloudflareTask, Former, State, TenantRef, annotations};
 use serde_json::json;
 
-use super::{Hand, is_missing, refused};
+use super::{Executor, is_missing, refused};
 use crate::outputs;
-use crate::records::{Known, key};
+use crate::records::{StoredState, key};
 use crate::recover::Recovery;
-use crate::shared::Shared;
+use crate::shared::RoutesContext;
 
-impl Hand<'_> {
+impl Executor<'_> {
     /// The state there is, or one for which nothing is recorded yet.
     pub(super) fn state(&self) -> State {
         match &self.known {
@@ -35,7 +35,7 @@ impl Hand<'_> {
                 Some(_) => User::Other,
             }
         };
-        Names::of_route(&self.subject.key).choose(user).to_owned()
+        RouteObjectNames::of_route(&self.subject.key).choose(user).to_owned()
     }
 
     /// Writes a state: a new one, or over the one that we know.
@@ -66,7 +66,7 @@ impl Hand<'_> {
             }
         };
         let written = written.map_err(|error| refused(&doing, &error))?;
-        self.known = Known::read(&written).map(Into::into);
+        self.known = StoredState::read(&written).map(Into::into);
         self.shared.set_cleared(&self.subject.key, false);
         self.shared.records.states.wrote(written);
         let taken = state.footprint.hostname.as_deref().filter(|name| state.keeps(name));
@@ -251,7 +251,7 @@ fn applied(map: &ConfigMap) -> serde_json::Value {
     applied
 }
 
-impl Shared {
+impl RoutesContext {
     /// That a name was protected need not be remembered any more.
     pub(crate) async fn forget_former(&self, hostname: &str) -> Result<(), Problem> {
         let name = Former::map_name(hostname);
@@ -277,9 +277,9 @@ pub(super) fn describe(state: &mut State, task: &CloudflareTask) {
     let operations = spec.operations.as_ref();
     let dns_only = operations.and_then(|all| all.dns_record.as_ref()?.enabled).unwrap_or(false);
     state.mode = if dns_only {
-        portolan_zerotrust_model::state::Mode::DnsOnly
+        portolan_zerotrust_model::state::PublishMode::DnsOnly
     } else {
-        portolan_zerotrust_model::state::Mode::Tunnel
+        portolan_zerotrust_model::state::PublishMode::Tunnel
     };
     state.origin_service = operations.and_then(|all| all.tunnel_route.as_ref()?.origin_service.clone());
 }

@@ -6,12 +6,12 @@ use kube::api::{DeleteParams, ObjectMeta, PostParams, Preconditions};
 use portolan_core::{ObjectKey, Problem};
 use portolan_engine::{Notice, in_time};
 use portolan_exposure::Footprint;
-use portolan_zerotrust_model::names::{self, Names, User};
-use portolan_zerotrust_model::task::{Action, ExistingIds, QUEUED, TEMPLATES};
+use portolan_zerotrust_model::names::{self, RouteObjectNames, User};
+use portolan_zerotrust_model::task::{ExistingIds, QUEUED, TEMPLATES, TaskAction};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskSpec, Phase, annotations, reasons};
 
 use super::stored::identity;
-use super::{Hand, is_conflict, is_missing, refused};
+use super::{Executor, is_conflict, is_missing, refused};
 use crate::decide::TokenSecret;
 use crate::subject::LEFTOVER;
 
@@ -30,16 +30,16 @@ fn placed(recorded: Footprint, spec: &CloudflareTaskSpec) -> Footprint {
     }
 }
 
-impl Hand<'_> {
+impl Executor<'_> {
     /// Makes the task that makes the name stand.
     pub(super) async fn queue(&mut self) -> Result<(), Problem> {
         let Some(task) = self.wanted_task() else { return Ok(()) };
         self.hold_credential(&task.spec).await?;
-        let made = self.make_task(task, Action::Reconcile).await?;
+        let made = self.make_task(task, TaskAction::Reconcile).await?;
         self.shared.set_drifted(&self.subject.key, false);
         self.tell_queued(&made);
         self.task = Some(made);
-        self.mark_pending(Action::Reconcile).await
+        self.mark_pending(TaskAction::Reconcile).await
     }
 
     /// The credential must not vanish while something stands that was made with it: it could never be taken down.
@@ -106,7 +106,7 @@ impl Hand<'_> {
             ("httproute-namespace", route.namespace.clone().unwrap_or_default()),
         ];
         labels.extend(task.spec.tenant_ref.as_ref().map(|tenant| ("tenant", tenant.name.clone())));
-        if task.spec.action() == Action::Delete {
+        if task.spec.action() == TaskAction::Delete {
             labels.push(("action", "delete".to_owned()));
         }
         let labels = labels.into_iter().map(|(name, value)| (annotations::name(name), names::label(&value)));
@@ -114,10 +114,10 @@ impl Hand<'_> {
         task.set_form();
     }
 
-    fn task_name(&self, action: Action) -> String {
+    fn task_name(&self, action: TaskAction) -> String {
         let names = match action {
-            Action::Reconcile => Names::of_route(&self.subject.key),
-            Action::Delete => Names::of_deletion(&self.subject.key),
+            TaskAction::Reconcile => RouteObjectNames::of_route(&self.subject.key),
+            TaskAction::Delete => RouteObjectNames::of_deletion(&self.subject.key),
         };
         // A task of this route and action is known and would be changed, not made.
         let user =
@@ -131,7 +131,7 @@ impl Hand<'_> {
     pub(super) async fn make_task(
         &mut self,
         mut task: CloudflareTask,
-        action: Action,
+        action: TaskAction,
     ) -> Result<Arc<CloudflareTask>, Problem> {
         let (api, name) = (self.shared.task_api(), self.task_name(action));
         task.metadata = ObjectMeta {
@@ -157,7 +157,7 @@ impl Hand<'_> {
         self.shared.set_drifted(&self.subject.key, false);
         self.tell_queued(&changed);
         self.task = Some(changed);
-        self.mark_pending(Action::Reconcile).await
+        self.mark_pending(TaskAction::Reconcile).await
     }
 
     /// Puts another spec into a task, unless a worker took it meanwhile.
@@ -177,8 +177,8 @@ impl Hand<'_> {
     }
 
     /// Says that a task waits. A worker that was quicker is not disturbed.
-    pub(super) async fn mark_pending(&mut self, action: Action) -> Result<(), Problem> {
-        let slot = if action == Action::Reconcile { &self.task } else { &self.removal };
+    pub(super) async fn mark_pending(&mut self, action: TaskAction) -> Result<(), Problem> {
+        let slot = if action == TaskAction::Reconcile { &self.task } else { &self.removal };
         let Some(task) = slot.clone() else { return Ok(()) };
         let (mut marked, name) = ((*task).clone(), task.metadata.name.clone().unwrap_or_default());
         let status = marked.status.get_or_insert_default();
@@ -199,8 +199,8 @@ impl Hand<'_> {
     }
 
     /// A task is no longer wanted.
-    pub(super) async fn drop_task(&mut self, action: Action) -> Result<(), Problem> {
-        let slot = if action == Action::Reconcile { self.task.take() } else { self.removal.take() };
+    pub(super) async fn drop_task(&mut self, action: TaskAction) -> Result<(), Problem> {
+        let slot = if action == TaskAction::Reconcile { self.task.take() } else { self.removal.take() };
         match slot {
             Some(task) => self.delete_task(&task).await,
             None => Ok(()),

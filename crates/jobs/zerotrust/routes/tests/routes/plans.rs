@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use portolan_core::{Plan, Problem};
-use portolan_engine::Mode;
+use portolan_engine::WriteMode;
 
 use crate::world::{World, quiet};
 
@@ -12,7 +12,7 @@ type Plans = Arc<Mutex<Vec<(String, Result<Plan, Problem>)>>>;
 /// What is planned for what stands in a world, in which nothing is written.
 async fn planned(world: &mut World) -> Vec<(String, Result<Plan, Problem>)> {
     let (plans, mut context) = (Plans::default(), world.context());
-    context.mode = Mode::DryRun;
+    context.mode = WriteMode::DryRun;
     let sink = Arc::clone(&plans);
     context.plans = Some(Arc::new(move |id, plan| sink.lock().unwrap().push((id.key.name, plan))));
     let version = world.version();

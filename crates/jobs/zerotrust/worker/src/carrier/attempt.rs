@@ -11,7 +11,7 @@ use portolan_exposure::{App, Applied, Exposure, Failed, Footprint, Fresh, Journa
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus};
 use tokio::time::Instant;
 
-use super::{Carrier, Done, Ready, SOON};
+use super::{Ready, SOON, TaskReconciler, TaskResult};
 use crate::claim::{Claim, Refused};
 use crate::diary::{Desk, Diary, Ending};
 use crate::log;
@@ -19,8 +19,8 @@ use crate::metrics::Came;
 use crate::progress;
 use crate::reason;
 use crate::retry;
-use crate::standing::{Standing, standing};
-use crate::work::{self, Work};
+use crate::standing::{Due, standing};
+use crate::work::{self, TaskWork};
 
 /// Times that is looked at and planned again what came out differently than planned.
 const ROUNDS: u32 = 3;
@@ -55,9 +55,9 @@ enum Ended {
     Lapsed,
 }
 
-impl Carrier {
+impl TaskReconciler {
     /// Tells a task why it cannot be done. Nothing was begun, so nobody has to be kept from it.
-    pub(super) async fn refuse(&self, task: &CloudflareTask, problem: &Problem) -> Result<Done, Problem> {
+    pub(super) async fn refuse(&self, task: &CloudflareTask, problem: &Problem) -> Result<TaskResult, Problem> {
         let status = |seen: &CloudflareTask| {
             let status = progress::observed(seen);
             self.after_failure(seen, &status, problem).0
@@ -70,7 +70,7 @@ impl Carrier {
         self.metrics.ended(task, Came::Failed(reason::of(problem)), None);
         log::failed(task, problem);
         let pause = self.pause(task, &claim.status(), problem);
-        Ok(Done { problem: Some(paused(problem, pause)), again: None })
+        Ok(TaskResult { problem: Some(paused(problem, pause)), again: None })
     }
 
     /// Carries a task out.
@@ -79,12 +79,12 @@ impl Carrier {
         task: &CloudflareTask,
         ready: &Ready,
         exposure: &Exposure,
-    ) -> Result<Done, Problem> {
+    ) -> Result<TaskResult, Problem> {
         if exposure.is_empty() {
             return self.confirm(task, ready, exposure).await;
         }
         if self.shutdown.is_cancelled() {
-            return Ok(Done { problem: None, again: None });
+            return Ok(TaskResult { problem: None, again: None });
         }
         tracing::debug!(task = %task.key(), spec = %serde_json::json!(task.spec), "Carrying out");
         let sign = self.presence.sign().await?;
@@ -137,7 +137,7 @@ impl Carrier {
     }
 
     /// Everything stands already: the task is completed without having been claimed.
-    async fn confirm(&self, task: &CloudflareTask, ready: &Ready, exposure: &Exposure) -> Result<Done, Problem> {
+    async fn confirm(&self, task: &CloudflareTask, ready: &Ready, exposure: &Exposure) -> Result<TaskResult, Problem> {
         let applied = match portolan_exposure::apply(&ready.client, exposure, &Nothing).await {
             Ok(applied) => applied,
             Err(failed) => return self.refuse(task, &failed.problem).await,
@@ -154,14 +154,14 @@ impl Carrier {
                 self.metrics.claimed(task, &self.settings.identity);
                 self.metrics.ended(task, Came::Completed, Some(ready.begun.elapsed()));
                 log::completed(task, &Plan::default());
-                Ok(Done { problem: None, again: None })
+                Ok(TaskResult { problem: None, again: None })
             }
             Err(refused) => self.unclaimed(task, ready, refused),
         }
     }
 
     /// Others wrote the task first, perhaps without knowing what changed for its sake: that is still to be tried.
-    fn unclaimed(&self, task: &CloudflareTask, ready: &Ready, refused: Refused) -> Result<Done, Problem> {
+    fn unclaimed(&self, task: &CloudflareTask, ready: &Ready, refused: Refused) -> Result<TaskResult, Problem> {
         if ready.nudged {
             self.nudged().insert(task.key());
         }
@@ -232,14 +232,14 @@ impl Carrier {
         diary: &Diary<'_>,
         ended: Ended,
         begun: Instant,
-    ) -> Result<Done, Problem> {
+    ) -> Result<TaskResult, Problem> {
         if matches!(ended, Ended::Lapsed) {
             tracing::warn!(task = %task.key(), "The worker's lease ran out: the attempt is given up and nothing more is written");
         }
         match (ended, diary.ending()) {
             (Ended::Lapsed, _) | (_, Some(Ending::Lost)) => {
                 self.metrics.ended(task, Came::Lost, Some(begun.elapsed()));
-                Ok(Done { problem: None, again: Some(SOON) })
+                Ok(TaskResult { problem: None, again: Some(SOON) })
             }
             (Ended::Applied(applied), _) => self.complete(task, diary, &applied, begun).await,
             (Ended::GivenUp, _) | (Ended::Failed(_), Some(Ending::Stopping)) => {
@@ -255,7 +255,7 @@ impl Carrier {
         diary: &Diary<'_>,
         applied: &Applied,
         begun: Instant,
-    ) -> Result<Done, Problem> {
+    ) -> Result<TaskResult, Problem> {
         let result = progress::result(&applied.footprint, &applied.notices, diary.handed().as_ref());
         let message = log::sentence(task, &applied.changes);
         let now = (self.context.clock)();
@@ -266,7 +266,7 @@ impl Carrier {
         self.metrics.ended(task, Came::Completed, Some(begun.elapsed()));
         log::completed(task, &applied.changes);
         tracing::debug!(task = %task.key(), duration_ms = begun.elapsed().as_millis(), "Carried out");
-        Ok(Done { problem: None, again: None })
+        Ok(TaskResult { problem: None, again: None })
     }
 
     async fn fail(
@@ -275,7 +275,7 @@ impl Carrier {
         diary: &Diary<'_>,
         failed: &Failed,
         begun: Instant,
-    ) -> Result<Done, Problem> {
+    ) -> Result<TaskResult, Problem> {
         let result = progress::result(&failed.footprint, &failed.notices, diary.handed().as_ref());
         let mut pause = None;
         let stored = diary
@@ -291,16 +291,16 @@ impl Carrier {
         }
         self.metrics.ended(task, Came::Failed(reason::of(&failed.problem)), Some(begun.elapsed()));
         log::failed(task, &failed.problem);
-        Ok(Done { problem: Some(paused(&failed.problem, pause)), again: None })
+        Ok(TaskResult { problem: Some(paused(&failed.problem, pause)), again: None })
     }
 
     /// The worker stops: whoever comes next goes on from here.
-    async fn give_back(&self, task: &CloudflareTask, diary: &Diary<'_>, begun: Instant) -> Result<Done, Problem> {
+    async fn give_back(&self, task: &CloudflareTask, diary: &Diary<'_>, begun: Instant) -> Result<TaskResult, Problem> {
         self.metrics.ended(task, Came::GivenBack, Some(begun.elapsed()));
         let result = progress::result(&diary.footprint(), &[], diary.handed().as_ref());
         let now = (self.context.clock)();
         match diary.store(|status| progress::released(status, Some(result), now)).await {
-            Ok(()) | Err(Refused::Lost) => Ok(Done { problem: None, again: None }),
+            Ok(()) | Err(Refused::Lost) => Ok(TaskResult { problem: None, again: None }),
             Err(Refused::Problem(problem)) => Err(problem),
         }
     }
@@ -320,11 +320,11 @@ impl Carrier {
     fn pause(&self, task: &CloudflareTask, status: &CloudflareTaskStatus, problem: &Problem) -> Option<Duration> {
         let failures = progress::failures(status);
         let jitter = jitter(self.context.seed, "CloudflareTask", &task.key(), failures);
-        retry::pause(problem, Work::aim(task), failures, jitter)
+        retry::pause(problem, TaskWork::aim(task), failures, jitter)
     }
 
     fn is_due(&self, task: &CloudflareTask) -> bool {
-        standing(task, self.look(true)) == Standing::Due
+        standing(task, self.look(true)) == Due::Due
     }
 }
 
@@ -365,9 +365,9 @@ fn paused(problem: &Problem, pause: Option<Duration>) -> Problem {
 }
 
 /// A task that changed under our hands is looked at again; the rest is the cluster's trouble.
-fn unwritten(refused: Refused) -> Result<Done, Problem> {
+fn unwritten(refused: Refused) -> Result<TaskResult, Problem> {
     match refused {
-        Refused::Lost => Ok(Done { problem: None, again: Some(SOON) }),
+        Refused::Lost => Ok(TaskResult { problem: None, again: Some(SOON) }),
         Refused::Problem(problem) => Err(problem),
     }
 }

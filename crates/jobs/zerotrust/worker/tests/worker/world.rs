@@ -12,7 +12,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use portolan_apiserver::{ApiServer, Config};
 use portolan_cloudflare_api::{Clients, RetryPolicy, Settings as ApiSettings, Transport, TransportError};
-use portolan_cloudflare_sim::{Dropped, Grant, Options, Recorded, Simulator};
+use portolan_cloudflare_sim::{Dropped, Grant, Options, RecordedRequest, Simulator};
 use portolan_core::{Clock, OwnerId};
 use portolan_engine::{CancellationToken, Context, Metrics, Task};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, crds};
@@ -345,7 +345,7 @@ impl World {
 }
 
 /// A request as a short text.
-pub(crate) fn shown(request: &Recorded) -> String {
+pub(crate) fn shown(request: &RecordedRequest) -> String {
     let parts: Vec<&str> = request.route().trim_matches('/').split('/').collect();
     let rest = match parts.as_slice() {
         ["accounts" | "zones", _, rest @ ..] if !rest.is_empty() => rest.join("/"),

@@ -118,17 +118,19 @@ impl<J: Journal> StepRun<'_, J> {
         }
     }
 
-    /// Whether a token that was last seen under another name has the wanted one by now: the worker that made it may have
-    /// given it its name since this one listed tokens.
+    /// Whether a token that its plan saw under another name has the wanted one by now: the worker that made it may have given
+    /// it its name since, which a listing for another task may show already, or only the token itself.
     async fn is_named_already(&self, id: &str, name: &str, duration: &str) -> Result<bool, Fault> {
-        if self.tokens().with(|tokens| tokens.get(id).is_none_or(|entry| entry.item.name == name)) {
-            return Ok(false);
+        let is_one = |entry: &Entry<ServiceToken>| entry.item.name == name && entry.item.has_duration(duration);
+        let is_known = || self.tokens().with(|tokens| tokens.get(id).is_some_and(is_one));
+        // What is known to have the name needs another duration only: nobody else gives it that.
+        if is_known() || self.tokens().with(|tokens| tokens.get(id).is_none_or(|entry| entry.item.name == name)) {
+            return Ok(is_known());
         }
         let read = self.client.send(self.lane(), &collections::SERVICE_TOKENS.get(self.account(), id)).await;
         let answer = read.map_err(|error| self.fault(&error, &format!("looking at service token {name}")))?;
         self.learn_token(id, answer);
-        let is_one = |entry: &Entry<ServiceToken>| entry.item.name == name && entry.item.has_duration(duration);
-        Ok(self.tokens().with(|tokens| tokens.get(id).is_some_and(is_one)))
+        Ok(is_known())
     }
 
     pub(super) async fn refresh_token(&mut self, id: &str) -> Result<StepEffect, Fault> {

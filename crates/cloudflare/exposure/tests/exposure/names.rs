@@ -535,6 +535,28 @@ async fn a_token_is_given_another_life_when_it_should_live_longer_or_ends_soon()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_token_that_got_its_name_since_its_plan_was_made_is_not_named_again() {
+    let mut world = World::new().await;
+    let desired = Desired { token: Some(token()), ..protected(&world, "a.x.com", &["a@x.com"]) };
+    world.run(Some(&desired), None).await.applied();
+    let made = world.ours("service_tokens").remove(0);
+    let (id, name) = (made["id"].as_str().unwrap(), made["name"].clone());
+    world.sim.edit("service_tokens", id, |token| token["name"] = json!("not named yet"));
+    let (reader, mark, recorded) = (world.client.reader(), mark(), world.footprint());
+    let look = || gather(&reader, &mark, Some(&desired), &recorded, Fresh::after_now());
+    let exposure = plan(&desired, &recorded, &look().await.unwrap(), &world.notes(None)).unwrap();
+
+    // The worker that made the token gives it its name, and another task here lists tokens.
+    world.sim.edit("service_tokens", id, |token| token["name"] = name.clone());
+    look().await.unwrap();
+    world.take_lines();
+    world.carry_out(&exposure).await;
+
+    assert_eq!(world.take_writes(), Vec::<String>::new());
+    assert_eq!(world.ours("service_tokens")[0]["name"], name);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_is_not_tried_again_where_a_fresh_look_changes_nothing() {
     for text in ["domain does not belong to zone", "tags contain a tag that does not exist"] {
         let mut world = World::new().await;

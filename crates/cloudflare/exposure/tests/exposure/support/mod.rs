@@ -14,8 +14,8 @@ use portolan_cloudflare_api::{Client, Clients, Credential, Lane, Request, Settin
 use portolan_cloudflare_sim::{Options, Simulator};
 use portolan_core::{Hostname, Mark, ObjectKey, OwnerId, Problem};
 use portolan_exposure::{
-    Access, Applied, Desired, Elsewhere, Failed, Footprint, Fresh, Intent, Journal, NewCredential, Notes, Record, Rule,
-    Token, expose, gather, intend, plan, unexpose,
+    Access, Applied, Desired, Elsewhere, Exposure, Failed, Footprint, Fresh, Intent, Journal, NewCredential, Notes,
+    Record, Rule, Token, apply, expose, gather, intend, plan, unexpose,
 };
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
@@ -444,6 +444,11 @@ impl World {
                 Ended::Crashed
             }
         }
+    }
+
+    /// Carries out a plan that was made before.
+    pub(crate) async fn carry_out(&self, exposure: &Exposure) {
+        assert!(apply(&self.client, exposure, &*self.diary).await.is_ok(), "the plan is carried out");
     }
 
     /// What a plan on a fresh look would still change.

@@ -9,6 +9,9 @@ use crate::kinds::Kinds;
 /// All of them.
 pub(crate) use portolan_jobs::ALL;
 
+#[cfg(test)]
+mod tests;
+
 /// What is known of all of them.
 pub(crate) fn sheets() -> Vec<&'static JobSheet> {
     portolan_jobs::sheets(ALL)

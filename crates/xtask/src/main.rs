@@ -110,3 +110,6 @@ fn write_difference(target: &Path, is_there: bool, wanted: &[u8], check: bool, c
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,6 +30,8 @@ pub struct JobSheet {
     pub metrics: &'static [MetricGroup],
     /// The reasons that it gives.
     pub reasons: &'static [&'static [Reason]],
+    /// Whose work its log lines tell of, where its work is divided so.
+    pub log_scope: Option<LogScope>,
 }
 
 impl JobSheet {
@@ -46,6 +48,7 @@ impl JobSheet {
             pod_fields: &[],
             metrics: &[],
             reasons: &[],
+            log_scope: None,
         }
     }
 
@@ -80,6 +83,15 @@ impl JobRole {
     pub const fn whole(name: &'static str, rules: fn() -> Vec<RoleRule>) -> Self {
         Self { name, component: Self::OPERATOR, rules }
     }
+}
+
+/// What log lines call the object whose work they tell of, and which may choose how much is logged of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogScope {
+    /// The field with its name.
+    pub name: &'static str,
+    /// The field with its namespace.
+    pub namespace: &'static str,
 }
 
 /// How a lease is called.

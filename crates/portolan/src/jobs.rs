@@ -1,7 +1,7 @@
 //! The jobs of this binary: by name on the command line, by what they are told, by what a cluster has of them.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use portolan_core::job::JobSheet;
+use portolan_core::job::{JobSheet, LogScope};
 use portolan_engine::{JobDefinition, Provisions};
 
 use crate::kinds::Kinds;
@@ -31,6 +31,11 @@ pub(crate) fn named(name: &str) -> Option<&'static JobDefinition> {
 /// The job that this process is told to do a part of, with that part.
 pub(crate) fn part(provisions: &Provisions) -> Option<(&'static JobDefinition, &'static str)> {
     ALL.iter().find_map(|job| Some((*job, (job.part)(provisions)?)))
+}
+
+/// What log lines call the object whose work they tell of: the first job that has a word for it says so for the process.
+pub(crate) fn log_scope() -> Option<LogScope> {
+    ALL.iter().find_map(|job| job.sheet.log_scope)
 }
 
 /// Whether a server knows any of a job's kinds.

@@ -1,6 +1,6 @@
 //! The job as data: its names, kinds, roles, metrics and reasons, and how it starts.
 
-use portolan_core::job::{JobSheet, LeaseName, plain};
+use portolan_core::job::{JobSheet, LeaseName, LogScope, plain};
 use portolan_core::metric::MetricGroup;
 use portolan_core::reasons::Reason;
 use portolan_engine::outcome::Startup;
@@ -46,6 +46,7 @@ const SHEET: JobSheet = JobSheet {
         },
     ],
     reasons: REASONS,
+    log_scope: Some(LogScope { name: "tenant", namespace: "tenant_namespace" }),
     ..JobSheet::named(NAME, GROUP)
 };
 

@@ -10,6 +10,7 @@ mod diff;
 mod gate;
 mod hostname;
 mod ids;
+pub mod job;
 mod ledger;
 mod mark;
 pub mod metric;
@@ -21,6 +22,7 @@ mod problem;
 pub mod reasons;
 mod redact;
 mod render;
+pub mod rights;
 pub mod schema;
 pub mod text;
 

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use portolan_cloudflare_api::{Credential, HttpTransport};
+use portolan_core::job::JobRole;
 use portolan_core::{Hostname, ObjectKey, ZoneName};
 use portolan_zerotrust::Role;
 
@@ -39,7 +40,7 @@ pub(crate) struct Args {
 
     /// Whose rights in the cluster are needed
     #[arg(long, value_name = "all|manager|kube_worker|cloudflare_worker", default_value = "all", value_parser = role)]
-    role: Role,
+    role: &'static JobRole,
 
     /// Ask for the rights of this service account, not for one's own; its namespace is the operator's where not given
     #[arg(long, value_name = "[NAMESPACE/]NAME", conflicts_with = "token_env")]
@@ -109,8 +110,9 @@ fn zone(text: &str) -> Result<ZoneName, String> {
     ZoneName::parse(text).map_err(|error| error.to_string())
 }
 
-fn role(text: &str) -> Result<Role, String> {
-    Role::parse(text).ok_or_else(|| "write all, manager, kube_worker or cloudflare_worker".to_owned())
+fn role(text: &str) -> Result<&'static JobRole, String> {
+    let role = Role::parse(text).and_then(|role| portolan_zerotrust::JOB.sheet.role(role.as_str()));
+    role.ok_or_else(|| "write all, manager, kube_worker or cloudflare_worker".to_owned())
 }
 
 /// Looks, judges and prints.

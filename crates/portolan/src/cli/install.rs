@@ -11,6 +11,7 @@ use crate::applying::{Applier, ApplyOptions, As, Conflicts, Storing};
 use crate::definitions::{self, GATEWAY_GROUP};
 use crate::duration::{duration, shown};
 use crate::failure::{Failure, Outcome, Tally};
+use crate::jobs;
 use crate::kinds::{Kinds, segment};
 use crate::manifest::Manifest;
 use crate::output;
@@ -77,9 +78,10 @@ fn values(args: &Args) -> Outcome<Values> {
     let files = args.values.iter().map(|file| read(file)).collect::<Outcome<Vec<String>>>()?;
     let texts: Vec<&str> = files.iter().map(String::as_str).collect();
     let sets: Vec<&str> = args.set.iter().map(String::as_str).collect();
-    Values::parse(&texts, &sets).map_err(|error| {
+    let sheets = jobs::sheets();
+    Values::parse(&sheets, &texts, &sets).map_err(|error| {
         // What is no YAML at all has no path of a value: the file says more.
-        let is_alone_wrong = |text: &str| Values::parse(&[text], &[]).is_err_and(|one| one == error);
+        let is_alone_wrong = |text: &str| Values::parse(&sheets, &[text], &[]).is_err_and(|one| one == error);
         let file = args.values.iter().zip(&texts).find(|(_, text)| is_alone_wrong(text)).map(|(file, _)| file);
         match file {
             Some(file) => refused(&error).while_doing(file.display()),
@@ -107,7 +109,7 @@ fn installation(args: &Args, values: &Values) -> Outcome<Vec<Value>> {
         namespace: args.namespace.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let made = objects(values, &release, definitions::objects()).map_err(|error| refused(&error))?;
+    let made = objects(values, &release, &jobs::sheets()).map_err(|error| refused(&error))?;
     let name = namespace(args, values);
     // The label that the server sets by itself: something to own, so that a second time changes nothing.
     let metadata = json!({"name": name, "labels": {"kubernetes.io/metadata.name": name}});
@@ -211,7 +213,7 @@ impl std::fmt::Display for RolloutState {
 async fn next(server: &Server, values: &Values, namespace: &str, deployment: &str) -> Outcome<String> {
     let kinds = Kinds::discover(server).await?;
     let has_routes = kinds.in_group(GATEWAY_GROUP).iter().any(|kind| kind.kind == "HTTPRoute");
-    let is_zerotrust = values.controllers.contains(&portolan_install::values::InstalledJob::Zerotrust);
+    let is_zerotrust = values.controllers.iter().any(|job| job == portolan_zerotrust::JOB.sheet.name);
     let mut text =
         format!("\nInstalled. kubectl -n {namespace} rollout status deployment/{deployment} shows it start.\n");
     if is_zerotrust && !has_routes {

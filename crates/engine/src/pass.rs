@@ -112,9 +112,7 @@ pub fn kubernetes_problem(doing: std::fmt::Arguments<'_>, error: &kube::Error) -
 }
 
 pub(crate) fn finalizers<R: Reconcile>(reconciler: &R) -> Finalizers {
-    let (ours, older) = (reconciler.finalizer(), reconciler.older_finalizers());
-    let annotations = reconciler.older_annotations();
-    Finalizers { ours, older, annotations, replaces: reconciler.replaces_older_finalizers() }
+    Finalizers::of(&reconciler.profile())
 }
 
 /// A pass at work.
@@ -263,7 +261,7 @@ impl<R: Reconcile> Pass<'_, R> {
 
     fn planned(&self, plan: Result<&Plan, &Problem>) {
         if let Some(sink) = &self.context.plans {
-            let id = ObjectId::new(self.reconciler.kind(), key_of(self.object.meta()));
+            let id = ObjectId::new(self.reconciler.profile().kind, key_of(self.object.meta()));
             sink(id, plan.cloned().map_err(Clone::clone));
         }
     }
@@ -337,7 +335,7 @@ impl<R: Reconcile> Pass<'_, R> {
     async fn publish(&mut self, report: &Report, keep: Keep) -> Next {
         let generation = generation_of(self.object.meta());
         if let Err(problem) = self.write_status(report, keep, generation).await {
-            tracing::warn!(kind = self.reconciler.kind(), object = %key_of(self.object.meta()), error = %problem,
+            tracing::warn!(kind = self.reconciler.profile().kind, object = %key_of(self.object.meta()), error = %problem,
                 "The status could not be written");
             return Next::Failed(problem);
         }
@@ -350,13 +348,13 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     async fn write_status(&mut self, report: &Report, keep: Keep, generation: i64) -> Result<(), Problem> {
-        if !self.reconciler.owns_status() {
+        if !self.reconciler.profile().owns_status {
             return Ok(());
         }
         let (now, time) = (status::current(&self.object), (self.context.clock)());
         let Some(wanted) = status::wanted(&now, report, keep, generation, time) else { return Ok(()) };
         let wanted = status::as_typed(&self.object, wanted);
-        let newer = self.reconciler.heeds_times() && now != wanted;
+        let newer = self.reconciler.profile().heeds_times && now != wanted;
         if !newer && !status::differs(&now, &wanted) {
             return Ok(());
         }
@@ -364,7 +362,7 @@ impl<R: Reconcile> Pass<'_, R> {
         let written = written.map_err(|error| kubernetes_problem(format_args!("writing the status"), &error))?;
         // An object that went, or came back as another one, has nobody to tell.
         if let Some(written) = written {
-            self.context.metrics.wrote_status(self.reconciler.kind());
+            self.context.metrics.wrote_status(self.reconciler.profile().kind);
             self.latest = Some(written);
         }
         Ok(())
@@ -386,7 +384,7 @@ impl<R: Reconcile> Pass<'_, R> {
         let mut report = self.reconciler.report(&self.object, Outcome::Failed(&problem));
         let deleting = self.object.meta().deletion_timestamp.is_some();
         let waits = problem.class == Class::Waiting;
-        let news = if self.reconciler.owns_status() {
+        let news = if self.reconciler.profile().owns_status {
             is_news(&status::conditions(&status::current(&self.object)), &report.conditions)
         } else {
             // Without a status of ours, what only waits says nothing.
@@ -407,7 +405,7 @@ impl<R: Reconcile> Pass<'_, R> {
 
     fn log(&self, problem: &Problem, news: bool) {
         let key = key_of(self.object.meta());
-        let (kind, reason, class) = (self.reconciler.kind(), problem.reason, problem.class.as_str());
+        let (kind, reason, class) = (self.reconciler.profile().kind, problem.reason, problem.class.as_str());
         if news {
             match problem.class {
                 // What is not there yet usually comes.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, CustomResource, Resource as _, ResourceExt as _};
 use portolan_core::{Change, Condition, NewCondition, ObjectKey, Plan, Problem, Target, reasons};
-use portolan_engine::{Notice, Outcome, Reconcile, Report, key_of};
+use portolan_engine::{Notice, Outcome, Profile, Projected, Reconcile, Report, key_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -64,6 +64,8 @@ pub(crate) fn definition() -> CustomResourceDefinition {
 pub(crate) struct Remote {
     values: Mutex<BTreeMap<String, String>>,
     log: Mutex<Vec<Call>>,
+    /// What was news of the objects' values.
+    pub(crate) seen: Mutex<Vec<String>>,
     troubles: Mutex<BTreeMap<String, VecDeque<Trouble>>>,
     /// Passes wait here while it is closed.
     pub(crate) gate: Mutex<Option<Arc<Semaphore>>>,
@@ -151,16 +153,8 @@ impl Reconcile for Gadgets {
     type Applied = &'static str;
     type Projection = String;
 
-    fn kind(&self) -> &'static str {
-        "Gadget"
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        Some(FINALIZER)
-    }
-
-    fn older_finalizers(&self) -> &'static [&'static str] {
-        &[OLDER]
+    fn profile(&self) -> Profile {
+        Profile { finalizer: Some(FINALIZER), older_finalizers: &[OLDER], ..Profile::of("Gadget") }
     }
 
     fn protects(&self, gadget: &Gadget, _: &Option<String>, _: &(String, Step)) -> bool {
@@ -173,6 +167,14 @@ impl Reconcile for Gadgets {
 
     fn project(&self, gadget: &Gadget) -> String {
         gadget.spec.value.clone()
+    }
+
+    fn seen(&self, key: &ObjectKey, before: Option<&Projected<String>>, after: Option<&Projected<String>>) {
+        let value = |one: Option<&Projected<String>>| one.and_then(|one| one.projection.clone()).unwrap_or_default();
+        self.remote.seen.lock().unwrap().push(format!("{} {:?} → {:?}", key.name, value(before), value(after)));
+        if after.is_none() {
+            self.remote.note(format!("look forgotten {}", key.name));
+        }
     }
 
     async fn gather(&self, gadget: &Gadget) -> Result<Option<String>, Problem> {
@@ -265,10 +267,6 @@ impl Reconcile for Gadgets {
             Outcome::Applied { applied, .. } => synced(vec![Notice::normal(applied, "done")]),
             Outcome::Failed(problem) => Report { status: json!({"state": "error"}), ..Report::failed(problem) },
         }
-    }
-
-    fn forgotten(&self, key: &ObjectKey) {
-        self.remote.note(format!("look forgotten {}", key.name));
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::{Client, Entry, Expected, Item, Remote};
 use portolan_core::{Mark, ObjectId, ObjectKey, Plan, Problem};
-use portolan_engine::{Handle, Outcome, Projected, Reconcile, Report};
+use portolan_engine::{Handle, Outcome, Profile, Projected, Reconcile, Report};
 use serde_json::Value;
 
 use crate::claims::Claims;
@@ -104,6 +104,16 @@ impl<K: Kind> KindReconciler<K> {
         ObjectId::new(K::KIND, key.clone())
     }
 
+    /// An object is gone from Kubernetes.
+    fn gone(&self, key: &ObjectKey) {
+        self.settled.remove(key);
+        if let Some(scope) = self.shared.deletions.withdraw(&self.id_of(key)) {
+            self.shared.triggers.deletions_held(&scope);
+        }
+        self.shared.triggers.user_gone();
+        self.shared.guard.look_again();
+    }
+
     fn mark(&self, object: &K) -> Mark {
         Mark { kind: K::KIND.to_owned(), key: key_of(object), owner: self.shared.owner.clone(), adopted: false }
     }
@@ -116,16 +126,9 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     type Applied = Carried<K::Body>;
     type Projection = Projection;
 
-    fn kind(&self) -> &'static str {
-        K::KIND
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        Some(K::FINALIZER)
-    }
-
-    fn older_finalizers(&self) -> &'static [&'static str] {
-        K::OLDER_FINALIZERS
+    fn profile(&self) -> Profile {
+        let (finalizer, older_finalizers) = (Some(K::FINALIZER), K::OLDER_FINALIZERS);
+        Profile { finalizer, older_finalizers, ..Profile::of(K::KIND) }
     }
 
     fn heeds(&self, annotation: &str) -> bool {
@@ -133,19 +136,21 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     }
 
     fn project(&self, object: &K) -> Projection {
-        let projection = Projection::of(object);
-        let known = |one: &Projected<Projection>| {
-            let projection = one.projection.as_ref();
-            let made_with = projection.and_then(|projection| projection.made_with);
-            (projection.and_then(|projection| projection.claim), made_with, one.deleting)
+        Projection::of(object)
+    }
+
+    fn seen(&self, key: &ObjectKey, before: Option<&Projected<Projection>>, after: Option<&Projected<Projection>>) {
+        let Some(after) = after else { return self.gone(key) };
+        // What does not parse is as it was before.
+        let Some(projection) = &after.projection else { return };
+        let known = before.and_then(|one| one.projection.as_ref());
+        self.claims.note(known.and_then(|known| known.claim), projection.claim);
+        let needs = |made_with: Option<_>, one: Option<&Projected<Projection>>| {
+            (made_with, one.is_some_and(|one| one.deleting))
         };
-        let before = self.handle.get().and_then(|handle| handle.read(|store| store.get(&key_of(object)).map(known)));
-        let (claim, made_with, deleting) = before.unwrap_or_default();
-        self.claims.note(claim, projection.claim);
-        if (made_with, deleting) != (projection.made_with, object.meta().deletion_timestamp.is_some()) {
+        if needs(known.and_then(|known| known.made_with), before) != needs(projection.made_with, Some(after)) {
             self.shared.guard.look_again();
         }
-        projection
     }
 
     async fn gather(&self, object: &K) -> Result<Self::Inputs, Problem> {
@@ -221,15 +226,6 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
             }
             Outcome::Failed(problem) => self.failed(object, problem),
         }
-    }
-
-    fn forgotten(&self, key: &ObjectKey) {
-        self.settled.remove(key);
-        if let Some(scope) = self.shared.deletions.withdraw(&self.id_of(key)) {
-            self.shared.triggers.deletions_held(&scope);
-        }
-        self.shared.triggers.user_gone();
-        self.shared.guard.look_again();
     }
 }
 

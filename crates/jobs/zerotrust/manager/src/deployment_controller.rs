@@ -9,7 +9,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use portolan_core::{Class, Plan as Changes, Problem};
-use portolan_engine::{Outcome, Reconcile, Report, in_time, key_of, kubernetes_problem, outcome};
+use portolan_engine::{Outcome, Profile, Reconcile, Report, in_time, key_of, kubernetes_problem, outcome};
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::Value;
 
@@ -66,20 +66,12 @@ impl Reconcile for DeploymentController {
     type Applied = Option<Problem>;
     type Projection = ();
 
-    fn kind(&self) -> &'static str {
-        "Deployment"
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        None
+    fn profile(&self) -> Profile {
+        Profile { owns_status: false, ..Profile::of("Deployment") }
     }
 
     fn heeds(&self, annotation: &str) -> bool {
         annotation == ANNOTATION || annotation.starts_with("portolan.dev/")
-    }
-
-    fn owns_status(&self) -> bool {
-        false
     }
 
     fn project(&self, _: &Deployment) {}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portolan_core::{Class, ObjectKey, Plan, Problem, reasons as core};
-use portolan_engine::{Notice, Outcome, Reconcile, Report, WriteMode, outcome};
+use portolan_engine::{Notice, Outcome, Profile, Projected, Reconcile, Report, WriteMode, outcome};
 use portolan_zerotrust_model::{Enabled, FINALIZER, HttpRoute, OLDER_FINALIZER, RouteInput, annotations, reasons};
 
 use crate::board::RouteStatus;
@@ -29,6 +29,20 @@ pub(crate) struct RoutePlan {
 }
 
 impl RouteController {
+    fn claim(&self, route: &ObjectKey, hostname: Option<String>) {
+        let released = self.shared.claims.note(route, hostname);
+        self.shared.routes.enqueue_all(&released);
+    }
+
+    /// A route is gone from Kubernetes.
+    fn gone(&self, key: &ObjectKey) {
+        self.claim(key, None);
+        self.shared.stands(key, None);
+        self.shared.set_cleared(key, false);
+        self.shared.set_stuck(key, None);
+        self.shared.orphaned.notify_one();
+    }
+
     /// Whether a route shall have a finalizer while something stands for it.
     fn wants_finalizer(&self, subject: &RouteContext) -> bool {
         self.shared.settings.finalizers && subject.input.as_ref().is_none_or(RouteInput::allows_finalizer)
@@ -93,6 +107,17 @@ impl RouteController {
     }
 }
 
+/// A kind on whose objects an older operator left its finalizer and its memory.
+pub(crate) const fn guarded(kind: &'static str) -> Profile {
+    Profile {
+        finalizer: Some(FINALIZER),
+        older_finalizers: &[OLDER_FINALIZER],
+        older_annotations: &[annotations::OLDER_MEMORY],
+        replaces_older_finalizers: true,
+        ..Profile::of(kind)
+    }
+}
+
 /// What stands for a route that is being deleted has to go first.
 fn going(subject: &RouteContext) -> Problem {
     let message = match subject.failure() {
@@ -109,24 +134,8 @@ impl Reconcile for RouteController {
     type Applied = ();
     type Projection = Projection;
 
-    fn kind(&self) -> &'static str {
-        "HTTPRoute"
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        Some(FINALIZER)
-    }
-
-    fn older_finalizers(&self) -> &'static [&'static str] {
-        &[OLDER_FINALIZER]
-    }
-
-    fn older_annotations(&self) -> &'static [&'static str] {
-        &[annotations::OLDER_MEMORY]
-    }
-
-    fn replaces_older_finalizers(&self) -> bool {
-        true
+    fn profile(&self) -> Profile {
+        Profile { owns_status: false, ..guarded("HTTPRoute") }
     }
 
     /// Other programs with the same framework use the same finalizer: on a route that never asked for anything it is theirs.
@@ -151,17 +160,16 @@ impl Reconcile for RouteController {
             .any(|prefix| annotation.starts_with(prefix))
     }
 
-    fn owns_status(&self) -> bool {
-        false
+    fn project(&self, route: &HttpRoute) -> Projection {
+        Arc::new(RouteInput::read(route))
     }
 
-    fn project(&self, route: &HttpRoute) -> Projection {
-        let input = RouteInput::read(route);
+    /// Which name a route asks for is noted, and whoever asks for the one that it no longer asks for has a look.
+    fn seen(&self, key: &ObjectKey, _: Option<&Projected<Projection>>, after: Option<&Projected<Projection>>) {
+        let Some(after) = after else { return self.gone(key) };
+        let Some(input) = &after.projection else { return };
         let asks = !input.deleting && input.enabled() == Enabled::Yes;
-        let hostname = input.hostname().ok().filter(|_| asks).map(|name| name.to_string());
-        let released = self.shared.claims.note(&input.key, hostname);
-        self.shared.routes.enqueue_all(&released);
-        Arc::new(input)
+        self.claim(key, input.hostname().ok().filter(|_| asks).map(|name| name.to_string()));
     }
 
     async fn gather(&self, route: &HttpRoute) -> Result<RouteContext, Problem> {
@@ -207,14 +215,5 @@ impl Reconcile for RouteController {
                 Report { events, ..Report::default() }
             }
         }
-    }
-
-    fn forgotten(&self, key: &ObjectKey) {
-        let released = self.shared.claims.note(key, None);
-        self.shared.routes.enqueue_all(&released);
-        self.shared.stands(key, None);
-        self.shared.set_cleared(key, false);
-        self.shared.set_stuck(key, None);
-        self.shared.orphaned.notify_one();
     }
 }

@@ -7,12 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use portolan_core::{
     Change, Condition, ConditionStatus, NewCondition, ObjectKey, Plan, Problem, Target, reasons as core, text,
 };
-use portolan_engine::{Levels, Notice, Outcome, Reconcile, Report, annotations as steering};
-use portolan_zerotrust_model::{
-    CloudflareZeroTrustTenant as Tenant, FINALIZER, OLDER_FINALIZER, State, TenantSummary, annotations, reasons,
-};
+use portolan_engine::{Levels, Notice, Outcome, Profile, Reconcile, Report, annotations as steering};
+use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, State, TenantSummary, annotations, reasons};
 use serde_json::json;
 
+use crate::routes::guarded;
 use crate::shared::RoutesContext;
 
 /// Routes that a message names.
@@ -162,24 +161,8 @@ impl Reconcile for TenantController {
     type Applied = ();
     type Projection = ();
 
-    fn kind(&self) -> &'static str {
-        "CloudflareZeroTrustTenant"
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        Some(FINALIZER)
-    }
-
-    fn older_finalizers(&self) -> &'static [&'static str] {
-        &[OLDER_FINALIZER]
-    }
-
-    fn older_annotations(&self) -> &'static [&'static str] {
-        &[annotations::OLDER_MEMORY]
-    }
-
-    fn replaces_older_finalizers(&self) -> bool {
-        true
+    fn profile(&self) -> Profile {
+        Profile { heeds_times: true, ..guarded("CloudflareZeroTrustTenant") }
     }
 
     fn protects(&self, _: &Tenant, _: &TenantTally, _: &Plan) -> bool {
@@ -188,10 +171,6 @@ impl Reconcile for TenantController {
 
     fn heeds(&self, annotation: &str) -> bool {
         annotation.starts_with(annotations::PREFIX) || annotation.starts_with("portolan.dev/")
-    }
-
-    fn heeds_times(&self) -> bool {
-        true
     }
 
     fn project(&self, _: &Tenant) {}

@@ -42,7 +42,7 @@ pub use pass::events::Events;
 pub use pass::kubernetes_problem;
 pub use pass::report::{Notice, Report, Severity};
 pub use pass::status::in_time;
-pub use reconcile::{Object, Outcome, Profile, Reconcile};
+pub use reconcile::{Object, Outcome, PassFailure, Profile, Reconcile};
 pub use secrets::guard::{CREDENTIAL_FINALIZERS, SecretGuard, SecretNeed};
 pub use secrets::{FoundSecret, SecretValues, SecretVersion, Secrets};
 pub use watch::Selection;

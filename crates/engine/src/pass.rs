@@ -21,7 +21,7 @@ use crate::pass::finalizer::{FinalizerStage, Finalizers};
 use crate::pass::malformed::refuse;
 use crate::pass::report::{Notice, Report};
 use crate::pass::status::Keep;
-use crate::reconcile::{Outcome, Reconcile};
+use crate::reconcile::{Outcome, PassFailure, Reconcile};
 use crate::watch::guarded::{GuardedBody, Raw};
 
 /// After this an object is tried again that others write all the time.
@@ -126,17 +126,17 @@ struct Pass<'a, R: Reconcile> {
     latest: Option<Raw<R::Object>>,
 }
 
-/// What an attempt did.
-struct AttemptResult<R: Reconcile> {
+/// What is to be done for an object, and why.
+struct PlannedPass<R: Reconcile> {
     inputs: R::Inputs,
     plan: R::Plan,
-    applied: Option<R::Applied>,
 }
 
-impl<R: Reconcile> AttemptResult<R> {
-    fn outcome(&self) -> Outcome<'_, R> {
+impl<R: Reconcile> PlannedPass<R> {
+    /// How the pass ended well; nothing is applied where there was nothing to do.
+    fn outcome<'a>(&'a self, applied: Option<&'a R::Applied>) -> Outcome<'a, R> {
         let (inputs, plan) = (&self.inputs, &self.plan);
-        match &self.applied {
+        match applied {
             Some(applied) => Outcome::Applied { inputs, plan, applied },
             None => Outcome::Unchanged { inputs, plan },
         }
@@ -174,16 +174,32 @@ impl<R: Reconcile> Pass<'_, R> {
 
     /// A living object becomes what it should be.
     async fn keep(&mut self) -> Next {
-        match self.attempt().await {
-            Ok(done) => {
-                let report = self.reconciler.report(&self.object, done.outcome());
-                let next = self.publish(&report, Keep::Nothing).await;
-                let free = !self.reconciler.protects(&self.object, &done.inputs, &done.plan);
-                if free && !matches!(next, Next::Failed(_)) { self.unprotect(next).await } else { next }
-            }
-            Err(EarlyEnd::Quietly(next)) => next,
-            Err(EarlyEnd::Problem(problem)) => self.fail(problem).await,
+        let planned = match self.prepare().await {
+            Ok(planned) => planned,
+            Err(end) => return self.end_early(end, None).await,
+        };
+        let applied = match self.act(&planned).await {
+            Ok(applied) => applied,
+            Err(end) => return self.end_early(end, Some(&planned)).await,
+        };
+        let report = self.report(&planned, applied.as_ref());
+        let next = self.publish(&report, Keep::Nothing).await;
+        let free = !self.reconciler.protects(&self.object, &planned.inputs, &planned.plan);
+        if free && !matches!(next, Next::Failed(_)) { self.unprotect(next).await } else { next }
+    }
+
+    async fn end_early(&mut self, end: EarlyEnd, planned: Option<&PlannedPass<R>>) -> Next {
+        match end {
+            EarlyEnd::Quietly(next) => next,
+            EarlyEnd::Problem(problem) => self.fail(problem, planned).await,
         }
+    }
+
+    /// What is said of a pass that came to its end; who asks later finds it noted.
+    fn report(&self, planned: &PlannedPass<R>, applied: Option<&R::Applied>) -> Report {
+        let report = self.reconciler.report(&self.object, planned.outcome(applied));
+        self.reconciler.remember(&self.object, planned.outcome(applied));
+        report
     }
 
     /// Takes the finalizers off a living object that needs them no longer.
@@ -197,10 +213,10 @@ impl<R: Reconcile> Pass<'_, R> {
                 self.took_over(written);
                 next
             }
-            Err(error) => match self.refused(&error).await {
-                EarlyEnd::Quietly(next) => next,
-                EarlyEnd::Problem(problem) => self.fail(problem).await,
-            },
+            Err(error) => {
+                let end = self.refused(&error).await;
+                self.end_early(end, None).await
+            }
         }
     }
 
@@ -217,46 +233,65 @@ impl<R: Reconcile> Pass<'_, R> {
 
     /// A deleted object's remote part goes, then its finalizers.
     async fn remove(&mut self) -> Next {
-        let problem = match self.attempt().await {
-            Ok(done) => {
-                let report = self.reconciler.report(&self.object, done.outcome());
-                match report.problem.clone() {
-                    None => return self.let_go(&report.events).await,
-                    Some(problem) => problem,
-                }
+        let planned = match self.prepare().await {
+            Ok(planned) => planned,
+            Err(end) => return self.stay(end, None).await,
+        };
+        let applied = match self.act(&planned).await {
+            Ok(applied) => applied,
+            Err(end) => return self.stay(end, Some(&planned)).await,
+        };
+        let report = self.report(&planned, applied.as_ref());
+        match report.problem {
+            None => self.let_go(&report.events).await,
+            Some(problem) => {
+                self.tell(&report.events).await;
+                self.stay(EarlyEnd::Problem(problem), None).await
             }
-            Err(EarlyEnd::Quietly(next)) => return next,
-            Err(EarlyEnd::Problem(problem)) => problem,
+        }
+    }
+
+    /// A deleted object cannot go yet, unless its user insists.
+    async fn stay(&mut self, end: EarlyEnd, planned: Option<&PlannedPass<R>>) -> Next {
+        let problem = match end {
+            EarlyEnd::Problem(problem) => problem,
+            EarlyEnd::Quietly(next) => return next,
         };
         if annotations::is_forced(self.object.meta()) && problem.class != Class::Transient {
             self.planned(Err(&problem));
             let notice = Notice::warning(reasons::FORCED_CLEANUP, format!("deleted without cleanup: {problem}"));
             return if self.context.mode == WriteMode::DryRun { Next::Rest } else { self.let_go(&[notice]).await };
         }
-        self.fail(problem).await
+        self.fail(problem, planned).await
     }
 
-    /// The steps up to and including `apply`.
-    async fn attempt(&mut self) -> Result<AttemptResult<R>, EarlyEnd> {
+    /// The steps up to and including `plan`.
+    async fn prepare(&mut self) -> Result<PlannedPass<R>, EarlyEnd> {
         let inputs = self.reconciler.gather(&self.object).await?;
         let plan = self.reconciler.plan(&self.object, &inputs)?;
-        let changes = self.reconciler.changes(&plan);
-        self.planned(Ok(&changes));
+        self.planned(Ok(&self.reconciler.changes(&plan)));
+        if !self.reconciler.acts(&plan) {
+            self.reconciler.rests(&inputs);
+        }
         if self.context.mode == WriteMode::DryRun {
             return Err(EarlyEnd::Quietly(Next::Rest));
         }
-        if self.reconciler.protects(&self.object, &inputs, &plan) {
+        Ok(PlannedPass { inputs, plan })
+    }
+
+    /// Protects the object, and applies the plan where there is something to do.
+    async fn act(&mut self, PlannedPass { inputs, plan }: &PlannedPass<R>) -> Result<Option<R::Applied>, EarlyEnd> {
+        if self.reconciler.protects(&self.object, inputs, plan) {
             self.protect().await?;
         }
-        if !self.reconciler.acts(&plan) {
-            return Ok(AttemptResult { inputs, plan, applied: None });
+        if !self.reconciler.acts(plan) {
+            return Ok(None);
         }
         if self.context.mode == WriteMode::Shadow {
             return Err(EarlyEnd::Quietly(Next::Rest));
         }
-        self.note_intent(&inputs, &plan).await?;
-        let applied = self.reconciler.apply(&self.object, &inputs, &plan).await?;
-        Ok(AttemptResult { inputs, plan, applied: Some(applied) })
+        self.note_intent(inputs, plan).await?;
+        Ok(Some(self.reconciler.apply(&self.object, inputs, plan).await?))
     }
 
     fn planned(&self, plan: Result<&Plan, &Problem>) {
@@ -376,27 +411,34 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// A step failed: say so once, and let the class decide when to try again.
-    async fn fail(&mut self, problem: Problem) -> Next {
+    async fn fail(&mut self, problem: Problem, planned: Option<&PlannedPass<R>>) -> Next {
         self.planned(Err(&problem));
+        if let Some(planned) = planned {
+            self.reconciler.rests(&planned.inputs);
+        }
         if self.context.mode == WriteMode::DryRun {
             return Next::Failed(problem);
         }
-        let mut report = self.reconciler.report(&self.object, Outcome::Failed(&problem));
-        let deleting = self.object.meta().deletion_timestamp.is_some();
+        let failure = || PassFailure {
+            problem: &problem,
+            planned: planned.map(|planned| (&planned.inputs, &planned.plan)),
+            before: self.failed.as_ref(),
+        };
+        let mut report = self.reconciler.report(&self.object, Outcome::Failed(failure()));
+        self.reconciler.remember(&self.object, Outcome::Failed(failure()));
+        let owns_status = self.reconciler.profile().owns_status;
         let waits = problem.class == Class::Waiting;
-        let news = if self.reconciler.profile().owns_status {
+        let news = if owns_status {
             is_news(&status::conditions(&status::current(&self.object)), &report.conditions)
         } else {
-            // Without a status of ours, what only waits says nothing.
-            !waits && self.failed.as_ref().is_none_or(|before| before.message != problem.message)
+            !waits && failure().is_news()
         };
-        if deleting {
+        let deleting = self.object.meta().deletion_timestamp.is_some();
+        if owns_status && (deleting || !news) {
             report.events.clear();
-            if !waits {
-                report.events.push(Notice::warning(reasons::DELETE_FAILED, problem.message.as_str()));
-            }
-        } else if !news {
-            report.events.clear();
+        }
+        if deleting && !waits {
+            report.events.push(Notice::warning(reasons::DELETE_FAILED, problem.message.as_str()));
         }
         self.log(&problem, news);
         report.problem = Some(problem);
@@ -428,10 +470,10 @@ impl<R: Reconcile> Pass<'_, R> {
                 self.tell(notices).await;
                 Next::Gone
             }
-            Err(error) => match self.refused(&error).await {
-                EarlyEnd::Quietly(next) => next,
-                EarlyEnd::Problem(problem) => self.fail(problem).await,
-            },
+            Err(error) => {
+                let end = self.refused(&error).await;
+                self.end_early(end, None).await
+            }
         }
     }
 

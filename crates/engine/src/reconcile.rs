@@ -71,7 +71,8 @@ impl Profile {
 ///
 /// # Assumptions
 /// Every step is safe to repeat after a crash at any instruction. [`project`](Self::project), `plan`, `changes` and
-/// `report` are pure. What else is to happen when an object is seen is [`seen`](Self::seen)'s.
+/// `report` are pure. What else is to happen in memory has hooks of its own: [`seen`](Self::seen), [`rests`](Self::rests)
+/// and [`remember`](Self::remember).
 pub trait Reconcile: Send + Sync + 'static {
     /// The kind of object.
     type Object: Object;
@@ -130,6 +131,10 @@ pub trait Reconcile: Send + Sync + 'static {
         !self.changes(plan).is_empty()
     }
 
+    /// Nothing is written in this pass, or nothing more: the plan is empty, or a step failed. What `gather` announced to
+    /// others is taken back.
+    fn rests(&self, _inputs: &Self::Inputs) {}
+
     /// Status fields that must be stored before `apply`, merged into the status there is: the note that a kind
     /// without marks makes before it creates something.
     fn intent(&self, _object: &Self::Object, _inputs: &Self::Inputs, _plan: &Self::Plan) -> Option<Value> {
@@ -146,6 +151,10 @@ pub trait Reconcile: Send + Sync + 'static {
 
     /// What the user gets to see; the engine writes it. Pure.
     fn report(&self, object: &Self::Object, outcome: Outcome<'_, Self>) -> Report;
+
+    /// How a pass ended, for whoever asks later: other controllers, and looks for drift. Called right before the report is
+    /// written; it remembers and enqueues, and reads and writes nothing.
+    fn remember(&self, _object: &Self::Object, _outcome: Outcome<'_, Self>) {}
 }
 
 /// How a pass over an object ended.
@@ -167,5 +176,22 @@ pub enum Outcome<'a, R: Reconcile + ?Sized> {
         plan: &'a R::Plan,
     },
     /// A step failed. The status that the report gives is merged into the one there is, so that ids stay.
-    Failed(&'a Problem),
+    Failed(PassFailure<'a, R>),
+}
+
+/// A step that failed.
+pub struct PassFailure<'a, R: Reconcile + ?Sized> {
+    /// Why.
+    pub problem: &'a Problem,
+    /// What was read and to be done, where the pass came so far.
+    pub planned: Option<(&'a R::Inputs, &'a R::Plan)>,
+    /// What the pass before failed for.
+    pub before: Option<&'a Problem>,
+}
+
+impl<R: Reconcile + ?Sized> PassFailure<'_, R> {
+    /// Whether the pass before did not fail for the same.
+    pub fn is_news(&self) -> bool {
+        self.before.is_none_or(|before| before.message != self.problem.message)
+    }
 }

@@ -265,7 +265,7 @@ impl Reconcile for Gadgets {
         match outcome {
             Outcome::Unchanged { .. } => synced(Vec::new()),
             Outcome::Applied { applied, .. } => synced(vec![Notice::normal(applied, "done")]),
-            Outcome::Failed(problem) => Report { status: json!({"state": "error"}), ..Report::failed(problem) },
+            Outcome::Failed(failure) => Report { status: json!({"state": "error"}), ..Report::failed(failure.problem) },
         }
     }
 }

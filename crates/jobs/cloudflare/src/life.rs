@@ -224,7 +224,7 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
             Outcome::Unchanged { inputs, plan } => {
                 self.well(object, inputs, &plan.here.kept, &plan.here.beside, report::left_behind(inputs))
             }
-            Outcome::Failed(problem) => self.failed(object, problem),
+            Outcome::Failed(failure) => self.failed(object, failure.problem),
         }
     }
 }

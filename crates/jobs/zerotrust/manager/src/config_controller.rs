@@ -74,7 +74,7 @@ impl Reconcile for ConfigController {
 
     fn report(&self, config: &Config, outcome: Outcome<'_, Self>) -> Report {
         match outcome {
-            Outcome::Failed(problem) => refused(config, problem),
+            Outcome::Failed(failure) => refused(config, failure.problem),
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => match inputs {
                 ConfigState::Applied { at, by_this, waiting } => applied(config, at.as_deref(), *by_this, waiting),
                 ConfigState::New | ConfigState::Refused(_) => Report::default(),

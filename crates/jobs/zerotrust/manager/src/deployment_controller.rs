@@ -120,9 +120,14 @@ impl Reconcile for DeploymentController {
         }
     }
 
-    fn report(&self, _: &Deployment, outcome: Outcome<'_, Self>) -> Report {
+    fn report(&self, deployment: &Deployment, outcome: Outcome<'_, Self>) -> Report {
         match outcome {
-            Outcome::Failed(problem) => Report::failed(problem),
+            Outcome::Failed(failure) => {
+                let mut report = Report::failed(failure.problem);
+                let goes = deployment.metadata.deletion_timestamp.is_some();
+                report.events.retain(|_| failure.is_news() && !goes);
+                report
+            }
             Outcome::Applied { applied, .. } => {
                 Report { again: applied.as_ref().and_then(|problem| self.pause_after(problem)), ..Report::default() }
             }

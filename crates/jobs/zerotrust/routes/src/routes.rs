@@ -204,13 +204,17 @@ impl Reconcile for RouteController {
         carried_out
     }
 
-    fn report(&self, _: &HttpRoute, outcome: Outcome<'_, Self>) -> Report {
+    fn report(&self, route: &HttpRoute, outcome: Outcome<'_, Self>) -> Report {
         match outcome {
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => self.report_on(inputs),
-            Outcome::Failed(problem) => {
+            Outcome::Failed(failure) => {
+                let problem = failure.problem;
+                let goes = route.metadata.deletion_timestamp.is_some();
                 let events = match problem.class {
-                    Class::Transient | Class::Waiting => Vec::new(),
-                    Class::Invalid | Class::Denied => vec![Notice::warning(problem.reason, problem.message.clone())],
+                    Class::Invalid | Class::Denied if failure.is_news() && !goes => {
+                        vec![Notice::warning(problem.reason, problem.message.clone())]
+                    }
+                    Class::Transient | Class::Waiting | Class::Invalid | Class::Denied => Vec::new(),
                 };
                 Report { events, ..Report::default() }
             }

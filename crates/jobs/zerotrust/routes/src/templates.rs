@@ -71,7 +71,7 @@ impl Reconcile for TemplateController {
     fn report(&self, template: &Template, outcome: Outcome<'_, Self>) -> Report {
         let found = match outcome {
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => inputs,
-            Outcome::Failed(problem) => return Report::failed(problem),
+            Outcome::Failed(failure) => return Report::failed(failure.problem),
         };
         let valid = match &found.wrong {
             Ok(()) => NewCondition::of(VALID, ConditionStatus::True, reasons::VALID, "Everything in it can be used"),

@@ -214,7 +214,7 @@ impl Reconcile for TenantController {
     fn report(&self, tenant: &Tenant, outcome: Outcome<'_, Self>) -> Report {
         let tally = match outcome {
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => inputs,
-            Outcome::Failed(problem) => return Report::failed(problem),
+            Outcome::Failed(failure) => return Report::failed(failure.problem),
         };
         if tally.released {
             self.shared.released(&tenant.key());

@@ -12,8 +12,6 @@ pub(crate) struct RouteStatus {
     pub(crate) tenant: Option<ObjectKey>,
     /// The templates that its settings come from.
     pub(crate) templates: BTreeSet<ObjectKey>,
-    /// The Service that its address comes from.
-    pub(crate) service: Option<ObjectKey>,
     /// Reason and message of what is wrong.
     pub(crate) failure: Option<(&'static str, String)>,
     /// Whether it stands as asked; a route that is at work is neither that nor failed.

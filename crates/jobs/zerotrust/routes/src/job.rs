@@ -109,7 +109,7 @@ fn gate(shared: &Arc<RoutesContext>, loaded: Loaded) -> impl Future<Output = ()>
 
 fn route_controller(shared: &Arc<RoutesContext>, loaded: Loaded) -> Controller<RouteController> {
     let reconciler = Arc::new(RouteController { shared: Arc::clone(shared) });
-    let board = Arc::clone(shared);
+    let users = Arc::clone(shared);
     Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.routes.clone())
         .select(shared.settings.selection())
         .after(gate(shared, loaded))
@@ -118,8 +118,7 @@ fn route_controller(shared: &Arc<RoutesContext>, loaded: Loaded) -> Controller<R
                 Related::Here(service) => key_of(&service.metadata),
                 Related::Gone(key) => key.clone(),
             };
-            let users = board.board.routes_where(|one| one.service.as_ref() == Some(&key));
-            users.into_iter().map(|(route, _)| route).collect()
+            users.service_users.of(&key)
         })
         // What they hold is read when a route looks at its own.
         .watch_metadata(&ApiResource::erase::<Secret>(&()), Selection::labels(token::SELECTOR), |seen, _| match seen {

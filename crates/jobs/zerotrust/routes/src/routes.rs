@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portolan_core::{Class, ObjectKey, Plan, Problem, reasons as core};
-use portolan_engine::{Notice, Outcome, Profile, Projected, Reconcile, Report, WriteMode, outcome};
+use portolan_engine::{Notice, Outcome, PassFailure, Profile, Projected, Reconcile, Report, WriteMode, outcome};
 use portolan_zerotrust_model::{Enabled, FINALIZER, HttpRoute, OLDER_FINALIZER, RouteInput, annotations, reasons};
 
-use crate::board::RouteStatus;
 use crate::hand::Executor;
+use crate::preview::Preview;
+use crate::route_plan::RoutePlan;
 use crate::shared::{Projection, RoutesContext};
 use crate::subject::RouteContext;
 
@@ -20,15 +21,32 @@ pub(crate) struct RouteController {
     pub(crate) shared: Arc<RoutesContext>,
 }
 
-/// What is to be done for a route.
-pub(crate) struct RoutePlan {
-    /// Whether there is any.
-    any: bool,
-    /// What would change at Cloudflare, where nothing may be applied.
-    remote: Plan,
-}
-
 impl RouteController {
+    /// How a route stands is noted for its tenant and templates, and for its own next pass.
+    fn note_standing(&self, subject: &RouteContext, plan: &RoutePlan, stopped: Option<&Problem>) {
+        if subject.stuck.is_some() && plan.stuck.is_none() && stopped.is_none() {
+            self.shared.set_stuck(&subject.key, None);
+        }
+        if let Some(known) = subject.known.as_ref().filter(|_| !subject.is_leaving() && !subject.loses()) {
+            self.shared.keeps(&known.state);
+        }
+        self.shared.stands(&subject.key, subject.standing_after(plan, stopped));
+        if self.shared.routes.read(|store| store.get(&subject.key).is_none()) {
+            // It went while we looked: whoever noticed that came too early.
+            self.shared.stands(&subject.key, None);
+        }
+        let news = subject.news(plan, stopped);
+        if let Some(problem) = subject.problem.as_ref().filter(|_| !news.is_empty()) {
+            outcome::failed(&format_args!("HTTPRoute {}", subject.key), problem);
+        }
+        if news.iter().any(|notice| notice.reason == reasons::PROTECTION_WOULD_BE_LOST) {
+            // Whoever asks for more may have the name.
+            let hostname = subject.input.as_ref().and_then(|input| input.hostname().ok());
+            let others = hostname.map(|name| self.shared.claims.of(name.as_str())).unwrap_or_default();
+            self.shared.routes.enqueue_all(others.iter().filter(|other| **other != subject.key));
+        }
+    }
+
     fn claim(&self, route: &ObjectKey, hostname: Option<String>) {
         let released = self.shared.claims.note(route, hostname);
         self.shared.routes.enqueue_all(&released);
@@ -37,6 +55,7 @@ impl RouteController {
     /// A route is gone from Kubernetes.
     fn gone(&self, key: &ObjectKey) {
         self.claim(key, None);
+        self.shared.service_users.forget(key);
         self.shared.stands(key, None);
         self.shared.set_cleared(key, false);
         self.shared.set_stuck(key, None);
@@ -48,43 +67,20 @@ impl RouteController {
         self.shared.settings.finalizers && subject.input.as_ref().is_none_or(RouteInput::allows_finalizer)
     }
 
-    /// How it stands is noted, and told to its owner where it is news.
-    async fn announce(&self, subject: &RouteContext) {
-        self.announce_as(subject, subject.standing()).await;
-    }
-
-    async fn announce_as(&self, subject: &RouteContext, standing: Option<RouteStatus>) {
-        let before = self.shared.board.get(&subject.key).and_then(|one| one.failure);
-        let failure = standing.as_ref().and_then(|one| one.failure.clone());
-        self.shared.stands(&subject.key, standing);
-        if self.shared.routes.read(|store| store.get(&subject.key).is_none()) {
-            // It went while we looked: whoever noticed that came too early.
-            self.shared.stands(&subject.key, None);
-        }
-        let Some((reason, message)) = failure.filter(|failure| before.as_ref() != Some(failure)) else { return };
-        if let Some(problem) = &subject.problem {
-            outcome::failed(&format_args!("HTTPRoute {}", subject.key), problem);
-        }
-        if reason == reasons::PROTECTION_WOULD_BE_LOST {
-            // Whoever asks for more may have the name.
-            let hostname = subject.input.as_ref().and_then(|input| input.hostname().ok());
-            let others = hostname.map(|name| self.shared.claims.of(name.as_str())).unwrap_or_default();
-            self.shared.routes.enqueue_all(others.iter().filter(|other| **other != subject.key));
-        }
-        self.tell(subject, &[Notice::warning(reason, message)]).await;
-    }
-
     /// A step could not be done: what stands stays, and the route says why until it can.
-    async fn note_end(&self, subject: &RouteContext, hand: &mut Executor<'_>, ended: Result<(), &Problem>) {
+    async fn note_end(
+        &self,
+        subject: &RouteContext,
+        hand: &mut Executor<'_>,
+        plan: &RoutePlan,
+        ended: Result<(), &Problem>,
+    ) {
         let stuck = ended.err().filter(|problem| problem.class != Class::Transient);
-        if stuck == subject.stuck.as_ref() {
+        if stuck == plan.stuck.as_ref() {
             return;
         }
         self.shared.set_stuck(&subject.key, stuck.cloned());
         let Some(problem) = stuck else { return };
-        let failure = Some((problem.reason, problem.message.clone()));
-        let standing = subject.standing().map(|one| RouteStatus { failure, settled: false, ..one });
-        self.announce_as(subject, standing).await;
         if let Err(error) = hand.write_trouble(problem).await {
             tracing::debug!(route = %subject.key, %error, "What stops a route could not be written on it");
         }
@@ -94,6 +90,11 @@ impl RouteController {
         for notice in notices {
             self.shared.tell(&subject.key, notice).await;
         }
+    }
+
+    /// What is told of a route. Where nothing is applied, nobody is told that nothing was.
+    fn news(&self, subject: &RouteContext, plan: &RoutePlan, stopped: Option<&Problem>) -> Vec<Notice> {
+        if self.shared.context.mode == WriteMode::Live { subject.news(plan, stopped) } else { Vec::new() }
     }
 
     fn report_on(&self, subject: &RouteContext) -> Report {
@@ -174,16 +175,15 @@ impl Reconcile for RouteController {
 
     async fn gather(&self, route: &HttpRoute) -> Result<RouteContext, Problem> {
         let mut subject = self.shared.look(&portolan_engine::key_of(&route.metadata), Some(route)).await?;
-        if self.shared.context.mode == WriteMode::Live {
-            self.announce(&subject).await;
-        } else {
-            subject.remote = Box::pin(self.shared.preview(&subject)).await?;
+        if self.shared.context.mode != WriteMode::Live {
+            subject.preview = Some(Box::pin(self.shared.preview(&subject)).await?);
         }
         Ok(subject)
     }
 
     fn plan(&self, _: &HttpRoute, subject: &RouteContext) -> Result<RoutePlan, Problem> {
-        Ok(RoutePlan { any: !subject.steps.is_empty(), remote: subject.remote.clone() })
+        let remote = subject.preview.as_ref().map(Preview::plan).transpose()?;
+        Ok(RoutePlan { remote: remote.unwrap_or_default(), ..subject.plan() })
     }
 
     fn changes(&self, plan: &RoutePlan) -> Plan {
@@ -191,22 +191,27 @@ impl Reconcile for RouteController {
     }
 
     fn acts(&self, plan: &RoutePlan) -> bool {
-        plan.any
+        !plan.steps.is_empty()
     }
 
-    async fn apply(&self, _: &HttpRoute, subject: &RouteContext, _: &RoutePlan) -> Result<(), Problem> {
-        let mut hand = Executor::new(&self.shared, subject);
-        let carried_out = hand.carry_out(&subject.steps).await;
+    async fn apply(&self, _: &HttpRoute, subject: &RouteContext, plan: &RoutePlan) -> Result<(), Problem> {
+        let mut hand = Executor::new(&self.shared, subject, plan);
+        let carried_out = hand.carry_out().await;
         // What was done is told, even if the rest was not.
         let notices = std::mem::take(&mut hand.notices);
         self.tell(subject, &notices).await;
-        self.note_end(subject, &mut hand, carried_out.as_ref().copied()).await;
+        self.note_end(subject, &mut hand, plan, carried_out.as_ref().copied()).await;
         carried_out
     }
 
     fn report(&self, route: &HttpRoute, outcome: Outcome<'_, Self>) -> Report {
         match outcome {
-            Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => self.report_on(inputs),
+            Outcome::Applied { inputs, plan, .. } | Outcome::Unchanged { inputs, plan } => {
+                Report { events: self.news(inputs, plan, None), ..self.report_on(inputs) }
+            }
+            Outcome::Failed(PassFailure { problem, planned: Some((subject, plan)), .. }) => {
+                Report { events: self.news(subject, plan, plan.newly_stopped(problem)), ..Report::default() }
+            }
             Outcome::Failed(failure) => {
                 let problem = failure.problem;
                 let goes = route.metadata.deletion_timestamp.is_some();
@@ -218,6 +223,19 @@ impl Reconcile for RouteController {
                 };
                 Report { events, ..Report::default() }
             }
+        }
+    }
+
+    fn remember(&self, _: &HttpRoute, outcome: Outcome<'_, Self>) {
+        let (subject, plan, stopped) = match outcome {
+            Outcome::Applied { inputs, plan, .. } | Outcome::Unchanged { inputs, plan } => (inputs, plan, None),
+            Outcome::Failed(PassFailure { problem, planned: Some((subject, plan)), .. }) => {
+                (subject, plan, plan.newly_stopped(problem))
+            }
+            Outcome::Failed(_) => return,
+        };
+        if self.shared.context.mode == WriteMode::Live {
+            self.note_standing(subject, plan, stopped);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use portolan_cloudflare_api::{Client, Entry, Expected, Item, Remote};
-use portolan_core::{Mark, ObjectId, ObjectKey, Plan, Problem};
+use portolan_core::{Mark, ObjectId, ObjectKey, Plan, Problem, reasons};
 use portolan_engine::{Handle, Outcome, Profile, Projected, Reconcile, Report};
 use serde_json::Value;
 
@@ -104,6 +104,20 @@ impl<K: Kind> KindReconciler<K> {
         ObjectId::new(K::KIND, key.clone())
     }
 
+    /// What stands for an object is kept for looks for drift.
+    fn keep(&self, object: &K, inputs: &Inputs<K::Body>, present: &[Entry<K::Body>], beside: &[Entry<K::Body>]) {
+        let key = key_of(object);
+        match &inputs.here {
+            Some(found) if object.meta().deletion_timestamp.is_none() => {
+                self.settled.set(&key, (&found.place.id, &found.client), present, beside.is_empty());
+            }
+            _ => self.settled.remove(&key),
+        }
+        if !beside.is_empty() {
+            self.settled.conflicted(key);
+        }
+    }
+
     /// An object is gone from Kubernetes.
     fn gone(&self, key: &ObjectKey) {
         self.settled.remove(key);
@@ -176,9 +190,6 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
         if let Some(problem) = going {
             return Err(problem);
         }
-        if let Some(found) = inputs.here.as_ref().filter(|_| here.steps.is_empty()) {
-            found.expect_no_longer();
-        }
         let changes = plan::changes::<K>(object, inputs, &here.steps, &former);
         Ok(Steps { here, former, changes, ends_itself: inputs.ends_itself })
     }
@@ -194,7 +205,16 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
         releases.then(|| object.without_ids())
     }
 
+    fn rests(&self, inputs: &Self::Inputs) {
+        for found in inputs.here.iter().chain(&inputs.former) {
+            found.expect_no_longer();
+        }
+    }
+
     async fn apply(&self, object: &K, inputs: &Self::Inputs, plan: &Self::Plan) -> Result<Self::Applied, Problem> {
+        if let Some(found) = inputs.here.as_ref().filter(|_| plan.here.steps.is_empty()) {
+            found.expect_no_longer();
+        }
         if plan.ends_itself {
             self.shared.delete(object).await?;
         }
@@ -224,7 +244,20 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
             Outcome::Unchanged { inputs, plan } => {
                 self.well(object, inputs, &plan.here.kept, &plan.here.beside, report::left_behind(inputs))
             }
-            Outcome::Failed(failure) => self.failed(object, failure.problem),
+            Outcome::Failed(failure) => Self::failed(object, failure.problem),
+        }
+    }
+
+    fn remember(&self, object: &K, outcome: Outcome<'_, Self>) {
+        match outcome {
+            Outcome::Applied { inputs, plan, applied } => {
+                self.keep(object, inputs, &applied.present, &plan.here.beside)
+            }
+            Outcome::Unchanged { inputs, plan } => self.keep(object, inputs, &plan.here.kept, &plan.here.beside),
+            Outcome::Failed(failure) if failure.problem.reason == reasons::CONFLICT_ERROR => {
+                self.settled.conflicted(key_of(object));
+            }
+            Outcome::Failed(_) => {}
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -38,6 +39,8 @@ pub(crate) struct DeploymentInputs {
     /// The workers' Deployments.
     workers: [Option<Value>; 2],
     pod: RunningPod,
+    /// When it was looked.
+    now: Timestamp,
 }
 
 /// What the pod of this process runs.
@@ -144,7 +147,8 @@ impl DeploymentController {
         let [kube, cloudflare] = WorkerKind::ALL;
         let workers = [self.shared.read(kube.name()).await?, self.shared.read(cloudflare.name()).await?];
         let (config, pod) = (self.shared.in_force(), self.running(&own).await?);
-        Ok(Some(Box::new(DeploymentInputs { own, config, workers, pod })))
+        let now = (self.shared.context.clock)();
+        Ok(Some(Box::new(DeploymentInputs { own, config, workers, pod, now })))
     }
 
     /// What the pod of this process runs.
@@ -158,7 +162,7 @@ impl DeploymentController {
     }
 
     fn decide(&self, inputs: &DeploymentInputs) -> DeploymentPlan {
-        let shaped = shape(&inputs.own, inputs.config.as_deref(), (self.shared.context.clock)());
+        let shaped = shape(&inputs.own, inputs.config.as_deref(), inputs.now);
         let (own, refused) = match shaped {
             Ok(shape) => (shape, None),
             Err(problem) => (DeploymentChange::untouched(&inputs.own), Some(problem)),

@@ -58,8 +58,8 @@ pub(crate) struct TenantTally {
     exposed: Vec<(SignedDuration, String)>,
     /// Routes that are published with it and stand outside the watched namespaces.
     unwatched: Vec<ObjectKey>,
-    /// States that name it.
-    states: usize,
+    /// Routes that something is recorded for with it.
+    recorded: Vec<ObjectKey>,
     released: bool,
 }
 
@@ -92,7 +92,7 @@ impl TenantController {
             held: self.shared.deletions.held(&key.to_string()),
             exposed: exposed(of_tenant.iter().map(|known| &known.state), (self.shared.context.clock)()),
             unwatched: self.unwatched(of_tenant.iter().map(|known| &known.state.route)),
-            states: of_tenant.len(),
+            recorded: sorted(of_tenant.iter().map(|known| known.state.route.clone())),
             released: false,
         }
     }
@@ -100,10 +100,7 @@ impl TenantController {
     /// Routes that were looked at once and no longer are: the namespaces to watch were narrowed.
     fn unwatched<'a>(&self, routes: impl Iterator<Item = &'a ObjectKey>) -> Vec<ObjectKey> {
         let watched = self.shared.settings.selection();
-        let mut unwatched: Vec<ObjectKey> =
-            routes.filter(|route| !watched.covers(route.namespace.as_deref())).cloned().collect();
-        unwatched.sort();
-        unwatched
+        sorted(routes.filter(|route| !watched.covers(route.namespace.as_deref())).cloned())
     }
 
     /// Lets held deletions go that the user released.
@@ -216,11 +213,8 @@ impl Reconcile for TenantController {
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => inputs,
             Outcome::Failed(failure) => return Report::failed(failure.problem),
         };
-        if tally.released {
-            self.shared.released(&tenant.key());
-        }
         if tenant.metadata.deletion_timestamp.is_some() {
-            return self.report_leaving(tenant, tally);
+            return report_leaving(tenant, tally);
         }
         let stalled = match tally.held.as_slice() {
             [] => NewCondition::not_stalled(),
@@ -240,6 +234,22 @@ impl Reconcile for TenantController {
             problem: tally.problem.clone(),
         }
     }
+
+    /// Routes whose deletions were held and are not any more run.
+    fn remember(&self, tenant: &Tenant, outcome: Outcome<'_, Self>) {
+        match outcome {
+            Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } if inputs.released => {
+                self.shared.released(&tenant.key());
+            }
+            Outcome::Applied { .. } | Outcome::Unchanged { .. } | Outcome::Failed(_) => {}
+        }
+    }
+}
+
+fn sorted(routes: impl Iterator<Item = ObjectKey>) -> Vec<ObjectKey> {
+    let mut routes: Vec<ObjectKey> = routes.collect();
+    routes.sort();
+    routes
 }
 
 /// The names that lost their Access application of late, the last first.
@@ -295,26 +305,20 @@ fn newly_told(tenant: &Tenant, condition: Option<&NewCondition>) -> Vec<Notice> 
     if told { Vec::new() } else { vec![Notice::warning(condition.reason, &condition.message)] }
 }
 
-impl TenantController {
-    /// A tenant that is being deleted stays as long as something is published with it: its credential is needed.
-    fn report_leaving(&self, tenant: &Tenant, tally: &TenantTally) -> Report {
-        if tally.states == 0 || is_forced(tenant) {
-            return Report::default();
-        }
-        let states = self.shared.records.all();
-        let of_tenant = states.iter().filter(|known| self.shared.is_of(&known.state, &tenant.key()));
-        let mut routes: Vec<&ObjectKey> = of_tenant.map(|known| &known.state.route).collect();
-        routes.sort();
-        let message = format!(
-            "{} still published with it: {}. Delete them or give them another tenant; or set the annotation {}: \"true\" \
-             to leave everything at Cloudflare",
-            text::count(routes.len(), "route"),
-            named_in(&tenant.key(), routes.iter().map(|route| (*route, route.to_string()))),
-            annotations::name("force-forget"),
-        );
-        let problem = Problem::waiting(core::DELETING, message).with_retry_after(PATIENCE);
-        Report { problem: Some(problem), ..Report::default() }
+/// A tenant that is being deleted stays as long as something is published with it: its credential is needed.
+fn report_leaving(tenant: &Tenant, tally: &TenantTally) -> Report {
+    if tally.recorded.is_empty() || is_forced(tenant) {
+        return Report::default();
     }
+    let message = format!(
+        "{} still published with it: {}. Delete them or give them another tenant; or set the annotation {}: \"true\" \
+         to leave everything at Cloudflare",
+        text::count(tally.recorded.len(), "route"),
+        named_in(&tenant.key(), tally.recorded.iter().map(|route| (route, route.to_string()))),
+        annotations::name("force-forget"),
+    );
+    let problem = Problem::waiting(core::DELETING, message).with_retry_after(PATIENCE);
+    Report { problem: Some(problem), ..Report::default() }
 }
 
 /// Whether the user says that a tenant is to go whatever stands.

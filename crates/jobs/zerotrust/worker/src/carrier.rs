@@ -99,6 +99,16 @@ pub(crate) enum TaskVerdict {
     Carry(Box<Exposure>),
 }
 
+impl TaskVerdict {
+    /// Whether nothing at Cloudflare is to change.
+    fn writes_nothing(&self) -> bool {
+        match self {
+            Self::Rest | Self::Refuse(_) => true,
+            Self::Carry(exposure) => exposure.is_empty(),
+        }
+    }
+}
+
 /// What came of a task.
 pub(crate) struct TaskResult {
     /// Why it failed, and when it is tried again.
@@ -232,9 +242,6 @@ impl TaskReconciler {
 impl Ready {
     fn verdict(&self) -> TaskVerdict {
         let planned = self.work.plan(&self.recorded, &self.live, &self.notes);
-        if planned.as_ref().map_or(true, Exposure::is_empty) {
-            self.announced.no_longer();
-        }
         planned.map_or_else(TaskVerdict::Refuse, |exposure| TaskVerdict::Carry(Box::new(exposure)))
     }
 }
@@ -298,12 +305,21 @@ impl Reconcile for TaskReconciler {
         !matches!(verdict, TaskVerdict::Rest)
     }
 
+    fn rests(&self, inputs: &Inputs) {
+        if let Inputs::Ready(ready) = inputs {
+            ready.announced.no_longer();
+        }
+    }
+
     async fn apply(
         &self,
         task: &CloudflareTask,
         inputs: &Inputs,
         verdict: &TaskVerdict,
     ) -> Result<TaskResult, Problem> {
+        if verdict.writes_nothing() {
+            self.rests(inputs);
+        }
         let done = match (inputs, verdict) {
             (Inputs::Ready(ready), TaskVerdict::Carry(exposure)) => Box::pin(self.carry(task, ready, exposure)).await?,
             (_, TaskVerdict::Refuse(problem)) => self.refuse(task, problem).await?,

@@ -14,6 +14,8 @@ pub(crate) struct RouteStatus {
     pub(crate) templates: BTreeSet<ObjectKey>,
     /// Reason and message of what is wrong.
     pub(crate) failure: Option<(&'static str, String)>,
+    /// Whether that is the rate limit, which all routes of its tenant wait for.
+    pub(crate) limited: bool,
     /// Whether it stands as asked; a route that is at work is neither that nor failed.
     pub(crate) settled: bool,
     /// Whether its name has no record because no zone holds it.

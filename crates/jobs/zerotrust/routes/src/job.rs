@@ -16,6 +16,7 @@ use portolan_zerotrust_model::{
 };
 
 use crate::metrics::Metrics;
+use crate::reasons::TaskFailure;
 use crate::records::StoredState;
 use crate::routes::RouteController;
 use crate::settings::Settings;
@@ -276,10 +277,7 @@ fn follow_caches(shared: &Arc<RoutesContext>) {
     shared.records.tasks.on_change(move |before, after| with(&own, &|shared| shared.task_changed(before, after)));
     let own = weak();
     shared.records.tasks.on_seen(move |before, after| {
-        let told = |task: &CloudflareTask| {
-            task.status.as_ref().and_then(|status| status.message.as_deref()).is_some_and(crate::reasons::is_told)
-        };
-        if after.is_some_and(|task| task.phase() == Phase::InProgress && !told(task)) {
+        if after.is_some_and(|task| task.phase() == Phase::InProgress && TaskFailure::of(task).is_none()) {
             // A worker has it: what comes of it is worth a look.
             return;
         }

@@ -60,7 +60,7 @@ impl RouteContext {
         if let Some(problem) = &self.problem {
             return Some(Trouble::of(problem));
         }
-        let failed = self.failure().map(|message| Trouble::failed(&message));
+        let failed = self.failure().map(|failure| Trouble::failed(&failure.sentence));
         let without = || {
             let (reason, message) = self.without_record()?;
             Some(Trouble::of(&Problem::waiting(reason, message)))
@@ -99,10 +99,10 @@ impl RouteContext {
         if !asks && self.is_clean() {
             return None;
         }
-        let failure = self.problem.as_ref().map(|problem| (problem.reason, problem.message.clone())).or_else(|| {
-            let message = self.failure()?;
-            Some((crate::reasons::of_message(&message), crate::reasons::without_reason(&message).to_owned()))
-        });
+        let task = self.failure().filter(|_| self.problem.is_none());
+        let limited = task.as_ref().is_some_and(|failure| failure.limited);
+        let problem = self.problem.as_ref().map(|problem| (problem.reason, problem.message.clone()));
+        let failure = problem.or_else(|| task.map(|failure| (failure.reason, failure.message)));
         let stuck = || plan.stuck.as_ref().map(|problem| (problem.reason, problem.message.clone()));
         let failure = failure.or_else(stuck).or_else(|| self.without_record());
         let tenant = self.tenant.clone().or_else(|| self.known.as_ref().and_then(|known| known.state.tenant.clone()));
@@ -111,6 +111,7 @@ impl RouteContext {
             templates: self.templates.clone(),
             settled: failure.is_none() && plan.steps.is_empty() && self.task.is_none(),
             failure,
+            limited,
             without_zone: self
                 .wanted
                 .as_ref()
@@ -125,7 +126,7 @@ impl RouteContext {
             None => standing,
             Some(problem) => standing.map(|one| {
                 let failure = Some((problem.reason, problem.message.clone()));
-                RouteStatus { failure, settled: false, ..one }
+                RouteStatus { failure, limited: false, settled: false, ..one }
             }),
         }
     }

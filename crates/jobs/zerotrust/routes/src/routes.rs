@@ -122,7 +122,7 @@ pub(crate) const fn guarded(kind: &'static str) -> Profile {
 /// What stands for a route that is being deleted has to go first.
 fn going(subject: &RouteContext) -> Problem {
     let message = match subject.failure() {
-        Some(failure) => format!("what stands at Cloudflare could not be taken down yet: {failure}"),
+        Some(failure) => format!("what stands at Cloudflare could not be taken down yet: {}", failure.sentence),
         None => "what stands at Cloudflare is being taken down".to_owned(),
     };
     Problem::waiting(core::DELETING, message).with_retry_after(PATIENCE)

@@ -12,14 +12,15 @@ use portolan_engine::{Levels, in_time};
 use portolan_zerotrust_model::settings::ACCESS;
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{
-    AddressSource, CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, Phase, RouteInput, SecretRef, Selected, Settings,
-    State, WantedRoute, annotations, desired, names, reasons, select, select_tenant, settings, still_there, target,
+    AddressSource, CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, RouteInput, SecretRef, Selected, Settings, State,
+    WantedRoute, annotations, desired, names, reasons, select, select_tenant, settings, still_there, target,
 };
 
 use crate::decide::TokenSecret;
 use crate::locks::NameTurn;
 use crate::losses;
 use crate::preview::Preview;
+use crate::reasons::TaskFailure;
 use crate::records::StoredState;
 use crate::recover::Recovery;
 use crate::rivals::Reserved;
@@ -114,14 +115,8 @@ impl RouteContext {
     }
 
     /// What the task says that failed, or that waits until Cloudflare answers again.
-    pub(crate) fn failure(&self) -> Option<String> {
-        let all = [&self.task, &self.removal].into_iter().flatten();
-        let message = |task: &CloudflareTask| task.status.as_ref().and_then(|status| status.message.clone());
-        all.map(AsRef::as_ref).find_map(|task| match task.phase() {
-            Phase::Failed => Some(message(task).unwrap_or_else(|| "the task failed".to_owned())),
-            Phase::InProgress => message(task).filter(|message| crate::reasons::is_told(message)),
-            Phase::Pending | Phase::Completed => None,
-        })
+    pub(crate) fn failure(&self) -> Option<TaskFailure> {
+        [&self.task, &self.removal].into_iter().flatten().find_map(|task| TaskFailure::of(task))
     }
 
     /// The templates that took part in what stands, or in what a task is about to make.

@@ -34,9 +34,6 @@ const OF_TENANT: &[&str] = &[
     reasons::RATE_LIMITED,
 ];
 
-/// How the message of a route begins whose task waits on the rate limit.
-const LIMITED: &str = "Rate limit exceeded";
-
 /// Reconciles tenants.
 pub(crate) struct TenantController {
     pub(crate) shared: Arc<RoutesContext>,
@@ -52,6 +49,8 @@ pub(crate) struct TenantTally {
     routes: usize,
     /// Routes that failed: key, reason, message.
     failed: Vec<(ObjectKey, &'static str, String)>,
+    /// What those say that wait for the rate limit: reason, message.
+    limited: Option<(&'static str, String)>,
     /// Deletions that are held.
     held: Vec<String>,
     /// Names that lost their Access application, the last first, and how long that is told.
@@ -83,6 +82,7 @@ impl TenantController {
             },
             last_sync: of_tenant.iter().filter_map(|known| known.state.last_sync_time.clone()).max(),
             routes: standing.len(),
+            limited: standing.iter().filter(|(_, one)| one.limited).find_map(|(_, one)| one.failure.clone()),
             failed: standing
                 .into_iter()
                 .filter_map(|(key, one)| one.failure.map(|(reason, text)| (key, reason, text)))
@@ -119,9 +119,8 @@ impl TenantController {
         }
         // What stops one route stops them all.
         let common = OF_TENANT.iter().find_map(|reason| tally.failed.iter().find(|(_, one, _)| one == reason));
-        let limited = || tally.failed.iter().find(|(_, _, message)| message.starts_with(LIMITED));
-        let common = common.or_else(limited);
-        if let Some((_, reason, message)) = common {
+        let common = common.map(|(_, reason, message)| (*reason, message));
+        if let Some((reason, message)) = common.or(tally.limited.as_ref().map(|(reason, message)| (*reason, message))) {
             return NewCondition::not_ready(reason, message.clone());
         }
         if tally.failed.is_empty() {

@@ -138,8 +138,7 @@ fn unreadable(problem: Problem) -> Problem {
 pub(crate) fn freshness(task: &CloudflareTask) -> Fresh {
     let status = task.status.clone().unwrap_or_default();
     let tried = status.attempts.is_some_and(|attempts| attempts > 0) && task.phase() != Phase::Completed;
-    let message = status.message.as_deref().unwrap_or_default();
-    let only_missing = status.intent().is_none() && reason::is_of_something_missing(message);
+    let only_missing = status.intent().is_none() && reason::is_of_something_missing(&status);
     let drifted = task.annotations().get(&annotations::name("queued-for")).is_some_and(|why| why == "drift");
     match (tried && !only_missing, drifted) {
         (true, _) => Fresh::after_now(),

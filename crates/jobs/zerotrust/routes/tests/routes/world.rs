@@ -277,12 +277,24 @@ impl World {
 
     /// Plays the worker: takes a task and ends it.
     pub(crate) async fn end_task(&self, name: &str, phase: Phase, message: &str, result: Value) {
+        self.end_task_for(name, (phase, None), message, result).await;
+    }
+
+    /// The same, as a worker that gives its reason as a value.
+    pub(crate) async fn end_task_for(
+        &self,
+        name: &str,
+        (phase, reason): (Phase, Option<&str>),
+        message: &str,
+        result: Value,
+    ) {
         let mut task = self.tasks().get(name).await.unwrap();
         let result: TaskResult = serde_json::from_value(result).unwrap();
         let (generation, hash) = (task.metadata.generation, task.hash().map(str::to_owned));
         let status = task.status.get_or_insert_default();
         status.phase = Some(phase);
         status.message = Some(message.to_owned());
+        status.reason = reason.map(str::to_owned);
         status.worker_pod = Some("w1".to_owned());
         status.observed_generation = generation;
         status.annotation_hash = hash;

@@ -216,7 +216,8 @@ impl TaskReconciler {
         let mut notes = Notes::at((self.context.clock)());
         notes.secret_present = work::has_credentials(task, &recorded, handed.as_ref());
         notes.intent = intent;
-        let live = work.gather(&client.reader(), &recorded, notes.intent.as_ref(), work::freshness(task)).await?;
+        let (reader, fresh) = (client.reader(), work::freshness(task));
+        let live = work.goal().gather(&reader, &recorded, notes.intent.as_ref(), fresh).await?;
         notes.elsewhere = self.elsewhere(task, &recorded, &live).await?;
         Ok(Ready { begun, nudged, client, work, recorded, live, notes, handed, announced, turn })
     }
@@ -241,7 +242,7 @@ impl TaskReconciler {
 
 impl Ready {
     fn verdict(&self) -> TaskVerdict {
-        let planned = self.work.plan(&self.recorded, &self.live, &self.notes);
+        let planned = self.work.goal().plan(&self.recorded, &self.live, &self.notes);
         planned.map_or_else(TaskVerdict::Refuse, |exposure| TaskVerdict::Carry(Box::new(exposure)))
     }
 }

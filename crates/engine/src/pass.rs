@@ -197,7 +197,8 @@ impl<R: Reconcile> Pass<'_, R> {
 
     /// What is said of a pass that came to its end; who asks later finds it noted.
     fn report(&self, planned: &PlannedPass<R>, applied: Option<&R::Applied>) -> Report {
-        let report = self.reconciler.report(&self.object, planned.outcome(applied));
+        let (reconciler, object) = (self.reconciler, &self.object);
+        let report = self.context.purity.step(|| reconciler.report(object, planned.outcome(applied)));
         self.reconciler.remember(&self.object, planned.outcome(applied));
         report
     }
@@ -268,8 +269,13 @@ impl<R: Reconcile> Pass<'_, R> {
     /// The steps up to and including `plan`.
     async fn prepare(&mut self) -> Result<PlannedPass<R>, EarlyEnd> {
         let inputs = self.reconciler.gather(&self.object).await?;
-        let plan = self.reconciler.plan(&self.object, &inputs)?;
-        self.planned(Ok(&self.reconciler.changes(&plan)));
+        let (reconciler, object) = (self.reconciler, &self.object);
+        let (plan, changes) = self.context.purity.step(|| {
+            let plan = reconciler.plan(object, &inputs)?;
+            let changes = reconciler.changes(&plan);
+            Ok::<_, Problem>((plan, changes))
+        })?;
+        self.planned(Ok(&changes));
         if !self.reconciler.acts(&plan) {
             self.reconciler.rests(&inputs);
         }
@@ -424,7 +430,8 @@ impl<R: Reconcile> Pass<'_, R> {
             planned: planned.map(|planned| (&planned.inputs, &planned.plan)),
             before: self.failed.as_ref(),
         };
-        let mut report = self.reconciler.report(&self.object, Outcome::Failed(failure()));
+        let (reconciler, object) = (self.reconciler, &self.object);
+        let mut report = self.context.purity.step(|| reconciler.report(object, Outcome::Failed(failure())));
         self.reconciler.remember(&self.object, Outcome::Failed(failure()));
         let owns_status = self.reconciler.profile().owns_status;
         let waits = problem.class == Class::Waiting;

@@ -71,8 +71,9 @@ impl Profile {
 ///
 /// # Assumptions
 /// Every step is safe to repeat after a crash at any instruction. [`project`](Self::project), `plan`, `changes` and
-/// `report` are pure. What else is to happen in memory has hooks of its own: [`seen`](Self::seen), [`rests`](Self::rests)
-/// and [`remember`](Self::remember).
+/// `report` are pure: in tests they run where nothing can be read or written ([`Purity`](crate::Purity)). What else is to
+/// happen in memory has hooks of its own: [`seen`](Self::seen), [`rests`](Self::rests) and
+/// [`remember`](Self::remember).
 pub trait Reconcile: Send + Sync + 'static {
     /// The kind of object.
     type Object: Object;

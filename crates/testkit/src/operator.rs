@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kube::Client;
 use portolan_cloudflare_api::{Clients, Settings as ApiSettings};
 use portolan_core::{Clock, Colour, OwnerId};
-use portolan_engine::{CancellationToken, Context, Drift, JobHandle};
+use portolan_engine::{CancellationToken, Context, Drift, JobHandle, Purity};
 use tokio::task::JoinHandle;
 
 use crate::gate::Gate;
@@ -109,6 +109,7 @@ impl Drop for Process {
 
 fn context(outside: &Outside, client: Client, pace: &WorldPace) -> Context {
     let mut context = Context::new(client, outside.clock.clone(), outside.owner.clone());
+    context.purity = Purity::Enforced;
     outside.jobs.operator_namespace().clone_into(&mut context.operator_namespace);
     context.timing = pace.timing();
     context.seed = outside.seed;

@@ -155,12 +155,17 @@ impl<R: Reconcile> Desk<R> {
             deleting: meta.deletion_timestamp.is_some(),
             ready: raw.ready,
             projection: match &raw.body {
-                GuardedBody::Typed(object) => Some(self.reconciler.project(object)),
+                GuardedBody::Typed(object) => Some(self.project(object)),
                 GuardedBody::Malformed(_) => None,
             },
             version: version_of(meta),
             passed: 0,
         }
+    }
+
+    fn project(&self, object: &R::Object) -> R::Projection {
+        let reconciler = &self.reconciler;
+        self.context.purity.step(|| reconciler.project(object))
     }
 
     fn keep_payload(&mut self, key: ObjectKey, raw: Raw<R::Object>) {

@@ -10,6 +10,7 @@ use portolan_core::{Clock, ObjectId, OwnerId, Plan, Problem};
 use crate::logs::levels::Levels;
 use crate::observe::metrics::Metrics;
 use crate::pass::events::Events;
+use crate::purity::Purity;
 
 /// The name under which we own fields.
 pub const FIELD_MANAGER: &str = "portolan";
@@ -90,6 +91,8 @@ pub struct Context {
     pub events: Events,
     /// How much is logged of the work in each log scope.
     pub levels: Levels,
+    /// Whether pure steps are held to their word, as tests do.
+    pub purity: Purity,
 }
 
 impl Context {
@@ -108,6 +111,7 @@ impl Context {
             metrics: Arc::new(Metrics::new()),
             plans: None,
             levels: Levels::process(),
+            purity: Purity::default(),
         }
     }
 }

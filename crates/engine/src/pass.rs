@@ -21,7 +21,7 @@ use crate::pass::finalizer::{FinalizerStage, Finalizers};
 use crate::pass::malformed::refuse;
 use crate::pass::report::{Notice, Report};
 use crate::pass::status::Keep;
-use crate::reconcile::{Outcome, Reconcile};
+use crate::reconcile::{Outcome, PassFailure, Reconcile};
 use crate::watch::guarded::{GuardedBody, Raw};
 
 /// After this an object is tried again that others write all the time.
@@ -112,9 +112,7 @@ pub fn kubernetes_problem(doing: std::fmt::Arguments<'_>, error: &kube::Error) -
 }
 
 pub(crate) fn finalizers<R: Reconcile>(reconciler: &R) -> Finalizers {
-    let (ours, older) = (reconciler.finalizer(), reconciler.older_finalizers());
-    let annotations = reconciler.older_annotations();
-    Finalizers { ours, older, annotations, replaces: reconciler.replaces_older_finalizers() }
+    Finalizers::of(&reconciler.profile())
 }
 
 /// A pass at work.
@@ -128,17 +126,17 @@ struct Pass<'a, R: Reconcile> {
     latest: Option<Raw<R::Object>>,
 }
 
-/// What an attempt did.
-struct AttemptResult<R: Reconcile> {
+/// What is to be done for an object, and why.
+struct PlannedPass<R: Reconcile> {
     inputs: R::Inputs,
     plan: R::Plan,
-    applied: Option<R::Applied>,
 }
 
-impl<R: Reconcile> AttemptResult<R> {
-    fn outcome(&self) -> Outcome<'_, R> {
+impl<R: Reconcile> PlannedPass<R> {
+    /// How the pass ended well; nothing is applied where there was nothing to do.
+    fn outcome<'a>(&'a self, applied: Option<&'a R::Applied>) -> Outcome<'a, R> {
         let (inputs, plan) = (&self.inputs, &self.plan);
-        match &self.applied {
+        match applied {
             Some(applied) => Outcome::Applied { inputs, plan, applied },
             None => Outcome::Unchanged { inputs, plan },
         }
@@ -176,16 +174,33 @@ impl<R: Reconcile> Pass<'_, R> {
 
     /// A living object becomes what it should be.
     async fn keep(&mut self) -> Next {
-        match self.attempt().await {
-            Ok(done) => {
-                let report = self.reconciler.report(&self.object, done.outcome());
-                let next = self.publish(&report, Keep::Nothing).await;
-                let free = !self.reconciler.protects(&self.object, &done.inputs, &done.plan);
-                if free && !matches!(next, Next::Failed(_)) { self.unprotect(next).await } else { next }
-            }
-            Err(EarlyEnd::Quietly(next)) => next,
-            Err(EarlyEnd::Problem(problem)) => self.fail(problem).await,
+        let planned = match self.prepare().await {
+            Ok(planned) => planned,
+            Err(end) => return self.end_early(end, None).await,
+        };
+        let applied = match self.act(&planned).await {
+            Ok(applied) => applied,
+            Err(end) => return self.end_early(end, Some(&planned)).await,
+        };
+        let report = self.report(&planned, applied.as_ref());
+        let next = self.publish(&report, Keep::Nothing).await;
+        let free = !self.reconciler.protects(&self.object, &planned.inputs, &planned.plan);
+        if free && !matches!(next, Next::Failed(_)) { self.unprotect(next).await } else { next }
+    }
+
+    async fn end_early(&mut self, end: EarlyEnd, planned: Option<&PlannedPass<R>>) -> Next {
+        match end {
+            EarlyEnd::Quietly(next) => next,
+            EarlyEnd::Problem(problem) => self.fail(problem, planned).await,
         }
+    }
+
+    /// What is said of a pass that came to its end; who asks later finds it noted.
+    fn report(&self, planned: &PlannedPass<R>, applied: Option<&R::Applied>) -> Report {
+        let (reconciler, object) = (self.reconciler, &self.object);
+        let report = self.context.purity.step(|| reconciler.report(object, planned.outcome(applied)));
+        self.reconciler.remember(&self.object, planned.outcome(applied));
+        report
     }
 
     /// Takes the finalizers off a living object that needs them no longer.
@@ -199,10 +214,10 @@ impl<R: Reconcile> Pass<'_, R> {
                 self.took_over(written);
                 next
             }
-            Err(error) => match self.refused(&error).await {
-                EarlyEnd::Quietly(next) => next,
-                EarlyEnd::Problem(problem) => self.fail(problem).await,
-            },
+            Err(error) => {
+                let end = self.refused(&error).await;
+                self.end_early(end, None).await
+            }
         }
     }
 
@@ -219,51 +234,75 @@ impl<R: Reconcile> Pass<'_, R> {
 
     /// A deleted object's remote part goes, then its finalizers.
     async fn remove(&mut self) -> Next {
-        let problem = match self.attempt().await {
-            Ok(done) => {
-                let report = self.reconciler.report(&self.object, done.outcome());
-                match report.problem.clone() {
-                    None => return self.let_go(&report.events).await,
-                    Some(problem) => problem,
-                }
+        let planned = match self.prepare().await {
+            Ok(planned) => planned,
+            Err(end) => return self.stay(end, None).await,
+        };
+        let applied = match self.act(&planned).await {
+            Ok(applied) => applied,
+            Err(end) => return self.stay(end, Some(&planned)).await,
+        };
+        let report = self.report(&planned, applied.as_ref());
+        match report.problem {
+            None => self.let_go(&report.events).await,
+            Some(problem) => {
+                self.tell(&report.events).await;
+                self.stay(EarlyEnd::Problem(problem), None).await
             }
-            Err(EarlyEnd::Quietly(next)) => return next,
-            Err(EarlyEnd::Problem(problem)) => problem,
+        }
+    }
+
+    /// A deleted object cannot go yet, unless its user insists.
+    async fn stay(&mut self, end: EarlyEnd, planned: Option<&PlannedPass<R>>) -> Next {
+        let problem = match end {
+            EarlyEnd::Problem(problem) => problem,
+            EarlyEnd::Quietly(next) => return next,
         };
         if annotations::is_forced(self.object.meta()) && problem.class != Class::Transient {
             self.planned(Err(&problem));
             let notice = Notice::warning(reasons::FORCED_CLEANUP, format!("deleted without cleanup: {problem}"));
             return if self.context.mode == WriteMode::DryRun { Next::Rest } else { self.let_go(&[notice]).await };
         }
-        self.fail(problem).await
+        self.fail(problem, planned).await
     }
 
-    /// The steps up to and including `apply`.
-    async fn attempt(&mut self) -> Result<AttemptResult<R>, EarlyEnd> {
+    /// The steps up to and including `plan`.
+    async fn prepare(&mut self) -> Result<PlannedPass<R>, EarlyEnd> {
         let inputs = self.reconciler.gather(&self.object).await?;
-        let plan = self.reconciler.plan(&self.object, &inputs)?;
-        let changes = self.reconciler.changes(&plan);
+        let (reconciler, object) = (self.reconciler, &self.object);
+        let (plan, changes) = self.context.purity.step(|| {
+            let plan = reconciler.plan(object, &inputs)?;
+            let changes = reconciler.changes(&plan);
+            Ok::<_, Problem>((plan, changes))
+        })?;
         self.planned(Ok(&changes));
+        if !self.reconciler.acts(&plan) {
+            self.reconciler.rests(&inputs);
+        }
         if self.context.mode == WriteMode::DryRun {
             return Err(EarlyEnd::Quietly(Next::Rest));
         }
-        if self.reconciler.protects(&self.object, &inputs, &plan) {
+        Ok(PlannedPass { inputs, plan })
+    }
+
+    /// Protects the object, and applies the plan where there is something to do.
+    async fn act(&mut self, PlannedPass { inputs, plan }: &PlannedPass<R>) -> Result<Option<R::Applied>, EarlyEnd> {
+        if self.reconciler.protects(&self.object, inputs, plan) {
             self.protect().await?;
         }
-        if !self.reconciler.acts(&plan) {
-            return Ok(AttemptResult { inputs, plan, applied: None });
+        if !self.reconciler.acts(plan) {
+            return Ok(None);
         }
         if self.context.mode == WriteMode::Shadow {
             return Err(EarlyEnd::Quietly(Next::Rest));
         }
-        self.note_intent(&inputs, &plan).await?;
-        let applied = self.reconciler.apply(&self.object, &inputs, &plan).await?;
-        Ok(AttemptResult { inputs, plan, applied: Some(applied) })
+        self.note_intent(inputs, plan).await?;
+        Ok(Some(self.reconciler.apply(&self.object, inputs, plan).await?))
     }
 
     fn planned(&self, plan: Result<&Plan, &Problem>) {
         if let Some(sink) = &self.context.plans {
-            let id = ObjectId::new(self.reconciler.kind(), key_of(self.object.meta()));
+            let id = ObjectId::new(self.reconciler.profile().kind, key_of(self.object.meta()));
             sink(id, plan.cloned().map_err(Clone::clone));
         }
     }
@@ -337,7 +376,7 @@ impl<R: Reconcile> Pass<'_, R> {
     async fn publish(&mut self, report: &Report, keep: Keep) -> Next {
         let generation = generation_of(self.object.meta());
         if let Err(problem) = self.write_status(report, keep, generation).await {
-            tracing::warn!(kind = self.reconciler.kind(), object = %key_of(self.object.meta()), error = %problem,
+            tracing::warn!(kind = self.reconciler.profile().kind, object = %key_of(self.object.meta()), error = %problem,
                 "The status could not be written");
             return Next::Failed(problem);
         }
@@ -350,13 +389,13 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     async fn write_status(&mut self, report: &Report, keep: Keep, generation: i64) -> Result<(), Problem> {
-        if !self.reconciler.owns_status() {
+        if !self.reconciler.profile().owns_status {
             return Ok(());
         }
         let (now, time) = (status::current(&self.object), (self.context.clock)());
         let Some(wanted) = status::wanted(&now, report, keep, generation, time) else { return Ok(()) };
         let wanted = status::as_typed(&self.object, wanted);
-        let newer = self.reconciler.heeds_times() && now != wanted;
+        let newer = self.reconciler.profile().heeds_times && now != wanted;
         if !newer && !status::differs(&now, &wanted) {
             return Ok(());
         }
@@ -364,7 +403,7 @@ impl<R: Reconcile> Pass<'_, R> {
         let written = written.map_err(|error| kubernetes_problem(format_args!("writing the status"), &error))?;
         // An object that went, or came back as another one, has nobody to tell.
         if let Some(written) = written {
-            self.context.metrics.wrote_status(self.reconciler.kind());
+            self.context.metrics.wrote_status(self.reconciler.profile().kind);
             self.latest = Some(written);
         }
         Ok(())
@@ -378,27 +417,35 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// A step failed: say so once, and let the class decide when to try again.
-    async fn fail(&mut self, problem: Problem) -> Next {
+    async fn fail(&mut self, problem: Problem, planned: Option<&PlannedPass<R>>) -> Next {
         self.planned(Err(&problem));
+        if let Some(planned) = planned {
+            self.reconciler.rests(&planned.inputs);
+        }
         if self.context.mode == WriteMode::DryRun {
             return Next::Failed(problem);
         }
-        let mut report = self.reconciler.report(&self.object, Outcome::Failed(&problem));
-        let deleting = self.object.meta().deletion_timestamp.is_some();
+        let failure = || PassFailure {
+            problem: &problem,
+            planned: planned.map(|planned| (&planned.inputs, &planned.plan)),
+            before: self.failed.as_ref(),
+        };
+        let (reconciler, object) = (self.reconciler, &self.object);
+        let mut report = self.context.purity.step(|| reconciler.report(object, Outcome::Failed(failure())));
+        self.reconciler.remember(&self.object, Outcome::Failed(failure()));
+        let owns_status = self.reconciler.profile().owns_status;
         let waits = problem.class == Class::Waiting;
-        let news = if self.reconciler.owns_status() {
+        let news = if owns_status {
             is_news(&status::conditions(&status::current(&self.object)), &report.conditions)
         } else {
-            // Without a status of ours, what only waits says nothing.
-            !waits && self.failed.as_ref().is_none_or(|before| before.message != problem.message)
+            !waits && failure().is_news()
         };
-        if deleting {
+        let deleting = self.object.meta().deletion_timestamp.is_some();
+        if owns_status && (deleting || !news) {
             report.events.clear();
-            if !waits {
-                report.events.push(Notice::warning(reasons::DELETE_FAILED, problem.message.as_str()));
-            }
-        } else if !news {
-            report.events.clear();
+        }
+        if deleting && !waits {
+            report.events.push(Notice::warning(reasons::DELETE_FAILED, problem.message.as_str()));
         }
         self.log(&problem, news);
         report.problem = Some(problem);
@@ -407,7 +454,7 @@ impl<R: Reconcile> Pass<'_, R> {
 
     fn log(&self, problem: &Problem, news: bool) {
         let key = key_of(self.object.meta());
-        let (kind, reason, class) = (self.reconciler.kind(), problem.reason, problem.class.as_str());
+        let (kind, reason, class) = (self.reconciler.profile().kind, problem.reason, problem.class.as_str());
         if news {
             match problem.class {
                 // What is not there yet usually comes.
@@ -430,10 +477,10 @@ impl<R: Reconcile> Pass<'_, R> {
                 self.tell(notices).await;
                 Next::Gone
             }
-            Err(error) => match self.refused(&error).await {
-                EarlyEnd::Quietly(next) => next,
-                EarlyEnd::Problem(problem) => self.fail(problem).await,
-            },
+            Err(error) => {
+                let end = self.refused(&error).await;
+                self.end_early(end, None).await
+            }
         }
     }
 

@@ -22,6 +22,8 @@ mod memory;
 mod modes;
 #[path = "engine/passes.rs"]
 mod passes;
+#[path = "engine/purity.rs"]
+mod purity;
 #[path = "engine/retries.rs"]
 mod retries;
 #[path = "engine/secrets.rs"]

@@ -11,6 +11,7 @@ const BEGINNING: i64 = 1_767_600_000;
 pub(crate) fn tokio_clock() -> Clock {
     let start = Instant::now();
     std::sync::Arc::new(move || {
+        portolan_engine::refuse_pure_step("the time");
         let beginning = Timestamp::from_second(BEGINNING).expect("a day of this century");
         let passed = SignedDuration::try_from(start.elapsed()).expect("no world lives that long");
         beginning.checked_add(passed).expect("no world lives that long")

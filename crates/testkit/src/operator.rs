@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kube::Client;
 use portolan_cloudflare_api::{Clients, Settings as ApiSettings};
 use portolan_core::{Clock, Colour, OwnerId};
-use portolan_engine::{CancellationToken, Context, Drift, JobHandle, Provisions};
+use portolan_engine::{CancellationToken, Context, Drift, JobHandle, Provisions, Purity};
 use tokio::task::JoinHandle;
 
 use crate::gate::Gate;
@@ -102,6 +102,7 @@ impl Drop for Process {
 
 fn context(outside: &Outside, client: Client, pace: &WorldPace) -> Context {
     let mut context = Context::new(client, outside.clock.clone(), outside.owner.clone());
+    context.purity = Purity::Enforced;
     context.operator_namespace = outside.jobs.operator_namespace();
     context.timing = pace.timing();
     context.seed = outside.seed;

@@ -123,6 +123,7 @@ fn lost(dropped: Dropped) -> TransportError {
 
 impl Transport for InProcess {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
+        portolan_engine::refuse_pure_step("Cloudflare");
         let text = format!("{} {}", request.method(), request.uri().path());
         Box::pin(self.gate.step(System::Cloudflare, text, self.exchange(request)))
     }

@@ -1,22 +1,68 @@
 //! The whole way: gather, plan, apply, and again while the world turns out to be other than it was planned for.
 
 use jiff::Timestamp;
-use portolan_cloudflare_api::Client;
+use portolan_cloudflare_api::{Client, Reader};
 use portolan_core::{Mark, Problem};
-use portolan_publication::{Desired, Footprint};
+use portolan_publication::{Desired, Footprint, Intent};
 
 use crate::apply::apply_again;
 use crate::changes::SERVICE_TOKEN;
 use crate::gather::{Fresh, gather_with};
-use crate::journal::{Applied, Failed, Journal};
+use crate::journal::{Applied, Failed, Journal, NextRound};
 use crate::live::Live;
 use crate::notes::{Notes, intend};
 use crate::plan::plan;
 use crate::step::Exposure;
 use crate::withdraw::withdraw;
 
-/// Times that something is planned again because the world was other than it seemed.
+/// Most plans for one wish: each time the world may turn out to be other than it seemed.
 const ROUNDS: u32 = 4;
+
+/// What is to become of a name.
+#[derive(Clone, Copy, Debug)]
+pub enum ExposureGoal<'a> {
+    /// It is as desired.
+    Publish(&'a Desired),
+    /// Whatever is ours for it goes.
+    Withdraw(&'a Mark),
+}
+
+impl<'a> ExposureGoal<'a> {
+    /// Whose things at Cloudflare are ours.
+    pub fn mark(self) -> &'a Mark {
+        match self {
+            Self::Publish(desired) => &desired.mark,
+            Self::Withdraw(mark) => mark,
+        }
+    }
+
+    /// The wish, where there is one.
+    pub fn desired(self) -> Option<&'a Desired> {
+        match self {
+            Self::Publish(desired) => Some(desired),
+            Self::Withdraw(_) => None,
+        }
+    }
+
+    /// Reads what a plan rests on.
+    pub async fn gather(
+        self,
+        reader: &Reader,
+        recorded: &Footprint,
+        intent: Option<&Intent>,
+        fresh: Fresh,
+    ) -> Result<Live, Problem> {
+        gather_with(reader, self.mark(), self.desired(), recorded, intent, fresh).await
+    }
+
+    /// What is to be done.
+    pub fn plan(self, recorded: &Footprint, live: &Live, notes: &Notes) -> Result<Exposure, Problem> {
+        match self {
+            Self::Publish(desired) => plan(desired, recorded, live, notes),
+            Self::Withdraw(mark) => withdraw(mark, recorded, live, notes),
+        }
+    }
+}
 
 /// Makes a name what is desired.
 pub async fn expose(
@@ -27,8 +73,7 @@ pub async fn expose(
     fresh: Fresh,
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
-    let wish = ExposureWish { mark: &desired.mark, desired: Some(desired) };
-    Box::pin(wish.carry_out(client, recorded, notes, fresh, journal)).await
+    Box::pin(look_and_carry_out(client, ExposureGoal::Publish(desired), (recorded, notes), fresh, journal)).await
 }
 
 /// Takes away whatever is ours for a name.
@@ -40,65 +85,79 @@ pub async fn unexpose(
     fresh: Fresh,
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
-    let wish = ExposureWish { mark, desired: None };
-    Box::pin(wish.carry_out(client, recorded, notes, fresh, journal)).await
+    Box::pin(look_and_carry_out(client, ExposureGoal::Withdraw(mark), (recorded, notes), fresh, journal)).await
 }
 
-struct ExposureWish<'a> {
-    mark: &'a Mark,
-    desired: Option<&'a Desired>,
+async fn look_and_carry_out(
+    client: &Client,
+    goal: ExposureGoal<'_>,
+    (recorded, notes): (&Footprint, &Notes),
+    fresh: Fresh,
+    journal: &impl Journal,
+) -> Result<Applied, Failed> {
+    let gathered = goal.gather(&client.reader(), recorded, notes.intent.as_ref(), fresh).await;
+    match gathered.and_then(|live| goal.plan(recorded, &live, notes)) {
+        Ok(exposure) => carry_out(client, goal, &exposure, (recorded, notes), journal).await,
+        Err(problem) => Err(Failed { problem, ..Failed::before(recorded) }),
+    }
 }
 
-impl ExposureWish<'_> {
-    async fn carry_out(
-        &self,
-        client: &Client,
-        recorded: &Footprint,
-        notes: &Notes,
-        fresh: Fresh,
-        journal: &impl Journal,
-    ) -> Result<Applied, Failed> {
-        let (mut notes, mut so_far) = (notes.clone(), Failed::before(recorded));
-        let (mut attempt, mut first) = (0, None);
-        loop {
-            let (reader, intent) = (client.reader(), notes.intent.as_ref());
-            let gathered = gather_with(&reader, self.mark, self.desired, &so_far.footprint, intent, fresh).await;
-            let planned = gathered.and_then(|live| self.plan(&so_far.footprint, &live, &notes));
-            let exposure = match planned {
-                Ok(exposure) => exposure,
-                Err(problem) => return Err(Failed { problem, stale: false, ..so_far }),
-            };
-            if so_far.would_repeat(&exposure) {
-                return Err(Failed { stale: false, ..so_far });
-            }
-            // Nothing was written before, and the answers to what was read tell the API's time.
-            let began = *first.get_or_insert_with(|| client.time());
-            let failed = match apply_again(client, &exposure, journal, attempt).await {
-                Ok(applied) => return Ok(so_far.then(applied)),
-                Err(failed) => failed,
-            };
-            attempt += 1;
-            let again = failed.stale && attempt < ROUNDS;
-            so_far = so_far.followed_by(failed);
-            if !again {
-                return Err(so_far);
-            }
-            self.look_again(&mut notes, &so_far, began);
+/// Carries a plan out that was made for what is recorded and noted. Where the world turns out to be other than it was planned
+/// for, looks and plans again.
+pub async fn carry_out(
+    client: &Client,
+    goal: ExposureGoal<'_>,
+    exposure: &Exposure,
+    (recorded, notes): (&Footprint, &Notes),
+    journal: &impl Journal,
+) -> Result<Applied, Failed> {
+    let mut so_far = Failed::before(recorded);
+    // Nothing was written before, and the answers to what was read tell the API's time.
+    let rounds = ReplannedRounds { client, goal, journal, began: client.time() };
+    let (mut notes, mut replanned, mut round) = (notes.clone(), None, 0);
+    loop {
+        let exposure = replanned.as_ref().unwrap_or(exposure);
+        let failed = match apply_again(client, exposure, journal, round).await {
+            Ok(applied) => return Ok(so_far.then(applied)),
+            Err(failed) => failed,
+        };
+        round += 1;
+        let may_follow = journal.fell_short(&failed.footprint) == NextRound::MayFollow;
+        let again = failed.stale && round < ROUNDS && may_follow;
+        so_far = so_far.followed_by(failed);
+        if !again {
+            return Err(so_far);
         }
+        replanned = match rounds.plan(&mut notes, &so_far).await {
+            Ok(exposure) if so_far.would_repeat(&exposure) => return Err(Failed { stale: false, ..so_far }),
+            Ok(exposure) => Some(exposure),
+            Err(problem) => return Err(Failed { problem, stale: false, ..so_far }),
+        };
+    }
+}
+
+/// What the rounds after the first have in common.
+struct ReplannedRounds<'a, J> {
+    client: &'a Client,
+    goal: ExposureGoal<'a>,
+    journal: &'a J,
+    began: Timestamp,
+}
+
+impl<J: Journal> ReplannedRounds<'_, J> {
+    /// Looks at everything anew, and plans.
+    async fn plan(&self, notes: &mut Notes, so_far: &Failed) -> Result<Exposure, Problem> {
+        self.note(notes, so_far);
+        let (recorded, intent) = (&so_far.footprint, notes.intent.as_ref());
+        let live = self.goal.gather(&self.client.reader(), recorded, intent, Fresh::after_now()).await?;
+        self.journal.looked_again(recorded, &live, notes).await?;
+        self.goal.plan(recorded, &live, notes)
     }
 
-    fn plan(&self, recorded: &Footprint, live: &Live, notes: &Notes) -> Result<Exposure, Problem> {
-        match self.desired {
-            Some(desired) => plan(desired, recorded, live, notes),
-            None => withdraw(self.mark, recorded, live, notes),
-        }
-    }
-
-    /// The next round knows that this one may have made things whose answers were lost. Snapshots that turned out wrong are
-    /// in doubt already.
-    fn look_again(&self, notes: &mut Notes, so_far: &Failed, began: Timestamp) {
-        if let Some(desired) = self.desired {
-            notes.intent = Some(intend(desired, notes.intent.as_ref(), began));
+    /// The next round knows that this one may have made things whose answers were lost.
+    fn note(&self, notes: &mut Notes, so_far: &Failed) {
+        if let Some(desired) = self.goal.desired() {
+            notes.intent = Some(intend(desired, notes.intent.as_ref(), self.began));
         }
         // A secret that was handed over in an earlier round is there.
         notes.secret_present |= so_far.changes.changes.iter().any(|change| change.target.kind == SERVICE_TOKEN);

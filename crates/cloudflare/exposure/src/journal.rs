@@ -7,6 +7,8 @@ use portolan_core::{Plan, Problem, WriteGate};
 use portolan_publication::{Footprint, Notice};
 use secrecy::SecretString;
 
+use crate::live::Live;
+use crate::notes::Notes;
 use crate::step::{Exposure, Step};
 
 /// Persists what happens while a plan is applied.
@@ -27,6 +29,30 @@ pub trait Journal: Sync {
         footprint: &Footprint,
         operation: &'static str,
     ) -> impl Future<Output = Result<(), Problem>> + Send;
+
+    /// A round ended before its plan did: how far it came. Says whether another one may follow.
+    fn fell_short(&self, _footprint: &Footprint) -> NextRound {
+        NextRound::MayFollow
+    }
+
+    /// Everything was looked at anew for another round: what its plan has to know beside that may have changed as well.
+    fn looked_again(
+        &self,
+        _recorded: &Footprint,
+        _live: &Live,
+        _notes: &mut Notes,
+    ) -> impl Future<Output = Result<(), Problem>> + Send {
+        std::future::ready(Ok(()))
+    }
+}
+
+/// Whether another round may follow where the world was other than it seemed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextRound {
+    /// It may.
+    MayFollow,
+    /// Whoever carries the plan out has to stop.
+    Never,
 }
 
 /// Credentials of a service token.

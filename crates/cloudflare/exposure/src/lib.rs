@@ -6,8 +6,8 @@
 //! ```
 //!
 //! [`plan()`] and [`withdraw()`] are pure. The order of their steps is the security of the whole: what protects a name is
-//! written before what publishes it, and taken away after it. [`gather()`] reads, [`apply()`] writes; [`expose()`] and
-//! [`unexpose()`] are all of it, and look again where the world was other than it seemed.
+//! written before what publishes it, and taken away after it. [`gather()`] reads, [`apply()`] writes; [`carry_out()`] applies a
+//! plan, and looks and plans again where the world was other than it seemed. [`expose()`] and [`unexpose()`] are all of it.
 
 mod app;
 mod apply;
@@ -37,9 +37,9 @@ pub use portolan_publication::{
 
 pub use app::App;
 pub use apply::{apply, apply_again};
-pub use expose::{expose, unexpose};
+pub use expose::{ExposureGoal, carry_out, expose, unexpose};
 pub use gather::{Fresh, gather, gather_with};
-pub use journal::{Applied, Failed, Journal, NewCredential};
+pub use journal::{Applied, Failed, Journal, NewCredential, NextRound};
 pub use live::Live;
 pub use notes::{Elsewhere, Notes, intend};
 pub use plan::plan;

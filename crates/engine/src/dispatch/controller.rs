@@ -172,7 +172,7 @@ impl<R: Reconcile> Controller<R> {
 
     /// This controller as a task of a job.
     pub fn into_task(self, shutdown: CancellationToken) -> Task {
-        let (name, handle, open) = (self.reconciler.kind(), self.handle.clone(), Arc::clone(&self.open));
+        let (name, handle, open) = (self.reconciler.profile().kind, self.handle.clone(), Arc::clone(&self.open));
         handle.set_running(true);
         let listed = handle.clone();
         Task::new(name, move || handle.busy(), self.run(shutdown)).lacking(move || {

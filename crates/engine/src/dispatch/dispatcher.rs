@@ -130,30 +130,42 @@ impl<R: Reconcile> Desk<R> {
 
     /// Keeps what there is to know of an object; answers the fingerprint of its last pass, or none for old news.
     fn remember(&self, key: &ObjectKey, raw: &Raw<R::Object>, unknown: Unknown) -> Option<u64> {
+        let before = self.handle.get(key);
+        if before.is_none() && unknown == Unknown::Stays {
+            return None;
+        }
+        if !self.handle.store().put(key.clone(), self.projected(raw)) {
+            return None;
+        }
+        let was = before.as_ref().map(|known| word(known.ready));
+        self.context.metrics.moved(self.reconciler.profile().kind, was, Some(word(raw.ready)));
+        self.handle.read(|store| {
+            let after = store.get(key)?;
+            self.reconciler.seen(key, before.as_ref(), Some(after));
+            Some(after.passed)
+        })
+    }
+
+    fn projected(&self, raw: &Raw<R::Object>) -> Projected<R::Projection> {
         let meta = raw.meta();
-        let projected = Projected {
+        Projected {
             uid: meta.uid.as_deref().unwrap_or_default().into(),
             generation: meta.generation.unwrap_or_default(),
             created: meta.creation_timestamp.as_ref().map(|time| time.0),
             deleting: meta.deletion_timestamp.is_some(),
             ready: raw.ready,
             projection: match &raw.body {
-                GuardedBody::Typed(object) => Some(self.reconciler.project(object)),
+                GuardedBody::Typed(object) => Some(self.project(object)),
                 GuardedBody::Malformed(_) => None,
             },
             version: version_of(meta),
             passed: 0,
-        };
-        let mut store = self.handle.store();
-        let before = store.get(key).map(|known| word(known.ready));
-        if before.is_none() && unknown == Unknown::Stays {
-            return None;
         }
-        if !store.put(key.clone(), projected) {
-            return None;
-        }
-        self.context.metrics.moved(self.reconciler.kind(), before, Some(word(raw.ready)));
-        store.get(key).map(|known| known.passed)
+    }
+
+    fn project(&self, object: &R::Object) -> R::Projection {
+        let reconciler = &self.reconciler;
+        self.context.purity.step(|| reconciler.project(object))
     }
 
     fn keep_payload(&mut self, key: ObjectKey, raw: Raw<R::Object>) {
@@ -166,13 +178,13 @@ impl<R: Reconcile> Desk<R> {
     fn forget(&mut self, key: &ObjectKey) {
         self.handle.queue().forget(key);
         let known = self.handle.store().remove(key);
-        if let Some(known) = known {
-            self.context.metrics.moved(self.reconciler.kind(), Some(word(known.ready)), None);
+        if let Some(known) = &known {
+            self.context.metrics.moved(self.reconciler.profile().kind, Some(word(known.ready)), None);
         }
         self.payloads.remove(key);
         self.meanwhile.remove(key);
         self.failures.remove(key);
-        self.reconciler.forgotten(key);
+        self.reconciler.seen(key, known.as_ref(), None);
     }
 
     /// Starts the passes whose time has come; answers when the next one's comes.
@@ -185,18 +197,18 @@ impl<R: Reconcile> Desk<R> {
         while self.passes.len() < self.context.timing.in_flight
             && let Some((key, waited)) = queue.pop(now)
         {
-            self.context.metrics.waited(self.reconciler.kind(), waited);
+            self.context.metrics.waited(self.reconciler.profile().kind, waited);
             let seen = self.payloads.remove(&key);
             self.begin(key, seen, now);
         }
-        let kind = self.reconciler.kind();
+        let kind = self.reconciler.profile().kind;
         self.context.metrics.queued(kind, queue.len(), queue.running(), queue.age(now));
         if self.passes.len() < self.context.timing.in_flight { queue.next() } else { None }
     }
 
     fn begin(&mut self, key: ObjectKey, seen: Option<Raw<R::Object>>, now: Instant) {
         let (context, reconciler, reads) = (self.context.clone(), self.reconciler.clone(), self.reads.clone());
-        let (kind, log_scope) = (reconciler.kind(), tracing::field::Empty);
+        let (kind, log_scope) = (reconciler.profile().kind, tracing::field::Empty);
         // A kind whose work is in a log scope says so with `Levels::mark`.
         let span = tracing::info_span!("reconcile", kind, object = %key, log_scope, log_scope_namespace = log_scope);
         let work = {
@@ -219,9 +231,9 @@ impl<R: Reconcile> Desk<R> {
 
     /// A pass panicked: that is its object's trouble alone.
     fn broke(&mut self, error: &JoinError) {
-        self.context.metrics.panicked(self.reconciler.kind());
+        self.context.metrics.panicked(self.reconciler.profile().kind);
         let key = self.at_work.get(&error.id()).map(|work| work.key.to_string());
-        tracing::error!(kind = self.reconciler.kind(), object = key, %error, "A pass ended in a panic");
+        tracing::error!(kind = self.reconciler.profile().kind, object = key, %error, "A pass ended in a panic");
         let problem = Problem::transient(reasons::ERROR, "an internal error, see the log");
         let ended = Ended { passed: None, generation: 0, latest: None, next: Next::Failed(problem) };
         self.conclude(error.id(), ended);
@@ -254,7 +266,7 @@ impl<R: Reconcile> Desk<R> {
             Next::Now => ("superseded", ""),
             Next::Failed(problem) => (problem.class.as_str(), problem.reason),
         };
-        self.context.metrics.passed(self.reconciler.kind(), result, reason, took);
+        self.context.metrics.passed(self.reconciler.profile().kind, result, reason, took);
     }
 
     /// How long until the next pass.
@@ -278,7 +290,7 @@ impl<R: Reconcile> Desk<R> {
         let count = before.map_or(0, |failures| failures.count);
         let failures = Failures { count: count.saturating_add(1), generation, problem: problem.clone() };
         self.failures.insert(key.clone(), failures);
-        let jitter = backoff::jitter(self.context.seed, self.reconciler.kind(), key, count);
+        let jitter = backoff::jitter(self.context.seed, self.reconciler.profile().kind, key, count);
         backoff::delay(&self.context.timing, problem, count, jitter)
     }
 
@@ -314,7 +326,7 @@ impl<R: Reconcile> Desk<R> {
     pub(crate) async fn drain(mut self, grace: Duration) {
         let all = async { while self.passes.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, all).await.is_err() {
-            tracing::warn!(kind = self.reconciler.kind(), "Passes were abandoned: they are safe to repeat");
+            tracing::warn!(kind = self.reconciler.profile().kind, "Passes were abandoned: they are safe to repeat");
         }
     }
 }

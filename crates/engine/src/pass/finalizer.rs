@@ -7,6 +7,8 @@ use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOp
 use kube::api::ObjectMeta;
 use serde_json::{Value, json};
 
+use crate::reconcile::Profile;
+
 /// What an object's finalizers and deletion time ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FinalizerStage {
@@ -34,6 +36,16 @@ pub(crate) struct Finalizers {
 }
 
 impl Finalizers {
+    /// The finalizers of a kind.
+    pub(crate) fn of(profile: &Profile) -> Self {
+        Self {
+            ours: profile.finalizer,
+            older: profile.older_finalizers,
+            annotations: profile.older_annotations,
+            replaces: profile.replaces_older_finalizers,
+        }
+    }
+
     /// Where an object stands.
     pub(crate) fn stage(&self, meta: &ObjectMeta) -> FinalizerStage {
         let held = present(meta);

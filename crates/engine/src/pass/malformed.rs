@@ -26,8 +26,8 @@ pub(crate) async fn refuse<R: Reconcile>(
     if leaving && annotations::is_forced(meta) {
         return (let_go(context, reconciler, malformed).await, None);
     }
-    let problem = Problem::invalid(reasons::INVALID_CONFIG, message(reconciler.kind(), malformed, leaving));
-    if !reconciler.owns_status() {
+    let problem = Problem::invalid(reasons::INVALID_CONFIG, message(reconciler.profile().kind, malformed, leaving));
+    if !reconciler.profile().owns_status {
         return (Next::Failed(problem), None);
     }
     let (report, time) = (Report::failed(&problem), (context.clock)());
@@ -35,7 +35,7 @@ pub(crate) async fn refuse<R: Reconcile>(
     let Some(wanted) = wanted.filter(|wanted| status::differs(&malformed.status, wanted)) else {
         return (Next::Failed(problem), None);
     };
-    tracing::warn!(kind = reconciler.kind(), object = %key_of(meta), error = %problem, "An object does not fit its kind");
+    tracing::warn!(kind = reconciler.profile().kind, object = %key_of(meta), error = %problem, "An object does not fit its kind");
     match status::write::<R::Object>(&context.client, meta, &wanted).await {
         Ok(Some(written)) => (Next::Failed(problem), Some(written)),
         Ok(None) => (Next::Gone, None),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, CustomResource, Resource as _, ResourceExt as _};
 use portolan_core::{Change, Condition, NewCondition, ObjectKey, Plan, Problem, Target, reasons};
-use portolan_engine::{Notice, Outcome, Reconcile, Report, key_of};
+use portolan_engine::{Notice, Outcome, Profile, Projected, Reconcile, Report, key_of, refuse_pure_step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,6 +16,8 @@ use tokio::time::Instant;
 
 pub(crate) const FINALIZER: &str = "test.portolan.dev/gadget";
 pub(crate) const OLDER: &str = "older.example.com/gadget";
+/// An annotation that says which promise is to be broken.
+pub(crate) const BREACH: &str = "test.portolan.dev/breach";
 /// An annotation that counts more than the spec.
 pub(crate) const VALUE: &str = "test.portolan.dev/value";
 
@@ -64,6 +66,8 @@ pub(crate) fn definition() -> CustomResourceDefinition {
 pub(crate) struct Remote {
     values: Mutex<BTreeMap<String, String>>,
     log: Mutex<Vec<Call>>,
+    /// What was news of the objects' values.
+    pub(crate) seen: Mutex<Vec<String>>,
     troubles: Mutex<BTreeMap<String, VecDeque<Trouble>>>,
     /// Passes wait here while it is closed.
     pub(crate) gate: Mutex<Option<Arc<Semaphore>>>,
@@ -88,6 +92,7 @@ pub(crate) enum Trouble {
 
 impl Remote {
     pub(crate) fn value(&self, name: &str) -> Option<String> {
+        refuse_pure_step("the remote side");
         self.values.lock().unwrap().get(name).cloned()
     }
 
@@ -144,6 +149,23 @@ pub(crate) enum Step {
     Delete(String),
 }
 
+impl Gadgets {
+    /// Does in a pure step what no pure step does, where the object asks for it: `plan: starts a task`.
+    fn breach(&self, step: &str, gadget: &Gadget) {
+        let asked = gadget.annotations().get(BREACH).and_then(|text| text.strip_prefix(step)?.strip_prefix(": "));
+        match asked {
+            Some("starts a task") => drop(tokio::spawn(async {})),
+            Some("asks the cluster") => {
+                let asked = futures::executor::block_on(self.client.apiserver_version());
+                asked.expect("nobody gets so far");
+            }
+            Some("asks the remote side") => drop(self.remote.value("a")),
+            Some(other) => panic!("{other} is no breach"),
+            None => {}
+        }
+    }
+}
+
 impl Reconcile for Gadgets {
     type Object = Gadget;
     type Inputs = Option<String>;
@@ -151,16 +173,8 @@ impl Reconcile for Gadgets {
     type Applied = &'static str;
     type Projection = String;
 
-    fn kind(&self) -> &'static str {
-        "Gadget"
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        Some(FINALIZER)
-    }
-
-    fn older_finalizers(&self) -> &'static [&'static str] {
-        &[OLDER]
+    fn profile(&self) -> Profile {
+        Profile { finalizer: Some(FINALIZER), older_finalizers: &[OLDER], ..Profile::of("Gadget") }
     }
 
     fn protects(&self, gadget: &Gadget, _: &Option<String>, _: &(String, Step)) -> bool {
@@ -172,7 +186,16 @@ impl Reconcile for Gadgets {
     }
 
     fn project(&self, gadget: &Gadget) -> String {
+        self.breach("project", gadget);
         gadget.spec.value.clone()
+    }
+
+    fn seen(&self, key: &ObjectKey, before: Option<&Projected<String>>, after: Option<&Projected<String>>) {
+        let value = |one: Option<&Projected<String>>| one.and_then(|one| one.projection.clone()).unwrap_or_default();
+        self.remote.seen.lock().unwrap().push(format!("{} {:?} → {:?}", key.name, value(before), value(after)));
+        if after.is_none() {
+            self.remote.note(format!("look forgotten {}", key.name));
+        }
     }
 
     async fn gather(&self, gadget: &Gadget) -> Result<Option<String>, Problem> {
@@ -187,6 +210,7 @@ impl Reconcile for Gadgets {
     }
 
     fn plan(&self, gadget: &Gadget, have: &Option<String>) -> Result<(String, Step), Problem> {
+        self.breach("plan", gadget);
         let (name, want) = (gadget.name_any(), gadget.annotations().get(VALUE).unwrap_or(&gadget.spec.value).clone());
         if want == "invalid" {
             return Err(Problem::invalid(reasons::INVALID_CONFIG, "choose another value"));
@@ -252,6 +276,7 @@ impl Reconcile for Gadgets {
     }
 
     fn report(&self, gadget: &Gadget, outcome: Outcome<'_, Self>) -> Report {
+        self.breach("report", gadget);
         let id = format!("id-{}", gadget.name_any());
         let synced = |events| Report {
             status: json!({"id": id, "state": "active"}),
@@ -263,12 +288,8 @@ impl Reconcile for Gadgets {
         match outcome {
             Outcome::Unchanged { .. } => synced(Vec::new()),
             Outcome::Applied { applied, .. } => synced(vec![Notice::normal(applied, "done")]),
-            Outcome::Failed(problem) => Report { status: json!({"state": "error"}), ..Report::failed(problem) },
+            Outcome::Failed(failure) => Report { status: json!({"state": "error"}), ..Report::failed(failure.problem) },
         }
-    }
-
-    fn forgotten(&self, key: &ObjectKey) {
-        self.remote.note(format!("look forgotten {}", key.name));
     }
 }
 

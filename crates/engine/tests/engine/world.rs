@@ -9,7 +9,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, Pat
 use kube::{Api, Client, ResourceExt as _};
 use portolan_apiserver::{ApiServer, Config};
 use portolan_core::{Clock, OwnerId};
-use portolan_engine::{Context, Controller, Handle, Job, Manager};
+use portolan_engine::{Context, Controller, Handle, Job, Manager, Purity, refuse_pure_step};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
@@ -32,7 +32,10 @@ pub(crate) struct World {
 pub(crate) fn paused_clock() -> Clock {
     let start = Instant::now();
     let base: jiff::Timestamp = "2026-11-16T03:00:00Z".parse().unwrap();
-    Arc::new(move || base + start.elapsed())
+    Arc::new(move || {
+        refuse_pure_step("the time");
+        base + start.elapsed()
+    })
 }
 
 /// Makes watches fail while the switch is on.
@@ -61,6 +64,7 @@ impl World {
         Api::all(client.clone()).create(&PostParams::default(), &definition()).await.unwrap();
         let mut context = Context::new(client.clone(), clock.clone(), OwnerId::derive("test"));
         "default".clone_into(&mut context.operator_namespace);
+        context.purity = Purity::Enforced;
         change(&mut context);
         let (remote, handle) = (Arc::default(), Arc::default());
         let world = Self { server, offline, client, remote, context: Arc::new(context), handle, manager: None };

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use portolan_cloudflare_api::{Client, Entry, Expected, Item, Remote};
-use portolan_core::{Mark, ObjectId, ObjectKey, Plan, Problem};
-use portolan_engine::{Handle, Outcome, Projected, Reconcile, Report};
+use portolan_core::{Mark, ObjectId, ObjectKey, Plan, Problem, reasons};
+use portolan_engine::{Handle, Outcome, Profile, Projected, Reconcile, Report};
 use serde_json::Value;
 
 use crate::claims::Claims;
@@ -104,6 +104,30 @@ impl<K: Kind> KindReconciler<K> {
         ObjectId::new(K::KIND, key.clone())
     }
 
+    /// What stands for an object is kept for looks for drift.
+    fn keep(&self, object: &K, inputs: &Inputs<K::Body>, present: &[Entry<K::Body>], beside: &[Entry<K::Body>]) {
+        let key = key_of(object);
+        match &inputs.here {
+            Some(found) if object.meta().deletion_timestamp.is_none() => {
+                self.settled.set(&key, (&found.place.id, &found.client), present, beside.is_empty());
+            }
+            _ => self.settled.remove(&key),
+        }
+        if !beside.is_empty() {
+            self.settled.conflicted(key);
+        }
+    }
+
+    /// An object is gone from Kubernetes.
+    fn gone(&self, key: &ObjectKey) {
+        self.settled.remove(key);
+        if let Some(scope) = self.shared.deletions.withdraw(&self.id_of(key)) {
+            self.shared.triggers.deletions_held(&scope);
+        }
+        self.shared.triggers.user_gone();
+        self.shared.guard.look_again();
+    }
+
     fn mark(&self, object: &K) -> Mark {
         Mark { kind: K::KIND.to_owned(), key: key_of(object), owner: self.shared.owner.clone(), adopted: false }
     }
@@ -116,16 +140,9 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     type Applied = Carried<K::Body>;
     type Projection = Projection;
 
-    fn kind(&self) -> &'static str {
-        K::KIND
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        Some(K::FINALIZER)
-    }
-
-    fn older_finalizers(&self) -> &'static [&'static str] {
-        K::OLDER_FINALIZERS
+    fn profile(&self) -> Profile {
+        let (finalizer, older_finalizers) = (Some(K::FINALIZER), K::OLDER_FINALIZERS);
+        Profile { finalizer, older_finalizers, ..Profile::of(K::KIND) }
     }
 
     fn heeds(&self, annotation: &str) -> bool {
@@ -133,19 +150,21 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     }
 
     fn project(&self, object: &K) -> Projection {
-        let projection = Projection::of(object);
-        let known = |one: &Projected<Projection>| {
-            let projection = one.projection.as_ref();
-            let made_with = projection.and_then(|projection| projection.made_with);
-            (projection.and_then(|projection| projection.claim), made_with, one.deleting)
+        Projection::of(object)
+    }
+
+    fn seen(&self, key: &ObjectKey, before: Option<&Projected<Projection>>, after: Option<&Projected<Projection>>) {
+        let Some(after) = after else { return self.gone(key) };
+        // What does not parse is as it was before.
+        let Some(projection) = &after.projection else { return };
+        let known = before.and_then(|one| one.projection.as_ref());
+        self.claims.note(known.and_then(|known| known.claim), projection.claim);
+        let needs = |made_with: Option<_>, one: Option<&Projected<Projection>>| {
+            (made_with, one.is_some_and(|one| one.deleting))
         };
-        let before = self.handle.get().and_then(|handle| handle.read(|store| store.get(&key_of(object)).map(known)));
-        let (claim, made_with, deleting) = before.unwrap_or_default();
-        self.claims.note(claim, projection.claim);
-        if (made_with, deleting) != (projection.made_with, object.meta().deletion_timestamp.is_some()) {
+        if needs(known.and_then(|known| known.made_with), before) != needs(projection.made_with, Some(after)) {
             self.shared.guard.look_again();
         }
-        projection
     }
 
     async fn gather(&self, object: &K) -> Result<Self::Inputs, Problem> {
@@ -171,9 +190,6 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
         if let Some(problem) = going {
             return Err(problem);
         }
-        if let Some(found) = inputs.here.as_ref().filter(|_| here.steps.is_empty()) {
-            found.expect_no_longer();
-        }
         let changes = plan::changes::<K>(object, inputs, &here.steps, &former);
         Ok(Steps { here, former, changes, ends_itself: inputs.ends_itself })
     }
@@ -189,7 +205,16 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
         releases.then(|| object.without_ids())
     }
 
+    fn rests(&self, inputs: &Self::Inputs) {
+        for found in inputs.here.iter().chain(&inputs.former) {
+            found.expect_no_longer();
+        }
+    }
+
     async fn apply(&self, object: &K, inputs: &Self::Inputs, plan: &Self::Plan) -> Result<Self::Applied, Problem> {
+        if let Some(found) = inputs.here.as_ref().filter(|_| plan.here.steps.is_empty()) {
+            found.expect_no_longer();
+        }
         if plan.ends_itself {
             self.shared.delete(object).await?;
         }
@@ -219,17 +244,21 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
             Outcome::Unchanged { inputs, plan } => {
                 self.well(object, inputs, &plan.here.kept, &plan.here.beside, report::left_behind(inputs))
             }
-            Outcome::Failed(problem) => self.failed(object, problem),
+            Outcome::Failed(failure) => Self::failed(object, failure.problem),
         }
     }
 
-    fn forgotten(&self, key: &ObjectKey) {
-        self.settled.remove(key);
-        if let Some(scope) = self.shared.deletions.withdraw(&self.id_of(key)) {
-            self.shared.triggers.deletions_held(&scope);
+    fn remember(&self, object: &K, outcome: Outcome<'_, Self>) {
+        match outcome {
+            Outcome::Applied { inputs, plan, applied } => {
+                self.keep(object, inputs, &applied.present, &plan.here.beside)
+            }
+            Outcome::Unchanged { inputs, plan } => self.keep(object, inputs, &plan.here.kept, &plan.here.beside),
+            Outcome::Failed(failure) if failure.problem.reason == reasons::CONFLICT_ERROR => {
+                self.settled.conflicted(key_of(object));
+            }
+            Outcome::Failed(_) => {}
         }
-        self.shared.triggers.user_gone();
-        self.shared.guard.look_again();
     }
 }
 

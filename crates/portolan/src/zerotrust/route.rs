@@ -182,32 +182,23 @@ fn is_without_record(state: &State) -> bool {
 
 fn task_verdict(task: &CloudflareTask) -> RouteHealth {
     let status = task.status.clone().unwrap_or_default();
-    let message = status.message.clone().unwrap_or_default();
-    let (reason, why) = reason_of(&message);
+    let reason = status.failure_reason();
+    let told = |reason: &str| RouteHealth::new(Health::NotReady, reason, status.message_after(reason));
     match status.phase.unwrap_or_default() {
-        Phase::Failed => RouteHealth::new(Health::NotReady, reason.unwrap_or(reasons::TASK_FAILED), why),
-        Phase::Pending if status.next_attempt_time.is_some() => {
-            RouteHealth::new(Health::NotReady, reason.unwrap_or(reasons::TASK_WAITING), why)
-        }
+        Phase::Failed => told(reason.unwrap_or(reasons::TASK_FAILED)),
+        Phase::Pending if status.next_attempt_time.is_some() => told(reason.unwrap_or(reasons::TASK_WAITING)),
         // It waits until Cloudflare answers again.
-        Phase::InProgress if reason == Some(reasons::CLOUDFLARE_API_ERROR) => {
-            RouteHealth::new(Health::NotReady, reasons::CLOUDFLARE_API_ERROR, why)
+        Phase::InProgress if reason.is_some_and(|reason| WAITS.contains(&reason)) => {
+            told(reasons::CLOUDFLARE_API_ERROR)
         }
         Phase::Pending | Phase::InProgress | Phase::Completed => {
-            RouteHealth::new(Health::Pending, reasons::TASK_UNDER_WAY, message)
+            RouteHealth::new(Health::Pending, reasons::TASK_UNDER_WAY, status.message.clone().unwrap_or_default())
         }
     }
 }
 
-/// `GroupNotFound: the account has …` → the reason and the rest.
-fn reason_of(message: &str) -> (Option<&str>, &str) {
-    match message.split_once(": ") {
-        Some((reason, rest)) if !reason.is_empty() && reason.chars().all(|letter| letter.is_ascii_alphanumeric()) => {
-            (Some(reason), rest)
-        }
-        _ => (None, message),
-    }
-}
+/// What a worker that has a task waits for.
+const WAITS: [&str; 2] = [reasons::CLOUDFLARE_API_ERROR, reasons::RATE_LIMITED];
 
 #[cfg(test)]
 mod tests {

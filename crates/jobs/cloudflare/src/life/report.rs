@@ -4,7 +4,7 @@ use portolan_cloudflare_api::{Entry, Item, NearlyFull};
 use portolan_core::{Class, NewCondition, Problem, condition, reasons, text};
 use portolan_engine::{Notice, Report};
 
-use super::{FoundThere, Inputs, KindReconciler, Steps, key_of};
+use super::{FoundThere, Inputs, KindReconciler, Steps};
 use crate::kind::{Body as _, Kind, Management, StatusView};
 use crate::reasons::SCOPE_GONE;
 
@@ -17,7 +17,6 @@ impl<K: Kind> KindReconciler<K> {
         beside: &[Entry<K::Body>],
         events: Vec<Notice>,
     ) -> Report {
-        self.remember(object, inputs, present, beside.is_empty());
         let view = StatusView {
             resolved: Some(&inputs.resolved),
             present,
@@ -28,13 +27,12 @@ impl<K: Kind> KindReconciler<K> {
         let mut conditions = vec![NewCondition::ready(reason, message)];
         conditions.push(self.stalled(present));
         let report = Report { status: object.status(&view), conditions, events, again: K::RESYNC, problem: None };
-        self.beside(object, beside, report)
+        Self::beside(beside, report)
     }
 
     /// An object that stands as wanted is not well while something of others stands beside it.
-    fn beside(&self, object: &K, beside: &[Entry<K::Body>], mut report: Report) -> Report {
+    fn beside(beside: &[Entry<K::Body>], mut report: Report) -> Report {
         let Some(entry) = beside.first() else { return report };
-        self.settled.conflicted(key_of(object));
         let message = format!(
             "the {} {} is published as asked for, but another one that is not ours stands beside it (id {}): visitors \
              get either. Delete one of the two, or bear it with the annotation cloudflare-operator.io/adopt: \"true\"",
@@ -62,16 +60,7 @@ impl<K: Kind> KindReconciler<K> {
         NewCondition::stalled(reasons::DELETION_BUDGET_EXCEEDED, held.join(" "))
     }
 
-    fn remember(&self, object: &K, inputs: &Inputs<K::Body>, present: &[Entry<K::Body>], alone: bool) {
-        match &inputs.here {
-            Some(found) if object.meta().deletion_timestamp.is_none() => {
-                self.settled.set(&key_of(object), (&found.place.id, &found.client), present, alone);
-            }
-            _ => self.settled.remove(&key_of(object)),
-        }
-    }
-
-    pub(super) fn failed(&self, object: &K, problem: &Problem) -> Report {
+    pub(super) fn failed(object: &K, problem: &Problem) -> Report {
         let view = StatusView { resolved: None, present: &[], problem: Some(problem), checked_at: None };
         let reason = if problem.reason == reasons::API_ERROR { K::ERROR_REASON } else { problem.reason };
         let mut report = Report::failed(problem);
@@ -81,7 +70,6 @@ impl<K: Kind> KindReconciler<K> {
             Class::Waiting | Class::Transient | Class::Denied => NewCondition::not_stalled(),
         });
         if problem.reason == reasons::CONFLICT_ERROR {
-            self.settled.conflicted(key_of(object));
             report.events = vec![Notice::warning(reasons::ADOPTION_CONFLICT, &problem.message)];
         }
         report.conditions = conditions;

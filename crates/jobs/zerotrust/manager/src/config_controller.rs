@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use portolan_core::{ConditionStatus, NewCondition, Plan, Problem, condition};
-use portolan_engine::{Notice, Outcome, Reconcile, Report};
+use portolan_engine::{Notice, Outcome, Profile, Reconcile, Report};
 use portolan_zerotrust_model::{CloudflareZeroTrustOperatorConfig as Config, reasons};
 use serde_json::json;
 
@@ -46,17 +46,9 @@ impl Reconcile for ConfigController {
     type Applied = ();
     type Projection = ();
 
-    fn kind(&self) -> &'static str {
-        "CloudflareZeroTrustOperatorConfig"
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        None
-    }
-
     /// The one time in its status is when something was applied.
-    fn heeds_times(&self) -> bool {
-        true
+    fn profile(&self) -> Profile {
+        Profile { heeds_times: true, ..Profile::of("CloudflareZeroTrustOperatorConfig") }
     }
 
     fn project(&self, _: &Config) {}
@@ -82,7 +74,7 @@ impl Reconcile for ConfigController {
 
     fn report(&self, config: &Config, outcome: Outcome<'_, Self>) -> Report {
         match outcome {
-            Outcome::Failed(problem) => refused(config, problem),
+            Outcome::Failed(failure) => refused(config, failure.problem),
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => match inputs {
                 ConfigState::Applied { at, by_this, waiting } => applied(config, at.as_deref(), *by_this, waiting),
                 ConfigState::New | ConfigState::Refused(_) => Report::default(),

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use portolan_core::{Class, Plan as Changes, Problem};
-use portolan_engine::{Outcome, Reconcile, Report, in_time, key_of, kubernetes_problem, outcome};
+use portolan_engine::{Outcome, Profile, Reconcile, Report, in_time, key_of, kubernetes_problem, outcome};
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::Value;
 
@@ -38,6 +39,8 @@ pub(crate) struct DeploymentInputs {
     /// The workers' Deployments.
     workers: [Option<Value>; 2],
     pod: RunningPod,
+    /// When it was looked.
+    now: Timestamp,
 }
 
 /// What the pod of this process runs.
@@ -66,20 +69,12 @@ impl Reconcile for DeploymentController {
     type Applied = Option<Problem>;
     type Projection = ();
 
-    fn kind(&self) -> &'static str {
-        "Deployment"
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        None
+    fn profile(&self) -> Profile {
+        Profile { owns_status: false, ..Profile::of("Deployment") }
     }
 
     fn heeds(&self, annotation: &str) -> bool {
         annotation == ANNOTATION || annotation.starts_with("portolan.dev/")
-    }
-
-    fn owns_status(&self) -> bool {
-        false
     }
 
     fn project(&self, _: &Deployment) {}
@@ -128,9 +123,14 @@ impl Reconcile for DeploymentController {
         }
     }
 
-    fn report(&self, _: &Deployment, outcome: Outcome<'_, Self>) -> Report {
+    fn report(&self, deployment: &Deployment, outcome: Outcome<'_, Self>) -> Report {
         match outcome {
-            Outcome::Failed(problem) => Report::failed(problem),
+            Outcome::Failed(failure) => {
+                let mut report = Report::failed(failure.problem);
+                let goes = deployment.metadata.deletion_timestamp.is_some();
+                report.events.retain(|_| failure.is_news() && !goes);
+                report
+            }
             Outcome::Applied { applied, .. } => {
                 Report { again: applied.as_ref().and_then(|problem| self.pause_after(problem)), ..Report::default() }
             }
@@ -147,7 +147,8 @@ impl DeploymentController {
         let [kube, cloudflare] = WorkerKind::ALL;
         let workers = [self.shared.read(kube.name()).await?, self.shared.read(cloudflare.name()).await?];
         let (config, pod) = (self.shared.in_force(), self.running(&own).await?);
-        Ok(Some(Box::new(DeploymentInputs { own, config, workers, pod })))
+        let now = (self.shared.context.clock)();
+        Ok(Some(Box::new(DeploymentInputs { own, config, workers, pod, now })))
     }
 
     /// What the pod of this process runs.
@@ -161,7 +162,7 @@ impl DeploymentController {
     }
 
     fn decide(&self, inputs: &DeploymentInputs) -> DeploymentPlan {
-        let shaped = shape(&inputs.own, inputs.config.as_deref(), (self.shared.context.clock)());
+        let shaped = shape(&inputs.own, inputs.config.as_deref(), inputs.now);
         let (own, refused) = match shaped {
             Ok(shape) => (shape, None),
             Err(problem) => (DeploymentChange::untouched(&inputs.own), Some(problem)),

@@ -23,7 +23,7 @@ pub use ids::{DeleteIds, ExistingIds, Ids, TaskResult};
 pub use operations::{
     CnameOperation, DnsRecordOperation, Operations, RedirectOperation, TokenOperation, TunnelOperation,
 };
-pub use status::{CloudflareTaskStatus, Phase, TaskNotice};
+pub use status::{CloudflareTaskStatus, Phase, RATE_LIMIT_EXCEEDED, TaskNotice};
 
 /// The annotation of tasks that names the templates they were made from.
 pub const TEMPLATES: &str = "templates";

@@ -12,10 +12,10 @@ pub(crate) struct RouteStatus {
     pub(crate) tenant: Option<ObjectKey>,
     /// The templates that its settings come from.
     pub(crate) templates: BTreeSet<ObjectKey>,
-    /// The Service that its address comes from.
-    pub(crate) service: Option<ObjectKey>,
     /// Reason and message of what is wrong.
     pub(crate) failure: Option<(&'static str, String)>,
+    /// Whether that is the rate limit, which all routes of its tenant wait for.
+    pub(crate) limited: bool,
     /// Whether it stands as asked; a route that is at work is neither that nor failed.
     pub(crate) settled: bool,
     /// Whether its name has no record because no zone holds it.

@@ -12,7 +12,7 @@ use portolan_cloudflare_api::{DriftScope, Identity, Lane, Reader, collections};
 use portolan_core::{Class, ObjectKey, Problem, reasons as core};
 use portolan_engine::{Levels, Passed};
 use portolan_exposure::{App, DnsRecord, Exposure, Footprint, Fresh, Notes, gather_with, plan};
-use portolan_zerotrust_model::reasons as model_reasons;
+use portolan_zerotrust_model::reasons;
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{
     AddressSource, CloudflareTask, Enabled, Phase, RouteInput, TaskResult, WantedRoute, desired, select, settings,
@@ -20,7 +20,7 @@ use portolan_zerotrust_model::{
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::reasons;
+use crate::reasons::TaskFailure;
 use crate::shared::RoutesContext;
 use crate::zones;
 
@@ -54,8 +54,8 @@ impl Last {
     /// A task that is not tried again by itself was refused as it is, or something is in its way.
     fn of(task: Option<&CloudflareTask>) -> Self {
         let Some(task) = task else { return Self::Done };
-        let message = task.status.as_ref().and_then(|status| status.message.as_deref()).unwrap_or_default();
-        let refused = task.is_refused() || reasons::of_message(message) == model_reasons::CLOUDFLARE_API_ERROR;
+        let api_error = |failure: TaskFailure| failure.reason == reasons::CLOUDFLARE_API_ERROR;
+        let refused = task.is_refused() || TaskFailure::of(task).is_none_or(api_error);
         if refused { Self::Refused } else { Self::Hindered }
     }
 }

@@ -16,6 +16,7 @@ use portolan_zerotrust_model::{CloudflareTask, HttpRoute};
 
 use crate::decide::RouteStep;
 use crate::records::StoredState;
+use crate::route_plan::RoutePlan;
 use crate::shared::RoutesContext;
 use crate::subject::RouteContext;
 
@@ -26,6 +27,7 @@ const SOON: Duration = Duration::from_secs(1);
 pub(crate) struct Executor<'a> {
     shared: &'a RoutesContext,
     subject: &'a RouteContext,
+    plan: &'a RoutePlan,
     /// The state as our last write left it.
     known: Option<Arc<StoredState>>,
     task: Option<Arc<CloudflareTask>>,
@@ -35,10 +37,11 @@ pub(crate) struct Executor<'a> {
 }
 
 impl<'a> Executor<'a> {
-    pub(crate) fn new(shared: &'a RoutesContext, subject: &'a RouteContext) -> Self {
+    pub(crate) fn new(shared: &'a RoutesContext, subject: &'a RouteContext, plan: &'a RoutePlan) -> Self {
         Self {
             shared,
             subject,
+            plan,
             known: subject.known.clone(),
             task: subject.task.clone(),
             removal: subject.removal.clone(),
@@ -47,12 +50,12 @@ impl<'a> Executor<'a> {
     }
 
     /// Does all steps, in order.
-    pub(crate) async fn carry_out(&mut self, steps: &[RouteStep]) -> Result<(), Problem> {
-        for step in steps {
+    pub(crate) async fn carry_out(&mut self) -> Result<(), Problem> {
+        for step in &self.plan.steps {
             tracing::debug!(route = %self.subject.key, ?step, "A step");
             Box::pin(self.step(*step)).await?;
         }
-        if steps.iter().any(|step| step.leads_on()) {
+        if self.plan.steps.iter().any(|step| step.leads_on()) {
             self.shared.route_changed([&self.subject.key]);
         }
         Ok(())

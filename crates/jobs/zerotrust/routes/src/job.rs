@@ -16,6 +16,7 @@ use portolan_zerotrust_model::{
 };
 
 use crate::metrics::Metrics;
+use crate::reasons::TaskFailure;
 use crate::records::StoredState;
 use crate::routes::RouteController;
 use crate::settings::Settings;
@@ -109,7 +110,7 @@ fn gate(shared: &Arc<RoutesContext>, loaded: Loaded) -> impl Future<Output = ()>
 
 fn route_controller(shared: &Arc<RoutesContext>, loaded: Loaded) -> Controller<RouteController> {
     let reconciler = Arc::new(RouteController { shared: Arc::clone(shared) });
-    let board = Arc::clone(shared);
+    let users = Arc::clone(shared);
     Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.routes.clone())
         .select(shared.settings.selection())
         .after(gate(shared, loaded))
@@ -118,8 +119,7 @@ fn route_controller(shared: &Arc<RoutesContext>, loaded: Loaded) -> Controller<R
                 Related::Here(service) => key_of(&service.metadata),
                 Related::Gone(key) => key.clone(),
             };
-            let users = board.board.routes_where(|one| one.service.as_ref() == Some(&key));
-            users.into_iter().map(|(route, _)| route).collect()
+            users.service_users.of(&key)
         })
         // What they hold is read when a route looks at its own.
         .watch_metadata(&ApiResource::erase::<Secret>(&()), Selection::labels(token::SELECTOR), |seen, _| match seen {
@@ -277,10 +277,7 @@ fn follow_caches(shared: &Arc<RoutesContext>) {
     shared.records.tasks.on_change(move |before, after| with(&own, &|shared| shared.task_changed(before, after)));
     let own = weak();
     shared.records.tasks.on_seen(move |before, after| {
-        let told = |task: &CloudflareTask| {
-            task.status.as_ref().and_then(|status| status.message.as_deref()).is_some_and(crate::reasons::is_told)
-        };
-        if after.is_some_and(|task| task.phase() == Phase::InProgress && !told(task)) {
+        if after.is_some_and(|task| task.phase() == Phase::InProgress && TaskFailure::of(task).is_none()) {
             // A worker has it: what comes of it is worth a look.
             return;
         }

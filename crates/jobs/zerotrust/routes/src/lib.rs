@@ -1,7 +1,7 @@
 //! The zerotrust job's side in the cluster: routes become tasks, results come back.
 //!
 //! ```text
-//! HTTPRoute, tenants, templates, zone ─ look ─▶ Subject ─ decide ─▶ steps ─ carry out ─▶ CloudflareTask
+//! HTTPRoute, tenants, templates, zone ─ look ─▶ RouteContext ─ plan ─▶ RoutePlan ─ carry out ─▶ CloudflareTask
 //! CloudflareTask Completed ─ collect ─▶ Secret → state ConfigMap → annotations → the task goes
 //! ```
 //!
@@ -24,6 +24,7 @@ mod reasons;
 mod records;
 mod recover;
 mod rivals;
+mod route_plan;
 mod routes;
 mod settings;
 mod shared;

@@ -1,12 +1,44 @@
 //! What would change at Cloudflare, where nothing may be applied: `portolan plan` and `--dry-run` show it.
+//!
+//! What stands is read first; what follows from it is planned without asking anybody.
 
-use portolan_core::{NameChanges, Plan, Problem};
-use portolan_exposure::{Exposure, Footprint, Fresh, Notes, gather_with, plan, withdraw};
+use portolan_core::{Mark, NameChanges, Plan, Problem};
+use portolan_exposure::{Desired, Footprint, Fresh, Live, Notes, gather_with, plan, withdraw};
 use portolan_zerotrust_model::{CloudflareTaskSpec, RouteRef, SecretRef};
 
 use crate::decide::TokenSecret;
 use crate::shared::RoutesContext;
 use crate::subject::RouteContext;
+
+/// What stands at Cloudflare for a name, and what shall become of it.
+pub(crate) struct Preview {
+    names: NameChanges,
+    notes: Notes,
+    published: Option<PreviewedName<Box<Desired>>>,
+    /// What is taken down, after what is published.
+    withdrawn: Vec<PreviewedName<Mark>>,
+}
+
+/// One name as it stands in one account, with the wish for it.
+struct PreviewedName<W> {
+    wish: W,
+    recorded: Footprint,
+    live: Live,
+}
+
+impl Preview {
+    /// The changes that the steps of a name would lead to, in their order.
+    pub(crate) fn plan(&self) -> Result<Plan, Problem> {
+        let mut all = Plan { names: self.names.clone(), ..Plan::default() };
+        if let Some(PreviewedName { wish, recorded, live }) = &self.published {
+            all.extend(plan(wish, recorded, live, &self.notes)?.changes());
+        }
+        for PreviewedName { wish, recorded, live } in &self.withdrawn {
+            all.extend(withdraw(wish, recorded, live, &self.notes)?.changes());
+        }
+        Ok(all)
+    }
+}
 
 impl RouteContext {
     /// What is recorded, also by tasks that an older operator left.
@@ -18,30 +50,32 @@ impl RouteContext {
 }
 
 impl RoutesContext {
-    /// The changes that the steps of a name would lead to, in their order.
-    pub(crate) async fn preview(&self, subject: &RouteContext) -> Result<Plan, Problem> {
+    /// Reads what stands for a name.
+    pub(crate) async fn preview(&self, subject: &RouteContext) -> Result<Preview, Problem> {
         if let Some(problem) = &subject.problem {
             return Err(problem.clone());
         }
         let recorded = subject.stands();
-        let mut all = Plan { names: self.names(subject), ..Plan::default() };
+        let mut preview =
+            Preview { names: self.names(subject), notes: self.notes(subject), published: None, withdrawn: Vec::new() };
         let told = || subject.removal.as_ref().and_then(|task| task.spec.credential_secret_ref.clone());
         let credential = subject.recorded().and_then(|state| self.credential_of(state)).or_else(told);
         if let Some(wanted) = &subject.wanted {
             let account = wanted.spec.account_id.as_deref();
             let moves = recorded.account_id.as_deref().is_some_and(|there| Some(there) != account);
             let here = if moves { Footprint::default() } else { recorded.clone() };
-            all.extend(self.preview_wanted(subject, &wanted.spec, &here).await?.changes());
+            preview.published = Some(self.look_at_wanted(&preview.notes, &wanted.spec, here).await?);
             if moves {
-                all.extend(self.preview_removal(subject, &recorded, credential).await?);
+                preview.withdrawn.extend(self.look_at_removal(subject, recorded, credential).await?);
             }
         } else {
-            all.extend(self.preview_removal(subject, &recorded, credential).await?);
+            preview.withdrawn.extend(self.look_at_removal(subject, recorded, credential).await?);
         }
         for leftover in subject.known.iter().flat_map(|known| &known.state.leftovers) {
-            all.extend(self.preview_removal(subject, &leftover.footprint, leftover.credential.clone()).await?);
+            let (footprint, credential) = (leftover.footprint.clone(), leftover.credential.clone());
+            preview.withdrawn.extend(self.look_at_removal(subject, footprint, credential).await?);
         }
-        Ok(all)
+        Ok(preview)
     }
 
     /// The names that were protected so far, and the one that would be published.
@@ -70,35 +104,35 @@ impl RoutesContext {
         }
     }
 
-    async fn preview_wanted(
+    async fn look_at_wanted(
         &self,
-        subject: &RouteContext,
+        notes: &Notes,
         spec: &CloudflareTaskSpec,
-        recorded: &Footprint,
-    ) -> Result<Exposure, Problem> {
-        let wanted = spec.desired(&self.context.owner)?;
+        recorded: Footprint,
+    ) -> Result<PreviewedName<Box<Desired>>, Problem> {
+        let wish = Box::new(spec.desired(&self.context.owner)?);
         let reader = self.credentials.reader(&spec.credential_secret_ref.clone().unwrap_or_default()).await?;
-        let notes = self.notes(subject);
-        let (mark, intent) = (&wanted.mark, notes.intent.as_ref());
-        let live = gather_with(&reader, mark, Some(&wanted), recorded, intent, Fresh::after_now()).await?;
-        plan(&wanted, recorded, &live, &notes)
+        let (mark, intent) = (&wish.mark, notes.intent.as_ref());
+        let live = gather_with(&reader, mark, Some(&wish), &recorded, intent, Fresh::after_now()).await?;
+        Ok(PreviewedName { wish, recorded, live })
     }
 
-    async fn preview_removal(
+    /// None where nothing stands, or nothing is known to take it down with.
+    async fn look_at_removal(
         &self,
         subject: &RouteContext,
-        recorded: &Footprint,
+        recorded: Footprint,
         credential: Option<SecretRef>,
-    ) -> Result<Plan, Problem> {
-        let Some(credential) = credential.filter(|_| !recorded.is_empty()) else { return Ok(Plan::default()) };
+    ) -> Result<Option<PreviewedName<Mark>>, Problem> {
+        let Some(credential) = credential.filter(|_| !recorded.is_empty()) else { return Ok(None) };
         let route = &subject.key;
         let namespace = route.namespace.clone().unwrap_or_default();
         let route = Some(RouteRef { name: route.name.clone(), namespace, uid: None });
-        let mark =
+        let wish =
             CloudflareTaskSpec { httproute_ref: route, ..CloudflareTaskSpec::default() }.mark(&self.context.owner)?;
         let reader = self.credentials.reader(&credential).await?;
-        let notes = self.notes(subject);
-        let live = gather_with(&reader, &mark, None, recorded, notes.intent.as_ref(), Fresh::after_now()).await?;
-        Ok(withdraw(&mark, recorded, &live, &notes)?.changes())
+        let intent = self.notes(subject).intent;
+        let live = gather_with(&reader, &wish, None, &recorded, intent.as_ref(), Fresh::after_now()).await?;
+        Ok(Some(PreviewedName { wish, recorded, live }))
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portolan_core::{Class, ObjectKey, Plan, Problem, reasons as core};
-use portolan_engine::{Notice, Outcome, Reconcile, Report, WriteMode, outcome};
+use portolan_engine::{Notice, Outcome, PassFailure, Profile, Projected, Reconcile, Report, WriteMode, outcome};
 use portolan_zerotrust_model::{Enabled, FINALIZER, HttpRoute, OLDER_FINALIZER, RouteInput, annotations, reasons};
 
-use crate::board::RouteStatus;
 use crate::hand::Executor;
+use crate::preview::Preview;
+use crate::route_plan::RoutePlan;
 use crate::shared::{Projection, RoutesContext};
 use crate::subject::RouteContext;
 
@@ -20,57 +21,66 @@ pub(crate) struct RouteController {
     pub(crate) shared: Arc<RoutesContext>,
 }
 
-/// What is to be done for a route.
-pub(crate) struct RoutePlan {
-    /// Whether there is any.
-    any: bool,
-    /// What would change at Cloudflare, where nothing may be applied.
-    remote: Plan,
-}
-
 impl RouteController {
-    /// Whether a route shall have a finalizer while something stands for it.
-    fn wants_finalizer(&self, subject: &RouteContext) -> bool {
-        self.shared.settings.finalizers && subject.input.as_ref().is_none_or(RouteInput::allows_finalizer)
-    }
-
-    /// How it stands is noted, and told to its owner where it is news.
-    async fn announce(&self, subject: &RouteContext) {
-        self.announce_as(subject, subject.standing()).await;
-    }
-
-    async fn announce_as(&self, subject: &RouteContext, standing: Option<RouteStatus>) {
-        let before = self.shared.board.get(&subject.key).and_then(|one| one.failure);
-        let failure = standing.as_ref().and_then(|one| one.failure.clone());
-        self.shared.stands(&subject.key, standing);
+    /// How a route stands is noted for its tenant and templates, and for its own next pass.
+    fn note_standing(&self, subject: &RouteContext, plan: &RoutePlan, stopped: Option<&Problem>) {
+        if subject.stuck.is_some() && plan.stuck.is_none() && stopped.is_none() {
+            self.shared.set_stuck(&subject.key, None);
+        }
+        if let Some(known) = subject.known.as_ref().filter(|_| !subject.is_leaving() && !subject.loses()) {
+            self.shared.keeps(&known.state);
+        }
+        self.shared.stands(&subject.key, subject.standing_after(plan, stopped));
         if self.shared.routes.read(|store| store.get(&subject.key).is_none()) {
             // It went while we looked: whoever noticed that came too early.
             self.shared.stands(&subject.key, None);
         }
-        let Some((reason, message)) = failure.filter(|failure| before.as_ref() != Some(failure)) else { return };
-        if let Some(problem) = &subject.problem {
+        let news = subject.news(plan, stopped);
+        if let Some(problem) = subject.problem.as_ref().filter(|_| !news.is_empty()) {
             outcome::failed(&format_args!("HTTPRoute {}", subject.key), problem);
         }
-        if reason == reasons::PROTECTION_WOULD_BE_LOST {
+        if news.iter().any(|notice| notice.reason == reasons::PROTECTION_WOULD_BE_LOST) {
             // Whoever asks for more may have the name.
             let hostname = subject.input.as_ref().and_then(|input| input.hostname().ok());
             let others = hostname.map(|name| self.shared.claims.of(name.as_str())).unwrap_or_default();
             self.shared.routes.enqueue_all(others.iter().filter(|other| **other != subject.key));
         }
-        self.tell(subject, &[Notice::warning(reason, message)]).await;
+    }
+
+    fn claim(&self, route: &ObjectKey, hostname: Option<String>) {
+        let released = self.shared.claims.note(route, hostname);
+        self.shared.routes.enqueue_all(&released);
+    }
+
+    /// A route is gone from Kubernetes.
+    fn gone(&self, key: &ObjectKey) {
+        self.claim(key, None);
+        self.shared.service_users.forget(key);
+        self.shared.stands(key, None);
+        self.shared.set_cleared(key, false);
+        self.shared.set_stuck(key, None);
+        self.shared.orphaned.notify_one();
+    }
+
+    /// Whether a route shall have a finalizer while something stands for it.
+    fn wants_finalizer(&self, subject: &RouteContext) -> bool {
+        self.shared.settings.finalizers && subject.input.as_ref().is_none_or(RouteInput::allows_finalizer)
     }
 
     /// A step could not be done: what stands stays, and the route says why until it can.
-    async fn note_end(&self, subject: &RouteContext, hand: &mut Executor<'_>, ended: Result<(), &Problem>) {
+    async fn note_end(
+        &self,
+        subject: &RouteContext,
+        hand: &mut Executor<'_>,
+        plan: &RoutePlan,
+        ended: Result<(), &Problem>,
+    ) {
         let stuck = ended.err().filter(|problem| problem.class != Class::Transient);
-        if stuck == subject.stuck.as_ref() {
+        if stuck == plan.stuck.as_ref() {
             return;
         }
         self.shared.set_stuck(&subject.key, stuck.cloned());
         let Some(problem) = stuck else { return };
-        let failure = Some((problem.reason, problem.message.clone()));
-        let standing = subject.standing().map(|one| RouteStatus { failure, settled: false, ..one });
-        self.announce_as(subject, standing).await;
         if let Err(error) = hand.write_trouble(problem).await {
             tracing::debug!(route = %subject.key, %error, "What stops a route could not be written on it");
         }
@@ -80,6 +90,11 @@ impl RouteController {
         for notice in notices {
             self.shared.tell(&subject.key, notice).await;
         }
+    }
+
+    /// What is told of a route. Where nothing is applied, nobody is told that nothing was.
+    fn news(&self, subject: &RouteContext, plan: &RoutePlan, stopped: Option<&Problem>) -> Vec<Notice> {
+        if self.shared.context.mode == WriteMode::Live { subject.news(plan, stopped) } else { Vec::new() }
     }
 
     fn report_on(&self, subject: &RouteContext) -> Report {
@@ -93,10 +108,21 @@ impl RouteController {
     }
 }
 
+/// A kind on whose objects an older operator left its finalizer and its memory.
+pub(crate) const fn guarded(kind: &'static str) -> Profile {
+    Profile {
+        finalizer: Some(FINALIZER),
+        older_finalizers: &[OLDER_FINALIZER],
+        older_annotations: &[annotations::OLDER_MEMORY],
+        replaces_older_finalizers: true,
+        ..Profile::of(kind)
+    }
+}
+
 /// What stands for a route that is being deleted has to go first.
 fn going(subject: &RouteContext) -> Problem {
     let message = match subject.failure() {
-        Some(failure) => format!("what stands at Cloudflare could not be taken down yet: {failure}"),
+        Some(failure) => format!("what stands at Cloudflare could not be taken down yet: {}", failure.sentence),
         None => "what stands at Cloudflare is being taken down".to_owned(),
     };
     Problem::waiting(core::DELETING, message).with_retry_after(PATIENCE)
@@ -109,24 +135,8 @@ impl Reconcile for RouteController {
     type Applied = ();
     type Projection = Projection;
 
-    fn kind(&self) -> &'static str {
-        "HTTPRoute"
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        Some(FINALIZER)
-    }
-
-    fn older_finalizers(&self) -> &'static [&'static str] {
-        &[OLDER_FINALIZER]
-    }
-
-    fn older_annotations(&self) -> &'static [&'static str] {
-        &[annotations::OLDER_MEMORY]
-    }
-
-    fn replaces_older_finalizers(&self) -> bool {
-        true
+    fn profile(&self) -> Profile {
+        Profile { owns_status: false, ..guarded("HTTPRoute") }
     }
 
     /// Other programs with the same framework use the same finalizer: on a route that never asked for anything it is theirs.
@@ -151,31 +161,29 @@ impl Reconcile for RouteController {
             .any(|prefix| annotation.starts_with(prefix))
     }
 
-    fn owns_status(&self) -> bool {
-        false
+    fn project(&self, route: &HttpRoute) -> Projection {
+        Arc::new(RouteInput::read(route))
     }
 
-    fn project(&self, route: &HttpRoute) -> Projection {
-        let input = RouteInput::read(route);
+    /// Which name a route asks for is noted, and whoever asks for the one that it no longer asks for has a look.
+    fn seen(&self, key: &ObjectKey, _: Option<&Projected<Projection>>, after: Option<&Projected<Projection>>) {
+        let Some(after) = after else { return self.gone(key) };
+        let Some(input) = &after.projection else { return };
         let asks = !input.deleting && input.enabled() == Enabled::Yes;
-        let hostname = input.hostname().ok().filter(|_| asks).map(|name| name.to_string());
-        let released = self.shared.claims.note(&input.key, hostname);
-        self.shared.routes.enqueue_all(&released);
-        Arc::new(input)
+        self.claim(key, input.hostname().ok().filter(|_| asks).map(|name| name.to_string()));
     }
 
     async fn gather(&self, route: &HttpRoute) -> Result<RouteContext, Problem> {
         let mut subject = self.shared.look(&portolan_engine::key_of(&route.metadata), Some(route)).await?;
-        if self.shared.context.mode == WriteMode::Live {
-            self.announce(&subject).await;
-        } else {
-            subject.remote = Box::pin(self.shared.preview(&subject)).await?;
+        if self.shared.context.mode != WriteMode::Live {
+            subject.preview = Some(Box::pin(self.shared.preview(&subject)).await?);
         }
         Ok(subject)
     }
 
     fn plan(&self, _: &HttpRoute, subject: &RouteContext) -> Result<RoutePlan, Problem> {
-        Ok(RoutePlan { any: !subject.steps.is_empty(), remote: subject.remote.clone() })
+        let remote = subject.preview.as_ref().map(Preview::plan).transpose()?;
+        Ok(RoutePlan { remote: remote.unwrap_or_default(), ..subject.plan() })
     }
 
     fn changes(&self, plan: &RoutePlan) -> Plan {
@@ -183,38 +191,51 @@ impl Reconcile for RouteController {
     }
 
     fn acts(&self, plan: &RoutePlan) -> bool {
-        plan.any
+        !plan.steps.is_empty()
     }
 
-    async fn apply(&self, _: &HttpRoute, subject: &RouteContext, _: &RoutePlan) -> Result<(), Problem> {
-        let mut hand = Executor::new(&self.shared, subject);
-        let carried_out = hand.carry_out(&subject.steps).await;
+    async fn apply(&self, _: &HttpRoute, subject: &RouteContext, plan: &RoutePlan) -> Result<(), Problem> {
+        let mut hand = Executor::new(&self.shared, subject, plan);
+        let carried_out = hand.carry_out().await;
         // What was done is told, even if the rest was not.
         let notices = std::mem::take(&mut hand.notices);
         self.tell(subject, &notices).await;
-        self.note_end(subject, &mut hand, carried_out.as_ref().copied()).await;
+        self.note_end(subject, &mut hand, plan, carried_out.as_ref().copied()).await;
         carried_out
     }
 
-    fn report(&self, _: &HttpRoute, outcome: Outcome<'_, Self>) -> Report {
+    fn report(&self, route: &HttpRoute, outcome: Outcome<'_, Self>) -> Report {
         match outcome {
-            Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => self.report_on(inputs),
-            Outcome::Failed(problem) => {
+            Outcome::Applied { inputs, plan, .. } | Outcome::Unchanged { inputs, plan } => {
+                Report { events: self.news(inputs, plan, None), ..self.report_on(inputs) }
+            }
+            Outcome::Failed(PassFailure { problem, planned: Some((subject, plan)), .. }) => {
+                Report { events: self.news(subject, plan, plan.newly_stopped(problem)), ..Report::default() }
+            }
+            Outcome::Failed(failure) => {
+                let problem = failure.problem;
+                let goes = route.metadata.deletion_timestamp.is_some();
                 let events = match problem.class {
-                    Class::Transient | Class::Waiting => Vec::new(),
-                    Class::Invalid | Class::Denied => vec![Notice::warning(problem.reason, problem.message.clone())],
+                    Class::Invalid | Class::Denied if failure.is_news() && !goes => {
+                        vec![Notice::warning(problem.reason, problem.message.clone())]
+                    }
+                    Class::Transient | Class::Waiting | Class::Invalid | Class::Denied => Vec::new(),
                 };
                 Report { events, ..Report::default() }
             }
         }
     }
 
-    fn forgotten(&self, key: &ObjectKey) {
-        let released = self.shared.claims.note(key, None);
-        self.shared.routes.enqueue_all(&released);
-        self.shared.stands(key, None);
-        self.shared.set_cleared(key, false);
-        self.shared.set_stuck(key, None);
-        self.shared.orphaned.notify_one();
+    fn remember(&self, _: &HttpRoute, outcome: Outcome<'_, Self>) {
+        let (subject, plan, stopped) = match outcome {
+            Outcome::Applied { inputs, plan, .. } | Outcome::Unchanged { inputs, plan } => (inputs, plan, None),
+            Outcome::Failed(PassFailure { problem, planned: Some((subject, plan)), .. }) => {
+                (subject, plan, plan.newly_stopped(problem))
+            }
+            Outcome::Failed(_) => return,
+        };
+        if self.shared.context.mode == WriteMode::Live {
+            self.note_standing(subject, plan, stopped);
+        }
     }
 }

@@ -54,6 +54,7 @@ pub(crate) struct RoutesContext {
     pub(crate) locks: Locks,
     pub(crate) board: RouteStatuses,
     pub(crate) claims: HostnameClaims,
+    pub(crate) service_users: ServiceUsers,
     pub(crate) reservations: Reservations,
     /// Routes that do not stand as they were left.
     pub(crate) drifted: Mutex<BTreeSet<ObjectKey>>,
@@ -89,6 +90,7 @@ impl RoutesContext {
             locks: Locks::default(),
             board: RouteStatuses::default(),
             claims: HostnameClaims::default(),
+            service_users: ServiceUsers::default(),
             reservations: Reservations::default(),
             drifted: Mutex::default(),
             schedule: DriftSchedule::new(settings.drift.interval()),
@@ -299,6 +301,30 @@ impl Catalogue for RoutesContext {
                 Sought::Unknown("the cluster does not serve CloudflareZeroTrustTemplate; install its definition")
             }
         }
+    }
+}
+
+/// Which Service the address of a route comes from.
+#[derive(Default)]
+pub(crate) struct ServiceUsers {
+    services: Mutex<HashMap<ObjectKey, ObjectKey>>,
+}
+
+impl ServiceUsers {
+    /// A route's address is about to be read from a Service.
+    pub(crate) fn note(&self, route: &ObjectKey, service: &ObjectKey) {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner).insert(route.clone(), service.clone());
+    }
+
+    /// A route is gone.
+    pub(crate) fn forget(&self, route: &ObjectKey) {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner).remove(route);
+    }
+
+    /// The routes whose address came from a Service when they last looked.
+    pub(crate) fn of(&self, service: &ObjectKey) -> Vec<ObjectKey> {
+        let services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        services.iter().filter(|(_, one)| *one == service).map(|(route, _)| route.clone()).collect()
     }
 }
 

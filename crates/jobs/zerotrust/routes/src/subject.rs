@@ -7,25 +7,22 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use portolan_cloudflare_api::Reader;
-use portolan_core::{Hostname, ObjectKey, Plan, Problem};
-use portolan_engine::{Levels, WriteMode, in_time};
+use portolan_core::{Hostname, ObjectKey, Problem};
+use portolan_engine::{Levels, in_time};
 use portolan_zerotrust_model::settings::ACCESS;
-use portolan_zerotrust_model::state::StatePhase;
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{
-    AddressSource, CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, Phase, RouteInput, SecretRef, Selected, Settings,
-    State, TaskResult, WantedRoute, annotations, desired, names, reasons, select, select_tenant, settings, still_there,
-    target,
+    AddressSource, CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, RouteInput, SecretRef, Selected, Settings, State,
+    WantedRoute, annotations, desired, names, reasons, select, select_tenant, settings, still_there, target,
 };
-use serde_json::{Map, Value};
 
-use crate::board::RouteStatus;
-use crate::decide::{Facts, RecordedState, RouteGoal, RouteStep, TokenSecret, UnderWay, decide};
+use crate::decide::TokenSecret;
 use crate::locks::NameTurn;
 use crate::losses;
-use crate::outputs::{self, Trouble};
+use crate::preview::Preview;
+use crate::reasons::TaskFailure;
 use crate::records::StoredState;
-use crate::recover::{self, Recovery};
+use crate::recover::Recovery;
 use crate::rivals::Reserved;
 use crate::shared::RoutesContext;
 use crate::token::{self, FoundSecret};
@@ -52,16 +49,16 @@ pub(crate) struct RouteContext {
     pub(crate) stuck: Option<Problem>,
     pub(crate) tenant: Option<ObjectKey>,
     pub(crate) templates: BTreeSet<ObjectKey>,
-    pub(crate) service: Option<ObjectKey>,
     /// What is proven of things that only the route's annotations name.
     pub(crate) recovery: Recovery,
     /// Keeps others from the hostname until this pass has ended.
     pub(crate) reserved: Option<Reserved>,
-    pub(crate) steps: Vec<RouteStep>,
-    /// Annotations that have to change.
-    pub(crate) outputs: Option<Map<String, Value>>,
-    /// What would change at Cloudflare, where nothing may be applied.
-    pub(crate) remote: Plan,
+    /// Whether something at Cloudflare is not as it was left.
+    pub(crate) drifted: bool,
+    /// Reason and message of what was told last to be wrong with it.
+    pub(crate) told: Option<(&'static str, String)>,
+    /// What stands at Cloudflare, where nothing may be applied but is to be shown.
+    pub(crate) preview: Option<Preview>,
     _turn: NameTurn,
 }
 
@@ -89,7 +86,7 @@ impl RouteContext {
     }
 
     /// Why a name that was published has no record.
-    fn without_record(&self) -> Option<(&'static str, String)> {
+    pub(crate) fn without_record(&self) -> Option<(&'static str, String)> {
         let wanted = self.wanted.as_ref().filter(|_| self.task.is_none() && self.known.is_some())?;
         if given(wanted.spec.zone_id.as_ref()).is_some() {
             return None;
@@ -103,7 +100,7 @@ impl RouteContext {
     }
 
     /// Whether another route has the name that a task of this one tries to get.
-    fn lost(&self) -> bool {
+    pub(crate) fn lost(&self) -> bool {
         let lost = self.problem.as_ref().is_some_and(|problem| problem.reason == reasons::HOSTNAME_CONFLICT);
         let wanted = self.input.as_ref().and_then(|input| input.hostname().ok()).map(|name| name.to_string());
         lost && self.task.as_ref().is_some_and(|task| task.spec.hostname == wanted)
@@ -118,14 +115,8 @@ impl RouteContext {
     }
 
     /// What the task says that failed, or that waits until Cloudflare answers again.
-    pub(crate) fn failure(&self) -> Option<String> {
-        let all = [&self.task, &self.removal].into_iter().flatten();
-        let message = |task: &CloudflareTask| task.status.as_ref().and_then(|status| status.message.clone());
-        all.map(AsRef::as_ref).find_map(|task| match task.phase() {
-            Phase::Failed => Some(message(task).unwrap_or_else(|| "the task failed".to_owned())),
-            Phase::InProgress => message(task).filter(|message| crate::reasons::is_told(message)),
-            Phase::Pending | Phase::Completed => None,
-        })
+    pub(crate) fn failure(&self) -> Option<TaskFailure> {
+        [&self.task, &self.removal].into_iter().flatten().find_map(|task| TaskFailure::of(task))
     }
 
     /// The templates that took part in what stands, or in what a task is about to make.
@@ -174,32 +165,6 @@ impl RouteContext {
                 .map(|known| (given(known.state.footprint.zone_id.as_ref()), known.state.hash.as_str())),
         }
     }
-
-    /// How the route stands, for its tenant and templates.
-    pub(crate) fn standing(&self) -> Option<RouteStatus> {
-        let asks = self.input.as_ref().is_some_and(|input| !input.deleting && input.enabled() != Enabled::No);
-        if !asks && self.is_clean() {
-            return None;
-        }
-        let failure = self.problem.as_ref().map(|problem| (problem.reason, problem.message.clone())).or_else(|| {
-            let message = self.failure()?;
-            Some((crate::reasons::of_message(&message), crate::reasons::without_reason(&message).to_owned()))
-        });
-        let stuck = || self.stuck.as_ref().map(|problem| (problem.reason, problem.message.clone()));
-        let failure = failure.or_else(stuck).or_else(|| self.without_record());
-        let tenant = self.tenant.clone().or_else(|| self.known.as_ref().and_then(|known| known.state.tenant.clone()));
-        Some(RouteStatus {
-            tenant,
-            templates: self.templates.clone(),
-            service: self.service.clone(),
-            settled: failure.is_none() && self.steps.is_empty() && self.task.is_none(),
-            failure,
-            without_zone: self
-                .wanted
-                .as_ref()
-                .is_some_and(|wanted| wanted.spec.zone_id.as_deref().is_none_or(str::is_empty)),
-        })
-    }
 }
 
 impl RoutesContext {
@@ -219,22 +184,17 @@ impl RoutesContext {
             stuck: self.stuck(key),
             tenant: None,
             templates: BTreeSet::new(),
-            service: None,
             recovery: Recovery::Needless,
             reserved: None,
-            steps: Vec::new(),
-            outputs: None,
-            remote: Plan::default(),
+            drifted: self.is_drifted(key),
+            told: self.board.get(key).and_then(|standing| standing.failure),
+            preview: None,
             _turn: turn,
         };
         Box::pin(self.find_wish(&mut subject)).await;
         Box::pin(self.find_lost(&mut subject)).await;
-        self.settle_on_steps(&mut subject);
-        if let Some(known) = subject.known.as_ref().filter(|_| !subject.is_leaving() && !subject.loses())
-            && self.context.mode == WriteMode::Live
-        {
-            self.keeps(&known.state);
-        }
+        // It may have changed while others were asked.
+        subject.drifted = self.is_drifted(key);
         Ok(subject)
     }
 
@@ -298,12 +258,13 @@ impl RoutesContext {
     }
 
     /// The address of a name without a tunnel.
-    async fn target(&self, settings: &Settings, subject: &mut RouteContext) -> Result<Option<Ipv4Addr>, Problem> {
+    async fn target(&self, settings: &Settings, subject: &RouteContext) -> Result<Option<Ipv4Addr>, Problem> {
         match settings.target()? {
             AddressSource::None => Ok(None),
             AddressSource::Static(ip) => Ok(Some(ip)),
             AddressSource::Service(key) => {
-                subject.service = Some(key.clone());
+                // Noted before it is read: whatever becomes of it afterwards lets the route run again.
+                self.service_users.note(&subject.key, &key);
                 target::of_service(&key, self.service(&key).await?.as_ref()).map(Some)
             }
         }
@@ -356,66 +317,6 @@ impl RoutesContext {
             FoundSecret::Foreign => Err(token::conflict(&name)),
         }
     }
-
-    fn settle_on_steps(&self, subject: &mut RouteContext) {
-        if decide(&self.facts(subject)).is_empty() {
-            // Nothing is to be done any more, so nothing stops it.
-            self.set_stuck(&subject.key, None);
-            subject.stuck = None;
-        }
-        let trouble = self.trouble(subject);
-        let state = subject.known.as_ref().map(|known| &known.state);
-        let leaving = subject.is_leaving();
-        subject.outputs = subject.route.as_ref().and_then(|route| {
-            let mut wanted = outputs::wanted(state.filter(|_| !leaving), trouble.as_ref());
-            if subject.recovery.keeps_annotations() {
-                wanted.extend(recover::ids(route.annotations()));
-            }
-            outputs::difference(route.annotations(), &wanted)
-        });
-        // An object that is going needs no annotations any more.
-        if subject.input.as_ref().is_some_and(|input| input.deleting) {
-            subject.outputs = None;
-        }
-        subject.steps = decide(&self.facts(subject));
-    }
-
-    fn trouble(&self, subject: &RouteContext) -> Option<Trouble> {
-        if let Some(problem) = &subject.problem {
-            return Some(Trouble::of(problem));
-        }
-        let failed = subject.failure().map(|message| Trouble::failed(&message));
-        let stuck = || subject.stuck.as_ref().map(Trouble::of);
-        let without = || {
-            let (reason, message) = subject.without_record()?;
-            Some(Trouble::of(&Problem::waiting(reason, message)))
-        };
-        failed.or_else(stuck).or_else(without)
-    }
-
-    fn facts(&self, subject: &RouteContext) -> Facts {
-        let wish = match (&subject.wanted, &subject.input) {
-            (Some(wanted), Some(input)) => RouteGoal::Published {
-                hash: wanted.hash.clone(),
-                uid: input.uid.clone(),
-                account: wanted.spec.account_id.clone().unwrap_or_default(),
-            },
-            _ if subject.is_leaving() => RouteGoal::Absent,
-            _ => RouteGoal::Unclear,
-        };
-        Facts {
-            wish,
-            recorded: subject.known.as_ref().map(|known| recorded(known)),
-            task: subject.task.as_ref().map(|task| under_way(task, subject)),
-            removal: subject.removal.as_ref().map(|task| under_way(task, subject)),
-            secret: subject.secret,
-            drifted: self.is_drifted(&subject.key),
-            lost: subject.lost(),
-            outputs_differ: subject.outputs.is_some(),
-            loses: subject.loses(),
-            recovered: matches!(subject.recovery, Recovery::Found(_)),
-        }
-    }
 }
 
 /// The name that is recorded as protected and is wanted open.
@@ -433,22 +334,6 @@ fn asks_for_token(wanted: &WantedRoute) -> bool {
     wanted.spec.operations.as_ref().and_then(|all| all.service_token.as_ref()?.enabled).unwrap_or(false)
 }
 
-fn recorded(known: &StoredState) -> RecordedState {
-    let state = &known.state;
-    RecordedState {
-        hash: state.hash.clone(),
-        uid: state.uid.clone().unwrap_or_default(),
-        account: state.footprint.account_id.clone(),
-        empty: state.footprint.is_empty(),
-        leftovers: state.leftovers.iter().map(|leftover| leftover.footprint.account_id.clone()).collect(),
-        deleting: state.phase == StatePhase::Deleting,
-        forget: known.forget,
-        has_secret: state.token_secret_name.is_some(),
-        unclean: known.unclean,
-        untold: state.templates.is_none(),
-    }
-}
-
 /// Whether a task takes down what an earlier tenant left.
 pub(crate) fn is_leftover(task: &CloudflareTask) -> bool {
     task.annotations().contains_key(&annotations::name(LEFTOVER))
@@ -457,28 +342,4 @@ pub(crate) fn is_leftover(task: &CloudflareTask) -> bool {
 /// The credential that a removal is to use, where one is recorded.
 pub(crate) fn removal_credential(state: &State, leftover: bool) -> Option<SecretRef> {
     if leftover { state.leftovers.first()?.credential.clone() } else { state.credential.clone() }
-}
-
-fn under_way(task: &CloudflareTask, subject: &RouteContext) -> UnderWay {
-    let status = task.status.as_ref();
-    let result = status.and_then(|status| status.result.as_ref()).map(TaskResult::footprint);
-    let recorded = subject.known.as_ref().map(|known| &known.state.footprint);
-    let asked = task.spec.operations.as_ref().and_then(|one| one.service_token.as_ref()?.secret_present);
-    UnderWay {
-        phase: task.phase(),
-        marked: status.is_some_and(|status| status.phase.is_some()),
-        current: task.is_current(),
-        hash: task.hash().unwrap_or_default().to_owned(),
-        knows_more: result.is_some_and(|result| !result.is_empty() && recorded != Some(&result)),
-        intends: status.is_some_and(|status| status.intended_at.is_some())
-            || (task.is_older() && task.unreported().is_some()),
-        // A task that asks for nothing new does not bring lost credentials back.
-        suits_token: !(asked == Some(true) && subject.secret == TokenSecret::Lost),
-        leftover: is_leftover(task),
-        older: task.is_older(),
-        recredited: subject.known.as_ref().is_some_and(|known| {
-            let credential = removal_credential(&known.state, is_leftover(task));
-            credential.is_some() && credential != task.spec.credential_secret_ref
-        }),
-    }
 }

@@ -275,7 +275,7 @@ async fn preview(shared: &RoutesContext) {
     shared.routes.listed().await;
     let Some(plans) = &shared.context.plans else { return };
     for key in shared.without_route(&shared.settings.selection()) {
-        let planned = async { Box::pin(shared.preview(&shared.look(&key, None).await?)).await };
+        let planned = async { Box::pin(shared.preview(&shared.look(&key, None).await?)).await?.plan() };
         plans(ObjectId::new("HTTPRoute", key.clone()), Box::pin(planned).await);
     }
 }
@@ -295,9 +295,10 @@ async fn take_down(shared: &RoutesContext, key: &ObjectKey) -> Result<(), Proble
         if shared.routes.read(|store| store.get(key).is_some()) {
             return Ok(());
         }
-        Executor::new(shared, &subject).carry_out(&subject.steps).await?;
+        let plan = subject.plan();
+        Executor::new(shared, &subject, &plan).carry_out().await?;
         let gone = subject.is_clean() || shared.records.state(key).is_none();
-        shared.stands(key, if gone { None } else { subject.standing() });
+        shared.stands(key, if gone { None } else { subject.standing(&plan) });
         Ok(())
     }
     .instrument(span)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portolan_core::{ConditionStatus, NewCondition, ObjectKey, Plan, Problem};
-use portolan_engine::{Outcome, Reconcile, Report};
+use portolan_engine::{Outcome, Profile, Reconcile, Report};
 use portolan_zerotrust_model::settings::TARGET_IP;
 use portolan_zerotrust_model::{
     CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, CloudflareZeroTrustTenantSpec,
@@ -39,12 +39,8 @@ impl Reconcile for TemplateController {
     type Applied = ();
     type Projection = ();
 
-    fn kind(&self) -> &'static str {
-        "CloudflareZeroTrustTemplate"
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        None
+    fn profile(&self) -> Profile {
+        Profile::of("CloudflareZeroTrustTemplate")
     }
 
     fn heeds(&self, _: &str) -> bool {
@@ -75,7 +71,7 @@ impl Reconcile for TemplateController {
     fn report(&self, template: &Template, outcome: Outcome<'_, Self>) -> Report {
         let found = match outcome {
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => inputs,
-            Outcome::Failed(problem) => return Report::failed(problem),
+            Outcome::Failed(failure) => return Report::failed(failure.problem),
         };
         let valid = match &found.wrong {
             Ok(()) => NewCondition::of(VALID, ConditionStatus::True, reasons::VALID, "Everything in it can be used"),

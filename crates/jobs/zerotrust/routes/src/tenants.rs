@@ -7,12 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use portolan_core::{
     Change, Condition, ConditionStatus, NewCondition, ObjectKey, Plan, Problem, Target, reasons as core, text,
 };
-use portolan_engine::{Levels, Notice, Outcome, Reconcile, Report, annotations as steering};
-use portolan_zerotrust_model::{
-    CloudflareZeroTrustTenant as Tenant, FINALIZER, OLDER_FINALIZER, State, TenantSummary, annotations, reasons,
-};
+use portolan_engine::{Levels, Notice, Outcome, Profile, Reconcile, Report, annotations as steering};
+use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, State, TenantSummary, annotations, reasons};
 use serde_json::json;
 
+use crate::routes::guarded;
 use crate::shared::RoutesContext;
 
 /// Routes that a message names.
@@ -35,9 +34,6 @@ const OF_TENANT: &[&str] = &[
     reasons::RATE_LIMITED,
 ];
 
-/// How the message of a route begins whose task waits on the rate limit.
-const LIMITED: &str = "Rate limit exceeded";
-
 /// Reconciles tenants.
 pub(crate) struct TenantController {
     pub(crate) shared: Arc<RoutesContext>,
@@ -53,14 +49,16 @@ pub(crate) struct TenantTally {
     routes: usize,
     /// Routes that failed: key, reason, message.
     failed: Vec<(ObjectKey, &'static str, String)>,
+    /// What those say that wait for the rate limit: reason, message.
+    limited: Option<(&'static str, String)>,
     /// Deletions that are held.
     held: Vec<String>,
     /// Names that lost their Access application, the last first, and how long that is told.
     exposed: Vec<(SignedDuration, String)>,
     /// Routes that are published with it and stand outside the watched namespaces.
     unwatched: Vec<ObjectKey>,
-    /// States that name it.
-    states: usize,
+    /// Routes that something is recorded for with it.
+    recorded: Vec<ObjectKey>,
     released: bool,
 }
 
@@ -84,6 +82,7 @@ impl TenantController {
             },
             last_sync: of_tenant.iter().filter_map(|known| known.state.last_sync_time.clone()).max(),
             routes: standing.len(),
+            limited: standing.iter().filter(|(_, one)| one.limited).find_map(|(_, one)| one.failure.clone()),
             failed: standing
                 .into_iter()
                 .filter_map(|(key, one)| one.failure.map(|(reason, text)| (key, reason, text)))
@@ -93,7 +92,7 @@ impl TenantController {
             held: self.shared.deletions.held(&key.to_string()),
             exposed: exposed(of_tenant.iter().map(|known| &known.state), (self.shared.context.clock)()),
             unwatched: self.unwatched(of_tenant.iter().map(|known| &known.state.route)),
-            states: of_tenant.len(),
+            recorded: sorted(of_tenant.iter().map(|known| known.state.route.clone())),
             released: false,
         }
     }
@@ -101,10 +100,7 @@ impl TenantController {
     /// Routes that were looked at once and no longer are: the namespaces to watch were narrowed.
     fn unwatched<'a>(&self, routes: impl Iterator<Item = &'a ObjectKey>) -> Vec<ObjectKey> {
         let watched = self.shared.settings.selection();
-        let mut unwatched: Vec<ObjectKey> =
-            routes.filter(|route| !watched.covers(route.namespace.as_deref())).cloned().collect();
-        unwatched.sort();
-        unwatched
+        sorted(routes.filter(|route| !watched.covers(route.namespace.as_deref())).cloned())
     }
 
     /// Lets held deletions go that the user released.
@@ -123,9 +119,8 @@ impl TenantController {
         }
         // What stops one route stops them all.
         let common = OF_TENANT.iter().find_map(|reason| tally.failed.iter().find(|(_, one, _)| one == reason));
-        let limited = || tally.failed.iter().find(|(_, _, message)| message.starts_with(LIMITED));
-        let common = common.or_else(limited);
-        if let Some((_, reason, message)) = common {
+        let common = common.map(|(_, reason, message)| (*reason, message));
+        if let Some((reason, message)) = common.or(tally.limited.as_ref().map(|(reason, message)| (*reason, message))) {
             return NewCondition::not_ready(reason, message.clone());
         }
         if tally.failed.is_empty() {
@@ -162,24 +157,8 @@ impl Reconcile for TenantController {
     type Applied = ();
     type Projection = ();
 
-    fn kind(&self) -> &'static str {
-        "CloudflareZeroTrustTenant"
-    }
-
-    fn finalizer(&self) -> Option<&'static str> {
-        Some(FINALIZER)
-    }
-
-    fn older_finalizers(&self) -> &'static [&'static str] {
-        &[OLDER_FINALIZER]
-    }
-
-    fn older_annotations(&self) -> &'static [&'static str] {
-        &[annotations::OLDER_MEMORY]
-    }
-
-    fn replaces_older_finalizers(&self) -> bool {
-        true
+    fn profile(&self) -> Profile {
+        Profile { heeds_times: true, ..guarded("CloudflareZeroTrustTenant") }
     }
 
     fn protects(&self, _: &Tenant, _: &TenantTally, _: &Plan) -> bool {
@@ -188,10 +167,6 @@ impl Reconcile for TenantController {
 
     fn heeds(&self, annotation: &str) -> bool {
         annotation.starts_with(annotations::PREFIX) || annotation.starts_with("portolan.dev/")
-    }
-
-    fn heeds_times(&self) -> bool {
-        true
     }
 
     fn project(&self, _: &Tenant) {}
@@ -235,13 +210,10 @@ impl Reconcile for TenantController {
     fn report(&self, tenant: &Tenant, outcome: Outcome<'_, Self>) -> Report {
         let tally = match outcome {
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => inputs,
-            Outcome::Failed(problem) => return Report::failed(problem),
+            Outcome::Failed(failure) => return Report::failed(failure.problem),
         };
-        if tally.released {
-            self.shared.released(&tenant.key());
-        }
         if tenant.metadata.deletion_timestamp.is_some() {
-            return self.report_leaving(tenant, tally);
+            return report_leaving(tenant, tally);
         }
         let stalled = match tally.held.as_slice() {
             [] => NewCondition::not_stalled(),
@@ -261,6 +233,22 @@ impl Reconcile for TenantController {
             problem: tally.problem.clone(),
         }
     }
+
+    /// Routes whose deletions were held and are not any more run.
+    fn remember(&self, tenant: &Tenant, outcome: Outcome<'_, Self>) {
+        match outcome {
+            Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } if inputs.released => {
+                self.shared.released(&tenant.key());
+            }
+            Outcome::Applied { .. } | Outcome::Unchanged { .. } | Outcome::Failed(_) => {}
+        }
+    }
+}
+
+fn sorted(routes: impl Iterator<Item = ObjectKey>) -> Vec<ObjectKey> {
+    let mut routes: Vec<ObjectKey> = routes.collect();
+    routes.sort();
+    routes
 }
 
 /// The names that lost their Access application of late, the last first.
@@ -316,26 +304,20 @@ fn newly_told(tenant: &Tenant, condition: Option<&NewCondition>) -> Vec<Notice> 
     if told { Vec::new() } else { vec![Notice::warning(condition.reason, &condition.message)] }
 }
 
-impl TenantController {
-    /// A tenant that is being deleted stays as long as something is published with it: its credential is needed.
-    fn report_leaving(&self, tenant: &Tenant, tally: &TenantTally) -> Report {
-        if tally.states == 0 || is_forced(tenant) {
-            return Report::default();
-        }
-        let states = self.shared.records.all();
-        let of_tenant = states.iter().filter(|known| self.shared.is_of(&known.state, &tenant.key()));
-        let mut routes: Vec<&ObjectKey> = of_tenant.map(|known| &known.state.route).collect();
-        routes.sort();
-        let message = format!(
-            "{} still published with it: {}. Delete them or give them another tenant; or set the annotation {}: \"true\" \
-             to leave everything at Cloudflare",
-            text::count(routes.len(), "route"),
-            named_in(&tenant.key(), routes.iter().map(|route| (*route, route.to_string()))),
-            annotations::name("force-forget"),
-        );
-        let problem = Problem::waiting(core::DELETING, message).with_retry_after(PATIENCE);
-        Report { problem: Some(problem), ..Report::default() }
+/// A tenant that is being deleted stays as long as something is published with it: its credential is needed.
+fn report_leaving(tenant: &Tenant, tally: &TenantTally) -> Report {
+    if tally.recorded.is_empty() || is_forced(tenant) {
+        return Report::default();
     }
+    let message = format!(
+        "{} still published with it: {}. Delete them or give them another tenant; or set the annotation {}: \"true\" \
+         to leave everything at Cloudflare",
+        text::count(tally.recorded.len(), "route"),
+        named_in(&tenant.key(), tally.recorded.iter().map(|route| (route, route.to_string()))),
+        annotations::name("force-forget"),
+    );
+    let problem = Problem::waiting(core::DELETING, message).with_retry_after(PATIENCE);
+    Report { problem: Some(problem), ..Report::default() }
 }
 
 /// Whether the user says that a tenant is to go whatever stands.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use kube::Api;
 use portolan_cloudflare_api::{Client, Clients};
 use portolan_core::{ObjectKey, Plan, Problem};
-use portolan_engine::{CancellationToken, Context, Handle, Outcome, Reconcile, Report, Secrets};
+use portolan_engine::{CancellationToken, Context, Handle, Outcome, Profile, Projected, Reconcile, Report, Secrets};
 use portolan_exposure::{Elsewhere, Exposure, Footprint, Live, Notes};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 use tokio::time::Instant;
@@ -36,6 +36,9 @@ const SOON: Duration = Duration::from_millis(50);
 
 /// So long a credential is used without another look at its Secret.
 const CREDENTIAL_KEPT: Duration = Duration::from_secs(5);
+
+/// What is kept of a task.
+type SeenTask = Projected<TaskProjection>;
 
 /// Carries tasks out.
 pub(crate) struct TaskReconciler {
@@ -94,6 +97,16 @@ pub(crate) enum TaskVerdict {
     Refuse(Problem),
     /// It is carried out.
     Carry(Box<Exposure>),
+}
+
+impl TaskVerdict {
+    /// Whether nothing at Cloudflare is to change.
+    fn writes_nothing(&self) -> bool {
+        match self {
+            Self::Rest | Self::Refuse(_) => true,
+            Self::Carry(exposure) => exposure.is_empty(),
+        }
+    }
 }
 
 /// What came of a task.
@@ -158,6 +171,11 @@ impl TaskReconciler {
         self.nudged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn gone(&self, key: &ObjectKey) {
+        self.nudged().remove(key);
+        self.lookout.forget(key);
+    }
+
     fn look(&self, nudged: bool) -> TaskLook<'_> {
         TaskLook { worker: &self.settings.identity, nudged, now: (self.context.clock)() }
     }
@@ -198,7 +216,8 @@ impl TaskReconciler {
         let mut notes = Notes::at((self.context.clock)());
         notes.secret_present = work::has_credentials(task, &recorded, handed.as_ref());
         notes.intent = intent;
-        let live = work.gather(&client.reader(), &recorded, notes.intent.as_ref(), work::freshness(task)).await?;
+        let (reader, fresh) = (client.reader(), work::freshness(task));
+        let live = work.goal().gather(&reader, &recorded, notes.intent.as_ref(), fresh).await?;
         notes.elsewhere = self.elsewhere(task, &recorded, &live).await?;
         Ok(Ready { begun, nudged, client, work, recorded, live, notes, handed, announced, turn })
     }
@@ -223,10 +242,7 @@ impl TaskReconciler {
 
 impl Ready {
     fn verdict(&self) -> TaskVerdict {
-        let planned = self.work.plan(&self.recorded, &self.live, &self.notes);
-        if planned.as_ref().map_or(true, Exposure::is_empty) {
-            self.announced.no_longer();
-        }
+        let planned = self.work.goal().plan(&self.recorded, &self.live, &self.notes);
         planned.map_or_else(TaskVerdict::Refuse, |exposure| TaskVerdict::Carry(Box::new(exposure)))
     }
 }
@@ -238,30 +254,26 @@ impl Reconcile for TaskReconciler {
     type Applied = TaskResult;
     type Projection = TaskProjection;
 
-    fn kind(&self) -> &'static str {
-        "CloudflareTask"
+    /// Statuses are claims: they are written by `apply`, over the version that was seen.
+    fn profile(&self) -> Profile {
+        Profile { owns_status: false, ..Profile::of("CloudflareTask") }
     }
 
-    fn finalizer(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Statuses are claims: they are written here, over the version that was seen.
-    fn owns_status(&self) -> bool {
-        false
+    fn project(&self, task: &CloudflareTask) -> TaskProjection {
+        TaskProjection::of(task)
     }
 
     /// A task that is put back in line by its status alone runs too.
-    fn project(&self, task: &CloudflareTask) -> TaskProjection {
-        let (key, projection) = (task.key(), TaskProjection::of(task));
-        let before = self.handle.read(|store| Some(store.get(&key)?.projection.as_ref()?.phase));
+    fn seen(&self, key: &ObjectKey, before: Option<&SeenTask>, after: Option<&SeenTask>) {
+        let Some(after) = after else { return self.gone(key) };
+        let Some(projection) = &after.projection else { return };
+        let before = before.and_then(|before| Some(before.projection.as_ref()?.phase));
         if projection.phase == Phase::Pending && before.is_some_and(|before| before != Phase::Pending) {
-            self.handle.enqueue(&key);
+            self.handle.enqueue(key);
         }
         if projection.lacks_credential {
             self.lookout.has_failed();
         }
-        projection
     }
 
     async fn gather(&self, task: &CloudflareTask) -> Result<Inputs, Problem> {
@@ -294,12 +306,21 @@ impl Reconcile for TaskReconciler {
         !matches!(verdict, TaskVerdict::Rest)
     }
 
+    fn rests(&self, inputs: &Inputs) {
+        if let Inputs::Ready(ready) = inputs {
+            ready.announced.no_longer();
+        }
+    }
+
     async fn apply(
         &self,
         task: &CloudflareTask,
         inputs: &Inputs,
         verdict: &TaskVerdict,
     ) -> Result<TaskResult, Problem> {
+        if verdict.writes_nothing() {
+            self.rests(inputs);
+        }
         let done = match (inputs, verdict) {
             (Inputs::Ready(ready), TaskVerdict::Carry(exposure)) => Box::pin(self.carry(task, ready, exposure)).await?,
             (_, TaskVerdict::Refuse(problem)) => self.refuse(task, problem).await?,
@@ -318,10 +339,5 @@ impl Reconcile for TaskReconciler {
             Outcome::Unchanged { inputs: Inputs::Rest(again), .. } => Report { again: *again, ..Report::default() },
             Outcome::Unchanged { .. } | Outcome::Failed(_) => Report::default(),
         }
-    }
-
-    fn forgotten(&self, key: &ObjectKey) {
-        self.nudged().remove(key);
-        self.lookout.forget(key);
     }
 }

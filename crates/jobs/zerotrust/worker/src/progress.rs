@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use portolan_cloudflare_api::{ApiError, ErrorClass};
 use portolan_core::{Class, Plan, Problem, reasons as core, rfc3339, text};
 use portolan_exposure::{Footprint, Intent, Notice};
-use portolan_zerotrust_model::task::TaskNotice;
+use portolan_zerotrust_model::task::{RATE_LIMIT_EXCEEDED, TaskNotice};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, TaskResult, reasons};
 
 use crate::reason;
@@ -37,9 +37,14 @@ pub(crate) fn claimed(
 
 /// Cloudflare does not answer, and the worker waits for that to pass.
 pub(crate) fn waiting(status: CloudflareTaskStatus, error: &ApiError) -> CloudflareTaskStatus {
-    let why = if error.class == ErrorClass::RateLimit { "Rate limit exceeded: " } else { "" };
+    let (reason, why) = if error.class == ErrorClass::RateLimit {
+        (reasons::RATE_LIMITED, format!("{RATE_LIMIT_EXCEEDED}: "))
+    } else {
+        (reasons::CLOUDFLARE_API_ERROR, String::new())
+    };
     let message = format!("{}: {why}{error}", reasons::CLOUDFLARE_API_ERROR);
-    CloudflareTaskStatus { message: Some(text::truncate(&message, LONGEST_MESSAGE).to_owned()), ..status }
+    let message = Some(text::truncate(&message, LONGEST_MESSAGE).to_owned());
+    CloudflareTaskStatus { message, reason: Some(reason.to_owned()), ..status }
 }
 
 /// An operation is done, and what came of it must not be forgotten.
@@ -89,7 +94,8 @@ pub(crate) fn failed(
         ..status
     };
     let message = if refused { format!("{}; {RESTS}", failure(problem)) } else { failure(problem) };
-    into_phase(status, Phase::Failed, text::truncate(&message, LONGEST_MESSAGE).to_owned(), now)
+    let status = into_phase(status, Phase::Failed, text::truncate(&message, LONGEST_MESSAGE).to_owned(), now);
+    CloudflareTaskStatus { reason: Some(reason::of(problem).to_owned()), ..status }
 }
 
 /// What a task says that failed: `Reason: what happened`.
@@ -169,7 +175,7 @@ fn lines(changes: &Plan) -> Vec<String> {
 fn into_phase(status: CloudflareTaskStatus, phase: Phase, message: String, now: Timestamp) -> CloudflareTaskStatus {
     let moved = status.phase != Some(phase) || status.last_transition_time.is_none();
     let last_transition_time = if moved { Some(rfc3339(now)) } else { status.last_transition_time };
-    CloudflareTaskStatus { phase: Some(phase), message: Some(message), last_transition_time, ..status }
+    CloudflareTaskStatus { phase: Some(phase), message: Some(message), reason: None, last_transition_time, ..status }
 }
 
 #[cfg(test)]
@@ -237,6 +243,7 @@ mod tests {
         let status = failed(reached, &problem, None, Some(at(15)), at(1));
 
         assert_eq!(status.message.as_deref(), Some("CloudflareAPIError: creating the application: 503"));
+        assert_eq!(status.reason.as_deref(), Some("CloudflareAPIError"));
         assert_eq!((status.phase, status.next_attempt_time), (Some(Phase::Failed), Some(rfc3339(at(15)))));
         assert_eq!(status.completed_operations, ["createServiceToken"]);
         assert_eq!(status.result.unwrap().footprint(), footprint("t1"));
@@ -265,6 +272,7 @@ mod tests {
         assert_eq!((status.phase, status.worker_pod.as_deref()), (Some(Phase::Pending), Some("")));
         assert_eq!(status.result.unwrap().footprint(), footprint("t1"));
         assert_eq!(status.message.as_deref(), Some("Released by w1, which stops"));
+        assert_eq!(status.reason, None);
     }
 
     #[test]

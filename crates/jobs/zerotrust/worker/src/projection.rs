@@ -27,12 +27,11 @@ impl TaskProjection {
         let result = status.and_then(|status| status.result.as_ref()).map(TaskResult::footprint);
         let footprints = [Some(task.spec.existing()), Some(task.spec.to_delete()), result];
         let footprints: Vec<_> = footprints.into_iter().flatten().collect();
-        let message = status.and_then(|status| status.message.as_deref()).unwrap_or_default();
         let phase = task.phase();
         Self {
             phase,
             secret: task.spec.credential_secret_ref.as_ref().map(SecretRef::object),
-            lacks_credential: phase == Phase::Failed && reason::is_of_credential(message),
+            lacks_credential: phase == Phase::Failed && status.is_some_and(reason::is_of_credential),
             token_ids: footprints.iter().filter_map(|footprint| footprint.service_token_id.clone()).collect(),
             app_ids: footprints.iter().flat_map(elsewhere::app_ids).cloned().collect(),
         }

@@ -2,7 +2,7 @@
 
 use portolan_core::{Problem, reasons as core};
 use portolan_exposure::reasons as exposure;
-use portolan_zerotrust_model::reasons;
+use portolan_zerotrust_model::{CloudflareTaskStatus, reasons};
 
 /// The reason of a problem.
 pub(crate) fn of(problem: &Problem) -> &'static str {
@@ -16,18 +16,18 @@ pub(crate) fn of(problem: &Problem) -> &'static str {
 }
 
 /// Whether another content of the credential's Secret may help.
-pub(crate) fn is_of_credential(message: &str) -> bool {
-    is_one(message, &[reasons::CREDENTIAL_INVALID, reasons::CREDENTIAL_NOT_FOUND, reasons::CREDENTIAL_KEY_MISSING])
+pub(crate) fn is_of_credential(status: &CloudflareTaskStatus) -> bool {
+    is_one(status, &[reasons::CREDENTIAL_INVALID, reasons::CREDENTIAL_NOT_FOUND, reasons::CREDENTIAL_KEY_MISSING])
 }
 
 /// Whether nothing but a policy or group at Cloudflare was missing.
-pub(crate) fn is_of_something_missing(message: &str) -> bool {
-    is_one(message, &[exposure::POLICY_NOT_FOUND, exposure::GROUP_NOT_FOUND])
+pub(crate) fn is_of_something_missing(status: &CloudflareTaskStatus) -> bool {
+    is_one(status, &[exposure::POLICY_NOT_FOUND, exposure::GROUP_NOT_FOUND])
 }
 
-/// Whether the message of a failed task begins with one of these reasons.
-fn is_one(message: &str, reasons: &[&str]) -> bool {
-    message.split_once(':').is_some_and(|(reason, _)| reasons.contains(&reason))
+/// Whether a task failed for one of these reasons.
+fn is_one(status: &CloudflareTaskStatus, reasons: &[&str]) -> bool {
+    status.failure_reason().is_some_and(|reason| reasons.contains(&reason))
 }
 
 #[cfg(test)]
@@ -45,8 +45,17 @@ mod tests {
 
     #[test]
     fn only_problems_of_the_credential_wait_for_its_secret() {
-        assert!(is_of_credential("CredentialNotFound: Secret default/x not found"));
-        assert!(!is_of_credential("GroupNotFound: CredentialInvalid is no group"));
-        assert!(!is_of_credential(""));
+        let said = |message: &str| CloudflareTaskStatus {
+            message: Some(message.to_owned()),
+            ..CloudflareTaskStatus::default()
+        };
+        let failed = |reason: &str| CloudflareTaskStatus { reason: Some(reason.to_owned()), ..said("it failed") };
+
+        assert!(is_of_credential(&failed("CredentialNotFound")));
+        assert!(!is_of_credential(&failed("GroupNotFound")));
+        // As workers of earlier versions wrote it.
+        assert!(is_of_credential(&said("CredentialNotFound: Secret default/x not found")));
+        assert!(!is_of_credential(&said("GroupNotFound: CredentialInvalid is no group")));
+        assert!(!is_of_credential(&said("")));
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
-use portolan_cloudflare_api::{Freshness, Reader};
+use portolan_cloudflare_api::Freshness;
 use portolan_core::{Mark, OwnerId, Problem, reasons as core};
-use portolan_exposure::{Desired, Exposure, Footprint, Fresh, Intent, Live, Notes, Record, intend};
+use portolan_exposure::{Desired, ExposureGoal, Footprint, Fresh, Intent, Record, intend};
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, Phase, TaskResult, annotations, reasons};
 
@@ -59,12 +59,17 @@ impl TaskWork {
         recorded
     }
 
+    /// What is to become of the name.
+    pub(crate) fn goal(&self) -> ExposureGoal<'_> {
+        match self {
+            Self::Publish(desired) => ExposureGoal::Publish(desired),
+            Self::Withdraw(mark) => ExposureGoal::Withdraw(mark),
+        }
+    }
+
     /// The wish, where there is one.
     pub(crate) fn desired(&self) -> Option<&Desired> {
-        match self {
-            Self::Publish(desired) => Some(desired),
-            Self::Withdraw(_) => None,
-        }
+        self.goal().desired()
     }
 
     /// What has to be stored before the first call.
@@ -86,23 +91,6 @@ impl TaskWork {
         }
     }
 
-    pub(crate) async fn gather(
-        &self,
-        reader: &Reader,
-        recorded: &Footprint,
-        intent: Option<&Intent>,
-        fresh: Fresh,
-    ) -> Result<Live, Problem> {
-        portolan_exposure::gather_with(reader, self.mark(), self.desired(), recorded, intent, fresh).await
-    }
-
-    fn mark(&self) -> &Mark {
-        match self {
-            Self::Publish(desired) => &desired.mark,
-            Self::Withdraw(mark) => mark,
-        }
-    }
-
     /// Account, tunnel and zone that it is about, as far as it writes there.
     pub(crate) fn place<'a>(&'a self, recorded: &'a Footprint) -> (&'a str, Option<&'a str>, Option<&'a str>) {
         match self {
@@ -115,13 +103,6 @@ impl TaskWork {
                 let zone = recorded.zone_id.as_deref().filter(|_| recorded.record_ids().next().is_some());
                 (account, recorded.tunnel_id.as_deref().filter(|_| recorded.has_rule), zone)
             }
-        }
-    }
-
-    pub(crate) fn plan(&self, recorded: &Footprint, live: &Live, notes: &Notes) -> Result<Exposure, Problem> {
-        match self {
-            Self::Publish(desired) => portolan_exposure::plan(desired, recorded, live, notes),
-            Self::Withdraw(mark) => portolan_exposure::withdraw(mark, recorded, live, notes),
         }
     }
 }
@@ -138,8 +119,7 @@ fn unreadable(problem: Problem) -> Problem {
 pub(crate) fn freshness(task: &CloudflareTask) -> Fresh {
     let status = task.status.clone().unwrap_or_default();
     let tried = status.attempts.is_some_and(|attempts| attempts > 0) && task.phase() != Phase::Completed;
-    let message = status.message.as_deref().unwrap_or_default();
-    let only_missing = status.intent().is_none() && reason::is_of_something_missing(message);
+    let only_missing = status.intent().is_none() && reason::is_of_something_missing(&status);
     let drifted = task.annotations().get(&annotations::name("queued-for")).is_some_and(|why| why == "drift");
     match (tried && !only_missing, drifted) {
         (true, _) => Fresh::after_now(),

@@ -227,6 +227,7 @@ fn bug_3_what_tasks_are_made_of_fits_their_definition() {
     let notice = TaskNotice { r#type: "Warning".into(), reason: "NoAccessPolicy".into(), message: "m".into() };
     let status = CloudflareTaskStatus {
         phase: Some(Phase::Completed),
+        reason: Some("GroupNotFound".to_owned()),
         worker_pod: Some(String::new()),
         result: Some(TaskResult {
             notices: vec![notice],

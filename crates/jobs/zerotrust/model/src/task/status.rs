@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::TaskResult;
+use crate::reasons;
+
+/// What a worker says that waits for the rate limit.
+pub const RATE_LIMIT_EXCEEDED: &str = "Rate limit exceeded";
 
 /// How far a task came.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +24,10 @@ pub struct CloudflareTaskStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32_768))]
     pub message: Option<String>,
+    /// Why it failed, or what its worker waits for, in one word that programs can rely on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub reason: Option<String>,
     /// When the phase last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "date-time"))]
@@ -88,6 +96,29 @@ pub struct CloudflareTaskStatus {
 }
 
 impl CloudflareTaskStatus {
+    /// Why it failed, or what its worker waits for, in one word.
+    ///
+    /// Workers of earlier versions wrote the word in front of their message and nowhere else, and a cluster whose definition
+    /// is not replaced yet drops the field. There, and nowhere else, it is read from the message.
+    pub fn failure_reason(&self) -> Option<&str> {
+        self.reason.as_deref().or_else(|| self.reason_of_earlier_versions())
+    }
+
+    fn reason_of_earlier_versions(&self) -> Option<&str> {
+        let (word, rest) = self.message.as_deref()?.split_once(": ")?;
+        let waits = self.phase == Some(Phase::InProgress);
+        if waits && word == reasons::CLOUDFLARE_API_ERROR && rest.starts_with(RATE_LIMIT_EXCEEDED) {
+            return Some(reasons::RATE_LIMITED);
+        }
+        (!word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric())).then_some(word)
+    }
+
+    /// The message without a reason that it begins with.
+    pub fn message_after(&self, reason: &str) -> &str {
+        let message = self.message.as_deref().unwrap_or_default();
+        message.strip_prefix(reason).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(message)
+    }
+
     /// What an earlier attempt was about to do.
     pub fn intent(&self) -> Option<Intent> {
         serde_json::from_value(self.intent.clone()?).ok()
@@ -146,5 +177,41 @@ impl From<&Notice> for TaskNotice {
     fn from(notice: &Notice) -> Self {
         let r#type = if notice.warning { "Warning" } else { "Normal" };
         Self { r#type: r#type.to_owned(), reason: notice.reason.to_owned(), message: notice.message.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(phase: Phase, message: &str) -> CloudflareTaskStatus {
+        let (phase, message) = (Some(phase), Some(message.to_owned()));
+        CloudflareTaskStatus { phase, message, ..CloudflareTaskStatus::default() }
+    }
+
+    #[test]
+    fn a_reason_is_a_value_whatever_the_message_says() {
+        let reason = Some("GroupNotFound".to_owned());
+        let status = CloudflareTaskStatus { reason, ..said(Phase::Failed, "CredentialInvalid: is no group") };
+
+        assert_eq!(status.failure_reason(), Some("GroupNotFound"));
+        assert_eq!(status.message_after("GroupNotFound"), "CredentialInvalid: is no group");
+    }
+
+    #[test]
+    fn statuses_of_earlier_versions_are_understood_by_their_message() {
+        let read = |phase, message| said(phase, message).failure_reason().map(str::to_owned);
+
+        assert_eq!(read(Phase::Failed, "GroupNotFound: no group Staff").as_deref(), Some("GroupNotFound"));
+        assert_eq!(read(Phase::Failed, "CloudflareAPIError: Rate limit").as_deref(), Some("CloudflareAPIError"));
+        assert_eq!(
+            read(Phase::InProgress, "CloudflareAPIError: Rate limit exceeded: 429").as_deref(),
+            Some("RateLimited")
+        );
+        assert_eq!(read(Phase::InProgress, "CloudflareAPIError: 503").as_deref(), Some("CloudflareAPIError"));
+        for nothing in ["Claimed by w1", "Reconciled web.example.com: 2 created", "Released by w1, which stops", ""] {
+            assert_eq!(read(Phase::InProgress, nothing), None, "{nothing}");
+        }
+        assert_eq!(said(Phase::Failed, "GroupNotFound: no group").message_after("GroupNotFound"), "no group");
     }
 }

@@ -214,7 +214,7 @@ impl Executor<'_> {
 
     /// Makes the annotations on the route what they should be.
     pub(super) async fn write_outputs(&mut self) -> Result<(), Problem> {
-        match self.subject.outputs.clone() {
+        match self.plan.outputs.clone() {
             Some(changes) => self.annotate(changes).await,
             None => Ok(()),
         }

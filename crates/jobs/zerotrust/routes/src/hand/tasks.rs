@@ -184,6 +184,7 @@ impl Executor<'_> {
         let status = marked.status.get_or_insert_default();
         status.phase = Some(Phase::Pending);
         status.message = Some(QUEUED.to_owned());
+        status.reason = None;
         status.worker_pod = Some(String::new());
         status.last_transition_time = Some(self.now());
         status.next_attempt_time = None;

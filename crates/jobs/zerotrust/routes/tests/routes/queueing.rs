@@ -106,6 +106,18 @@ async fn a_failed_task_is_told_on_the_route_until_it_is_done() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reason_that_a_task_gives_as_a_value_is_told_whatever_its_message_begins_with() {
+    let world = World::start().await;
+    world.publish("app", "app.example.com", &[]).await;
+
+    let failed = (Phase::Failed, Some("GroupNotFound"));
+    world.end_task_for("cfzt-default-app", failed, "PolicyNotFound: so the message begins", json!({})).await;
+    world.after(2).await;
+
+    assert_eq!(world.told("app").await, ["Queued", "GroupNotFound"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn finding_28_what_cloudflare_refused_is_sent_again_only_when_it_would_be_something_else() {
     let mut world = World::empty().await;
     world.run(Settings::default());

@@ -14,7 +14,7 @@ use portolan_apiserver::{ApiServer, Config};
 use portolan_cloudflare_api::{Clients, Readers, Settings as ApiSettings, Transport, TransportError};
 use portolan_cloudflare_sim::{Dropped, Grant, Options, Simulator};
 use portolan_core::{Clock, OwnerId};
-use portolan_engine::{CancellationToken, Context, Drift, Task};
+use portolan_engine::{CancellationToken, Context, Drift, Purity, Task, refuse_pure_step};
 use portolan_zerotrust_model::{
     CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, HttpRoute, Phase,
     TaskResult, crds,
@@ -44,6 +44,7 @@ struct InProcess(Simulator);
 
 impl Transport for InProcess {
     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
+        refuse_pure_step("Cloudflare");
         Box::pin(async move {
             match self.0.answer(request).await {
                 Ok(answer) => Ok(answer),
@@ -57,7 +58,10 @@ impl Transport for InProcess {
 fn paused_clock() -> Clock {
     let start = Instant::now();
     let base: jiff::Timestamp = "2026-11-16T03:00:00Z".parse().unwrap();
-    Arc::new(move || base + start.elapsed())
+    Arc::new(move || {
+        refuse_pure_step("the time");
+        base + start.elapsed()
+    })
 }
 
 /// Settings under which drift is never looked for.
@@ -124,6 +128,7 @@ impl World {
     pub(crate) fn context(&self) -> Context {
         let mut context = Context::new(self.client.clone(), self.clock.clone(), OwnerId::derive("test"));
         NAMESPACE.clone_into(&mut context.operator_namespace);
+        context.purity = Purity::Enforced;
         context
     }
 
@@ -277,12 +282,24 @@ impl World {
 
     /// Plays the worker: takes a task and ends it.
     pub(crate) async fn end_task(&self, name: &str, phase: Phase, message: &str, result: Value) {
+        self.end_task_for(name, (phase, None), message, result).await;
+    }
+
+    /// The same, as a worker that gives its reason as a value.
+    pub(crate) async fn end_task_for(
+        &self,
+        name: &str,
+        (phase, reason): (Phase, Option<&str>),
+        message: &str,
+        result: Value,
+    ) {
         let mut task = self.tasks().get(name).await.unwrap();
         let result: TaskResult = serde_json::from_value(result).unwrap();
         let (generation, hash) = (task.metadata.generation, task.hash().map(str::to_owned));
         let status = task.status.get_or_insert_default();
         status.phase = Some(phase);
         status.message = Some(message.to_owned());
+        status.reason = reason.map(str::to_owned);
         status.worker_pod = Some("w1".to_owned());
         status.observed_generation = generation;
         status.annotation_hash = hash;

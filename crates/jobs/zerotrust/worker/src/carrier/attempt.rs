@@ -5,9 +5,9 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Client, Freshness, Lane, collections};
-use portolan_core::{Plan, Problem};
+use portolan_core::{Plan, Problem, WriteGate};
 use portolan_engine::jitter;
-use portolan_exposure::{App, Applied, Exposure, Failed, Footprint, Fresh, Journal, NewCredential, Notes};
+use portolan_exposure::{App, Applied, Exposure, Failed, Footprint, Journal, Live, NewCredential, NextRound, Notes};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus};
 use tokio::time::Instant;
 
@@ -22,8 +22,6 @@ use crate::retry;
 use crate::standing::{Due, standing};
 use crate::work::{self, TaskWork};
 
-/// Times that is looked at and planned again what came out differently than planned.
-const ROUNDS: u32 = 3;
 /// So long may what is under way go on when the worker stops.
 const LAST_CALL: Duration = Duration::from_secs(12);
 
@@ -168,7 +166,7 @@ impl TaskReconciler {
         unwritten(refused)
     }
 
-    /// Applies a plan; where the world was not as planned, looks and plans again.
+    /// Applies a plan, and another one where the world was not as planned.
     async fn carry_out(
         &self,
         task: &CloudflareTask,
@@ -177,47 +175,13 @@ impl TaskReconciler {
         notes: &Notes,
         diary: &Diary<'_>,
     ) -> Ended {
-        let mut whole = Applied::default();
-        let mut replanned = None;
-        let mut round = 0;
-        loop {
-            let exposure = replanned.as_ref().unwrap_or(exposure);
-            ready.announced.no_longer();
-            let failed = match portolan_exposure::apply_again(client, exposure, diary, round).await {
-                Ok(applied) => return Ended::Applied(Box::new(joined(whole, applied))),
-                Err(failed) => failed,
-            };
-            diary.note(&failed.footprint);
-            whole = joined(whole, so_far(&failed));
-            if !failed.stale || round == ROUNDS || diary.ending().is_some() {
-                return Ended::Failed(Box::new(wholly(failed, whole)));
-            }
-            round += 1;
-            tracing::debug!(error = %failed.problem, "Looking and planning again");
-            replanned = match self.plan_again(task, ready, notes, diary).await {
-                Ok(exposure) if failed.would_repeat(&exposure) => {
-                    return Ended::Failed(Box::new(wholly(Failed { stale: false, ..failed }, whole)));
-                }
-                Ok(exposure) => Some(exposure),
-                Err(problem) => return Ended::Failed(Box::new(wholly(Failed { problem, ..failed }, whole))),
-            };
+        ready.announced.no_longer();
+        let (goal, planned_for) = (ready.work.goal(), (&ready.recorded, notes));
+        let journal = AttemptJournal { diary, reconciler: self, task };
+        match portolan_exposure::carry_out(client, goal, exposure, planned_for, &journal).await {
+            Ok(applied) => Ended::Applied(Box::new(applied)),
+            Err(failed) => Ended::Failed(Box::new(failed)),
         }
-    }
-
-    async fn plan_again(
-        &self,
-        task: &CloudflareTask,
-        ready: &Ready,
-        notes: &Notes,
-        diary: &Diary<'_>,
-    ) -> Result<Exposure, Problem> {
-        let recorded = diary.footprint();
-        let (reader, intent) = (ready.client.reader(), notes.intent.as_ref());
-        let live = ready.work.gather(&reader, &recorded, intent, Fresh::after_now()).await?;
-        let mut notes = Notes { now: (self.context.clock)(), ..notes.clone() };
-        notes.secret_present = work::has_credentials(task, &recorded, diary.handed().as_ref());
-        notes.elsewhere = self.elsewhere(task, &recorded, &live).await?;
-        ready.work.plan(&recorded, &live, &notes)
     }
 
     /// The worker was told to stop, and what is under way had its time.
@@ -328,37 +292,6 @@ impl TaskReconciler {
     }
 }
 
-/// What an attempt wrote so far, as if it had been all.
-fn so_far(failed: &Failed) -> Applied {
-    Applied {
-        footprint: failed.footprint.clone(),
-        notices: failed.notices.clone(),
-        token_created: failed.token_created,
-        changes: failed.changes.clone(),
-    }
-}
-
-/// Two parts of one attempt.
-fn joined(first: Applied, second: Applied) -> Applied {
-    let mut notices = first.notices;
-    for notice in second.notices {
-        if !notices.contains(&notice) {
-            notices.push(notice);
-        }
-    }
-    Applied {
-        footprint: second.footprint,
-        notices,
-        token_created: first.token_created || second.token_created,
-        changes: first.changes.changes.into_iter().chain(second.changes.changes).collect(),
-    }
-}
-
-/// A failure with all that was written before it.
-fn wholly(failed: Failed, whole: Applied) -> Failed {
-    Failed { notices: whole.notices, token_created: whole.token_created, changes: whole.changes, ..failed }
-}
-
 /// A problem that the engine waits out just as long as the task says.
 fn paused(problem: &Problem, pause: Option<Duration>) -> Problem {
     Problem { retry_after: pause, ..problem.clone() }
@@ -369,6 +302,40 @@ fn unwritten(refused: Refused) -> Result<TaskResult, Problem> {
     match refused {
         Refused::Lost => Ok(TaskResult { problem: None, again: Some(SOON) }),
         Refused::Problem(problem) => Err(problem),
+    }
+}
+
+/// The diary of an attempt, with what its next round has to know.
+struct AttemptJournal<'a> {
+    diary: &'a Diary<'a>,
+    reconciler: &'a TaskReconciler,
+    task: &'a CloudflareTask,
+}
+
+impl Journal for AttemptJournal<'_> {
+    async fn credential(&self, new: NewCredential) -> Result<(), Problem> {
+        self.diary.credential(new).await
+    }
+
+    async fn begins(&self, tunnel_id: &str) -> Result<WriteGate, Problem> {
+        self.diary.begins(tunnel_id).await
+    }
+
+    async fn reached(&self, footprint: &Footprint, operation: &'static str) -> Result<(), Problem> {
+        self.diary.reached(footprint, operation).await
+    }
+
+    fn fell_short(&self, footprint: &Footprint) -> NextRound {
+        self.diary.note(footprint);
+        if self.diary.ending().is_none() { NextRound::MayFollow } else { NextRound::Never }
+    }
+
+    async fn looked_again(&self, recorded: &Footprint, live: &Live, notes: &mut Notes) -> Result<(), Problem> {
+        tracing::debug!(task = %self.task.key(), "Looked again, and plans again");
+        notes.now = (self.reconciler.context.clock)();
+        notes.secret_present = work::has_credentials(self.task, recorded, self.diary.handed().as_ref());
+        notes.elsewhere = self.reconciler.elsewhere(self.task, recorded, live).await?;
+        Ok(())
     }
 }
 

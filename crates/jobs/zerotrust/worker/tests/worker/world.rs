@@ -14,7 +14,7 @@ use portolan_apiserver::{ApiServer, Config};
 use portolan_cloudflare_api::{Clients, RetryPolicy, Settings as ApiSettings, Transport, TransportError};
 use portolan_cloudflare_sim::{Dropped, Grant, Options, RecordedRequest, Simulator};
 use portolan_core::{Clock, OwnerId};
-use portolan_engine::{CancellationToken, Context, Metrics, Task};
+use portolan_engine::{CancellationToken, Context, Metrics, Purity, Task, refuse_pure_step};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, crds};
 use portolan_zerotrust_worker::{Settings, Worker};
 use serde_json::{Value, json};
@@ -59,6 +59,7 @@ struct InProcess {
 
 impl Transport for InProcess {
     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
+        refuse_pure_step("Cloudflare");
         let simulator = self.simulator.clone();
         let working = self.sent.spawn(async move { simulator.answer(request).await });
         Box::pin(async move {
@@ -74,7 +75,10 @@ impl Transport for InProcess {
 fn paused_clock() -> Clock {
     let start = Instant::now();
     let base: jiff::Timestamp = "2026-11-16T03:00:00Z".parse().unwrap();
-    Arc::new(move || base + start.elapsed())
+    Arc::new(move || {
+        refuse_pure_step("the time");
+        base + start.elapsed()
+    })
 }
 
 impl World {
@@ -135,6 +139,7 @@ impl World {
         let client = self.watched_client(&settings.identity);
         let mut context = Context::new(client, self.clock.clone(), OwnerId::derive("test"));
         NAMESPACE.clone_into(&mut context.operator_namespace);
+        context.purity = Purity::Enforced;
         let transport = Arc::new(InProcess { simulator: self.simulator.clone(), sent: self.sent.clone() });
         let clients = Clients::new(ApiSettings::default(), transport, self.clock.clone());
         let clients = Arc::new(clients.with_retry(RetryPolicy::PATIENT));

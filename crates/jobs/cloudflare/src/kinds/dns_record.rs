@@ -3,15 +3,9 @@
 //! The value is given as text, as parts, or taken from another object in the cluster. A source that vanishes takes the
 //! object along, or leaves the record as it last was.
 
-pub mod addresses;
 pub mod body;
-pub mod data;
-pub mod loc;
-mod name;
-pub mod record_type;
 mod rules;
 pub mod spec_data;
-mod value;
 
 use std::net::IpAddr;
 
@@ -19,6 +13,7 @@ use kube::CustomResource;
 use kube::core::ApiResource;
 use portolan_cloudflare_api::{Collection, Entry, collections};
 use portolan_core::{Condition, Hostname, Problem, ZoneName, reasons, schema};
+use portolan_dns::{AddressSelection, Data, RecordType, WrittenName, select};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,11 +22,7 @@ use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
 use crate::kind::{Body as _, Kind, Management, Needs, Recorded, Resolved, StatusView, ZoneHint};
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
-use addresses::{AddressSelection, select};
 use body::{AUTOMATIC_TTL, DnsRecordBody};
-use data::Data;
-use name::WrittenName;
-use record_type::RecordType;
 use spec_data::{DnsRecordData, SpecParts};
 
 /// What is done when the source of a record vanishes.

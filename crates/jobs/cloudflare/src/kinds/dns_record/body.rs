@@ -4,13 +4,12 @@
 //! the same are equal: content follows from data, proxied records have an automatic TTL, tags have no order.
 
 use portolan_cloudflare_api::Item;
+use portolan_dns::value::{host, ip, txt, txt_content};
+use portolan_dns::{Data, RecordType};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::data::Data;
-use super::record_type::RecordType;
-use super::value::{host, ip, txt, txt_content};
 use crate::kind::{Body, Resolved};
 
 /// TTL that lets Cloudflare choose.

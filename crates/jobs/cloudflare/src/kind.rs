@@ -4,12 +4,9 @@
 //! here, kinds that are only read (accounts, zones) and kinds that are only changed, never made or deleted
 //! (settings of an account): all are values of this trait.
 
-use std::fmt;
-
-use portolan_cloudflare_api::{Collection, Entry, Item};
+use portolan_cloudflare_api::{Entry, Item, TypedCollection};
 use portolan_core::{AccountId, Hostname, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName};
 use portolan_engine::Object;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::blocks::{SourceReference, TunnelReference, VirtualNetworkReference};
@@ -110,7 +107,7 @@ impl Needs {
 
 /// A zone as far as its contents depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone {
+pub struct ResolvedZone {
     /// Its id.
     pub id: ZoneId,
     /// Its name; not known while nothing was asked of Cloudflare.
@@ -123,7 +120,7 @@ pub struct Zone {
 
 /// A tunnel as far as routes depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tunnel {
+pub struct ResolvedTunnel {
     /// Its id.
     pub id: TunnelId,
     /// Its name at Cloudflare.
@@ -138,9 +135,9 @@ pub struct Resolved {
     /// The account, where one is needed.
     pub account: Option<AccountId>,
     /// The zone, where one is needed.
-    pub zone: Option<Zone>,
+    pub zone: Option<ResolvedZone>,
     /// The tunnel, where one is needed.
-    pub tunnel: Option<Tunnel>,
+    pub tunnel: Option<ResolvedTunnel>,
     /// The virtual network, where one is needed.
     pub network: Option<VirtualNetworkId>,
     /// The addresses of the source, where one is named.
@@ -156,53 +153,6 @@ pub struct Recorded {
     pub ids: Vec<String>,
     /// The credential that made them, where the status says it.
     pub credentials: Option<UsedCredentials>,
-}
-
-/// The part of a remote object that we own: what is written, and what is compared.
-pub trait Body: Item + Serialize + fmt::Debug {
-    /// How users call it in a plan: `A www.example.com`.
-    fn label(&self) -> String;
-
-    /// Undoes what the server does to our values (case, order, quotes, defaults); called on both sides of a comparison.
-    fn normalise(&mut self) {}
-
-    /// Longest text of the field that carries the mark; `None` for kinds without such a field.
-    fn mark_limit(_resolved: &Resolved) -> Option<usize> {
-        None
-    }
-
-    /// Puts text into the field that carries the mark (`Item::mark_text` reads it).
-    fn set_mark_text(&mut self, _text: String) {}
-
-    /// Natural keys of what cannot stand beside it unless it is ours: whoever made that publishes something else there.
-    fn rival_keys(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// What objects claim that it stands in the way of, as [`Kind::claim`] says it.
-    fn claims_in_the_way(&self, _scope: &str) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Why Cloudflare will not delete it, and what to do about it.
-    fn undeletable(&self) -> Option<Problem> {
-        None
-    }
-
-    /// Whether going from `old` to this needs a new object, because Cloudflare cannot change it in place.
-    fn replaces(&self, _old: &Self) -> bool {
-        false
-    }
-
-    /// The body of the request that creates it.
-    fn create_body(&self) -> Value {
-        serde_json::to_value(self).expect("bodies are plain JSON")
-    }
-
-    /// The body of the request that changes `old` to this.
-    fn update_body(&self, _old: &Self) -> Value {
-        self.create_body()
-    }
 }
 
 /// What is known after a pass, for the status.
@@ -228,7 +178,7 @@ impl<B> StatusView<'_, B> {
 /// A kind of the job.
 pub trait Kind: Object + kube::CustomResourceExt {
     /// What is written and compared of the remote object.
-    type Body: Body;
+    type Body: Item;
 
     /// The kind's name, as in manifests.
     const KIND: &'static str;
@@ -239,7 +189,7 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// Finalizers of older releases, removed with ours.
     const OLDER_FINALIZERS: &'static [&'static str] = &[];
     /// Where its remote objects are.
-    const REMOTE: &'static Collection;
+    const REMOTE: &'static TypedCollection<Self::Body>;
     /// What may be done to them.
     const LIFE: Management;
     /// Reason of `Ready=True`.
@@ -265,6 +215,21 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// The name that is published, for kinds that publish one.
     fn published(&self, _resolved: &Resolved) -> Option<Hostname> {
         None
+    }
+
+    /// Longest text of the field that carries the mark, where it depends on what was looked up.
+    fn mark_limit(_resolved: &Resolved) -> Option<usize> {
+        Self::Body::MARK_LIMIT
+    }
+
+    /// Why Cloudflare will not delete a remote object, and what to do about it.
+    fn undeletable(_there: &Self::Body) -> Option<Problem> {
+        None
+    }
+
+    /// What objects claim that a remote object stands in the way of, as [`claim`](Self::claim) says it.
+    fn claims_in_the_way(_there: &Self::Body, _scope: &str) -> Vec<String> {
+        Vec::new()
     }
 
     /// What two objects may not both want, from the spec alone: the older one has it.

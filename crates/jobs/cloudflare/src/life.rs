@@ -167,8 +167,8 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
             Some(found) => self.matched(object, found, Vec::new(), &inputs.resolved, &recorded)?.steps,
             None => Vec::new(),
         };
-        let going = here.steps.iter().chain(&former).find_map(RemoteWrite::impossible);
-        if let Some(problem) = going {
+        let mut deleted = here.steps.iter().chain(&former).filter_map(RemoteWrite::deleted);
+        if let Some(problem) = deleted.find_map(K::undeletable) {
             return Err(problem);
         }
         if let Some(found) = inputs.here.as_ref().filter(|_| here.steps.is_empty()) {

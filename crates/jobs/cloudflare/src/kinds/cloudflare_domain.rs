@@ -4,22 +4,21 @@
 //! applied yet.
 
 pub mod settings;
-pub mod zone;
 
 use std::time::Duration;
 
 use kube::CustomResource;
-use portolan_cloudflare_api::{Collection, Entry, collections};
+use portolan_cloudflare_api::objects::{Zone, ZonePlan};
+use portolan_cloudflare_api::{Entry, TypedCollection, collections};
 use portolan_core::{AccountId, Condition, Hostname, Problem, ZoneId, ZoneName, allow, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CredentialsReference, given};
-use crate::kind::{CredentialsFrom, Kind, Management, Needs, Recorded, Resolved, StatusView, Zone, ZoneHint};
+use crate::kind::{CredentialsFrom, Kind, Management, Needs, Recorded, Resolved, ResolvedZone, StatusView, ZoneHint};
 use crate::reasons::VERIFIED;
 use settings::{CacheSettings, PerformanceSettings, SecuritySettings, SslSettings};
-pub use zone::{ZoneBody, ZonePlan};
 
 /// A domain whose zone is at Cloudflare.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -166,9 +165,9 @@ impl CloudflareDomain {
         AccountId::parse(self.status.as_ref()?.account_id.as_deref()?).ok()
     }
 
-    fn state(&self, view: &StatusView<'_, ZoneBody>) -> (&'static str, String) {
+    fn state(&self, view: &StatusView<'_, Zone>) -> (&'static str, String) {
         match (view.problem, view.present.first()) {
-            (None, Some(zone)) => ("Ready", zone.item.standing()),
+            (None, Some(zone)) => ("Ready", standing(&zone.item)),
             (None, None) => ("Ready", format!("the zone {} is there", self.spec.domain)),
             (Some(problem), _) if problem.reason == reasons::PENDING => ("Pending", problem.message.clone()),
             (Some(problem), _) => ("Error", problem.message.clone()),
@@ -190,13 +189,25 @@ impl CloudflareDomain {
     }
 }
 
+/// What a user should know of a zone.
+fn standing(zone: &Zone) -> String {
+    let name = &zone.name;
+    match zone.status.as_deref() {
+        None | Some("active") => format!("the zone {name} is there"),
+        Some(status) => {
+            let servers = zone.name_servers.join(" and ");
+            format!("the zone {name} is {status} at Cloudflare: its records count once it is delegated to {servers}")
+        }
+    }
+}
+
 impl Kind for CloudflareDomain {
-    type Body = ZoneBody;
+    type Body = Zone;
 
     const KIND: &'static str = "CloudflareDomain";
     const NOUN: &'static str = "zone";
     const FINALIZER: &'static str = "cloudflare.com/domain-finalizer";
-    const REMOTE: &'static Collection = &collections::ZONES;
+    const REMOTE: &'static TypedCollection<Self::Body> = &collections::ZONES;
     const LIFE: Management = Management::Observed;
     const READY_REASON: &'static str = VERIFIED;
     const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
@@ -207,8 +218,8 @@ impl Kind for CloudflareDomain {
         Ok(Needs::only(self.spec.credentials_ref.as_ref().map_or(CredentialsFrom::Default, named)))
     }
 
-    fn desired(&self, _: &Resolved) -> Result<Vec<ZoneBody>, Problem> {
-        Ok(vec![ZoneBody::named(&self.zone_name()?)])
+    fn desired(&self, _: &Resolved) -> Result<Vec<Zone>, Problem> {
+        Ok(vec![Zone::named(&self.zone_name()?)])
     }
 
     fn claim(&self) -> Option<String> {
@@ -224,7 +235,7 @@ impl Kind for CloudflareDomain {
         Recorded { ids: self.zone_id().map(str::to_owned).into_iter().collect(), ..Recorded::default() }
     }
 
-    fn status(&self, view: &StatusView<'_, ZoneBody>) -> Value {
+    fn status(&self, view: &StatusView<'_, Zone>) -> Value {
         let before = self.status.clone().unwrap_or_default();
         let (state, message) = self.state(view);
         let found = match view.present.first() {
@@ -267,7 +278,7 @@ impl Kind for CloudflareDomain {
         (VERIFIED, format!("the zone {} is there", self.spec.domain))
     }
 
-    fn observed(&self, found: &Entry<ZoneBody>, resolved: &Resolved) -> Result<(), Problem> {
+    fn observed(&self, found: &Entry<Zone>, resolved: &Resolved) -> Result<(), Problem> {
         let wanted = self.zone_name()?;
         if let (Some(account), Some(there)) = (&resolved.account, found.item.account.as_deref())
             && account.as_str() != there
@@ -313,7 +324,7 @@ pub fn resolve_zone<'a>(
 pub fn zone_of<'a>(
     domains: impl Iterator<Item = &'a CloudflareDomain> + Clone,
     hint: &ZoneHint,
-) -> Result<Zone, Problem> {
+) -> Result<ResolvedZone, Problem> {
     let name = hint.domain.as_deref().unwrap_or(&hint.name);
     let hostname = Hostname::parse(name)
         .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("spec.cloudflare.domain: {error}")))?;
@@ -323,7 +334,7 @@ pub fn zone_of<'a>(
     let plan =
         found.status.as_ref().and_then(|status| status.plan.as_deref()).map_or(ZonePlan::Unknown, ZonePlan::parse);
     let name = Some(found.zone_name()?);
-    Ok(Zone { id, name, account: found.account(), comment_limit: plan.comment_limit() })
+    Ok(ResolvedZone { id, name, account: found.account(), comment_limit: plan.comment_limit() })
 }
 
 fn no_zone<'a>(mut domains: impl Iterator<Item = &'a CloudflareDomain>, name: &Hostname) -> Problem {

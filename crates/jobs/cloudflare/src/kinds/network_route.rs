@@ -3,18 +3,16 @@
 //! A route is known by its network and virtual network; both cannot be changed in place, the tunnel can.
 
 use kube::CustomResource;
-use portolan_cloudflare_api::{Collection, Item, collections};
+use portolan_cloudflare_api::objects::NetworkRoute as Remote;
+use portolan_cloudflare_api::{TypedCollection, collections};
 use portolan_core::{Condition, Network, Problem, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, TunnelReference, VirtualNetworkReference, given};
-use crate::kind::{Body, Kind, Management, Needs, NetworkNeed, Recorded, Resolved, StatusView};
+use crate::kind::{Kind, Management, Needs, NetworkNeed, Recorded, Resolved, StatusView};
 use crate::used::UsedCredentials;
-
-/// Characters that Cloudflare keeps of a route's comment.
-const COMMENT_LIMIT: usize = 100;
 
 /// A private network that is reached through a tunnel.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,81 +89,15 @@ pub struct NetworkRouteStatus {
     pub used_credentials: Option<UsedCredentials>,
 }
 
-/// What is written and compared of a route.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NetworkRouteBody {
-    /// The network.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub network: Box<str>,
-    /// Id of the tunnel.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub tunnel_id: Box<str>,
-    /// Id of the virtual network.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub virtual_network_id: Box<str>,
-    /// Free text; carries our mark.
-    #[serde(default, deserialize_with = "super::or_default")]
-    comment: Box<str>,
-    /// When it was deleted.
-    #[serde(default, skip_serializing)]
-    deleted_at: Option<Box<str>>,
-}
-
-impl Item for NetworkRouteBody {
-    fn natural_key(&self) -> String {
-        format!("{}@{}", spelled(&self.network), self.virtual_network_id)
-    }
-
-    fn mark_text(&self) -> &str {
-        &self.comment
-    }
-
-    fn owner_key(&self) -> Option<String> {
-        portolan_core::owner_key(&self.comment).map(str::to_owned)
-    }
-
-    fn deleted(&self) -> bool {
-        self.deleted_at.is_some()
-    }
-}
-
-impl Body for NetworkRouteBody {
-    fn label(&self) -> String {
-        self.network.to_string()
-    }
-
-    fn normalise(&mut self) {
-        self.network = spelled(&self.network).into();
-        self.comment = self.comment.trim().into();
-    }
-
-    fn mark_limit(_: &Resolved) -> Option<usize> {
-        Some(COMMENT_LIMIT)
-    }
-
-    fn set_mark_text(&mut self, text: String) {
-        self.comment = text.into();
-    }
-
-    fn replaces(&self, old: &Self) -> bool {
-        self.natural_key() != old.natural_key()
-    }
-}
-
-/// The network in its one spelling.
-fn spelled(network: &str) -> String {
-    Network::parse(network).map_or_else(|_| network.to_owned(), |network| network.to_string())
-}
-
 impl Kind for NetworkRoute {
-    type Body = NetworkRouteBody;
+    type Body = Remote;
 
     const KIND: &'static str = "NetworkRoute";
     const NOUN: &'static str = "network route";
     const FINALIZER: &'static str = "networkroute.networking.cloudflare-operator.io/finalizer";
     const OLDER_FINALIZERS: &'static [&'static str] =
         &["cloudflare.com/networkroute-finalizer", "cloudflare.com/finalizer"];
-    const REMOTE: &'static Collection = &collections::NETWORK_ROUTES;
+    const REMOTE: &'static TypedCollection<Self::Body> = &collections::NETWORK_ROUTES;
     const LIFE: Management = Management::Owned;
 
     fn needs(&self) -> Result<Needs, Problem> {
@@ -176,14 +108,14 @@ impl Kind for NetworkRoute {
         })
     }
 
-    fn desired(&self, resolved: &Resolved) -> Result<Vec<NetworkRouteBody>, Problem> {
+    fn desired(&self, resolved: &Resolved) -> Result<Vec<Remote>, Problem> {
         let network = Network::parse(&self.spec.network)
             .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, error.to_string()))?;
         let (Some(tunnel), Some(virtual_network)) = (&resolved.tunnel, &resolved.network) else {
             let message = "the tunnel or virtual network of the route is not known yet";
             return Err(Problem::waiting(reasons::DEPENDENCY_ERROR, message));
         };
-        Ok(vec![NetworkRouteBody {
+        Ok(vec![Remote {
             network: network.to_string().into(),
             tunnel_id: tunnel.id.as_str().into(),
             virtual_network_id: virtual_network.as_str().into(),
@@ -202,7 +134,7 @@ impl Kind for NetworkRoute {
             }
         };
         let account = self.spec.cloudflare.account_hint();
-        Some(format!("route {}{place}{account}", spelled(&self.spec.network)))
+        Some(format!("route {}{place}{account}", Remote::spelled(&self.spec.network)))
     }
 
     /// The older operator recorded no id: its routes are found by their key and mark.
@@ -219,7 +151,7 @@ impl Kind for NetworkRoute {
         serde_json::json!({ "routeId": null })
     }
 
-    fn status(&self, view: &StatusView<'_, NetworkRouteBody>) -> Value {
+    fn status(&self, view: &StatusView<'_, Remote>) -> Value {
         let before = self.status.clone().unwrap_or_default();
         let state = Some(super::lower_state(view.problem).to_owned());
         let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
@@ -228,7 +160,7 @@ impl Kind for NetworkRoute {
         let now = match view.present.first() {
             Some(entry) => NetworkRouteStatus {
                 route_id: Some(entry.id.clone()),
-                network: Some(spelled(&entry.item.network)),
+                network: Some(Remote::spelled(&entry.item.network)),
                 tunnel_id: Some(entry.item.tunnel_id.to_string()),
                 tunnel_name: tunnel.map(|tunnel| tunnel.name.clone()).or(before.tunnel_name),
                 virtual_network_id: Some(entry.item.virtual_network_id.to_string()),
@@ -254,11 +186,11 @@ impl Kind for NetworkRoute {
 
 #[cfg(test)]
 mod tests {
-    use portolan_cloudflare_api::Entry;
+    use portolan_cloudflare_api::{Entry, Item as _};
     use serde_json::{from_value, json};
 
     use super::*;
-    use crate::kind::Tunnel;
+    use crate::kind::ResolvedTunnel;
 
     fn route(network: &str) -> NetworkRoute {
         from_value(json!({
@@ -272,7 +204,7 @@ mod tests {
     fn resolved() -> Resolved {
         Resolved {
             account: Some("a1".parse().unwrap()),
-            tunnel: Some(Tunnel { id: "t1".parse().unwrap(), name: "edge".to_owned() }),
+            tunnel: Some(ResolvedTunnel { id: "t1".parse().unwrap(), name: "edge".to_owned() }),
             network: Some("v1".parse().unwrap()),
             ..Resolved::default()
         }
@@ -307,7 +239,7 @@ mod tests {
     #[test]
     fn another_tunnel_is_a_change_and_another_network_a_new_route() {
         let body = route("10.0.0.0/8").desired(&resolved()).unwrap().remove(0);
-        let old = |value: Value| from_value::<NetworkRouteBody>(value).unwrap();
+        let old = |value: Value| from_value::<Remote>(value).unwrap();
 
         assert!(
             !body.replaces(&old(json!({ "network": "10.0.0.0/8", "tunnel_id": "t2", "virtual_network_id": "v1" })))

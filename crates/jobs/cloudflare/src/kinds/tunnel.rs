@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResource;
-use portolan_cloudflare_api::{Collection, Entry, Item, collections};
+use portolan_cloudflare_api::objects::Tunnel as Remote;
+use portolan_cloudflare_api::{Entry, Item, TypedCollection, collections};
 use portolan_core::{Condition, Problem, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, given};
-use crate::kind::{Body, Kind, Management, Needs, Recorded, Resolved, StatusView};
+use crate::kind::{Kind, Management, Needs, Recorded, Resolved, StatusView};
 use crate::reasons::UNSUPPORTED;
 
 /// A tunnel of one namespace.
@@ -204,36 +205,6 @@ pub struct TunnelStatus {
     pub synced_hostnames: Vec<String>,
 }
 
-/// What is read of a tunnel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TunnelBody {
-    /// Its name.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub name: Box<str>,
-    /// Id of its account.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub account_tag: Box<str>,
-    /// When it was deleted.
-    #[serde(default)]
-    pub deleted_at: Option<Box<str>>,
-}
-
-impl Item for TunnelBody {
-    fn natural_key(&self) -> String {
-        self.name.to_string()
-    }
-
-    fn deleted(&self) -> bool {
-        self.deleted_at.is_some()
-    }
-}
-
-impl Body for TunnelBody {
-    fn label(&self) -> String {
-        self.name.to_string()
-    }
-}
-
 /// What a tunnel's object means.
 enum Meant {
     /// The one with this id.
@@ -261,7 +232,7 @@ impl TunnelFields {
         }
     }
 
-    fn status(&self, before: Option<&TunnelStatus>, view: &StatusView<'_, TunnelBody>) -> Value {
+    fn status(&self, before: Option<&TunnelStatus>, view: &StatusView<'_, Remote>) -> Value {
         let before = before.cloned().unwrap_or_default();
         let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
         let zone_id = given(self.cloudflare.zone_id.as_ref()).unwrap_or(before.zone_id);
@@ -318,12 +289,12 @@ macro_rules! observed_tunnel {
         }
 
         impl Kind for $kind {
-            type Body = TunnelBody;
+            type Body = Remote;
 
             const KIND: &'static str = $name;
             const NOUN: &'static str = "tunnel";
             const FINALIZER: &'static str = "cloudflare-operator.io/finalizer";
-            const REMOTE: &'static Collection = &collections::TUNNELS;
+            const REMOTE: &'static TypedCollection<Self::Body> = &collections::TUNNELS;
             const LIFE: Management = Management::Observed;
             const READY_REASON: &'static str = reasons::RECONCILED;
             const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
@@ -332,12 +303,12 @@ macro_rules! observed_tunnel {
                 Ok(self.spec.fields.needs())
             }
 
-            fn desired(&self, _: &Resolved) -> Result<Vec<TunnelBody>, Problem> {
+            fn desired(&self, _: &Resolved) -> Result<Vec<Remote>, Problem> {
                 let name = match self.spec.fields.meant(self.status.as_ref())? {
                     Meant::Id(_) => String::new(),
                     Meant::Name(name) => name,
                 };
-                Ok(vec![TunnelBody { name: name.into(), account_tag: Box::default(), deleted_at: None }])
+                Ok(vec![Remote::named(&name)])
             }
 
             fn claim(&self) -> Option<String> {
@@ -350,7 +321,7 @@ macro_rules! observed_tunnel {
                 Recorded { scope: given(Some(&status.account_id)), ids, credentials: None }
             }
 
-            fn status(&self, view: &StatusView<'_, TunnelBody>) -> Value {
+            fn status(&self, view: &StatusView<'_, Remote>) -> Value {
                 self.spec.fields.status(self.status.as_ref(), view)
             }
 
@@ -369,7 +340,7 @@ macro_rules! observed_tunnel {
                 (Self::READY_REASON, "the tunnel is there; this release only looks at it".to_owned())
             }
 
-            fn observed(&self, found: &Entry<TunnelBody>, _: &Resolved) -> Result<(), Problem> {
+            fn observed(&self, found: &Entry<Remote>, _: &Resolved) -> Result<(), Problem> {
                 if found.item.deleted() { Err(self.missing()) } else { Ok(()) }
             }
         }
@@ -449,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_found_tunnel_fills_the_status() {
-        let item: TunnelBody = from_value(json!({ "name": "edge", "account_tag": "a1", "deleted_at": null })).unwrap();
+        let item: Remote = from_value(json!({ "name": "edge", "account_tag": "a1", "deleted_at": null })).unwrap();
         let present = [Entry { id: "t1".to_owned(), item }];
         let view = StatusView { resolved: None, present: &present, problem: None, checked_at: None };
 

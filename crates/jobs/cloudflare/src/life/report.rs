@@ -5,7 +5,7 @@ use portolan_core::{Class, NewCondition, Problem, condition, reasons, text};
 use portolan_engine::{Notice, Report};
 
 use super::{FoundThere, Inputs, KindReconciler, Steps, key_of};
-use crate::kind::{Body as _, Kind, Management, StatusView};
+use crate::kind::{Kind, Management, StatusView};
 use crate::reasons::SCOPE_GONE;
 
 impl<K: Kind> KindReconciler<K> {

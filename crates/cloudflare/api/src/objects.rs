@@ -3,15 +3,19 @@
 mod account;
 mod dns_record;
 mod network_route;
+mod text;
 mod tunnel;
 mod virtual_network;
+mod wish;
 mod zone;
 
 pub use account::Account;
 pub use dns_record::{AUTOMATIC_TTL, DnsRecord};
 pub use network_route::NetworkRoute;
+pub use text::ApiText;
 pub use tunnel::Tunnel;
-pub use virtual_network::{OptionalWish, VirtualNetwork};
+pub use virtual_network::VirtualNetwork;
+pub use wish::OptionalWish;
 pub use zone::{Zone, ZonePlan};
 
 use serde::{Deserialize, Deserializer};

@@ -7,9 +7,10 @@
 use portolan_cloudflare_api::{Entry, Item, TypedCollection};
 use portolan_core::{AccountId, Hostname, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName};
 use portolan_engine::Object;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::blocks::{SourceReference, TunnelReference, VirtualNetworkReference};
+use crate::blocks::{CloudflareDetails, SourceReference, TunnelReference, VirtualNetworkReference};
+use crate::sheet::Sheet;
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
 
@@ -180,25 +181,31 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// What is written and compared of the remote object.
     type Body: Item;
 
-    /// The kind's name, as in manifests.
-    const KIND: &'static str;
-    /// How users call the remote object in a plan: `DNS record`.
-    const NOUN: &'static str;
-    /// The finalizer it shares with the older operator.
-    const FINALIZER: &'static str;
-    /// Finalizers of older releases, removed with ours.
-    const OLDER_FINALIZERS: &'static [&'static str] = &[];
+    /// What is the same for all its objects.
+    const SHEET: Sheet;
     /// Where its remote objects are.
     const REMOTE: &'static TypedCollection<Self::Body>;
-    /// What may be done to them.
-    const LIFE: Management;
-    /// Reason of `Ready=True`.
-    const READY_REASON: &'static str = portolan_core::reasons::SYNCED;
-    /// Reason of `Ready=False` where the problem brings none of its own.
-    const ERROR_REASON: &'static str = portolan_core::reasons::ERROR;
 
-    /// After how long an object that is well is looked at again, besides drift passes.
-    const RESYNC: Option<std::time::Duration> = None;
+    /// From the sheet: the kind's name.
+    const KIND: &'static str = Self::SHEET.kind;
+    /// From the sheet: how users call the remote object.
+    const NOUN: &'static str = Self::SHEET.noun;
+    /// From the sheet: the finalizer.
+    const FINALIZER: &'static str = Self::SHEET.finalizer;
+    /// From the sheet: what may be done to remote objects.
+    const LIFE: Management = Self::SHEET.management;
+    /// From the sheet: reason of `Ready=True`.
+    const READY_REASON: &'static str = Self::SHEET.ready_reason;
+
+    /// Who asks Cloudflare, for kinds whose spec says so in the usual block.
+    fn cloudflare(&self) -> Option<&CloudflareDetails> {
+        None
+    }
+
+    /// The name of the remote object, where no other object of the account may want the same.
+    fn remote_name(&self) -> Option<String> {
+        None
+    }
 
     /// What only the object itself can be wrong about, of what [`needs`](Self::needs) does not ask.
     fn check(&self) -> Result<(), Problem> {
@@ -206,7 +213,9 @@ pub trait Kind: Object + kube::CustomResourceExt {
     }
 
     /// What must be looked up first. An error is what only the object itself can be wrong about.
-    fn needs(&self) -> Result<Needs, Problem>;
+    fn needs(&self) -> Result<Needs, Problem> {
+        Ok(self.cloudflare().map_or_else(|| Needs::only(CredentialsFrom::Default), CloudflareDetails::needs))
+    }
 
     /// What should exist, without marks. Pure: all it needs from elsewhere is in `resolved`.
     /// For observed kinds: what to look for (its natural key is the search).
@@ -233,7 +242,10 @@ pub trait Kind: Object + kube::CustomResourceExt {
     }
 
     /// What two objects may not both want, from the spec alone: the older one has it.
-    fn claim(&self) -> Option<String>;
+    fn claim(&self) -> Option<String> {
+        let hint = self.cloudflare().map(CloudflareDetails::account_hint).unwrap_or_default();
+        Some(format!("{} {}{hint}", Self::NOUN, self.remote_name()?))
+    }
 
     /// Whether the object says that it is the default of its kind: two that do are none.
     fn is_default(&self) -> bool {
@@ -241,15 +253,24 @@ pub trait Kind: Object + kube::CustomResourceExt {
     }
 
     /// What the status remembers.
-    fn recorded(&self) -> Recorded;
+    fn recorded(&self) -> Recorded {
+        Self::SHEET.recorded(&status_of(self))
+    }
 
     /// Status fields that take back what [`recorded`](Self::recorded) gives: null or empty.
     fn without_ids(&self) -> Value {
+        Self::SHEET.without_ids()
+    }
+
+    /// What the status shows of the remote object beyond its id.
+    fn shown(&self, _view: &StatusView<'_, Self::Body>) -> Value {
         Value::Null
     }
 
     /// The kind's own status fields (conditions and `observedGeneration` come from the engine).
-    fn status(&self, view: &StatusView<'_, Self::Body>) -> Value;
+    fn status(&self, view: &StatusView<'_, Self::Body>) -> Value {
+        Self::SHEET.status(status_of(self), view, self.shown(view))
+    }
 
     /// Id by which an observed kind is asked for directly; `None` looks its natural key up in the listed collection.
     fn lookup_id(&self) -> Option<String> {
@@ -283,4 +304,26 @@ pub trait Kind: Object + kube::CustomResourceExt {
     fn observed(&self, _found: &Entry<Self::Body>, _resolved: &Resolved) -> Result<(), Problem> {
         Ok(())
     }
+}
+
+/// An object's status as it stands.
+fn status_of<K: Kind>(object: &K) -> Map<String, Value> {
+    let mut object = serde_json::to_value(object).expect("objects are plain JSON");
+    match object["status"].take() {
+        Value::Object(status) => status,
+        _ => Map::new(),
+    }
+}
+
+/// What the file of a kind needs.
+pub(crate) mod prelude {
+    pub(crate) use kube::CustomResource;
+    pub(crate) use portolan_cloudflare_api::{Entry, TypedCollection, collections};
+    pub(crate) use portolan_core::{Problem, reasons, schema};
+    pub(crate) use schemars::JsonSchema;
+    pub(crate) use serde::{Deserialize, Serialize};
+    pub(crate) use serde_json::{Value, json};
+
+    pub(crate) use super::{Kind, Needs, Resolved, StatusView};
+    pub(crate) use crate::sheet::{AccountStatus, Sheet};
 }

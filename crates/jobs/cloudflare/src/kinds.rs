@@ -9,7 +9,6 @@ pub mod virtual_network;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use portolan_cloudflare_api::Item as _;
-use portolan_core::Problem;
 
 use crate::kind::{Kind, Management};
 
@@ -70,7 +69,7 @@ macro_rules! kinds {
                 life: <$kind as Kind>::LIFE,
                 marked: is_marked::<$kind>(),
                 finalizer: <$kind as Kind>::FINALIZER,
-                older_finalizers: <$kind as Kind>::OLDER_FINALIZERS,
+                older_finalizers: <$kind as Kind>::SHEET.older_finalizers,
                 definition: $definition,
             },)+]
         }
@@ -84,11 +83,6 @@ fn is_marked<K: Kind>() -> bool {
 /// The definitions of all kinds, in the order of the table.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     table().iter().map(Row::crd).collect()
-}
-
-/// `active` or `error`, as several kinds write their state.
-pub(crate) fn lower_state(problem: Option<&Problem>) -> &'static str {
-    if problem.is_some() { "error" } else { "active" }
 }
 
 fn crd<K: Kind>() -> CustomResourceDefinition {

@@ -19,6 +19,7 @@ mod projection;
 pub mod reasons;
 mod resolve;
 mod settled;
+pub mod sheet;
 pub mod sources;
 mod triggers;
 pub mod used;

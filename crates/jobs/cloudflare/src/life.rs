@@ -125,7 +125,7 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     }
 
     fn older_finalizers(&self) -> &'static [&'static str] {
-        K::OLDER_FINALIZERS
+        K::SHEET.older_finalizers
     }
 
     fn heeds(&self, annotation: &str) -> bool {

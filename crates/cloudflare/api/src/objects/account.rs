@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::or_default;
+use super::ApiText;
 use crate::item::Item;
 
 /// An account; only looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Account {
     /// Its name.
-    #[serde(default, deserialize_with = "or_default")]
-    pub name: Box<str>,
+    pub name: ApiText,
 }
 
 impl Item for Account {

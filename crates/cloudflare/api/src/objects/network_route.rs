@@ -3,27 +3,24 @@
 use portolan_core::Network;
 use serde::{Deserialize, Serialize};
 
-use super::or_default;
+use super::ApiText;
 use crate::item::Item;
 
 /// A private network that is reached through a tunnel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NetworkRoute {
     /// The network.
-    #[serde(default, deserialize_with = "or_default")]
-    pub network: Box<str>,
+    pub network: ApiText,
     /// Id of the tunnel.
-    #[serde(default, deserialize_with = "or_default")]
-    pub tunnel_id: Box<str>,
+    pub tunnel_id: ApiText,
     /// Id of the virtual network.
-    #[serde(default, deserialize_with = "or_default")]
-    pub virtual_network_id: Box<str>,
+    pub virtual_network_id: ApiText,
     /// Free text; carries our mark.
-    #[serde(default, deserialize_with = "or_default")]
-    pub comment: Box<str>,
+    pub comment: ApiText,
     /// When it was deleted.
-    #[serde(default, skip_serializing)]
-    pub deleted_at: Option<Box<str>>,
+    #[serde(skip_serializing)]
+    pub deleted_at: Option<ApiText>,
 }
 
 impl NetworkRoute {

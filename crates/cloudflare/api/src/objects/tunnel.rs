@@ -2,30 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::or_default;
+use super::ApiText;
 use crate::item::Item;
 
 /// A tunnel; only looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tunnel {
     /// Its name.
-    #[serde(default, deserialize_with = "or_default")]
-    pub name: Box<str>,
+    pub name: ApiText,
     /// Id of its account.
-    #[serde(default, deserialize_with = "or_default")]
-    pub account_tag: Box<str>,
+    pub account_tag: ApiText,
     /// `cloudflare` where the API holds the configuration, `local` where a file does.
-    #[serde(default)]
-    pub config_src: Option<Box<str>>,
+    pub config_src: Option<ApiText>,
     /// When it was deleted.
-    #[serde(default)]
-    pub deleted_at: Option<Box<str>>,
+    pub deleted_at: Option<ApiText>,
 }
 
 impl Tunnel {
     /// A tunnel to look for.
     pub fn named(name: &str) -> Self {
-        Self { name: name.into(), account_tag: Box::default(), config_src: None, deleted_at: None }
+        Self { name: name.into(), ..Self::default() }
     }
 }
 

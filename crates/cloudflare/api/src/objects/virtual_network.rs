@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::or_default;
+use super::{ApiText, OptionalWish};
 use crate::item::Item;
 
 /// A private address space of an account.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "NetworkWire")]
 pub struct VirtualNetwork {
     /// Its name.
-    pub name: Box<str>,
+    pub name: ApiText,
     /// Free text; carries our mark.
-    pub comment: Box<str>,
+    pub comment: ApiText,
     /// Whether it is the default, or shall be.
     #[serde(rename = "is_default_network", skip_serializing_if = "OptionalWish::is_none")]
     pub default: OptionalWish,
@@ -23,48 +23,22 @@ pub struct VirtualNetwork {
 }
 
 /// A network as the API writes it; whether it is the default, in the newer or the older way.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct NetworkWire {
-    #[serde(default, deserialize_with = "or_default")]
-    name: Box<str>,
-    #[serde(default, deserialize_with = "or_default")]
-    comment: Box<str>,
+    name: ApiText,
+    comment: ApiText,
     is_default_network: Option<bool>,
     is_default: Option<bool>,
-    deleted_at: Option<Box<str>>,
+    deleted_at: Option<ApiText>,
 }
 
 impl From<NetworkWire> for VirtualNetwork {
     fn from(wire: NetworkWire) -> Self {
-        let default = wire.is_default_network.or(wire.is_default).unwrap_or_default();
-        Self {
-            name: wire.name,
-            comment: wire.comment,
-            default: OptionalWish(Some(default)),
-            deleted: wire.deleted_at.is_some(),
-        }
+        let default = OptionalWish(Some(wire.is_default_network.or(wire.is_default).unwrap_or_default()));
+        Self { name: wire.name, comment: wire.comment, default, deleted: wire.deleted_at.is_some() }
     }
 }
-
-/// A yes or no that matters only where both sides say something: no wish is content with either.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-#[serde(transparent)]
-pub struct OptionalWish(pub Option<bool>);
-
-impl OptionalWish {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-    fn is_none(&self) -> bool {
-        self.0.is_none()
-    }
-}
-
-impl PartialEq for OptionalWish {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.is_none() || other.0.is_none() || self.0 == other.0
-    }
-}
-
-impl Eq for OptionalWish {}
 
 impl VirtualNetwork {
     /// Whether it is the account's default network.

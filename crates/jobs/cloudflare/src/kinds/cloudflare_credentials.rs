@@ -2,8 +2,6 @@
 //!
 //! Nothing is written at Cloudflare, ever.
 
-use std::time::Duration;
-
 use kube::CustomResource;
 use portolan_cloudflare_api::objects::Account;
 use portolan_cloudflare_api::{Entry, TypedCollection, collections};
@@ -13,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{AuthType, SecretReference};
-use crate::kind::{CredentialsFrom, Kind, Management, Needs, Recorded, Resolved, StatusView};
+use crate::kind::{CredentialsFrom, Kind, Needs, Recorded, Resolved, StatusView};
 use crate::reasons::VALIDATION_FAILED;
+use crate::sheet::Sheet;
 
 /// A credential for a Cloudflare account, which other objects refer to.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -98,14 +97,12 @@ impl CloudflareCredentials {
 impl Kind for CloudflareCredentials {
     type Body = Account;
 
-    const KIND: &'static str = "CloudflareCredentials";
-    const NOUN: &'static str = "account";
-    const FINALIZER: &'static str = "cloudflare.com/credentials-finalizer";
+    const SHEET: Sheet = Sheet {
+        ready_reason: reasons::VALIDATED,
+        error_reason: VALIDATION_FAILED,
+        ..Sheet::observed("CloudflareCredentials", "account", "cloudflare.com/credentials-finalizer")
+    };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::ACCOUNTS;
-    const LIFE: Management = Management::Observed;
-    const READY_REASON: &'static str = reasons::VALIDATED;
-    const ERROR_REASON: &'static str = VALIDATION_FAILED;
-    const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
 
     fn needs(&self) -> Result<Needs, Problem> {
         AccountId::parse(&self.spec.account_id)
@@ -115,10 +112,6 @@ impl Kind for CloudflareCredentials {
 
     fn desired(&self, _: &Resolved) -> Result<Vec<Account>, Problem> {
         Ok(vec![Account { name: self.spec.account_name.clone().unwrap_or_default().into() }])
-    }
-
-    fn claim(&self) -> Option<String> {
-        None
     }
 
     fn is_default(&self) -> bool {

@@ -5,8 +5,6 @@
 
 pub mod settings;
 
-use std::time::Duration;
-
 use kube::CustomResource;
 use portolan_cloudflare_api::objects::{Zone, ZonePlan};
 use portolan_cloudflare_api::{Entry, TypedCollection, collections};
@@ -16,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CredentialsReference, given};
-use crate::kind::{CredentialsFrom, Kind, Management, Needs, Recorded, Resolved, ResolvedZone, StatusView, ZoneHint};
+use crate::kind::{CredentialsFrom, Kind, Needs, Recorded, Resolved, ResolvedZone, StatusView, ZoneHint};
 use crate::reasons::VERIFIED;
+use crate::sheet::Sheet;
 use settings::{CacheSettings, PerformanceSettings, SecuritySettings, SslSettings};
 
 /// A domain whose zone is at Cloudflare.
@@ -204,13 +203,11 @@ fn standing(zone: &Zone) -> String {
 impl Kind for CloudflareDomain {
     type Body = Zone;
 
-    const KIND: &'static str = "CloudflareDomain";
-    const NOUN: &'static str = "zone";
-    const FINALIZER: &'static str = "cloudflare.com/domain-finalizer";
+    const SHEET: Sheet = Sheet {
+        ready_reason: VERIFIED,
+        ..Sheet::observed("CloudflareDomain", "zone", "cloudflare.com/domain-finalizer")
+    };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::ZONES;
-    const LIFE: Management = Management::Observed;
-    const READY_REASON: &'static str = VERIFIED;
-    const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
 
     fn needs(&self) -> Result<Needs, Problem> {
         self.zone_name()?;

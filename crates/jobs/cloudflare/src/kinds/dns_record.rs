@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
-use crate::kind::{Kind, Management, Needs, Recorded, Resolved, StatusView, ZoneHint};
+use crate::kind::{Kind, Needs, Recorded, Resolved, StatusView, ZoneHint};
+use crate::sheet::Sheet;
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
 use spec_data::{DnsRecordData, SpecParts};
@@ -359,13 +360,12 @@ fn check_service(name: &Hostname, kind: RecordType, data: &DnsRecordData) -> Res
 impl Kind for DnsRecord {
     type Body = Remote;
 
-    const KIND: &'static str = "DNSRecord";
-    const NOUN: &'static str = "DNS record";
-    const FINALIZER: &'static str = "dnsrecord.networking.cloudflare-operator.io/finalizer";
-    const OLDER_FINALIZERS: &'static [&'static str] = &["cloudflare.com/finalizer"];
+    const SHEET: Sheet = Sheet {
+        older_finalizers: &["cloudflare.com/finalizer"],
+        error_reason: reasons::RECONCILE_ERROR,
+        ..Sheet::owned("DNSRecord", "DNS record", "dnsrecord.networking.cloudflare-operator.io/finalizer")
+    };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::DNS_RECORDS;
-    const LIFE: Management = Management::Owned;
-    const ERROR_REASON: &'static str = reasons::RECONCILE_ERROR;
 
     fn check(&self) -> Result<(), Problem> {
         self.written().map(|_| ())

@@ -4,7 +4,6 @@
 //! Both kinds are served in two versions with one schema that holds the fields of both, so that no conversion is needed.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResource;
@@ -16,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, given};
-use crate::kind::{Kind, Management, Needs, Recorded, Resolved, StatusView};
+use crate::kind::{Kind, Recorded, Resolved, StatusView};
 use crate::reasons::UNSUPPORTED;
+use crate::sheet::{Sheet, StateWords};
 
 /// A tunnel of one namespace.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -214,10 +214,6 @@ enum Meant {
 }
 
 impl TunnelFields {
-    fn needs(&self) -> Needs {
-        self.cloudflare.needs()
-    }
-
     /// The tunnel that is meant. One that an older operator made is known by the id that its status recorded.
     fn meant(&self, recorded: Option<&TunnelStatus>) -> Result<Meant, Problem> {
         let new = self.new_tunnel.as_ref().and_then(|new| given(Some(&new.name)));
@@ -236,7 +232,7 @@ impl TunnelFields {
         let before = before.cloned().unwrap_or_default();
         let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
         let zone_id = given(self.cloudflare.zone_id.as_ref()).unwrap_or(before.zone_id);
-        let state = Some(super::lower_state(view.problem).to_owned());
+        let state = Some(StateWords::LOWER.of(view.problem).to_owned());
         let now = match view.present.first() {
             Some(Entry { id, item }) => TunnelStatus {
                 tunnel_id: id.clone(),
@@ -291,16 +287,14 @@ macro_rules! observed_tunnel {
         impl Kind for $kind {
             type Body = Remote;
 
-            const KIND: &'static str = $name;
-            const NOUN: &'static str = "tunnel";
-            const FINALIZER: &'static str = "cloudflare-operator.io/finalizer";
+            const SHEET: Sheet = Sheet {
+                ready_reason: reasons::RECONCILED,
+                ..Sheet::observed($name, "tunnel", "cloudflare-operator.io/finalizer")
+            };
             const REMOTE: &'static TypedCollection<Self::Body> = &collections::TUNNELS;
-            const LIFE: Management = Management::Observed;
-            const READY_REASON: &'static str = reasons::RECONCILED;
-            const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
 
-            fn needs(&self) -> Result<Needs, Problem> {
-                Ok(self.spec.fields.needs())
+            fn cloudflare(&self) -> Option<&CloudflareDetails> {
+                Some(&self.spec.fields.cloudflare)
             }
 
             fn desired(&self, _: &Resolved) -> Result<Vec<Remote>, Problem> {
@@ -309,10 +303,6 @@ macro_rules! observed_tunnel {
                     Meant::Name(name) => name,
                 };
                 Ok(vec![Remote::named(&name)])
-            }
-
-            fn claim(&self) -> Option<String> {
-                None
             }
 
             fn recorded(&self) -> Recorded {

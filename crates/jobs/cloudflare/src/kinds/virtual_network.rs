@@ -3,18 +3,12 @@
 //! An account always has exactly one default network: a network becomes it when asked, and ceases to be it only when
 //! another one does. So not asking is no wish to cease.
 
-use kube::{CustomResource, ResourceExt};
+use kube::ResourceExt;
 use portolan_cloudflare_api::objects::{OptionalWish, VirtualNetwork as Remote};
-use portolan_cloudflare_api::{TypedCollection, collections};
-use portolan_core::{Condition, Problem, reasons, schema};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::blocks::{CloudflareDetails, given};
-use crate::kind::{Kind, Management, Needs, Recorded, Resolved, StatusView};
+use crate::kind::prelude::*;
 use crate::reasons::DEFAULT_NETWORK;
-use crate::used::UsedCredentials;
 
 /// A private address space that routes can be told apart by.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,28 +42,15 @@ pub struct VirtualNetworkSpec {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = schema::plain)]
 pub struct VirtualNetworkStatus {
-    /// What is known of the network's health.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(transform = schema::conditions)]
-    pub conditions: Vec<Condition>,
-    /// The generation that this status is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
+    /// What every such status says.
+    #[serde(flatten)]
+    pub common: AccountStatus,
     /// Id of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_network_id: Option<String>,
-    /// Id of its account.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub account_id: Option<String>,
-    /// `active` or `error`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
     /// Whether it is the account's default network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_default: Option<bool>,
-    /// The credential that wrote it, and that will delete it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub used_credentials: Option<UsedCredentials>,
 }
 
 impl VirtualNetwork {
@@ -86,16 +67,23 @@ impl VirtualNetwork {
 impl Kind for VirtualNetwork {
     type Body = Remote;
 
-    const KIND: &'static str = "VirtualNetwork";
-    const NOUN: &'static str = "virtual network";
-    const FINALIZER: &'static str = "virtualnetwork.networking.cloudflare-operator.io/finalizer";
-    const OLDER_FINALIZERS: &'static [&'static str] =
-        &["cloudflare.com/virtualnetwork-finalizer", "cloudflare.com/finalizer"];
+    const SHEET: Sheet = Sheet {
+        id: "virtualNetworkId",
+        older_finalizers: &["cloudflare.com/virtualnetwork-finalizer", "cloudflare.com/finalizer"],
+        ..Sheet::owned(
+            "VirtualNetwork",
+            "virtual network",
+            "virtualnetwork.networking.cloudflare-operator.io/finalizer",
+        )
+    };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::VIRTUAL_NETWORKS;
-    const LIFE: Management = Management::Owned;
 
-    fn needs(&self) -> Result<Needs, Problem> {
-        Ok(self.spec.cloudflare.needs())
+    fn cloudflare(&self) -> Option<&CloudflareDetails> {
+        Some(&self.spec.cloudflare)
+    }
+
+    fn remote_name(&self) -> Option<String> {
+        Some(self.network_name())
     }
 
     fn desired(&self, _: &Resolved) -> Result<Vec<Remote>, Problem> {
@@ -108,12 +96,8 @@ impl Kind for VirtualNetwork {
             name: name.into(),
             comment: self.spec.comment.clone().unwrap_or_default().into(),
             default: OptionalWish(self.spec.is_default_network.then_some(true)),
-            deleted: false,
+            ..Remote::default()
         }])
-    }
-
-    fn claim(&self) -> Option<String> {
-        Some(format!("virtual network {}{}", self.network_name(), self.spec.cloudflare.account_hint()))
     }
 
     fn undeletable(there: &Remote) -> Option<Problem> {
@@ -126,39 +110,14 @@ impl Kind for VirtualNetwork {
         there.is_default().then(|| Problem::denied(DEFAULT_NETWORK, message))
     }
 
-    fn recorded(&self) -> Recorded {
-        let status = self.status.clone().unwrap_or_default();
-        Recorded {
-            scope: given(status.account_id.as_ref()),
-            ids: given(status.virtual_network_id.as_ref()).into_iter().collect(),
-            credentials: status.used_credentials,
-        }
-    }
-
-    fn without_ids(&self) -> Value {
-        json!({ "virtualNetworkId": null })
-    }
-
-    fn status(&self, view: &StatusView<'_, Remote>) -> Value {
-        let before = self.status.clone().unwrap_or_default();
-        let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
-        let kept = view.problem.is_some() && view.present.is_empty();
-        let found = view.present.first();
-        let now = VirtualNetworkStatus {
-            used_credentials: view.used_credentials(before.used_credentials.as_ref()),
-            virtual_network_id: if kept { before.virtual_network_id } else { found.map(|entry| entry.id.clone()) },
-            account_id: if kept { before.account_id.or(account) } else { account.or(before.account_id) },
-            is_default: if kept { before.is_default } else { found.map(|entry| entry.item.is_default()) },
-            state: Some(super::lower_state(view.problem).to_owned()),
-            ..VirtualNetworkStatus::default()
-        };
-        serde_json::to_value(now).expect("statuses are plain JSON")
+    fn shown(&self, view: &StatusView<'_, Remote>) -> Value {
+        json!({ "isDefault": view.present.first().map(|entry| entry.item.is_default()) })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use portolan_cloudflare_api::{Entry, Item as _};
+    use portolan_cloudflare_api::Item as _;
     use serde_json::from_value;
 
     use super::*;
@@ -223,8 +182,8 @@ mod tests {
     fn a_failure_keeps_the_recorded_ids() {
         let mut object = vnet(json!({ "cloudflare": {} }));
         object.status = Some(VirtualNetworkStatus {
+            common: AccountStatus { account_id: Some("a1".to_owned()), ..AccountStatus::default() },
             virtual_network_id: Some("v1".to_owned()),
-            account_id: Some("a1".to_owned()),
             ..VirtualNetworkStatus::default()
         });
         let problem = Problem::transient(reasons::API_ERROR, "down");

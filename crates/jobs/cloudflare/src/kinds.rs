@@ -8,7 +8,7 @@ pub mod tunnel;
 pub mod virtual_network;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use portolan_cloudflare_api::Item as _;
+use portolan_cloudflare_api::{Collection, Item as _};
 
 use crate::kind::{Kind, Management};
 
@@ -34,6 +34,8 @@ pub struct Row {
     pub plural: &'static str,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
+    /// Where what stands for it at Cloudflare is.
+    pub remote: &'static Collection,
     /// What may be done to what stands for it at Cloudflare.
     pub life: Management,
     /// Whether what stands for it carries a mark that says whose it is.
@@ -66,6 +68,7 @@ macro_rules! kinds {
                 kind: <$kind as Kind>::KIND,
                 plural: $plural,
                 namespaced: $namespaced,
+                remote: <$kind as Kind>::REMOTE,
                 life: <$kind as Kind>::LIFE,
                 marked: is_marked::<$kind>(),
                 finalizer: <$kind as Kind>::FINALIZER,

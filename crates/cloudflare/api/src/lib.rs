@@ -34,6 +34,7 @@ mod listing;
 mod looked;
 mod manner;
 mod metrics;
+pub mod objects;
 mod pace;
 mod quota;
 mod rarely;
@@ -55,7 +56,7 @@ mod urgency;
 
 pub use client::Client;
 pub use clients::{Clients, Readers};
-pub use collection::{Batch, Collection, Page, Paging, Scope, Verb};
+pub use collection::{Batch, Collection, Page, Paging, Scope, TypedCollection, Verb};
 pub use credential::{Credential, Identity};
 pub use document::Document;
 pub use error::{ApiError, Effect, ErrorClass};

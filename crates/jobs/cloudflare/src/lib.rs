@@ -21,6 +21,7 @@ pub mod reasons;
 mod resolve;
 mod rights;
 mod settled;
+pub mod sheet;
 pub mod sources;
 mod triggers;
 pub mod used;

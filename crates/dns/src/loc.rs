@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::data::DataParts;
+use crate::data::DataParts;
 
 /// A place on Earth.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ const DEFAULTS: [f64; 4] = [0.0, 1.0, 10_000.0, 10.0];
 
 impl Location {
     /// Reads the parts by the names that the API gives them.
-    pub(crate) fn read(parts: &impl DataParts) -> Option<Self> {
+    pub fn read(parts: &impl DataParts) -> Option<Self> {
         let metres = |name: &str, default: f64| match parts.text(name).filter(|text| !text.is_empty()) {
             Some(_) => parts.number(name).map(|metres| rounded(metres, 100.0)),
             None => Some(default),
@@ -46,7 +46,7 @@ impl Location {
     }
 
     /// Reads `52 22 23.0 N 4 53 32.0 E -2m 1m 10000m 10m`, of which minutes, seconds and the last three may be missing.
-    pub(crate) fn read_text(text: &str) -> Option<Self> {
+    pub fn read_text(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace().skip_while(|word| ["IN", "LOC"].contains(word)).peekable();
         let latitude = Angle::read_words(&mut words, ['N', 'S'], 90)?;
         let longitude = Angle::read_words(&mut words, ['E', 'W'], 180)?;
@@ -66,7 +66,7 @@ impl Location {
     }
 
     /// The place as the API takes it.
-    pub(crate) fn to_json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "lat_degrees": self.latitude.degrees,
             "lat_minutes": self.latitude.minutes,
@@ -84,7 +84,7 @@ impl Location {
     }
 
     /// The place as zone files have it.
-    pub(crate) fn to_text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let (latitude, longitude) = (self.latitude.to_text(), self.longitude.to_text());
         let Self { altitude, size, precision_horizontal, precision_vertical, .. } = self;
         format!("{latitude} {longitude} {altitude}m {size}m {precision_horizontal}m {precision_vertical}m")

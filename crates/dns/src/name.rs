@@ -4,13 +4,11 @@
 //! one leave it out: `@` is the zone itself, and a name of a single label lies right below it. A name of several labels
 //! that does not lie in the zone is refused, since `www.other.net` is more likely a mistake than `www.other.net.example.com`.
 
-use portolan_core::{Hostname, Problem, ZoneName};
-
-use super::invalid;
+use portolan_core::{Hostname, Problem, ZoneName, reasons};
 
 /// A name as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum WrittenName {
+pub enum WrittenName {
     /// `@`, the zone's own name.
     Apex,
     /// One label, right below the zone's name.
@@ -21,7 +19,7 @@ pub(super) enum WrittenName {
 
 impl WrittenName {
     /// Reads a name; `@` and single labels only where the zone is named by its id. `domain` serves as an example.
-    pub(super) fn read(name: &str, zone_is_named: bool, domain: Option<&str>) -> Result<Self, Problem> {
+    pub fn read(name: &str, zone_is_named: bool, domain: Option<&str>) -> Result<Self, Problem> {
         let example = domain.unwrap_or("example.com");
         let several_labels = name.trim_end_matches('.').contains('.');
         match name {
@@ -39,7 +37,7 @@ impl WrittenName {
     }
 
     /// The full name that is meant in a zone. Whoever publishes a name in the wrong zone publishes something else.
-    pub(super) fn within(&self, zone: &ZoneName) -> Result<Hostname, Problem> {
+    pub fn within(&self, zone: &ZoneName) -> Result<Hostname, Problem> {
         match self {
             Self::Apex => Ok(zone.apex()),
             Self::Label(label) => below(label, zone.as_str()),
@@ -51,7 +49,7 @@ impl WrittenName {
     }
 
     /// The full name, as far as it is known without the zone's.
-    pub(super) fn full(&self) -> Option<&Hostname> {
+    pub fn full(&self) -> Option<&Hostname> {
         match self {
             Self::Full(name) => Some(name),
             Self::Apex | Self::Label(_) => None,
@@ -59,13 +57,17 @@ impl WrittenName {
     }
 
     /// As it is told apart from other names of its zone.
-    pub(super) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         match self {
             Self::Apex => "@",
             Self::Label(label) => label,
             Self::Full(name) => name.as_str(),
         }
     }
+}
+
+fn invalid(message: String) -> Problem {
+    Problem::invalid(reasons::INVALID_CONFIG, message)
 }
 
 fn below(label: &str, zone: &str) -> Result<Hostname, Problem> {

@@ -4,8 +4,8 @@ use portolan_core::{Problem, reasons};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::record_type::RecordType;
-use crate::sources::{Address, Family};
+use crate::address::{Address, Family};
+use crate::record_type::RecordType;
 
 /// Which of a source's addresses are published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

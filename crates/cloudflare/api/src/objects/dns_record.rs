@@ -1,17 +1,15 @@
-//! A record at Cloudflare: what is written and compared of it. Small, since zones have tens of thousands.
+//! A DNS record as the API shows it ↔ what is written and compared of it. Small, since zones have tens of thousands.
 //!
 //! A record that comes from the API is brought into the same spelling as one that we want, so that records that mean
 //! the same are equal: content follows from data, proxied records have an automatic TTL, tags have no order.
 
-use portolan_cloudflare_api::Item;
+use portolan_dns::value::{host, ip, txt, txt_content};
+use portolan_dns::{Data, RecordType};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::data::Data;
-use super::record_type::RecordType;
-use super::value::{host, ip, txt, txt_content};
-use crate::kind::{Body, Resolved};
+use crate::item::Item;
 
 /// TTL that lets Cloudflare choose.
 pub const AUTOMATIC_TTL: u32 = 1;
@@ -23,7 +21,7 @@ const SHORTEST_COMMENT_LIMIT: usize = 100;
 /// A record at Cloudflare.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "RecordWire")]
-pub struct DnsRecordBody {
+pub struct DnsRecord {
     /// Its type.
     pub kind: RecordType,
     /// Its full name.
@@ -60,7 +58,7 @@ struct RecordWire {
     tags: Option<Vec<String>>,
 }
 
-impl From<RecordWire> for DnsRecordBody {
+impl From<RecordWire> for DnsRecord {
     fn from(wire: RecordWire) -> Self {
         let kind = RecordType::parse(&wire.kind);
         let whole = |number: f64| format!("{number:.0}");
@@ -80,7 +78,7 @@ impl From<RecordWire> for DnsRecordBody {
     }
 }
 
-impl DnsRecordBody {
+impl DnsRecord {
     /// The value as zone files have it, for keys and for people.
     pub fn value(&self) -> String {
         match (&self.data, &self.content) {
@@ -113,7 +111,7 @@ impl DnsRecordBody {
     }
 }
 
-impl Serialize for DnsRecordBody {
+impl Serialize for DnsRecord {
     /// The body of a request: only what the type has, but zeros and empty comments too.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -140,7 +138,9 @@ impl Serialize for DnsRecordBody {
     }
 }
 
-impl Item for DnsRecordBody {
+impl Item for DnsRecord {
+    const MARK_LIMIT: Option<usize> = Some(SHORTEST_COMMENT_LIMIT);
+
     /// Type and name for addresses and aliases; with the value for the types of which a name has many.
     fn natural_key(&self) -> String {
         if self.kind.is_proxiable() {
@@ -150,18 +150,21 @@ impl Item for DnsRecordBody {
         }
     }
 
+    /// The name alone: what matters is who stands at a name.
+    fn place_key(&self) -> String {
+        self.name.to_string()
+    }
+
+    fn label(&self) -> String {
+        format!("{} {}", self.kind, self.name)
+    }
+
     fn mark_text(&self) -> &str {
         &self.comment
     }
 
-    fn owner_key(&self) -> Option<String> {
-        portolan_core::owner_key(&self.comment).map(str::to_owned)
-    }
-}
-
-impl Body for DnsRecordBody {
-    fn label(&self) -> String {
-        format!("{} {}", self.kind, self.name)
+    fn set_mark_text(&mut self, text: String) {
+        self.comment = text.into();
     }
 
     fn normalise(&mut self) {
@@ -177,29 +180,10 @@ impl Body for DnsRecordBody {
         self.tags.sort_unstable();
     }
 
-    fn mark_limit(resolved: &Resolved) -> Option<usize> {
-        Some(resolved.zone.as_ref().map_or(SHORTEST_COMMENT_LIMIT, |zone| zone.comment_limit))
-    }
-
-    fn set_mark_text(&mut self, text: String) {
-        self.comment = text.into();
-    }
-
     /// Addresses and aliases of one name that different people publish split its visitors.
     fn rival_keys(&self) -> Vec<String> {
         let others = ADDRESSES.into_iter().filter(|kind| self.kind.is_proxiable() && *kind != self.kind);
         others.map(|kind| format!("{kind} {}", self.name)).collect()
-    }
-
-    fn claims_in_the_way(&self, scope: &str) -> Vec<String> {
-        if !self.kind.is_proxiable() {
-            return Vec::new();
-        }
-        let kinds = [self.kind.as_str(), "address"];
-        kinds
-            .iter()
-            .flat_map(|kind| [format!("{kind} {}", self.name), format!("{kind} {} in zone {scope}", self.name)])
-            .collect()
     }
 
     fn replaces(&self, old: &Self) -> bool {

@@ -1,16 +1,15 @@
-//! A zone as Cloudflare lists it: what names and records depend on.
+//! A zone as the API lists it → what names and records depend on.
 
-use portolan_cloudflare_api::Item;
 use portolan_core::ZoneName;
 use serde::{Deserialize, Serialize};
 
-use crate::kind::Body;
-use crate::kinds::or_default;
+use super::or_default;
+use crate::item::Item;
 
-/// What is read of a zone.
+/// A zone; only looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "ZoneWire")]
-pub struct ZoneBody {
+pub struct Zone {
     /// Its name, in lower-case punycode.
     pub name: Box<str>,
     /// `active`, `pending` and so on.
@@ -74,26 +73,26 @@ struct ZoneWire {
     name: String,
     status: Option<Box<str>>,
     #[serde(default, deserialize_with = "or_default")]
-    plan: WirePlan,
+    plan: PlanWire,
     #[serde(default, deserialize_with = "or_default")]
-    account: WireAccount,
+    account: AccountWire,
     #[serde(default, deserialize_with = "or_default")]
     name_servers: Vec<Box<str>>,
 }
 
 #[derive(Default, Deserialize)]
-struct WirePlan {
+struct PlanWire {
     legacy_id: Option<String>,
     name: Option<String>,
     id: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
-struct WireAccount {
+struct AccountWire {
     id: Option<Box<str>>,
 }
 
-impl From<ZoneWire> for ZoneBody {
+impl From<ZoneWire> for Zone {
     fn from(wire: ZoneWire) -> Self {
         let name = ZoneName::parse(&wire.name).map_or(wire.name, String::from);
         let plan = wire.plan.legacy_id.or(wire.plan.name).or(wire.plan.id);
@@ -107,7 +106,7 @@ impl From<ZoneWire> for ZoneBody {
     }
 }
 
-impl ZoneBody {
+impl Zone {
     /// A zone to look for.
     pub fn named(name: &ZoneName) -> Self {
         Self {
@@ -120,30 +119,8 @@ impl ZoneBody {
     }
 }
 
-impl ZoneBody {
-    /// What a user should know of it.
-    pub fn standing(&self) -> String {
-        let name = &self.name;
-        match self.status.as_deref() {
-            None | Some("active") => format!("the zone {name} is there"),
-            Some(status) => {
-                let servers = self.name_servers.join(" and ");
-                format!(
-                    "the zone {name} is {status} at Cloudflare: its records count once it is delegated to {servers}"
-                )
-            }
-        }
-    }
-}
-
-impl Item for ZoneBody {
+impl Item for Zone {
     fn natural_key(&self) -> String {
-        self.name.to_string()
-    }
-}
-
-impl Body for ZoneBody {
-    fn label(&self) -> String {
         self.name.to_string()
     }
 }

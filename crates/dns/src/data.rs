@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::loc::Location;
-use super::record_type::RecordType;
-use super::value::{base64, hex, host, quote, service_parameters, words};
+use crate::loc::Location;
+use crate::record_type::RecordType;
+use crate::value::{base64, hex, host, quote, service_parameters, words};
 
 /// The value of a record with parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +125,7 @@ pub struct Naptr {
 }
 
 /// Parts as they come in, by name.
-pub(crate) trait DataParts {
+pub trait DataParts {
     /// A part that is a text.
     fn text(&self, name: &str) -> Option<String>;
 
@@ -159,7 +159,7 @@ fn word(parts: &impl DataParts, name: &str) -> Option<String> {
 
 impl Data {
     /// Reads the parts of a type, by the names that the API gives them. `None` where something is missing or unreadable.
-    pub(crate) fn read(kind: RecordType, parts: &impl DataParts) -> Option<Self> {
+    pub fn read(kind: RecordType, parts: &impl DataParts) -> Option<Self> {
         Some(match kind {
             RecordType::Srv => Self::Srv {
                 priority: whole(parts, "priority")?,
@@ -220,7 +220,7 @@ impl Data {
     }
 
     /// Reads a value as zone files have it. SRV and URI may come without their priority, which then stands elsewhere.
-    pub(crate) fn read_text(kind: RecordType, text: &str, priority: Option<u16>) -> Option<Self> {
+    pub fn read_text(kind: RecordType, text: &str, priority: Option<u16>) -> Option<Self> {
         if kind == RecordType::Loc {
             return Location::read_text(text).map(|location| Self::Loc(Box::new(location)));
         }

@@ -8,7 +8,7 @@ use portolan_core::Hostname;
 const LONGEST_STRING: usize = 255;
 
 /// A host name in lower-case punycode without trailing dot; `.` alone stays.
-pub(crate) fn host(text: &str) -> String {
+pub fn host(text: &str) -> String {
     let text = text.trim();
     match Hostname::parse(text) {
         Ok(name) => name.as_str().to_owned(),
@@ -18,28 +18,28 @@ pub(crate) fn host(text: &str) -> String {
 }
 
 /// An IP address as RFC 5952 writes it; anything else as it is.
-pub(crate) fn ip(text: &str) -> String {
+pub fn ip(text: &str) -> String {
     text.trim().parse::<IpAddr>().map_or_else(|_| text.trim().to_owned(), |ip| ip.to_string())
 }
 
 /// Hexadecimal digits in lower case without blanks.
-pub(crate) fn hex(text: &str) -> String {
+pub fn hex(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// Base64 without blanks and line ends.
-pub(crate) fn base64(text: &str) -> String {
+pub fn base64(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 /// The text of a TXT record: what stands in its character strings, joined. Text without quotes is its own value.
-pub(crate) fn txt(content: &str) -> String {
+pub fn txt(content: &str) -> String {
     let content = content.trim();
     quoted(content).map_or_else(|| content.to_owned(), |strings| strings.concat())
 }
 
 /// The text as the API takes it. Short and harmless text goes as the user wrote it, other text in quoted strings.
-pub(crate) fn txt_content(text: &str) -> String {
+pub fn txt_content(text: &str) -> String {
     let harmless = |c: char| !matches!(c, '"' | '\\') && !c.is_control();
     if text.len() <= LONGEST_STRING && text.chars().all(harmless) && text.trim() == text && !text.is_empty() {
         return text.to_owned();
@@ -62,7 +62,7 @@ fn chunks(text: &str) -> Vec<&str> {
 }
 
 /// A quoted string with its escapes.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
@@ -107,7 +107,7 @@ fn decimal(digits: Option<&[u8]>) -> Option<u8> {
 }
 
 /// The words of a text; those in quotes are one each, without the quotes.
-pub(crate) fn words(text: &str) -> Vec<String> {
+pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
@@ -122,7 +122,7 @@ pub(crate) fn words(text: &str) -> Vec<String> {
 }
 
 /// Parameters of HTTPS and SVCB records in one spelling: a blank between them, and every value in quotes.
-pub(crate) fn service_parameters(text: &str) -> String {
+pub fn service_parameters(text: &str) -> String {
     let one = |parameter: String| match parameter.split_once('=') {
         Some((key, value)) => format!("{}=\"{}\"", key.to_ascii_lowercase(), value.trim_matches('"')),
         None => parameter.to_ascii_lowercase(),

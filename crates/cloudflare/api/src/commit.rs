@@ -19,16 +19,16 @@ use tracing::{Instrument, Span};
 
 use crate::batch::{self, Assembled};
 use crate::error::{ApiError, Effect, ErrorClass};
-use crate::gathering::Gathering;
 use crate::governor::Lane;
 use crate::item::{Item, Op, Written};
 use crate::limiter::Permit;
 use crate::manner::Manner;
-use crate::pace::Pace;
 use crate::remote::{Doubt, RemoteInner, WRITES_AT_ONCE};
 use crate::request::Request;
 use crate::sender::Exit;
 use crate::store::Freshness;
+use portolan_commit::Linger;
+use portolan_commit::Pace;
 
 /// How long a write waits for others that are about to come.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -83,7 +83,7 @@ impl<T: Item> PendingOps<T> {
 /// The sources that wait.
 pub(crate) struct OpsQueue<T> {
     waiting: Mutex<VecDeque<PendingOps<T>>>,
-    pub(crate) gathering: Arc<Gathering>,
+    pub(crate) gathering: Arc<Linger>,
 }
 
 impl<T> Default for OpsQueue<T> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::Content;
 use super::memory::{Began, Memory};
-use crate::pace::Pace;
+use portolan_commit::Pace;
 
 /// What a credential remembers of the document.
 pub(super) type Remembered = Arc<Mutex<Memory>>;

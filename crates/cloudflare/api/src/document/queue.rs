@@ -10,9 +10,9 @@ use tracing::Span;
 
 use super::Committed;
 use crate::error::ApiError;
-use crate::gathering::Gathering;
 use crate::manner::Manner;
 use crate::urgency::Urgency;
+use portolan_commit::Linger;
 
 pub(super) type DocumentEdit = Box<dyn Fn(&mut Value) + Send + Sync>;
 type Reply = oneshot::Sender<Result<Committed, ApiError>>;
@@ -53,7 +53,7 @@ impl PendingEdit {
 #[derive(Default)]
 pub(super) struct EditQueue {
     waiting: Mutex<VecDeque<PendingEdit>>,
-    pub(super) gathering: Arc<Gathering>,
+    pub(super) gathering: Arc<Linger>,
     pub(super) urgency: Urgency,
 }
 

@@ -186,7 +186,7 @@ impl Document {
     /// Says that an edit is likely to come soon: others that are ready wait for it, at most two seconds, so that they go out
     /// together. Drop it when the edit begins, or when it is not to come after all.
     pub fn expect(&self) -> PendingWrite {
-        self.shared.queue.gathering.expect()
+        self.shared.queue.expect()
     }
 
     /// Applies `edit` to the document as it stands, together with whatever else gathered. `edit` makes the live content the

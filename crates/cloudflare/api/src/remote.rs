@@ -119,7 +119,7 @@ impl<T: Item> Remote<T> {
     /// Says that a write is likely to come soon: others that are ready wait for it a little, so that they go out
     /// together. Drop it when the write begins, or when it is not to come after all.
     pub fn expect(&self) -> PendingWrite<T> {
-        self.shared.queue.gathering.expect()
+        self.shared.queue.expect()
     }
 
     /// Applies one source's operations and gives what became of each. On an error none of a batch's are applied; of other

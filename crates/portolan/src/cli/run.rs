@@ -130,7 +130,7 @@ pub(crate) async fn run(args: Args, traces: Option<Traces>) -> Outcome {
 async fn start(args: &Args) -> Outcome<(Operator, JoinSet<()>)> {
     args.older.tell();
     args.zerotrust.tell();
-    let server = Server::connect_anywhere(&args.connect).await?;
+    let server = args.connect.server_anywhere().await?;
     reach(&server).await;
     let jobs = jobs::choose(&server, &args.controllers, args.zerotrust.role()).await?;
     let options = options(args, &server, jobs).await?;

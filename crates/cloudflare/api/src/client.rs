@@ -17,7 +17,6 @@ use crate::error::ApiError;
 use crate::governor::{Budget, Lane};
 use crate::item::Item;
 use crate::limits::{self, Limits};
-use crate::lines::Lines;
 use crate::listing;
 use crate::looked::Looked;
 use crate::manner::Manner;
@@ -32,6 +31,7 @@ use crate::sender::{Exit, Sender};
 use crate::snapshot::Snapshot;
 use crate::store::Freshness;
 use crate::urgency::Urgency;
+use portolan_commit::Lines;
 
 #[cfg(test)]
 mod tests;

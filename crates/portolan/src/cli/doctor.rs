@@ -17,7 +17,7 @@ use crate::doctor::{Account, AskedOf, Facts, NameFacts, RightsSubject, Secret, T
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::paint::Paint;
-use crate::server::{ConnectArgs, Server};
+use crate::server::ConnectArgs;
 use crate::urls::Urls;
 use crate::zerotrust::{self, NamespaceArgs};
 
@@ -170,7 +170,7 @@ async fn alone(args: &Args, variable: &str) -> Outcome<Facts> {
 
 /// A cluster, and all tokens that its tenants name.
 async fn in_cluster(args: &Args) -> Outcome<Facts> {
-    let server = match Server::connect_anywhere(&args.connect).await {
+    let server = match args.connect.server_anywhere().await {
         Ok(server) => server,
         Err(failure) => return Ok(without_cluster(failure.what())),
     };

@@ -128,7 +128,7 @@ async fn apply(args: &Args, values: &Values, objects: Vec<Value>) -> Outcome {
         objects.iter().filter(|object| object["kind"] == "CustomResourceDefinition").cloned().collect();
     let manifests: Vec<Manifest> =
         objects.into_iter().map(|object| Manifest::made("the installation", object)).collect();
-    let server = Server::connect(&args.connect).await?;
+    let server = args.connect.server().await?;
     let mut applier = Applier::new(&server, options()).await?;
     let mut tally = Tally::of(manifests.len());
     applier

@@ -128,7 +128,7 @@ pub(crate) async fn run(args: Args, traces: Option<Traces>) -> Outcome {
 async fn start(args: &Args) -> Outcome<(Operator, JoinSet<()>)> {
     args.older.tell();
     args.zerotrust.tell();
-    let server = Server::connect_anywhere(&args.connect).await?;
+    let server = args.connect.server_anywhere().await?;
     reach(&server).await;
     let options = options(args, &server).await?;
     let endpoints = Endpoints::bind(&args.metrics, &args.health).await?;

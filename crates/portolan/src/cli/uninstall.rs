@@ -60,7 +60,7 @@ pub(crate) struct Args {
 
 /// Shows what is held, and lets it go where asked.
 pub(crate) async fn run(args: Args) -> Outcome {
-    let server = Server::connect_anywhere(&args.connect).await?;
+    let server = args.connect.server_anywhere().await?;
     if args.apply && !args.force {
         refuse_while_led(&server, &args).await?;
     }

@@ -12,14 +12,16 @@ use crate::failure::{Failure, Outcome};
 
 /// An object and where it stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Manifest {
-    pub(crate) origin: FileDocument,
-    pub(crate) object: Value,
+pub struct Manifest {
+    /// Where it stands.
+    pub origin: FileDocument,
+    /// The object.
+    pub object: Value,
 }
 
 /// A document of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FileDocument {
+pub struct FileDocument {
     file: String,
     document: usize,
 }
@@ -32,33 +34,33 @@ impl fmt::Display for FileDocument {
 
 impl Manifest {
     /// An object that no file holds; `origin` says in messages where it comes from.
-    pub(crate) fn made(origin: &str, object: Value) -> Self {
+    pub fn made(origin: &str, object: Value) -> Self {
         Self { origin: FileDocument { file: origin.to_owned(), document: 1 }, object }
     }
 
     /// The object's `apiVersion`.
-    pub(crate) fn api_version(&self) -> &str {
+    pub fn api_version(&self) -> &str {
         self.object["apiVersion"].as_str().unwrap_or_default()
     }
 
     /// The object's `kind`.
-    pub(crate) fn kind(&self) -> &str {
+    pub fn kind(&self) -> &str {
         self.object["kind"].as_str().unwrap_or_default()
     }
 
     /// The object's name.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.object["metadata"]["name"].as_str().unwrap_or_default()
     }
 
     /// The object's namespace, where it names one.
-    pub(crate) fn namespace(&self) -> Option<&str> {
+    pub fn namespace(&self) -> Option<&str> {
         self.object["metadata"]["namespace"].as_str()
     }
 }
 
 /// Reads all objects of `paths`, in the order given; files of a folder by name; `-` is standard input.
-pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> Outcome<Vec<Manifest>> {
+pub fn read(paths: &[PathBuf], recursive: bool) -> Outcome<Vec<Manifest>> {
     let mut manifests = Vec::new();
     for path in paths {
         for file in files_of(path, recursive)? {
@@ -75,7 +77,7 @@ pub(crate) fn read(paths: &[PathBuf], recursive: bool) -> Outcome<Vec<Manifest>>
 }
 
 /// The files that a path stands for: itself, or the folder's files that may hold objects, by name.
-pub(crate) fn files_of(path: &Path, recursive: bool) -> Outcome<Vec<PathBuf>> {
+pub fn files_of(path: &Path, recursive: bool) -> Outcome<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -121,7 +123,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// The objects of one file's text.
-pub(crate) fn parse(file: &str, text: &str) -> Outcome<Vec<Manifest>> {
+pub fn parse(file: &str, text: &str) -> Outcome<Vec<Manifest>> {
     let mut manifests = Vec::new();
     for (index, (first_line, document)) in documents(text).into_iter().enumerate() {
         let origin = FileDocument { file: file.to_owned(), document: index + 1 };

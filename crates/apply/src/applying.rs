@@ -13,11 +13,10 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Outcome};
 use crate::kinds::{Kinds, ServedKind, segment};
 use crate::manifest::Manifest;
-use crate::output;
 use crate::server::{CallError, Server, ServerReply, ServerRequest};
 
 use owners::{FieldOwner, Operation};
-pub(crate) use way::MANAGER;
+pub use way::MANAGER;
 use way::{Choice, FORMER_MANAGER, Way};
 
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
@@ -29,20 +28,20 @@ const ESTABLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How to apply.
 #[derive(Clone, Debug)]
-pub(crate) struct ApplyOptions {
+pub struct ApplyOptions {
     /// Namespace of objects that name none; may not contradict those that do.
-    pub(crate) namespace: Option<String>,
+    pub namespace: Option<String>,
     /// Who applies.
-    pub(crate) applier: As,
+    pub applier: As,
     /// What happens to fields of other managers.
-    pub(crate) conflicts: Conflicts,
+    pub conflicts: Conflicts,
     /// Whether anything is stored.
-    pub(crate) storing: Storing,
+    pub storing: Storing,
 }
 
 /// Who applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum As {
+pub enum As {
     /// The manager of this name, by server-side apply.
     Manager(String),
     /// Whoever applied the object before, in the same way; where a name is given, that manager.
@@ -51,7 +50,7 @@ pub(crate) enum As {
 
 impl As {
     /// Portolan.
-    pub(crate) fn portolan() -> Self {
+    pub fn portolan() -> Self {
         Self::Manager(MANAGER.to_owned())
     }
 
@@ -70,7 +69,7 @@ impl As {
 
 /// What happens to fields that other managers own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Conflicts {
+pub enum Conflicts {
     /// The object is refused.
     Refuse,
     /// They are taken over.
@@ -81,7 +80,7 @@ pub(crate) enum Conflicts {
 
 /// Whether anything is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Storing {
+pub enum Storing {
     /// As usual.
     Stored,
     /// The server checks and answers, and that is all.
@@ -90,7 +89,7 @@ pub(crate) enum Storing {
 
 /// What became of an applied object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AppliedAs {
+pub enum AppliedAs {
     /// It was not there before.
     Created,
     /// It is not as it was.
@@ -101,7 +100,7 @@ pub(crate) enum AppliedAs {
 
 impl AppliedAs {
     /// The word for it.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Configured => "configured",
@@ -111,17 +110,17 @@ impl AppliedAs {
 }
 
 /// An object that was applied.
-pub(crate) struct Applied {
+pub struct Applied {
     /// `configmap/a`.
-    pub(crate) object: String,
+    pub object: String,
     /// What became of it.
-    pub(crate) change: AppliedAs,
+    pub change: AppliedAs,
     /// What there is to say about how it was applied.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Applies manifests to one server.
-pub(crate) struct Applier<'a> {
+pub struct Applier<'a> {
     server: &'a Server,
     kinds: Kinds,
     options: ApplyOptions,
@@ -129,12 +128,12 @@ pub(crate) struct Applier<'a> {
 
 impl<'a> Applier<'a> {
     /// Asks the server for its kinds.
-    pub(crate) async fn new(server: &'a Server, options: ApplyOptions) -> Outcome<Self> {
+    pub async fn new(server: &'a Server, options: ApplyOptions) -> Outcome<Self> {
         Ok(Self { server, kinds: Kinds::discover(server).await?, options })
     }
 
     /// Applies all of them and tells `each` what became of every single one. Fails only if none can go on.
-    pub(crate) async fn apply_all(
+    pub async fn apply_all(
         &mut self,
         manifests: &[Manifest],
         mut each: impl FnMut(&Manifest, Outcome<Applied>),
@@ -318,11 +317,18 @@ fn outcome(status: StatusCode, before: Option<&Value>, after: &Value) -> Applied
     }
 }
 
+/// Takes out `managedFields`, which say nothing of what an object asks for.
+pub fn hide_managed_fields(object: &mut Value) {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+}
+
 /// A dry run leaves the version as it is, so the content counts too; who owns it is no content.
 fn is_same(before: &Value, after: &Value) -> bool {
     let content = |object: &Value| {
         let mut object = object.clone();
-        output::hide_managed_fields(&mut object);
+        hide_managed_fields(&mut object);
         object
     };
     content(before) == content(after)
@@ -375,5 +381,13 @@ mod tests {
         let manifests = manifest::parse("f", text).unwrap();
 
         assert_eq!(manifests.iter().map(comes_first).collect::<Vec<_>>(), [false, true, true]);
+    }
+
+    #[test]
+    fn managed_fields_are_hidden() {
+        let mut object = json!({"metadata": {"name": "a", "managedFields": []}});
+        hide_managed_fields(&mut object);
+
+        assert_eq!(object, json!({"metadata": {"name": "a"}}));
     }
 }

@@ -10,36 +10,44 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 
 /// One kind in one version of its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_field_names, reason = "`kind` is what Kubernetes calls it")]
-pub(crate) struct ServedKind {
-    pub(crate) group: String,
-    pub(crate) version: String,
-    pub(crate) kind: String,
-    pub(crate) plural: String,
-    pub(crate) singular: String,
-    pub(crate) short_names: Vec<String>,
-    pub(crate) categories: Vec<String>,
-    pub(crate) namespaced: bool,
-    pub(crate) listable: bool,
+pub struct ServedKind {
+    /// Its group; empty for the core.
+    pub group: String,
+    /// Its version.
+    pub version: String,
+    /// Its name, as `Deployment`.
+    pub kind: String,
+    /// Its name in paths.
+    pub plural: String,
+    /// Its name in messages; may be empty.
+    pub singular: String,
+    /// Short names.
+    pub short_names: Vec<String>,
+    /// Categories, as `all`.
+    pub categories: Vec<String>,
+    /// Whether its objects live in a namespace.
+    pub namespaced: bool,
+    /// Whether it can be listed.
+    pub listable: bool,
 }
 
 /// All kinds of a server; of each group the preferred version first.
-pub(crate) struct Kinds(Vec<ServedKind>);
+pub struct Kinds(Vec<ServedKind>);
 
 impl ServedKind {
     /// `pods`, `deployments.apps`: how messages name the kind.
-    pub(crate) fn resource(&self) -> String {
+    pub fn resource(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
     /// `pod/web`, `deployment.apps/web`: how messages name an object.
-    pub(crate) fn object(&self, name: &str) -> String {
+    pub fn object(&self, name: &str) -> String {
         let singular = if self.singular.is_empty() { self.kind.to_lowercase() } else { self.singular.clone() };
         if self.group.is_empty() { format!("{singular}/{name}") } else { format!("{singular}.{}/{name}", self.group) }
     }
 
     /// The path of the collection: in `namespace` where the kind lives in one and it is given.
-    pub(crate) fn collection_path(&self, namespace: Option<&str>) -> String {
+    pub fn collection_path(&self, namespace: Option<&str>) -> String {
         let version = if self.group.is_empty() {
             format!("/api/{}", self.version)
         } else {
@@ -52,7 +60,7 @@ impl ServedKind {
     }
 
     /// The path of one object.
-    pub(crate) fn object_path(&self, namespace: &str, name: &str) -> String {
+    pub fn object_path(&self, namespace: &str, name: &str) -> String {
         format!("{}/{}", self.collection_path(Some(namespace)), segment(name))
     }
 
@@ -69,13 +77,13 @@ impl ServedKind {
 }
 
 /// One piece of a path or a query, with everything escaped that could end it.
-pub(crate) fn segment(text: &str) -> String {
+pub fn segment(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
 impl Kinds {
     /// Asks the server which kinds it knows.
-    pub(crate) async fn discover(server: &Server) -> Outcome<Self> {
+    pub async fn discover(server: &Server) -> Outcome<Self> {
         let mut groups = Vec::new();
         for path in ["/api", "/apis"] {
             let answer = server.call(ServerRequest { accept: AGGREGATED, ..ServerRequest::get(path) }).await?;
@@ -87,7 +95,7 @@ impl Kinds {
     }
 
     /// The kind a user means by `pods`, `po`, `Pod`, `deployments.apps` or `deployments.v1.apps`.
-    pub(crate) fn called(&self, name: &str) -> Outcome<&ServedKind> {
+    pub fn called(&self, name: &str) -> Outcome<&ServedKind> {
         let lower = name.to_lowercase();
         let exact = self.0.iter().find(|kind| kind.is_called(&lower));
         let qualified = || {
@@ -98,7 +106,7 @@ impl Kinds {
     }
 
     /// The kinds of a category such as `all`, or the one kind of that name.
-    pub(crate) fn called_or_in_category(&self, name: &str) -> Outcome<Vec<&ServedKind>> {
+    pub fn called_or_in_category(&self, name: &str) -> Outcome<Vec<&ServedKind>> {
         let mut members: Vec<&ServedKind> = Vec::new();
         for kind in self.0.iter().filter(|kind| kind.listable && kind.categories.iter().any(|there| there == name)) {
             if !members.iter().any(|there| there.plural == kind.plural && there.group == kind.group) {
@@ -109,7 +117,7 @@ impl Kinds {
     }
 
     /// The kind that an object's `apiVersion` and `kind` name.
-    pub(crate) fn of_object(&self, api_version: &str, kind: &str) -> Outcome<&ServedKind> {
+    pub fn of_object(&self, api_version: &str, kind: &str) -> Outcome<&ServedKind> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let found = self.0.iter().find(|there| there.group == group && there.version == version && there.kind == kind);
         found.ok_or_else(|| {
@@ -122,7 +130,7 @@ impl Kinds {
     }
 
     /// The listable kinds of a group, each once, in its preferred version.
-    pub(crate) fn in_group(&self, group: &str) -> Vec<&ServedKind> {
+    pub fn in_group(&self, group: &str) -> Vec<&ServedKind> {
         let mut members: Vec<&ServedKind> = Vec::new();
         for kind in self.0.iter().filter(|kind| kind.listable && kind.group == group) {
             if !members.iter().any(|there| there.plural == kind.plural) {

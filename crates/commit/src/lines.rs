@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Lines by the kind of what is written and its scope.
-pub(crate) struct Lines<L> {
+pub struct Lines<L> {
     known: Mutex<HashMap<(&'static str, String), Weak<L>>>,
 }
 
@@ -16,7 +16,7 @@ impl<L> Default for Lines<L> {
 
 impl<L: Default> Lines<L> {
     /// The line of a thing: the same one for as long as somebody has it.
-    pub(crate) fn of(&self, name: &'static str, scope: &str) -> Arc<L> {
+    pub fn of(&self, name: &'static str, scope: &str) -> Arc<L> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (name, scope.to_owned());
         if let Some(line) = known.get(&key).and_then(Weak::upgrade) {

@@ -9,30 +9,30 @@ use tokio::sync::Notify;
 
 /// What arrived and what is announced, for one writer.
 #[derive(Debug, Default)]
-pub(crate) struct Gathering {
+pub struct Linger {
     arrived: Notify,
     expected: AtomicUsize,
 }
 
-impl Gathering {
+impl Linger {
     /// A write is likely to come soon.
-    pub(crate) fn expect<T>(self: &Arc<Self>) -> Expected<T> {
+    pub fn expect<T>(self: &Arc<Self>) -> PendingWrite<T> {
         self.expected.fetch_add(1, Ordering::Relaxed);
-        Expected { gathering: Arc::clone(self), of: PhantomData }
+        PendingWrite { linger: Arc::clone(self), of: PhantomData }
     }
 
     /// Something is there for the writer.
-    pub(crate) fn arrived(&self) {
+    pub fn arrived(&self) {
         self.arrived.notify_one();
     }
 
     /// Waits for the next arrival, or for one since the last wait.
-    pub(crate) async fn next(&self) {
+    pub async fn next(&self) {
         self.arrived.notified().await;
     }
 
     /// Waits for those who said that they are about to write, until there is `enough` or they take too long.
-    pub(crate) async fn complete(&self, patience: Duration, enough: impl Fn() -> bool) {
+    pub async fn complete(&self, patience: Duration, enough: impl Fn() -> bool) {
         let patience = tokio::time::sleep(patience);
         tokio::pin!(patience);
         while self.expected.load(Ordering::Relaxed) > 0 && !enough() {
@@ -46,14 +46,14 @@ impl Gathering {
 
 /// A write that is about to come. Drop it when the write begins, or when it is not to come after all.
 #[derive(Debug)]
-pub struct Expected<T = ()> {
-    gathering: Arc<Gathering>,
+pub struct PendingWrite<T = ()> {
+    linger: Arc<Linger>,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T> Drop for Expected<T> {
+impl<T> Drop for PendingWrite<T> {
     fn drop(&mut self) {
-        self.gathering.expected.fetch_sub(1, Ordering::Relaxed);
-        self.gathering.arrived();
+        self.linger.expected.fetch_sub(1, Ordering::Relaxed);
+        self.linger.arrived();
     }
 }

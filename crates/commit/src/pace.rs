@@ -14,7 +14,7 @@ const QUIET: Duration = Duration::from_secs(2);
 
 /// The pace of one document's writes.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub struct Pace {
     last: Option<Last>,
 }
 
@@ -27,12 +27,12 @@ struct Last {
 
 impl Pace {
     /// When the next write may begin, where that is not now.
-    pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
+    pub fn next(&self, now: Instant) -> Option<Instant> {
         self.busy(now).map(|last| last.began + last.gap).filter(|next| *next > now)
     }
 
     /// A write began and ended. The gap begins as the time that an answer takes.
-    pub(crate) fn wrote(&mut self, began: Instant, ended: Instant) {
+    pub fn wrote(&mut self, began: Instant, ended: Instant) {
         let gap = self.busy(began).map_or(ended - began, |last| last.gap * 2).min(MOST);
         self.last = Some(Last { began, ended, gap });
     }

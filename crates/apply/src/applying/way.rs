@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::owners::{FieldOwner, Operation, owners};
 
 /// The name under which `portolan apply` and `portolan up` own fields.
-pub(crate) const MANAGER: &str = "portolan";
+pub const MANAGER: &str = "portolan";
 /// The name that `portolan up` had of its own.
 pub(crate) const FORMER_MANAGER: &str = "portolan-up";
 /// Where `kubectl apply` and Argo CD keep what they applied last.

@@ -17,7 +17,7 @@ use crate::server::{CallError, Server, ServerReply, ServerRequest};
 
 use owners::{FieldOwner, Operation};
 pub use way::MANAGER;
-use way::{Choice, FORMER_MANAGER, Way};
+use way::{ApplyMethod, Choice, FORMER_MANAGER};
 
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -58,9 +58,9 @@ impl As {
         let plain = |way| Choice { way, note: None };
         match (self, live) {
             (Self::Manager(manager) | Self::Before(Some(manager)), None) | (Self::Manager(manager), Some(_)) => {
-                plain(Way::ServerSide { manager: manager.clone() })
+                plain(ApplyMethod::ServerSide { manager: manager.clone() })
             }
-            (Self::Before(None), None) => plain(Way::ServerSide { manager: MANAGER.to_owned() }),
+            (Self::Before(None), None) => plain(ApplyMethod::ServerSide { manager: MANAGER.to_owned() }),
             (Self::Before(None), Some(live)) => way::of(live),
             (Self::Before(Some(manager)), Some(live)) => plain(way::by(manager, live)),
         }
@@ -110,7 +110,7 @@ impl AppliedAs {
 }
 
 /// An object that was applied.
-pub struct Applied {
+pub struct AppliedObject {
     /// `configmap/a`.
     pub object: String,
     /// What became of it.
@@ -136,7 +136,7 @@ impl<'a> Applier<'a> {
     pub async fn apply_all(
         &mut self,
         manifests: &[Manifest],
-        mut each: impl FnMut(&Manifest, Outcome<Applied>),
+        mut each: impl FnMut(&Manifest, Outcome<AppliedObject>),
     ) -> Outcome {
         let (first, rest): (Vec<_>, Vec<_>) = manifests.iter().partition(|manifest| comes_first(manifest));
         for manifest in &first {
@@ -151,7 +151,7 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    async fn apply(&self, manifest: &Manifest) -> Outcome<Applied> {
+    async fn apply(&self, manifest: &Manifest) -> Outcome<AppliedObject> {
         let kind = self.kinds.of_object(manifest.api_version(), manifest.kind())?;
         let namespace = self.namespace_of(kind, manifest)?;
         let path = kind.object_path(&namespace, manifest.name());
@@ -167,7 +167,7 @@ impl<'a> Applier<'a> {
             None => self.server_side(&path, &object, way.manager(), self.options.conflicts).await?,
         };
         let change = outcome(answer.status, before.as_ref(), &answer.body);
-        Ok(Applied { object: kind.object(manifest.name()), change, notes })
+        Ok(AppliedObject { object: kind.object(manifest.name()), change, notes })
     }
 
     /// Applies a file to an object that is there.
@@ -176,16 +176,16 @@ impl<'a> Applier<'a> {
         path: &str,
         live: &Value,
         file: &Value,
-        way: &Way,
+        way: &ApplyMethod,
         notes: &mut Vec<String>,
     ) -> Outcome<ServerReply> {
         let manager = match way {
-            Way::ClientSide { manager, last } => {
+            ApplyMethod::ClientSide { manager, last } => {
                 return Ok(self.merge(path, &three_way::patch(last, file, live), manager).await?);
             }
-            Way::ServerSide { manager } if manager == MANAGER => self.succeed(path, live, is_former).await?,
-            Way::ServerSide { manager } => manager,
-            Way::Release { manager } => {
+            ApplyMethod::ServerSide { manager } if manager == MANAGER => self.succeed(path, live, is_former).await?,
+            ApplyMethod::ServerSide { manager } => manager,
+            ApplyMethod::Release { manager } => {
                 let writes = |owner: &FieldOwner<'_>| owner.manager == manager && owner.operation == Operation::Update;
                 self.hand_over(path, live, writes, manager).await?;
                 manager

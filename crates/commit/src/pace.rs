@@ -15,11 +15,11 @@ const QUIET: Duration = Duration::from_secs(2);
 /// The pace of one document's writes.
 #[derive(Debug, Default)]
 pub struct Pace {
-    last: Option<Last>,
+    last: Option<LastWrite>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastWrite {
     began: Instant,
     ended: Instant,
     gap: Duration,
@@ -34,11 +34,11 @@ impl Pace {
     /// A write began and ended. The gap begins as the time that an answer takes.
     pub fn wrote(&mut self, began: Instant, ended: Instant) {
         let gap = self.busy(began).map_or(ended - began, |last| last.gap * 2).min(MOST);
-        self.last = Some(Last { began, ended, gap });
+        self.last = Some(LastWrite { began, ended, gap });
     }
 
     /// The last write, where it was not long ago.
-    fn busy(&self, now: Instant) -> Option<Last> {
+    fn busy(&self, now: Instant) -> Option<LastWrite> {
         self.last.filter(|last| now < last.ended + QUIET)
     }
 }

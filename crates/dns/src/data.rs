@@ -1,4 +1,4 @@
-//! Values of the record types that have parts: as the API's `data`, and as the text of a zone file.
+//! Values of the record types that have parts: as parts by name, and as the text of a zone file.
 //!
 //! Reading is lenient (numbers may be texts, parts that are numbers may be missing and are 0 then), writing is exact and
 //! sends zeros. Names, hexadecimal and base64 parts have one spelling, so that equal values are equal.
@@ -158,7 +158,7 @@ fn word(parts: &impl DataParts, name: &str) -> Option<String> {
 }
 
 impl Data {
-    /// Reads the parts of a type, by the names that the API gives them. `None` where something is missing or unreadable.
+    /// Reads the parts of a type, by their names, as `key_tag`. `None` where something is missing or unreadable.
     pub fn read(kind: RecordType, parts: &impl DataParts) -> Option<Self> {
         Some(match kind {
             RecordType::Srv => Self::Srv {
@@ -231,7 +231,7 @@ impl Data {
         Self::read(kind, &Words { names: &names[left_out..], there: &words, priority })
     }
 
-    /// The value as the API takes it.
+    /// The parts by their names.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Srv { priority, weight, port, target } => {
@@ -356,3 +356,6 @@ impl DataParts for Words<'_> {
         if is_last { Some(self.there.get(at..)?.join(" ")) } else { self.there.get(at).cloned() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,7 @@ struct Angle {
 const DEFAULTS: [f64; 4] = [0.0, 1.0, 10_000.0, 10.0];
 
 impl Location {
-    /// Reads the parts by the names that the API gives them.
+    /// Reads the parts by their names.
     pub fn read(parts: &impl DataParts) -> Option<Self> {
         let metres = |name: &str, default: f64| match parts.text(name).filter(|text| !text.is_empty()) {
             Some(_) => parts.number(name).map(|metres| rounded(metres, 100.0)),
@@ -65,7 +65,7 @@ impl Location {
         })
     }
 
-    /// The place as the API takes it.
+    /// The parts by their names.
     pub fn to_json(&self) -> Value {
         json!({
             "lat_degrees": self.latitude.degrees,

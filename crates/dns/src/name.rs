@@ -1,6 +1,6 @@
 //! The name of a record as its user wrote it, and the full name that it means in a zone.
 //!
-//! A full name always says where it belongs. Under a `zoneId` the zone's own name may be left out as Cloudflare's API lets
+//! A full name always says where it belongs. Where the zone is named by its id its own name may be left out, as APIs let
 //! one leave it out: `@` is the zone itself, and a name of a single label lies right below it. A name of several labels
 //! that does not lie in the zone is refused, since `www.other.net` is more likely a mistake than `www.other.net.example.com`.
 

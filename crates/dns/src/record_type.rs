@@ -1,4 +1,4 @@
-//! The types of DNS records that a `DNSRecord` can be.
+//! The types of DNS records that can be written.
 
 use std::fmt;
 
@@ -59,12 +59,12 @@ impl RecordType {
         Self::Uri,
     ];
 
-    /// Reads a type as the API writes it.
+    /// Reads a type by its name in capitals.
     pub fn parse(text: &str) -> Self {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).unwrap_or(Self::Other)
     }
 
-    /// The type as the API writes it.
+    /// The type's name in capitals.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::A => "A",
@@ -90,12 +90,12 @@ impl RecordType {
         }
     }
 
-    /// Whether Cloudflare can stand in front of such a name.
+    /// Whether it says where a name leads, an address or an alias, so that a proxy can stand in front of it.
     pub fn is_proxiable(self) -> bool {
         matches!(self, Self::A | Self::Aaaa | Self::Cname)
     }
 
-    /// Whether the API takes its value as `data` instead of `content`.
+    /// Whether its value has parts ([`Data`](crate::Data)) instead of one text.
     pub fn has_data(self) -> bool {
         !matches!(self, Self::A | Self::Aaaa | Self::Cname | Self::Txt | Self::Mx | Self::Ns | Self::Other)
     }

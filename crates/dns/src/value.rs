@@ -38,7 +38,7 @@ pub fn txt(content: &str) -> String {
     quoted(content).map_or_else(|| content.to_owned(), |strings| strings.concat())
 }
 
-/// The text as the API takes it. Short and harmless text goes as the user wrote it, other text in quoted strings.
+/// The text as it is written. Short and harmless text goes as the user wrote it, other text in quoted strings.
 pub fn txt_content(text: &str) -> String {
     let harmless = |c: char| !matches!(c, '"' | '\\') && !c.is_control();
     if text.len() <= LONGEST_STRING && text.chars().all(harmless) && text.trim() == text && !text.is_empty() {

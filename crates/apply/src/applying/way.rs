@@ -23,7 +23,7 @@ const KEEPERS: [&str; 3] = ["helm", "helm-controller", "argocd-controller"];
 
 /// How a file is applied.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Way {
+pub(crate) enum ApplyMethod {
     /// By server-side apply: what this manager applied and the file lacks goes. kubectl, Flux, Argo CD, helm 4, Portolan.
     ServerSide { manager: String },
     /// By a patch that takes away what was applied last and the file lacks, whoever owns it now. kubectl, Argo CD.
@@ -32,7 +32,7 @@ pub(crate) enum Way {
     Release { manager: String },
 }
 
-impl Way {
+impl ApplyMethod {
     /// Under which name.
     pub(crate) fn manager(&self) -> &str {
         match self {
@@ -61,14 +61,14 @@ impl Way {
 /// A way, and what there is to say about it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Choice {
-    pub(crate) way: Way,
+    pub(crate) way: ApplyMethod,
     /// Why another one may be meant.
     pub(crate) note: Option<String>,
 }
 
 /// One who may have applied the object.
 struct Candidate<'a> {
-    way: Way,
+    way: ApplyMethod,
     weight: usize,
     time: &'a str,
 }
@@ -99,13 +99,13 @@ pub(crate) fn of(live: &Value) -> Choice {
 }
 
 /// How a manager would apply a file for this object.
-pub(crate) fn by(manager: &str, live: &Value) -> Way {
+pub(crate) fn by(manager: &str, live: &Value) -> ApplyMethod {
     let known = candidates(live).into_iter().map(|candidate| candidate.way).find(|way| way.manager() == manager);
     let kubectl = || client_side(live).map(|candidate| candidate.way).filter(|_| manager == "kubectl");
     let writes = || owners(live).any(|owner| owner.manager == manager && owner.operation == Operation::Update);
-    known
-        .or_else(kubectl)
-        .unwrap_or_else(|| if writes() { Way::Release { manager: manager.to_owned() } } else { server_side(manager) })
+    known.or_else(kubectl).unwrap_or_else(|| {
+        if writes() { ApplyMethod::Release { manager: manager.to_owned() } } else { server_side(manager) }
+    })
 }
 
 fn candidates(live: &Value) -> Vec<Candidate<'_>> {
@@ -126,7 +126,7 @@ fn client_side(live: &Value) -> Option<Candidate<'_>> {
     let last = serde_json::from_str(live["metadata"]["annotations"][LAST_APPLIED].as_str()?).ok()?;
     let owner = owners(live).find(|owner| owner.operation == Operation::Update && owner.owns_annotation(LAST_APPLIED));
     let manager = owner.map_or(KUBECTL_CLIENT_SIDE, |owner| owner.manager).to_owned();
-    let way = Way::ClientSide { manager, last };
+    let way = ApplyMethod::ClientSide { manager, last };
     Some(Candidate { way, weight: owner.map_or(0, |owner| owner.weight()), time: owner.map_or("", |owner| owner.time) })
 }
 
@@ -134,12 +134,12 @@ fn client_side(live: &Value) -> Option<Candidate<'_>> {
 fn release(live: &Value) -> Option<Candidate<'_>> {
     let keeps = |owner: &FieldOwner<'_>| KEEPERS.contains(&owner.manager) || owner.owns_annotation(HELM_RELEASE);
     let owner = owners(live).filter(|owner| owner.operation == Operation::Update).find(keeps)?;
-    let way = Way::Release { manager: owner.manager.to_owned() };
+    let way = ApplyMethod::Release { manager: owner.manager.to_owned() };
     Some(Candidate { way, weight: owner.weight(), time: owner.time })
 }
 
-fn server_side(manager: &str) -> Way {
-    Way::ServerSide { manager: manager.to_owned() }
+fn server_side(manager: &str) -> ApplyMethod {
+    ApplyMethod::ServerSide { manager: manager.to_owned() }
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
         let choice = of(&remembering(&[argo], r#"{"spec":{}}"#));
         let unowned = of(&remembering(&[], r#"{"spec":{}}"#));
 
-        let way = |manager: &str| Way::ClientSide { manager: manager.to_owned(), last: json!({"spec": {}}) };
+        let way = |manager: &str| ApplyMethod::ClientSide { manager: manager.to_owned(), last: json!({"spec": {}}) };
         assert_eq!((choice.way, unowned.way), (way("argocd-controller"), way("kubectl-client-side-apply")));
     }
 
@@ -204,7 +204,7 @@ mod tests {
         for (manager, annotation) in [("helm", "a"), ("terraform-provider-helm_v2", HELM_RELEASE)] {
             let choice = of(&object(&[owned(manager, "Update", &[annotation])]));
 
-            assert_eq!(choice.way, Way::Release { manager: manager.to_owned() });
+            assert_eq!(choice.way, ApplyMethod::Release { manager: manager.to_owned() });
         }
     }
 
@@ -223,9 +223,9 @@ mod tests {
         let kubectl = owned("kubectl-client-side-apply", "Update", &[LAST_APPLIED]);
         let live = remembering(&[kubectl, owned("mine", "Update", &["x"])], "{}");
 
-        assert!(matches!(by("kubectl", &live), Way::ClientSide { .. }));
-        assert!(matches!(by("kubectl-client-side-apply", &live), Way::ClientSide { .. }));
-        assert_eq!(by("mine", &live), Way::Release { manager: "mine".to_owned() });
+        assert!(matches!(by("kubectl", &live), ApplyMethod::ClientSide { .. }));
+        assert!(matches!(by("kubectl-client-side-apply", &live), ApplyMethod::ClientSide { .. }));
+        assert_eq!(by("mine", &live), ApplyMethod::Release { manager: "mine".to_owned() });
         assert_eq!(by("new", &live), server_side("new"));
     }
 }

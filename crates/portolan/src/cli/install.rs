@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use portolan_core::Rollout;
 use portolan_install::{Release, Values, objects};
 use serde_json::{Value, json};
 
@@ -164,48 +165,16 @@ async fn wait(server: &Server, namespace: &str, name: &str, patience: Duration) 
     let path = format!("/apis/apps/v1/namespaces/{}/deployments/{}", segment(namespace), segment(name));
     let until = Instant::now() + patience;
     loop {
-        let standing = RolloutState::of(&server.find(&path).await?.unwrap_or_default());
-        if standing.is_ready() {
+        let rollout = Rollout::of(&server.find(&path).await?.unwrap_or_default());
+        if rollout.is_ready() {
             return Ok(());
         }
         if Instant::now() >= until {
-            let what = format!("{standing} of Deployment {namespace}/{name} after {}", shown(patience));
+            let what = format!("{rollout} of Deployment {namespace}/{name} after {}", shown(patience));
             let look = format!("kubectl -n {namespace} describe deployment {name}, and its pods, say why");
             return Err(Failure::new(what).next(look));
         }
         tokio::time::sleep(BETWEEN_LOOKS).await;
-    }
-}
-
-/// How far a Deployment has rolled out.
-#[derive(Debug, PartialEq, Eq)]
-struct RolloutState {
-    wanted: i64,
-    ready: i64,
-    is_seen: bool,
-}
-
-impl RolloutState {
-    fn of(deployment: &Value) -> Self {
-        let status = &deployment["status"];
-        let count = |name: &str| status[name].as_i64().unwrap_or_default();
-        Self {
-            wanted: deployment["spec"]["replicas"].as_i64().unwrap_or(1),
-            // Pods of an earlier template do not count.
-            ready: count("readyReplicas").min(count("updatedReplicas")),
-            is_seen: status["observedGeneration"].as_i64() >= deployment["metadata"]["generation"].as_i64()
-                && !status["observedGeneration"].is_null(),
-        }
-    }
-
-    fn is_ready(&self) -> bool {
-        self.is_seen && self.ready >= self.wanted
-    }
-}
-
-impl std::fmt::Display for RolloutState {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{} of {} pods are ready", self.ready, self.wanted)
     }
 }
 
@@ -229,23 +198,4 @@ async fn next(server: &Server, values: &Values, namespace: &str, deployment: &st
         );
     }
     Ok(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_deployment_is_ready_when_the_latest_pods_are() {
-        let deployment = |observed: i64, updated: i64, ready: i64| {
-            json!({"metadata": {"generation": 2}, "spec": {"replicas": 2},
-                "status": {"observedGeneration": observed, "updatedReplicas": updated, "readyReplicas": ready}})
-        };
-
-        assert!(RolloutState::of(&deployment(2, 2, 2)).is_ready());
-        assert!(!RolloutState::of(&deployment(1, 2, 2)).is_ready(), "the change was not seen yet");
-        assert!(!RolloutState::of(&deployment(2, 1, 2)).is_ready(), "one is of the earlier template");
-        assert_eq!(RolloutState::of(&deployment(2, 2, 1)).to_string(), "1 of 2 pods are ready");
-        assert!(!RolloutState::of(&Value::Null).is_ready());
-    }
 }

@@ -58,7 +58,7 @@ mod tests {
             page.starts_with("above\n") && page.ends_with(&format!("{END}\nbelow\n")) && !page.contains("outdated")
         );
         for role in ["manager", "kube_worker", "cloudflare_worker"] {
-            assert!(page.contains(&format!("### {}\n", role)), "{page}");
+            assert!(page.contains(&format!("### {role}\n")), "{page}");
         }
     }
 

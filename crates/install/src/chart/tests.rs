@@ -1,3 +1,5 @@
+use portolan_core::rights::RoleRule;
+
 use super::*;
 use crate::testing::JOBS;
 
@@ -37,5 +39,5 @@ fn rules_read_back_as_they_are_meant() {
     let read: Value = serde_saphyr::from_str(text).unwrap();
     let role = JOBS.iter().find_map(|job| job.role("kube_worker")).unwrap();
     let rules = (role.rules)().into_iter().filter(|rule| rule.reach == Reach::OperatorNamespace);
-    assert_eq!(read, json!(rules.map(|rule| rule.written()).collect::<Vec<_>>()));
+    assert_eq!(read, json!(rules.map(RoleRule::written).collect::<Vec<_>>()));
 }

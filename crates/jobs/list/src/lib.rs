@@ -5,7 +5,11 @@ use portolan_core::job::JobSheet;
 use portolan_engine::JobDefinition;
 
 /// All jobs, in the order in which they are started and shown.
-pub static ALL: &[&JobDefinition] = &[&portolan_cloudflare::JOB, &portolan_zerotrust::JOB];
+#[rustfmt::skip]
+pub static ALL: &[&JobDefinition] = &[
+    &portolan_cloudflare::JOB,
+    &portolan_zerotrust::JOB,
+];
 
 /// What is known of jobs without running them.
 pub fn sheets(jobs: &[&'static JobDefinition]) -> Vec<&'static JobSheet> {

@@ -22,6 +22,17 @@ pub struct Metric {
     pub alert: Option<Alert>,
 }
 
+/// Metrics that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricGroup {
+    /// What they are about, as a heading.
+    pub title: &'static str,
+    /// Who has them, in a sentence.
+    pub about: &'static str,
+    /// The metrics.
+    pub metrics: &'static [Metric],
+}
+
 /// How a metric is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {

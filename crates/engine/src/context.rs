@@ -89,7 +89,7 @@ pub struct Context {
     pub plans: Option<PlanSink>,
     /// Writes events, each once.
     pub events: Events,
-    /// How much is logged of each tenant's work.
+    /// How much is logged of the work in each log scope.
     pub levels: Levels,
     /// Whether pure steps are held to their word, as tests do.
     pub purity: Purity,

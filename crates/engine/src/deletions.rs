@@ -45,10 +45,10 @@ const PREFIX: &str = "portolan-held-";
 /// Tells the `ConfigMap`s of ledgers from others.
 const LABEL: &str = "portolan.dev/deletion-ledger";
 
-/// What deletions are counted over: a zone, or one collection of an account.
+/// What deletions are counted over, such as a zone or one collection of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionScope {
-    /// The zone's or account's id, which the object that stands for it has recorded.
+    /// The id of whatever holds them, which the object that stands for it has recorded.
     pub id: String,
     /// The collection's name.
     pub collection: String,
@@ -117,7 +117,7 @@ pub struct Deletions {
     api: Api<ConfigMap>,
     namespaces: Api<Namespace>,
     clock: Clock,
-    /// Where users put the annotation that releases what is held, as `the CloudflareDomain`.
+    /// Where users put the annotation that releases what is held, as `the zone's object`.
     release_on: &'static str,
     scopes: Arc<Mutex<Scopes>>,
     /// What is held, by who asked for it.

@@ -3,8 +3,8 @@
 //! Watches → [`Store`] and queue → one pass at a time per object → finalizer, status, events, backoff. A kind brings a
 //! [`Reconcile`]; a job brings its kinds' [`Controller`]s to the [`Manager`], which runs them while it leads.
 //!
-//! What happens is logged by [`logs`], in text or JSON. Work of a tenant is marked ([`Levels`]): its lines carry the tenant and
-//! obey the tenant's own level. [`outcome`] has the lines that end a reconciliation, [`telemetry`] sends spans to a collector.
+//! What happens is logged by [`logs`], in text or JSON. Work in a log scope is marked ([`Levels`]): its lines name the scope and
+//! obey the scope's own level. [`outcome`] has the lines that end a reconciliation, [`telemetry`] sends spans to a collector.
 
 mod context;
 mod deletions;
@@ -25,14 +25,16 @@ pub use dispatch::controller::Controller;
 pub use dispatch::fingerprint::key_of;
 pub use dispatch::handle::Handle;
 pub use dispatch::store::{Projected, Store};
+pub use jobs::definition::{JobDefinition, JobStart, Lacking, NeededKind, OwnNamespace};
 pub use jobs::drift::{Drift, Passed};
 pub use jobs::handle::JobHandle;
 pub use jobs::leadership::Leadership;
 pub use jobs::lease::{Candidacy, Election, Term};
 pub use jobs::lock::{DocumentLock, HeldLock};
+pub use jobs::provisions::Provisions;
 pub use jobs::supervisor::{Job, Manager};
-pub use jobs::task::{Busy, Task};
-pub use logs::levels::{ByTenant, Levels, level};
+pub use jobs::task::{Busy, JobTasks, Task};
+pub use logs::levels::{ByScope, Levels, level};
 pub use logs::{outcome, telemetry};
 pub use observe::collected::{CollectedFrom, CollectedGauge, LabelledCounts, counting};
 pub use observe::health::{Check, Health, Probes};

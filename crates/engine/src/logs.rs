@@ -2,13 +2,14 @@
 //!
 //! Both forms have the same fields. The innermost span's come last and win over those of the same name further out; the
 //! event's own win over all. In text, nothing stands between a field's name and its value, also where colours are on, so that
-//! `grep tenant=staging` finds everything.
+//! `grep tenant=staging` finds everything where tenants are the log scope.
 //!
 //! Three fields mean more: `outcome` (`unchanged`, `changed`, `failed`) colours the message, `heading = true` makes it a
 //! heading, and `diff` holds lines that follow the event's own; see [`outcome`].
 
 use std::io::Write as _;
 
+use portolan_core::job::LogScope;
 use portolan_core::{Clock, Colour};
 use serde_json::Value;
 use tracing::span::{Attributes, Id, Record};
@@ -28,6 +29,7 @@ pub(crate) mod testing;
 mod text;
 
 use fields::LogFields;
+use levels::SCOPE;
 use line::LogLine;
 
 /// How an event is written.
@@ -44,12 +46,19 @@ pub struct LogLayer<W> {
     form: LineFormat,
     clock: Clock,
     writer: W,
+    scope: LogScope,
 }
 
 impl<W> LogLayer<W> {
     /// A layer that writes to `writer`, such as `std::io::stderr`.
     pub fn new(form: LineFormat, clock: Clock, writer: W) -> Self {
-        Self { form, clock, writer }
+        Self { form, clock, writer, scope: SCOPE }
+    }
+
+    /// The same in the words of a job for log scopes.
+    #[must_use]
+    pub fn naming(self, scope: LogScope) -> Self {
+        Self { scope, ..self }
     }
 
     /// The fields of the spans around an event, from the outermost on.
@@ -76,6 +85,7 @@ where
         let Some(span) = context.span(id) else { return };
         let mut fields = LogFields::default();
         attributes.record(&mut fields);
+        fields.name_scope(self.scope);
         span.extensions_mut().replace(fields);
     }
 
@@ -84,13 +94,14 @@ where
             && let Some(fields) = span.extensions_mut().get_mut::<LogFields>()
         {
             values.record(fields);
+            fields.name_scope(self.scope);
         }
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         let line = LogLine::new(event, (self.clock)(), &Self::surroundings(event, &context));
         let text = match self.form {
-            LineFormat::Text(colour) => line.text(colour),
+            LineFormat::Text(colour) => line.text(colour, self.scope),
             LineFormat::Json => Value::Object(line.json()).to_string() + "\n",
         };
         // Nobody is left to tell.

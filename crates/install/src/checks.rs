@@ -2,7 +2,7 @@
 //!
 //! The chart's `templates/checks.yaml` says the same in the same words; a test holds both to it.
 
-use crate::values::{InstalledJob, ProcessMode, Tenant, Values};
+use crate::values::{ProcessMode, Tenant, Values, ZEROTRUST};
 use crate::{Invalid, objects};
 
 /// Fails at the first thing that does not go together.
@@ -22,7 +22,7 @@ fn accounts(values: &Values) -> Result<(), Invalid> {
 }
 
 fn jobs(values: &Values) -> Result<(), Invalid> {
-    let zerotrust = values.controllers.contains(&InstalledJob::Zerotrust);
+    let zerotrust = values.controllers.iter().any(|job| job == ZEROTRUST);
     let needs = [
         ("operator.mode", values.operator.mode == ProcessMode::Roles),
         ("operatorConfig.create", values.operator_config.create),
@@ -30,12 +30,12 @@ fn jobs(values: &Values) -> Result<(), Invalid> {
         ("exampleTemplates.install", values.example_templates.install),
     ];
     if let Some((path, _)) = needs.into_iter().find(|(_, asked)| *asked && !zerotrust) {
-        return Err(Invalid::at(path, "this belongs to the job zerotrust: name it in controllers"));
+        return Err(Invalid::at(path, format!("this belongs to the job {ZEROTRUST}: name it in controllers")));
     }
     if values.operator.mode == ProcessMode::Roles && values.controllers.len() > 1 {
         return Err(Invalid::at(
             "operator.mode",
-            "roles divide the job zerotrust alone: install the others by themselves",
+            format!("roles divide the job {ZEROTRUST} alone: install the others by themselves"),
         ));
     }
     Ok(())

@@ -1,7 +1,8 @@
-//! The objects of an installation: values in, manifests out. No cluster, no files, no clock.
+//! The objects of an installation: values and jobs in, manifests out. No cluster, no files, no clock.
 //!
 //! ```text
 //! defaults + files + key=value ─► Values ─► objects ─► printed or applied by `portolan install`
+//!                      the jobs' sheets ─┘
 //!                                   │
 //!                                   └─► the generated parts of the Helm chart, which renders the same objects
 //! ```
@@ -10,8 +11,9 @@ pub mod chart;
 mod checks;
 mod merge;
 mod objects;
-pub mod rbac;
 mod schema;
+#[cfg(test)]
+mod testing;
 pub mod values;
 
 pub use objects::{Release, objects};

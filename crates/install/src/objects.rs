@@ -6,10 +6,11 @@ mod network;
 mod own;
 mod workload;
 
+use portolan_core::job::{JobRole, JobSheet};
 use serde_json::{Map, Value, json};
 
 use crate::Invalid;
-use crate::values::{InstalledJob, ProcessMode, Values};
+use crate::values::{ProcessMode, Values, ordered};
 
 /// Labels that pods are found by.
 pub(crate) const SELECTOR: [&str; 3] = [NAME_LABEL, INSTANCE_LABEL, COMPONENT_LABEL];
@@ -33,15 +34,15 @@ pub struct Release {
     pub version: String,
 }
 
-/// All objects of an installation. Of the definitions, those of the jobs that are to run are taken.
-pub fn objects(values: &Values, release: &Release, definitions: Vec<Value>) -> Result<Vec<Value>, Invalid> {
+/// All objects of an installation. Of the jobs, those are taken that are to run.
+pub fn objects(values: &Values, release: &Release, jobs: &[&JobSheet]) -> Result<Vec<Value>, Invalid> {
     if !is_name(&release.name, LONGEST_RELEASE) {
         return Err(Invalid::at("release", "its name is of small letters, digits and hyphens, 53 at most"));
     }
     if !is_name(&release.namespace, LONGEST_LABEL) {
         return Err(Invalid::at("namespace", "its name is of small letters, digits and hyphens, 63 at most"));
     }
-    let plan = Installation { values, release, definitions: &definitions };
+    let plan = Installation { values, release, jobs: chosen(values, jobs) };
     let mut all = plan.definitions();
     all.extend(plan.accounts());
     all.extend(plan.secret());
@@ -50,6 +51,12 @@ pub fn objects(values: &Values, release: &Release, definitions: Vec<Value>) -> R
     all.extend(plan.monitoring());
     all.extend(plan.own_objects());
     Ok(all)
+}
+
+/// The jobs that are to run: the usual one first, the others as they are named.
+fn chosen<'a>(values: &Values, jobs: &[&'a JobSheet]) -> Vec<&'a JobSheet> {
+    let named = values.controllers.iter().filter_map(|name| jobs.iter().find(|job| job.name == name));
+    ordered(&named.copied().collect::<Vec<_>>())
 }
 
 const LONGEST_RELEASE: usize = 53;
@@ -67,26 +74,12 @@ fn is_name(text: &str, longest: usize) -> bool {
 struct Installation<'a> {
     values: &'a Values,
     release: &'a Release,
-    definitions: &'a [Value],
+    /// Those that are to run.
+    jobs: Vec<&'a JobSheet>,
 }
 
-/// Which pods are meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Component {
-    Operator,
-    KubeWorker,
-    CloudflareWorker,
-}
-
-impl Component {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Operator => "operator",
-            Self::KubeWorker => "kube-worker",
-            Self::CloudflareWorker => "cloudflare-worker",
-        }
-    }
-}
+/// Which pods are meant: the value of their label, and what names end with.
+type Component = &'static str;
 
 impl Installation<'_> {
     fn namespace(&self) -> &str {
@@ -101,23 +94,20 @@ impl Installation<'_> {
         first(&[&self.values.fullname_override, self.name()])
     }
 
-    fn has_job(&self, job: InstalledJob) -> bool {
-        self.values.controllers.contains(&job)
-    }
-
     /// The Deployments that there will be; the operator itself makes those of its workers.
-    fn components(&self) -> &'static [Component] {
+    fn components(&self) -> Vec<Component> {
+        let divided = self.jobs.iter().flat_map(|job| job.roles.iter().skip(1));
         match self.values.operator.mode {
-            ProcessMode::Single => &[Component::Operator],
-            ProcessMode::Roles => &[Component::Operator, Component::KubeWorker, Component::CloudflareWorker],
+            ProcessMode::Single => vec![JobRole::OPERATOR],
+            ProcessMode::Roles => divided.map(|role| role.component).collect(),
         }
     }
 
     /// A name, followed by the component where it is not the operator itself.
     fn named(&self, name: &str, component: Component) -> String {
         match component {
-            Component::Operator => name.to_owned(),
-            other => format!("{name}-{}", other.as_str()),
+            JobRole::OPERATOR => name.to_owned(),
+            other => format!("{name}-{other}"),
         }
     }
 
@@ -128,7 +118,7 @@ impl Installation<'_> {
 
     /// Labels that the pods of a component have.
     fn pods_of(&self, component: Component) -> Value {
-        with(self.all_pods(), COMPONENT_LABEL, json!(component.as_str()))
+        with(self.all_pods(), COMPONENT_LABEL, json!(component))
     }
 
     /// Labels of everything that is installed.
@@ -151,9 +141,8 @@ impl Installation<'_> {
         if !self.values.crds.install {
             return Vec::new();
         }
-        let jobs = InstalledJob::ALL.into_iter().filter(|job| self.has_job(*job));
-        let found = jobs.flat_map(|job| self.definitions.iter().filter(move |one| one["spec"]["group"] == job.group()));
-        found.map(|definition| self.kept(definition.clone())).collect()
+        let found = self.jobs.iter().flat_map(|job| (job.definitions)());
+        found.map(|definition| self.kept(definition)).collect()
     }
 
     /// The object, to stay when the release goes.

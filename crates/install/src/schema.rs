@@ -2,19 +2,44 @@
 //!
 //! Helm holds values against the same schema, so that both refuse the same.
 
+use portolan_core::job::JobSheet;
 use regex::Regex;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::Invalid;
-use crate::values::Values;
+use crate::values::{Values, ordered};
 
-/// The schema: plain, without references.
-pub(crate) fn schema() -> Value {
+/// How wide a description is, as comments of `values.yaml` are.
+const WIDTH: usize = 112;
+
+/// The schema: plain, without references, with the jobs that there are.
+pub(crate) fn schema(jobs: &[&JobSheet]) -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<Values>().to_value();
     plain(&mut schema);
+    name_jobs(&mut schema["properties"]["controllers"], &ordered(jobs));
     schema
+}
+
+/// Says of the value that chooses jobs which there are, and what each does.
+fn name_jobs(field: &mut Value, jobs: &[&JobSheet]) {
+    let names: Vec<&str> = jobs.iter().map(|job| job.name).collect();
+    let said: Vec<String> = jobs.iter().map(|job| format!("{} (`{}`)", job.about, job.name)).collect();
+    field["description"] = json!(wrapped(&format!("The jobs that run: {}.", said.join(", "))));
+    field["items"] = json!({"description": "A job that runs.", "enum": names, "type": "string"});
+}
+
+/// The text in lines of at most [`WIDTH`] characters.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + word.chars().count() < WIDTH => line.extend([" ", word]),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 /// Takes out what says nothing here, and says of every field whether it can be missing: a null takes the default away.
@@ -51,8 +76,8 @@ fn empty(field: &Value) -> Option<Value> {
 }
 
 /// Fails at the first place that is wrong. Places that were taken away by a null are empty afterwards.
-pub(crate) fn check(values: &mut Value) -> Result<(), Invalid> {
-    walk(&schema(), values, "")
+pub(crate) fn check(jobs: &[&JobSheet], values: &mut Value) -> Result<(), Invalid> {
+    walk(&schema(jobs), values, "")
 }
 
 fn walk(schema: &Value, value: &mut Value, path: &str) -> Result<(), Invalid> {

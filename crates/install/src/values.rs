@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use portolan_core::job::JobSheet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -38,10 +39,9 @@ pub struct Values {
     pub namespace_override: String,
     /// How the operator runs.
     pub operator: Operator,
-    /// The jobs that run: annotated routes and the kinds of cfzt.cloudflare.com (`zerotrust`), the kinds of
-    /// networking.cloudflare-operator.io (`cloudflare`).
+    /// The jobs that run, by their names; the schema says what each does.
     #[schemars(length(min = 1), extend("uniqueItems" = true))]
-    pub controllers: Vec<InstalledJob>,
+    pub controllers: Vec<String>,
     /// How many pods there are; one leads, the others take over.
     #[schemars(range(min = 0, max = 100))]
     pub replica_count: u32,
@@ -97,7 +97,7 @@ impl Default for Values {
             fullname_override: String::new(),
             namespace_override: String::new(),
             operator: Operator::default(),
-            controllers: vec![InstalledJob::Zerotrust],
+            controllers: vec![ZEROTRUST.to_owned()],
             replica_count: 1,
             resources: object(json!({
                 "requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"},
@@ -260,35 +260,14 @@ pub enum LogFormat {
     Json,
 }
 
-/// A job that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum InstalledJob {
-    /// Annotated routes, and the kinds of cfzt.cloudflare.com.
-    Zerotrust,
-    /// The kinds of networking.cloudflare-operator.io.
-    Cloudflare,
-}
+/// The job that runs unless somebody says otherwise. Tenants, templates, the operator's configuration and the roles are its own.
+pub(crate) const ZEROTRUST: &str = "zerotrust";
 
-impl InstalledJob {
-    /// All jobs.
-    pub const ALL: [Self; 2] = [Self::Zerotrust, Self::Cloudflare];
-
-    /// Its name on the command line, and of its folder in the chart.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Zerotrust => "zerotrust",
-            Self::Cloudflare => "cloudflare",
-        }
-    }
-
-    /// The group of its kinds.
-    pub fn group(self) -> &'static str {
-        match self {
-            Self::Zerotrust => "cfzt.cloudflare.com",
-            Self::Cloudflare => "networking.cloudflare-operator.io",
-        }
-    }
+/// Jobs in the order in which they are installed and shown: the usual one first.
+pub(crate) fn ordered<'a>(jobs: &[&'a JobSheet]) -> Vec<&'a JobSheet> {
+    let mut ordered = jobs.to_vec();
+    ordered.sort_by_key(|job| job.name != ZEROTRUST);
+    ordered
 }
 
 /// The account that the pods use.
@@ -550,7 +529,7 @@ pub struct ExampleTemplates {
 
 impl Values {
     /// The defaults, then files of values in order, then `key=value` settings in order, as helm lays them over each other.
-    pub fn parse(yaml: &[&str], sets: &[&str]) -> Result<Self, Invalid> {
+    pub fn parse(jobs: &[&JobSheet], yaml: &[&str], sets: &[&str]) -> Result<Self, Invalid> {
         let mut values = serde_json::to_value(Self::default()).expect("values are plain JSON");
         for text in yaml {
             merge::lay_over(&mut values, merge::document(text)?);
@@ -558,7 +537,7 @@ impl Values {
         for set in sets {
             merge::set(&mut values, set)?;
         }
-        schema::check(&mut values)?;
+        schema::check(jobs, &mut values)?;
         let values: Self = serde_json::from_value(values).map_err(|error| Invalid::at("values", error.to_string()))?;
         checks::check(&values)?;
         Ok(values)

@@ -1,13 +1,12 @@
 //! The definitions (CRDs) of Portolan's own kinds.
 
 use http::Method;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use portolan_zerotrust::Role;
+use portolan_engine::{JobDefinition, Provisions};
 use serde_json::Value;
 
 use crate::applying::{Applier, ApplyOptions, As, Conflicts, Storing};
 use crate::failure::{Failure, Outcome};
-use crate::jobs::JobName;
+use crate::jobs;
 use crate::kinds::{Kinds, segment};
 use crate::manifest::{self, Manifest};
 use crate::server::{Server, ServerRequest};
@@ -17,21 +16,14 @@ pub(crate) const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
 const HTTP_ROUTES: &str = include_str!("../data/httproutes.yaml");
 const REFERENCE_GRANTS: &str = include_str!("../data/referencegrants.yaml");
 
-/// All definitions, job by job.
-pub(crate) fn all() -> Vec<CustomResourceDefinition> {
-    JobName::ALL.into_iter().flat_map(JobName::definitions).collect()
+/// All definitions, job by job, as plain objects.
+pub(crate) fn objects() -> Vec<Value> {
+    jobs::ALL.iter().flat_map(|job| (job.sheet.definitions)()).collect()
 }
 
-/// All definitions as plain objects, without what only a server writes.
-pub(crate) fn objects() -> Vec<Value> {
-    let plain = |definition: CustomResourceDefinition| {
-        let mut object = serde_json::to_value(definition).expect("definitions are plain JSON");
-        if let Some(fields) = object.as_object_mut() {
-            fields.remove("status");
-        }
-        object
-    };
-    all().into_iter().map(plain).collect()
+/// The kinds that they define.
+pub(crate) fn kinds() -> Vec<String> {
+    jobs::ALL.iter().flat_map(|job| job.sheet.kinds()).collect()
 }
 
 /// Installs or updates them, and waits until they are served.
@@ -97,21 +89,20 @@ pub(crate) async fn install_all(server: &Server, manifests: &[Manifest]) -> Outc
 }
 
 /// Fails where a kind that a job needs is not served.
-pub(crate) fn check(job: JobName, kinds: &Kinds, address: &str) -> Outcome {
-    let names: Vec<String> = job.definitions().into_iter().map(|definition| definition.spec.names.kind).collect();
-    check_kinds(job, &names, kinds, address)?;
-    if job == JobName::Zerotrust { check_routes(kinds, address) } else { Ok(()) }
+pub(crate) fn check(job: &JobDefinition, kinds: &Kinds, address: &str) -> Outcome {
+    check_own(job, &job.sheet.kinds(), kinds, address)?;
+    check_others(job, &Provisions::default(), kinds, address)
 }
 
-/// Fails where a kind is not served that a role of the zerotrust job works with.
-pub(crate) fn check_role(role: Role, kinds: &Kinds, address: &str) -> Outcome {
-    let names: Vec<String> = role.kinds().iter().map(|kind| (*kind).to_owned()).collect();
-    check_kinds(JobName::Zerotrust, &names, kinds, address)?;
-    if role.sees_routes() { check_routes(kinds, address) } else { Ok(()) }
+/// Fails where a kind is not served that a job works with in this process.
+pub(crate) fn check_part(job: &JobDefinition, provisions: &Provisions, kinds: &Kinds, address: &str) -> Outcome {
+    let own = (job.kinds)(provisions).map(|own| own.iter().map(|kind| (*kind).to_owned()).collect());
+    check_own(job, &own.unwrap_or_else(|| job.sheet.kinds()), kinds, address)?;
+    check_others(job, provisions, kinds, address)
 }
 
-fn check_kinds(job: JobName, names: &[String], kinds: &Kinds, address: &str) -> Outcome {
-    let served = kinds.in_group(job.group());
+fn check_own(job: &JobDefinition, names: &[String], kinds: &Kinds, address: &str) -> Outcome {
+    let served = kinds.in_group(job.sheet.group);
     let is_missing = |name: &&String| !served.iter().any(|kind| kind.kind == **name);
     let missing: Vec<&str> = names.iter().filter(is_missing).map(String::as_str).collect();
     if missing.is_empty() {
@@ -121,10 +112,13 @@ fn check_kinds(job: JobName, names: &[String], kinds: &Kinds, address: &str) -> 
         .next("install the definitions: portolan crds | kubectl apply --server-side -f -"))
 }
 
-fn check_routes(kinds: &Kinds, address: &str) -> Outcome {
-    if kinds.in_group(GATEWAY_GROUP).iter().any(|kind| kind.kind == "HTTPRoute") {
-        return Ok(());
+fn check_others(job: &JobDefinition, provisions: &Provisions, kinds: &Kinds, address: &str) -> Outcome {
+    for needed in (job.needs)(provisions) {
+        if !kinds.in_group(needed.group).iter().any(|kind| kind.kind == needed.kind) {
+            return Err(
+                Failure::new(format!("the cluster at {address} does not know {}", needed.called)).next(needed.remedy)
+            );
+        }
     }
-    Err(Failure::new(format!("the cluster at {address} does not know HTTPRoute of the Gateway API"))
-        .next("install the Gateway API's standard definitions, version 1.0 or later"))
+    Ok(())
 }

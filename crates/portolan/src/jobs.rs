@@ -1,49 +1,44 @@
-//! The jobs that this binary can do: their names, their groups, their definitions.
+//! The jobs of this binary: by name on the command line, by what they are told, by what a cluster has of them.
 
-use clap::ValueEnum;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use portolan_core::job::{JobSheet, LogScope};
+use portolan_engine::{JobDefinition, Provisions};
 
 use crate::kinds::Kinds;
 
-/// A set of controllers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum JobName {
-    /// The kinds of networking.cloudflare-operator.io
-    Cloudflare,
-    /// Annotated `HTTPRoutes`, and the kinds of cfzt.cloudflare.com
-    Zerotrust,
+/// All of them.
+pub(crate) use portolan_jobs::ALL;
+
+#[cfg(test)]
+mod tests;
+
+/// What is known of all of them.
+pub(crate) fn sheets() -> Vec<&'static JobSheet> {
+    portolan_jobs::sheets(ALL)
 }
 
-impl JobName {
-    /// All of them.
-    pub(crate) const ALL: [Self; 2] = [Self::Cloudflare, Self::Zerotrust];
+/// Reads a job by its name.
+pub(crate) fn parser() -> impl TypedValueParser<Value = &'static JobDefinition> {
+    let names = ALL.iter().map(|job| PossibleValue::new(job.sheet.name).help(job.sheet.help));
+    PossibleValuesParser::new(names).try_map(|name| named(&name).ok_or("there is no such job"))
+}
 
-    /// Its name on the command line.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Cloudflare => "cloudflare",
-            Self::Zerotrust => "zerotrust",
-        }
-    }
+/// The job of a name.
+pub(crate) fn named(name: &str) -> Option<&'static JobDefinition> {
+    ALL.iter().copied().find(|job| job.sheet.name == name)
+}
 
-    /// The group of its kinds.
-    pub(crate) fn group(self) -> &'static str {
-        match self {
-            Self::Cloudflare => crate::seen::GROUP,
-            Self::Zerotrust => crate::zerotrust::GROUP,
-        }
-    }
+/// The job that this process is told to do a part of, with that part.
+pub(crate) fn part(provisions: &Provisions) -> Option<(&'static JobDefinition, &'static str)> {
+    ALL.iter().find_map(|job| Some((*job, (job.part)(provisions)?)))
+}
 
-    /// The definitions of its kinds.
-    pub(crate) fn definitions(self) -> Vec<CustomResourceDefinition> {
-        match self {
-            Self::Cloudflare => portolan_cloudflare::kinds::crds(),
-            Self::Zerotrust => portolan_zerotrust::model::crds(),
-        }
-    }
+/// What log lines call the object whose work they tell of: the first job that has a word for it says so for the process.
+pub(crate) fn log_scope() -> Option<LogScope> {
+    ALL.iter().find_map(|job| job.sheet.log_scope)
+}
 
-    /// Whether a server knows any of its kinds.
-    pub(crate) fn is_installed(self, kinds: &Kinds) -> bool {
-        !kinds.in_group(self.group()).is_empty()
-    }
+/// Whether a server knows any of a job's kinds.
+pub(crate) fn is_installed(job: &JobDefinition, kinds: &Kinds) -> bool {
+    !kinds.in_group(job.sheet.group).is_empty()
 }

@@ -14,6 +14,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
+use crate::jobs;
+
 /// How log lines look: one readable line, or one JSON object, an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
@@ -24,7 +26,11 @@ pub(crate) enum LogFormat {
 /// Starts logging. `default_level` holds where `LOG_LEVEL` is unset.
 pub(crate) fn start(format: Option<LogFormat>, default_level: &str, spans: Option<SpanLayer>) {
     let wish = LogChoice::read(format, default_level, |name| std::env::var(name).ok());
-    let log = LogLayer::new(wish.form, Arc::new(jiff::Timestamp::now), std::io::stderr);
+    let mut log = LogLayer::new(wish.form, Arc::new(jiff::Timestamp::now), std::io::stderr);
+    let mut spans = spans;
+    if let Some(scope) = jobs::log_scope() {
+        (log, spans) = (log.naming(scope), spans.map(|spans| spans.naming(scope)));
+    }
     let filter = Levels::process().filter(EnvFilter::new(&wish.directives));
     let spans = spans.map(|spans| spans.with_filter(filter_fn(is_ours)));
     tracing_subscriber::registry().with(log.with_filter(filter)).with(spans).init();

@@ -1,6 +1,5 @@
 //! The `portolan` command: arguments in; objects, tables and measurements out.
 
-mod applying;
 mod bench;
 mod cli;
 mod cloudflare;
@@ -11,9 +10,7 @@ mod endpoints;
 mod failure;
 mod holds;
 mod jobs;
-mod kinds;
 mod logs;
-mod manifest;
 mod operator;
 mod output;
 mod paint;
@@ -33,6 +30,8 @@ mod why;
 mod zerotrust;
 
 use std::process::ExitCode;
+
+use portolan_apply::{applying, kinds, manifest};
 
 /// Gives back what a burst of work needed (`.cargo/config.toml` says how soon); the system's allocator keeps most of it.
 #[global_allocator]

@@ -3,39 +3,35 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use portolan_cloudflare as cloudflare;
 use portolan_cloudflare_api::{Clients, HttpTransport, Settings as ApiSettings, Transport};
 use portolan_core::{Clock, OwnerId};
 use portolan_engine::{
-    Candidacy, Context, Drift, Job, JobHandle, Leadership, Manager, Metrics, PlanSink, Probes, WriteMode,
+    Context, Job, JobDefinition, JobHandle, Lacking, Manager, Metrics, PlanSink, Probes, Provisions, WriteMode,
 };
-use portolan_zerotrust as zerotrust;
 
 use crate::failure::{Failure, Outcome};
-use crate::jobs::JobName;
+use crate::jobs;
 
-/// Where the cloudflare job's own objects are unless the user says otherwise; the older operator's place.
+/// Where a job's own objects are unless it or the user says otherwise; the older operator's place.
 pub(crate) const NAMESPACE: &str = "cloudflare-operator-system";
 
 /// Looks whether a job may start; says in a sentence what it lacks.
-pub(crate) type StartCheck = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+pub(crate) type Needs = Arc<dyn Fn(&'static JobDefinition) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 /// How the controllers run.
 pub(crate) struct OperatorOptions {
     /// What they do.
-    pub(crate) jobs: Vec<JobName>,
+    pub(crate) jobs: Vec<&'static JobDefinition>,
     pub(crate) mode: WriteMode,
     pub(crate) owner: OwnerId,
     pub(crate) namespace: String,
     /// This process's name in the election; none runs without one.
     pub(crate) candidate: Option<String>,
     pub(crate) plans: Option<PlanSink>,
-    /// When the cloudflare job looks for drift.
-    pub(crate) drift: Drift,
-    /// How the zerotrust job runs.
-    pub(crate) zerotrust: zerotrust::Settings,
-    /// What the zerotrust job waits for.
-    pub(crate) needs: Option<StartCheck>,
+    /// What the jobs are told.
+    pub(crate) provisions: Provisions,
+    /// What jobs that wait for something wait for.
+    pub(crate) needs: Option<Needs>,
     /// How to talk to Cloudflare.
     pub(crate) api: ApiSettings,
 }
@@ -44,36 +40,23 @@ impl OperatorOptions {
     /// Live controllers without an election, and with no others beside them.
     pub(crate) fn new(owner: OwnerId, base_url: impl Into<String>) -> Self {
         Self {
-            jobs: JobName::ALL.to_vec(),
+            jobs: jobs::ALL.to_vec(),
             mode: WriteMode::Live,
             owner,
             namespace: NAMESPACE.to_owned(),
             candidate: None,
             plans: None,
-            drift: Drift::default(),
-            zerotrust: zerotrust::Settings::default(),
+            provisions: Provisions::default(),
             needs: None,
             api: ApiSettings { base_url: base_url.into(), ..ApiSettings::default() },
         }
     }
 }
 
-impl OperatorOptions {
-    /// The lease of a job, which is in the job's own namespace.
-    fn candidacy(&self, job: JobName) -> Option<Candidacy> {
-        let (namespace, lease) = match job {
-            JobName::Cloudflare => (&self.namespace, Some(cloudflare::LEASE)),
-            JobName::Zerotrust => (&self.zerotrust.operator_namespace, self.zerotrust.role.lease()),
-        };
-        let (lease, identity) = (lease?.to_owned(), self.candidate.clone()?);
-        Some(Candidacy { namespace: namespace.clone(), lease, identity })
-    }
-}
-
 /// Running controllers. Dropping them stops everything at once.
 pub(crate) struct Operator {
     manager: Manager,
-    handles: Vec<(JobName, JobHandle)>,
+    handles: Vec<(&'static str, JobHandle)>,
     metrics: Arc<Metrics>,
 }
 
@@ -86,14 +69,21 @@ impl Operator {
     }
 
     /// Starts them over any transport.
-    pub(crate) fn start_with(client: kube::Client, options: OperatorOptions, transport: Arc<dyn Transport>) -> Self {
+    pub(crate) fn start_with(
+        client: kube::Client,
+        mut options: OperatorOptions,
+        transport: Arc<dyn Transport>,
+    ) -> Self {
         let clock: Clock = Arc::new(jiff::Timestamp::now);
         let clients = Arc::new(Clients::new(options.api.clone(), transport, clock.clone()));
         let context = Arc::new(context(client, &options, clock));
         context.metrics.register(|registry| clients.metrics().register(registry));
-        context.metrics.built(env!("CARGO_PKG_VERSION"), options.zerotrust.role.as_str());
-        let jobs = options.jobs.iter().map(|name| (*name, job(*name, &context, &clients, &options)));
-        let (managed, handles): (Vec<Job>, Vec<_>) = jobs.map(|(name, (job, handle))| (job, (name, handle))).unzip();
+        let part = jobs::part(&options.provisions).map_or("all", |(_, part)| part);
+        context.metrics.built(env!("CARGO_PKG_VERSION"), part);
+        options.provisions.put(clients);
+        let managed: Vec<Job> = options.jobs.iter().map(|definition| job(definition, &context, &options)).collect();
+        let names = options.jobs.iter().map(|definition| definition.sheet.name);
+        let handles = names.zip(managed.iter().map(Job::handle)).collect();
         let manager = Manager::start(&context, managed);
         Self { manager, handles, metrics: context.metrics.clone() }
     }
@@ -104,7 +94,7 @@ impl Operator {
     }
 
     /// One of the jobs, if it runs here.
-    pub(crate) fn job(&self, name: JobName) -> Option<&JobHandle> {
+    pub(crate) fn job(&self, name: &str) -> Option<&JobHandle> {
         self.handles.iter().find(|(known, _)| *known == name).map(|(_, handle)| handle)
     }
 
@@ -125,39 +115,12 @@ impl Operator {
 }
 
 /// A job, to be run while this process leads it, or always where there is no election.
-fn job(name: JobName, context: &Arc<Context>, clients: &Arc<Clients>, options: &OperatorOptions) -> (Job, JobHandle) {
-    let candidacy = options.candidacy(name);
-    let leadership = Leadership::default();
-    let (context, clients) = match candidacy {
-        Some(_) => guarded(&leadership, context, clients),
-        None => (Arc::clone(context), Arc::clone(clients)),
-    };
-    let (job, handle) = match name {
-        JobName::Cloudflare => {
-            let settings = cloudflare::Settings { drift: options.drift };
-            let job = cloudflare::CloudflareJob::new(context.clone(), clients.clone(), settings);
-            let handle = job.handle();
-            (job.into_managed(), handle)
-        }
-        JobName::Zerotrust => {
-            let job = zerotrust::ZerotrustJob::new(&context, &clients, options.zerotrust.clone());
-            let (handle, job) = (job.handle(), job.into_managed());
-            match options.needs.clone() {
-                Some(needs) => (job.needing(move || needs()), handle),
-                None => (job, handle),
-            }
-        }
-    };
-    match candidacy {
-        Some(candidacy) => (job.elected(candidacy).granting(&leadership), handle),
-        None => (job, handle),
+fn job(definition: &'static JobDefinition, context: &Arc<Context>, options: &OperatorOptions) -> Job {
+    let job = definition.job(context, &options.provisions, options.candidate.as_deref());
+    match (definition.lacking, options.needs.clone()) {
+        (Lacking::Waits, Some(needs)) => job.needing(move || needs(definition)),
+        (Lacking::Waits, None) | (Lacking::Starts, _) => job,
     }
-}
-
-/// A cluster and Cloudflare for who writes only while it leads.
-fn guarded(leadership: &Leadership, context: &Context, clients: &Clients) -> (Arc<Context>, Arc<Clients>) {
-    let context = Context { client: leadership.guard(&context.client), ..context.clone() };
-    (Arc::new(context), Arc::new(clients.within(&leadership.gate())))
 }
 
 fn context(client: kube::Client, options: &OperatorOptions, clock: Clock) -> Context {
@@ -174,37 +137,4 @@ fn seed() -> u64 {
     let nanoseconds =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.subsec_nanos());
     u64::from(nanoseconds) ^ (u64::from(std::process::id()) << 32)
-}
-
-#[cfg(test)]
-mod tests {
-    use zerotrust::Role;
-
-    use super::*;
-
-    fn lease(job: JobName, role: Role) -> Option<String> {
-        let mut options = OperatorOptions::new(OwnerId::derive("test"), "");
-        options.candidate = Some("me".to_owned());
-        options.zerotrust.role = role;
-        options.candidacy(job).map(|candidacy| format!("{}/{}", candidacy.namespace, candidacy.lease))
-    }
-
-    #[test]
-    fn every_job_is_led_in_its_own_namespace_and_under_a_name_of_its_role() {
-        let zerotrust = |role| lease(JobName::Zerotrust, role).unwrap_or_default();
-
-        assert_eq!(zerotrust(Role::All), "cloudflare-zero-trust/cloudflare-zero-trust-operator");
-        assert_eq!(zerotrust(Role::KubeWorker), zerotrust(Role::All));
-        assert_eq!(zerotrust(Role::Manager), "cloudflare-zero-trust/cloudflare-zero-trust-manager");
-        assert_eq!(zerotrust(Role::CloudflareWorker), "");
-        let cloudflare = lease(JobName::Cloudflare, Role::KubeWorker);
-        assert!(cloudflare.is_some_and(|lease| lease.starts_with("cloudflare-operator-system/")));
-    }
-
-    #[test]
-    fn nobody_stands_for_election_unless_asked() {
-        let options = OperatorOptions::new(OwnerId::derive("test"), "");
-
-        assert_eq!(options.candidacy(JobName::Zerotrust), None);
-    }
 }

@@ -42,13 +42,6 @@ pub(crate) enum Wrap {
     List,
 }
 
-/// Takes out `managedFields`, which only few readers want.
-pub(crate) fn hide_managed_fields(object: &mut Value) {
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        metadata.remove("managedFields");
-    }
-}
-
 fn named(kind: &ServedKind, object: &Value) -> String {
     kind.object(object["metadata"]["name"].as_str().unwrap_or_default())
 }
@@ -80,13 +73,5 @@ mod tests {
         let back: Value = serde_saphyr::from_str_with_options(&text, options).unwrap();
 
         assert_eq!(back, object, "{text}");
-    }
-
-    #[test]
-    fn managed_fields_are_hidden() {
-        let mut object = json!({"metadata": {"name": "a", "managedFields": []}});
-        hide_managed_fields(&mut object);
-
-        assert_eq!(object, json!({"metadata": {"name": "a"}}));
     }
 }

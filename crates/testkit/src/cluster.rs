@@ -150,12 +150,12 @@ impl Cluster {
             }
         }
         self.clear_deployments().await;
-        let spaces = || self.jobs.namespaces().into_iter().chain(["default"]);
+        let spaces = || self.jobs.namespaces().into_iter().chain(["default".to_owned()]);
         for (kind, namespace) in
             ["Event", "ConfigMap", "Secret"].iter().flat_map(|kind| spaces().map(|space| (*kind, space)))
         {
             let api: Api<DynamicObject> =
-                Api::namespaced_with(self.client.clone(), namespace, &resource_of(&kind_of(kind)));
+                Api::namespaced_with(self.client.clone(), &namespace, &resource_of(&kind_of(kind)));
             let cleared = api.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
             cleared.expect("the cluster lets go");
             // Credentials are held until what they published is gone, and nobody is there any more to see that.

@@ -1,11 +1,13 @@
-//! The jobs that a world's operator can run: what belongs to each in the cluster, and how each is started.
+//! The jobs that a world's operator can run: what belongs to each in the cluster, by its definition.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use portolan_engine::{JobDefinition, Provisions};
 use serde_json::Value;
 
 use crate::cluster::undescribed;
-use crate::{manifests, zerotrust};
+use crate::manifests;
 
 /// What a world's operator does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,27 +23,32 @@ pub enum Jobs {
 const GATEWAY: [&str; 2] =
     [include_str!("../../portolan/data/httproutes.yaml"), include_str!("../../portolan/data/referencegrants.yaml")];
 
-/// The CRDs without their descriptions, which change nothing and cost time.
-static CLOUDFLARE: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let table = portolan_cloudflare::kinds::table();
-    let plain = table.iter().map(|row| serde_json::to_value(row.crd()).expect("CRDs are plain JSON"));
-    plain.map(undescribed).collect()
-});
+/// The CRDs without their descriptions, which change nothing and cost time; with those of others that the job needs.
+static DEFINITIONS: LazyLock<BTreeMap<Jobs, Vec<Value>>> =
+    LazyLock::new(|| Jobs::ALL.into_iter().map(|jobs| (jobs, definitions(jobs.definition()))).collect());
 
-static ZERO_TRUST: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let own = portolan_zerotrust::model::crds();
-    let own = own.iter().map(|crd| serde_json::to_value(crd).expect("CRDs are plain JSON"));
+fn definitions(job: &JobDefinition) -> Vec<Value> {
     let gateway = GATEWAY.iter().map(|text| serde_saphyr::from_str(text).expect("the definition is YAML"));
-    own.chain(gateway).map(undescribed).collect()
-});
+    let reads_routes = (job.needs)(&Provisions::default()).iter().any(|needed| needed.kind == "HTTPRoute");
+    let gateway = gateway.filter(|_| reads_routes);
+    (job.sheet.definitions)().into_iter().chain(gateway).map(undescribed).collect()
+}
 
 impl Jobs {
+    /// All of them.
+    pub(crate) const ALL: [Self; 2] = [Self::Cloudflare, Self::ZeroTrust];
+
+    /// The job itself.
+    pub(crate) fn definition(self) -> &'static JobDefinition {
+        match self {
+            Self::Cloudflare => &portolan_cloudflare::JOB,
+            Self::ZeroTrust => &portolan_zerotrust::JOB,
+        }
+    }
+
     /// The CRDs that the job needs.
     pub(crate) fn definitions(self) -> &'static [Value] {
-        match self {
-            Self::Cloudflare => &CLOUDFLARE,
-            Self::ZeroTrust => &ZERO_TRUST,
-        }
+        &DEFINITIONS[&self]
     }
 
     /// The kinds that these define.
@@ -50,18 +57,13 @@ impl Jobs {
     }
 
     /// Where the operator's own objects are.
-    pub(crate) fn operator_namespace(self) -> &'static str {
-        match self {
-            Self::Cloudflare => manifests::OPERATOR_NAMESPACE,
-            Self::ZeroTrust => zerotrust::OPERATOR_NAMESPACE,
-        }
+    pub(crate) fn operator_namespace(self) -> String {
+        let own = (self.definition().namespace)(&Provisions::default());
+        own.map_or_else(|| manifests::OPERATOR_NAMESPACE.to_owned(), |own| own.name)
     }
 
     /// All namespaces that a world begins with.
-    pub(crate) fn namespaces(self) -> Vec<&'static str> {
-        match self {
-            Self::Cloudflare => vec![manifests::OPERATOR_NAMESPACE, manifests::NAMESPACE],
-            Self::ZeroTrust => vec![zerotrust::OPERATOR_NAMESPACE, manifests::NAMESPACE],
-        }
+    pub(crate) fn namespaces(self) -> [String; 2] {
+        [self.operator_namespace(), manifests::NAMESPACE.to_owned()]
     }
 }

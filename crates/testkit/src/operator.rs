@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kube::Client;
 use portolan_cloudflare_api::{Clients, Settings as ApiSettings};
 use portolan_core::{Clock, Colour, OwnerId};
-use portolan_engine::{CancellationToken, Context, Drift, JobHandle, Purity};
+use portolan_engine::{CancellationToken, Context, Drift, JobHandle, Provisions, Purity};
 use tokio::task::JoinHandle;
 
 use crate::gate::Gate;
@@ -59,18 +59,11 @@ impl Process {
         let clients = Arc::new(Clients::new(settings, transport, outside.clock.clone()));
         context.metrics.register(|registry| clients.metrics().register(registry));
         let shutdown = CancellationToken::new();
-        let (handle, task) = match outside.jobs {
-            Jobs::Cloudflare => {
-                let settings = portolan_cloudflare::Settings { drift: outside.drift };
-                let job = portolan_cloudflare::CloudflareJob::new(context.clone(), clients, settings);
-                (job.handle(), tokio::spawn(job.run(shutdown.clone())))
-            }
-            Jobs::ZeroTrust => {
-                let settings = outside.roles.settings(part, outside.next_life(), outside.drift, pace);
-                let job = portolan_zerotrust::ZerotrustJob::new(&context, &clients, settings);
-                (job.handle(), tokio::spawn(job.run(shutdown.clone())))
-            }
-        };
+        let settings = outside.roles.settings(part, outside.next_life(), outside.drift, pace);
+        let provisions = Provisions::default().with(clients).with(outside.drift).with(settings);
+        let job = outside.jobs.definition().job(&context, &provisions, None);
+        let handle = job.handle();
+        let task = tokio::spawn(job.run(shutdown.clone()));
         Self { task, handle, context, shutdown }
     }
 
@@ -110,7 +103,7 @@ impl Drop for Process {
 fn context(outside: &Outside, client: Client, pace: &WorldPace) -> Context {
     let mut context = Context::new(client, outside.clock.clone(), outside.owner.clone());
     context.purity = Purity::Enforced;
-    outside.jobs.operator_namespace().clone_into(&mut context.operator_namespace);
+    context.operator_namespace = outside.jobs.operator_namespace();
     context.timing = pace.timing();
     context.seed = outside.seed;
     let plans = outside.plans.clone();

@@ -16,7 +16,7 @@ use crate::{clock, paused, rights};
 const SEED: u64 = u64::MAX;
 
 static PREPARED: LazyLock<BTreeMap<(Jobs, bool), OnceLock<ServerSnapshot>>> = LazyLock::new(|| {
-    let all = [Jobs::Cloudflare, Jobs::ZeroTrust].into_iter().flat_map(|jobs| [(jobs, false), (jobs, true)]);
+    let all = Jobs::ALL.into_iter().flat_map(|jobs| [(jobs, false), (jobs, true)]);
     all.map(|key| (key, OnceLock::new())).collect()
 });
 
@@ -48,7 +48,7 @@ async fn prepare(jobs: Jobs, apart: bool) -> ServerSnapshot {
 pub(crate) async fn furnish(cluster: &Cluster, jobs: Jobs, apart: bool) {
     cluster.install_definitions().await;
     for namespace in jobs.namespaces() {
-        cluster.apply(&m::namespace(namespace)).await;
+        cluster.apply(&m::namespace(&namespace)).await;
     }
     rights::install(cluster, jobs, apart).await;
 }

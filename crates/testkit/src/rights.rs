@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Either, Full};
-use portolan_install::values::{InstalledJob, ProcessMode};
+use portolan_install::values::{Crds, ProcessMode};
 use portolan_install::{Release, Values, objects};
 use serde_json::{Value, json};
 use tower::{BoxError, Layer, Service};
@@ -33,30 +33,27 @@ pub(crate) struct RoleIdentity {
 type Installed = BTreeMap<(Jobs, bool), Vec<Value>>;
 
 static CHARTS: LazyLock<Installed> = LazyLock::new(|| {
-    let both = [Jobs::Cloudflare, Jobs::ZeroTrust].into_iter().flat_map(|jobs| [(jobs, false), (jobs, true)]);
+    let both = Jobs::ALL.into_iter().flat_map(|jobs| [(jobs, false), (jobs, true)]);
     both.map(|(jobs, apart)| ((jobs, apart), accounts(jobs, apart))).collect()
 });
 
 /// What each installation is called: worlds of other jobs and modes may have been on the same server.
 fn full_name(jobs: Jobs, apart: bool) -> String {
-    let job = match jobs {
-        Jobs::Cloudflare => "cloudflare",
-        Jobs::ZeroTrust => "zerotrust",
-    };
+    let job = jobs.definition().sheet.name;
     format!("portolan-{job}-{}", if apart { "roles" } else { "single" })
 }
 
 fn accounts(jobs: Jobs, apart: bool) -> Vec<Value> {
-    let mut values = Values { fullname_override: full_name(jobs, apart), ..Values::default() };
-    values.crds.install = false;
-    values.controllers = vec![match jobs {
-        Jobs::Cloudflare => InstalledJob::Cloudflare,
-        Jobs::ZeroTrust => InstalledJob::Zerotrust,
-    }];
+    let job = &jobs.definition().sheet;
+    let mut values = Values {
+        fullname_override: full_name(jobs, apart),
+        crds: Crds { install: false, keep: false },
+        controllers: vec![job.name.to_owned()],
+        ..Values::default()
+    };
     values.operator.mode = if apart { ProcessMode::Roles } else { ProcessMode::Single };
-    let release =
-        Release { name: "world".to_owned(), namespace: jobs.operator_namespace().to_owned(), version: "0".to_owned() };
-    let all = objects(&values, &release, jobs.definitions().to_vec()).expect("the world's values are valid");
+    let release = Release { name: "world".to_owned(), namespace: jobs.operator_namespace(), version: "0".to_owned() };
+    let all = objects(&values, &release, &[job]).expect("the world's values are valid");
     let gives_rights = |one: &Value| {
         let kind = one["kind"].as_str().unwrap_or_default();
         kind == "ServiceAccount" || kind.ends_with("Role") || kind.ends_with("RoleBinding")

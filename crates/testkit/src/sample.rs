@@ -55,14 +55,11 @@ impl Owned {
         manifest
     }
 
-    /// The expression that the paths of this collection's requests fit.
-    pub fn path(&self) -> &'static str {
-        match self.collection {
-            "dns_records" => "/dns_records",
-            "virtual_networks" => "/teamnet/virtual_networks",
-            "routes" => "/teamnet/routes",
-            _ => "/",
-        }
+    /// The expression that the paths of its remote objects' requests fit.
+    pub fn path(&self) -> String {
+        let table = portolan_cloudflare::kinds::table();
+        let row = table.iter().find(|row| row.kind == self.kind).expect("a sample is of a kind of the table");
+        format!("/{}", row.remote.path)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use portolan_install::chart;
-use serde_json::Value;
+use portolan_jobs::{ALL, sheets};
 
 const COMMAND: &str = "make chart";
 const PAGE: &str = "docs/installation.md";
@@ -15,7 +15,7 @@ const END: &str = "<!-- values: end -->";
 /// Writes what differs and removes what is generated no more, or only says so.
 pub(crate) fn bring_up_to_date(root: &Path, check: bool) -> Result<()> {
     let folder = root.join("charts/portolan");
-    let files = chart::files(env!("CARGO_PKG_VERSION"), &definitions());
+    let files = chart::files(env!("CARGO_PKG_VERSION"), &sheets(ALL));
     let wanted: BTreeSet<PathBuf> = files.iter().map(|(name, _)| folder.join(name)).collect();
     for old in files_in(&folder.join("files"))?.into_iter().filter(|file| !wanted.contains(file)) {
         if check {
@@ -30,16 +30,6 @@ pub(crate) fn bring_up_to_date(root: &Path, check: bool) -> Result<()> {
     let page = root.join(PAGE);
     let text = std::fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
     crate::bring_up_to_date(&page, &with_table(&text)?, check, COMMAND)
-}
-
-fn definitions() -> Vec<Value> {
-    let all = portolan_cloudflare::kinds::crds().into_iter().chain(portolan_zerotrust_model::crds());
-    let plain = all.map(|definition| {
-        let mut object = serde_json::to_value(definition).expect("definitions are plain JSON");
-        object.as_object_mut().map(|fields| fields.remove("status"));
-        object
-    });
-    plain.collect()
 }
 
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -59,5 +49,5 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
 fn with_table(page: &str) -> Result<String> {
     let marks = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
     let (before, after) = marks.with_context(|| format!("{PAGE} has no place for the table of values"))?;
-    Ok(format!("{before}{BEGIN}{}{END}{after}", chart::table()))
+    Ok(format!("{before}{BEGIN}{}{END}{after}", chart::table(&sheets(ALL))))
 }

@@ -1,9 +1,10 @@
 //! Tables of metrics → a dashboard for Grafana.
 
-use portolan_core::metric::Panel;
+use portolan_core::job::JobSheet;
+use portolan_core::metric::{MetricGroup, Panel};
 use serde_json::{Value, json};
 
-use crate::metrics::{MetricGroup, groups, pretty};
+use crate::metrics::{groups, pretty};
 
 /// Panels in a row of the dashboard, which is 24 units wide.
 const COLUMNS: usize = 3;
@@ -14,10 +15,10 @@ const HEIGHT: usize = 8;
 const CHOSEN: &str = "namespace=~\"$namespace\"";
 
 /// The dashboard.
-pub(crate) fn dashboard() -> String {
+pub(crate) fn dashboard(jobs: &[&JobSheet]) -> String {
     let mut panels = Vec::new();
     let mut top = 0;
-    for group in groups() {
+    for group in groups(jobs) {
         top = add_group(&mut panels, &group, top);
     }
     pretty(&json!({
@@ -91,6 +92,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::all;
 
     #[test]
     fn every_metric_of_a_query_is_of_the_chosen_namespaces() {
@@ -103,12 +105,13 @@ mod tests {
 
     #[test]
     fn every_panel_of_the_tables_has_a_place_of_its_own() {
-        let dashboard: Value = serde_json::from_str(&dashboard()).unwrap();
+        let dashboard: Value = serde_json::from_str(&dashboard(&all())).unwrap();
         let panels = dashboard["panels"].as_array().unwrap();
         let places: BTreeSet<String> = panels.iter().map(|panel| panel["gridPos"].to_string()).collect();
-        let shown = groups().iter().flat_map(|group| group.metrics).filter(|metric| metric.panel.is_some()).count();
+        let shown =
+            groups(&all()).iter().flat_map(|group| group.metrics).filter(|metric| metric.panel.is_some()).count();
 
-        assert_eq!((panels.len(), places.len()), (shown + groups().len(), shown + groups().len()));
+        assert_eq!((panels.len(), places.len()), (shown + groups(&all()).len(), shown + groups(&all()).len()));
         assert!(panels.iter().all(|panel| panel["gridPos"]["x"].as_u64().unwrap() <= 16));
     }
 }

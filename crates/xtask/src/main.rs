@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
+use portolan_core::job::JobSheet;
 
 #[derive(Parser)]
 #[command(about = "Generates the committed data of other crates")]
@@ -61,22 +62,28 @@ fn main() -> Result<()> {
         Task::Chart { check } => chart::bring_up_to_date(root, check),
         Task::Dependencies => dependencies::check(root),
         Task::Reference { check } => {
-            for (name, text) in reference() {
+            for (name, text) in reference(&all()) {
                 bring_up_to_date(&root.join(name), &text, check, "make reference")?;
             }
             let security = root.join("docs/security.md");
-            let page = rights::page(&std::fs::read_to_string(&security)?)?;
+            let page = rights::page(&std::fs::read_to_string(&security)?, &all())?;
             bring_up_to_date(&security, &page, check, "make reference")
         }
     }
 }
 
+/// What is known of all jobs.
+fn all() -> Vec<&'static JobSheet> {
+    portolan_jobs::sheets(portolan_jobs::ALL)
+}
+
 /// What is generated from types and tables: the file, and what is in it.
-fn reference() -> Vec<(String, String)> {
-    let pages = reference::pages().map(|(name, page)| (format!("docs/reference/{name}"), page));
-    let charts = [("dashboards/portolan.json", dashboard::dashboard()), ("alerts/portolan.json", metrics::rules())];
+fn reference(jobs: &[&JobSheet]) -> Vec<(String, String)> {
+    let pages = reference::pages(jobs).into_iter().map(|(name, page)| (format!("docs/reference/{name}"), page));
+    let charts =
+        [("dashboards/portolan.json", dashboard::dashboard(jobs)), ("alerts/portolan.json", metrics::rules(jobs))];
     let charts = charts.map(|(name, text)| (format!("charts/portolan/{name}"), text));
-    pages.into_iter().chain(charts).collect()
+    pages.chain(charts).collect()
 }
 
 /// The same for a file that is compressed.
@@ -103,3 +110,6 @@ fn write_difference(target: &Path, is_there: bool, wanted: &[u8], check: bool, c
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,43 +3,33 @@
 use std::fmt::Write as _;
 
 use portolan_core::Metric;
-use portolan_core::metric::Alert;
+use portolan_core::job::JobSheet;
+use portolan_core::metric::{Alert, MetricGroup};
 use serde_json::{Value, json};
 
-/// Metrics that belong together.
-pub(crate) struct MetricGroup {
-    pub(crate) title: &'static str,
-    about: &'static str,
-    pub(crate) metrics: &'static [Metric],
-}
+/// What every process measures.
+const SHARED: [MetricGroup; 2] = [
+    MetricGroup { title: "Controllers", about: "Of every job, in every role.", metrics: portolan_engine::METRICS },
+    MetricGroup {
+        title: "Cloudflare's API",
+        about: "Of every process that talks to Cloudflare.",
+        metrics: portolan_cloudflare_api::METRICS,
+    },
+];
 
 /// Everything that is measured.
-pub(crate) fn groups() -> [MetricGroup; 4] {
-    let [routes, worker] = portolan_zerotrust::METRICS;
-    [
-        MetricGroup { title: "Controllers", about: "Of every job, in every role.", metrics: portolan_engine::METRICS },
-        MetricGroup {
-            title: "Cloudflare's API",
-            about: "Of every process that talks to Cloudflare.",
-            metrics: portolan_cloudflare_api::METRICS,
-        },
-        MetricGroup {
-            title: "Routes and names",
-            about: "Of the roles `kube_worker` and `all`, while they lead.",
-            metrics: routes,
-        },
-        MetricGroup { title: "Tasks", about: "Of the roles `cloudflare_worker` and `all`.", metrics: worker },
-    ]
+pub(crate) fn groups(jobs: &[&JobSheet]) -> Vec<MetricGroup> {
+    SHARED.into_iter().chain(jobs.iter().flat_map(|job| job.metrics).copied()).collect()
 }
 
-fn metrics() -> impl Iterator<Item = &'static Metric> {
-    groups().into_iter().flat_map(|group| group.metrics)
+fn metrics(jobs: &[&JobSheet]) -> impl Iterator<Item = &'static Metric> + use<> {
+    groups(jobs).into_iter().flat_map(|group| group.metrics)
 }
 
 /// The reference page.
-pub(crate) fn page() -> String {
+pub(crate) fn page(jobs: &[&JobSheet]) -> String {
     let mut page = String::from(PREFACE);
-    for group in groups() {
+    for group in groups(jobs) {
         add(&mut page, &format!("\n## {}\n\n{}\n", group.title, group.about));
         add(&mut page, "| metric | type | labels | meaning |\n|---|---|---|---|");
         for metric in group.metrics {
@@ -50,12 +40,12 @@ pub(crate) fn page() -> String {
     add(&mut page, "\n## Alerts\n");
     add(&mut page, ALERTS);
     add(&mut page, "| alert | after | condition | what it means |\n|---|---|---|---|");
-    for Alert { name, lasts, when, says } in metrics().filter_map(|metric| metric.alert) {
+    for Alert { name, lasts, when, says } in metrics(jobs).filter_map(|metric| metric.alert) {
         add(&mut page, &format!("| {name} | {lasts} | `{}` | {} |", cell(when), cell(&plain(says))));
     }
     add(&mut page, "\n## Queries\n\nWhat the dashboard shows:\n");
     add(&mut page, "| shown | query |\n|---|---|");
-    for panel in metrics().filter_map(|metric| metric.panel) {
+    for panel in metrics(jobs).filter_map(|metric| metric.panel) {
         add(&mut page, &format!("| {} | `{}` |", panel.title, cell(panel.query)));
     }
     page.push_str(include_str!("health.md"));
@@ -97,14 +87,14 @@ fn plain(says: &str) -> String {
 }
 
 /// The rules of a `PrometheusRule`, which is what Prometheus itself reads, too.
-pub(crate) fn rules() -> String {
+pub(crate) fn rules(jobs: &[&JobSheet]) -> String {
     let rule = |Alert { name, lasts, when, says }: Alert| {
         json!({
             "alert": name, "expr": when, "for": lasts,
             "labels": { "severity": "warning" }, "annotations": { "description": says },
         })
     };
-    let rules: Vec<Value> = metrics().filter_map(|metric| metric.alert).map(rule).collect();
+    let rules: Vec<Value> = metrics(jobs).filter_map(|metric| metric.alert).map(rule).collect();
     pretty(&json!({ "groups": [{ "name": "portolan", "rules": rules }] }))
 }
 
@@ -123,6 +113,7 @@ mod tests {
     use portolan_core::metric::MetricKind;
 
     use super::*;
+    use crate::all;
 
     /// Names of series that a metric has.
     fn series(metric: &Metric) -> Vec<String> {
@@ -138,9 +129,9 @@ mod tests {
 
     #[test]
     fn every_query_and_alert_asks_for_metrics_that_exist() {
-        let known: BTreeSet<String> = metrics().flat_map(series).collect();
+        let known: BTreeSet<String> = metrics(&all()).flat_map(series).collect();
         let queries =
-            metrics().flat_map(|metric| [metric.panel.map(|one| one.query), metric.alert.map(|one| one.when)]);
+            metrics(&all()).flat_map(|metric| [metric.panel.map(|one| one.query), metric.alert.map(|one| one.when)]);
 
         for query in queries.flatten() {
             assert!(named_in(query).count() > 0, "{query} asks for nothing of ours");
@@ -153,7 +144,7 @@ mod tests {
     #[test]
     fn names_and_labels_follow_the_conventions_of_prometheus() {
         let mut names = BTreeSet::new();
-        for metric in metrics() {
+        for metric in metrics(&all()) {
             assert!(names.insert(metric.name), "{} is there twice", metric.name);
             assert!(metric.name.starts_with("portolan_") && !metric.name.ends_with("_total"), "{}", metric.name);
             assert!(!metric.help.ends_with('.'), "the full stop is added: {}", metric.help);
@@ -166,6 +157,6 @@ mod tests {
     #[test]
     fn an_alert_reads_as_a_sentence_on_the_page() {
         assert_eq!(plain("{{ $value }} of {{ $labels.kind }} wait"), "N of `kind` wait");
-        assert!(page().contains("| `portolan_zerotrust_tasks` | gauge | `phase` |"));
+        assert!(page(&all()).contains("| `portolan_zerotrust_tasks` | gauge | `phase` |"));
     }
 }

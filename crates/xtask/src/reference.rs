@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use portolan_cloudflare::kinds;
+use portolan_core::job::JobSheet;
 use portolan_zerotrust_model::annotations::{self, PREFIX};
 use portolan_zerotrust_model::settings::{BuiltIn, SETTINGS, Setting};
 use serde_json::{Map, Value};
@@ -10,24 +10,34 @@ use serde_json::{Map, Value};
 use crate::metrics;
 
 /// All pages: name of the file, and what is in it.
-pub(crate) fn pages() -> [(&'static str, String); 3] {
-    [("cloudflare.md", cloudflare()), ("zero-trust.md", zero_trust()), ("metrics.md", metrics::page())]
+pub(crate) fn pages(jobs: &[&JobSheet]) -> Vec<(String, String)> {
+    let mut pages: Vec<(String, String)> = jobs.iter().map(|job| page_of(job)).collect();
+    pages.push(("metrics.md".to_owned(), metrics::page(jobs)));
+    pages
 }
 
-fn cloudflare() -> String {
-    let mut page = String::from("# Kinds of `networking.cloudflare-operator.io`\n\n");
+fn page_of(job: &JobSheet) -> (String, String) {
+    match job.group {
+        // Its users write annotations, which are no kind.
+        portolan_zerotrust_model::GROUP => ("zero-trust.md".to_owned(), zero_trust(job)),
+        _ => (format!("{}.md", job.name), kinds(job)),
+    }
+}
+
+fn kinds(job: &JobSheet) -> String {
+    let mut page = format!("# Kinds of `{}`\n\n", job.group);
     page.push_str(PREFACE);
-    kinds_of(&mut page, kinds::crds());
+    kinds_of(&mut page, job);
     page
 }
 
-fn zero_trust() -> String {
+fn zero_trust(job: &JobSheet) -> String {
     let mut page = format!("# Annotations of routes and kinds of `{}`\n\n", portolan_zerotrust_model::GROUP);
     page.push_str(PREFACE);
     inputs(&mut page);
     settings(&mut page);
     outputs(&mut page);
-    kinds_of(&mut page, portolan_zerotrust_model::crds());
+    kinds_of(&mut page, job);
     page
 }
 
@@ -87,9 +97,8 @@ fn outputs(page: &mut String) {
     }
 }
 
-fn kinds_of<D: serde::Serialize>(page: &mut String, definitions: Vec<D>) {
-    for definition in definitions {
-        let definition = serde_json::to_value(definition).expect("definitions are plain JSON");
+fn kinds_of(page: &mut String, job: &JobSheet) {
+    for definition in (job.definitions)() {
         kind(page, &definition["spec"]);
     }
 }

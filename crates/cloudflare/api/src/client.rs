@@ -1,6 +1,6 @@
 //! One credential's client: sends requests, lists collections, and keeps one handle per collection and scope.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use portolan_core::WriteGate;
 use serde_json::Value;
 
-use crate::collection::Collection;
+use crate::collection::{Collection, TypedCollection};
 use crate::commit;
 use crate::credential::Identity;
 use crate::document::{self, Document, DocumentKind};
@@ -17,7 +17,6 @@ use crate::error::ApiError;
 use crate::governor::{Budget, Lane};
 use crate::item::Item;
 use crate::limits::{self, Limits};
-use crate::lines::Lines;
 use crate::listing;
 use crate::looked::Looked;
 use crate::manner::Manner;
@@ -32,12 +31,30 @@ use crate::sender::{Exit, Sender};
 use crate::snapshot::Snapshot;
 use crate::store::Freshness;
 use crate::urgency::Urgency;
+use portolan_commit::Lines;
 
 #[cfg(test)]
 mod tests;
 
-/// By name, scope and type.
-type Handles = HashMap<(&'static str, String, TypeId), Arc<dyn Any + Send + Sync>>;
+/// One handle for each: a second one would have a snapshot, a writer and a budget of its own.
+type Handles = HashMap<HandleKey, Arc<dyn Any + Send + Sync>>;
+
+/// What a handle is of: its sort, its name and its scope.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct HandleKey {
+    sort: HandleSort,
+    name: &'static str,
+    scope: String,
+}
+
+/// Sorts of handles. A name has one type within a sort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum HandleSort {
+    Collection,
+    Document,
+    Rarely,
+    Looked,
+}
 
 /// What the clients of all credentials of a process share.
 #[derive(Default)]
@@ -120,14 +137,14 @@ impl Client {
     }
 
     /// The handle of a collection: the same one for the same collection and scope.
-    pub fn records<T: Item>(&self, collection: &'static Collection, scope_id: &str) -> Arc<Remote<T>> {
+    pub fn records<T: Item>(&self, collection: &'static TypedCollection<T>, scope_id: &str) -> Arc<Remote<T>> {
         let make = || {
             let line = collection.batch.is_some().then(|| self.common.collections.of(collection.name, scope_id));
             let quota = self.common.quotas.of(collection.name, scope_id);
             quota.set_limit(self.limits().of(collection));
             Remote::new(self.sender.clone(), collection, scope_id, line, quota)
         };
-        self.handle(collection.name, scope_id, make, Remote::view)
+        self.handle(HandleSort::Collection.of(collection.name, scope_id), make, Remote::view)
     }
 
     /// How many objects accounts and zones may have, as far as known.
@@ -153,7 +170,7 @@ impl Client {
             let line = self.common.documents.of(kind.name, &key);
             Document::new(self.sender.clone(), kind, (scope_id, owner_id), line)
         };
-        self.handle(kind.name, &key, make, Document::view)
+        self.handle(HandleSort::Document.of(kind.name, &key), make, Document::view)
     }
 
     /// An object that changes hardly ever, as it was read lately; none where it may not be seen or is not there.
@@ -165,13 +182,14 @@ impl Client {
         scope_id: &str,
     ) -> Result<Option<Arc<Value>>, ApiError> {
         let make = || Rarely::new(self.sender.clone(), single, scope_id);
-        let kept = self.handle(single.name, scope_id, make, |kept, _, _| Rarely::clone(kept));
+        let kept = self.handle(HandleSort::Rarely.of(single.name, scope_id), make, |kept, _, _| Rarely::clone(kept));
         kept.get(self.manner(lane), freshness).await
     }
 
     /// What looks at one thing found: the same one for the same name and scope.
     pub fn looked<T: Clone + Send + Sync + 'static>(&self, name: &'static str, scope: &str) -> Looked<T> {
-        self.handle(name, scope, Looked::<T>::default, |looked, _, _| looked.clone()).as_ref().clone()
+        let key = HandleSort::Looked.of(name, scope);
+        self.handle(key, Looked::<T>::default, |looked, _, _| looked.clone()).as_ref().clone()
     }
 
     /// The time by the API's clock, as far as its answers tell.
@@ -203,15 +221,13 @@ impl Client {
     /// The handle for this client's policy and gate: a view of the one that all share.
     fn handle<H: Send + Sync + 'static>(
         &self,
-        name: &'static str,
-        scope: &str,
+        key: HandleKey,
         make: impl FnOnce() -> H,
         view: impl FnOnce(&H, RetryPolicy, WriteGate) -> H,
     ) -> Arc<H> {
-        let key = (name, scope.to_owned(), TypeId::of::<H>());
         let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         let usual = handles.entry(key).or_insert_with(|| Arc::new(make())).clone();
-        let usual: Arc<H> = usual.downcast().expect("the type is part of the key");
+        let usual: Arc<H> = usual.downcast().expect("a name has one type within a sort");
         if self.retry == self.sender.retry() && self.gate.is_none() {
             return usual;
         }
@@ -220,6 +236,12 @@ impl Client {
 
     fn manner(&self, lane: Lane) -> Manner {
         Manner { lane, retry: self.retry }
+    }
+}
+
+impl HandleSort {
+    fn of(self, name: &'static str, scope: &str) -> HandleKey {
+        HandleKey { sort: self, name, scope: scope.to_owned() }
     }
 }
 

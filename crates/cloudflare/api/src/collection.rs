@@ -1,5 +1,8 @@
 //! A collection of the API as data, and the requests that list, read and write it. Pure.
 
+use std::marker::PhantomData;
+use std::ops::Deref;
+
 use http::Method;
 use serde_json::Value;
 
@@ -74,6 +77,33 @@ pub struct Collection {
     pub refuses_duplicates: bool,
     /// Bodies or answers carry secrets.
     pub masked: bool,
+}
+
+/// A collection, and what is kept of its objects: who asks for the one gets the other, so no two callers keep two things.
+#[derive(Debug)]
+pub struct TypedCollection<T> {
+    collection: Collection,
+    kept: PhantomData<fn() -> T>,
+}
+
+impl<T> TypedCollection<T> {
+    /// A collection whose objects are kept as `T`; one for each collection.
+    pub const fn of(collection: Collection) -> Self {
+        Self { collection, kept: PhantomData }
+    }
+
+    /// The collection alone, for tables.
+    pub const fn untyped(&self) -> &Collection {
+        &self.collection
+    }
+}
+
+impl<T> Deref for TypedCollection<T> {
+    type Target = Collection;
+
+    fn deref(&self) -> &Collection {
+        &self.collection
+    }
 }
 
 /// Which part of a listing is asked for.

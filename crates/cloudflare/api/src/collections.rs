@@ -1,47 +1,49 @@
 //! The collections that Portolan knows, a row each.
 
 use crate::collection;
-use crate::collection::{Batch, Collection, Paging, Verb};
+use crate::collection::{Batch, Collection, Paging, TypedCollection, Verb};
+use crate::objects::{Account, DnsRecord, NetworkRoute, Tunnel, VirtualNetwork, Zone};
 
 /// Accounts that the credential sees.
-pub static ACCOUNTS: Collection = Collection { per_page: 50, ..collection!(Root, "accounts", "accounts") };
+pub static ACCOUNTS: TypedCollection<Account> =
+    TypedCollection::of(Collection { per_page: 50, ..collection!(Root, "accounts", "accounts") });
 
 /// Zones that the credential sees.
-pub static ZONES: Collection =
-    Collection { per_page: 50, refuses_duplicates: true, ..collection!(Root, "zones", "zones") };
+pub static ZONES: TypedCollection<Zone> =
+    TypedCollection::of(Collection { per_page: 50, refuses_duplicates: true, ..collection!(Root, "zones", "zones") });
 
 /// A zone's records. A second record with the same type, name and content is refused (81058), one with the same type and
 /// name is not.
-pub static DNS_RECORDS: Collection = Collection {
+pub static DNS_RECORDS: TypedCollection<DnsRecord> = TypedCollection::of(Collection {
     per_page: 5_000,
     batch: Some(Batch { template: "/zones/{zone_id}/dns_records/batch", max: 200 }),
     ..collection!(Zone, "dns_records", "dns_records")
-};
+});
 
 /// An account's virtual networks; names are unique among those that are not deleted.
-pub static VIRTUAL_NETWORKS: Collection = Collection {
+pub static VIRTUAL_NETWORKS: TypedCollection<VirtualNetwork> = TypedCollection::of(Collection {
     paging: Paging::Single,
     list_query: &[("is_deleted", "false")],
     refuses_duplicates: true,
     ..collection!(Account, "virtual_networks", "teamnet/virtual_networks")
-};
+});
 
 /// An account's private network routes; (network, virtual network) is unique.
-pub static NETWORK_ROUTES: Collection = Collection {
+pub static NETWORK_ROUTES: TypedCollection<NetworkRoute> = TypedCollection::of(Collection {
     per_page: 1_000,
     list_query: &[("is_deleted", "false")],
     refuses_duplicates: true,
     ..collection!(Account, "network_routes", "teamnet/routes")
-};
+});
 
 /// An account's `cloudflared` tunnels; names are unique among those that are not deleted.
-pub static TUNNELS: Collection = Collection {
+pub static TUNNELS: TypedCollection<Tunnel> = TypedCollection::of(Collection {
     per_page: 1_000,
     list_query: &[("is_deleted", "false")],
     refuses_duplicates: true,
     masked: true,
     ..collection!(Account, "tunnels", "cfd_tunnel")
-};
+});
 
 /// An account's Access applications; a domain has one at most. A PUT replaces the whole application, policies included.
 pub static ACCESS_APPS: Collection = Collection {

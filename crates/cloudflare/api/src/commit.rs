@@ -1,16 +1,14 @@
-//! Group commit: while one write is under way others gather, and the next carries them all.
+//! Group commit for the records of a zone: while one batch is under way others gather, and the next carries them all.
 //!
-//! Idle, a change goes out at once; while changes keep coming, writes are up to a second apart ([`Pace`]). Who knows early
-//! that a write is to come says so, and writes that are ready wait for it a little: when hundreds of objects start together
-//! they go out together. The governor's turn comes first and then what has gathered is taken, so that waiting for the
-//! budget makes batches larger, not queues longer. A refused batch is split by source until the bad one is alone.
+//! The governor's turn comes first and then what has gathered is taken, so that waiting for the budget makes batches
+//! larger, not queues longer. A refused batch is split by source until the bad one is alone.
 
-use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use futures::StreamExt;
 use http::Method;
+use portolan_commit::{Attempt, Line, Pace, PendingWrite, Queue, Source, Target, in_parts, split};
 use portolan_core::WriteGate;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -19,19 +17,14 @@ use tracing::{Instrument, Span};
 
 use crate::batch::{self, Assembled};
 use crate::error::{ApiError, Effect, ErrorClass};
-use crate::gathering::Gathering;
 use crate::governor::Lane;
 use crate::item::{Item, Op, Written};
 use crate::limiter::Permit;
 use crate::manner::Manner;
-use crate::pace::Pace;
 use crate::remote::{Doubt, RemoteInner, WRITES_AT_ONCE};
 use crate::request::Request;
 use crate::sender::Exit;
 use crate::store::Freshness;
-
-/// How long a write waits for others that are about to come.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 type CommitResult<T> = Result<Vec<Written<T>>, ApiError>;
 
@@ -50,15 +43,6 @@ pub(crate) struct PendingOps<T> {
 impl<T: Item> PendingOps<T> {
     fn open(&self) -> impl Iterator<Item = (usize, &Op)> {
         self.ops.iter().enumerate().filter(|(index, _)| self.done[*index].is_none())
-    }
-
-    /// Whether somebody waits for it who may still write.
-    fn may_go(&self) -> bool {
-        !self.reply.is_closed() && self.gate.is_open()
-    }
-
-    fn size(&self) -> usize {
-        self.open().count()
     }
 
     /// Whether there are more objects after it than before: a batch deletes before it creates.
@@ -80,15 +64,40 @@ impl<T: Item> PendingOps<T> {
     }
 }
 
-/// The sources that wait.
-pub(crate) struct OpsQueue<T> {
-    waiting: Mutex<VecDeque<PendingOps<T>>>,
-    pub(crate) gathering: Arc<Gathering>,
+impl<T: Item> Source for PendingOps<T> {
+    type Lane = Lane;
+
+    fn lane(&self) -> Lane {
+        self.manner.lane
+    }
+
+    fn is_paced(&self) -> bool {
+        self.lane() != Lane::Protect
+    }
+
+    fn may_go(&self) -> bool {
+        !self.reply.is_closed() && self.gate.is_open()
+    }
+
+    fn lapse(self) {
+        self.fail(ApiError::lapsed());
+    }
+
+    fn size(&self) -> usize {
+        self.open().count()
+    }
+
+    fn touches(&self) -> Vec<String> {
+        self.ops.iter().filter_map(Op::id).map(str::to_owned).collect()
+    }
 }
+
+/// The sources that wait.
+pub(crate) struct OpsQueue<T>(Queue<PendingOps<T>>);
 
 impl<T> Default for OpsQueue<T> {
     fn default() -> Self {
-        Self { waiting: Mutex::default(), gathering: Arc::default() }
+        Self(Queue::default())
     }
 }
 
@@ -96,84 +105,24 @@ impl<T: Item> OpsQueue<T> {
     pub(crate) fn push(&self, (manner, gate): (Manner, WriteGate), ops: Vec<Op>) -> oneshot::Receiver<CommitResult<T>> {
         let (reply, answer) = oneshot::channel();
         let done = ops.iter().map(|_| None).collect();
-        self.waiting().push_back(PendingOps { manner, gate, span: Span::current(), ops, done, reply });
-        self.gathering.arrived();
+        self.0.push(PendingOps { manner, gate, span: Span::current(), ops, done, reply });
         answer
     }
 
+    pub(crate) fn expect(&self) -> PendingWrite<T> {
+        self.0.expect()
+    }
+
     pub(crate) fn len(&self) -> usize {
-        self.waiting().len()
+        self.0.len()
     }
-
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<PendingOps<T>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The most urgent lane that waits; callers that went away or may not write any more do not.
-    fn lane(&self) -> Option<Lane> {
-        let mut waiting = self.waiting();
-        lapse(&mut waiting);
-        waiting.iter().map(|source| source.manner.lane).min()
-    }
-
-    /// Waits until something more urgent than `than` is there.
-    async fn urgent(&self, than: Option<Lane>) -> Lane {
-        loop {
-            match self.lane() {
-                Some(lane) if than.is_none_or(|than| lane < than) => return lane,
-                _ => self.gathering.next().await,
-            }
-        }
-    }
-
-    /// Waits for those who said that they are about to write, until a call is full or they take too long.
-    async fn gathered(&self, limit: usize) {
-        self.gathering.complete(PATIENCE, || self.operations() >= limit).await;
-    }
-
-    fn operations(&self) -> usize {
-        self.waiting().iter().map(PendingOps::size).sum()
-    }
-
-    /// Takes as many sources as one call carries, urgent ones first. A source that touches an object which another one in
-    /// the call touches stays, and so do those behind it that touch the same.
-    fn take(&self, limit: usize) -> Vec<PendingOps<T>> {
-        let mut waiting = self.waiting();
-        lapse(&mut waiting);
-        waiting.make_contiguous().sort_by_key(|source| source.manner.lane);
-        let (mut taken, mut left, mut size) = (Vec::new(), VecDeque::new(), 0);
-        let mut touched: HashSet<String> = HashSet::new();
-        for source in waiting.drain(..) {
-            let fits = taken.is_empty() || size + source.size() <= limit;
-            let ids: Vec<String> = source.ops.iter().filter_map(Op::id).map(str::to_owned).collect();
-            let free = ids.iter().all(|id| !touched.contains(id));
-            touched.extend(ids);
-            if fits && free {
-                size += source.size();
-                taken.push(source);
-            } else {
-                left.push_back(source);
-            }
-        }
-        *waiting = left;
-        taken
-    }
-}
-
-/// Takes out whom nobody waits for, and who may not write any more and is told so.
-fn lapse<T: Item>(waiting: &mut VecDeque<PendingOps<T>>) {
-    *waiting = still_allowed(waiting.drain(..).collect()).into();
 }
 
 /// The line of all who write one zone's records in this process, whatever their credentials and whatever they keep of a
 /// record: one write is on its way at a time, and everybody who reads the zone hears of it. Nobody waits in line for a
 /// budget or after a failure.
 #[derive(Default)]
-pub(crate) struct CommitLine {
-    turn: tokio::sync::Mutex<()>,
-    followers: Mutex<Vec<Weak<dyn Follow>>>,
-    pace: Mutex<Pace>,
-}
+pub(crate) struct CommitLine(Line<(), dyn Follow>);
 
 /// Somebody with a snapshot of their own, who hears what others write.
 pub(crate) trait Follow: Send + Sync {
@@ -185,114 +134,84 @@ pub(crate) trait Follow: Send + Sync {
 impl CommitLine {
     /// Waits until no other write is on its way.
     pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.turn.lock().await
-    }
-
-    /// How far apart writes are.
-    fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.turn().await
     }
 
     pub(crate) fn follow(&self, follower: Weak<dyn Follow>) {
-        let mut followers = self.followers();
-        followers.retain(|follower| follower.strong_count() > 0);
-        followers.push(follower);
+        self.0.follow(follower);
     }
 
     /// Tells everybody but the one who wrote.
     pub(crate) fn tell<T: Follow>(&self, writer: &T, tell: impl Fn(&dyn Follow)) {
-        let others = |follower: &&Weak<dyn Follow>| !std::ptr::addr_eq(follower.as_ptr(), std::ptr::from_ref(writer));
-        let others: Vec<Arc<dyn Follow>> = self.followers().iter().filter(others).filter_map(Weak::upgrade).collect();
-        for other in others {
+        for other in self.0.others(std::ptr::from_ref(writer)) {
             tell(other.as_ref());
         }
-    }
-
-    fn followers(&self) -> MutexGuard<'_, Vec<Weak<dyn Follow>>> {
-        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The writer of one collection; runs until it is dropped.
 pub(crate) async fn run<T: Item>(shared: Arc<RemoteInner<T>>) {
-    loop {
-        let (lane, permit) = match turn(&shared).await {
-            Ok(turn) => turn,
+    portolan_commit::run(&*shared).await;
+}
+
+impl<T: Item> Target for RemoteInner<T> {
+    type Source = PendingOps<T>;
+
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    fn queue(&self) -> &Queue<PendingOps<T>> {
+        &self.queue.0
+    }
+
+    fn pace(&self) -> Option<&Mutex<Pace>> {
+        self.line.as_ref().map(|line| line.0.pace())
+    }
+
+    fn room(&self) -> Option<usize> {
+        Some(self.batch_limit())
+    }
+
+    /// The turn comes in the lane of the most urgent source; a long pause that the API asked for is not waited for.
+    async fn commit(&self, lane: Lane) -> Option<Instant> {
+        let (lane, permit) = self.queue().turn(lane, |lane| self.sender.permit(lane)).await;
+        let permit = match permit {
+            Ok(permit) => permit,
             Err(error) => {
-                fail_all(shared.queue.take(usize::MAX), &error);
-                continue;
+                fail_all(self.queue().take(usize::MAX), &error);
+                return None;
             }
         };
-        let group = shared.queue.take(shared.batch_limit());
+        let group = self.queue().take(self.batch_limit());
         let (Some(manner), Some(first)) = (Manner::shared(group.iter().map(|source| source.manner)), group.first())
         else {
             permit.unused();
-            continue;
+            return None;
         };
         let span = first.span.clone();
-        let commit = Commit { shared: &shared, manner: manner.in_lane(lane) };
+        let commit = Commit { shared: self, manner: manner.in_lane(lane), permit: Some(permit) };
         let began = Instant::now();
-        commit.group(permit, group).instrument(span).await;
-        if let Some(line) = &shared.line {
-            line.pace().wrote(began, Instant::now());
-        }
-    }
-}
-
-/// Waits for work and for the governor, in the lane of the most urgent source; not for a long pause that the API asked for.
-async fn turn<T: Item>(shared: &RemoteInner<T>) -> Result<(Lane, Permit), ApiError> {
-    let mut lane = shared.queue.urgent(None).await;
-    paced(shared).await;
-    shared.queue.gathered(shared.batch_limit()).await;
-    loop {
-        tokio::select! {
-            biased;
-            permit = shared.sender.permit(lane) => return permit.map(|permit| (lane, permit)),
-            urgent = shared.queue.urgent(Some(lane)) => lane = urgent,
-        }
-    }
-}
-
-/// Waits until the zone may be written again, or a call is full; what protects does not wait.
-async fn paced<T: Item>(shared: &RemoteInner<T>) {
-    let Some(line) = &shared.line else { return };
-    loop {
-        let next = line.pace().next(Instant::now());
-        let full = shared.queue.operations() >= shared.batch_limit();
-        let waits = shared.queue.lane().is_some_and(|lane| lane != Lane::Protect) && !full;
-        let Some(next) = next.filter(|_| waits) else { return };
-        tokio::select! {
-            () = tokio::time::sleep_until(next) => {}
-            () = shared.queue.gathering.next() => {}
-        }
+        commit.group(group).instrument(span).await;
+        Some(began)
     }
 }
 
 /// One group on its way, with all the calls that a refusal costs.
 struct Commit<'a, T: Item> {
+    /// The turn of the first call.
+    permit: Option<Permit>,
     shared: &'a RemoteInner<T>,
     manner: Manner,
 }
 
 impl<T: Item> Commit<'_, T> {
-    async fn group(&self, permit: Permit, group: Vec<PendingOps<T>>) {
-        if !self.shared.batches() {
-            permit.unused();
-            return self.one_by_one(group).await;
+    async fn group(mut self, group: Vec<PendingOps<T>>) {
+        if self.shared.batches() {
+            in_parts(&mut self, group).await;
+            self.permit.into_iter().for_each(Permit::unused);
+        } else {
+            self.permit.take().into_iter().for_each(Permit::unused);
+            self.one_by_one(group).await;
         }
-        let mut permit = Some(permit);
-        let mut groups = vec![group];
-        while let Some(group) = groups.pop() {
-            let group = self.within_quota(still_allowed(group));
-            if group.is_empty() {
-                continue;
-            }
-            match self.send(permit.take(), &group).await {
-                CallResult::Applied(answers) => self.deliver(group, answers),
-                CallResult::Refused { error, blamed } => groups.extend(self.sort_out(group, error, &blamed).await),
-            }
-        }
-        permit.into_iter().for_each(Permit::unused);
     }
 
     /// Those who ask for more than there is room for need not ask again for a while.
@@ -461,11 +380,23 @@ impl<T: Item> Commit<'_, T> {
     }
 }
 
-/// The group without those who may not write any more, who are told so.
-fn still_allowed<T: Item>(group: Vec<PendingOps<T>>) -> Vec<PendingOps<T>> {
-    let (ready, late): (Vec<_>, Vec<_>) = group.into_iter().partition(PendingOps::may_go);
-    fail_all(late, &ApiError::lapsed());
-    ready
+impl<T: Item> Attempt for Commit<'_, T> {
+    type Source = PendingOps<T>;
+
+    fn admit(&self, group: Vec<PendingOps<T>>) -> Vec<PendingOps<T>> {
+        self.within_quota(group)
+    }
+
+    async fn attempt(&mut self, group: Vec<PendingOps<T>>) -> Vec<Vec<PendingOps<T>>> {
+        let permit = self.permit.take();
+        match self.send(permit, &group).await {
+            CallResult::Applied(answers) => {
+                self.deliver(group, answers);
+                Vec::new()
+            }
+            CallResult::Refused { error, blamed } => self.sort_out(group, error, &blamed).await,
+        }
+    }
 }
 
 fn fail_all<T: Item>(group: Vec<PendingOps<T>>, error: &ApiError) {
@@ -507,27 +438,4 @@ fn may_be_missing<T: Item>(error: &ApiError, group: &[PendingOps<T>]) -> bool {
 /// The path or method itself is not there, rather than a record.
 fn batch_is_missing(error: &ApiError) -> bool {
     matches!(error.status, Some(404 | 405 | 501)) && !error.has_code(81044)
-}
-
-/// The sources that the answer blames go alone, the rest together; without blame, in halves. Last group is sent first.
-fn split<T: Item>(group: Vec<PendingOps<T>>, blamed: &[usize]) -> Vec<Vec<PendingOps<T>>> {
-    let (guilty, rest) = part(group, blamed);
-    if guilty.is_empty() || (rest.is_empty() && guilty.len() > 1) {
-        let mut first = if guilty.is_empty() { rest } else { guilty };
-        let second = first.split_off(first.len().div_ceil(2));
-        return [second, first].into_iter().filter(|half| !half.is_empty()).collect();
-    }
-    let alone = guilty.into_iter().rev().map(|source| vec![source]);
-    let together = (!rest.is_empty()).then_some(rest);
-    alone.chain(together).collect()
-}
-
-/// Sources that one of the blamed operations belongs to, and the others. Operations are counted through the whole group.
-fn part<T: Item>(group: Vec<PendingOps<T>>, blamed: &[usize]) -> (Vec<PendingOps<T>>, Vec<PendingOps<T>>) {
-    let mut start = 0;
-    group.into_iter().partition(|source| {
-        let range = start..start + source.size();
-        start = range.end;
-        blamed.iter().any(|index| range.contains(index))
-    })
 }

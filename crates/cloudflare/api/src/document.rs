@@ -14,7 +14,6 @@ use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{ApiError, Effect, ErrorClass};
-use crate::gathering::Expected;
 use crate::governor::Lane;
 use crate::limiter::Permit;
 use crate::manner::Manner;
@@ -22,6 +21,7 @@ use crate::request::Request;
 use crate::retry::RetryPolicy;
 use crate::sender::{Exit, Sender};
 use crate::store::Freshness;
+use portolan_commit::PendingWrite;
 
 mod line;
 #[cfg(test)]
@@ -185,8 +185,8 @@ impl Document {
 
     /// Says that an edit is likely to come soon: others that are ready wait for it, at most two seconds, so that they go out
     /// together. Drop it when the edit begins, or when it is not to come after all.
-    pub fn expect(&self) -> Expected {
-        self.shared.queue.gathering.expect()
+    pub fn expect(&self) -> PendingWrite {
+        self.shared.queue.expect()
     }
 
     /// Applies `edit` to the document as it stands, together with whatever else gathered. `edit` makes the live content the

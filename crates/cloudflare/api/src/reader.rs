@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::client::Client;
-use crate::collection::Collection;
+use crate::collection::{Collection, TypedCollection};
 use crate::credential::Identity;
 use crate::document::{Content, Document, DocumentKind, KnownDocument};
 use crate::error::ApiError;
@@ -61,7 +61,7 @@ impl Reader {
     }
 
     /// A collection's snapshot.
-    pub fn records<T: Item>(&self, collection: &'static Collection, scope_id: &str) -> ReadRecords<T> {
+    pub fn records<T: Item>(&self, collection: &'static TypedCollection<T>, scope_id: &str) -> ReadRecords<T> {
         ReadRecords { remote: self.client.records(collection, scope_id) }
     }
 

@@ -12,7 +12,6 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::collection::{Collection, Paging};
 use crate::commit::{self, CommitLine, Follow, OpsQueue};
 use crate::error::{ApiError, Effect, ErrorClass};
-use crate::gathering::Expected;
 use crate::governor::Lane;
 use crate::item::{Entry, Item, Op, Written};
 use crate::limiter::Permit;
@@ -25,6 +24,7 @@ use crate::sender::{Exit, Sender};
 use crate::snapshot::Snapshot;
 use crate::store::{Freshness, RefreshNeed, SnapshotEdit, SnapshotStore};
 use crate::urgency::Urgency;
+use portolan_commit::PendingWrite;
 
 mod create;
 #[cfg(test)]
@@ -118,8 +118,8 @@ impl<T: Item> Remote<T> {
 
     /// Says that a write is likely to come soon: others that are ready wait for it a little, so that they go out
     /// together. Drop it when the write begins, or when it is not to come after all.
-    pub fn expect(&self) -> Expected<T> {
-        self.shared.queue.gathering.expect()
+    pub fn expect(&self) -> PendingWrite<T> {
+        self.shared.queue.expect()
     }
 
     /// Applies one source's operations and gives what became of each. On an error none of a batch's are applied; of other

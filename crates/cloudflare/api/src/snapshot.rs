@@ -1,4 +1,4 @@
-//! The objects of a collection as last listed and written, found by id, natural key and owner. Pure.
+//! The objects of a collection as last listed and written, found by id, place key and owner. Pure.
 //!
 //! The three indexes hold hashes and slots, not keys: tens of bytes an object. A hit is compared with the object itself.
 
@@ -56,9 +56,9 @@ impl<T: Item> Snapshot<T> {
         self.candidates(&self.ids, id).find(|entry| entry.id == id)
     }
 
-    /// The objects with this natural key.
+    /// The objects with this place key, which for most is the natural key.
     pub fn by_key<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Entry<T>> {
-        self.candidates(&self.keys, key).filter(move |entry| entry.item.natural_key() == key)
+        self.candidates(&self.keys, key).filter(move |entry| entry.item.place_key() == key)
     }
 
     /// The objects whose mark names this owner.
@@ -102,7 +102,7 @@ impl<T: Item> Snapshot<T> {
             u32::try_from(self.slots.len() - 1).expect("no collection has four billion objects")
         });
         self.ids.add(&entry.id, slot);
-        self.keys.add(&entry.item.natural_key(), slot);
+        self.keys.add(&entry.item.place_key(), slot);
         if let Some(owner) = entry.item.owner_key() {
             self.owners.add(&owner, slot);
         }
@@ -115,7 +115,7 @@ impl<T: Item> Snapshot<T> {
             self.ids.slots(id).iter().copied().find(|slot| self.at(*slot).is_some_and(|entry| entry.id == id))?;
         let entry = self.slots[slot as usize].take()?;
         self.ids.remove(&entry.id, slot);
-        self.keys.remove(&entry.item.natural_key(), slot);
+        self.keys.remove(&entry.item.place_key(), slot);
         if let Some(owner) = entry.item.owner_key() {
             self.owners.remove(&owner, slot);
         }

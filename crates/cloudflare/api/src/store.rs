@@ -3,8 +3,9 @@
 //! Order is counted in ticks, not in time, so that two things at the same instant still have an order.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
+pub use portolan_commit::Freshness;
+use portolan_commit::{Moment, Validity};
 use tokio::time::Instant;
 
 use crate::error::{ApiError, ErrorClass};
@@ -12,17 +13,6 @@ use crate::item::{Entry, Item, ListedItem};
 use crate::lately::Lately;
 use crate::listing::Element;
 use crate::snapshot::Snapshot;
-
-/// How old a snapshot may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Freshness {
-    /// Any age, as long as nothing shed doubt on it.
-    Any,
-    /// At most this old.
-    Within(Duration),
-    /// Listed after this was asked.
-    AfterNow,
-}
 
 /// What a caller who asks for a refresh has to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,12 +33,11 @@ pub(crate) enum SnapshotEdit<T> {
 #[derive(Debug)]
 pub(crate) struct SnapshotStore<T> {
     snapshot: Snapshot<T>,
-    tick: u64,
-    listed: Option<Listed>,
-    doubted: u64,
-    failed: Option<(u64, ApiError)>,
+    validity: Validity<ApiError>,
+    /// When the listing began that the snapshot shows.
+    listed: Option<Moment>,
     /// When a listing found more than so many pages, and how many those are.
-    larger: Option<(u64, u64)>,
+    larger: Option<(Moment, u64)>,
     /// What was written while a listing runs, which may or may not have seen it.
     journal: Option<Vec<SnapshotEdit<T>>>,
     /// What was written a moment ago, which a listing may not show yet.
@@ -57,24 +46,16 @@ pub(crate) struct SnapshotStore<T> {
     reads: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Listed {
-    began: u64,
-    at: Instant,
-}
-
 /// A listing under way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Began(Listed);
+pub(crate) struct Began(Moment);
 
 impl<T> Default for SnapshotStore<T> {
     fn default() -> Self {
         Self {
             snapshot: Snapshot::default(),
-            tick: 0,
+            validity: Validity::default(),
             listed: None,
-            doubted: 0,
-            failed: None,
             larger: None,
             journal: None,
             lately: Lately::default(),
@@ -89,40 +70,28 @@ impl<T: Item> SnapshotStore<T> {
     }
 
     /// A moment in the order of things.
-    pub(crate) fn tick(&mut self) -> u64 {
-        self.tick += 1;
-        self.tick
+    pub(crate) fn tick(&mut self) -> Moment {
+        self.validity.now()
     }
 
-    /// What a caller needs who asked at tick `asked`.
-    pub(crate) fn need(&self, freshness: Freshness, asked: u64) -> RefreshNeed {
-        if self.listed.is_some_and(|listed| self.is_good(listed, freshness, asked)) {
-            return RefreshNeed::Nothing;
+    /// What a caller needs who asked at `asked`.
+    pub(crate) fn need(&self, freshness: Freshness, asked: Moment) -> RefreshNeed {
+        match self.validity.answer(self.listed, freshness, asked) {
+            Some(Ok(())) => RefreshNeed::Nothing,
+            Some(Err(error)) => RefreshNeed::Failed(error),
+            None => RefreshNeed::Listing,
         }
-        match &self.failed {
-            Some((tick, error)) if *tick > asked => RefreshNeed::Failed(error.clone()),
-            _ => RefreshNeed::Listing,
-        }
-    }
-
-    fn is_good(&self, listed: Listed, freshness: Freshness, asked: u64) -> bool {
-        let fresh = match freshness {
-            Freshness::Any => true,
-            Freshness::Within(age) => listed.at.elapsed() <= age,
-            Freshness::AfterNow => listed.began > asked,
-        };
-        fresh && listed.began > self.doubted
     }
 
     pub(crate) fn begin(&mut self, at: Instant) -> Began {
         self.journal = Some(Vec::new());
-        Began(Listed { began: self.tick(), at })
+        Began(self.validity.moment(at))
     }
 
     /// What we wrote a moment ago and a listing does not show: it lags behind, or somebody deleted it. The last written
     /// first.
     pub(crate) fn unlisted(&self, Began(listed): Began, objects: &[ListedItem<T>]) -> Vec<Entry<T>> {
-        let written = self.lately.present(listed.at);
+        let written = self.lately.present(listed.at());
         if written.is_empty() {
             return Vec::new();
         }
@@ -133,11 +102,11 @@ impl<T: Item> SnapshotStore<T> {
 
     /// What was listed, and what is there though the listing did not show it.
     pub(crate) fn finish(&mut self, Began(listed): Began, objects: Vec<ListedItem<T>>, unlisted: Vec<Entry<T>>) {
-        self.snapshot = Snapshot::listed(objects, listed.at);
+        self.snapshot = Snapshot::listed(objects, listed.at());
         for entry in unlisted {
             self.snapshot.store(entry);
         }
-        for id in self.lately.gone(listed.at) {
+        for id in self.lately.gone(listed.at()) {
             self.snapshot.remove(id);
         }
         for edit in self.journal.take().into_iter().flatten() {
@@ -145,14 +114,14 @@ impl<T: Item> SnapshotStore<T> {
         }
         self.listed = Some(listed);
         self.reads = true;
-        self.failed = None;
+        self.validity.succeed();
     }
 
     pub(crate) fn fail(&mut self, error: ApiError) {
         if matches!(error.class, ErrorClass::Auth | ErrorClass::NotFound) {
             self.reads = false;
         }
-        self.failed = Some((self.tick(), error));
+        self.validity.fail(error);
     }
 
     /// The collection has more than so many pages, and was not listed.
@@ -161,8 +130,8 @@ impl<T: Item> SnapshotStore<T> {
     }
 
     /// Whether it was found since `asked` to have more than so many pages.
-    pub(crate) fn is_larger(&self, asked: u64, pages: u64) -> bool {
-        self.larger.is_some_and(|(tick, found)| tick > asked && pages <= found)
+    pub(crate) fn is_larger(&self, asked: Moment, pages: u64) -> bool {
+        self.larger.is_some_and(|(when, found)| when.is_after(asked) && pages <= found)
     }
 
     /// The listing is over, if only because nobody waits for it any more.
@@ -214,6 +183,6 @@ impl<T: Item> SnapshotStore<T> {
 
     /// Something may have happened that is not in the snapshot, nor in a listing that began before.
     pub(crate) fn doubt(&mut self) {
-        self.doubted = self.tick();
+        self.validity.doubt();
     }
 }

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::client::Client;
 use crate::clients::Clients;
+use crate::collection::{Batch, Collection, TypedCollection};
 use crate::credential::Credential;
 use crate::item::Item;
 use crate::settings::Settings;
 use crate::transport::{Transport, TransportError};
 
 /// What is kept of a DNS record.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TestRecord {
     #[serde(rename = "type")]
     pub(crate) kind: String,
@@ -26,6 +27,21 @@ pub(crate) struct TestRecord {
     #[serde(default)]
     pub(crate) content: String,
 }
+
+/// The records of a zone, as tests keep them.
+pub(crate) static RECORDS: TypedCollection<TestRecord> = TypedCollection::of(Collection {
+    per_page: 5_000,
+    batch: Some(Batch { template: "/zones/{zone_id}/dns_records/batch", max: 200 }),
+    ..crate::collection!(Zone, "dns_records", "dns_records")
+});
+
+/// The routes of an account, as tests keep them.
+pub(crate) static ROUTES: TypedCollection<TestRecord> = TypedCollection::of(Collection {
+    per_page: 1_000,
+    list_query: &[("is_deleted", "false")],
+    refuses_duplicates: true,
+    ..crate::collection!(Account, "network_routes", "teamnet/routes")
+});
 
 impl Item for TestRecord {
     fn natural_key(&self) -> String {

@@ -4,9 +4,8 @@ mod support;
 
 use std::fmt::Write;
 
-use portolan_cloudflare_api::collections::DNS_RECORDS;
 use portolan_cloudflare_api::{Freshness, Lane, Snapshot};
-use support::{Record, Scripted};
+use support::Scripted;
 
 const RECORDS: usize = 100_000;
 const PAGE: usize = 5_000;
@@ -45,7 +44,7 @@ async fn a_record_costs_well_under_a_kibibyte() {
         page(number.parse().unwrap())
     });
     let client = clients.client(&portolan_cloudflare_api::Credential::token("t"));
-    let remote = client.records::<Record>(&DNS_RECORDS, "z1");
+    let remote = client.records(&support::RECORDS, "z1");
     drop(page(1));
     let before = resident();
 

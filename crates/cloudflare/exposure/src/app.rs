@@ -3,9 +3,9 @@
 //! A PUT replaces the whole application, so what is not ours (identity providers, CORS, tags …) is sent back as it was found.
 
 use jiff::Timestamp;
-use portolan_cloudflare_api::Item;
+use portolan_cloudflare_api::{Item, TypedCollection, collections};
 use portolan_core::Hostname;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::policy::{KEPT, OwnPolicy, PolicyRole, includes_token, keeping};
@@ -26,7 +26,7 @@ const PREFLIGHT_BYPASS: &str = "options_preflight_bypass";
 const WILDCARD_DEPTHS: usize = 4;
 
 /// An application, whole.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Value")]
 pub struct App(pub(crate) Value);
 
@@ -35,6 +35,9 @@ impl From<Value> for App {
         Self(raw)
     }
 }
+
+/// An account's applications.
+pub static APPS: TypedCollection<App> = TypedCollection::of(collections::ACCESS_APPS);
 
 impl Item for App {
     fn natural_key(&self) -> String {

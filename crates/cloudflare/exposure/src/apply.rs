@@ -13,18 +13,18 @@ mod token;
 use std::collections::{BTreeMap, BTreeSet};
 
 use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
+use portolan_cloudflare_api::objects::DnsRecord;
 use portolan_cloudflare_api::{ApiError, Client, ErrorClass, Expected, Lane, NearlyFull, Remote, collections, is_near};
 use portolan_core::{Change, Class, Plan, Problem};
 use portolan_publication::{Footprint, Notice};
 
-use crate::app::App;
+use crate::app::{APPS, App};
 use crate::holdings::Holdings;
 use crate::journal::{Applied, Failed, Journal};
-use crate::policy::ReusablePolicy;
+use crate::policy::{POLICIES, ReusablePolicy};
 use crate::quota::{self, Counted};
-use crate::record::DnsRecord;
 use crate::step::{Course, Exposure, Stage, Step, Work};
-use crate::token::ServiceToken;
+use crate::token::{ServiceToken, TOKENS};
 
 /// Carries a plan out.
 pub async fn apply(client: &Client, exposure: &Exposure, journal: &impl Journal) -> Result<Applied, Failed> {
@@ -141,15 +141,15 @@ impl<'a, J: Journal> StepRun<'a, J> {
     }
 
     fn apps(&self) -> std::sync::Arc<Remote<App>> {
-        self.client.records(&collections::ACCESS_APPS, self.account())
+        self.client.records(&APPS, self.account())
     }
 
     fn tokens(&self) -> std::sync::Arc<Remote<ServiceToken>> {
-        self.client.records(&collections::SERVICE_TOKENS, self.account())
+        self.client.records(&TOKENS, self.account())
     }
 
     fn policies(&self) -> std::sync::Arc<Remote<ReusablePolicy>> {
-        self.client.records(&collections::ACCESS_POLICIES, self.account())
+        self.client.records(&POLICIES, self.account())
     }
 
     /// Taking names away comes first, and so does what protects a name that can be reached.

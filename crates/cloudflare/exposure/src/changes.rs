@@ -1,11 +1,12 @@
 //! Steps for people: what is changed, before and after.
 
 use portolan_cloudflare_api::Entry;
+use portolan_cloudflare_api::objects::DnsRecord;
 use portolan_core::{Change, Hostname, Target};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::record::{self, DnsRecord};
+use crate::record::{self, PublishedRecord as _};
 
 /// How users call a service token.
 pub(crate) const SERVICE_TOKEN: &str = "service token";

@@ -9,17 +9,16 @@ mod publication;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use portolan_cloudflare_api::{ApiError, Collection, Entry, Freshness, Item, Lane, Reader, Snapshot, collections};
+use portolan_cloudflare_api::{ApiError, Entry, Freshness, Item, Lane, Reader, Snapshot, TypedCollection, collections};
 use portolan_core::{Mark, Problem};
 use portolan_publication::{Access, Desired, Footprint, Intent, Record};
 
-use crate::app::App;
+use crate::app::APPS;
 use crate::holdings::Holdings;
 use crate::live::Live;
-use crate::policy::ReusablePolicy;
+use crate::policy::POLICIES;
 use crate::quota::Counted;
-use crate::record::DnsRecord;
-use crate::token::ServiceToken;
+use crate::token::TOKENS;
 
 pub(crate) use access::is_everyone;
 
@@ -113,7 +112,7 @@ impl Lookup<'_> {
     /// What `pick` finds, looked for again in a fresh snapshot if not everything is there.
     async fn find<T: Item>(
         &self,
-        collection: &'static Collection,
+        collection: &'static TypedCollection<T>,
         scope: &str,
         age: Freshness,
         pick: impl Fn(&Snapshot<T>) -> (Vec<Entry<T>>, bool),
@@ -125,7 +124,7 @@ impl Lookup<'_> {
     /// counts only if it begins now. Looks for drift share theirs.
     async fn find_recorded<T: Item>(
         &self,
-        collection: &'static Collection,
+        collection: &'static TypedCollection<T>,
         scope: &str,
         age: Freshness,
         pick: impl Fn(&Snapshot<T>) -> (Vec<Entry<T>>, bool),
@@ -139,13 +138,13 @@ impl Lookup<'_> {
 
     async fn find_again<T: Item>(
         &self,
-        collection: &'static Collection,
+        collection: &'static TypedCollection<T>,
         scope: &str,
         age: Freshness,
         again: Freshness,
         pick: impl Fn(&Snapshot<T>) -> (Vec<Entry<T>>, bool),
     ) -> Result<Vec<Entry<T>>, ApiError> {
-        let records = self.reader.records::<T>(collection, scope);
+        let records = self.reader.records(collection, scope);
         records.refresh(self.fresh.lane, age).await?;
         let (mut found, complete) = records.with(&pick);
         if !complete {
@@ -163,10 +162,10 @@ impl Lookup<'_> {
         let access = self.access().is_some();
         let token = self.desired.is_some_and(|desired| desired.token.is_some());
         let zone = self.desired.and_then(|desired| desired.record.as_ref()).map(Record::zone_id);
-        let apps = access.then(|| self.refusal::<App>(&collections::ACCESS_APPS, account)).flatten();
-        let policies = access.then(|| self.refusal::<ReusablePolicy>(&collections::ACCESS_POLICIES, account)).flatten();
-        let tokens = token.then(|| self.refusal::<ServiceToken>(&collections::SERVICE_TOKENS, account)).flatten();
-        let records = zone.and_then(|zone| self.refusal::<DnsRecord>(&collections::DNS_RECORDS, zone));
+        let apps = access.then(|| self.refusal(&APPS, account)).flatten();
+        let policies = access.then(|| self.refusal(&POLICIES, account)).flatten();
+        let tokens = token.then(|| self.refusal(&TOKENS, account)).flatten();
+        let records = zone.and_then(|zone| self.refusal(&collections::DNS_RECORDS, zone));
         let all = [
             (Counted::Apps, apps),
             (Counted::Policies, policies),
@@ -176,8 +175,8 @@ impl Lookup<'_> {
         all.into_iter().filter_map(|(what, refusal)| Some((what, refusal?))).collect()
     }
 
-    fn refusal<T: Item>(&self, collection: &'static Collection, scope: &str) -> Option<ApiError> {
-        self.reader.records::<T>(collection, scope).refusal()
+    fn refusal<T: Item>(&self, collection: &'static TypedCollection<T>, scope: &str) -> Option<ApiError> {
+        self.reader.records(collection, scope).refusal()
     }
 
     /// A snapshot of any age is not enough where an earlier attempt of another process may have made something.

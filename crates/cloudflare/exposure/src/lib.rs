@@ -35,7 +35,7 @@ pub use portolan_publication::{
     Access, Desired, Footprint, Former, Intent, Notice, Part, Record, Rotate, Rule, Token, reasons,
 };
 
-pub use app::App;
+pub use app::{APPS, App};
 pub use apply::apply;
 pub use expose::{ExposureGoal, carry_out, expose, unexpose};
 pub use gather::{Fresh, gather, gather_with};
@@ -45,10 +45,9 @@ pub use notes::{Elsewhere, Notes, intend};
 pub use plan::plan;
 pub use policy::{Group, ReusablePolicy};
 pub use quota::Counted;
-pub use record::DnsRecord;
 pub use recover::{Conventions, recover, stands};
 pub use redirect::Redirects;
 pub use step::{Exposure, Step};
 pub use token::ServiceToken;
-pub use tunnel::{Tunnel, TunnelState, UNUSABLE_KEPT, Unusable, unusable};
+pub use tunnel::{TunnelState, UNUSABLE_KEPT, Unusable, unusable};
 pub use withdraw::withdraw;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use portolan_cloudflare_api::document::Content;
+use portolan_cloudflare_api::objects::DnsRecord;
 use portolan_cloudflare_api::{ApiError, Entry};
 
 use crate::app::App;
 use crate::policy::{Group, ReusablePolicy};
 use crate::quota::Counted;
-use crate::record::DnsRecord;
 use crate::redirect::Redirects;
 use crate::token::ServiceToken;
 use crate::tunnel::TunnelState;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use portolan_cloudflare_api::Item;
+use portolan_cloudflare_api::{Item, TypedCollection, collections};
 use portolan_core::{Claim, Mark};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::is_empty;
@@ -28,7 +28,7 @@ pub(crate) const KEPT: [&str; 10] = [
 const NEW_TOKEN: &str = "(new token)";
 
 /// What is kept of a reusable policy.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Value")]
 pub struct ReusablePolicy(pub(crate) Value);
 
@@ -58,6 +58,9 @@ impl ReusablePolicy {
     }
 }
 
+/// An account's reusable policies.
+pub(crate) static POLICIES: TypedCollection<ReusablePolicy> = TypedCollection::of(collections::ACCESS_POLICIES);
+
 impl Item for ReusablePolicy {
     fn natural_key(&self) -> String {
         self.name().to_owned()
@@ -73,12 +76,15 @@ impl Item for ReusablePolicy {
 }
 
 /// What is kept of an Access group.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// Its name; not unique.
     #[serde(default)]
     pub name: String,
 }
+
+/// An account's groups.
+pub(crate) static GROUPS: TypedCollection<Group> = TypedCollection::of(collections::ACCESS_GROUPS);
 
 impl Item for Group {
     fn natural_key(&self) -> String {

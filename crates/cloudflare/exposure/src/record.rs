@@ -1,100 +1,56 @@
-//! DNS records as they are kept, compared and written.
+//! DNS records that publish a name: as they are found, wanted, compared and written.
 
-use portolan_cloudflare_api::{Entry, Item};
-use portolan_core::{Claim, Hostname, Mark, owner_key, user_text};
+use portolan_cloudflare_api::Entry;
+use portolan_cloudflare_api::objects::{AUTOMATIC_TTL, DnsRecord};
+use portolan_core::{Claim, Hostname, Mark, user_text};
+use portolan_dns::RecordType;
 use portolan_publication::Record;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::holdings::RecordKind;
 
-/// TTL that lets Cloudflare choose.
-const AUTOMATIC_TTL: u32 = 1;
 /// Characters of a comment where nothing is known of the zone's plan.
 const COMMENT_LIMIT: usize = 100;
 /// How an older operator marked its records: then cluster, namespace and name.
 const OLDER_MARK: &str = "managed-by=cfzt ";
-
-/// What is kept of a record.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "RecordWire")]
-pub struct DnsRecord {
-    /// Its type.
-    pub kind: Box<str>,
-    /// Its full name.
-    pub name: Box<str>,
-    /// Its value.
-    pub content: Box<str>,
-    /// Seconds that it may be kept.
-    pub ttl: u32,
-    /// Whether Cloudflare stands in front of it.
-    pub proxied: bool,
-    /// Free text, which may carry a mark.
-    pub comment: Box<str>,
-}
-
-#[derive(Deserialize)]
-struct RecordWire {
-    #[serde(rename = "type", default)]
-    kind: String,
-    #[serde(default)]
-    name: String,
-    content: Option<String>,
-    ttl: Option<f64>,
-    proxied: Option<bool>,
-    comment: Option<String>,
-}
-
-impl From<RecordWire> for DnsRecord {
-    fn from(wire: RecordWire) -> Self {
-        Self {
-            kind: wire.kind.into(),
-            name: spelled(&wire.name).into(),
-            content: spelled(&wire.content.unwrap_or_default()).into(),
-            ttl: wire.ttl.and_then(|ttl| format!("{ttl:.0}").parse().ok()).unwrap_or(AUTOMATIC_TTL),
-            proxied: wire.proxied.unwrap_or_default(),
-            comment: wire.comment.unwrap_or_default().into(),
-        }
-    }
-}
 
 /// Names and addresses in one spelling.
 fn spelled(text: &str) -> String {
     text.trim_end_matches('.').to_ascii_lowercase()
 }
 
-impl Item for DnsRecord {
-    /// The name alone: what matters is who stands at a name.
-    fn natural_key(&self) -> String {
-        self.name.to_string()
-    }
-
-    fn mark_text(&self) -> &str {
-        &self.comment
-    }
-
-    fn owner_key(&self) -> Option<String> {
-        owner_key(&self.comment).map(str::to_owned)
-    }
-}
-
-impl DnsRecord {
+/// A record as far as it publishes a name.
+pub(crate) trait PublishedRecord {
     /// Whether requests for the name come to this record.
-    pub(crate) fn is_address(&self) -> bool {
-        matches!(&*self.kind, "A" | "AAAA" | "CNAME")
-    }
+    fn is_address(&self) -> bool;
 
     /// What sort it is, if it is one that we make.
-    pub(crate) fn held_kind(&self) -> Option<RecordKind> {
-        match &*self.kind {
-            "CNAME" => Some(RecordKind::Cname),
-            "A" => Some(RecordKind::Address),
-            _ => None,
-        }
-    }
+    fn held_kind(&self) -> Option<RecordKind>;
 
     /// Whose it is.
-    pub(crate) fn claim(&self, mark: &Mark) -> Claim {
+    fn claim(&self, mark: &Mark) -> Claim;
+
+    /// The record for a change's text.
+    fn shown(&self) -> Value;
+
+    /// The whole record without our mark: the API wants name and type also where only the comment changes.
+    fn unmarked(&self) -> Value;
+
+    /// The user's own text in the comment.
+    fn users_comment(&self) -> &str;
+}
+
+impl PublishedRecord for DnsRecord {
+    fn is_address(&self) -> bool {
+        self.kind.is_proxiable()
+    }
+
+    fn held_kind(&self) -> Option<RecordKind> {
+        let kinds = [(RecordType::Cname, RecordKind::Cname), (RecordType::A, RecordKind::Address)];
+        kinds.into_iter().find(|(kind, _)| *kind == self.kind).map(|(_, held)| held)
+    }
+
+    fn claim(&self, mark: &Mark) -> Claim {
         match (mark.claim(&self.comment), older_owner(&self.comment)) {
             (Claim::Unmarked, Some(owner)) if owner.ends_with(&format!("/{}", mark.key)) => {
                 Claim::Ours { adopted: false }
@@ -104,20 +60,17 @@ impl DnsRecord {
         }
     }
 
-    /// The record for a change's text.
-    pub(crate) fn shown(&self) -> Value {
-        json!({"type": self.kind, "name": self.name, "content": self.content, "ttl": self.ttl, "proxied": self.proxied})
+    fn shown(&self) -> Value {
+        json!({"type": self.kind.as_str(), "name": self.name, "content": self.value(), "ttl": self.ttl, "proxied": self.proxied})
     }
 
-    /// The whole record without our mark: the API wants name and type also where only the comment changes.
-    pub(crate) fn unmarked(&self) -> Value {
+    fn unmarked(&self) -> Value {
         let mut body = self.shown();
         body["comment"] = json!(self.users_comment());
         body
     }
 
-    /// The user's own text in the comment.
-    pub(crate) fn users_comment(&self) -> &str {
+    fn users_comment(&self) -> &str {
         if older_owner(&self.comment).is_some() { "" } else { user_text(&self.comment) }
     }
 }
@@ -152,10 +105,10 @@ impl WantedRecord {
         }
     }
 
-    pub(crate) fn type_name(&self) -> &'static str {
+    fn record_type(&self) -> RecordType {
         match self.kind {
-            RecordKind::Cname => "CNAME",
-            RecordKind::Address => "A",
+            RecordKind::Cname => RecordType::Cname,
+            RecordKind::Address => RecordType::A,
         }
     }
 
@@ -166,7 +119,7 @@ impl WantedRecord {
 
     /// Whether the found record leads where this one does.
     pub(crate) fn has_content_of(&self, found: &DnsRecord) -> bool {
-        *found.kind == *self.type_name() && *found.content == *self.content
+        found.kind == self.record_type() && found.value() == self.content
     }
 
     /// Whether the found record is as wanted; comments do not matter.
@@ -179,7 +132,7 @@ impl WantedRecord {
     pub(crate) fn is_blocked_by(&self, found: &DnsRecord) -> bool {
         match self.kind {
             RecordKind::Cname => found.is_address(),
-            RecordKind::Address => matches!(&*found.kind, "A" | "CNAME"),
+            RecordKind::Address => matches!(found.kind, RecordType::A | RecordType::Cname),
         }
     }
 
@@ -193,14 +146,14 @@ impl WantedRecord {
     /// The record for a change's text.
     pub(crate) fn shown(&self) -> Value {
         json!({
-            "type": self.type_name(), "name": self.name, "content": self.content,
+            "type": self.record_type().as_str(), "name": self.name, "content": self.content,
             "ttl": self.ttl, "proxied": self.proxied,
         })
     }
 
     /// `CNAME www.example.com`.
     pub(crate) fn label(&self) -> String {
-        format!("{} {}", self.type_name(), self.name)
+        format!("{} {}", self.record_type(), self.name)
     }
 }
 

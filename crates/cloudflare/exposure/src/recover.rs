@@ -14,6 +14,7 @@ use crate::holdings::RecordKind;
 use crate::live::Live;
 use crate::notes::Elsewhere;
 use crate::policy::{includes_token, is_marked};
+use crate::record::PublishedRecord as _;
 use crate::withdraw::TUNNEL_DOMAIN;
 
 /// The names that we give to what carries no mark.
@@ -72,13 +73,13 @@ fn recover_records(proven: &mut Footprint, claimed: &Footprint, mark: &Mark, liv
         match entry.item.held_kind() {
             Some(RecordKind::Cname) => {
                 proven.cname_record_id = Some(entry.id.clone());
-                let tunnel = entry.item.content.strip_suffix(TUNNEL_DOMAIN).map(str::to_owned);
+                let tunnel = entry.item.value().strip_suffix(TUNNEL_DOMAIN).map(str::to_owned);
                 proven.has_rule = tunnel.is_some() && !adopted;
                 proven.tunnel_id = tunnel;
             }
             Some(RecordKind::Address) => {
                 proven.dns_record_id = Some(entry.id.clone());
-                proven.dns_record_ip = Some(entry.item.content.to_string());
+                proven.dns_record_ip = Some(entry.item.value());
             }
             None => continue,
         }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use portolan_cloudflare_api::Item;
-use serde::Deserialize;
+use portolan_cloudflare_api::{Item, TypedCollection, collections};
+use serde::{Deserialize, Serialize};
 
 /// A token that ends within this is given a new life.
 const RENEWED_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -12,7 +12,7 @@ const RENEWED_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(5);
 
 /// What is kept of a service token; never its secret.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServiceToken {
     /// Its name; not unique.
     #[serde(default)]
@@ -30,6 +30,9 @@ pub struct ServiceToken {
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
 }
+
+/// An account's service tokens.
+pub(crate) static TOKENS: TypedCollection<ServiceToken> = TypedCollection::of(collections::SERVICE_TOKENS);
 
 impl Item for ServiceToken {
     fn natural_key(&self) -> String {

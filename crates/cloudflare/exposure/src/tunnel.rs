@@ -1,11 +1,11 @@
-//! Tunnels as they are kept: only what tells whether their configuration can be written.
+//! A tunnel as the API lists it → whether its configuration can be written.
 
 use std::time::Duration;
 
-use portolan_cloudflare_api::{Item, Looked, Reader};
+use portolan_cloudflare_api::objects::Tunnel;
+use portolan_cloudflare_api::{Item as _, Looked, Reader};
 use portolan_core::Problem;
 use portolan_publication::reasons;
-use serde::Deserialize;
 
 /// So long a tunnel that cannot be used is taken as still unusable.
 pub const UNUSABLE_KEPT: Duration = Duration::from_secs(30);
@@ -16,30 +16,6 @@ pub type Unusable = Looked<Option<TunnelState>>;
 /// What all who use a credential know of a tunnel that cannot be used.
 pub fn unusable(reader: &Reader, account_id: &str, tunnel_id: &str) -> Unusable {
     reader.looked("unusable_tunnel", &format!("{account_id}/{tunnel_id}"))
-}
-
-/// What is kept of a tunnel.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Tunnel {
-    /// Its name.
-    #[serde(default)]
-    pub name: String,
-    /// `cloudflare` where the API holds the configuration, `local` where a file does.
-    #[serde(default)]
-    pub config_src: Option<String>,
-    /// When it was deleted.
-    #[serde(default)]
-    pub deleted_at: Option<String>,
-}
-
-impl Item for Tunnel {
-    fn natural_key(&self) -> String {
-        self.name.clone()
-    }
-
-    fn deleted(&self) -> bool {
-        self.deleted_at.is_some()
-    }
 }
 
 /// What is known of a tunnel.

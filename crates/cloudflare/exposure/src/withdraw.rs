@@ -96,7 +96,7 @@ impl<'a> Withdrawal<'a> {
         let cnames = self.held.records.iter().filter(|held| held.kind == RecordKind::Cname && !held.adopted);
         let targets = cnames.filter_map(|held| {
             let entry = self.live.record(&held.zone_id, &held.id)?;
-            let tunnel_id = entry.item.content.strip_suffix(TUNNEL_DOMAIN)?.to_owned();
+            let tunnel_id = entry.item.value().strip_suffix(TUNNEL_DOMAIN)?.to_owned();
             Some(RuleHeld { tunnel_id, hostname: held.hostname.clone(), adopted })
         });
         let same =

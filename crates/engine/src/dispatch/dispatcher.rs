@@ -208,9 +208,9 @@ impl<R: Reconcile> Desk<R> {
 
     fn begin(&mut self, key: ObjectKey, seen: Option<Raw<R::Object>>, now: Instant) {
         let (context, reconciler, reads) = (self.context.clone(), self.reconciler.clone(), self.reads.clone());
-        let (kind, tenant) = (reconciler.profile().kind, tracing::field::Empty);
-        // A kind whose work is a tenant's says so with `Levels::mark`.
-        let span = tracing::info_span!("reconcile", kind, object = %key, tenant, tenant_namespace = tenant);
+        let (kind, log_scope) = (reconciler.profile().kind, tracing::field::Empty);
+        // A kind whose work is in a log scope says so with `Levels::mark`.
+        let span = tracing::info_span!("reconcile", kind, object = %key, log_scope, log_scope_namespace = log_scope);
         let work = {
             let key = key.clone();
             let failed = self.failures.get(&key).map(|failures| failures.problem.clone());

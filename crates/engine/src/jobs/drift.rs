@@ -26,7 +26,7 @@ impl Default for Drift {
 /// What a pass found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Zones, tunnels and account collections that were read.
+    /// Remote collections and documents that were read.
     pub scopes: usize,
     /// Of those, how many could not be.
     pub failed: usize,

@@ -2,13 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::future::BoxFuture;
 use tokio::task::JoinSet;
 
 use crate::jobs::drift::Passed;
-use crate::jobs::task::{Busy, Task};
-
-type Pass = Arc<dyn Fn() -> BoxFuture<'static, Passed> + Send + Sync>;
+use crate::jobs::task::{Busy, JobTasks, Pass, Task};
 
 /// Tells what a job does, and makes it look for drift. Clones share it; a job that does not run is idle.
 #[derive(Clone, Default)]
@@ -23,9 +20,10 @@ struct RunningJob {
 }
 
 impl JobHandle {
-    /// The job has made its tasks, and can look for drift by `pass`.
-    pub fn started(&self, tasks: &[Task], pass: impl Fn() -> BoxFuture<'static, Passed> + Send + Sync + 'static) {
-        *self.running() = Some(RunningJob { tasks: tasks.iter().map(Task::busy).collect(), pass: Arc::new(pass) });
+    /// The job has made its tasks.
+    pub(crate) fn started(&self, made: &JobTasks) {
+        let tasks = made.tasks.iter().map(Task::busy).collect();
+        *self.running() = Some(RunningJob { tasks, pass: Arc::clone(&made.pass) });
     }
 
     /// How many objects are at work or wait though their time has come.
@@ -43,7 +41,7 @@ impl JobHandle {
     }
 
     /// Runs a job's tasks until they end. Dropping the future stops everything at once.
-    pub async fn run(self, tasks: Vec<Task>) {
+    pub(crate) async fn run(self, tasks: Vec<Task>) {
         let mut running = JoinSet::new();
         for task in tasks {
             running.spawn(task.run());
@@ -77,8 +75,9 @@ mod tests {
         let shutdown = shutdown.clone();
         let tasks =
             vec![Task::new("one", || 2, async move { shutdown.cancelled().await }), Task::new("two", || 1, async {})];
-        handle.started(&tasks, || async { Passed { drifted: 7, ..Passed::default() } }.boxed());
-        tasks
+        let made = JobTasks::from(tasks).passing(|| async { Passed { drifted: 7, ..Passed::default() } });
+        handle.started(&made);
+        made.tasks
     }
 
     #[tokio::test]

@@ -10,9 +10,10 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, WriteMode};
+use crate::jobs::handle::JobHandle;
 use crate::jobs::leadership::Leadership;
 use crate::jobs::lease::{Candidacy, Election, Term};
-use crate::jobs::task::{Busy, Lack, Task};
+use crate::jobs::task::{Busy, JobTasks, Lack, Task};
 use crate::observe::health::{Check, Probes};
 use crate::observe::watchdog::Pulse;
 
@@ -21,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// What a job lacks is looked for again after this.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-type Start = Box<dyn Fn(&CancellationToken) -> Vec<Task> + Send + Sync>;
+type Start = Box<dyn Fn(&CancellationToken) -> JobTasks + Send + Sync>;
 
 /// A set of tasks that run together, anew for every term of leadership.
 pub struct Job {
@@ -29,6 +30,7 @@ pub struct Job {
     needs: Option<StartCheck>,
     candidacy: Option<Candidacy>,
     leadership: Leadership,
+    handle: JobHandle,
     start: Start,
 }
 
@@ -37,8 +39,37 @@ type StartCheck = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send 
 
 impl Job {
     /// A job that makes its tasks anew each time it starts. The tasks end when the token says so.
-    pub fn new(name: &'static str, start: impl Fn(&CancellationToken) -> Vec<Task> + Send + Sync + 'static) -> Self {
-        Self { name, needs: None, candidacy: None, leadership: Leadership::default(), start: Box::new(start) }
+    pub fn new<T: Into<JobTasks>>(
+        name: &'static str,
+        start: impl Fn(&CancellationToken) -> T + Send + Sync + 'static,
+    ) -> Self {
+        let (leadership, handle) = (Leadership::default(), JobHandle::default());
+        Self {
+            name,
+            needs: None,
+            candidacy: None,
+            leadership,
+            handle,
+            start: Box::new(move |token| start(token).into()),
+        }
+    }
+
+    /// The job as others see it.
+    pub fn handle(&self) -> JobHandle {
+        self.handle.clone()
+    }
+
+    /// Runs the job alone, without its lease. Dropping the future stops everything at once.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let tasks = self.started(&shutdown);
+        self.handle.run(tasks).await;
+    }
+
+    /// Its tasks, made anew.
+    fn started(&self, shutdown: &CancellationToken) -> Vec<Task> {
+        let made = (self.start)(shutdown);
+        self.handle.started(&made);
+        made.tasks
     }
 
     /// Runs only while this process holds the lease.
@@ -260,7 +291,7 @@ impl Seat {
     /// Runs the job's tasks until it must stop.
     async fn serve(&self, job: &Job, mut term: Option<Term>, shutdown: &CancellationToken) -> Stopped {
         let token = shutdown.child_token();
-        let tasks = (job.start)(&token);
+        let tasks = job.started(&token);
         tracing::info!(job = self.name, "The job starts here");
         self.stands(JobState::Running(tasks.iter().map(Piece::of).collect()));
         let mut running = JoinSet::new();

@@ -1,10 +1,39 @@
-//! A piece of a job that runs beside the others.
+//! What a job is made of: pieces that run beside each other, and a look for drift.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+
+use crate::jobs::drift::Passed;
+
+/// Everything of a job that runs, made anew for every term.
+pub struct JobTasks {
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) pass: Pass,
+}
+
+/// Looks for drift once.
+pub(crate) type Pass = Arc<dyn Fn() -> BoxFuture<'static, Passed> + Send + Sync>;
+
+impl JobTasks {
+    /// The same for a job that looks for drift by `pass` when asked.
+    #[must_use]
+    pub fn passing<F>(self, pass: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Passed> + Send + 'static,
+    {
+        Self { pass: Arc::new(move || pass().boxed()), ..self }
+    }
+}
+
+impl From<Vec<Task>> for JobTasks {
+    /// Tasks of a job that has nothing to look for.
+    fn from(tasks: Vec<Task>) -> Self {
+        Self { tasks, pass: Arc::new(|| std::future::ready(Passed::default()).boxed()) }
+    }
+}
 
 /// A future with a name that also says how busy it is, and whether it has all it needs.
 pub struct Task {

@@ -3,8 +3,11 @@
 use std::error::Error;
 use std::fmt;
 
+use portolan_core::job::LogScope;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
+
+use super::levels::SCOPE;
 
 /// Names and values, in the order in which they came. A name is there once, with its last value.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +18,17 @@ impl LogFields {
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, old)) => *old = value,
             None => self.0.push((name, value)),
+        }
+    }
+
+    /// Gives the fields of a log scope the words of a job.
+    pub(super) fn name_scope(&mut self, scope: LogScope) {
+        for (name, _) in &mut self.0 {
+            *name = match *name {
+                plain if plain == SCOPE.name => scope.name,
+                plain if plain == SCOPE.namespace => scope.namespace,
+                other => other,
+            };
         }
     }
 

@@ -1,14 +1,16 @@
-//! How much is logged of a tenant's work: its own level, where it has one, else the process's.
+//! How much is logged of an object's work, such as a tenant's: its own level, where it has one, else the process's.
 //!
-//! A tenant's work happens in [`Levels::span`], or in a span that [`Levels::mark`] marked. The filter finds that span around
-//! an event and obeys its tenant's level, which may change at any time. Text and JSON lines carry `tenant=` from the same
-//! span, so a marked span is made whatever the level is.
+//! Such an object is a log scope. Its work happens in [`Levels::span`], or in a span that [`Levels::mark`] marked. The filter
+//! finds that span around an event and obeys the scope's level, which may change at any time. Text and JSON lines name the scope
+//! from the same span, in the words of the [`LogScope`](portolan_core::job::LogScope) that the log is given, so a marked span is
+//! made whatever the level is.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use portolan_core::ObjectKey;
+use portolan_core::job::LogScope;
 use tracing::field::{Field, Visit, display};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -21,22 +23,20 @@ use crate::dispatch::fingerprint::key_of;
 use crate::reconcile::Object;
 use crate::watch::cache::Cache;
 
-/// The field of a span that names its tenant.
-pub(crate) const TENANT: &str = "tenant";
-/// The field beside it with the tenant's namespace.
-const NAMESPACE: &str = "tenant_namespace";
+/// The fields of a span that name its scope, before the log gives them the words of a job.
+pub(crate) const SCOPE: LogScope = LogScope { name: "log_scope", namespace: "log_scope_namespace" };
 /// What the targets of our own code begin with.
 const OURS: &str = "portolan";
-/// The levels, from few lines to many; a tenant's choice is kept as its place here, counted from 1.
+/// The levels, from few lines to many; a scope's choice is kept as its place here, counted from 1.
 const LEVELS: [Level; 5] = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
 
-/// The levels that tenants chose; clones share them.
+/// The levels that scopes chose; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     chosen: Arc<Mutex<BTreeMap<ObjectKey, ChosenLevel>>>,
 }
 
-/// A tenant's choice; 0 for none.
+/// A scope's choice; 0 for none.
 type ChosenLevel = Arc<AtomicUsize>;
 
 impl Levels {
@@ -46,48 +46,48 @@ impl Levels {
         PROCESS.get_or_init(Self::default).clone()
     }
 
-    /// A tenant's work is logged at this level from now on; without one, at the process's.
-    pub fn set(&self, tenant: &ObjectKey, level: Option<Level>) {
+    /// A scope's work is logged at this level from now on; without one, at the process's.
+    pub fn set(&self, scope: &ObjectKey, level: Option<Level>) {
         let place = level.and_then(|level| LEVELS.iter().position(|one| *one == level));
-        self.of(tenant).store(place.map_or(0, |place| place + 1), Ordering::Relaxed);
+        self.of(scope).store(place.map_or(0, |place| place + 1), Ordering::Relaxed);
     }
 
-    /// From now on each tenant of a cache says how much is logged of its work.
-    pub fn follow<K: Object>(&self, tenants: &Cache<K>, chosen: impl Fn(&K) -> Option<Level> + Send + Sync + 'static) {
+    /// From now on each object of a cache says how much is logged of its work.
+    pub fn follow<K: Object>(&self, scopes: &Cache<K>, chosen: impl Fn(&K) -> Option<Level> + Send + Sync + 'static) {
         let levels = self.clone();
-        tenants.on_change(move |before, after| {
-            if let Some(tenant) = after.or(before) {
-                levels.set(&key_of(tenant.meta()), after.and_then(&chosen));
+        scopes.on_change(move |before, after| {
+            if let Some(scope) = after.or(before) {
+                levels.set(&key_of(scope.meta()), after.and_then(&chosen));
             }
         });
     }
 
-    /// The span of a tenant's work.
-    pub fn span(tenant: &ObjectKey) -> Span {
-        let namespace = tenant.namespace.as_deref().map(display);
+    /// The span of a scope's work.
+    pub fn span(scope: &ObjectKey) -> Span {
+        let namespace = scope.namespace.as_deref().map(display);
         // An error's level, so that it is there for every line that is logged at all.
-        tracing::error_span!("tenant", tenant = %tenant.name, tenant_namespace = namespace)
+        tracing::error_span!("log_scope", log_scope = %scope.name, log_scope_namespace = namespace)
     }
 
-    /// Says that the work of the current span is a tenant's. Has an effect on a controller's pass and on [`Levels::span`].
-    pub fn mark(tenant: &ObjectKey) {
+    /// Says that the work of the current span is a scope's. Has an effect on a controller's pass and on [`Levels::span`].
+    pub fn mark(scope: &ObjectKey) {
         let span = Span::current();
-        span.record(TENANT, display(&tenant.name));
-        if let Some(namespace) = &tenant.namespace {
-            span.record(NAMESPACE, display(namespace));
+        span.record(SCOPE.name, display(&scope.name));
+        if let Some(namespace) = &scope.namespace {
+            span.record(SCOPE.namespace, display(namespace));
         }
     }
 
-    /// A filter that shows what a tenant's level allows inside its spans, and what `base` allows elsewhere.
-    pub fn filter<F>(&self, base: F) -> ByTenant<F> {
-        ByTenant { levels: self.clone(), base }
+    /// A filter that shows what a scope's level allows inside its spans, and what `base` allows elsewhere.
+    pub fn filter<F>(&self, base: F) -> ByScope<F> {
+        ByScope { levels: self.clone(), base }
     }
 
-    fn of(&self, tenant: &ObjectKey) -> ChosenLevel {
+    fn of(&self, scope: &ObjectKey) -> ChosenLevel {
         let mut chosen = self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
-        match chosen.get(tenant) {
+        match chosen.get(scope) {
             Some(level) => Arc::clone(level),
-            None => Arc::clone(chosen.entry(tenant.clone()).or_default()),
+            None => Arc::clone(chosen.entry(scope.clone()).or_default()),
         }
     }
 }
@@ -106,13 +106,13 @@ pub fn level(name: &str) -> Option<Level> {
 
 /// See [`Levels::filter`].
 #[derive(Debug)]
-pub struct ByTenant<F> {
+pub struct ByScope<F> {
     levels: Levels,
     base: F,
 }
 
-impl<F> ByTenant<F> {
-    /// The level that the tenant of the innermost marked span chose.
+impl<F> ByScope<F> {
+    /// The level that the scope of the innermost marked span chose.
     fn level<S>(&self, context: &Context<'_, S>) -> Option<Level>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -129,18 +129,18 @@ impl<F> ByTenant<F> {
         let Some(span) = context.span(id) else { return };
         let mut work = span.extensions_mut().remove::<LevelWork>().unwrap_or_default();
         record(&mut work);
-        work.chosen = work.tenant().map(|tenant| self.levels.of(&tenant));
+        work.chosen = work.scope().map(|scope| self.levels.of(&scope));
         span.extensions_mut().insert(work);
     }
 }
 
-impl<S, F> Filter<S> for ByTenant<F>
+impl<S, F> Filter<S> for ByScope<F>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     F: Filter<S>,
 {
     fn enabled(&self, metadata: &Metadata<'_>, context: &Context<'_, S>) -> bool {
-        if is_tenants(metadata) {
+        if is_scoped(metadata) {
             return true;
         }
         match self.level(context) {
@@ -150,10 +150,10 @@ where
         }
     }
 
-    /// A line of ours may be wanted by a tenant later on, and any line unwanted.
+    /// A line of ours may be wanted by a scope later on, and any line unwanted.
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
         let base = self.base.callsite_enabled(metadata);
-        if base.is_never() && !is_ours(metadata) && !is_tenants(metadata) { base } else { Interest::sometimes() }
+        if base.is_never() && !is_ours(metadata) && !is_scoped(metadata) { base } else { Interest::sometimes() }
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -161,14 +161,14 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if is_tenants(attributes.metadata()) {
+        if is_scoped(attributes.metadata()) {
             self.notice(id, &context, |work| attributes.record(work));
         }
         self.base.on_new_span(attributes, id, context);
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
-        if context.metadata(id).is_some_and(is_tenants) {
+        if context.metadata(id).is_some_and(is_scoped) {
             self.notice(id, &context, |work| values.record(work));
         }
         self.base.on_record(id, values, context);
@@ -192,8 +192,8 @@ fn is_ours(metadata: &Metadata<'_>) -> bool {
 }
 
 /// A span that may be marked.
-fn is_tenants(metadata: &Metadata<'_>) -> bool {
-    metadata.is_span() && metadata.fields().field(TENANT).is_some()
+fn is_scoped(metadata: &Metadata<'_>) -> bool {
+    metadata.is_span() && metadata.fields().field(SCOPE.name).is_some()
 }
 
 /// Whose work a span is.
@@ -205,7 +205,7 @@ struct LevelWork {
 }
 
 impl LevelWork {
-    fn tenant(&self) -> Option<ObjectKey> {
+    fn scope(&self) -> Option<ObjectKey> {
         Some(ObjectKey { namespace: self.namespace.clone(), name: self.name.clone()? })
     }
 }
@@ -213,8 +213,8 @@ impl LevelWork {
 impl Visit for LevelWork {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         match field.name() {
-            TENANT => self.name = Some(format!("{value:?}")),
-            NAMESPACE => self.namespace = Some(format!("{value:?}")),
+            name if name == SCOPE.name => self.name = Some(format!("{value:?}")),
+            name if name == SCOPE.namespace => self.namespace = Some(format!("{value:?}")),
             _ => {}
         }
     }
@@ -295,8 +295,8 @@ mod tests {
         let lines = logged(&levels, || {
             let span = tracing::debug_span!(
                 "reconcile",
-                tenant = tracing::field::Empty,
-                tenant_namespace = tracing::field::Empty
+                log_scope = tracing::field::Empty,
+                log_scope_namespace = tracing::field::Empty
             );
             span.in_scope(|| {
                 tracing::debug!("before");

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use portolan_core::Clock;
+use portolan_core::job::LogScope;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
@@ -20,6 +21,8 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
+
+use super::levels::SCOPE;
 
 /// Spans that wait for the exporter at most.
 const BUFFER: usize = 4096;
@@ -37,7 +40,7 @@ pub fn spans(clock: Clock, seed: u64) -> (SpanLayer, Exporter) {
     let (sender, receiver) = mpsc::channel(BUFFER);
     let dropped = Arc::new(AtomicU64::new(0));
     let random = Mutex::new(StdRng::seed_from_u64(seed));
-    (SpanLayer { sender, dropped: dropped.clone(), random, clock }, Exporter { receiver, dropped })
+    (SpanLayer { sender, dropped: dropped.clone(), random, clock, scope: SCOPE }, Exporter { receiver, dropped })
 }
 
 /// Sees spans begin and end.
@@ -46,6 +49,7 @@ pub struct SpanLayer {
     dropped: Arc<AtomicU64>,
     random: Mutex<StdRng>,
     clock: Clock,
+    scope: LogScope,
 }
 
 /// What is known of a span while it is open.
@@ -60,6 +64,21 @@ struct Open {
 }
 
 impl SpanLayer {
+    /// The same in the words of a job for log scopes.
+    #[must_use]
+    pub fn naming(self, scope: LogScope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// What a span or a field is called there.
+    fn named<'a>(&self, name: &'a str) -> &'a str {
+        match name {
+            plain if plain == SCOPE.name => self.scope.name,
+            plain if plain == SCOPE.namespace => self.scope.namespace,
+            other => other,
+        }
+    }
+
     fn draw<T>(&self, draw: impl FnOnce(&mut StdRng) -> T) -> T {
         draw(&mut self.random.lock().expect("nothing panics while drawing"))
     }
@@ -109,8 +128,11 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
-        let Some(open) = span.extensions_mut().remove::<Open>() else { return };
-        if self.sender.try_send(closed(open, span.name(), (self.clock)())).is_err() {
+        let Some(mut open) = span.extensions_mut().remove::<Open>() else { return };
+        for pair in &mut open.attributes.pairs {
+            pair["key"] = json!(self.named(pair["key"].as_str().unwrap_or_default()));
+        }
+        if self.sender.try_send(closed(open, self.named(span.name()), (self.clock)())).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

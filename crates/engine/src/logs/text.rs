@@ -9,7 +9,7 @@ use tracing::Level;
 
 use super::fields::LogFields;
 use super::line::{LogLine, Tone};
-use crate::logs::levels::TENANT;
+use portolan_core::job::LogScope;
 
 const RED: &str = "31";
 const GREEN: &str = "32";
@@ -18,16 +18,16 @@ const CYAN: &str = "36";
 const DIM: &str = "2";
 
 impl LogLine {
-    /// `2026-01-01T00:00:00.000Z  INFO Message field=value`, and a line for each of the diff's, none without its tenant.
-    pub(super) fn text(&self, colour: Colour) -> String {
+    /// `2026-01-01T00:00:00.000Z  INFO Message field=value`, and a line for each of the diff's, none without its log scope.
+    pub(super) fn text(&self, colour: Colour, scope: LogScope) -> String {
         let head = format!("{:.3} {}", self.time, painted(&format!("{:>5}", self.level), level(self.level), colour));
         let mut text = format!("{head} {}", painted(&printable(&self.message), tone(self.tone), colour));
         append(&mut text, &self.fields);
         text.push('\n');
         for line in self.diff.lines() {
             write!(text, "{head}   {}", painted(&printable(line), sign(line), colour)).expect("a string takes all");
-            if let Some(tenant) = self.fields.get(TENANT) {
-                write!(text, " {TENANT}={}", shown(tenant)).expect("a string takes all");
+            if let Some(name) = self.fields.get(scope.name) {
+                write!(text, " {}={}", scope.name, shown(name)).expect("a string takes all");
             }
             text.push('\n');
         }

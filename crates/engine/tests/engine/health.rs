@@ -95,7 +95,7 @@ async fn a_controller_is_not_ready_before_what_it_needs_is_there() {
 #[tokio::test(start_paused = true)]
 async fn a_job_that_died_is_told_and_one_that_is_started_again_is_counted() {
     let world = World::empty().await;
-    let dying = Job::new("dying", |_: &CancellationToken| panic!("planned"));
+    let dying = Job::new("dying", |_: &CancellationToken| -> Vec<Task> { panic!("planned") });
     let breaking = Job::new("breaking", |_: &CancellationToken| {
         vec![Task::new("fragile", || 0, async {
             tokio::time::sleep(Duration::from_secs(10)).await;

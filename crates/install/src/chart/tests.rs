@@ -1,10 +1,13 @@
+use portolan_core::rights::RoleRule;
+
 use super::*;
+use crate::testing::JOBS;
 
 #[test]
 fn the_defaults_of_the_chart_are_the_defaults() {
-    let text = values();
+    let text = values(JOBS);
 
-    assert_eq!(Values::parse(&[&text], &[]).unwrap(), Values::default(), "{text}");
+    assert_eq!(Values::parse(JOBS, &[&text], &[]).unwrap(), Values::default(), "{text}");
     let bare: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
     assert_eq!(crate::merge::document(&bare.join("\n")).unwrap(), serde_json::to_value(Values::default()).unwrap());
 }
@@ -18,8 +21,8 @@ fn every_value_says_what_it_is_for() {
             look(field, &path);
         }
     }
-    look(&schema(), "");
-    let table = table();
+    look(&schema(JOBS), "");
+    let table = table(JOBS);
     let row = |name: &str| table.lines().find(|line| line.starts_with(&format!("| `{name}` |"))).unwrap_or_default();
     assert!(
         row("operator.mode").contains("| `\"single\"` | One process")
@@ -30,9 +33,11 @@ fn every_value_says_what_it_is_for() {
 
 #[test]
 fn rules_read_back_as_they_are_meant() {
-    let files = files("1.0.0", &[]);
+    let files = files("1.0.0", JOBS);
     let (_, text) = files.iter().find(|(name, _)| name == "files/rbac/kube-worker-namespace.yaml").unwrap();
 
     let read: Value = serde_saphyr::from_str(text).unwrap();
-    assert_eq!(read, json!(rbac::written(Tier::KubeWorker, Reach::OperatorNamespace)));
+    let role = JOBS.iter().find_map(|job| job.role("kube_worker")).unwrap();
+    let rules = (role.rules)().into_iter().filter(|rule| rule.reach == Reach::OperatorNamespace);
+    assert_eq!(read, json!(rules.map(RoleRule::written).collect::<Vec<_>>()));
 }

@@ -1,10 +1,11 @@
 //! Accounts and their rights: one for the process that does everything, or one for each role.
 
+use portolan_core::job::{JobRole, JobSheet};
+use portolan_core::rights::{Reach, RoleRule};
 use serde_json::{Value, json};
 
 use super::{Component, Installation, set};
-use crate::rbac::{self, Reach, Tier};
-use crate::values::{InstalledJob, ProcessMode};
+use crate::values::ProcessMode;
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
@@ -13,10 +14,10 @@ impl Installation<'_> {
     pub(super) fn accounts(&self) -> Vec<Value> {
         let mut all = Vec::new();
         if self.values.service_account.create {
-            all.extend(self.components().iter().map(|component| self.account(*component)));
+            all.extend(self.components().into_iter().map(|component| self.account(component)));
         }
         if self.values.rbac.create {
-            all.extend(self.components().iter().flat_map(|component| self.rights(*component)));
+            all.extend(self.components().into_iter().flat_map(|component| self.rights(component)));
         }
         all
     }
@@ -58,22 +59,16 @@ impl Installation<'_> {
     }
 
     fn rules(&self, component: Component, reach: Reach) -> Vec<Value> {
-        let mut rules = Vec::new();
-        if self.has_job(InstalledJob::Zerotrust) {
-            rules.extend(rbac::written(self.tier(component), reach));
-        }
-        if self.has_job(InstalledJob::Cloudflare) {
-            rules.extend(rbac::cloudflare::written(self.definitions, reach));
-        }
-        rules
+        let roles = self.jobs.iter().filter_map(|job| self.role(job, component));
+        let rules = roles.flat_map(|role| (role.rules)()).filter(|rule| rule.reach == reach);
+        rules.map(RoleRule::written).collect()
     }
 
-    fn tier(&self, component: Component) -> Tier {
-        match (self.values.operator.mode, component) {
-            (ProcessMode::Single, _) => Tier::All,
-            (ProcessMode::Roles, Component::Operator) => Tier::Manager,
-            (ProcessMode::Roles, Component::KubeWorker) => Tier::KubeWorker,
-            (ProcessMode::Roles, Component::CloudflareWorker) => Tier::CloudflareWorker,
+    /// What a component does of a job.
+    fn role(&self, job: &JobSheet, component: Component) -> Option<&'static JobRole> {
+        match self.values.operator.mode {
+            ProcessMode::Single => job.roles.first(),
+            ProcessMode::Roles => job.roles.iter().skip(1).find(|role| role.component == component),
         }
     }
 }

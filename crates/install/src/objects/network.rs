@@ -15,7 +15,7 @@ impl Installation<'_> {
             all.push(self.policy());
         }
         if self.values.pod_disruption_budget.enabled {
-            all.extend(self.components().iter().map(|component| self.budget(*component)));
+            all.extend(self.components().into_iter().map(|component| self.budget(component)));
         }
         if self.values.metrics.enabled {
             all.push(self.service());

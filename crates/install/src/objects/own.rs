@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Installation, set};
 use crate::chart;
-use crate::values::InstalledJob;
 
-const VERSION: &str = "v1alpha1";
+/// Of the kinds of the job that the values are about.
+const VERSION: &str = "cfzt.cloudflare.com/v1alpha1";
 
 impl Installation<'_> {
     /// The Secret that is made of the tenant's token.
@@ -47,8 +47,7 @@ impl Installation<'_> {
     }
 
     fn own(&self, kind: &str, name: &str, body: Value) -> Value {
-        let version = format!("{}/{VERSION}", InstalledJob::Zerotrust.group());
-        self.kept(self.object(&version, kind, name, body))
+        self.kept(self.object(VERSION, kind, name, body))
     }
 
     fn beside_tenant(&self, mut object: Value) -> Value {

@@ -1,25 +1,14 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::testing::JOBS;
 
 fn release() -> Release {
     Release { name: "edge".to_owned(), namespace: "cloudflare-zero-trust".to_owned(), version: "1.2.3".to_owned() }
 }
 
-fn definition(group: &str, plural: &str) -> Value {
-    json!({"kind": "CustomResourceDefinition", "metadata": {"name": format!("{plural}.{group}")},
-        "spec": {"group": group, "names": {"plural": plural}}})
-}
-
-fn definitions() -> Vec<Value> {
-    vec![
-        definition("networking.cloudflare-operator.io", "dnsrecords"),
-        definition("cfzt.cloudflare.com", "cloudflaretasks"),
-    ]
-}
-
 fn made(yaml: &str) -> Vec<Value> {
-    objects(&Values::parse(&[yaml], &[]).unwrap(), &release(), definitions()).unwrap()
+    objects(&Values::parse(JOBS, &[yaml], &[]).unwrap(), &release(), JOBS).unwrap()
 }
 
 fn one<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
@@ -159,6 +148,6 @@ fn without_metrics_nobody_may_reach_the_pods() {
 fn a_release_or_namespace_that_no_cluster_takes_is_refused() {
     for (name, namespace) in [("Edge", "a"), ("edge", "A_b"), ("", "a"), ("edge", "-a")] {
         let release = Release { name: name.to_owned(), namespace: namespace.to_owned(), ..release() };
-        assert!(objects(&Values::default(), &release, Vec::new()).is_err(), "{name} {namespace}");
+        assert!(objects(&Values::default(), &release, JOBS).is_err(), "{name} {namespace}");
     }
 }

@@ -1,9 +1,10 @@
 //! The operator's Deployment: hardened, probed, told by its environment what to do.
 
+use portolan_core::job::JobRole;
 use serde_json::{Map, Value, json};
 
-use super::{Component, Installation, set};
-use crate::values::{InstalledJob, ProcessMode};
+use super::{Installation, set};
+use crate::values::ProcessMode;
 
 /// Variables that the installation sets itself.
 pub(crate) const VARIABLES: [&str; 15] = [
@@ -32,7 +33,7 @@ const GRACE_SECONDS: u32 = 30;
 impl Installation<'_> {
     /// The Deployment of the one process, or of the manager.
     pub(super) fn deployment(&self) -> Value {
-        let selector = self.pods_of(Component::Operator);
+        let selector = self.pods_of(JobRole::OPERATOR);
         let spec = json!({
             "replicas": self.values.replica_count,
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
@@ -54,7 +55,7 @@ impl Installation<'_> {
     fn pod(&self) -> Value {
         let values = self.values;
         let mut pod = Map::new();
-        set(&mut pod, "serviceAccountName", json!(self.account_name(Component::Operator)));
+        set(&mut pod, "serviceAccountName", json!(self.account_name(JobRole::OPERATOR)));
         set(&mut pod, "imagePullSecrets", json!(values.image_pull_secrets));
         set(&mut pod, "securityContext", json!(values.pod_security_context));
         set(&mut pod, "terminationGracePeriodSeconds", json!(GRACE_SECONDS));
@@ -71,12 +72,11 @@ impl Installation<'_> {
 
     fn container(&self) -> Value {
         let values = self.values;
-        let jobs: Vec<&str> = values.controllers.iter().map(|job| job.as_str()).collect();
         let mut container = Map::new();
         set(&mut container, "name", json!("operator"));
         set(&mut container, "image", json!(self.image()));
         set(&mut container, "imagePullPolicy", json!(values.image.pull_policy));
-        set(&mut container, "args", json!(["run", format!("--controllers={}", jobs.join(","))]));
+        set(&mut container, "args", json!(["run", format!("--controllers={}", values.controllers.join(","))]));
         set(&mut container, "env", Value::Array(self.environment()));
         set(&mut container, "ports", Value::Array(self.ports()));
         set(&mut container, "startupProbe", probe("/livez", 2, 30));
@@ -127,12 +127,10 @@ impl Installation<'_> {
         if !operator.cloudflare_api_base.is_empty() {
             all.push(plain("CLOUDFLARE_API_BASE", operator.cloudflare_api_base.clone()));
         }
-        if self.has_job(InstalledJob::Cloudflare) {
-            all.push(field("POD_NAMESPACE", "metadata.namespace"));
-        }
-        if operator.mode == ProcessMode::Roles {
-            all.push(plain("KUBE_WORKER_SERVICE_ACCOUNT", self.account_name(Component::KubeWorker)));
-            all.push(plain("CLOUDFLARE_WORKER_SERVICE_ACCOUNT", self.account_name(Component::CloudflareWorker)));
+        all.extend(self.jobs.iter().flat_map(|job| job.pod_fields).map(|(name, path)| field(name, path)));
+        for component in self.components().into_iter().filter(|component| *component != JobRole::OPERATOR) {
+            let variable = format!("{}_SERVICE_ACCOUNT", component.to_uppercase().replace('-', "_"));
+            all.push(plain(&variable, self.account_name(component)));
         }
         all.extend(operator.extra_env.iter().map(|variable| json!(variable)));
         all

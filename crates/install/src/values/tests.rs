@@ -1,21 +1,22 @@
 use serde_json::json;
 
 use super::*;
+use crate::testing::JOBS;
 
 fn refused(yaml: &str) -> String {
-    Values::parse(&[yaml], &[]).unwrap_err().to_string()
+    Values::parse(JOBS, &[yaml], &[]).unwrap_err().to_string()
 }
 
 #[test]
 fn nothing_said_is_the_defaults() {
-    assert_eq!(Values::parse(&[], &[]).unwrap(), Values::default());
-    assert_eq!(Values::parse(&["", "{}\n"], &[]).unwrap(), Values::default());
+    assert_eq!(Values::parse(JOBS, &[], &[]).unwrap(), Values::default());
+    assert_eq!(Values::parse(JOBS, &["", "{}\n"], &[]).unwrap(), Values::default());
 }
 
 #[test]
 fn later_files_and_settings_win_and_maps_are_merged() {
     let files = ["resources: {limits: {cpu: 1}}\nreplicaCount: 2", "replicaCount: 3\npodLabels: {a: b}"];
-    let values = Values::parse(&files, &["replicaCount=4", "operator.logLevel=DEBUG"]).unwrap();
+    let values = Values::parse(JOBS, &files, &["replicaCount=4", "operator.logLevel=DEBUG"]).unwrap();
 
     assert_eq!(values.replica_count, 4);
     assert_eq!(values.operator.log_level, LogLevel::Debug);
@@ -25,7 +26,8 @@ fn later_files_and_settings_win_and_maps_are_merged() {
 
 #[test]
 fn null_clears_what_may_be_empty_and_nothing_else() {
-    let values = Values::parse(&["resources: null\nsecurityContext: null\nimage: {registry: null}"], &[]).unwrap();
+    let values =
+        Values::parse(JOBS, &["resources: null\nsecurityContext: null\nimage: {registry: null}"], &[]).unwrap();
 
     assert!(values.resources.is_empty() && values.security_context.is_empty() && values.image.registry.is_empty());
     assert_eq!(refused("replicaCount: null"), "replicaCount: it may not be null");
@@ -82,15 +84,15 @@ fn what_does_not_go_together_is_refused() {
         (tenant(", apiToken: t, existingSecret: {name: s}"), "tenant.apiToken"),
     ];
     for (yaml, path) in cases {
-        assert_eq!(Values::parse(&[&yaml], &[]).unwrap_err().path, path, "{yaml}");
+        assert_eq!(Values::parse(JOBS, &[&yaml], &[]).unwrap_err().path, path, "{yaml}");
     }
-    assert!(Values::parse(&[&tenant(", apiToken: t")], &[]).is_ok());
+    assert!(Values::parse(JOBS, &[&tenant(", apiToken: t")], &[]).is_ok());
 }
 
 #[test]
 fn a_token_is_shown_in_no_message() {
-    let values = Values::parse(&[], &["tenant.apiToken=canary-token"]).unwrap();
-    let error = Values::parse(&["tenant: {apiToken: [canary-token]}"], &[]).unwrap_err();
+    let values = Values::parse(JOBS, &[], &["tenant.apiToken=canary-token"]).unwrap();
+    let error = Values::parse(JOBS, &["tenant: {apiToken: [canary-token]}"], &[]).unwrap_err();
 
     assert!(!format!("{values:?}").contains("canary") && !error.to_string().contains("canary"));
 }

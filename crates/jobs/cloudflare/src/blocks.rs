@@ -282,6 +282,15 @@ impl VirtualNetworkReference {
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref().filter(|_| self.cloudflare_id.is_none())
     }
+
+    /// Something that differs between networks, from the reference alone; for telling claims apart.
+    pub(crate) fn place(&self) -> String {
+        match (&self.cloudflare_id, &self.name, &self.cloudflare_name) {
+            (Some(id), _, _) => format!(" in network id {id}"),
+            (None, Some(name), _) => format!(" in VirtualNetwork {name}"),
+            (None, None, name) => format!(" in network {}", name.as_deref().unwrap_or_default()),
+        }
+    }
 }
 
 const ONE_NETWORK: &[schema::CelRule] = &[(

@@ -38,7 +38,7 @@ impl<K: Kind> Drifts for KindReconciler<K> {
         }
         let scopes = self.settled.scopes().into_iter();
         let scope = |(id, client): (Arc<str>, Client)| {
-            let pages = client.records::<K::Body>(K::REMOTE, &id).pages();
+            let pages = client.records(K::REMOTE, &id).pages();
             let scope = DriftScope {
                 parts: vec![(format!("{} {id}", K::KIND).into(), pages)],
                 names: self.shared.zone_names(K::REMOTE.scope, &id),
@@ -54,14 +54,15 @@ impl<K: Kind> Drifts for KindReconciler<K> {
     fn look(&self, scope: Arc<str>, client: Client) -> BoxFuture<'_, Passed> {
         Box::pin(async move {
             let mut passed = Passed { scopes: 1, ..Passed::default() };
-            let remote = client.records::<K::Body>(K::REMOTE, &scope);
+            let remote = client.records(K::REMOTE, &scope);
             if let Err(error) = remote.refresh(Lane::Drift, Freshness::AfterNow).await {
                 tracing::warn!(kind = K::KIND, scope = %scope, %error, "A zone or account could not be checked for drift");
                 passed.failed = 1;
                 return passed;
             }
             let Some(handle) = self.handle.get() else { return passed };
-            let drifted = remote.with(|snapshot| handle.read(|store| self.settled.drifted(&scope, snapshot, store)));
+            let drifted =
+                remote.with(|snapshot| handle.read(|store| self.settled.drifted::<K>(&scope, snapshot, store)));
             passed.drifted = drifted.len();
             handle.enqueue_all(&drifted);
             passed

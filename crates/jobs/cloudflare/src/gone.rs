@@ -81,7 +81,7 @@ impl JobContext {
         id: &str,
         account: Option<&str>,
     ) -> Result<ScopePresence, Problem> {
-        let collection = match scope {
+        let collection: &Collection = match scope {
             RemoteScope::Zone => &collections::ZONES,
             RemoteScope::Account => &collections::ACCOUNTS,
             RemoteScope::Root => return Ok(ScopePresence::There),

@@ -9,8 +9,8 @@ use kube::api::{ApiResource, DeleteParams, Preconditions};
 use portolan_cloudflare_api::{Clients, DriftSchedule};
 use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
 use portolan_engine::{
-    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, JobHandle, Loaded, Related, SecretGuard,
-    Secrets, Selection, Task,
+    Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, Job, JobStart, JobTasks, Loaded, Related,
+    SecretGuard, Secrets, Selection, Task,
 };
 
 use crate::drift::{Drifting, Drifts};
@@ -28,18 +28,13 @@ use crate::triggers::{self, Triggers};
 pub const LEASE: &str = "9f193cf8.cloudflare-operator.io";
 /// What the job is called.
 pub(crate) const NAME: &str = "cloudflare";
+/// The API group of its kinds.
+pub(crate) const GROUP: &str = "networking.cloudflare-operator.io";
 /// Where users release deletions that are held.
 const RELEASED_ON: &str = "the CloudflareDomain (zones) or CloudflareCredentials (accounts)";
 
 /// So long do kinds wait at most for the first pass of those that they refer to.
 const LONGEST_START: Duration = Duration::from_secs(10);
-
-/// How the job runs.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {
-    /// When drift is looked for.
-    pub drift: Drift,
-}
 
 /// What all kinds of the job share.
 pub(crate) struct JobContext {
@@ -212,36 +207,23 @@ impl JobContext {
 }
 
 /// The job, ready to run.
-pub struct CloudflareJob {
+struct CloudflareJob {
     context: Arc<Context>,
     clients: Arc<Clients>,
-    settings: Settings,
-    handle: JobHandle,
+    drift: Drift,
+}
+
+/// Makes the job over a cluster and the clients of Cloudflare that the process has.
+pub(crate) fn start(start: &JobStart<'_>) -> Job {
+    let clients = start.provisions.get::<Arc<Clients>>().expect("a process with this job has clients of Cloudflare");
+    let clients = Arc::new(clients.within(&start.gate));
+    let job = CloudflareJob { context: Arc::clone(&start.context), clients, drift: start.provisions.settings() };
+    Job::new(NAME, move |shutdown| job.tasks(shutdown))
 }
 
 impl CloudflareJob {
-    /// A job over a cluster and Cloudflare.
-    pub fn new(context: Arc<Context>, clients: Arc<Clients>, settings: Settings) -> Self {
-        Self { context, clients, settings, handle: JobHandle::default() }
-    }
-
-    /// The job as others see it.
-    pub fn handle(&self) -> JobHandle {
-        self.handle.clone()
-    }
-
-    /// The job for a manager, which runs it while it leads.
-    pub fn into_managed(self) -> portolan_engine::Job {
-        portolan_engine::Job::new(NAME, move |shutdown| self.tasks(shutdown))
-    }
-
-    /// Runs the job alone. Dropping the future stops everything at once.
-    pub async fn run(self, shutdown: CancellationToken) {
-        self.handle().run(self.tasks(&shutdown)).await;
-    }
-
     /// Everything that runs, made anew.
-    fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
+    fn tasks(&self, shutdown: &CancellationToken) -> JobTasks {
         let shared = Arc::new(JobContext::new(&self.context, Arc::clone(&self.clients)));
         shared.follow_caches();
         let (ledgers, loaded) = shared.deletions.loading(shutdown.clone());
@@ -259,16 +241,15 @@ impl CloudflareJob {
         kinds::each(&mut starter);
         let drifting = Arc::new(Drifting {
             kinds: starter.drifts,
-            schedule: DriftSchedule::new(self.settings.drift.interval()),
+            schedule: DriftSchedule::new(self.drift.interval()),
             shared,
             metrics: Arc::clone(&self.context.metrics),
         });
-        starter.tasks.push(drift_task(self.settings.drift, Arc::clone(&drifting), shutdown.clone()));
-        self.handle.started(&starter.tasks, move || {
+        starter.tasks.push(drift_task(self.drift, Arc::clone(&drifting), shutdown.clone()));
+        JobTasks::from(starter.tasks).passing(move || {
             let drifting = Arc::clone(&drifting);
-            Box::pin(async move { drifting.pass().await })
-        });
-        starter.tasks
+            async move { drifting.pass().await }
+        })
     }
 }
 

@@ -4,15 +4,13 @@
 //! here, kinds that are only read (accounts, zones) and kinds that are only changed, never made or deleted
 //! (settings of an account): all are values of this trait.
 
-use std::fmt;
-
-use portolan_cloudflare_api::{Collection, Entry, Item};
+use portolan_cloudflare_api::{Entry, Item, TypedCollection};
 use portolan_core::{AccountId, Hostname, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName};
 use portolan_engine::Object;
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::blocks::{SourceReference, TunnelReference, VirtualNetworkReference};
+use crate::blocks::{CloudflareDetails, SourceReference, TunnelReference, VirtualNetworkReference};
+use crate::sheet::Sheet;
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
 
@@ -110,7 +108,7 @@ impl Needs {
 
 /// A zone as far as its contents depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone {
+pub struct ResolvedZone {
     /// Its id.
     pub id: ZoneId,
     /// Its name; not known while nothing was asked of Cloudflare.
@@ -123,7 +121,7 @@ pub struct Zone {
 
 /// A tunnel as far as routes depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tunnel {
+pub struct ResolvedTunnel {
     /// Its id.
     pub id: TunnelId,
     /// Its name at Cloudflare.
@@ -138,9 +136,9 @@ pub struct Resolved {
     /// The account, where one is needed.
     pub account: Option<AccountId>,
     /// The zone, where one is needed.
-    pub zone: Option<Zone>,
+    pub zone: Option<ResolvedZone>,
     /// The tunnel, where one is needed.
-    pub tunnel: Option<Tunnel>,
+    pub tunnel: Option<ResolvedTunnel>,
     /// The virtual network, where one is needed.
     pub network: Option<VirtualNetworkId>,
     /// The addresses of the source, where one is named.
@@ -156,53 +154,6 @@ pub struct Recorded {
     pub ids: Vec<String>,
     /// The credential that made them, where the status says it.
     pub credentials: Option<UsedCredentials>,
-}
-
-/// The part of a remote object that we own: what is written, and what is compared.
-pub trait Body: Item + Serialize + fmt::Debug {
-    /// How users call it in a plan: `A www.example.com`.
-    fn label(&self) -> String;
-
-    /// Undoes what the server does to our values (case, order, quotes, defaults); called on both sides of a comparison.
-    fn normalise(&mut self) {}
-
-    /// Longest text of the field that carries the mark; `None` for kinds without such a field.
-    fn mark_limit(_resolved: &Resolved) -> Option<usize> {
-        None
-    }
-
-    /// Puts text into the field that carries the mark (`Item::mark_text` reads it).
-    fn set_mark_text(&mut self, _text: String) {}
-
-    /// Natural keys of what cannot stand beside it unless it is ours: whoever made that publishes something else there.
-    fn rival_keys(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// What objects claim that it stands in the way of, as [`Kind::claim`] says it.
-    fn claims_in_the_way(&self, _scope: &str) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Why Cloudflare will not delete it, and what to do about it.
-    fn undeletable(&self) -> Option<Problem> {
-        None
-    }
-
-    /// Whether going from `old` to this needs a new object, because Cloudflare cannot change it in place.
-    fn replaces(&self, _old: &Self) -> bool {
-        false
-    }
-
-    /// The body of the request that creates it.
-    fn create_body(&self) -> Value {
-        serde_json::to_value(self).expect("bodies are plain JSON")
-    }
-
-    /// The body of the request that changes `old` to this.
-    fn update_body(&self, _old: &Self) -> Value {
-        self.create_body()
-    }
 }
 
 /// What is known after a pass, for the status.
@@ -228,27 +179,33 @@ impl<B> StatusView<'_, B> {
 /// A kind of the job.
 pub trait Kind: Object + kube::CustomResourceExt {
     /// What is written and compared of the remote object.
-    type Body: Body;
+    type Body: Item;
 
-    /// The kind's name, as in manifests.
-    const KIND: &'static str;
-    /// How users call the remote object in a plan: `DNS record`.
-    const NOUN: &'static str;
-    /// The finalizer it shares with the older operator.
-    const FINALIZER: &'static str;
-    /// Finalizers of older releases, removed with ours.
-    const OLDER_FINALIZERS: &'static [&'static str] = &[];
+    /// What is the same for all its objects.
+    const SHEET: Sheet;
     /// Where its remote objects are.
-    const REMOTE: &'static Collection;
-    /// What may be done to them.
-    const LIFE: Management;
-    /// Reason of `Ready=True`.
-    const READY_REASON: &'static str = portolan_core::reasons::SYNCED;
-    /// Reason of `Ready=False` where the problem brings none of its own.
-    const ERROR_REASON: &'static str = portolan_core::reasons::ERROR;
+    const REMOTE: &'static TypedCollection<Self::Body>;
 
-    /// After how long an object that is well is looked at again, besides drift passes.
-    const RESYNC: Option<std::time::Duration> = None;
+    /// From the sheet: the kind's name.
+    const KIND: &'static str = Self::SHEET.kind;
+    /// From the sheet: how users call the remote object.
+    const NOUN: &'static str = Self::SHEET.noun;
+    /// From the sheet: the finalizer.
+    const FINALIZER: &'static str = Self::SHEET.finalizer;
+    /// From the sheet: what may be done to remote objects.
+    const LIFE: Management = Self::SHEET.management;
+    /// From the sheet: reason of `Ready=True`.
+    const READY_REASON: &'static str = Self::SHEET.ready_reason;
+
+    /// Who asks Cloudflare, for kinds whose spec says so in the usual block.
+    fn cloudflare(&self) -> Option<&CloudflareDetails> {
+        None
+    }
+
+    /// The name of the remote object, where no other object of the account may want the same.
+    fn remote_name(&self) -> Option<String> {
+        None
+    }
 
     /// What only the object itself can be wrong about, of what [`needs`](Self::needs) does not ask.
     fn check(&self) -> Result<(), Problem> {
@@ -256,7 +213,9 @@ pub trait Kind: Object + kube::CustomResourceExt {
     }
 
     /// What must be looked up first. An error is what only the object itself can be wrong about.
-    fn needs(&self) -> Result<Needs, Problem>;
+    fn needs(&self) -> Result<Needs, Problem> {
+        Ok(self.cloudflare().map_or_else(|| Needs::only(CredentialsFrom::Default), CloudflareDetails::needs))
+    }
 
     /// What should exist, without marks. Pure: all it needs from elsewhere is in `resolved`.
     /// For observed kinds: what to look for (its natural key is the search).
@@ -267,8 +226,26 @@ pub trait Kind: Object + kube::CustomResourceExt {
         None
     }
 
+    /// Longest text of the field that carries the mark, where it depends on what was looked up.
+    fn mark_limit(_resolved: &Resolved) -> Option<usize> {
+        Self::Body::MARK_LIMIT
+    }
+
+    /// Why Cloudflare will not delete a remote object, and what to do about it.
+    fn undeletable(_there: &Self::Body) -> Option<Problem> {
+        None
+    }
+
+    /// What objects claim that a remote object stands in the way of, as [`claim`](Self::claim) says it.
+    fn claims_in_the_way(_there: &Self::Body, _scope: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What two objects may not both want, from the spec alone: the older one has it.
-    fn claim(&self) -> Option<String>;
+    fn claim(&self) -> Option<String> {
+        let hint = self.cloudflare().map(CloudflareDetails::account_hint).unwrap_or_default();
+        Some(format!("{} {}{hint}", Self::NOUN, self.remote_name()?))
+    }
 
     /// Whether the object says that it is the default of its kind: two that do are none.
     fn is_default(&self) -> bool {
@@ -276,15 +253,24 @@ pub trait Kind: Object + kube::CustomResourceExt {
     }
 
     /// What the status remembers.
-    fn recorded(&self) -> Recorded;
+    fn recorded(&self) -> Recorded {
+        Self::SHEET.recorded(&status_of(self))
+    }
 
     /// Status fields that take back what [`recorded`](Self::recorded) gives: null or empty.
     fn without_ids(&self) -> Value {
+        Self::SHEET.without_ids()
+    }
+
+    /// What the status shows of the remote object beyond its id.
+    fn shown(&self, _view: &StatusView<'_, Self::Body>) -> Value {
         Value::Null
     }
 
     /// The kind's own status fields (conditions and `observedGeneration` come from the engine).
-    fn status(&self, view: &StatusView<'_, Self::Body>) -> Value;
+    fn status(&self, view: &StatusView<'_, Self::Body>) -> Value {
+        Self::SHEET.status(status_of(self), view, self.shown(view))
+    }
 
     /// Id by which an observed kind is asked for directly; `None` looks its natural key up in the listed collection.
     fn lookup_id(&self) -> Option<String> {
@@ -318,4 +304,26 @@ pub trait Kind: Object + kube::CustomResourceExt {
     fn observed(&self, _found: &Entry<Self::Body>, _resolved: &Resolved) -> Result<(), Problem> {
         Ok(())
     }
+}
+
+/// An object's status as it stands.
+fn status_of<K: Kind>(object: &K) -> Map<String, Value> {
+    let mut object = serde_json::to_value(object).expect("objects are plain JSON");
+    match object["status"].take() {
+        Value::Object(status) => status,
+        _ => Map::new(),
+    }
+}
+
+/// What the file of a kind needs.
+pub(crate) mod prelude {
+    pub(crate) use kube::CustomResource;
+    pub(crate) use portolan_cloudflare_api::{Entry, TypedCollection, collections};
+    pub(crate) use portolan_core::{Problem, reasons, schema};
+    pub(crate) use schemars::JsonSchema;
+    pub(crate) use serde::{Deserialize, Serialize};
+    pub(crate) use serde_json::{Value, json};
+
+    pub(crate) use super::{Kind, Needs, Resolved, StatusView};
+    pub(crate) use crate::sheet::{AccountStatus, Sheet};
 }

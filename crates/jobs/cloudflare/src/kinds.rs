@@ -8,18 +8,16 @@ pub mod tunnel;
 pub mod virtual_network;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use portolan_core::Problem;
-use serde::{Deserialize, Deserializer};
+use portolan_cloudflare_api::{Collection, Item as _};
 
-use crate::kind::{Body, Kind, Management, Resolved};
+use crate::kind::{Kind, Management};
 
-pub use cloudflare_credentials::{AccountBody, CloudflareCredentials};
-pub use cloudflare_domain::{CloudflareDomain, ZoneBody, resolve_zone, zone_of};
+pub use cloudflare_credentials::CloudflareCredentials;
+pub use cloudflare_domain::{CloudflareDomain, resolve_zone, zone_of};
 pub use dns_record::DnsRecord;
-pub use dns_record::body::DnsRecordBody;
-pub use network_route::{NetworkRoute, NetworkRouteBody};
-pub use tunnel::{ClusterTunnel, Tunnel, TunnelBody};
-pub use virtual_network::{VirtualNetwork, VirtualNetworkBody};
+pub use network_route::NetworkRoute;
+pub use tunnel::{ClusterTunnel, Tunnel};
+pub use virtual_network::VirtualNetwork;
 
 /// Something that is done for every kind.
 pub trait Visitor {
@@ -36,6 +34,8 @@ pub struct Row {
     pub plural: &'static str,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
+    /// Where what stands for it at Cloudflare is.
+    pub remote: &'static Collection,
     /// What may be done to what stands for it at Cloudflare.
     pub life: Management,
     /// Whether what stands for it carries a mark that says whose it is.
@@ -68,10 +68,11 @@ macro_rules! kinds {
                 kind: <$kind as Kind>::KIND,
                 plural: $plural,
                 namespaced: $namespaced,
+                remote: <$kind as Kind>::REMOTE,
                 life: <$kind as Kind>::LIFE,
                 marked: is_marked::<$kind>(),
                 finalizer: <$kind as Kind>::FINALIZER,
-                older_finalizers: <$kind as Kind>::OLDER_FINALIZERS,
+                older_finalizers: <$kind as Kind>::SHEET.older_finalizers,
                 definition: $definition,
             },)+]
         }
@@ -79,22 +80,12 @@ macro_rules! kinds {
 }
 
 fn is_marked<K: Kind>() -> bool {
-    K::Body::mark_limit(&Resolved::default()).is_some()
+    K::Body::MARK_LIMIT.is_some()
 }
 
 /// The definitions of all kinds, in the order of the table.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     table().iter().map(Row::crd).collect()
-}
-
-/// `active` or `error`, as several kinds write their state.
-pub(crate) fn lower_state(problem: Option<&Problem>) -> &'static str {
-    if problem.is_some() { "error" } else { "active" }
-}
-
-/// Reads a field that the API may leave out or set to null.
-pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-    Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
 fn crd<K: Kind>() -> CustomResourceDefinition {

@@ -141,7 +141,7 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     type Projection = Projection;
 
     fn profile(&self) -> Profile {
-        let (finalizer, older_finalizers) = (Some(K::FINALIZER), K::OLDER_FINALIZERS);
+        let (finalizer, older_finalizers) = (Some(K::FINALIZER), K::SHEET.older_finalizers);
         Profile { finalizer, older_finalizers, ..Profile::of(K::KIND) }
     }
 
@@ -186,8 +186,8 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
             Some(found) => self.matched(object, found, Vec::new(), &inputs.resolved, &recorded)?.steps,
             None => Vec::new(),
         };
-        let going = here.steps.iter().chain(&former).find_map(RemoteWrite::impossible);
-        if let Some(problem) = going {
+        let mut deleted = here.steps.iter().chain(&former).filter_map(RemoteWrite::deleted);
+        if let Some(problem) = deleted.find_map(K::undeletable) {
             return Err(problem);
         }
         let changes = plan::changes::<K>(object, inputs, &here.steps, &former);

@@ -3,12 +3,10 @@
 //! What is ours is what carries our mark or what our status recorded; what carries another's mark is never touched;
 //! what carries none is taken over only when it already is as wanted, or when the user says `adopt`.
 
-use portolan_cloudflare_api::Entry;
+use portolan_cloudflare_api::{Entry, Item};
 use portolan_core::{Action, Change, Claim, Mark, Problem, Target, reasons, user_text};
 
 use portolan_engine::Notice;
-
-use crate::kind::Body;
 
 /// One write to Cloudflare.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +61,7 @@ struct Mine<B> {
 }
 
 /// Finds the steps from what exists to what is wanted.
-pub(crate) fn match_bodies<B: Body>(mut matching: Matching<'_, B>) -> Result<Matched<B>, Problem> {
+pub(crate) fn match_bodies<B: Item>(mut matching: Matching<'_, B>) -> Result<Matched<B>, Problem> {
     let wanted: Vec<B> = matching.wanted.drain(..).map(normalised).collect();
     let sorted = sort_candidates(&matching, &wanted)?;
     let mut matched = Matched { steps: Vec::new(), kept: Vec::new(), beside: Vec::new() };
@@ -91,7 +89,7 @@ struct Sorted<B> {
     rivals: Vec<Entry<B>>,
 }
 
-fn sort_candidates<B: Body>(matching: &Matching<'_, B>, wanted: &[B]) -> Result<Sorted<B>, Problem> {
+fn sort_candidates<B: Item>(matching: &Matching<'_, B>, wanted: &[B]) -> Result<Sorted<B>, Problem> {
     let mut sorted = Sorted { mine: Vec::new(), unmarked: Vec::new(), rivals: Vec::new() };
     let rival_keys: Vec<String> = wanted.iter().flat_map(B::rival_keys).collect();
     for entry in &matching.candidates {
@@ -120,7 +118,7 @@ fn is_of_installation(owner: &str, mark: &Mark) -> bool {
     said.is_none_or(|said| said == mark.owner.as_str())
 }
 
-fn foreign<B: Body>(matching: &Matching<'_, B>, entry: &Entry<B>, owner: &str) -> Problem {
+fn foreign<B: Item>(matching: &Matching<'_, B>, entry: &Entry<B>, owner: &str) -> Problem {
     Problem::invalid(
         reasons::CONFLICT_ERROR,
         format!(
@@ -135,7 +133,7 @@ fn foreign<B: Body>(matching: &Matching<'_, B>, entry: &Entry<B>, owner: &str) -
 type Rest<B> = (Vec<B>, Vec<Mine<B>>);
 
 /// Pairs what already is as wanted.
-fn keep_equal<B: Body>(
+fn keep_equal<B: Item>(
     matching: &Matching<'_, B>,
     wanted: Vec<B>,
     mut mine: Vec<Mine<B>>,
@@ -155,7 +153,7 @@ fn keep_equal<B: Body>(
 }
 
 /// Pairs what can be changed to what is wanted: same natural key first, then whatever the API lets us change.
-fn change_in_place<B: Body>(
+fn change_in_place<B: Item>(
     matching: &Matching<'_, B>,
     mut wanted: Vec<B>,
     mut mine: Vec<Mine<B>>,
@@ -180,7 +178,7 @@ fn change_in_place<B: Body>(
     (wanted, mine)
 }
 
-fn adopt_or_create<B: Body>(
+fn adopt_or_create<B: Item>(
     matching: &Matching<'_, B>,
     wanted: Vec<B>,
     mut unmarked: Vec<Entry<B>>,
@@ -214,7 +212,7 @@ fn adopt_or_create<B: Body>(
     Ok(steps)
 }
 
-fn not_ours<B: Body>(matching: &Matching<'_, B>, body: &B, id: &str) -> Problem {
+fn not_ours<B: Item>(matching: &Matching<'_, B>, body: &B, id: &str) -> Problem {
     Problem::invalid(
         reasons::CONFLICT_ERROR,
         format!(
@@ -226,7 +224,7 @@ fn not_ours<B: Body>(matching: &Matching<'_, B>, body: &B, id: &str) -> Problem 
     )
 }
 
-fn ambiguous<B: Body>(matching: &Matching<'_, B>, body: &B, count: usize) -> Problem {
+fn ambiguous<B: Item>(matching: &Matching<'_, B>, body: &B, count: usize) -> Problem {
     Problem::invalid(
         reasons::CONFLICT_ERROR,
         format!(
@@ -238,7 +236,7 @@ fn ambiguous<B: Body>(matching: &Matching<'_, B>, body: &B, count: usize) -> Pro
     )
 }
 
-fn removal<B: Body>(matching: &Matching<'_, B>, mine: Mine<B>) -> RemoteWrite<B> {
+fn removal<B: Item>(matching: &Matching<'_, B>, mine: Mine<B>) -> RemoteWrite<B> {
     let Entry { id, item: before } = mine.entry;
     if !mine.adopted {
         return RemoteWrite::Delete { id, before };
@@ -251,7 +249,7 @@ fn removal<B: Body>(matching: &Matching<'_, B>, mine: Mine<B>) -> RemoteWrite<B>
 }
 
 /// Whether an unmarked object differs from the wanted one in nothing but the text that carries the mark.
-fn same_content<B: Body>(matching: &Matching<'_, B>, body: &B, there: &B) -> bool {
+fn same_content<B: Item>(matching: &Matching<'_, B>, body: &B, there: &B) -> bool {
     let mut there = normalised(there.clone());
     if matching.mark_limit.is_some() {
         there.set_mark_text(body.mark_text().to_owned());
@@ -259,7 +257,7 @@ fn same_content<B: Body>(matching: &Matching<'_, B>, body: &B, there: &B) -> boo
     there == *body
 }
 
-fn marked<B: Body>(matching: &Matching<'_, B>, mut body: B, adopted: bool) -> B {
+fn marked<B: Item>(matching: &Matching<'_, B>, mut body: B, adopted: bool) -> B {
     if let Some(limit) = matching.mark_limit {
         let mark = Mark { adopted, ..matching.mark.clone() };
         let text = mark.write(body.mark_text(), limit);
@@ -268,21 +266,21 @@ fn marked<B: Body>(matching: &Matching<'_, B>, mut body: B, adopted: bool) -> B 
     body
 }
 
-fn normalised<B: Body>(mut body: B) -> B {
+fn normalised<B: Item>(mut body: B) -> B {
     body.normalise();
     body
 }
 
-impl<B: Body> RemoteWrite<B> {
+impl<B: Item> RemoteWrite<B> {
     /// Whether the step removes an object at Cloudflare.
     pub(crate) fn deletes(&self) -> bool {
         matches!(self, Self::Delete { .. })
     }
 
-    /// Why Cloudflare will not carry the step out, where that is known before.
-    pub(crate) fn impossible(&self) -> Option<Problem> {
+    /// What the step deletes.
+    pub(crate) fn deleted(&self) -> Option<&B> {
         match self {
-            Self::Delete { before, .. } => before.undeletable(),
+            Self::Delete { before, .. } => Some(before),
             Self::Create { .. } | Self::Update { .. } | Self::Adopt { .. } | Self::Release { .. } => None,
         }
     }
@@ -324,7 +322,7 @@ impl<B: Body> RemoteWrite<B> {
 
     /// The step as users read it in a plan.
     pub(crate) fn change(&self, noun: &str, scope: &str, why: &str) -> Change {
-        let json = |body: &B| serde_json::to_value(body).expect("bodies are plain JSON");
+        let json = B::to_json;
         let (action, id, before, after) = match self {
             Self::Create { body } => (Action::Create, None, None, Some(body)),
             Self::Update { id, before, after } => (Action::Update, Some(id), Some(before), Some(after)),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt};
 use portolan_cloudflare_api::{
-    ApiError, Client, Entry, ErrorClass, Freshness, Identity, Lane, Scope as RemoteScope, collections,
+    ApiError, Client, Entry, ErrorClass, Freshness, Identity, Lane, Scope as RemoteScope, collections, objects,
 };
 use portolan_core::{
     AccountId, Class, Hostname, ObjectKey, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName, reasons,
@@ -20,8 +20,10 @@ use crate::access::{self, CredentialAccess};
 use crate::allow;
 use crate::blocks::{NamedObject, TunnelKind, TunnelReference, VirtualNetworkReference};
 use crate::job::JobContext;
-use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed, Recorded, Resolved, Tunnel, Zone, ZoneHint};
-use crate::kinds::{CloudflareCredentials, VirtualNetworkBody, ZoneBody, resolve_zone};
+use crate::kind::{
+    CredentialsFrom, Kind, Needs, NetworkNeed, Recorded, Resolved, ResolvedTunnel, ResolvedZone, ZoneHint,
+};
+use crate::kinds::{CloudflareCredentials, resolve_zone};
 use crate::reasons::NOT_ALLOWED;
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
@@ -65,15 +67,15 @@ pub(crate) struct RemovalAccess {
 /// Zones whose names were read, for each credential that read them. A zone's name never changes.
 #[derive(Default)]
 pub(crate) struct Zones {
-    read: Mutex<HashMap<(Identity, ZoneId), Zone>>,
+    read: Mutex<HashMap<(Identity, ZoneId), ResolvedZone>>,
 }
 
 impl Zones {
-    fn get(&self, client: &Client, id: &ZoneId) -> Option<Zone> {
+    fn get(&self, client: &Client, id: &ZoneId) -> Option<ResolvedZone> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner).get(&(client.identity().clone(), id.clone())).cloned()
     }
 
-    fn put(&self, client: &Client, zone: &Zone) {
+    fn put(&self, client: &Client, zone: &ResolvedZone) {
         let key = (client.identity().clone(), zone.id.clone());
         self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(key, zone.clone());
     }
@@ -290,7 +292,7 @@ impl JobContext {
         }
     }
 
-    async fn zone(&self, hint: &ZoneHint, access: &CredentialAccess) -> Result<Zone, Problem> {
+    async fn zone(&self, hint: &ZoneHint, access: &CredentialAccess) -> Result<ResolvedZone, Problem> {
         match &hint.id {
             Some(id) => self.zone_by_id(unnamed_zone(id)?, access).await,
             None => self.zone_by_name(hint),
@@ -298,12 +300,12 @@ impl JobContext {
     }
 
     /// A zone that is named by its id: what it is called, a domain knows, or Cloudflare, which is asked once.
-    async fn zone_by_id(&self, zone: Zone, access: &CredentialAccess) -> Result<Zone, Problem> {
+    async fn zone_by_id(&self, zone: ResolvedZone, access: &CredentialAccess) -> Result<ResolvedZone, Problem> {
         let known = self.domains.iter().find(|domain| domain.zone_id() == Some(zone.id.as_str()));
         if let Some(domain) = known
             && let Some(name) = domain.name_of_zone()
         {
-            return Ok(Zone { name: Some(name), account: domain.account(), ..zone });
+            return Ok(ResolvedZone { name: Some(name), account: domain.account(), ..zone });
         }
         if let Some(known) = self.zones.get(&access.client, &zone.id) {
             return Ok(known);
@@ -311,23 +313,23 @@ impl JobContext {
         let doing = format!("reading the name of zone {}", zone.id);
         let read = access.client.send(Lane::Change, &collections::ZONES.get("", zone.id.as_str())).await;
         let read = read.map_err(|error| unnamed(&error, &doing))?;
-        let found = Entry::<ZoneBody>::read(read).and_then(|found| {
+        let found = Entry::<objects::Zone>::read(read).and_then(|found| {
             let account = found.item.account.as_deref().and_then(|account| AccountId::parse(account).ok());
             Some((ZoneName::parse(&found.item.name).ok()?, account))
         });
         let (name, account) = found
             .ok_or_else(|| Problem::transient(reasons::API_ERROR, format!("{doing}: the answer is not understood")))?;
-        let zone = Zone { name: Some(name), account, ..zone };
+        let zone = ResolvedZone { name: Some(name), account, ..zone };
         self.zones.put(&access.client, &zone);
         Ok(zone)
     }
 
-    fn zone_by_name(&self, hint: &ZoneHint) -> Result<Zone, Problem> {
+    fn zone_by_name(&self, hint: &ZoneHint) -> Result<ResolvedZone, Problem> {
         let domains: Vec<_> = self.domains.iter().collect();
         crate::kinds::zone_of(domains.iter().map(AsRef::as_ref), hint)
     }
 
-    fn tunnel(&self, reference: &TunnelReference, subject: &AskingObject) -> Result<Tunnel, Problem> {
+    fn tunnel(&self, reference: &TunnelReference, subject: &AskingObject) -> Result<ResolvedTunnel, Problem> {
         let waiting = |what: &str| Problem::waiting(reasons::DEPENDENCY_ERROR, format!("{reference} {what}"));
         let key = reference.key(subject.key.namespace.as_deref());
         let status = match reference.kind {
@@ -339,7 +341,7 @@ impl JobContext {
         let id = Some(status.tunnel_id).filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| waiting("has no tunnel id yet; its own conditions say why"))?;
         let id = TunnelId::parse(&id).map_err(|error| waiting(&format!("has a strange status.tunnelId: {error}")))?;
-        Ok(Tunnel { id, name: status.tunnel_name })
+        Ok(ResolvedTunnel { id, name: status.tunnel_name })
     }
 
     async fn network(
@@ -392,11 +394,11 @@ impl JobContext {
         let account = account.ok_or_else(|| {
             Problem::invalid(reasons::INVALID_CONFIG, "the account is not known: say spec.cloudflare.accountId")
         })?;
-        let remote = access.client.records::<VirtualNetworkBody>(&collections::VIRTUAL_NETWORKS, account.as_str());
+        let remote = access.client.records(&collections::VIRTUAL_NETWORKS, account.as_str());
         let doing = format!("listing the virtual networks of account {account}");
         // Which network is the default, and what one is called, changes rarely; drift passes bring it up to date.
         remote.refresh(Lane::Change, Freshness::Any).await.map_err(|error| error.problem(&doing))?;
-        let found = |body: &VirtualNetworkBody| name.map_or(body.is_default(), |name| body.name() == name);
+        let found = |body: &objects::VirtualNetwork| name.map_or(body.is_default(), |name| *body.name == *name);
         let id = remote.with(|networks| networks.iter().find(|entry| found(&entry.item)).map(|entry| entry.id.clone()));
         let what =
             name.map_or("a default virtual network".to_owned(), |name| format!("a virtual network named {name}"));
@@ -479,10 +481,10 @@ impl JobContext {
 }
 
 /// A zone of which only the id is known.
-fn unnamed_zone(id: &str) -> Result<Zone, Problem> {
+fn unnamed_zone(id: &str) -> Result<ResolvedZone, Problem> {
     let id = ZoneId::parse(id)
         .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("spec.cloudflare.zoneId: {error}")))?;
-    Ok(Zone { id, name: None, account: None, comment_limit: FREE_COMMENT })
+    Ok(ResolvedZone { id, name: None, account: None, comment_limit: FREE_COMMENT })
 }
 
 /// Why a zone's name could not be read, and what else tells it.

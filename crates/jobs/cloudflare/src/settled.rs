@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use portolan_cloudflare_api::{Client, Entry, Snapshot};
+use portolan_cloudflare_api::{Client, Entry, Item, Snapshot};
 use portolan_core::ObjectKey;
 use portolan_engine::Store;
 
-use crate::kind::Body;
+use crate::kind::Kind;
 use crate::projection::{self, Projection};
 
 /// Digests of what stood there, by the digest of the object's key: some tens of bytes for each object that is as wanted.
@@ -34,7 +34,7 @@ struct SettledObject {
 
 impl DriftMemory {
     /// An object is as wanted: these stand for it, alone or with something of others beside them.
-    pub(crate) fn set<B: Body>(
+    pub(crate) fn set<B: Item>(
         &self,
         key: &ObjectKey,
         (scope, client): (&str, &Client),
@@ -74,10 +74,10 @@ impl DriftMemory {
 
     /// The objects of a scope that no longer stand as they did, by a fresh snapshot of it; and those that stood back for
     /// something, if what stands in the scope has changed. The store says which ids are whose.
-    pub(crate) fn drifted<B: Body>(
+    pub(crate) fn drifted<K: Kind>(
         &self,
         scope: &Arc<str>,
-        snapshot: &Snapshot<B>,
+        snapshot: &Snapshot<K::Body>,
         store: &Store<Projection>,
     ) -> Vec<ObjectKey> {
         let mut state = self.state();
@@ -91,7 +91,7 @@ impl DriftMemory {
         let foreign: BTreeSet<u64> = snapshot
             .iter()
             .filter(|entry| entry.item.owner_key().is_none())
-            .flat_map(|entry| entry.item.claims_in_the_way(scope))
+            .flat_map(|entry| K::claims_in_the_way(&entry.item, scope))
             .map(|claim| projection::digest(&claim))
             .collect();
         let crowded = |key: &ObjectKey, projection: &Projection| {
@@ -142,7 +142,7 @@ fn name(key: &ObjectKey) -> u64 {
     hasher.finish()
 }
 
-fn digest<B: Body>(entry: &Entry<B>) -> u64 {
+fn digest<B: Item>(entry: &Entry<B>) -> u64 {
     let mut body = entry.item.clone();
     body.normalise();
     let mut hasher = DefaultHasher::new();

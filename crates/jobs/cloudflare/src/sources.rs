@@ -3,10 +3,9 @@
 //! Objects come as plain JSON, since only a few fields of many versions are looked at. Pure: whoever reads them hands
 //! them in.
 
-use std::net::IpAddr;
-
 use kube::core::ApiResource;
 use portolan_core::{Problem, reasons};
+pub use portolan_dns::{Address, Family};
 use serde_json::Value;
 
 use crate::blocks::{NamedObject, NodeAddress, ServiceAddress, SourceChoice, SourceReference};
@@ -23,37 +22,6 @@ pub enum AddressSource {
     },
     /// There is no such object.
     Gone,
-}
-
-/// An address of a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
-    /// As it is written into a record.
-    pub value: String,
-    /// What sort of address it is.
-    pub family: Family,
-}
-
-/// What sort of address, and so which record type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// IPv4, for A.
-    V4,
-    /// IPv6, for AAAA.
-    V6,
-    /// A host name, for CNAME.
-    Name,
-}
-
-impl Address {
-    /// Reads an IP address or a host name.
-    pub fn parse(text: &str) -> Self {
-        match text.parse() {
-            Ok(IpAddr::V4(ip)) => Self { value: ip.to_string(), family: Family::V4 },
-            Ok(IpAddr::V6(ip)) => Self { value: ip.to_string(), family: Family::V6 },
-            Err(_) => Self { value: text.trim_end_matches('.').to_ascii_lowercase(), family: Family::Name },
-        }
-    }
 }
 
 /// A Gateway that an `HTTPRoute` is attached to.

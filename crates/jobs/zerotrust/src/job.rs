@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portolan_cloudflare_api::{Clients, Readers, RetryPolicy};
-use portolan_engine::{CancellationToken, Context, JobHandle, Passed, Task};
+use portolan_engine::{CancellationToken, Context, Job, JobStart, JobTasks, Passed};
 use portolan_zerotrust_manager::{self as manager, Manager};
 use portolan_zerotrust_routes::{self as routes, Routes};
 use portolan_zerotrust_worker::{self as worker, Worker};
@@ -12,9 +12,6 @@ use crate::role::Role;
 
 /// Where tasks and states are unless the user says otherwise; the older operators' place.
 pub const NAMESPACE: &str = portolan_zerotrust_model::OPERATOR_NAMESPACE;
-
-/// What the job measures, by the side that measures it.
-pub const METRICS: [&[portolan_core::Metric]; 2] = [routes::METRICS, worker::METRICS];
 
 /// How the job runs.
 #[derive(Clone, Debug)]
@@ -47,56 +44,45 @@ impl Default for Settings {
 }
 
 /// The job, ready to run.
-pub struct ZerotrustJob {
+struct ZerotrustJob {
     manager: Option<Manager>,
     routes: Option<Arc<Routes>>,
     worker: Option<Worker>,
-    handle: JobHandle,
+}
+
+/// Makes the sides of the job that run in this process, over a cluster and the clients of Cloudflare that the process has.
+pub(crate) fn start(start: &JobStart<'_>) -> Job {
+    let clients = start.provisions.get::<Arc<Clients>>().expect("a process with this job has clients of Cloudflare");
+    let job = ZerotrustJob::new(&start.context, &clients.within(&start.gate), start.provisions.settings());
+    Job::new(portolan_zerotrust_model::JOB, move |shutdown| job.tasks(shutdown))
 }
 
 impl ZerotrustJob {
-    /// A job over a cluster and Cloudflare.
-    pub fn new(context: &Context, clients: &Clients, settings: Settings) -> Self {
+    fn new(context: &Context, clients: &Clients, settings: Settings) -> Self {
         let context = Context { operator_namespace: settings.operator_namespace, ..context.clone() };
         let clients = Arc::new(clients.with_retry(settings.retry));
-        let (role, handle) = (settings.role, JobHandle::default());
+        let role = settings.role;
         let manager = role.shapes().then(|| Manager::new(&context, settings.manager));
         let readers = Readers::of(Arc::clone(&clients));
         let routes = role.sees_routes().then(|| Arc::new(Routes::new(&context, readers, settings.routes)));
         let worker = role.carries_out().then(|| Worker::new(&context, clients, settings.worker));
-        Self { manager, routes, worker, handle }
-    }
-
-    /// The job as others see it.
-    pub fn handle(&self) -> JobHandle {
-        self.handle.clone()
-    }
-
-    /// The job for a manager, which runs it while it leads.
-    pub fn into_managed(self) -> portolan_engine::Job {
-        portolan_engine::Job::new(portolan_zerotrust_model::JOB, move |shutdown| self.tasks(shutdown))
-    }
-
-    /// Runs the job alone. Dropping the future stops everything at once.
-    pub async fn run(self, shutdown: CancellationToken) {
-        self.handle().run(self.tasks(&shutdown)).await;
+        Self { manager, routes, worker }
     }
 
     /// Everything that runs, made anew.
-    fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
+    fn tasks(&self, shutdown: &CancellationToken) -> JobTasks {
         let mut tasks = self.routes.as_ref().map(|routes| routes.tasks(shutdown)).unwrap_or_default();
         tasks.extend(self.manager.iter().flat_map(|manager| manager.tasks(shutdown)));
         tasks.extend(self.worker.iter().flat_map(|worker| worker.tasks(shutdown)));
         let routes = self.routes.clone();
-        self.handle.started(&tasks, move || {
+        JobTasks::from(tasks).passing(move || {
             let routes = routes.clone();
-            Box::pin(async move {
+            async move {
                 match routes {
                     Some(routes) => routes.drift_pass().await,
                     None => Passed::default(),
                 }
-            })
-        });
-        tasks
+            }
+        })
     }
 }

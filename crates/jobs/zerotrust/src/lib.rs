@@ -9,11 +9,13 @@
 //! Cloudflare, `worker` does not touch routes. They meet in the tasks alone, in one process or in two. A third side,
 //! `manager`, knows neither: it keeps the Deployments in shape that the operator itself runs in.
 
+mod definition;
 mod job;
+mod rights;
 mod role;
 
-pub use job::{METRICS, NAMESPACE, Settings, ZerotrustJob};
-pub use portolan_engine::JobHandle;
+pub use definition::JOB;
+pub use job::{NAMESPACE, Settings};
 pub use portolan_zerotrust_manager as manager;
 pub use portolan_zerotrust_model as model;
 pub use role::{LEASE, MANAGER_LEASE, Role};

@@ -11,15 +11,15 @@ use kube::api::{DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use portolan_apiserver::store::Range;
 use portolan_apiserver::{ApiServer, Config};
+use portolan_cloudflare as cloudflare;
 use portolan_cloudflare_api::{Limit, Transport, TransportError};
 use portolan_cloudflare_sim::{Dropped, Options, RecordedRequest, Simulator};
 use portolan_core::OwnerId;
-use portolan_engine::Drift;
+use portolan_engine::{Drift, JobDefinition, Provisions};
 use portolan_zerotrust as zerotrust;
 use serde_json::{Value, json};
 
 use crate::definitions::{self, GATEWAY_GROUP};
-use crate::jobs::JobName;
 use crate::operator::{self, Operator};
 use crate::seen::GROUP;
 use crate::server::Server;
@@ -51,7 +51,7 @@ impl ApiPace {
 
 /// All three.
 pub(super) struct Arena {
-    job: JobName,
+    job: &'static JobDefinition,
     client: kube::Client,
     simulator: Simulator,
     transport: Arc<Tap>,
@@ -62,7 +62,7 @@ pub(super) struct Arena {
 
 impl Arena {
     /// An API server and a simulator with an account; no objects and no controllers yet.
-    async fn start(job: JobName, latency: Duration, pace: ApiPace) -> anyhow::Result<Self> {
+    async fn start(job: &'static JobDefinition, latency: Duration, pace: ApiPace) -> anyhow::Result<Self> {
         let rate_limit = (pace == ApiPace::Limited).then_some((ApiPace::COUNT, ApiPace::WINDOW));
         let simulator = Simulator::new(Options { latency, rate_limit, ..Options::default() });
         simulator.add_account_with_id(ACCOUNT, "Bench");
@@ -77,7 +77,7 @@ impl Arena {
 
     /// One with zones, and objects for them.
     pub(super) async fn with_zones(zones: &[String], latency: Duration, pace: ApiPace) -> anyhow::Result<Self> {
-        let arena = Self::start(JobName::Cloudflare, latency, pace).await?;
+        let arena = Self::start(&cloudflare::JOB, latency, pace).await?;
         arena.add_zones(zones)?;
         arena.prepare(zones).await?;
         Ok(arena)
@@ -85,7 +85,7 @@ impl Arena {
 
     /// One with a zone and a tunnel, and a tenant for them.
     pub(super) async fn with_tenant(zone: &str, latency: Duration, pace: ApiPace) -> anyhow::Result<Self> {
-        let arena = Self::start(JobName::Zerotrust, latency, pace).await?;
+        let arena = Self::start(&zerotrust::JOB, latency, pace).await?;
         arena.add_zones(&[zone.to_owned()])?;
         let tunnel = json!({"id": TUNNEL, "name": "bench", "config_src": "cloudflare"});
         arena.simulator.put("cfd_tunnel", ACCOUNT, tunnel).map_err(|error| anyhow!("making the tunnel: {error}"))?;
@@ -125,8 +125,9 @@ impl Arena {
         let mut options =
             operator::OperatorOptions::new(OwnerId::derive("bench"), "http://simulator.invalid/client/v4");
         options.jobs = vec![self.job];
-        options.drift = Drift::Off;
-        options.zerotrust.routes.drift = Drift::Off;
+        let mut settings = zerotrust::Settings::default();
+        settings.routes.drift = Drift::Off;
+        options.provisions = Provisions::default().with(Drift::Off).with(settings);
         if self.pace == ApiPace::Unlimited {
             options.api.limit = Limit { quota: 1_000_000, window: ApiPace::WINDOW };
         }

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::arena::{ApiPace, Arena, by_call};
 use super::timing::rounded;
-use crate::jobs::JobName;
 
 /// Records that somebody edits before the second pass.
 const EDITED: usize = 10;
@@ -40,7 +39,7 @@ pub(crate) async fn run(zones: usize, records: usize) -> anyhow::Result<Value> {
 
 async fn pass(arena: &Arena, count: usize) -> anyhow::Result<Value> {
     let began = Instant::now();
-    let job = arena.operator()?.job(JobName::Cloudflare).context("the job does not run")?;
+    let job = arena.operator()?.job(portolan_cloudflare::JOB.sheet.name).context("the job does not run")?;
     let passed = job.drift_pass().await;
     let looked = began.elapsed();
     arena.settled(count, PATIENCE).await?;

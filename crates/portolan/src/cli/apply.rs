@@ -6,7 +6,7 @@ use super::{NamespaceArgs, print};
 use crate::applying::{Applier, ApplyOptions, As, Conflicts, MANAGER, Storing};
 use crate::failure::{Outcome, Tally};
 use crate::manifest;
-use crate::server::{ConnectArgs, Server};
+use crate::server::ConnectArgs;
 
 /// Arguments of `portolan apply`.
 #[derive(clap::Args, Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 /// Applies everything that can be applied; fails at the end if anything could not.
 pub(crate) async fn run(args: Args) -> Outcome {
     let manifests = manifest::read(&args.filenames, args.recursive)?;
-    let server = Server::connect(&args.connect).await?;
+    let server = args.connect.server().await?;
     let mut tally = Tally::of(manifests.len());
     let dry = if args.dry_run { " (dry run)" } else { "" };
     let mut applier = Applier::new(&server, options(&args)).await?;

@@ -4,7 +4,7 @@ use super::print;
 use crate::definitions;
 use crate::failure::Outcome;
 use crate::output;
-use crate::server::{ConnectArgs, Server};
+use crate::server::ConnectArgs;
 
 /// Arguments of `portolan crds`.
 #[derive(clap::Args, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 /// Prints them, or installs them.
 pub(crate) async fn run(args: Args) -> Outcome {
     if args.apply {
-        let server = Server::connect_anywhere(&args.connect).await?;
+        let server = args.connect.server_anywhere().await?;
         definitions::install(&server).await?;
         return definitions::replace(&server, &definitions::objects()).await;
     }

@@ -96,7 +96,7 @@ struct DeleteTarget {
 pub(crate) async fn run(args: Args) -> Outcome {
     let manifests =
         if args.filenames.is_empty() { Vec::new() } else { manifest::read(&args.filenames, args.recursive)? };
-    let server = Server::connect(&args.connect).await?;
+    let server = args.connect.server().await?;
     let kinds = Kinds::discover(&server).await?;
     let targets = match &args.kind {
         Some(called) => named_targets(&args, &server, &kinds, called).await?,

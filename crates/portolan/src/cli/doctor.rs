@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use portolan_cloudflare_api::{Credential, HttpTransport};
+use portolan_core::job::JobRole;
 use portolan_core::{Hostname, ObjectKey, ZoneName};
 use portolan_zerotrust::Role;
 
@@ -16,7 +17,7 @@ use crate::doctor::{Account, AskedOf, Facts, NameFacts, RightsSubject, Secret, T
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::paint::Paint;
-use crate::server::{ConnectArgs, Server};
+use crate::server::ConnectArgs;
 use crate::urls::Urls;
 use crate::zerotrust::{self, NamespaceArgs};
 
@@ -39,7 +40,7 @@ pub(crate) struct Args {
 
     /// Whose rights in the cluster are needed
     #[arg(long, value_name = "all|manager|kube_worker|cloudflare_worker", default_value = "all", value_parser = role)]
-    role: Role,
+    role: &'static JobRole,
 
     /// Ask for the rights of this service account, not for one's own; its namespace is the operator's where not given
     #[arg(long, value_name = "[NAMESPACE/]NAME", conflicts_with = "token_env")]
@@ -109,8 +110,9 @@ fn zone(text: &str) -> Result<ZoneName, String> {
     ZoneName::parse(text).map_err(|error| error.to_string())
 }
 
-fn role(text: &str) -> Result<Role, String> {
-    Role::parse(text).ok_or_else(|| "write all, manager, kube_worker or cloudflare_worker".to_owned())
+fn role(text: &str) -> Result<&'static JobRole, String> {
+    let role = Role::parse(text).and_then(|role| portolan_zerotrust::JOB.sheet.role(role.as_str()));
+    role.ok_or_else(|| "write all, manager, kube_worker or cloudflare_worker".to_owned())
 }
 
 /// Looks, judges and prints.
@@ -168,7 +170,7 @@ async fn alone(args: &Args, variable: &str) -> Outcome<Facts> {
 
 /// A cluster, and all tokens that its tenants name.
 async fn in_cluster(args: &Args) -> Outcome<Facts> {
-    let server = match Server::connect_anywhere(&args.connect).await {
+    let server = match args.connect.server_anywhere().await {
         Ok(server) => server,
         Err(failure) => return Ok(without_cluster(failure.what())),
     };

@@ -4,6 +4,7 @@ use futures::StreamExt;
 use serde_json::Value;
 
 use super::{NamespaceArgs, print};
+use crate::applying::hide_managed_fields;
 use crate::failure::{Failure, Outcome};
 use crate::kinds::{Kinds, ServedKind, segment};
 use crate::output::{self, OutputFormat, Wrap};
@@ -63,7 +64,7 @@ pub(crate) struct Args {
 /// Shows what was asked for.
 pub(crate) async fn run(args: Args) -> Outcome {
     let (kinds_text, names) = split_names(&args)?;
-    let server = Server::connect(&args.connect).await?;
+    let server = args.connect.server().await?;
     let kinds = Kinds::discover(&server).await?;
     let mut asked = Vec::new();
     for name in kinds_text.split(',').filter(|name| !name.is_empty()) {
@@ -220,7 +221,7 @@ impl Get<'_> {
             return Ok(());
         }
         if !self.args.show_managed_fields {
-            objects.iter_mut().for_each(output::hide_managed_fields);
+            objects.iter_mut().for_each(hide_managed_fields);
         }
         print(&output::render(self.args.output, self.kind, &objects, wrap)?);
         Ok(())

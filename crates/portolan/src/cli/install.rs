@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use portolan_core::Rollout;
 use portolan_install::{Release, Values, objects};
 use serde_json::{Value, json};
 
@@ -11,6 +12,7 @@ use crate::applying::{Applier, ApplyOptions, As, Conflicts, Storing};
 use crate::definitions::{self, GATEWAY_GROUP};
 use crate::duration::{duration, shown};
 use crate::failure::{Failure, Outcome, Tally};
+use crate::jobs;
 use crate::kinds::{Kinds, segment};
 use crate::manifest::Manifest;
 use crate::output;
@@ -77,9 +79,10 @@ fn values(args: &Args) -> Outcome<Values> {
     let files = args.values.iter().map(|file| read(file)).collect::<Outcome<Vec<String>>>()?;
     let texts: Vec<&str> = files.iter().map(String::as_str).collect();
     let sets: Vec<&str> = args.set.iter().map(String::as_str).collect();
-    Values::parse(&texts, &sets).map_err(|error| {
+    let sheets = jobs::sheets();
+    Values::parse(&sheets, &texts, &sets).map_err(|error| {
         // What is no YAML at all has no path of a value: the file says more.
-        let is_alone_wrong = |text: &str| Values::parse(&[text], &[]).is_err_and(|one| one == error);
+        let is_alone_wrong = |text: &str| Values::parse(&sheets, &[text], &[]).is_err_and(|one| one == error);
         let file = args.values.iter().zip(&texts).find(|(_, text)| is_alone_wrong(text)).map(|(file, _)| file);
         match file {
             Some(file) => refused(&error).while_doing(file.display()),
@@ -107,7 +110,7 @@ fn installation(args: &Args, values: &Values) -> Outcome<Vec<Value>> {
         namespace: args.namespace.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let made = objects(values, &release, definitions::objects()).map_err(|error| refused(&error))?;
+    let made = objects(values, &release, &jobs::sheets()).map_err(|error| refused(&error))?;
     let name = namespace(args, values);
     // The label that the server sets by itself: something to own, so that a second time changes nothing.
     let metadata = json!({"name": name, "labels": {"kubernetes.io/metadata.name": name}});
@@ -126,7 +129,7 @@ async fn apply(args: &Args, values: &Values, objects: Vec<Value>) -> Outcome {
         objects.iter().filter(|object| object["kind"] == "CustomResourceDefinition").cloned().collect();
     let manifests: Vec<Manifest> =
         objects.into_iter().map(|object| Manifest::made("the installation", object)).collect();
-    let server = Server::connect(&args.connect).await?;
+    let server = args.connect.server().await?;
     let mut applier = Applier::new(&server, options()).await?;
     let mut tally = Tally::of(manifests.len());
     applier
@@ -162,12 +165,12 @@ async fn wait(server: &Server, namespace: &str, name: &str, patience: Duration) 
     let path = format!("/apis/apps/v1/namespaces/{}/deployments/{}", segment(namespace), segment(name));
     let until = Instant::now() + patience;
     loop {
-        let standing = RolloutState::of(&server.find(&path).await?.unwrap_or_default());
-        if standing.is_ready() {
+        let rollout = Rollout::of(&server.find(&path).await?.unwrap_or_default());
+        if rollout.is_ready() {
             return Ok(());
         }
         if Instant::now() >= until {
-            let what = format!("{standing} of Deployment {namespace}/{name} after {}", shown(patience));
+            let what = format!("{rollout} of Deployment {namespace}/{name} after {}", shown(patience));
             let look = format!("kubectl -n {namespace} describe deployment {name}, and its pods, say why");
             return Err(Failure::new(what).next(look));
         }
@@ -175,43 +178,11 @@ async fn wait(server: &Server, namespace: &str, name: &str, patience: Duration) 
     }
 }
 
-/// How far a Deployment has rolled out.
-#[derive(Debug, PartialEq, Eq)]
-struct RolloutState {
-    wanted: i64,
-    ready: i64,
-    is_seen: bool,
-}
-
-impl RolloutState {
-    fn of(deployment: &Value) -> Self {
-        let status = &deployment["status"];
-        let count = |name: &str| status[name].as_i64().unwrap_or_default();
-        Self {
-            wanted: deployment["spec"]["replicas"].as_i64().unwrap_or(1),
-            // Pods of an earlier template do not count.
-            ready: count("readyReplicas").min(count("updatedReplicas")),
-            is_seen: status["observedGeneration"].as_i64() >= deployment["metadata"]["generation"].as_i64()
-                && !status["observedGeneration"].is_null(),
-        }
-    }
-
-    fn is_ready(&self) -> bool {
-        self.is_seen && self.ready >= self.wanted
-    }
-}
-
-impl std::fmt::Display for RolloutState {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{} of {} pods are ready", self.ready, self.wanted)
-    }
-}
-
 /// What the user does next.
 async fn next(server: &Server, values: &Values, namespace: &str, deployment: &str) -> Outcome<String> {
     let kinds = Kinds::discover(server).await?;
     let has_routes = kinds.in_group(GATEWAY_GROUP).iter().any(|kind| kind.kind == "HTTPRoute");
-    let is_zerotrust = values.controllers.contains(&portolan_install::values::InstalledJob::Zerotrust);
+    let is_zerotrust = values.controllers.iter().any(|job| job == portolan_zerotrust::JOB.sheet.name);
     let mut text =
         format!("\nInstalled. kubectl -n {namespace} rollout status deployment/{deployment} shows it start.\n");
     if is_zerotrust && !has_routes {
@@ -227,23 +198,4 @@ async fn next(server: &Server, values: &Values, namespace: &str, deployment: &st
         );
     }
     Ok(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_deployment_is_ready_when_the_latest_pods_are() {
-        let deployment = |observed: i64, updated: i64, ready: i64| {
-            json!({"metadata": {"generation": 2}, "spec": {"replicas": 2},
-                "status": {"observedGeneration": observed, "updatedReplicas": updated, "readyReplicas": ready}})
-        };
-
-        assert!(RolloutState::of(&deployment(2, 2, 2)).is_ready());
-        assert!(!RolloutState::of(&deployment(1, 2, 2)).is_ready(), "the change was not seen yet");
-        assert!(!RolloutState::of(&deployment(2, 1, 2)).is_ready(), "one is of the earlier template");
-        assert_eq!(RolloutState::of(&deployment(2, 2, 1)).to_string(), "1 of 2 pods are ready");
-        assert!(!RolloutState::of(&Value::Null).is_ready());
-    }
 }

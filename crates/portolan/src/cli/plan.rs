@@ -204,7 +204,7 @@ async fn cluster(args: &Args, manifests: &[Manifest]) -> Outcome<Cluster> {
 }
 
 async fn answering(args: &Args) -> Outcome<Server> {
-    let server = Server::connect_anywhere(&args.connect).await?;
+    let server = args.connect.server_anywhere().await?;
     server.call(ServerRequest::get("/version")).await?;
     Ok(server)
 }

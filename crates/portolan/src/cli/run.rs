@@ -10,15 +10,13 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::{Limits, Settings as ApiSettings};
 use portolan_core::{OwnerId, Plan, Problem};
-use portolan_engine::outcome::Startup;
-use portolan_engine::{CancellationToken, Drift, PlanSink, WriteMode, cluster_owner};
-use portolan_zerotrust::{Role, Settings};
+use portolan_engine::{CancellationToken, JobDefinition, PlanSink, Provisions, WriteMode, cluster_owner};
 use tokio::task::JoinSet;
 
 use super::print;
 use crate::endpoints::{Endpoints, ListenAddress};
 use crate::failure::{Failure, Outcome};
-use crate::jobs::JobName;
+use crate::jobs::{parser, part};
 use crate::operator::{self, Operator};
 use crate::paint::Paint;
 use crate::server::{CallError, ConnectArgs, Server, ServerRequest, chain, is_in_cluster};
@@ -42,8 +40,8 @@ pub(crate) struct Args {
     connect: ConnectArgs,
 
     /// Jobs to run; without it, those whose definitions the cluster has
-    #[arg(long, value_name = "JOB", value_delimiter = ',')]
-    controllers: Vec<JobName>,
+    #[arg(long, value_name = "JOB", value_delimiter = ',', value_parser = parser())]
+    controllers: Vec<&'static JobDefinition>,
 
     /// Address of /metrics, as `:8080`; `0` for none
     #[arg(
@@ -130,14 +128,13 @@ pub(crate) async fn run(args: Args, traces: Option<Traces>) -> Outcome {
 async fn start(args: &Args) -> Outcome<(Operator, JoinSet<()>)> {
     args.older.tell();
     args.zerotrust.tell();
-    let server = Server::connect_anywhere(&args.connect).await?;
+    let server = args.connect.server_anywhere().await?;
     reach(&server).await;
-    let jobs = jobs::choose(&server, &args.controllers, args.zerotrust.role()).await?;
-    let options = options(args, &server, jobs).await?;
+    let options = options(args, &server).await?;
     let endpoints = Endpoints::bind(&args.metrics, &args.health).await?;
-    if options.jobs.contains(&JobName::Zerotrust) {
-        startup(&options.zerotrust);
-        look_for_namespace(&server, &options).await;
+    for job in &options.jobs {
+        (job.announce)(&options.provisions);
+        look_for_namespace(&server, job, &options).await;
     }
     tracing::info!(
         cluster = server.address(),
@@ -145,7 +142,7 @@ async fn start(args: &Args) -> Outcome<(Operator, JoinSet<()>)> {
         owner = %options.owner,
         namespace = options.namespace,
         elected = options.candidate.is_some(),
-        jobs = options.jobs.iter().map(|job| job.as_str()).collect::<Vec<_>>().join(","),
+        jobs = options.jobs.iter().map(|job| job.sheet.name).collect::<Vec<_>>().join(","),
         "Starting the controllers"
     );
     let operator = Operator::start(server.client().clone(), options)?;
@@ -177,18 +174,19 @@ async fn reach(server: &Server) {
     }
 }
 
-async fn options(args: &Args, server: &Server, jobs: Vec<JobName>) -> Outcome<operator::OperatorOptions> {
+async fn options(args: &Args, server: &Server) -> Outcome<operator::OperatorOptions> {
     let candidate = candidate();
+    let is_elected = !args.dry_run && args.leader_elect.unwrap_or_else(is_in_cluster);
+    let provisions = Provisions::default().with(args.zerotrust.settings(&candidate, is_elected));
+    let jobs = jobs::choose(server, &args.controllers, &provisions).await?;
     let limits = args.cloudflare_limits.clone().unwrap_or_default();
     let api = ApiSettings { read_only: args.dry_run, limits, ..ApiSettings::from_env() };
-    let mut options = operator::OperatorOptions::new(owner(args, server, &jobs).await?, "");
+    let mut options = operator::OperatorOptions::new(owner(args, server, &jobs, &provisions).await?, "");
     options.api = api;
     options.jobs = jobs;
     options.namespace.clone_from(&args.cluster_resource_namespace);
-    let is_elected = !args.dry_run && args.leader_elect.unwrap_or_else(is_in_cluster);
-    let is_alone = is_elected && args.zerotrust.role() == Role::All;
-    options.zerotrust = args.zerotrust.settings(&candidate, is_alone);
-    options.needs = Some(jobs::needs(server, args.zerotrust.role()));
+    options.needs = Some(jobs::needs(server, &provisions));
+    options.provisions = provisions;
     if args.dry_run {
         options.mode = WriteMode::DryRun;
         options.plans = Some(printing());
@@ -198,12 +196,12 @@ async fn options(args: &Args, server: &Server, jobs: Vec<JobName>) -> Outcome<op
     Ok(options)
 }
 
-async fn owner(args: &Args, server: &Server, jobs: &[JobName]) -> Outcome<OwnerId> {
+async fn owner(args: &Args, server: &Server, jobs: &[&JobDefinition], provisions: &Provisions) -> Outcome<OwnerId> {
     match args.owner_id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Ok(OwnerId::parse(id).unwrap_or_else(|_| OwnerId::derive(id))),
         // It marks nothing, and need not be let near the namespace that tells.
-        None if args.zerotrust.role() == Role::Manager && jobs == [JobName::Zerotrust] => {
-            Ok(OwnerId::derive(Role::Manager.as_str()))
+        None if !jobs.iter().any(|job| (job.marks)(provisions)) => {
+            Ok(OwnerId::derive(part(provisions).map_or("nobody", |(_, part)| part)))
         }
         None => cluster_owner(server.client()).await.map_err(|error| {
             Failure::new(format!("reading namespace kube-system of {}: {}", server.address(), chain(&error)))
@@ -212,36 +210,23 @@ async fn owner(args: &Args, server: &Server, jobs: &[JobName]) -> Outcome<OwnerI
     }
 }
 
-/// Makes the zerotrust job's namespace for a user who tries it out, where it is missing. An installed process is in it, and
-/// has no right to look.
-async fn look_for_namespace(server: &Server, options: &operator::OperatorOptions) {
-    let name = &options.zerotrust.operator_namespace;
-    let is_tried_out = options.zerotrust.role == Role::All && options.candidate.is_none() && !is_in_cluster();
+/// Makes a job's own namespace for a user who tries it out, where it is missing. An installed process is in it, and has no
+/// right to look.
+async fn look_for_namespace(server: &Server, job: &JobDefinition, options: &operator::OperatorOptions) {
+    let Some(own) = (job.namespace)(&options.provisions) else { return };
+    let is_whole = (job.part)(&options.provisions).is_none();
+    let is_tried_out = is_whole && options.candidate.is_none() && !is_in_cluster();
     if options.mode == WriteMode::Live
         && is_tried_out
-        && let Err(failure) = server.make_namespace(name).await
+        && let Err(failure) = server.make_namespace(&own.name).await
     {
         tracing::warn!(
-            "namespace {name}, where tasks and states are kept, cannot be looked at or made: {}",
+            "namespace {}, where {} are kept, cannot be looked at or made: {}",
+            own.name,
+            own.keeps,
             failure.what()
         );
     }
-}
-
-/// Says how the zerotrust job runs.
-fn startup(settings: &Settings) {
-    let mut intervals = vec![("sweep", settings.routes.sweep), ("lease", settings.worker.lease)];
-    if let Drift::Every(every) = settings.routes.drift {
-        intervals.push(("drift", every));
-    }
-    let startup = Startup {
-        version: env!("CARGO_PKG_VERSION"),
-        role: settings.role.as_str(),
-        operator_namespace: &settings.operator_namespace,
-        watch_namespaces: &settings.routes.watch_namespaces,
-        intervals: &intervals,
-    };
-    startup.log();
 }
 
 /// A name that no other process has: the pod's, or the machine's, with something of this start.

@@ -4,10 +4,10 @@ use super::{OutputForm, print};
 use crate::failure::Outcome;
 use crate::output;
 use crate::paint::Paint;
-use crate::server::{ConnectArgs, Server};
+use crate::server::ConnectArgs;
 use crate::urls::Urls;
 use crate::zerotrust::NamespaceArgs;
-use crate::{samples, status};
+use crate::{jobs, samples, status};
 
 /// Arguments of `portolan status`.
 #[derive(clap::Args, Debug)]
@@ -29,8 +29,8 @@ pub(crate) struct Args {
 
 /// Prints the tree.
 pub(crate) async fn run(args: Args) -> Outcome {
-    let server = Server::connect(&args.connect).await?;
-    let mut tree = status::read(&server, &args.zerotrust.operator_namespace).await?;
+    let server = args.connect.server().await?;
+    let mut tree = status::read(&server, jobs::ALL, &args.zerotrust.operator_namespace).await?;
     let metrics = args.metrics.or_else(|| Urls::beside(&args.connect, server.address())?.metrics);
     if let Some(url) = metrics {
         tree.budget = samples::budgets(&url).await;

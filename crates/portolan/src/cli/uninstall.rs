@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::{OutputForm, print};
 use crate::failure::{Failure, Outcome, Tally};
 use crate::holds::{Hold, Holds};
+use crate::jobs;
 use crate::kinds::{Kinds, segment};
 use crate::operator;
 use crate::output;
@@ -21,8 +22,6 @@ use crate::zerotrust::NamespaceArgs;
 
 /// How often an object is tried that others write at the same time.
 const MOST_ATTEMPTS: usize = 5;
-/// Leases of workers begin so.
-const WORKERS: &str = "cfzt-worker-";
 
 /// Arguments of `portolan uninstall`.
 #[derive(clap::Args, Debug)]
@@ -61,7 +60,7 @@ pub(crate) struct Args {
 
 /// Shows what is held, and lets it go where asked.
 pub(crate) async fn run(args: Args) -> Outcome {
-    let server = Server::connect_anywhere(&args.connect).await?;
+    let server = args.connect.server_anywhere().await?;
     if args.apply && !args.force {
         refuse_while_led(&server, &args).await?;
     }
@@ -105,8 +104,7 @@ async fn refuse_while_led(server: &Server, args: &Args) -> Outcome {
 /// Whether a lease is one that our processes hold.
 fn is_ours(lease: &Lease) -> bool {
     let name = lease.metadata.name.as_deref().unwrap_or_default();
-    [portolan_cloudflare::LEASE, portolan_zerotrust::LEASE, portolan_zerotrust::MANAGER_LEASE].contains(&name)
-        || name.starts_with(WORKERS)
+    jobs::ALL.iter().flat_map(|job| job.sheet.leases).any(|known| known.names(name))
 }
 
 /// Name and holder of a lease that was renewed in time.

@@ -3,7 +3,7 @@
 use super::{OutputForm, print};
 use crate::failure::Outcome;
 use crate::paint::Paint;
-use crate::server::{ConnectArgs, Server};
+use crate::server::ConnectArgs;
 use crate::urls::Urls;
 use crate::zerotrust::{Facts, NamespaceArgs};
 use crate::{output, why};
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 
 /// Prints the story of a name.
 pub(crate) async fn run(args: Args) -> Outcome {
-    let server = Server::connect(&args.connect).await?;
+    let server = args.connect.server().await?;
     let facts = Facts::read(&server, &args.namespace.operator_namespace).await?;
     let edge = Urls::beside(&args.connect, server.address()).and_then(|urls| urls.edge);
     let story = why::tell(&server, &facts, &args.hostname, edge.as_deref()).await?;

@@ -88,7 +88,7 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
         "The token may read tunnels and write their configuration: the rules that lead names to origins.",
         Account,
         Always,
-        Probe::Edit(&collections::TUNNELS, NIL_UUID)
+        Probe::Edit(collections::TUNNELS.untyped(), NIL_UUID)
     ),
     permission!(
         "access-apps",
@@ -122,7 +122,7 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
         "The token may list zones, to find the one that holds a name. A tenant with zoneId can do without.",
         Account,
         Always,
-        Probe::Read(&collections::ZONES)
+        Probe::Read(collections::ZONES.untyped())
     ),
     permission!(
         "dns",
@@ -130,7 +130,7 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
         "The token may write the records of the zone.",
         Zone,
         Always,
-        Probe::Edit(&collections::DNS_RECORDS, NIL_ID)
+        Probe::Edit(collections::DNS_RECORDS.untyped(), NIL_ID)
     ),
     permission!(
         "redirects",

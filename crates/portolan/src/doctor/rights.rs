@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use portolan_install::rbac::{self, Reach, Tier};
+use portolan_core::job::JobRole;
+use portolan_core::rights::Reach;
 use serde_json::{Value, json};
 
 /// One right.
@@ -50,9 +51,9 @@ pub(crate) fn told(rights: &[Right]) -> Vec<String> {
 }
 
 /// Every right of a role, one by one.
-pub(crate) fn of(tier: Tier, namespace: &str) -> Vec<Right> {
+pub(crate) fn of(role: &JobRole, namespace: &str) -> Vec<Right> {
     let mut rights: Vec<Right> = Vec::new();
-    for rule in rbac::rules(tier) {
+    for rule in (role.rules)() {
         let names: &[&'static str] = if rule.names.is_empty() { &[""] } else { rule.names };
         for (resource, name, verb) in product(rule.resources, names, rule.verbs) {
             let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
@@ -139,18 +140,22 @@ mod tests {
 
     use super::*;
 
+    fn role(name: &str) -> &'static JobRole {
+        portolan_zerotrust::JOB.sheet.role(name).unwrap()
+    }
+
     #[test]
     fn every_rule_of_a_role_is_asked_verb_by_verb() {
-        let shown: BTreeSet<String> = of(Tier::KubeWorker, "ops").iter().map(Right::to_string).collect();
+        let shown: BTreeSet<String> = of(role("kube_worker"), "ops").iter().map(Right::to_string).collect();
 
         assert!(shown.contains("patch httproutes.gateway.networking.k8s.io everywhere"), "{shown:#?}");
         assert!(shown.contains("update cloudflaretasks.cfzt.cloudflare.com/status in ops"), "{shown:#?}");
-        assert!(of(Tier::All, "ops").len() > of(Tier::Manager, "ops").len());
+        assert!(of(role("all"), "ops").len() > of(role("manager"), "ops").len());
     }
 
     #[test]
     fn rights_to_the_same_objects_are_told_together() {
-        let rights = of(Tier::Manager, "ops");
+        let rights = of(role("manager"), "ops");
         let told = told(&rights);
 
         assert!(told.contains(&"get/list/watch pods in ops".to_owned()), "{told:#?}");
@@ -159,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_review_names_group_resource_and_namespace_apart() {
-        let right = of(Tier::KubeWorker, "ops").into_iter().find(|right| right.subresource == "status").unwrap();
+        let right = of(role("kube_worker"), "ops").into_iter().find(|right| right.subresource == "status").unwrap();
 
         let own = RightsSubject::Own.review(&right);
         let other = RightsSubject::ServiceAccount("ops".into(), "w".into()).review(&right);

@@ -97,7 +97,7 @@ fn core(plural: &str, namespaced: bool) -> ServedKind {
 
 /// Kinds of the same group that other versions installed, and the Gateway API's.
 async fn copy_definitions(from: &Server, local: &Server, kinds: &Kinds) -> Outcome {
-    let ours: Vec<String> = definitions::all().into_iter().map(|definition| definition.spec.names.kind).collect();
+    let ours = definitions::kinds();
     let same = kinds.in_group(GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP));
     let others = same.filter(|kind| !ours.contains(&kind.kind));
     let gateways = kinds

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use portolan_apiserver::{ApiServer, Config};
 use portolan_core::{ObjectId, OwnerId, Plan, Problem};
-use portolan_engine::{Drift, PlanSink, WriteMode, cluster_owner};
+use portolan_engine::{Drift, PlanSink, Provisions, WriteMode, cluster_owner};
+use portolan_zerotrust as zerotrust;
 use serde_json::{Value, json};
 
 use crate::cli::apiserver::not_started;
@@ -132,13 +133,19 @@ async fn options(question: &PlanQuestion<'_>, plans: PlanSink) -> Outcome<operat
     let mut options = operator::OperatorOptions::new(owner, question.cloudflare.as_str());
     options.mode = WriteMode::Shadow;
     options.api.read_only = true;
-    options.drift = Drift::Off;
-    options.zerotrust.routes.drift = Drift::Off;
-    options.zerotrust.operator_namespace.clone_from(&question.zerotrust_namespace);
-    options.zerotrust.routes.allow_origins.clone_from(&question.allow_origins);
+    options.provisions = provisions(question);
     options.plans = Some(plans);
     options.namespace.clone_from(&question.namespace);
     Ok(options)
+}
+
+/// What the jobs are told: nobody looks for drift.
+fn provisions(question: &PlanQuestion<'_>) -> Provisions {
+    let mut settings = zerotrust::Settings::default();
+    settings.operator_namespace.clone_from(&question.zerotrust_namespace);
+    settings.routes.allow_origins.clone_from(&question.allow_origins);
+    settings.routes.drift = Drift::Off;
+    Provisions::default().with(Drift::Off).with(settings)
 }
 
 fn sink(collected: &Collected) -> PlanSink {

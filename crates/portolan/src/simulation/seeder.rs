@@ -125,19 +125,19 @@ fn collections() -> Vec<SeededCollection> {
         type_meta: TypeMeta { kind: "Secret".to_owned(), api_version: "v1".to_owned() },
         is_few: true,
     };
-    let ours = definitions::all().into_iter().map(|definition| {
-        let (group, names) = (definition.spec.group, definition.spec.names);
-        let version = definition.spec.versions.first().map(|version| version.name.clone()).unwrap_or_default();
+    let ours = definitions::objects().into_iter().map(|definition| {
+        let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (group, kind) = (text("/spec/group"), text("/spec/names/kind"));
         SeededCollection {
-            name: format!("{}.{group}", names.plural),
+            name: format!("{}.{group}", text("/spec/names/plural")),
             is_few: matches!(
-                names.kind.as_str(),
+                kind.as_str(),
                 "CloudflareCredentials"
                     | "CloudflareDomain"
                     | "CloudflareZeroTrustTenant"
                     | "CloudflareZeroTrustTemplate"
             ),
-            type_meta: TypeMeta { api_version: format!("{group}/{version}"), kind: names.kind },
+            type_meta: TypeMeta { api_version: format!("{group}/{}", text("/spec/versions/0/name")), kind },
         }
     });
     let routes = SeededCollection {

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use super::tenants::{NamesByHealth, Tenant};
-use super::tree::{Account, Branch, Domain, HeldDeletions, Leaf, NamedHealth, NetworkTree, RecordsByHealth, Tree};
+use super::tree::{
+    Account, Branch, Domain, HeldDeletions, JobObjects, Leaf, NamedHealth, NetworkTree, RecordsByHealth, Tree,
+};
 use crate::paint::{Paint, Tone};
 use crate::seen::Health;
 
@@ -47,6 +49,7 @@ pub(crate) fn render(tree: &Tree, paint: Paint) -> String {
     if tree.names.total > 0 {
         roots.push(TreeLine { text: "without a known tenant".to_owned(), below: name_nodes(&tree.names, paint) });
     }
+    roots.extend(tree.jobs.iter().map(|job| job_node(job, paint)));
     for root in &roots {
         text.push('\n');
         line_to(&mut text, &root.text);
@@ -87,6 +90,15 @@ fn tenant_node(tenant: &Tenant, paint: Paint) -> TreeLine {
     below.extend(tenant.exposed.as_ref().map(exposed));
     below.extend(tenant.held.as_ref().map(|held| held_node(held, paint)));
     TreeLine { text: line(&what, &tenant.state, paint), below }
+}
+
+/// A job's objects, a line each: of many, those that are not Ready.
+fn job_node(job: &JobObjects, paint: Paint) -> TreeLine {
+    let many = job.objects.len() > RECORDS_SHOWN;
+    let shown = job.objects.iter().filter(|object| !many || object.state.health != Health::Ready).take(RECORDS_SHOWN);
+    let below = shown
+        .map(|object| TreeLine::leaf(line(&format!("{} {}", object.about, object.state.name), &object.state, paint)));
+    TreeLine { text: format!("job {} ({} objects)", job.job, job.objects.len()), below: below.collect() }
 }
 
 /// Few names have a line each; of many, those that are not Ready.

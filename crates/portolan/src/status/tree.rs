@@ -27,9 +27,21 @@ pub(crate) struct Tree {
     pub(crate) tenants: Vec<Tenant>,
     /// Names of routes whose tenant is not known.
     pub(crate) names: NamesByHealth,
+    /// Objects of the jobs that have no place of their own above.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) jobs: Vec<JobObjects>,
     /// Requests left in the API's window, by credential, where the metrics could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) budget: Option<BTreeMap<String, i64>>,
+}
+
+/// The objects of a job, one by one.
+#[derive(Debug, Serialize)]
+pub(crate) struct JobObjects {
+    /// The job's name.
+    pub(crate) job: &'static str,
+    /// Its objects; what each is about is its kind.
+    pub(crate) objects: Vec<Leaf>,
 }
 
 /// How many objects are how.
@@ -190,6 +202,7 @@ pub(crate) fn build(server: &str, objects: &[HealthView], installed: bool) -> Tr
         unassigned,
         tenants: Vec::new(),
         names: NamesByHealth::default(),
+        jobs: Vec::new(),
         budget: None,
     }
 }
@@ -200,6 +213,12 @@ impl Tree {
         let (tenants, names, seen) = tenants::read(facts);
         (self.tenants, self.names) = (tenants, names);
         self.summary.add(&seen);
+    }
+
+    /// Adds the objects of a job.
+    pub(super) fn add_job(&mut self, job: &'static str, objects: &[HealthView]) {
+        self.jobs.push(JobObjects { job, objects: objects.iter().map(|seen| leaf(seen, seen.kind.clone())).collect() });
+        self.summary.add(objects);
     }
 }
 

@@ -13,7 +13,8 @@ use std::time::Duration;
 use portolan_apiserver::{ApiServer, Config, RunningServer, Workloads};
 use portolan_cloudflare_api::{HttpTransport, Transport};
 use portolan_cloudflare_sim::{Options as SimulatorOptions, OriginAddress};
-use portolan_engine::cluster_owner;
+use portolan_engine::{Provisions, cluster_owner};
+use portolan_zerotrust::Settings as ZerotrustSettings;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -23,11 +24,12 @@ use crate::cloudflare::Cloudflare;
 use crate::definitions;
 use crate::endpoints::{Endpoints, ListenAddress};
 use crate::failure::{Failure, Outcome};
+use crate::jobs;
 use crate::kinds::Kinds;
 use crate::manifest::Manifest;
 use crate::operator::{self, Operator};
 use crate::progress::Progress;
-use crate::seen::{self, GROUP, Health, HealthView};
+use crate::seen::{self, Health, HealthView};
 use crate::server::{Server, chain};
 use crate::simulation::{EdgePlace, Seeder, SeedingTransport, Simulation};
 use crate::urls::Urls;
@@ -88,7 +90,8 @@ impl Up {
         progress.step("Starting the embedded Kubernetes API server");
         let cluster = Cluster::start(&settings).await?;
         progress.step("Installing the definitions of Portolan's kinds");
-        cluster.install(&settings.zerotrust_namespace).await?;
+        let provisions = provisions(&settings);
+        cluster.install(&provisions).await?;
         let simulation = simulate(&settings, progress).await?;
         progress.step(format!("Applying {} objects", manifests.len()));
         let applied = apply(&cluster.local, manifests).await?;
@@ -106,7 +109,7 @@ impl Up {
             edge: simulation.as_ref().and_then(Simulation::edge_url),
             metrics: endpoints.metrics_url(),
         };
-        let options = cluster.options(cloudflare, &settings.zerotrust_namespace).await?;
+        let options = cluster.options(cloudflare, provisions).await?;
         let operator = Operator::start_with(cluster.client, options, transport(seeder.clone())?);
         let endpoints = endpoints.serve(&operator);
         urls.write(&settings.data_dir)?;
@@ -149,9 +152,14 @@ impl Up {
     /// All objects of the kinds that the controllers see to.
     pub(crate) async fn objects(&self) -> Outcome<Vec<HealthView>> {
         let kinds = Kinds::discover(&self.local).await?;
-        let mut objects = seen::all(&self.local, &kinds, GROUP, |_| true).await?;
-        let facts = Facts::read(&self.local, &self.zerotrust_namespace).await?;
-        objects.extend(zerotrust::seen(&facts));
+        let mut objects = Vec::new();
+        for job in jobs::ALL {
+            objects.extend(match job.sheet.group {
+                // Routes are shown by what they publish.
+                zerotrust::GROUP => zerotrust::seen(&Facts::read(&self.local, &self.zerotrust_namespace).await?),
+                group => seen::all(&self.local, &kinds, group, |_| true).await?,
+            });
+        }
         Ok(objects)
     }
 
@@ -224,23 +232,33 @@ impl Cluster {
     }
 
     /// Definitions and namespaces that the controllers need.
-    async fn install(&self, zerotrust_namespace: &str) -> Outcome {
+    async fn install(&self, provisions: &Provisions) -> Outcome {
         definitions::install(&self.local).await?;
         definitions::install_routes(&self.local).await?;
         self.local.make_namespace(operator::NAMESPACE).await?;
-        self.local.make_namespace(zerotrust_namespace).await
+        for own in jobs::ALL.iter().filter_map(|job| (job.namespace)(provisions)) {
+            self.local.make_namespace(&own.name).await?;
+        }
+        Ok(())
     }
 
     /// How the controllers run over it.
-    async fn options(&self, cloudflare: String, zerotrust_namespace: &str) -> Outcome<operator::OperatorOptions> {
+    async fn options(&self, cloudflare: String, provisions: Provisions) -> Outcome<operator::OperatorOptions> {
         let owner = cluster_owner(&self.client)
             .await
             .map_err(|error| Failure::new(format!("reading namespace kube-system: {}", chain(&error))))?;
         let mut options = operator::OperatorOptions::new(owner, cloudflare);
-        zerotrust_namespace.clone_into(&mut options.zerotrust.operator_namespace);
-        options.zerotrust.worker.epoch = uuid::Uuid::new_v4().to_string();
+        options.provisions = provisions;
         Ok(options)
     }
+}
+
+/// What the jobs are told.
+fn provisions(settings: &Settings) -> Provisions {
+    let mut zerotrust =
+        ZerotrustSettings { operator_namespace: settings.zerotrust_namespace.clone(), ..ZerotrustSettings::default() };
+    zerotrust.worker.epoch = uuid::Uuid::new_v4().to_string();
+    Provisions::default().with(zerotrust)
 }
 
 async fn apply(server: &Server, manifests: &[Manifest]) -> Outcome<Applied> {

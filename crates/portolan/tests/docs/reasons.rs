@@ -10,13 +10,13 @@ use super::page::{Fault, Page};
 /// The page with an entry for each.
 pub const PAGE: &str = "docs/troubleshooting.md";
 
+/// Lists of reasons that are no single job's.
+const SHARED: [&[Reason]; 2] = [portolan_core::reasons::ALL, portolan_exposure::reasons::ALL];
+
 /// Every list of reasons in the sources.
-const LISTS: &[&[Reason]] = &[
-    portolan_core::reasons::ALL,
-    portolan_exposure::reasons::ALL,
-    portolan_cloudflare::reasons::ALL,
-    portolan_zerotrust::model::reasons::ALL,
-];
+fn lists() -> impl Iterator<Item = &'static [Reason]> {
+    SHARED.into_iter().chain(portolan_jobs::ALL.iter().flat_map(|job| job.sheet.reasons).copied())
+}
 
 /// What says a reason, with the reason as its first words.
 const SAYING: [&str; 4] = ["NewCondition::", "Notice::", "Problem::", "Verdict::"];
@@ -26,7 +26,7 @@ const AMBIGUOUS: [&str; 3] = ["Normal", "Warning", "InUse"];
 
 /// Reasons by their word, with when they appear.
 pub fn all() -> BTreeMap<&'static str, &'static str> {
-    LISTS.iter().flat_map(|list| list.iter()).map(|reason| (reason.word, reason.when)).collect()
+    lists().flatten().map(|reason| (reason.word, reason.when)).collect()
 }
 
 /// Reasons without an entry, entries without a reason, and entries that do not say what to do.
@@ -101,7 +101,7 @@ pub fn declared(root: &Path) -> usize {
 
 /// The number of lists that are looked at here.
 pub fn listed() -> usize {
-    LISTS.len()
+    lists().count()
 }
 
 fn fault(root: &Path, path: &Path, line: usize, word: &str) -> Fault {

@@ -9,6 +9,7 @@ use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use portolan_install::values::Crds;
 use portolan_install::{Release, Values, objects};
 use portolan_parity::{ControlPlane, Durability, PeerServer};
 use serde_json::{Value, json};
@@ -100,9 +101,13 @@ fn restricted() -> Vec<Value> {
 
 /// What is installed for the three roles.
 fn installation() -> Vec<Value> {
-    let values = Values::parse(&[], &["operator.mode=roles"]).unwrap();
+    let jobs = portolan_jobs::sheets(portolan_jobs::ALL);
+    let values = Values {
+        crds: Crds { install: false, keep: true },
+        ..Values::parse(&jobs, &[], &["operator.mode=roles"]).unwrap()
+    };
     let release = Release { name: ROLES[0].1.to_owned(), namespace: NAMESPACE.to_owned(), version: "0.0.0".to_owned() };
-    objects(&values, &release, Vec::new()).unwrap()
+    objects(&values, &release, &jobs).unwrap()
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::support::site::{NAMESPACE, Site};
 use crate::support::worked;
-use portolan_install::rbac::{Reach, RoleRule, Tier, rules};
+use portolan_core::job::JobRole;
+use portolan_core::rights::{Reach, RoleRule};
 use portolan_parity::Audited;
 use serde_json::{Value, json};
 
@@ -23,11 +24,15 @@ const RARE: [(&str, &str, &str, &str); 7] = [
     ("cloudflare_worker", "configmaps", "list", "an application or token was found that may be another route's"),
 ];
 
-fn account_of(tier: Tier) -> &'static str {
-    match tier {
-        Tier::All | Tier::Manager => "cloudflare-zero-trust-operator",
-        Tier::KubeWorker => "cloudflare-zero-trust-operator-kube-worker",
-        Tier::CloudflareWorker => "cloudflare-zero-trust-operator-cloudflare-worker",
+/// The roles of processes apart.
+fn apart() -> &'static [JobRole] {
+    &portolan_zerotrust::JOB.sheet.roles[1..]
+}
+
+fn account_of(component: &str) -> String {
+    match component {
+        JobRole::OPERATOR => "cloudflare-zero-trust-operator".to_owned(),
+        other => format!("cloudflare-zero-trust-operator-{other}"),
     }
 }
 
@@ -47,7 +52,7 @@ fn the_worked_examples_live_with_a_token_for_each_role() {
     let asked = site.cluster.audited();
     assert_eq!(refused(&asked), Vec::<String>::new());
     assert_eq!(forbidden_in_logs(&site), Vec::<String>::new());
-    let unused: Vec<String> = Tier::APART.into_iter().flat_map(|tier| unused(tier, &asked)).collect();
+    let unused: Vec<String> = apart().iter().flat_map(|role| unused(role, &asked)).collect();
     assert_eq!(unused, Vec::<String>::new(), "rights that nothing made use of");
     let refusals = refusals(&site);
     tell(&format!(
@@ -110,9 +115,9 @@ fn refusals(site: &Site) -> usize {
     let tasks = format!("/apis/cfzt.cloudflare.com/v1alpha1/namespaces/{NAMESPACE}/cloudflaretasks");
     let (token, secrets) = ("/api/v1/namespaces/default/secrets/cloudflare-api-token", "/api/v1/secrets");
     let pods = format!("/api/v1/namespaces/{NAMESPACE}/pods");
-    let tried: [(Tier, &[(&str, &str)]); 3] = [
+    let tried: [(&str, &[(&str, &str)]); 3] = [
         (
-            Tier::CloudflareWorker,
+            "cloudflare-worker",
             &[
                 ("PATCH", route),
                 ("GET", route),
@@ -127,7 +132,7 @@ fn refusals(site: &Site) -> usize {
             ],
         ),
         (
-            Tier::KubeWorker,
+            "kube-worker",
             &[
                 ("PATCH", &own),
                 ("GET", &own),
@@ -140,7 +145,7 @@ fn refusals(site: &Site) -> usize {
             ],
         ),
         (
-            Tier::Manager,
+            JobRole::OPERATOR,
             &[
                 ("GET", token),
                 ("GET", secrets),
@@ -153,10 +158,10 @@ fn refusals(site: &Site) -> usize {
             ],
         ),
     ];
-    for (tier, requests) in &tried {
-        let client = site.cluster.client_of(NAMESPACE, account_of(*tier));
+    for (component, requests) in &tried {
+        let client = site.cluster.client_of(NAMESPACE, &account_of(component));
         for (method, path) in *requests {
-            assert_eq!(answer(site, &client, method, path), 403, "{} {method} {path}", tier.as_str());
+            assert_eq!(answer(site, &client, method, path), 403, "{component} {method} {path}");
         }
     }
     tried.iter().map(|(_, requests)| requests.len()).sum()
@@ -194,19 +199,19 @@ fn forbidden_in_logs(site: &Site) -> Vec<String> {
     logs.lines().filter(tells).map(str::to_owned).collect()
 }
 
-/// Rights of a tier that no request made use of.
-fn unused(tier: Tier, asked: &[Audited]) -> Vec<String> {
-    let account = format!("{NAMESPACE}:{}", account_of(tier));
+/// Rights of a role that no request made use of.
+fn unused(role: &JobRole, asked: &[Audited]) -> Vec<String> {
+    let account = format!("{NAMESPACE}:{}", account_of(role.component));
     let asked: Vec<&Audited> = asked.iter().filter(|one| one.account == account).collect();
     let mut unused = Vec::new();
-    for rule in rules(tier) {
+    for rule in (role.rules)() {
         for (resource, verb) in
             rule.resources.iter().flat_map(|resource| rule.verbs.iter().map(move |verb| (*resource, *verb)))
         {
             let is_rare =
-                RARE.iter().any(|(role, there, rare, _)| (*role, *there, *rare) == (tier.as_str(), resource, verb));
+                RARE.iter().any(|(whose, there, rare, _)| (*whose, *there, *rare) == (role.name, resource, verb));
             if !is_rare && !asked.iter().any(|one| needs(one, &rule, resource, verb)) {
-                unused.push(format!("{} {:?} {verb} {resource}", tier.as_str(), rule.reach));
+                unused.push(format!("{} {:?} {verb} {resource}", role.name, rule.reach));
             }
         }
     }

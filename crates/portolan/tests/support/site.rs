@@ -38,12 +38,11 @@ impl Site {
     pub fn install(&mut self, settings: &[&str], components: &[&str]) {
         let base = format!("operator.cloudflareApiBase={}", self.cloudflare);
         let settings: Vec<&str> = ["operator.logLevel=DEBUG", &base].iter().chain(settings).copied().collect();
-        let values = Values::parse(&[], &settings).expect("the settings are valid");
+        let jobs = portolan_jobs::sheets(portolan_jobs::ALL);
+        let values = Values::parse(&jobs, &[], &settings).expect("the settings are valid");
         let release =
             Release { name: "portolan".to_owned(), namespace: NAMESPACE.to_owned(), version: "0.0.0".to_owned() };
-        let definitions = self.cluster.run(&["crds"]).succeeded();
-        let definitions: Vec<Value> = serde_saphyr::from_multiple(&definitions).expect("definitions are YAML");
-        let objects = portolan_install::objects(&values, &release, definitions).expect("the values can be installed");
+        let objects = portolan_install::objects(&values, &release, &jobs).expect("the values can be installed");
         self.cluster.apply([&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})]);
         self.cluster.apply(&objects);
         self.eventually("the pods run", |site| (site.pods.components() == components).then_some(()));

@@ -32,7 +32,7 @@ pub(super) async fn deleting_what_is_gone_already_succeeds(builder: &Builder, sa
 pub(super) async fn refused_deletes_keep_the_finalizer(builder: &Builder, sample: &Owned) {
     let world = settled(builder, sample).await;
     for method in WRITES {
-        world.cloudflare.fault(Fault::on(method, sample.path(), Effect::status(500)));
+        world.cloudflare.fault(Fault::on(method, &sample.path(), Effect::status(500)));
     }
 
     world.cluster.delete(&sample.id()).await;

@@ -11,7 +11,7 @@ use crate::world::Builder;
 pub(super) async fn too_many_requests_are_obeyed(builder: &Builder, sample: &Owned) {
     let world = builder.clone().start().await;
     let wait = world.pace.scaled(Duration::from_secs(90));
-    world.cloudflare.fault(Fault::on("", sample.path(), Effect::status(429)).times(1).retry_after(wait));
+    world.cloudflare.fault(Fault::on("", &sample.path(), Effect::status(429)).times(1).retry_after(wait));
 
     world.cluster.apply(&(sample.manifest)()).await;
     world.until_ready(&sample.id(), "True/Synced").await;
@@ -26,7 +26,7 @@ pub(super) async fn too_many_requests_are_obeyed(builder: &Builder, sample: &Own
 
 pub(super) async fn a_lost_answer_makes_no_second_one(builder: &Builder, sample: &Owned) {
     let world = builder.clone().start().await;
-    world.cloudflare.fault(Fault::on("POST", sample.path(), Effect::Reset).after_write().times(1));
+    world.cloudflare.fault(Fault::on("POST", &sample.path(), Effect::Reset).after_write().times(1));
 
     world.cluster.apply(&(sample.manifest)()).await;
     world.until_ready(&sample.id(), "True/Synced").await;

@@ -143,7 +143,7 @@ async fn equal_credentials_share_a_client_and_its_handles() {
     let api = Scripted::in_order([good(json!(1))]);
     let clients = crate::testing::clients(Settings::default(), api);
     let client = |token| clients.client(&crate::Credential::token(token));
-    let handle = |token| client(token).records::<crate::testing::TestRecord>(&DNS_RECORDS, "z1");
+    let handle = |token| client(token).records(&crate::testing::RECORDS, "z1");
 
     assert!(Arc::ptr_eq(&handle("a"), &handle("a\n")));
     assert!(!Arc::ptr_eq(&handle("a"), &handle("b")));
@@ -252,9 +252,8 @@ async fn another_policy_is_another_view_of_the_same_client() {
     let api = Scripted::in_order([bad(500, 1), good(json!([]))]);
     let clients = crate::testing::clients(Settings::default(), api.clone());
     let token = crate::Credential::token("a");
-    let patient =
-        clients.with_retry(RetryPolicy::PATIENT).client(&token).records::<crate::testing::TestRecord>(&ZONES, "");
-    let usual = clients.client(&token).records::<crate::testing::TestRecord>(&ZONES, "");
+    let patient = clients.with_retry(RetryPolicy::PATIENT).client(&token).records(&crate::testing::RECORDS, "z1");
+    let usual = clients.client(&token).records(&crate::testing::RECORDS, "z1");
 
     patient.refresh(Lane::Change, crate::Freshness::Any).await.unwrap();
     usual.refresh(Lane::Change, crate::Freshness::Any).await.unwrap();
@@ -294,13 +293,13 @@ async fn a_reader_sends_no_write_and_sees_what_its_client_sees() {
     let api = Scripted::in_order([answer(200, &body)]);
     let client = api.client();
     let reader = client.reader();
-    let records = reader.records::<crate::testing::TestRecord>(&DNS_RECORDS, "z1");
+    let records = reader.records(&crate::testing::RECORDS, "z1");
 
     let refused = reader.get(Lane::Change, &post()).await.unwrap_err();
     records.refresh(Lane::Change, crate::Freshness::Any).await.unwrap();
 
     assert_eq!((refused.class, refused.effect), (ErrorClass::Auth, Effect::None));
-    assert_eq!(client.records::<crate::testing::TestRecord>(&DNS_RECORDS, "z1").with(crate::Snapshot::len), 1);
+    assert_eq!(client.records(&crate::testing::RECORDS, "z1").with(crate::Snapshot::len), 1);
     assert_eq!(api.seen().len(), 1);
 }
 

@@ -4,22 +4,21 @@
 //! line for a budget or after a failure: one credential's troubles are not the others'.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use portolan_commit::{Line, Moment, Pace};
 
 use super::Content;
-use super::memory::{Began, Memory};
-use crate::pace::Pace;
+use super::memory::Memory;
 
 /// What a credential remembers of the document.
 pub(super) type Remembered = Arc<Mutex<Memory>>;
 
 #[derive(Default)]
 pub(crate) struct WriteLine {
-    turn: tokio::sync::Mutex<Last>,
+    line: Line<Last, Mutex<Memory>>,
     /// Writes that have, or may have, arrived.
     writes: AtomicU64,
-    followers: Mutex<Vec<Weak<Mutex<Memory>>>>,
-    pace: Mutex<Pace>,
 }
 
 /// The document as the last write left it; none where that is not known.
@@ -28,9 +27,7 @@ type Last = Option<Arc<Content>>;
 impl WriteLine {
     /// Another credential's memory follows the writes.
     pub(super) fn follow(&self, memory: &Remembered) {
-        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
-        followers.retain(|follower| follower.strong_count() > 0);
-        followers.push(Arc::downgrade(memory));
+        self.line.follow(Arc::downgrade(memory));
     }
 
     /// How many writes there were so far. What is read after this was asked holds them all.
@@ -40,17 +37,12 @@ impl WriteLine {
 
     /// Waits until no other write is on its way.
     pub(super) async fn turn(&self) -> WriteTurn<'_> {
-        WriteTurn { last: self.turn.lock().await, line: self }
+        WriteTurn { last: self.line.turn().await, line: self }
     }
 
     /// How far apart writes are.
-    pub(super) fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn followers(&self) -> Vec<Remembered> {
-        let followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
-        followers.iter().filter_map(Weak::upgrade).collect()
+    pub(super) fn pace(&self) -> &Mutex<Pace> {
+        self.line.pace()
     }
 }
 
@@ -73,21 +65,21 @@ impl<'a> WriteTurn<'a> {
 
     /// A write leaves; it counts as one of unknown outcome unless it is told otherwise, also when its writer is gone.
     pub(super) fn leaves(self, own: &Remembered) -> Leaving<'a> {
-        let others = self.line.followers().into_iter().filter(|memory| !Arc::ptr_eq(memory, own));
-        let others = others.map(|memory| (Arc::clone(&memory), began(&memory))).collect();
+        let others = self.line.line.others(Arc::as_ptr(own));
+        let others = others.into_iter().map(|memory| (Arc::clone(&memory), began(&memory))).collect();
         Leaving { turn: self, own: (Arc::clone(own), began(own)), others, came: Came::Unknown }
     }
 }
 
-fn began(memory: &Remembered) -> Began {
+fn began(memory: &Remembered) -> Moment {
     memory.lock().unwrap_or_else(PoisonError::into_inner).begin()
 }
 
 /// A write on its way.
 pub(super) struct Leaving<'a> {
     turn: WriteTurn<'a>,
-    own: (Remembered, Began),
-    others: Vec<(Remembered, Began)>,
+    own: (Remembered, Moment),
+    others: Vec<(Remembered, Moment)>,
     came: Came,
 }
 

@@ -1,13 +1,12 @@
-//! What is known of a document without asking. Pure; order is counted in ticks, as two things may happen at one instant.
+//! What is known of a document without asking. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use portolan_commit::{Freshness, Moment, Validity};
 
 use super::Content;
 use crate::error::ApiError;
-use crate::store::Freshness;
 
 /// A document as last read or written by this process.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,50 +19,40 @@ pub struct KnownDocument {
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    tick: u64,
-    last: Option<(Began, Arc<Content>)>,
-    failed: Option<(u64, ApiError)>,
-}
-
-/// When a request began.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Began {
-    tick: u64,
-    at: Instant,
+    validity: Validity<ApiError>,
+    last: Option<(Moment, Arc<Content>)>,
 }
 
 impl Memory {
     /// A moment in the order of things.
-    pub(super) fn begin(&mut self) -> Began {
-        self.tick += 1;
-        Began { tick: self.tick, at: Instant::now() }
+    pub(super) fn begin(&mut self) -> Moment {
+        self.validity.now()
     }
 
     pub(super) fn known(&self) -> Option<KnownDocument> {
-        self.last
-            .as_ref()
-            .map(|(began, content)| KnownDocument { content: Arc::clone(content), age: began.at.elapsed() })
+        let (began, content) = self.last.as_ref()?;
+        Some(KnownDocument { content: Arc::clone(content), age: began.at().elapsed() })
     }
 
     /// What a caller who asked at `asked` may take without a request of their own: a document, or a failure they waited for.
-    pub(super) fn answer(&self, freshness: Freshness, asked: Began) -> Option<Result<Arc<Content>, ApiError>> {
-        match (&self.last, &self.failed) {
-            (Some((began, content)), _) if is_good(*began, freshness, asked) => Some(Ok(Arc::clone(content))),
-            (_, Some((tick, error))) if *tick > asked.tick => Some(Err(error.clone())),
-            _ => None,
+    pub(super) fn answer(&self, freshness: Freshness, asked: Moment) -> Option<Result<Arc<Content>, ApiError>> {
+        let began = self.last.as_ref().map(|(began, _)| *began);
+        match (self.validity.answer(began, freshness, asked)?, &self.last) {
+            (Ok(()), last) => last.as_ref().map(|(_, content)| Ok(Arc::clone(content))),
+            (Err(error), _) => Some(Err(error)),
         }
     }
 
     /// Takes in what a request showed, unless something newer is known.
-    pub(super) fn store(&mut self, began: Began, content: &Arc<Content>) {
-        self.failed = None;
+    pub(super) fn store(&mut self, began: Moment, content: &Arc<Content>) {
+        self.validity.succeed();
         if !self.last.as_ref().is_some_and(|(last, known)| is_newer((*last, known), (began, content))) {
             self.last = Some((began, Arc::clone(content)));
         }
     }
 
     pub(super) fn fail(&mut self, error: ApiError) {
-        self.failed = Some((self.begin().tick, error));
+        self.validity.fail(error);
     }
 
     /// Something may have been written that is not known here.
@@ -72,19 +61,11 @@ impl Memory {
     }
 }
 
-fn is_good(began: Began, freshness: Freshness, asked: Began) -> bool {
-    match freshness {
-        Freshness::Any => true,
-        Freshness::Within(age) => began.at.elapsed() <= age,
-        Freshness::AfterNow => began.tick > asked.tick,
-    }
-}
-
 /// By version where both have one, else by the order of the requests.
-fn is_newer((one, known): (Began, &Content), (other, content): (Began, &Content)) -> bool {
+fn is_newer((one, known): (Moment, &Content), (other, content): (Moment, &Content)) -> bool {
     match (known.version, content.version) {
         (Some(known), Some(version)) if known != version => known > version,
-        _ => one.tick > other.tick,
+        _ => one.is_after(other),
     }
 }
 

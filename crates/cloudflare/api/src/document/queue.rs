@@ -1,8 +1,6 @@
 //! The edits that wait for a document's writer.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
+use portolan_commit::{PendingWrite, Queue, Source};
 use portolan_core::WriteGate;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -10,9 +8,8 @@ use tracing::Span;
 
 use super::Committed;
 use crate::error::ApiError;
-use crate::gathering::Gathering;
+use crate::governor::Lane;
 use crate::manner::Manner;
-use crate::urgency::Urgency;
 
 pub(super) type DocumentEdit = Box<dyn Fn(&mut Value) + Send + Sync>;
 type Reply = oneshot::Sender<Result<Committed, ApiError>>;
@@ -29,11 +26,6 @@ pub(super) struct PendingEdit {
 }
 
 impl PendingEdit {
-    /// Whether somebody waits for it who may still write.
-    pub(super) fn may_go(&self) -> bool {
-        self.is_wanted() && self.gate.is_open()
-    }
-
     pub(super) fn apply(&self, value: &mut Value) {
         (self.edit)(value);
     }
@@ -45,64 +37,58 @@ impl PendingEdit {
         }
     }
 
-    fn is_wanted(&self) -> bool {
-        self.replies.iter().any(|reply| !reply.is_closed())
+    /// A newer edit of the same source takes this one's place, and both get its result.
+    fn give_way_to(&mut self, newer: Self) {
+        let shared = Manner::shared([self.manner, newer.manner]).unwrap_or(newer.manner);
+        (self.edit, self.gate, self.manner) = (newer.edit, newer.gate, shared);
+        self.replies.extend(newer.replies);
     }
 }
 
-#[derive(Default)]
-pub(super) struct EditQueue {
-    waiting: Mutex<VecDeque<PendingEdit>>,
-    pub(super) gathering: Arc<Gathering>,
-    pub(super) urgency: Urgency,
+impl Source for PendingEdit {
+    type Lane = Lane;
+
+    fn lane(&self) -> Lane {
+        self.manner.lane
+    }
+
+    fn is_paced(&self) -> bool {
+        self.lane() != Lane::Protect
+    }
+
+    fn may_go(&self) -> bool {
+        self.replies.iter().any(|reply| !reply.is_closed()) && self.gate.is_open()
+    }
+
+    fn lapse(self) {
+        self.answer(&Err(ApiError::lapsed()));
+    }
 }
+
+/// The edits of one document.
+#[derive(Default)]
+pub(super) struct EditQueue(Queue<PendingEdit>);
 
 impl EditQueue {
     pub(super) fn push(&self, (manner, gate): (Manner, WriteGate), name: &str, edit: DocumentEdit, reply: Reply) {
-        let mut waiting = self.waiting();
-        match waiting.iter_mut().find(|source| source.name == name) {
-            Some(older) => {
-                older.edit = edit;
-                older.gate = gate;
-                older.manner = Manner::shared([older.manner, manner]).unwrap_or(manner);
-                older.replies.push(reply);
-            }
-            None => waiting.push_back(PendingEdit {
-                name: name.to_owned(),
-                manner,
-                span: Span::current(),
-                edit,
-                gate,
-                replies: vec![reply],
-            }),
-        }
-        self.urgency.raise(manner.lane);
-        self.gathering.arrived();
+        let (name, replies, span) = (name.to_owned(), vec![reply], Span::current());
+        let source = PendingEdit { name: name.clone(), manner, span, edit, gate, replies };
+        self.0.push_or_join(source, |older| older.name == name, PendingEdit::give_way_to);
+    }
+
+    pub(super) fn expect(&self) -> PendingWrite {
+        self.0.expect()
+    }
+
+    pub(super) fn sources(&self) -> &Queue<PendingEdit> {
+        &self.0
     }
 
     /// How the next commit goes, and in whose span; none if nobody waits.
     pub(super) fn next(&self) -> Option<(Manner, Span)> {
-        let mut waiting = self.waiting();
-        let (ready, late): (VecDeque<PendingEdit>, VecDeque<PendingEdit>) =
-            waiting.drain(..).partition(PendingEdit::may_go);
-        *waiting = ready;
-        lapse(late);
-        let manner = Manner::shared(waiting.iter().map(|source| source.manner))?;
-        waiting.front().map(|source| (manner, source.span.clone()))
-    }
-
-    pub(super) fn take(&self) -> Vec<PendingEdit> {
-        self.waiting().drain(..).collect()
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<PendingEdit>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Tells those who may not write any more.
-pub(super) fn lapse(sources: impl IntoIterator<Item = PendingEdit>) {
-    for source in sources {
-        source.answer(&Err(ApiError::lapsed()));
+        self.0.look(|waiting| {
+            let manner = Manner::shared(waiting.iter().map(|source| source.manner))?;
+            waiting.front().map(|source| (manner, source.span.clone()))
+        })
     }
 }

@@ -1,14 +1,15 @@
 //! A document's writer: read, merge what gathered, write, and again where that is needed.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use portolan_commit::{Attempt, Pace, Queue, Source, Target, in_parts, split};
 use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::line::WriteTurn;
-use super::queue::{PendingEdit, lapse};
+use super::queue::PendingEdit;
 use super::{Committed, Content, DocumentInner, Live, Raced};
 use crate::error::{ApiError, Effect, ErrorClass};
 use crate::governor::Lane;
@@ -17,72 +18,81 @@ use crate::manner::Manner;
 
 /// Times that a document is merged again because somebody else wrote it meanwhile.
 const MERGES: u32 = 5;
-/// How long an edit waits for others that are about to come.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs until it is dropped.
 pub(super) async fn run(shared: Arc<DocumentInner>) {
-    loop {
-        if shared.queue.next().is_none() {
-            shared.queue.gathering.next().await;
-            continue;
-        }
-        paced(&shared).await;
-        shared.queue.gathering.complete(PATIENCE, || false).await;
-        if let Some((manner, span)) = shared.queue.next() {
-            let began = Instant::now();
-            commit(&shared, manner).instrument(span).await;
-            shared.line.pace().wrote(began, Instant::now());
-        }
-    }
+    portolan_commit::run(&*shared).await;
 }
 
-/// Waits until the document may be written again; what protects does not wait.
-async fn paced(shared: &DocumentInner) {
-    loop {
-        let next = shared.line.pace().next(Instant::now());
-        let waits = shared.queue.next().is_some_and(|(manner, _)| manner.lane != Lane::Protect);
-        let Some(next) = next.filter(|_| waits) else { return };
-        tokio::select! {
-            () = tokio::time::sleep_until(next) => {}
-            () = shared.queue.gathering.next() => {}
-        }
+impl Target for DocumentInner {
+    type Source = PendingEdit;
+
+    const PATIENCE: Duration = Duration::from_secs(2);
+
+    fn queue(&self) -> &Queue<PendingEdit> {
+        self.queue.sources()
+    }
+
+    fn pace(&self) -> Option<&Mutex<Pace>> {
+        Some(self.line.pace())
+    }
+
+    /// A document holds whatever is edited into it.
+    fn room(&self) -> Option<usize> {
+        None
+    }
+
+    async fn commit(&self, _: Lane) -> Option<Instant> {
+        let (manner, span) = self.queue.next()?;
+        let began = Instant::now();
+        commit(self, manner).instrument(span).await;
+        Some(began)
     }
 }
 
 /// Reads the document, then takes what has gathered meanwhile, and writes.
 async fn commit(shared: &DocumentInner, manner: Manner) {
-    let granted = shared.queue.urgency.permit(&shared.sender, manner.lane).await;
-    let manner = granted.as_ref().map_or(manner, |(lane, _)| manner.in_lane(*lane));
-    let live = match granted {
-        Ok((_, permit)) => shared.look(Some(permit), manner).await,
+    let (lane, permit) = shared.queue.sources().turn(manner.lane, |lane| shared.sender.permit(lane)).await;
+    let manner = manner.in_lane(lane);
+    let live = match permit {
+        Ok(permit) => shared.look(Some(permit), manner).await,
         Err(error) => Err(error),
     };
-    let group = shared.queue.take();
-    shared.queue.urgency.settle();
-    let mut live = match live {
-        Ok(live) => live,
-        Err(error) => {
-            let answer = Err(error);
-            return group.into_iter().for_each(|source| source.answer(&answer));
+    let group = shared.queue.sources().take_all();
+    match live {
+        Ok(live) => {
+            shared.sender.metrics().committed(shared.kind.name, group.len());
+            in_parts(&mut Merge { shared, manner, live }, group).await;
         }
-    };
-    shared.sender.metrics().committed(shared.kind.name, group.len());
-    let mut groups = vec![group];
-    while let Some(group) = groups.pop() {
-        let (mut group, late): (Vec<_>, Vec<_>) = group.into_iter().partition(PendingEdit::may_go);
-        lapse(late);
-        if group.is_empty() {
-            continue;
-        }
-        match apply(shared, manner, &mut live, &group).await {
-            Err(_) if !group.iter().all(PendingEdit::may_go) => groups.push(group),
-            Err(error) if group.len() > 1 && concerns_content(&error) => {
-                let second = group.split_off(group.len().div_ceil(2));
-                groups.extend([second, group]);
+        Err(error) => answer_all(group, &Err(error)),
+    }
+}
+
+/// One group on its way into the document as it stands.
+struct Merge<'a> {
+    shared: &'a DocumentInner,
+    manner: Manner,
+    live: Live,
+}
+
+impl Attempt for Merge<'_> {
+    type Source = PendingEdit;
+
+    async fn attempt(&mut self, group: Vec<PendingEdit>) -> Vec<Vec<PendingEdit>> {
+        match apply(self.shared, self.manner, &mut self.live, &group).await {
+            Err(_) if !group.iter().all(PendingEdit::may_go) => vec![group],
+            Err(error) if group.len() > 1 && concerns_content(&error) => split(group, &[]),
+            answer => {
+                answer_all(group, &answer);
+                Vec::new()
             }
-            answer => group.into_iter().for_each(|source| source.answer(&answer)),
         }
+    }
+}
+
+fn answer_all(group: Vec<PendingEdit>, answer: &Result<Committed, ApiError>) {
+    for source in group {
+        source.answer(answer);
     }
 }
 

@@ -72,10 +72,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::collections::NETWORK_ROUTES;
     use crate::retry::RetryPolicy;
     use crate::settings::Settings;
-    use crate::testing::{Scripted, TestRecord, answer, bad, clients, good, record};
+    use crate::testing::{ROUTES, Scripted, TestRecord, answer, bad, clients, good, record};
 
     const LATENCY: Duration = Duration::from_millis(150);
 
@@ -95,7 +94,7 @@ mod tests {
         });
         let clients = clients(Settings::default(), scripted.clone());
         let client = clients.with_retry(RetryPolicy::PATIENT).client(&crate::Credential::token("t"));
-        (scripted, client.records(&NETWORK_ROUTES, "acc"))
+        (scripted, client.records(&ROUTES, "acc"))
     }
 
     async fn created(remote: &Remote<TestRecord>) -> Result<Created<TestRecord>, ApiError> {

@@ -8,10 +8,9 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::clients::Clients;
-use crate::collections::DNS_RECORDS;
 use crate::credential::Credential;
 use crate::settings::Settings;
-use crate::testing::{Scripted, SeenRequest, TestRecord, answer, bad, clients, good, record};
+use crate::testing::{RECORDS, Scripted, SeenRequest, TestRecord, answer, bad, clients, good, record};
 
 const LATENCY: Duration = Duration::from_millis(100);
 
@@ -43,7 +42,7 @@ fn zone() -> (Arc<Scripted>, Clients) {
 }
 
 fn records(clients: &Clients, token: &str) -> Arc<Remote<TestRecord>> {
-    clients.client(&Credential::token(token)).records(&DNS_RECORDS, "z1")
+    clients.client(&Credential::token(token)).records(&RECORDS, "z1")
 }
 
 fn create(name: String) -> Vec<Op> {
@@ -130,7 +129,7 @@ async fn finding_17_a_write_whose_right_ran_out_in_line_is_not_sent_and_holds_no
     let (scripted, clients) = zone();
     let (a, begun) = (records(&clients, "a"), Instant::now());
     let gate = WriteGate::new(move || begun.elapsed() < LATENCY / 2);
-    let late = clients.client(&Credential::token("b")).within(&gate).records::<TestRecord>(&DNS_RECORDS, "z1");
+    let late = clients.client(&Credential::token("b")).within(&gate).records(&RECORDS, "z1");
     let good = records(&clients, "b");
 
     let (first, lapsed, second) = tokio::join!(
@@ -152,7 +151,7 @@ async fn finding_17_a_client_whose_right_ran_out_sends_no_write_but_reads() {
     let post = Request::new(http::Method::POST, "/accounts/{account_id}/access/apps", &["acc"]);
 
     assert!(client.send(Lane::Change, &post).await.is_err());
-    assert!(client.records::<TestRecord>(&DNS_RECORDS, "z1").refresh(Lane::Change, Freshness::Any).await.is_ok());
+    assert!(client.records(&RECORDS, "z1").refresh(Lane::Change, Freshness::Any).await.is_ok());
 
     assert!(writes(&scripted).is_empty());
 }

@@ -9,8 +9,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::collections::{DNS_RECORDS, NETWORK_ROUTES};
-use crate::testing::{Answered, Scripted, SeenRequest, TestRecord, answer, bad, broken, good, record};
+use crate::testing::{Answered, RECORDS, ROUTES, Scripted, SeenRequest, TestRecord, answer, bad, broken, good, record};
 
 const LATENCY: Duration = Duration::from_millis(150);
 
@@ -109,7 +108,7 @@ impl Api {
         let zone = Arc::new(StdMutex::new(zone));
         let played = zone.clone();
         let scripted = Scripted::new(LATENCY, move |seen| played.lock().unwrap().answer(seen));
-        let remote = scripted.client().records(&DNS_RECORDS, "z1");
+        let remote = scripted.client().records(&RECORDS, "z1");
         Self { scripted, zone, remote }
     }
 
@@ -345,7 +344,7 @@ async fn an_unknown_outcome_fails_everybody_in_the_call_and_sheds_doubt_on_the_s
         let write = !seen.line.starts_with("GET");
         if write && std::mem::take(&mut *lose.lock().unwrap()) { broken(true) } else { answer }
     });
-    let api = Api { remote: scripted.client().records(&DNS_RECORDS, "z1"), scripted, zone };
+    let api = Api { remote: scripted.client().records(&RECORDS, "z1"), scripted, zone };
     api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
 
     let answers = api.write_all((0..5).map(|number| vec![create(&format!("n{number}"))]).collect()).await;
@@ -404,7 +403,7 @@ async fn everybody_who_asks_at_once_shares_one_listing() {
 #[tokio::test(start_paused = true)]
 async fn everybody_who_waits_for_a_listing_shares_its_failure() {
     let scripted = Scripted::new(LATENCY, |_| bad(403, 10000));
-    let remote = scripted.client().records::<TestRecord>(&DNS_RECORDS, "z1");
+    let remote = scripted.client().records(&RECORDS, "z1");
     let mut tasks = JoinSet::new();
     for _ in 0..100 {
         let remote = remote.clone();
@@ -425,7 +424,7 @@ async fn somebody_in_a_hurry_does_not_wait_behind_a_listing_for_drift() {
         crate::testing::with_header(listed(Vec::new()), "ratelimit-policy", r#""default";q=10;w=300"#)
     });
     let client = scripted.client();
-    let remote = |zone: &str| client.records::<TestRecord>(&DNS_RECORDS, zone);
+    let remote = |zone: &str| client.records(&RECORDS, zone);
     for zone in ["z1", "z2", "z3"] {
         remote(zone).refresh(Lane::Drift, Freshness::Any).await.unwrap();
     }
@@ -469,7 +468,7 @@ async fn a_write_during_a_listing_is_not_forgotten_when_the_listing_ends() {
         }
         false => panic!("at {:?}: {}", start.elapsed(), seen.line),
     });
-    let remote = slow.client().records::<TestRecord>(&DNS_RECORDS, "z1");
+    let remote = slow.client().records(&RECORDS, "z1");
     let began = remote.shared.store().begin(Instant::now());
 
     remote.write(Lane::Change, vec![Op::delete("1"), create("c")]).await.unwrap();
@@ -508,7 +507,7 @@ async fn a_conflict_makes_the_next_refresh_list() {
 #[tokio::test(start_paused = true)]
 async fn a_gone_zone_has_everything_in_it_deleted() {
     let scripted = Scripted::new(LATENCY, |_| bad(404, 7003));
-    let remote = scripted.client().records::<TestRecord>(&DNS_RECORDS, "z1");
+    let remote = scripted.client().records(&RECORDS, "z1");
 
     let written = remote.write(Lane::Change, vec![Op::delete("1"), Op::delete("2")]).await.unwrap();
 
@@ -518,7 +517,7 @@ async fn a_gone_zone_has_everything_in_it_deleted() {
 #[tokio::test(start_paused = true)]
 async fn creates_in_a_gone_zone_fail_without_asking_for_each() {
     let scripted = Scripted::new(LATENCY, |_| bad(404, 7003));
-    let remote = scripted.client().records::<TestRecord>(&DNS_RECORDS, "z1");
+    let remote = scripted.client().records(&RECORDS, "z1");
     let api = Api { remote, scripted, zone: Arc::default() };
 
     let answers = api.write_all((0..50).map(|number| vec![create(&format!("n{number}"))]).collect()).await;
@@ -536,7 +535,7 @@ async fn an_urgent_source_takes_those_that_wait_for_the_budget_along() {
         let answer = played.lock().unwrap().answer(seen);
         crate::testing::with_header(answer, "ratelimit", r#""default";r=130;t=300"#)
     });
-    let api = Api { remote: scripted.client().records(&DNS_RECORDS, "z1"), scripted, zone };
+    let api = Api { remote: scripted.client().records(&RECORDS, "z1"), scripted, zone };
     api.remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
     let start = tokio::time::Instant::now();
     let patient = api.remote.clone();
@@ -556,7 +555,7 @@ async fn a_collection_without_batches_writes_a_source_in_order_and_sources_side_
     let scripted = Scripted::new(LATENCY, |seen| {
         good(json!({"id": seen.line.rsplit('/').next().unwrap(), "type": "A", "name": "x"}))
     });
-    let remote = scripted.client().records::<TestRecord>(&NETWORK_ROUTES, "acc");
+    let remote = scripted.client().records(&ROUTES, "acc");
     let start = tokio::time::Instant::now();
     let mut tasks = JoinSet::new();
     for source in 0..4 {
@@ -574,7 +573,7 @@ async fn a_collection_without_batches_writes_a_source_in_order_and_sources_side_
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_show_the_object_is_an_unknown_outcome() {
     let scripted = Scripted::in_order([answer(200, &json!({"success": true, "result": {}}))]);
-    let remote = scripted.client().records::<TestRecord>(&DNS_RECORDS, "z1");
+    let remote = scripted.client().records(&RECORDS, "z1");
 
     let error = remote.write(Lane::Change, vec![create("a")]).await.unwrap_err();
 

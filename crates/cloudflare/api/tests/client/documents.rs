@@ -6,20 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::World;
-use portolan_cloudflare_api::collections::{ACCESS_APPS, SERVICE_TOKENS};
 use portolan_cloudflare_api::document::{Committed, TUNNEL_CONFIGURATION};
 use portolan_cloudflare_api::{
-    ApiError, Created, Document, ErrorClass, Freshness, Item, Lane, Remote, Request, Snapshot,
+    ApiError, Created, Document, ErrorClass, Freshness, Item, Lane, Remote, Request, Snapshot, TypedCollection,
+    collections,
 };
 use portolan_cloudflare_sim::{self as sim, Count, Fault, Options};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct App {
     domain: String,
 }
+
+static APPS: TypedCollection<App> = TypedCollection::of(collections::ACCESS_APPS);
+static TOKENS: TypedCollection<App> = TypedCollection::of(collections::SERVICE_TOKENS);
 
 impl Item for App {
     fn natural_key(&self) -> String {
@@ -50,7 +53,7 @@ impl Tunnel {
         let made = world.client.send(Lane::Change, &make).await.unwrap();
         let id = made["id"].as_str().unwrap().to_owned();
         let document = world.client.document(&TUNNEL_CONFIGURATION, &account, &id);
-        let apps = world.client.records(&ACCESS_APPS, &account);
+        let apps = world.client.records(&APPS, &account);
         world.sim.take_requests();
         Self { world, account, id, document, apps }
     }
@@ -221,12 +224,12 @@ async fn an_application_of_somebody_else_is_found_on_any_page_when_the_domain_is
 #[tokio::test(start_paused = true)]
 async fn a_full_account_says_quota() {
     let tunnel = Tunnel::new(4).await;
-    let tokens = tunnel.world.client.records::<App>(&SERVICE_TOKENS, &tunnel.account);
+    let tokens = tunnel.world.client.records(&TOKENS, &tunnel.account);
     tokens.refresh(Lane::Change, Freshness::Any).await.unwrap();
     let mut made = 0;
 
     let refused = loop {
-        let request = SERVICE_TOKENS.create(&tunnel.account, &json!({"name": format!("t{made}"), "duration": "8760h"}));
+        let request = TOKENS.create(&tunnel.account, &json!({"name": format!("t{made}"), "duration": "8760h"}));
         match tunnel.world.client.send(Lane::Change, &request).await {
             Ok(_) => made += 1,
             Err(error) => break error,

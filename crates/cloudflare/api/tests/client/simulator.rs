@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::support::{Record, World, create};
-use portolan_cloudflare_api::collections::{DNS_RECORDS, VIRTUAL_NETWORKS, ZONES};
+use crate::support::{RECORDS, Record, World, create};
+use portolan_cloudflare_api::collections::{VIRTUAL_NETWORKS, ZONES};
 use portolan_cloudflare_api::{ApiError, Effect, ErrorClass, Freshness, Lane, Op, Remote, Snapshot, Written};
 use portolan_cloudflare_sim::{self as sim, Count, Fault, Options};
 use serde_json::json;
@@ -29,7 +29,7 @@ async fn write_all(remote: &Arc<Remote<Record>>, sources: Vec<Vec<Op>>) -> Vec<R
 #[tokio::test(start_paused = true)]
 async fn a_thousand_records_from_a_thousand_callers_cost_six_calls() {
     let world = World::new(slow(), "enterprise");
-    let remote = world.client.records::<Record>(&DNS_RECORDS, &world.zone);
+    let remote = world.client.records(&RECORDS, &world.zone);
     remote.refresh(Lane::Change, Freshness::Any).await.unwrap();
 
     let answers = write_all(&remote, (0..1_000).map(|n| vec![create(&format!("n{n}"))]).collect()).await;
@@ -43,7 +43,7 @@ async fn a_thousand_records_from_a_thousand_callers_cost_six_calls() {
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_allows_more_takes_a_thousand_in_one_call() {
     let world = World::new(slow(), "enterprise");
-    let remote = world.client.records::<Record>(&DNS_RECORDS, &world.zone);
+    let remote = world.client.records(&RECORDS, &world.zone);
     remote.set_batch_limit(3_500);
 
     write_all(&remote, (0..1_000).map(|n| vec![create(&format!("n{n}"))]).collect()).await;
@@ -55,7 +55,7 @@ async fn a_plan_that_allows_more_takes_a_thousand_in_one_call() {
 #[tokio::test(start_paused = true)]
 async fn one_bad_record_among_five_hundred_fails_alone() {
     let world = World::new(slow(), "enterprise");
-    let remote = world.client.records::<Record>(&DNS_RECORDS, &world.zone);
+    let remote = world.client.records(&RECORDS, &world.zone);
     let bad = Op::Create(json!({"type": "A", "name": "bad.example.com", "content": "not an address", "ttl": 300}));
     let mut sources: Vec<Vec<Op>> = (0..500).map(|n| vec![create(&format!("n{n}"))]).collect();
     sources[321] = vec![bad];
@@ -79,7 +79,7 @@ async fn lost_answers_never_leave_duplicates() {
             world.sim.fault(fault.clone());
             world.sim.fault(fault.after_write());
         }
-        let remote = world.client.records::<Record>(&DNS_RECORDS, &world.zone);
+        let remote = world.client.records(&RECORDS, &world.zone);
         let mut tasks = JoinSet::new();
         for number in 0..30 {
             let remote = remote.clone();
@@ -123,7 +123,7 @@ async fn until_there(remote: &Remote<Record>, name: &str) {
 #[tokio::test(start_paused = true)]
 async fn records_deleted_behind_our_back_do_not_hold_a_batch_up() {
     let world = World::new(slow(), "enterprise");
-    let remote = world.client.records::<Record>(&DNS_RECORDS, &world.zone);
+    let remote = world.client.records(&RECORDS, &world.zone);
     let answers = write_all(&remote, (0..100).map(|n| vec![create(&format!("n{n}"))]).collect()).await;
     let ids: Vec<String> = answers.iter().map(|answer| answer.as_ref().unwrap()[0].id().to_owned()).collect();
     for id in &ids[..10] {
@@ -143,7 +143,7 @@ async fn records_deleted_behind_our_back_do_not_hold_a_batch_up() {
 #[tokio::test(start_paused = true)]
 async fn a_full_free_zone_says_quota() {
     let world = World::new(slow(), "free");
-    let remote = world.client.records::<Record>(&DNS_RECORDS, &world.zone);
+    let remote = world.client.records(&RECORDS, &world.zone);
 
     let answers = write_all(&remote, (0..300).map(|n| vec![create(&format!("n{n}"))]).collect()).await;
 
@@ -174,7 +174,7 @@ async fn drift_over_fifty_zones_costs_a_call_each() {
     world.sim.take_requests();
 
     for zone in &zones {
-        let remote = world.client.records::<Record>(&DNS_RECORDS, zone);
+        let remote = world.client.records(&RECORDS, zone);
         remote.refresh(Lane::Drift, Freshness::AfterNow).await.unwrap();
         assert_eq!(remote.with(Snapshot::len), 100);
     }
@@ -199,23 +199,9 @@ async fn a_rate_limit_of_the_simulator_is_never_hit() {
 
 #[tokio::test(start_paused = true)]
 async fn networks_are_listed_written_and_deleted_without_batches() {
-    #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
-    struct Network {
-        name: String,
-        #[serde(default)]
-        deleted_at: Option<String>,
-    }
-    impl portolan_cloudflare_api::Item for Network {
-        fn natural_key(&self) -> String {
-            self.name.clone()
-        }
-        fn deleted(&self) -> bool {
-            self.deleted_at.is_some()
-        }
-    }
     let world = World::new(slow(), "enterprise");
     let account = world.sim.add_account("Networks");
-    let remote = world.client.records::<Network>(&VIRTUAL_NETWORKS, &account);
+    let remote = world.client.records(&VIRTUAL_NETWORKS, &account);
 
     let made = remote.write(Lane::Change, vec![Op::Create(json!({"name": "corp", "comment": "x"}))]).await.unwrap();
     let again = remote.write(Lane::Change, vec![Op::Create(json!({"name": "corp"}))]).await.unwrap_err();

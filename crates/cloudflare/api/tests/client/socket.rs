@@ -4,24 +4,12 @@ use std::sync::Arc;
 
 use portolan_cloudflare_api::collections::{DNS_RECORDS, ZONES};
 use portolan_cloudflare_api::{
-    Clients, Credential, Effect, Freshness, HttpTransport, Item, Lane, Op, Request, RetryPolicy, Settings, Snapshot,
+    Clients, Credential, Effect, Freshness, HttpTransport, Lane, Op, Request, RetryPolicy, Settings, Snapshot,
 };
 use portolan_cloudflare_sim::{Options, Simulator};
-use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-struct Record {
-    name: String,
-}
-
-impl Item for Record {
-    fn natural_key(&self) -> String {
-        self.name.clone()
-    }
-}
 
 fn clients(base_url: String) -> Clients {
     // Another test of this process may have been first.
@@ -45,7 +33,7 @@ async fn records_are_written_and_listed_over_a_socket() {
     let client = clients.client(&Credential::token("t0ken-canary"));
 
     let zones = client.list_all(Lane::Change, &ZONES, "").await.unwrap();
-    let remote = client.records::<Record>(&DNS_RECORDS, &zone);
+    let remote = client.records(&DNS_RECORDS, &zone);
     let body = json!({"type": "A", "name": "www.example.com", "content": "192.0.2.1", "ttl": 300});
     remote.write(Lane::Change, vec![Op::Create(body)]).await.unwrap();
     remote.refresh(Lane::Change, Freshness::AfterNow).await.unwrap();

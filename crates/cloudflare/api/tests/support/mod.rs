@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use portolan_cloudflare_api::{Client, Clients, Credential, Item, Op, Settings, Transport, TransportError};
+use portolan_cloudflare_api::{
+    Batch, Client, Clients, Collection, Credential, Item, Op, Settings, Transport, TransportError, TypedCollection,
+};
 use portolan_cloudflare_sim::{Dropped, Options, Simulator};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// What is kept of a DNS record.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     #[serde(rename = "type")]
     pub(crate) kind: String,
@@ -25,6 +27,13 @@ pub(crate) struct Record {
     #[serde(default)]
     pub(crate) proxied: bool,
 }
+
+/// The records of a zone, as these tests keep them.
+pub(crate) static RECORDS: TypedCollection<Record> = TypedCollection::of(Collection {
+    per_page: 5_000,
+    batch: Some(Batch { template: "/zones/{zone_id}/dns_records/batch", max: 200 }),
+    ..portolan_cloudflare_api::collection!(Zone, "dns_records", "dns_records")
+});
 
 impl Item for Record {
     fn natural_key(&self) -> String {

@@ -1,5 +1,6 @@
 //! A zone's records: all writes of one name in one batch.
 
+use portolan_cloudflare_api::objects::DnsRecord;
 use portolan_cloudflare_api::{ErrorClass, Op, Written};
 use portolan_publication::reasons;
 use serde_json::Value;
@@ -7,7 +8,6 @@ use serde_json::Value;
 use super::{Fault, StepEffect, StepRun};
 use crate::holdings::{RecordHeld, RecordKind};
 use crate::journal::Journal;
-use crate::record::DnsRecord;
 use crate::step::RecordWork;
 
 impl<J: Journal> StepRun<'_, J> {

@@ -16,7 +16,6 @@ use crate::journal::Journal;
 use crate::plan::{RuleOwnership, decide, is_ours, open_below, rule_adopted, rule_conflict, unavailable};
 use crate::rules::{self, RuleEdits};
 use crate::step::RuleClaim;
-use crate::tunnel::Tunnel;
 use crate::wall::Wall;
 
 /// What an edit found.
@@ -191,7 +190,7 @@ impl<J: Journal> StepRun<'_, J> {
                 if error.class == ErrorClass::NotFound {
                     fault.problem.reason = reasons::TUNNEL_NOT_FOUND;
                     // Whoever plans next is to see that, too.
-                    self.client.records::<Tunnel>(&collections::TUNNELS, self.account()).invalidate();
+                    self.client.records(&collections::TUNNELS, self.account()).invalidate();
                 }
                 Err(fault)
             }

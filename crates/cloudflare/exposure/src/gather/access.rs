@@ -1,14 +1,14 @@
 //! What protects names: applications, service tokens, reusable policies, groups.
 
-use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Entry, ErrorClass, Snapshot, collections};
+use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Entry, ErrorClass, Snapshot};
 use portolan_core::Problem;
 
 use super::Lookup;
-use crate::app::App;
+use crate::app::{APPS, App};
 use crate::holdings::AppHeld;
 use crate::plan::is_id;
-use crate::policy::{Group, ReusablePolicy, is_marked};
-use crate::token::ServiceToken;
+use crate::policy::{GROUPS, Group, POLICIES, ReusablePolicy, is_marked};
+use crate::token::{ServiceToken, TOKENS};
 use crate::wall::team_of;
 
 /// What stands for all in a list of groups.
@@ -31,7 +31,7 @@ impl Lookup<'_> {
             (recorded.into_iter().chain(others).cloned().collect(), complete)
         };
         let unsure = self.intent.is_some() && self.desired.is_none() && ids.is_empty();
-        let found = self.find_recorded(&collections::ACCESS_APPS, self.account(), self.age_if(unsure), pick).await;
+        let found = self.find_recorded(&APPS, self.account(), self.age_if(unsure), pick).await;
         found.map_err(|error| error.problem("listing Access applications"))
     }
 
@@ -62,7 +62,7 @@ impl Lookup<'_> {
         };
         // The API makes a second token of the same name without a word.
         let unsure = self.intent.is_some_and(|intent| intent.token.is_some()) && id.is_none();
-        let found = self.find_recorded(&collections::SERVICE_TOKENS, self.account(), self.age_if(unsure), pick).await;
+        let found = self.find_recorded(&TOKENS, self.account(), self.age_if(unsure), pick).await;
         found.map_err(|error| error.problem("listing service tokens"))
     }
 
@@ -88,7 +88,7 @@ impl Lookup<'_> {
             let complete = names.iter().all(has_name) && own.iter().all(has_id) && ids.iter().all(has_id);
             (found, complete)
         };
-        let found = self.find(&collections::ACCESS_POLICIES, self.account(), self.fresh.age, pick).await;
+        let found = self.find(&POLICIES, self.account(), self.fresh.age, pick).await;
         found.map_err(|error| error.problem("listing reusable Access policies"))
     }
 
@@ -105,7 +105,7 @@ impl Lookup<'_> {
             let complete = names.iter().all(|name| found.iter().any(|entry| entry.item.name == **name));
             (found, complete)
         };
-        let found = self.find(&collections::ACCESS_GROUPS, self.account(), self.fresh.age, pick).await;
+        let found = self.find(&GROUPS, self.account(), self.fresh.age, pick).await;
         match found {
             // Who wrote the literal alone needs no permission to see groups.
             Err(error) if error.class == ErrorClass::Auth && names.is_empty() => Ok(Vec::new()),

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portolan_cloudflare_api::document::{Content, TUNNEL_CONFIGURATION};
+use portolan_cloudflare_api::objects::{DnsRecord, Tunnel};
 use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Freshness, Lane, Request, Snapshot, collections};
 use portolan_core::Problem;
 use portolan_publication::Record;
 use serde_json::Value;
 
 use super::{Lookup, RECENT};
-use crate::record::DnsRecord;
 use crate::redirect::{self, Redirects, may_pass};
 use crate::rules;
-use crate::tunnel::{self, Tunnel, TunnelState, Unusable};
+use crate::tunnel::{self, TunnelState, Unusable};
 
 /// How old a zone's snapshot may be before a record is made that the API would make twice.
 const BEFORE_CREATE: Duration = Duration::from_secs(30);
@@ -178,9 +178,7 @@ impl Lookup<'_> {
             (found.into_values().collect(), complete)
         };
         let found = self.find_recorded(&collections::DNS_RECORDS, zone, age, pick).await?;
-        self.reader
-            .learn_limit(self.fresh.lane, &self.reader.records::<DnsRecord>(&collections::DNS_RECORDS, zone))
-            .await;
+        self.reader.learn_limit(self.fresh.lane, &self.reader.records(&collections::DNS_RECORDS, zone)).await;
         Ok(found)
     }
 

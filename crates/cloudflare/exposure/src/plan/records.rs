@@ -1,6 +1,7 @@
 //! The DNS record: found by its mark or recorded id, and never somebody else's.
 
 use portolan_cloudflare_api::Entry;
+use portolan_cloudflare_api::objects::DnsRecord;
 use portolan_core::{Action, Change, Claim, Mark, Problem, reasons as core_reasons};
 use portolan_publication::{Notice, reasons};
 
@@ -9,7 +10,7 @@ use crate::changes;
 use crate::holdings::{Holdings, RecordHeld, RecordKind};
 use crate::live::Live;
 use crate::quota::Counted;
-use crate::record::{DnsRecord, WantedRecord, label};
+use crate::record::{PublishedRecord as _, WantedRecord, label};
 use crate::step::{RecordWork, Step, Work};
 
 /// The record that is to become the wanted one.
@@ -168,7 +169,7 @@ pub(crate) fn find_records(held: &mut Holdings, live: &Live, mark: &Mark, wanted
             let Claim::Ours { adopted } = entry.item.claim(mark) else { continue };
             let Some(kind) = entry.item.held_kind() else { continue };
             if !holds(held, zone_id, &entry.id) {
-                let ip = Some(entry.item.content.to_string()).filter(|_| kind == RecordKind::Address);
+                let ip = Some(entry.item.value()).filter(|_| kind == RecordKind::Address);
                 let (hostname, id) = (entry.item.name.to_string(), entry.id.clone());
                 held.records.push(RecordHeld { zone_id: zone_id.clone(), hostname, id, kind, ip, adopted });
             }
@@ -183,6 +184,6 @@ fn holds(held: &Holdings, zone: &str, id: &str) -> bool {
 fn conflict(entry: &Entry<DnsRecord>, hint: &str) -> Problem {
     Problem::denied(
         reasons::DNS_RECORD_CONFLICT,
-        format!("the DNS record {} → {} (id {}) {hint}", label(entry), entry.item.content, entry.id),
+        format!("the DNS record {} → {} (id {}) {hint}", label(entry), entry.item.value(), entry.id),
     )
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use portolan_cloudflare_api::Entry;
+use portolan_cloudflare_api::objects::DnsRecord;
 use portolan_core::{Action, Change, Claim, Hostname, Mark, user_text};
 use portolan_publication::{Notice, Part};
 use serde_json::json;
@@ -13,7 +14,7 @@ use crate::changes;
 use crate::holdings::{AppHeld, Holdings, RecordHeld, RecordKind, RuleHeld};
 use crate::live::Live;
 use crate::policy::{ReusablePolicy, is_marked};
-use crate::record::{DnsRecord, label};
+use crate::record::{PublishedRecord as _, label};
 use crate::rules;
 use crate::step::{RecordWork, RuleClaim, Step, Work};
 

@@ -9,6 +9,7 @@ use crate::changes;
 use crate::holdings::{Holdings, RecordKind, RuleHeld};
 use crate::live::Live;
 use crate::notes::Notes;
+use crate::record::PublishedRecord as _;
 use crate::rules;
 use crate::step::{RuleClaim, Step, Work};
 use crate::wall::Wall;
@@ -92,7 +93,7 @@ impl Planner<'_> {
         let marked = self.live.records.values().flatten().any(|entry| {
             *entry.item.name == *name
                 && entry.item.held_kind() == Some(RecordKind::Cname)
-                && entry.item.content.starts_with(tunnel_id)
+                && entry.item.value().starts_with(tunnel_id)
                 && (entry.item.claim(mark) == Claim::Ours { adopted: false } || self.made(&entry.id))
         });
         let intended = self.notes.intent.iter().flat_map(|intent| intent.rules.iter().cloned()).collect();

@@ -4,4 +4,5 @@
 
 mod histories;
 mod names;
+mod sharing;
 mod support;

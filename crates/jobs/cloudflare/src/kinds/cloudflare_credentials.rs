@@ -2,18 +2,18 @@
 //!
 //! Nothing is written at Cloudflare, ever.
 
-use std::time::Duration;
-
 use kube::CustomResource;
-use portolan_cloudflare_api::{Collection, Entry, Item, collections};
+use portolan_cloudflare_api::objects::Account;
+use portolan_cloudflare_api::{Entry, TypedCollection, collections};
 use portolan_core::{AccountId, Class, Condition, Problem, allow, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{AuthType, SecretReference};
-use crate::kind::{Body, CredentialsFrom, Kind, Management, Needs, Recorded, Resolved, StatusView};
+use crate::kind::{CredentialsFrom, Kind, Needs, Recorded, Resolved, StatusView};
 use crate::reasons::VALIDATION_FAILED;
+use crate::sheet::Sheet;
 
 /// A credential for a Cloudflare account, which other objects refer to.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,26 +87,6 @@ pub struct CloudflareCredentialsStatus {
     pub account_name: Option<String>,
 }
 
-/// What is read of an account.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AccountBody {
-    /// Its name.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub name: Box<str>,
-}
-
-impl Item for AccountBody {
-    fn natural_key(&self) -> String {
-        self.name.to_string()
-    }
-}
-
-impl Body for AccountBody {
-    fn label(&self) -> String {
-        self.name.to_string()
-    }
-}
-
 impl CloudflareCredentials {
     /// Whether Cloudflare accepted the credential; `None` while that is not known.
     pub fn validated(&self) -> Option<bool> {
@@ -115,16 +95,14 @@ impl CloudflareCredentials {
 }
 
 impl Kind for CloudflareCredentials {
-    type Body = AccountBody;
+    type Body = Account;
 
-    const KIND: &'static str = "CloudflareCredentials";
-    const NOUN: &'static str = "account";
-    const FINALIZER: &'static str = "cloudflare.com/credentials-finalizer";
-    const REMOTE: &'static Collection = &collections::ACCOUNTS;
-    const LIFE: Management = Management::Observed;
-    const READY_REASON: &'static str = reasons::VALIDATED;
-    const ERROR_REASON: &'static str = VALIDATION_FAILED;
-    const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
+    const SHEET: Sheet = Sheet {
+        ready_reason: reasons::VALIDATED,
+        error_reason: VALIDATION_FAILED,
+        ..Sheet::observed("CloudflareCredentials", "account", "cloudflare.com/credentials-finalizer")
+    };
+    const REMOTE: &'static TypedCollection<Self::Body> = &collections::ACCOUNTS;
 
     fn needs(&self) -> Result<Needs, Problem> {
         AccountId::parse(&self.spec.account_id)
@@ -132,12 +110,8 @@ impl Kind for CloudflareCredentials {
         Ok(Needs { account_id: Some(self.spec.account_id.clone()), ..Needs::only(CredentialsFrom::Itself) })
     }
 
-    fn desired(&self, _: &Resolved) -> Result<Vec<AccountBody>, Problem> {
-        Ok(vec![AccountBody { name: self.spec.account_name.clone().unwrap_or_default().into() }])
-    }
-
-    fn claim(&self) -> Option<String> {
-        None
+    fn desired(&self, _: &Resolved) -> Result<Vec<Account>, Problem> {
+        Ok(vec![Account { name: self.spec.account_name.clone().unwrap_or_default().into() }])
     }
 
     fn is_default(&self) -> bool {
@@ -149,7 +123,7 @@ impl Kind for CloudflareCredentials {
         Recorded { ids: vec![self.spec.account_id.clone()], ..Recorded::default() }
     }
 
-    fn status(&self, view: &StatusView<'_, AccountBody>) -> Value {
+    fn status(&self, view: &StatusView<'_, Account>) -> Value {
         let before = self.status.clone().unwrap_or_default();
         let found = view.present.first();
         let validated = match view.problem.map(|problem| problem.class) {
@@ -181,7 +155,7 @@ impl Kind for CloudflareCredentials {
         (Self::READY_REASON, format!("Cloudflare accepts the credential for account {}", self.spec.account_id))
     }
 
-    fn observed(&self, found: &Entry<AccountBody>, _: &Resolved) -> Result<(), Problem> {
+    fn observed(&self, found: &Entry<Account>, _: &Resolved) -> Result<(), Problem> {
         if found.id == self.spec.account_id {
             return Ok(());
         }
@@ -216,7 +190,7 @@ mod tests {
 
     #[test]
     fn an_accepted_credential_shows_the_accounts_name() {
-        let present = [Entry { id: "a1".to_owned(), item: AccountBody { name: "Acme".into() } }];
+        let present = [Entry { id: "a1".to_owned(), item: Account { name: "Acme".into() } }];
         let checked_at = Some("2026-01-01T00:00:00Z");
         let view = StatusView { resolved: None, present: &present, problem: None, checked_at };
 
@@ -240,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_credential_of_another_account_is_refused() {
-        let other = Entry { id: "a2".to_owned(), item: AccountBody { name: "Other".into() } };
+        let other = Entry { id: "a2".to_owned(), item: Account { name: "Other".into() } };
 
         let problem = credentials().observed(&other, &Resolved::default()).unwrap_err();
 

@@ -4,22 +4,20 @@
 //! applied yet.
 
 pub mod settings;
-pub mod zone;
-
-use std::time::Duration;
 
 use kube::CustomResource;
-use portolan_cloudflare_api::{Collection, Entry, collections};
+use portolan_cloudflare_api::objects::{Zone, ZonePlan};
+use portolan_cloudflare_api::{Entry, TypedCollection, collections};
 use portolan_core::{AccountId, Condition, Hostname, Problem, ZoneId, ZoneName, allow, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CredentialsReference, given};
-use crate::kind::{CredentialsFrom, Kind, Management, Needs, Recorded, Resolved, StatusView, Zone, ZoneHint};
+use crate::kind::{CredentialsFrom, Kind, Needs, Recorded, Resolved, ResolvedZone, StatusView, ZoneHint};
 use crate::reasons::VERIFIED;
+use crate::sheet::Sheet;
 use settings::{CacheSettings, PerformanceSettings, SecuritySettings, SslSettings};
-pub use zone::{ZoneBody, ZonePlan};
 
 /// A domain whose zone is at Cloudflare.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -166,9 +164,9 @@ impl CloudflareDomain {
         AccountId::parse(self.status.as_ref()?.account_id.as_deref()?).ok()
     }
 
-    fn state(&self, view: &StatusView<'_, ZoneBody>) -> (&'static str, String) {
+    fn state(&self, view: &StatusView<'_, Zone>) -> (&'static str, String) {
         match (view.problem, view.present.first()) {
-            (None, Some(zone)) => ("Ready", zone.item.standing()),
+            (None, Some(zone)) => ("Ready", standing(&zone.item)),
             (None, None) => ("Ready", format!("the zone {} is there", self.spec.domain)),
             (Some(problem), _) if problem.reason == reasons::PENDING => ("Pending", problem.message.clone()),
             (Some(problem), _) => ("Error", problem.message.clone()),
@@ -190,16 +188,26 @@ impl CloudflareDomain {
     }
 }
 
-impl Kind for CloudflareDomain {
-    type Body = ZoneBody;
+/// What a user should know of a zone.
+fn standing(zone: &Zone) -> String {
+    let name = &zone.name;
+    match zone.status.as_deref() {
+        None | Some("active") => format!("the zone {name} is there"),
+        Some(status) => {
+            let servers = zone.name_servers.join(" and ");
+            format!("the zone {name} is {status} at Cloudflare: its records count once it is delegated to {servers}")
+        }
+    }
+}
 
-    const KIND: &'static str = "CloudflareDomain";
-    const NOUN: &'static str = "zone";
-    const FINALIZER: &'static str = "cloudflare.com/domain-finalizer";
-    const REMOTE: &'static Collection = &collections::ZONES;
-    const LIFE: Management = Management::Observed;
-    const READY_REASON: &'static str = VERIFIED;
-    const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
+impl Kind for CloudflareDomain {
+    type Body = Zone;
+
+    const SHEET: Sheet = Sheet {
+        ready_reason: VERIFIED,
+        ..Sheet::observed("CloudflareDomain", "zone", "cloudflare.com/domain-finalizer")
+    };
+    const REMOTE: &'static TypedCollection<Self::Body> = &collections::ZONES;
 
     fn needs(&self) -> Result<Needs, Problem> {
         self.zone_name()?;
@@ -207,8 +215,8 @@ impl Kind for CloudflareDomain {
         Ok(Needs::only(self.spec.credentials_ref.as_ref().map_or(CredentialsFrom::Default, named)))
     }
 
-    fn desired(&self, _: &Resolved) -> Result<Vec<ZoneBody>, Problem> {
-        Ok(vec![ZoneBody::named(&self.zone_name()?)])
+    fn desired(&self, _: &Resolved) -> Result<Vec<Zone>, Problem> {
+        Ok(vec![Zone::named(&self.zone_name()?)])
     }
 
     fn claim(&self) -> Option<String> {
@@ -224,7 +232,7 @@ impl Kind for CloudflareDomain {
         Recorded { ids: self.zone_id().map(str::to_owned).into_iter().collect(), ..Recorded::default() }
     }
 
-    fn status(&self, view: &StatusView<'_, ZoneBody>) -> Value {
+    fn status(&self, view: &StatusView<'_, Zone>) -> Value {
         let before = self.status.clone().unwrap_or_default();
         let (state, message) = self.state(view);
         let found = match view.present.first() {
@@ -267,7 +275,7 @@ impl Kind for CloudflareDomain {
         (VERIFIED, format!("the zone {} is there", self.spec.domain))
     }
 
-    fn observed(&self, found: &Entry<ZoneBody>, resolved: &Resolved) -> Result<(), Problem> {
+    fn observed(&self, found: &Entry<Zone>, resolved: &Resolved) -> Result<(), Problem> {
         let wanted = self.zone_name()?;
         if let (Some(account), Some(there)) = (&resolved.account, found.item.account.as_deref())
             && account.as_str() != there
@@ -313,7 +321,7 @@ pub fn resolve_zone<'a>(
 pub fn zone_of<'a>(
     domains: impl Iterator<Item = &'a CloudflareDomain> + Clone,
     hint: &ZoneHint,
-) -> Result<Zone, Problem> {
+) -> Result<ResolvedZone, Problem> {
     let name = hint.domain.as_deref().unwrap_or(&hint.name);
     let hostname = Hostname::parse(name)
         .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("spec.cloudflare.domain: {error}")))?;
@@ -323,7 +331,7 @@ pub fn zone_of<'a>(
     let plan =
         found.status.as_ref().and_then(|status| status.plan.as_deref()).map_or(ZonePlan::Unknown, ZonePlan::parse);
     let name = Some(found.zone_name()?);
-    Ok(Zone { id, name, account: found.account(), comment_limit: plan.comment_limit() })
+    Ok(ResolvedZone { id, name, account: found.account(), comment_limit: plan.comment_limit() })
 }
 
 fn no_zone<'a>(mut domains: impl Iterator<Item = &'a CloudflareDomain>, name: &Hostname) -> Problem {

@@ -3,35 +3,26 @@
 //! The value is given as text, as parts, or taken from another object in the cluster. A source that vanishes takes the
 //! object along, or leaves the record as it last was.
 
-pub mod addresses;
-pub mod body;
-pub mod data;
-pub mod loc;
-mod name;
-pub mod record_type;
 mod rules;
 pub mod spec_data;
-mod value;
 
 use std::net::IpAddr;
 
 use kube::CustomResource;
 use kube::core::ApiResource;
-use portolan_cloudflare_api::{Collection, Entry, collections};
+use portolan_cloudflare_api::objects::{AUTOMATIC_TTL, DnsRecord as Remote};
+use portolan_cloudflare_api::{Entry, Item as _, TypedCollection, collections};
 use portolan_core::{Condition, Hostname, Problem, ZoneName, reasons, schema};
+use portolan_dns::{AddressSelection, Data, RecordType, WrittenName, select};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
-use crate::kind::{Body as _, Kind, Management, Needs, Recorded, Resolved, StatusView, ZoneHint};
+use crate::kind::{Kind, Needs, Recorded, Resolved, StatusView, ZoneHint};
+use crate::sheet::Sheet;
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
-use addresses::{AddressSelection, select};
-use body::{AUTOMATIC_TTL, DnsRecordBody};
-use data::Data;
-use name::WrittenName;
-use record_type::RecordType;
 use spec_data::{DnsRecordData, SpecParts};
 
 /// What is done when the source of a record vanishes.
@@ -240,14 +231,14 @@ impl DnsRecord {
         all.into_iter().map(|value| (kind(&value), Some(value))).collect()
     }
 
-    fn body(&self, name: &Hostname, kind: RecordType, content: Option<String>) -> Result<DnsRecordBody, Problem> {
+    fn body(&self, name: &Hostname, kind: RecordType, content: Option<String>) -> Result<Remote, Problem> {
         let spec = &self.spec;
         if spec.proxied && !kind.is_proxiable() {
             return Err(invalid(format!(
                 "proxied is for A, AAAA and CNAME; remove it from this record of type {kind}"
             )));
         }
-        let mut body = DnsRecordBody {
+        let mut body = Remote {
             kind,
             name: name.as_str().into(),
             content: None,
@@ -288,7 +279,7 @@ impl DnsRecord {
     }
 
     /// The full name: as Cloudflare has it, else as it is asked for.
-    fn fqdn(&self, view: &StatusView<'_, DnsRecordBody>) -> Option<String> {
+    fn fqdn(&self, view: &StatusView<'_, Remote>) -> Option<String> {
         let there = view.present.first().map(|entry| entry.item.name.to_string());
         there.or_else(|| match view.resolved {
             Some(resolved) => self.hostname(resolved).ok().map(String::from),
@@ -299,7 +290,7 @@ impl DnsRecord {
 
     fn source_version(
         &self,
-        view: &StatusView<'_, DnsRecordBody>,
+        view: &StatusView<'_, Remote>,
         before: &DnsRecordStatus,
         unchanged: bool,
     ) -> Option<String> {
@@ -311,7 +302,7 @@ impl DnsRecord {
         }
     }
 
-    fn state(&self, view: &StatusView<'_, DnsRecordBody>) -> &'static str {
+    fn state(&self, view: &StatusView<'_, Remote>) -> &'static str {
         match (view.problem, view.resolved) {
             (Some(_), _) => "Error",
             (None, Some(resolved)) if self.is_orphaned(resolved) => "Orphaned",
@@ -367,15 +358,14 @@ fn check_service(name: &Hostname, kind: RecordType, data: &DnsRecordData) -> Res
 }
 
 impl Kind for DnsRecord {
-    type Body = DnsRecordBody;
+    type Body = Remote;
 
-    const KIND: &'static str = "DNSRecord";
-    const NOUN: &'static str = "DNS record";
-    const FINALIZER: &'static str = "dnsrecord.networking.cloudflare-operator.io/finalizer";
-    const OLDER_FINALIZERS: &'static [&'static str] = &["cloudflare.com/finalizer"];
-    const REMOTE: &'static Collection = &collections::DNS_RECORDS;
-    const LIFE: Management = Management::Owned;
-    const ERROR_REASON: &'static str = reasons::RECONCILE_ERROR;
+    const SHEET: Sheet = Sheet {
+        older_finalizers: &["cloudflare.com/finalizer"],
+        error_reason: reasons::RECONCILE_ERROR,
+        ..Sheet::owned("DNSRecord", "DNS record", "dnsrecord.networking.cloudflare-operator.io/finalizer")
+    };
+    const REMOTE: &'static TypedCollection<Self::Body> = &collections::DNS_RECORDS;
 
     fn check(&self) -> Result<(), Problem> {
         self.written().map(|_| ())
@@ -390,7 +380,7 @@ impl Kind for DnsRecord {
         Ok(Needs { zone, source: self.spec.source_ref.clone(), ..details.needs() })
     }
 
-    fn desired(&self, resolved: &Resolved) -> Result<Vec<DnsRecordBody>, Problem> {
+    fn desired(&self, resolved: &Resolved) -> Result<Vec<Remote>, Problem> {
         let name = self.hostname(resolved)?;
         let values = self.values(resolved)?;
         values.into_iter().map(|(kind, content)| self.body(&name, kind, content)).collect()
@@ -398,6 +388,19 @@ impl Kind for DnsRecord {
 
     fn published(&self, resolved: &Resolved) -> Option<Hostname> {
         self.hostname(resolved).ok()
+    }
+
+    fn mark_limit(resolved: &Resolved) -> Option<usize> {
+        resolved.zone.as_ref().map_or(Remote::MARK_LIMIT, |zone| Some(zone.comment_limit))
+    }
+
+    fn claims_in_the_way(there: &Remote, scope: &str) -> Vec<String> {
+        if !there.kind.is_proxiable() {
+            return Vec::new();
+        }
+        let name = &there.name;
+        let of = |kind: &str| [format!("{kind} {name}"), format!("{kind} {name} in zone {scope}")];
+        [there.kind.as_str(), "address"].into_iter().flat_map(of).collect()
     }
 
     fn claim(&self) -> Option<String> {
@@ -428,7 +431,7 @@ impl Kind for DnsRecord {
         serde_json::json!({ "recordId": null, "managedRecordIds": [] })
     }
 
-    fn status(&self, view: &StatusView<'_, DnsRecordBody>) -> Value {
+    fn status(&self, view: &StatusView<'_, Remote>) -> Value {
         let before = self.former();
         let kept = view.problem.is_some() && view.present.is_empty();
         let zone = view.resolved.and_then(|resolved| resolved.zone.as_ref()).map(|zone| zone.id.to_string());
@@ -470,7 +473,7 @@ impl Kind for DnsRecord {
 
 impl DnsRecord {
     /// What a source was resolved to. A new version of a source with the same addresses is not worth a write.
-    fn resolved_status(&self, view: &StatusView<'_, DnsRecordBody>, before: &DnsRecordStatus) -> DnsRecordStatus {
+    fn resolved_status(&self, view: &StatusView<'_, Remote>, before: &DnsRecordStatus) -> DnsRecordStatus {
         if self.spec.source_ref.is_none() {
             return DnsRecordStatus::default();
         }
@@ -478,8 +481,7 @@ impl DnsRecord {
         if lost || view.present.is_empty() {
             return before.clone();
         }
-        let mut values: Vec<String> =
-            view.present.iter().map(|entry: &Entry<DnsRecordBody>| entry.item.value()).collect();
+        let mut values: Vec<String> = view.present.iter().map(|entry: &Entry<Remote>| entry.item.value()).collect();
         let mut former = before.resolved_addresses.clone();
         let unchanged = {
             let (mut new, mut old) = (values.clone(), former.clone());

@@ -1,20 +1,14 @@
 //! `NetworkRoute` ↔ `accounts/{account}/teamnet/routes/{id}`
 //!
-//! A route is known by its network and virtual network; both cannot be changed in place, the tunnel can.
+//! A route is known by its network and virtual network; both cannot be changed in place, the tunnel can. The older operator
+//! recorded no id: its routes are found by their key and mark.
 
-use kube::CustomResource;
-use portolan_cloudflare_api::{Collection, Item, collections};
-use portolan_core::{Condition, Network, Problem, reasons, schema};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use portolan_cloudflare_api::objects::NetworkRoute as Remote;
+use portolan_core::Network;
 
-use crate::blocks::{CloudflareDetails, TunnelReference, VirtualNetworkReference, given};
-use crate::kind::{Body, Kind, Management, Needs, NetworkNeed, Recorded, Resolved, StatusView};
-use crate::used::UsedCredentials;
-
-/// Characters that Cloudflare keeps of a route's comment.
-const COMMENT_LIMIT: usize = 100;
+use crate::blocks::{CloudflareDetails, TunnelReference, VirtualNetworkReference};
+use crate::kind::NetworkNeed;
+use crate::kind::prelude::*;
 
 /// A private network that is reached through a tunnel.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,13 +52,9 @@ const NETWORK: &[schema::CelRule] = &[
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = schema::plain)]
 pub struct NetworkRouteStatus {
-    /// What is known of the route's health.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(transform = schema::conditions)]
-    pub conditions: Vec<Condition>,
-    /// The generation that this status is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
+    /// What every such status says.
+    #[serde(flatten)]
+    pub common: AccountStatus,
     /// Id of the route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route_id: Option<String>,
@@ -80,93 +70,21 @@ pub struct NetworkRouteStatus {
     /// Id of the virtual network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_network_id: Option<String>,
-    /// Id of the account.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub account_id: Option<String>,
-    /// `active` or `error`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    /// The credential that wrote it, and that will delete it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub used_credentials: Option<UsedCredentials>,
-}
-
-/// What is written and compared of a route.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NetworkRouteBody {
-    /// The network.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub network: Box<str>,
-    /// Id of the tunnel.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub tunnel_id: Box<str>,
-    /// Id of the virtual network.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub virtual_network_id: Box<str>,
-    /// Free text; carries our mark.
-    #[serde(default, deserialize_with = "super::or_default")]
-    comment: Box<str>,
-    /// When it was deleted.
-    #[serde(default, skip_serializing)]
-    deleted_at: Option<Box<str>>,
-}
-
-impl Item for NetworkRouteBody {
-    fn natural_key(&self) -> String {
-        format!("{}@{}", spelled(&self.network), self.virtual_network_id)
-    }
-
-    fn mark_text(&self) -> &str {
-        &self.comment
-    }
-
-    fn owner_key(&self) -> Option<String> {
-        portolan_core::owner_key(&self.comment).map(str::to_owned)
-    }
-
-    fn deleted(&self) -> bool {
-        self.deleted_at.is_some()
-    }
-}
-
-impl Body for NetworkRouteBody {
-    fn label(&self) -> String {
-        self.network.to_string()
-    }
-
-    fn normalise(&mut self) {
-        self.network = spelled(&self.network).into();
-        self.comment = self.comment.trim().into();
-    }
-
-    fn mark_limit(_: &Resolved) -> Option<usize> {
-        Some(COMMENT_LIMIT)
-    }
-
-    fn set_mark_text(&mut self, text: String) {
-        self.comment = text.into();
-    }
-
-    fn replaces(&self, old: &Self) -> bool {
-        self.natural_key() != old.natural_key()
-    }
-}
-
-/// The network in its one spelling.
-fn spelled(network: &str) -> String {
-    Network::parse(network).map_or_else(|_| network.to_owned(), |network| network.to_string())
 }
 
 impl Kind for NetworkRoute {
-    type Body = NetworkRouteBody;
+    type Body = Remote;
 
-    const KIND: &'static str = "NetworkRoute";
-    const NOUN: &'static str = "network route";
-    const FINALIZER: &'static str = "networkroute.networking.cloudflare-operator.io/finalizer";
-    const OLDER_FINALIZERS: &'static [&'static str] =
-        &["cloudflare.com/networkroute-finalizer", "cloudflare.com/finalizer"];
-    const REMOTE: &'static Collection = &collections::NETWORK_ROUTES;
-    const LIFE: Management = Management::Owned;
+    const SHEET: Sheet = Sheet {
+        id: "routeId",
+        older_finalizers: &["cloudflare.com/networkroute-finalizer", "cloudflare.com/finalizer"],
+        ..Sheet::owned("NetworkRoute", "network route", "networkroute.networking.cloudflare-operator.io/finalizer")
+    };
+    const REMOTE: &'static TypedCollection<Self::Body> = &collections::NETWORK_ROUTES;
+
+    fn cloudflare(&self) -> Option<&CloudflareDetails> {
+        Some(&self.spec.cloudflare)
+    }
 
     fn needs(&self) -> Result<Needs, Problem> {
         Ok(Needs {
@@ -176,89 +94,47 @@ impl Kind for NetworkRoute {
         })
     }
 
-    fn desired(&self, resolved: &Resolved) -> Result<Vec<NetworkRouteBody>, Problem> {
+    fn desired(&self, resolved: &Resolved) -> Result<Vec<Remote>, Problem> {
         let network = Network::parse(&self.spec.network)
             .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, error.to_string()))?;
         let (Some(tunnel), Some(virtual_network)) = (&resolved.tunnel, &resolved.network) else {
             let message = "the tunnel or virtual network of the route is not known yet";
             return Err(Problem::waiting(reasons::DEPENDENCY_ERROR, message));
         };
-        Ok(vec![NetworkRouteBody {
+        Ok(vec![Remote {
             network: network.to_string().into(),
             tunnel_id: tunnel.id.as_str().into(),
             virtual_network_id: virtual_network.as_str().into(),
             comment: self.spec.comment.clone().unwrap_or_default().into(),
-            deleted_at: None,
+            ..Remote::default()
         }])
     }
 
     fn claim(&self) -> Option<String> {
-        let place = match &self.spec.virtual_network_ref {
-            None => String::new(),
-            Some(VirtualNetworkReference { cloudflare_id: Some(id), .. }) => format!(" in network id {id}"),
-            Some(VirtualNetworkReference { name: Some(name), .. }) => format!(" in VirtualNetwork {name}"),
-            Some(VirtualNetworkReference { cloudflare_name, .. }) => {
-                format!(" in network {}", cloudflare_name.clone().unwrap_or_default())
-            }
-        };
+        let place = self.spec.virtual_network_ref.as_ref().map(VirtualNetworkReference::place).unwrap_or_default();
         let account = self.spec.cloudflare.account_hint();
-        Some(format!("route {}{place}{account}", spelled(&self.spec.network)))
+        Some(format!("route {}{place}{account}", Remote::spelled(&self.spec.network)))
     }
 
-    /// The older operator recorded no id: its routes are found by their key and mark.
-    fn recorded(&self) -> Recorded {
-        let status = self.status.clone().unwrap_or_default();
-        Recorded {
-            scope: given(status.account_id.as_ref()),
-            ids: given(status.route_id.as_ref()).into_iter().collect(),
-            credentials: status.used_credentials,
-        }
-    }
-
-    fn without_ids(&self) -> Value {
-        serde_json::json!({ "routeId": null })
-    }
-
-    fn status(&self, view: &StatusView<'_, NetworkRouteBody>) -> Value {
-        let before = self.status.clone().unwrap_or_default();
-        let state = Some(super::lower_state(view.problem).to_owned());
-        let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
-        let tunnel = view.resolved.and_then(|resolved| resolved.tunnel.as_ref());
-        let used_credentials = view.used_credentials(before.used_credentials.as_ref());
-        let now = match view.present.first() {
-            Some(entry) => NetworkRouteStatus {
-                route_id: Some(entry.id.clone()),
-                network: Some(spelled(&entry.item.network)),
-                tunnel_id: Some(entry.item.tunnel_id.to_string()),
-                tunnel_name: tunnel.map(|tunnel| tunnel.name.clone()).or(before.tunnel_name),
-                virtual_network_id: Some(entry.item.virtual_network_id.to_string()),
-                account_id: account.or(before.account_id),
-                used_credentials,
-                state,
-                ..NetworkRouteStatus::default()
-            },
-            None if view.problem.is_some() => {
-                let account_id = before.account_id.or(account);
-                NetworkRouteStatus { account_id, state, conditions: Vec::new(), observed_generation: None, ..before }
-            }
-            None => NetworkRouteStatus {
-                account_id: account.or(before.account_id),
-                used_credentials,
-                state,
-                ..NetworkRouteStatus::default()
-            },
-        };
-        serde_json::to_value(now).expect("statuses are plain JSON")
+    fn shown(&self, view: &StatusView<'_, Remote>) -> Value {
+        let Some(Entry { item, .. }) = view.present.first() else { return Value::Null };
+        let tunnel = view.resolved.and_then(|resolved| resolved.tunnel.as_ref()).map(|tunnel| tunnel.name.clone());
+        json!({
+            "network": Remote::spelled(&item.network),
+            "tunnelId": item.tunnel_id,
+            "tunnelName": tunnel.or_else(|| self.status.as_ref()?.tunnel_name.clone()),
+            "virtualNetworkId": item.virtual_network_id,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use portolan_cloudflare_api::Entry;
-    use serde_json::{from_value, json};
+    use portolan_cloudflare_api::Item as _;
+    use serde_json::from_value;
 
     use super::*;
-    use crate::kind::Tunnel;
+    use crate::kind::ResolvedTunnel;
 
     fn route(network: &str) -> NetworkRoute {
         from_value(json!({
@@ -272,7 +148,7 @@ mod tests {
     fn resolved() -> Resolved {
         Resolved {
             account: Some("a1".parse().unwrap()),
-            tunnel: Some(Tunnel { id: "t1".parse().unwrap(), name: "edge".to_owned() }),
+            tunnel: Some(ResolvedTunnel { id: "t1".parse().unwrap(), name: "edge".to_owned() }),
             network: Some("v1".parse().unwrap()),
             ..Resolved::default()
         }
@@ -307,7 +183,7 @@ mod tests {
     #[test]
     fn another_tunnel_is_a_change_and_another_network_a_new_route() {
         let body = route("10.0.0.0/8").desired(&resolved()).unwrap().remove(0);
-        let old = |value: Value| from_value::<NetworkRouteBody>(value).unwrap();
+        let old = |value: Value| from_value::<Remote>(value).unwrap();
 
         assert!(
             !body.replaces(&old(json!({ "network": "10.0.0.0/8", "tunnel_id": "t2", "virtual_network_id": "v1" })))

@@ -377,7 +377,7 @@ fn what_kinds_report_fits_their_schemas() {
 }
 
 struct StatusCheck {
-    problem: Problem,
+    problem: portolan_core::Problem,
     seen: usize,
 }
 

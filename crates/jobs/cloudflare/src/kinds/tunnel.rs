@@ -4,19 +4,20 @@
 //! Both kinds are served in two versions with one schema that holds the fields of both, so that no conversion is needed.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResource;
-use portolan_cloudflare_api::{Collection, Entry, Item, collections};
+use portolan_cloudflare_api::objects::Tunnel as Remote;
+use portolan_cloudflare_api::{Entry, Item, TypedCollection, collections};
 use portolan_core::{Condition, Problem, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, given};
-use crate::kind::{Body, Kind, Management, Needs, Recorded, Resolved, StatusView};
+use crate::kind::{Kind, Recorded, Resolved, StatusView};
 use crate::reasons::UNSUPPORTED;
+use crate::sheet::{Sheet, StateWords};
 
 /// A tunnel of one namespace.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -204,36 +205,6 @@ pub struct TunnelStatus {
     pub synced_hostnames: Vec<String>,
 }
 
-/// What is read of a tunnel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TunnelBody {
-    /// Its name.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub name: Box<str>,
-    /// Id of its account.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub account_tag: Box<str>,
-    /// When it was deleted.
-    #[serde(default)]
-    pub deleted_at: Option<Box<str>>,
-}
-
-impl Item for TunnelBody {
-    fn natural_key(&self) -> String {
-        self.name.to_string()
-    }
-
-    fn deleted(&self) -> bool {
-        self.deleted_at.is_some()
-    }
-}
-
-impl Body for TunnelBody {
-    fn label(&self) -> String {
-        self.name.to_string()
-    }
-}
-
 /// What a tunnel's object means.
 enum Meant {
     /// The one with this id.
@@ -243,10 +214,6 @@ enum Meant {
 }
 
 impl TunnelFields {
-    fn needs(&self) -> Needs {
-        self.cloudflare.needs()
-    }
-
     /// The tunnel that is meant. One that an older operator made is known by the id that its status recorded.
     fn meant(&self, recorded: Option<&TunnelStatus>) -> Result<Meant, Problem> {
         let new = self.new_tunnel.as_ref().and_then(|new| given(Some(&new.name)));
@@ -261,11 +228,11 @@ impl TunnelFields {
         }
     }
 
-    fn status(&self, before: Option<&TunnelStatus>, view: &StatusView<'_, TunnelBody>) -> Value {
+    fn status(&self, before: Option<&TunnelStatus>, view: &StatusView<'_, Remote>) -> Value {
         let before = before.cloned().unwrap_or_default();
         let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
         let zone_id = given(self.cloudflare.zone_id.as_ref()).unwrap_or(before.zone_id);
-        let state = Some(super::lower_state(view.problem).to_owned());
+        let state = Some(StateWords::LOWER.of(view.problem).to_owned());
         let now = match view.present.first() {
             Some(Entry { id, item }) => TunnelStatus {
                 tunnel_id: id.clone(),
@@ -318,30 +285,24 @@ macro_rules! observed_tunnel {
         }
 
         impl Kind for $kind {
-            type Body = TunnelBody;
+            type Body = Remote;
 
-            const KIND: &'static str = $name;
-            const NOUN: &'static str = "tunnel";
-            const FINALIZER: &'static str = "cloudflare-operator.io/finalizer";
-            const REMOTE: &'static Collection = &collections::TUNNELS;
-            const LIFE: Management = Management::Observed;
-            const READY_REASON: &'static str = reasons::RECONCILED;
-            const RESYNC: Option<Duration> = Some(Duration::from_hours(1));
+            const SHEET: Sheet = Sheet {
+                ready_reason: reasons::RECONCILED,
+                ..Sheet::observed($name, "tunnel", "cloudflare-operator.io/finalizer")
+            };
+            const REMOTE: &'static TypedCollection<Self::Body> = &collections::TUNNELS;
 
-            fn needs(&self) -> Result<Needs, Problem> {
-                Ok(self.spec.fields.needs())
+            fn cloudflare(&self) -> Option<&CloudflareDetails> {
+                Some(&self.spec.fields.cloudflare)
             }
 
-            fn desired(&self, _: &Resolved) -> Result<Vec<TunnelBody>, Problem> {
+            fn desired(&self, _: &Resolved) -> Result<Vec<Remote>, Problem> {
                 let name = match self.spec.fields.meant(self.status.as_ref())? {
                     Meant::Id(_) => String::new(),
                     Meant::Name(name) => name,
                 };
-                Ok(vec![TunnelBody { name: name.into(), account_tag: Box::default(), deleted_at: None }])
-            }
-
-            fn claim(&self) -> Option<String> {
-                None
+                Ok(vec![Remote::named(&name)])
             }
 
             fn recorded(&self) -> Recorded {
@@ -350,7 +311,7 @@ macro_rules! observed_tunnel {
                 Recorded { scope: given(Some(&status.account_id)), ids, credentials: None }
             }
 
-            fn status(&self, view: &StatusView<'_, TunnelBody>) -> Value {
+            fn status(&self, view: &StatusView<'_, Remote>) -> Value {
                 self.spec.fields.status(self.status.as_ref(), view)
             }
 
@@ -369,7 +330,7 @@ macro_rules! observed_tunnel {
                 (Self::READY_REASON, "the tunnel is there; this release only looks at it".to_owned())
             }
 
-            fn observed(&self, found: &Entry<TunnelBody>, _: &Resolved) -> Result<(), Problem> {
+            fn observed(&self, found: &Entry<Remote>, _: &Resolved) -> Result<(), Problem> {
                 if found.item.deleted() { Err(self.missing()) } else { Ok(()) }
             }
         }
@@ -449,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_found_tunnel_fills_the_status() {
-        let item: TunnelBody = from_value(json!({ "name": "edge", "account_tag": "a1", "deleted_at": null })).unwrap();
+        let item: Remote = from_value(json!({ "name": "edge", "account_tag": "a1", "deleted_at": null })).unwrap();
         let present = [Entry { id: "t1".to_owned(), item }];
         let view = StatusView { resolved: None, present: &present, problem: None, checked_at: None };
 

@@ -3,20 +3,12 @@
 //! An account always has exactly one default network: a network becomes it when asked, and ceases to be it only when
 //! another one does. So not asking is no wish to cease.
 
-use kube::{CustomResource, ResourceExt};
-use portolan_cloudflare_api::{Collection, Item, collections};
-use portolan_core::{Condition, Problem, reasons, schema};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use kube::ResourceExt;
+use portolan_cloudflare_api::objects::{OptionalWish, VirtualNetwork as Remote};
 
 use crate::blocks::{CloudflareDetails, given};
-use crate::kind::{Body, Kind, Management, Needs, Recorded, Resolved, StatusView};
+use crate::kind::prelude::*;
 use crate::reasons::DEFAULT_NETWORK;
-use crate::used::UsedCredentials;
-
-/// Characters that Cloudflare keeps of a network's comment.
-const COMMENT_LIMIT: usize = 256;
 
 /// A private address space that routes can be told apart by.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,155 +42,15 @@ pub struct VirtualNetworkSpec {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = schema::plain)]
 pub struct VirtualNetworkStatus {
-    /// What is known of the network's health.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(transform = schema::conditions)]
-    pub conditions: Vec<Condition>,
-    /// The generation that this status is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
+    /// What every such status says.
+    #[serde(flatten)]
+    pub common: AccountStatus,
     /// Id of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_network_id: Option<String>,
-    /// Id of its account.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub account_id: Option<String>,
-    /// `active` or `error`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
     /// Whether it is the account's default network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_default: Option<bool>,
-    /// The credential that wrote it, and that will delete it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub used_credentials: Option<UsedCredentials>,
-}
-
-/// What is written and compared of a network.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "NetworkWire")]
-pub struct VirtualNetworkBody {
-    /// Its name.
-    name: Box<str>,
-    /// Free text; carries our mark.
-    comment: Box<str>,
-    /// Whether it is the default, or shall be.
-    #[serde(rename = "is_default_network", skip_serializing_if = "OptionalWish::is_none")]
-    default: OptionalWish,
-    /// Whether it is only listed because it was there once.
-    #[serde(skip_serializing)]
-    deleted: bool,
-}
-
-/// A network as the API writes it; whether it is the default, in the newer or the older way.
-#[derive(Deserialize)]
-struct NetworkWire {
-    #[serde(default, deserialize_with = "super::or_default")]
-    name: Box<str>,
-    #[serde(default, deserialize_with = "super::or_default")]
-    comment: Box<str>,
-    is_default_network: Option<bool>,
-    is_default: Option<bool>,
-    deleted_at: Option<Box<str>>,
-}
-
-impl From<NetworkWire> for VirtualNetworkBody {
-    fn from(wire: NetworkWire) -> Self {
-        let default = wire.is_default_network.or(wire.is_default).unwrap_or_default();
-        Self {
-            name: wire.name,
-            comment: wire.comment,
-            default: OptionalWish(Some(default)),
-            deleted: wire.deleted_at.is_some(),
-        }
-    }
-}
-
-/// A yes or no that matters only where both sides say something: no wish is content with either.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-#[serde(transparent)]
-struct OptionalWish(Option<bool>);
-
-impl OptionalWish {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-    fn is_none(&self) -> bool {
-        self.0.is_none()
-    }
-}
-
-impl PartialEq for OptionalWish {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.is_none() || other.0.is_none() || self.0 == other.0
-    }
-}
-
-impl Eq for OptionalWish {}
-
-impl VirtualNetworkBody {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Whether it is the account's default network.
-    pub fn is_default(&self) -> bool {
-        self.default.0.unwrap_or_default()
-    }
-}
-
-impl Item for VirtualNetworkBody {
-    fn natural_key(&self) -> String {
-        self.name.to_string()
-    }
-
-    fn mark_text(&self) -> &str {
-        &self.comment
-    }
-
-    fn owner_key(&self) -> Option<String> {
-        portolan_core::owner_key(&self.comment).map(str::to_owned)
-    }
-
-    fn deleted(&self) -> bool {
-        self.deleted
-    }
-}
-
-impl Body for VirtualNetworkBody {
-    fn label(&self) -> String {
-        self.name.to_string()
-    }
-
-    fn normalise(&mut self) {
-        self.comment = self.comment.trim().into();
-    }
-
-    fn mark_limit(_: &Resolved) -> Option<usize> {
-        Some(COMMENT_LIMIT)
-    }
-
-    fn set_mark_text(&mut self, text: String) {
-        self.comment = text.into();
-    }
-
-    fn undeletable(&self) -> Option<Problem> {
-        let message = format!(
-            "virtual network {} is the account's default one, which Cloudflare never deletes. Make another network the \
-             default, by isDefaultNetwork: true on its VirtualNetwork or in the dashboard, and this one goes by itself; \
-             or leave it at Cloudflare by the annotation cloudflare-operator.io/deletion-policy: Orphan",
-            self.name
-        );
-        self.is_default().then(|| Problem::denied(DEFAULT_NETWORK, message))
-    }
-
-    /// Creation calls the default by another name than change does.
-    fn create_body(&self) -> Value {
-        json!({ "name": self.name, "comment": self.comment, "is_default": self.is_default() })
-    }
-
-    fn update_body(&self, _: &Self) -> Value {
-        serde_json::to_value(self).expect("bodies are plain JSON")
-    }
 }
 
 impl VirtualNetwork {
@@ -213,71 +65,59 @@ impl VirtualNetwork {
 }
 
 impl Kind for VirtualNetwork {
-    type Body = VirtualNetworkBody;
+    type Body = Remote;
 
-    const KIND: &'static str = "VirtualNetwork";
-    const NOUN: &'static str = "virtual network";
-    const FINALIZER: &'static str = "virtualnetwork.networking.cloudflare-operator.io/finalizer";
-    const OLDER_FINALIZERS: &'static [&'static str] =
-        &["cloudflare.com/virtualnetwork-finalizer", "cloudflare.com/finalizer"];
-    const REMOTE: &'static Collection = &collections::VIRTUAL_NETWORKS;
-    const LIFE: Management = Management::Owned;
+    const SHEET: Sheet = Sheet {
+        id: "virtualNetworkId",
+        older_finalizers: &["cloudflare.com/virtualnetwork-finalizer", "cloudflare.com/finalizer"],
+        ..Sheet::owned(
+            "VirtualNetwork",
+            "virtual network",
+            "virtualnetwork.networking.cloudflare-operator.io/finalizer",
+        )
+    };
+    const REMOTE: &'static TypedCollection<Self::Body> = &collections::VIRTUAL_NETWORKS;
 
-    fn needs(&self) -> Result<Needs, Problem> {
-        Ok(self.spec.cloudflare.needs())
+    fn cloudflare(&self) -> Option<&CloudflareDetails> {
+        Some(&self.spec.cloudflare)
     }
 
-    fn desired(&self, _: &Resolved) -> Result<Vec<VirtualNetworkBody>, Problem> {
+    fn remote_name(&self) -> Option<String> {
+        Some(self.network_name())
+    }
+
+    fn desired(&self, _: &Resolved) -> Result<Vec<Remote>, Problem> {
         let name = self.network_name();
         if name.trim() != name {
             let message = format!("name {name:?} begins or ends with a blank; remove it");
             return Err(Problem::invalid(reasons::INVALID_CONFIG, message));
         }
-        Ok(vec![VirtualNetworkBody {
+        Ok(vec![Remote {
             name: name.into(),
             comment: self.spec.comment.clone().unwrap_or_default().into(),
             default: OptionalWish(self.spec.is_default_network.then_some(true)),
-            deleted: false,
+            ..Remote::default()
         }])
     }
 
-    fn claim(&self) -> Option<String> {
-        Some(format!("virtual network {}{}", self.network_name(), self.spec.cloudflare.account_hint()))
+    fn undeletable(there: &Remote) -> Option<Problem> {
+        let message = format!(
+            "virtual network {} is the account's default one, which Cloudflare never deletes. Make another network the \
+             default, by isDefaultNetwork: true on its VirtualNetwork or in the dashboard, and this one goes by itself; \
+             or leave it at Cloudflare by the annotation cloudflare-operator.io/deletion-policy: Orphan",
+            there.name
+        );
+        there.is_default().then(|| Problem::denied(DEFAULT_NETWORK, message))
     }
 
-    fn recorded(&self) -> Recorded {
-        let status = self.status.clone().unwrap_or_default();
-        Recorded {
-            scope: given(status.account_id.as_ref()),
-            ids: given(status.virtual_network_id.as_ref()).into_iter().collect(),
-            credentials: status.used_credentials,
-        }
-    }
-
-    fn without_ids(&self) -> Value {
-        json!({ "virtualNetworkId": null })
-    }
-
-    fn status(&self, view: &StatusView<'_, VirtualNetworkBody>) -> Value {
-        let before = self.status.clone().unwrap_or_default();
-        let account = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(ToString::to_string);
-        let kept = view.problem.is_some() && view.present.is_empty();
-        let found = view.present.first();
-        let now = VirtualNetworkStatus {
-            used_credentials: view.used_credentials(before.used_credentials.as_ref()),
-            virtual_network_id: if kept { before.virtual_network_id } else { found.map(|entry| entry.id.clone()) },
-            account_id: if kept { before.account_id.or(account) } else { account.or(before.account_id) },
-            is_default: if kept { before.is_default } else { found.map(|entry| entry.item.is_default()) },
-            state: Some(super::lower_state(view.problem).to_owned()),
-            ..VirtualNetworkStatus::default()
-        };
-        serde_json::to_value(now).expect("statuses are plain JSON")
+    fn shown(&self, view: &StatusView<'_, Remote>) -> Value {
+        json!({ "isDefault": view.present.first().map(|entry| entry.item.is_default()) })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use portolan_cloudflare_api::Entry;
+    use portolan_cloudflare_api::Item as _;
     use serde_json::from_value;
 
     use super::*;
@@ -290,18 +130,18 @@ mod tests {
         .unwrap()
     }
 
-    fn wanted(spec: Value) -> VirtualNetworkBody {
+    fn wanted(spec: Value) -> Remote {
         vnet(spec).desired(&Resolved::default()).unwrap().remove(0)
     }
 
-    fn found(value: Value) -> VirtualNetworkBody {
+    fn found(value: Value) -> Remote {
         from_value(value).unwrap()
     }
 
     #[test]
     fn the_object_names_the_network_unless_the_spec_does() {
-        assert_eq!(wanted(json!({ "cloudflare": {} })).name(), "corp");
-        assert_eq!(wanted(json!({ "name": "Production Network", "cloudflare": {} })).name(), "Production Network");
+        assert_eq!(&*wanted(json!({ "cloudflare": {} })).name, "corp");
+        assert_eq!(&*wanted(json!({ "name": "Production Network", "cloudflare": {} })).name, "Production Network");
     }
 
     #[test]
@@ -342,8 +182,8 @@ mod tests {
     fn a_failure_keeps_the_recorded_ids() {
         let mut object = vnet(json!({ "cloudflare": {} }));
         object.status = Some(VirtualNetworkStatus {
+            common: AccountStatus { account_id: Some("a1".to_owned()), ..AccountStatus::default() },
             virtual_network_id: Some("v1".to_owned()),
-            account_id: Some("a1".to_owned()),
             ..VirtualNetworkStatus::default()
         });
         let problem = Problem::transient(reasons::API_ERROR, "down");

@@ -5,7 +5,7 @@ use portolan_core::{ObjectKey, Problem, reasons};
 use portolan_engine::{DeletionScope, Surroundings};
 
 use super::{FoundThere, KindReconciler, SOON, key_of};
-use crate::kind::{Body, Kind};
+use crate::kind::Kind;
 use crate::matching::RemoteWrite;
 use crate::projection::digest;
 use crate::resolve::ScopeRef;
@@ -120,7 +120,7 @@ fn writing<K: Kind>(steps: &[RemoteWrite<K::Body>], place: &ScopeRef) -> String 
     format!("writing the {} {names} in {}", K::NOUN, place.label)
 }
 
-fn op<B: Body>(step: &RemoteWrite<B>) -> Op {
+fn op<B: Item>(step: &RemoteWrite<B>) -> Op {
     match step {
         RemoteWrite::Create { body } => Op::Create(body.create_body()),
         RemoteWrite::Update { id, before, after }

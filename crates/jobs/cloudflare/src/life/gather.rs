@@ -3,13 +3,13 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use portolan_cloudflare_api::{ApiError, Client, Entry, Freshness, Item, Lane};
+use portolan_cloudflare_api::{ApiError, Client, Entry, Freshness, Item, Lane, Snapshot};
 use portolan_core::{Claim, Class, Problem, reasons};
 use portolan_engine::{Projected, annotations};
 
 use super::{FoundThere, Inputs, KindReconciler, SOON, key_of};
 use crate::gone::{self, ScopePresence};
-use crate::kind::{Body as _, CredentialsFrom, Kind, Management, Needs, Recorded, Resolved};
+use crate::kind::{CredentialsFrom, Kind, Management, Needs, Recorded, Resolved};
 use crate::kinds::CloudflareCredentials;
 use crate::projection::{self, Projection, digest};
 use crate::resolve::{AskingObject, RemovalAccess, Right, ScopeRef};
@@ -252,7 +252,7 @@ impl<K: Kind> KindReconciler<K> {
         wanted: &[K::Body],
         recorded: &Recorded,
     ) -> Result<FoundThere<K::Body>, ApiError> {
-        let remote = client.records::<K::Body>(K::REMOTE, &place.id);
+        let remote = client.records(K::REMOTE, &place.id);
         let expected = Mutex::new(Some(remote.expect()));
         self.settled.asked(&place.id, client);
         let lane = self.lane(object);
@@ -265,8 +265,9 @@ impl<K: Kind> KindReconciler<K> {
             client.learn_limit(lane, &remote).await;
         }
         // What could not go may be free to go by now.
-        let stuck =
-            |id: &String| remote.with(|snapshot| snapshot.get(id).is_some_and(|one| one.item.undeletable().is_some()));
+        let stuck = |id: &String| {
+            remote.with(|snapshot| snapshot.get(id).is_some_and(|one| K::undeletable(&one.item).is_some()))
+        };
         if wanted.is_empty() && recorded.ids.iter().any(stuck) {
             remote.refresh(lane, Freshness::Within(SOON)).await?;
         }
@@ -275,9 +276,7 @@ impl<K: Kind> KindReconciler<K> {
             let by_id = recorded.ids.iter().filter_map(|id| snapshot.get(id));
             let by_mark = owners.iter().flat_map(|owner| snapshot.by_owner(owner));
             let mut found: Vec<Entry<K::Body>> = by_id.chain(by_mark).cloned().collect();
-            for key in wanted.iter().flat_map(|body| [vec![body.natural_key()], body.rival_keys()].concat()) {
-                found.extend(snapshot.by_key(&key).cloned());
-            }
+            found.extend(wanted.iter().flat_map(|body| around(snapshot, body)));
             found.sort_by(|a, b| a.id.cmp(&b.id));
             found.dedup_by(|a, b| a.id == b.id);
             found
@@ -319,11 +318,10 @@ impl<K: Kind> KindReconciler<K> {
         wanted: &[K::Body],
         age: Duration,
     ) -> Result<Vec<Entry<K::Body>>, Problem> {
-        let remote = client.records::<K::Body>(K::REMOTE, &place.id);
+        let remote = client.records(K::REMOTE, &place.id);
         let listed = remote.refresh(Lane::Change, Freshness::Within(age)).await;
         listed.map_err(|error| error.problem(&listing(place)))?;
-        let keys: Vec<String> = wanted.iter().map(Item::natural_key).collect();
-        Ok(remote.with(|snapshot| keys.iter().flat_map(|key| snapshot.by_key(key)).cloned().collect()))
+        Ok(remote.with(|snapshot| wanted.iter().flat_map(|body| around(snapshot, body)).collect()))
     }
 
     /// Lets held deletions go when the object that stands for their scope says so.
@@ -336,6 +334,13 @@ impl<K: Kind> KindReconciler<K> {
         }
         Ok(())
     }
+}
+
+/// What stands under the natural key of what is wanted, or in its way.
+fn around<B: Item>(snapshot: &Snapshot<B>, body: &B) -> Vec<Entry<B>> {
+    let (place, keys) = (body.place_key(), [vec![body.natural_key()], body.rival_keys()].concat());
+    let there = snapshot.by_key(&place);
+    there.filter(|entry| keys.contains(&entry.item.natural_key())).cloned().collect()
 }
 
 fn listing(place: &ScopeRef) -> String {

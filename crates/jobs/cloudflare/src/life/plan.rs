@@ -4,7 +4,7 @@ use portolan_core::{Plan, Problem};
 use portolan_engine::annotations;
 
 use super::{FoundThere, Inputs, KindReconciler, key_of};
-use crate::kind::{Body, Kind, Recorded, Resolved};
+use crate::kind::{Kind, Recorded, Resolved};
 use crate::matching::{Matched, Matching, RemoteWrite, match_bodies};
 
 impl<K: Kind> KindReconciler<K> {
@@ -22,7 +22,7 @@ impl<K: Kind> KindReconciler<K> {
             candidates: found.candidates.clone(),
             recorded: &recorded.ids,
             mark: &self.mark(object),
-            mark_limit: K::Body::mark_limit(resolved),
+            mark_limit: K::mark_limit(resolved),
             adopt: annotations::is_adopting(object.meta()),
         })
     }

@@ -5,7 +5,7 @@ use portolan_core::{Class, NewCondition, Problem, condition, reasons, text};
 use portolan_engine::{Notice, Report};
 
 use super::{FoundThere, Inputs, KindReconciler, Steps};
-use crate::kind::{Body as _, Kind, Management, StatusView};
+use crate::kind::{Kind, Management, StatusView};
 use crate::reasons::SCOPE_GONE;
 
 impl<K: Kind> KindReconciler<K> {
@@ -26,7 +26,7 @@ impl<K: Kind> KindReconciler<K> {
         let (reason, message) = object.well(&inputs.resolved);
         let mut conditions = vec![NewCondition::ready(reason, message)];
         conditions.push(self.stalled(present));
-        let report = Report { status: object.status(&view), conditions, events, again: K::RESYNC, problem: None };
+        let report = Report { status: object.status(&view), conditions, events, again: K::SHEET.resync, problem: None };
         Self::beside(beside, report)
     }
 
@@ -62,7 +62,7 @@ impl<K: Kind> KindReconciler<K> {
 
     pub(super) fn failed(object: &K, problem: &Problem) -> Report {
         let view = StatusView { resolved: None, present: &[], problem: Some(problem), checked_at: None };
-        let reason = if problem.reason == reasons::API_ERROR { K::ERROR_REASON } else { problem.reason };
+        let reason = if problem.reason == reasons::API_ERROR { K::SHEET.error_reason } else { problem.reason };
         let mut report = Report::failed(problem);
         let mut conditions = vec![NewCondition::not_ready(reason, &problem.message)];
         conditions.push(match problem.class {

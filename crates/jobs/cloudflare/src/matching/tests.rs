@@ -1,12 +1,10 @@
 //! Every case of "whose is it" against "is it as wanted".
 
-use portolan_cloudflare_api::Item;
 use portolan_core::{ObjectKey, OwnerId, Plan};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::kind::Resolved;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Record {
@@ -17,6 +15,8 @@ struct Record {
 }
 
 impl Item for Record {
+    const MARK_LIMIT: Option<usize> = Some(100);
+
     fn natural_key(&self) -> String {
         self.name.clone()
     }
@@ -24,19 +24,9 @@ impl Item for Record {
     fn mark_text(&self) -> &str {
         &self.comment
     }
-}
-
-impl Body for Record {
-    fn label(&self) -> String {
-        self.name.clone()
-    }
 
     fn normalise(&mut self) {
         self.content = self.content.to_lowercase();
-    }
-
-    fn mark_limit(_: &Resolved) -> Option<usize> {
-        Some(100)
     }
 
     fn set_mark_text(&mut self, text: String) {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt as _;
-use portolan_core::{ConditionStatus, NewCondition, Plan, Problem, condition};
+use portolan_core::{ConditionStatus, NewCondition, Plan, Problem, Rollout, condition};
 use portolan_engine::{Notice, Outcome, Profile, Reconcile, Report};
 use portolan_zerotrust_model::{CloudflareZeroTrustOperatorConfig as Config, reasons};
 use serde_json::json;
 
 use crate::board::Version;
 use crate::record::PreviousValues;
-use crate::rollout::{Rollout, rollout};
 use crate::shared::ManagerContext;
 use crate::worker::WorkerKind;
 
@@ -109,9 +109,9 @@ impl ConfigController {
         let record = record.filter(|record| record.config == version.uid);
         let workers = WorkerKind::ALL.iter().map(|kind| self.shared.key(kind.name()));
         let all = [own.deployment].into_iter().chain(workers.filter(|_| self.shared.keeps_workers()));
-        let waiting = all.filter_map(|key| match rollout(self.shared.deployments.get(&key).as_deref()) {
-            Rollout::Complete => None,
-            Rollout::Waiting(why) => Some(format!("{}: {why}", key.name)),
+        let waiting = all.filter_map(|key| {
+            let why = lacks(self.shared.deployments.get(&key).as_deref())?;
+            Some(format!("{}: {why}", key.name))
         });
         ConfigState::Applied {
             by_this: record.as_ref().is_some_and(|record| record.generation == version.generation),
@@ -119,6 +119,12 @@ impl ConfigController {
             waiting: waiting.collect(),
         }
     }
+}
+
+/// What a Deployment lacks to run as its spec says.
+fn lacks(deployment: Option<&Deployment>) -> Option<String> {
+    let Some(deployment) = deployment else { return Some("it does not exist".to_owned()) };
+    Rollout::of(&serde_json::to_value(deployment).expect("objects are plain JSON")).lacks()
 }
 
 fn outdone_by(other: &str) -> Problem {

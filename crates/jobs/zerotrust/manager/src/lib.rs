@@ -19,7 +19,6 @@ mod own;
 mod owners;
 mod quantity;
 mod record;
-mod rollout;
 mod settings;
 mod shape;
 mod shared;

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use portolan_cloudflare_api::objects::Tunnel;
 use portolan_cloudflare_api::{
     ApiError, Credential, Entry, ErrorClass, Freshness, Identity, Lane, Reader, Readers, collections,
 };
 use portolan_core::{ObjectKey, Problem, ZoneName, reasons as core};
 use portolan_engine::Secrets;
-use portolan_exposure::{Tunnel, TunnelState, UNUSABLE_KEPT, unusable};
+use portolan_exposure::{TunnelState, UNUSABLE_KEPT, unusable};
 use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, SecretRef, reasons};
 use secrecy::ExposeSecret as _;
 use tokio::time::Instant;
@@ -91,7 +92,7 @@ impl CredentialReader {
         if let Some(Some(state)) = known.within(UNUSABLE_KEPT) {
             return state.check(id).map_err(|problem| problem.with_retry_after(LOOK_AGAIN));
         }
-        let tunnels = reader.records::<Tunnel>(&collections::TUNNELS, account);
+        let tunnels = reader.records(&collections::TUNNELS, account);
         for age in [Freshness::Any, Freshness::Within(RECENT)] {
             match tunnels.refresh(Lane::Change, age).await {
                 Ok(()) => {}

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use portolan_cloudflare_api::{DriftScope, Identity, Lane, Reader, collections};
 use portolan_core::{Class, ObjectKey, Problem, reasons as core};
 use portolan_engine::{Levels, Passed};
-use portolan_exposure::{App, DnsRecord, Exposure, Footprint, Fresh, Notes, gather_with, plan};
+use portolan_exposure::{APPS, Exposure, Footprint, Fresh, Notes, gather_with, plan};
 use portolan_zerotrust_model::reasons;
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{
@@ -98,11 +98,11 @@ impl<'a> NamesByZone<'a> {
     /// How many calls it takes to read a place, about.
     fn calls(&self, kind: &str, id: &str) -> u32 {
         match kind {
-            "zone" => self.reader.records::<DnsRecord>(&collections::DNS_RECORDS, id).pages(),
+            "zone" => self.reader.records(&collections::DNS_RECORDS, id).pages(),
             // Its configuration, and the list of tunnels.
             "tunnel" => 2,
             // Applications, policies, groups and tokens.
-            _ => self.reader.records::<App>(&collections::ACCESS_APPS, id).pages() + 3,
+            _ => self.reader.records(&APPS, id).pages() + 3,
         }
     }
 }

@@ -9,11 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portolan_cloudflare_api::{
-    ApiError, Entry, ErrorClass, Freshness, Item, Lane, Looked, Page, Reader, Snapshot, collections,
+    ApiError, Entry, ErrorClass, Freshness, Lane, Looked, Page, Reader, Snapshot, collections, objects,
 };
 use portolan_core::{Hostname, Problem, ZoneName};
 use portolan_zerotrust_model::zone::{self, TenantZone};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::credentials::CredentialReader;
@@ -28,28 +27,6 @@ const FEW_PAGES: u64 = 4;
 const PAGE: usize = 50;
 /// How long a credential is taken as still seeing many zones.
 const MANY: Duration = Duration::from_secs(3600);
-
-/// What is kept of a zone.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct ListedZone {
-    name: String,
-    #[serde(default)]
-    status: String,
-    #[serde(default)]
-    account: Option<ZoneAccount>,
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-struct ZoneAccount {
-    #[serde(default)]
-    id: String,
-}
-
-impl Item for ListedZone {
-    fn natural_key(&self) -> String {
-        self.name.to_ascii_lowercase()
-    }
-}
 
 /// Where to look, and what the tenant says about it.
 pub(crate) struct ZoneQuestion<'a> {
@@ -97,7 +74,7 @@ pub(crate) async fn look_up_in(
 
 /// Looks in the list of all zones, or, where that is long, for those that may hold the name.
 async fn find(lane: Lane, reader: &Reader, question: &ZoneQuestion<'_>) -> Result<Option<ChosenZone>, ApiError> {
-    let zones = reader.records::<ListedZone>(&collections::ZONES, "");
+    let zones = reader.records(&collections::ZONES, "");
     for (freshness, age, any) in [
         (Freshness::Any, Duration::MAX, false),
         (Freshness::Within(FOUND), FOUND, true),
@@ -129,7 +106,7 @@ fn many(reader: &Reader) -> Looked<()> {
 
 /// What is known of the tenant's own zone.
 async fn told(credentials: &CredentialReader, reader: &Reader, only: &str) -> Result<TenantZone, Problem> {
-    let zones = reader.records::<ListedZone>(&collections::ZONES, "");
+    let zones = reader.records(&collections::ZONES, "");
     let (listed, empty) = zones.with(|snapshot| (snapshot.get(only).and_then(name_of), snapshot.is_empty()));
     Ok(match listed {
         Some(name) => TenantZone::Named(name),
@@ -193,13 +170,13 @@ fn zone_names(hostname: &Hostname) -> Vec<String> {
     names.collect()
 }
 
-fn name_of(entry: &Entry<ListedZone>) -> Option<ZoneName> {
+fn name_of(entry: &Entry<objects::Zone>) -> Option<ZoneName> {
     ZoneName::parse(&entry.item.name).ok()
 }
 
 /// What is known of the zones of a name is no longer trusted.
 pub(crate) fn doubt(reader: &Reader, hostname: &str) {
-    reader.records::<ListedZone>(&collections::ZONES, "").invalidate();
+    reader.records(&collections::ZONES, "").invalidate();
     let names = Hostname::parse(hostname).map(|hostname| zone_names(&hostname)).unwrap_or_default();
     for name in names.iter().cloned().chain(names.last().map(|domain| format!("ends_with:{domain}"))) {
         by_name(reader, &name).forget();
@@ -207,7 +184,7 @@ pub(crate) fn doubt(reader: &Reader, hostname: &str) {
 }
 
 /// The zones whose names the hostname ends with.
-fn listed(zones: &Snapshot<ListedZone>, hostname: &Hostname) -> Vec<zone::Zone> {
+fn listed(zones: &Snapshot<objects::Zone>, hostname: &Hostname) -> Vec<zone::Zone> {
     let labels: Vec<&str> = hostname.labels().collect();
     let names = (0..labels.len()).map(|from| labels[from..].join("."));
     names.flat_map(|name| zones.by_key(&name).filter_map(as_zone).collect::<Vec<_>>()).collect()
@@ -232,11 +209,11 @@ impl ChosenZone {
     }
 }
 
-fn as_zone(entry: &Entry<ListedZone>) -> Option<zone::Zone> {
+fn as_zone(entry: &Entry<objects::Zone>) -> Option<zone::Zone> {
     Some(zone::Zone {
         id: entry.id.clone(),
         name: name_of(entry)?,
-        account_id: entry.item.account.as_ref().map(|account| account.id.clone()).filter(|id| !id.is_empty()),
-        active: entry.item.status == "active",
+        account_id: entry.item.account.as_deref().filter(|id| !id.is_empty()).map(str::to_owned),
+        active: entry.item.status.as_deref() == Some("active"),
     })
 }

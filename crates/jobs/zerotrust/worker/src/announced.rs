@@ -4,8 +4,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
+use portolan_cloudflare_api::objects::DnsRecord;
 use portolan_cloudflare_api::{Client, Expected, collections};
-use portolan_exposure::{DnsRecord, Footprint};
+use portolan_exposure::Footprint;
 
 use crate::work::TaskWork;
 
@@ -22,7 +23,7 @@ impl Announced {
     pub(crate) fn new(client: &Client, work: &TaskWork, recorded: &Footprint) -> Self {
         let (account, tunnel, zone) = work.place(recorded);
         let rule = tunnel.map(|tunnel| client.document(&TUNNEL_CONFIGURATION, account, tunnel).expect());
-        let record = zone.map(|zone| client.records::<DnsRecord>(&collections::DNS_RECORDS, zone).expect());
+        let record = zone.map(|zone| client.records(&collections::DNS_RECORDS, zone).expect());
         Self(Mutex::new(Some(AnnouncedWrites { _rule: rule, _record: record })))
     }
 

@@ -86,8 +86,8 @@ impl ZerotrustArgs {
         }
     }
 
-    /// The job's settings. `candidate` is a name that no other process has; `is_alone` says that no other process works.
-    pub(super) fn settings(&self, candidate: &str, is_alone: bool) -> Settings {
+    /// The job's settings. `candidate` is a name that no other process has; `is_elected` says that only one works at a time.
+    pub(super) fn settings(&self, candidate: &str, is_elected: bool) -> Settings {
         let mut settings = Settings {
             role: self.role(),
             operator_namespace: self.namespace.operator_namespace.clone(),
@@ -109,7 +109,7 @@ impl ZerotrustArgs {
         settings.manager = self.manager();
         self.pod().unwrap_or(candidate).clone_into(&mut settings.worker.identity);
         candidate.clone_into(&mut settings.worker.epoch);
-        settings.worker.alone = is_alone;
+        settings.worker.alone = is_elected && self.role() == Role::All;
         settings.worker.lease = Duration::from_secs(self.task_lease_seconds);
         settings
     }

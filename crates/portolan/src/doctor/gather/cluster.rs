@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use futures::{StreamExt as _, TryStreamExt as _};
 use http::Method;
 use jiff::Timestamp;
-use portolan_install::rbac::Tier;
-use portolan_zerotrust::Role;
+use portolan_core::job::{JobRole, LeaseName};
+use portolan_zerotrust::JOB;
 use serde_json::Value;
 
 use crate::definitions::{self, GATEWAY_GROUP};
@@ -19,8 +19,6 @@ use crate::zerotrust::GROUP;
 
 /// Reviews that wait for their answer at once.
 const REVIEWS_AT_ONCE: usize = 16;
-/// The leases by which one process leads.
-const LEASES: [&str; 2] = [portolan_zerotrust::LEASE, "cloudflare-zero-trust-manager"];
 /// Images of operators for the same kinds that Portolan takes the place of.
 const OLDER_IMAGES: [&str; 2] = ["cloudflare-zero-trust-operator", "cloudflare-zero-trust"];
 
@@ -31,7 +29,7 @@ const DEPLOYMENTS: [&str; 3] =
 /// What is asked of a cluster.
 pub(crate) struct ClusterQuestion {
     pub(crate) operator_namespace: String,
-    pub(crate) role: Role,
+    pub(crate) role: &'static JobRole,
     pub(crate) subject: RightsSubject,
 }
 
@@ -95,17 +93,11 @@ async fn routes_served(server: &Server) -> Observation<bool> {
 }
 
 async fn rights(server: &Server, question: &ClusterQuestion) -> Rights {
-    let tier = match question.role {
-        Role::All => Tier::All,
-        Role::Manager => Tier::Manager,
-        Role::KubeWorker => Tier::KubeWorker,
-        Role::CloudflareWorker => Tier::CloudflareWorker,
-    };
-    let all = rights::of(tier, &question.operator_namespace);
+    let all = rights::of(question.role, &question.operator_namespace);
     let answers = futures::stream::iter(&all).map(|right| review(server, &question.subject, right));
     let answers: Observation<Vec<Option<Right>>> = answers.buffered(REVIEWS_AT_ONCE).try_collect().await;
     Rights {
-        role: tier.as_str(),
+        role: question.role.name,
         whose: question.subject.to_string(),
         asked: all.len(),
         missing: answers.map(|answers| rights::told(&answers.into_iter().flatten().collect::<Vec<_>>())),
@@ -124,9 +116,10 @@ async fn review(server: &Server, subject: &RightsSubject, right: &Right) -> Obse
     }
 }
 
+/// Those by which one process leads.
 async fn leases(server: &Server, namespace: &str) -> Observation<Vec<Lease>> {
     let mut found = Vec::new();
-    for name in LEASES {
+    for name in JOB.sheet.leases.iter().copied().filter_map(LeaseName::leader) {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{name}", segment(namespace));
         let lease = server.find(&path).await.map_err(|failure| failure.what().to_owned())?;
         found.extend(lease.map(|lease| read_lease(name, &lease["spec"])));

@@ -11,7 +11,7 @@ use portolan_apiserver::store::Range;
 use portolan_apiserver::{ApiServer, Config};
 use portolan_cloudflare_api::Limit;
 use portolan_cloudflare_sim::Options as SimulatorOptions;
-use portolan_engine::{Drift, cluster_owner};
+use portolan_engine::{Drift, Provisions, cluster_owner};
 use portolan_zerotrust as zerotrust;
 use serde_json::{Value, json};
 
@@ -86,9 +86,10 @@ impl PairWorld {
     async fn converge(&self) {
         let owner = cluster_owner(self.server.client()).await.unwrap();
         let mut options = operator::OperatorOptions::new(owner, self.simulation.base_url());
-        options.drift = Drift::Off;
-        options.zerotrust.routes.drift = Drift::Off;
-        options.zerotrust.worker.epoch = uuid::Uuid::new_v4().to_string();
+        let mut settings = zerotrust::Settings::default();
+        settings.routes.drift = Drift::Off;
+        settings.worker.epoch = uuid::Uuid::new_v4().to_string();
+        options.provisions = Provisions::default().with(Drift::Off).with(settings);
         options.api.limit = Limit { quota: 1_000_000, window: Duration::from_secs(300) };
         let operator = Operator::start(self.server.client().clone(), options).unwrap();
         loop {

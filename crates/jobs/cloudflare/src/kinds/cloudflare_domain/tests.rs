@@ -70,7 +70,7 @@ fn a_missing_zone_says_what_to_do() {
     );
 }
 
-fn zone_entry() -> Entry<ZoneBody> {
+fn zone_entry() -> Entry<Zone> {
     Entry::read(json!({
         "id": "z1", "name": "example.com", "status": "active", "account": { "id": "a1", "name": "Acme" },
         "plan": { "legacy_id": "free", "name": "Free Website" }, "name_servers": ["a.ns.example", "b.ns.example"],

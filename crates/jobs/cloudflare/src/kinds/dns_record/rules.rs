@@ -1,8 +1,7 @@
 //! What a schema can say of a `DNSRecord`, as CEL rules, and the sentences that go with it.
 
 use portolan_core::schema::CelRule;
-
-use super::record_type::RecordType;
+use portolan_dns::RecordType;
 
 /// Rules on `spec`.
 pub(super) const RULES: &[CelRule] = &[

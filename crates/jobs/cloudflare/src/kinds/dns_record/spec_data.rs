@@ -1,12 +1,10 @@
 //! `spec.data`: one flat block for all record types, as the older operator has it, with the members it lacked.
 
 use portolan_core::schema;
+use portolan_dns::{DataParts, RecordType};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::data::DataParts;
-use super::record_type::RecordType;
 
 /// The parts of a record's value; which of them count depends on the record's type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{from_value, json};
 
 use super::*;
-use crate::kind::{Body, Zone};
+use crate::kind::ResolvedZone;
 use crate::sources::Address;
 
 fn record(spec: Value) -> DnsRecord {
@@ -18,7 +18,7 @@ fn record(spec: Value) -> DnsRecord {
 }
 
 fn zone() -> Resolved {
-    let zone = Zone {
+    let zone = ResolvedZone {
         id: "z1".parse().unwrap(),
         name: Some("example.com".parse().unwrap()),
         account: None,
@@ -199,7 +199,7 @@ fn every_type_is_equal_to_what_cloudflare_answers() {
         });
 
         let there = merged(&merged(&wanted.create_body(), &noise), &answer);
-        let there: DnsRecordBody = from_value(there).unwrap();
+        let there: Remote = from_value(there).unwrap();
 
         assert_eq!(there, wanted, "{kind}");
         assert_eq!(there.natural_key(), wanted.natural_key(), "{kind}");
@@ -236,7 +236,7 @@ fn a_proxied_record_has_an_automatic_ttl_on_both_sides() {
     let there = json!({ "type": "A", "name": "a.example.com", "content": "192.0.2.1", "proxied": true, "ttl": 1 });
 
     assert_eq!(wanted.create_body()["ttl"], json!(1));
-    assert_eq!(from_value::<DnsRecordBody>(there).unwrap(), wanted);
+    assert_eq!(from_value::<Remote>(there).unwrap(), wanted);
 }
 
 #[test]
@@ -245,8 +245,8 @@ fn the_order_of_tags_does_not_matter_and_removed_ones_are_cleared() {
         record(json!({ "name": "a.example.com", "type": "A", "content": "192.0.2.1", "tags": ["b:2", "a:1"] }));
     let wanted = wanted.desired(&zone()).unwrap().remove(0);
     let there = merged(&wanted.create_body(), &json!({ "tags": ["b:2", "a:1"] }));
-    let there: DnsRecordBody = from_value(there).unwrap();
-    let untagged = DnsRecordBody { tags: Box::default(), ..wanted.clone() };
+    let there: Remote = from_value(there).unwrap();
+    let untagged = Remote { tags: Box::default(), ..wanted.clone() };
 
     assert_eq!(there, wanted);
     assert_eq!(untagged.update_body(&there)["tags"], json!([]));
@@ -259,8 +259,8 @@ fn long_texts_with_quotes_are_settled_after_one_write() {
     let wanted = record(json!({ "name": "t.example.com", "type": "TXT", "content": long }));
     let wanted = wanted.desired(&zone()).unwrap().remove(0);
 
-    let there: DnsRecordBody = from_value(wanted.create_body()).unwrap();
-    let unquoted: DnsRecordBody = from_value(merged(&wanted.create_body(), &json!({ "content": long }))).unwrap();
+    let there: Remote = from_value(wanted.create_body()).unwrap();
+    let unquoted: Remote = from_value(merged(&wanted.create_body(), &json!({ "content": long }))).unwrap();
 
     assert_eq!(there, wanted);
     assert_eq!(unquoted, wanted);
@@ -280,8 +280,8 @@ fn a_full_comment_keeps_the_mark_and_is_settled() {
         adopted: false,
     };
 
-    wanted.set_mark_text(mark.write(wanted.mark_text(), DnsRecordBody::mark_limit(&zone()).unwrap()));
-    let there: DnsRecordBody = from_value(wanted.create_body()).unwrap();
+    wanted.set_mark_text(mark.write(wanted.mark_text(), DnsRecord::mark_limit(&zone()).unwrap()));
+    let there: Remote = from_value(wanted.create_body()).unwrap();
 
     assert_eq!(wanted.comment.chars().count(), 100);
     assert_eq!(there, wanted);
@@ -520,7 +520,7 @@ fn two_objects_with_one_name_and_type_claim_the_same() {
 
 #[test]
 fn ten_thousand_records_are_small() {
-    assert!(size_of::<DnsRecordBody>() <= 104, "{}", size_of::<DnsRecordBody>());
+    assert!(size_of::<Remote>() <= 104, "{}", size_of::<Remote>());
 }
 
 proptest! {
@@ -538,11 +538,11 @@ proptest! {
             "type": RecordType::ALL[at].as_str(), "name": name, "content": content, "ttl": ttl, "proxied": proxied,
             "tags": tags, "priority": priority,
         });
-        let once: DnsRecordBody = from_value(answer).unwrap();
+        let once: Remote = from_value(answer).unwrap();
         let mut twice = once.clone();
         twice.normalise();
         prop_assert_eq!(&twice, &once);
-        let sent_and_read: DnsRecordBody = from_value(once.create_body()).unwrap();
+        let sent_and_read: Remote = from_value(once.create_body()).unwrap();
         prop_assert_eq!(sent_and_read.natural_key(), once.natural_key());
         prop_assert_eq!(sent_and_read, once);
     }

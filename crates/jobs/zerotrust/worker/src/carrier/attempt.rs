@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Client, Freshness, Lane, collections};
+use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Client, Freshness, Lane};
 use portolan_core::{Plan, Problem, WriteGate};
 use portolan_engine::jitter;
-use portolan_exposure::{App, Applied, Exposure, Failed, Footprint, Journal, Live, NewCredential, NextRound, Notes};
+use portolan_exposure::{APPS, Applied, Exposure, Failed, Footprint, Journal, Live, NewCredential, NextRound, Notes};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus};
 use tokio::time::Instant;
 
@@ -118,7 +118,7 @@ impl TaskReconciler {
         let account = ready.work.desired().map(|desired| desired.account_id.as_str());
         let Some(account) = account.filter(|account| self.is_news(account)) else { return };
         let reader = ready.client.reader();
-        let apps = reader.records::<App>(&collections::ACCESS_APPS, account);
+        let apps = reader.records(&APPS, account);
         let team = reader.rarely(Lane::Drift, Freshness::Any, &ACCESS_ORGANIZATION, account);
         let learned = tokio::select! {
             biased;

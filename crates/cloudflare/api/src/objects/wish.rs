@@ -1,0 +1,24 @@
+//! Members that are wanted only where somebody says something.
+
+use serde::{Deserialize, Serialize};
+
+/// A yes or no that matters only where both sides say something: no wish is content with either.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OptionalWish(pub Option<bool>);
+
+impl OptionalWish {
+    /// Whether nothing is said.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl PartialEq for OptionalWish {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is_none() || other.0.is_none() || self.0 == other.0
+    }
+}
+
+impl Eq for OptionalWish {}

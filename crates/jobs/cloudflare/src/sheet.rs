@@ -1,0 +1,139 @@
+//! The sheet of a kind: what is the same for all its objects, as data; and what follows from it for their status.
+
+use std::time::Duration;
+
+use portolan_core::{Condition, Problem, reasons, schema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::kind::{Management, Recorded, StatusView};
+use crate::used::UsedCredentials;
+
+/// What is the same for all objects of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Sheet {
+    /// The kind's name, as in manifests.
+    pub kind: &'static str,
+    /// How users call the remote object in a plan: `DNS record`.
+    pub noun: &'static str,
+    /// What may be done to the remote object.
+    pub management: Management,
+    /// Field of the status that holds the remote object's id.
+    pub id: &'static str,
+    /// What the status says in `state`.
+    pub states: StateWords,
+    /// The finalizer that it shares with the older operator.
+    pub finalizer: &'static str,
+    /// Finalizers of older releases, removed with ours.
+    pub older_finalizers: &'static [&'static str],
+    /// Reason of `Ready=True`.
+    pub ready_reason: &'static str,
+    /// Reason of `Ready=False` where the problem brings none of its own.
+    pub error_reason: &'static str,
+    /// After how long an object that is well is looked at again, besides drift passes.
+    pub resync: Option<Duration>,
+}
+
+/// The words of `state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateWords {
+    /// All is as asked for.
+    pub well: &'static str,
+    /// Something is not.
+    pub error: &'static str,
+}
+
+impl StateWords {
+    /// As objects of private networks write it.
+    pub const LOWER: Self = Self { well: "active", error: "error" };
+
+    pub(crate) fn of(self, problem: Option<&Problem>) -> &'static str {
+        if problem.is_some() { self.error } else { self.well }
+    }
+}
+
+impl Sheet {
+    /// A kind whose remote objects are made, changed and deleted.
+    pub const fn owned(kind: &'static str, noun: &'static str, finalizer: &'static str) -> Self {
+        Self {
+            kind,
+            noun,
+            management: Management::Owned,
+            id: "",
+            states: StateWords::LOWER,
+            finalizer,
+            older_finalizers: &[],
+            ready_reason: reasons::SYNCED,
+            error_reason: reasons::ERROR,
+            resync: None,
+        }
+    }
+
+    /// A kind whose remote objects are only looked at, once an hour besides drift passes.
+    pub const fn observed(kind: &'static str, noun: &'static str, finalizer: &'static str) -> Self {
+        Self {
+            management: Management::Observed,
+            resync: Some(Duration::from_hours(1)),
+            ..Self::owned(kind, noun, finalizer)
+        }
+    }
+
+    /// What a status remembers.
+    pub(crate) fn recorded(&self, status: &Map<String, Value>) -> Recorded {
+        let said = |field: &str| status.get(field)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        Recorded { scope: said("accountId"), ids: said(self.id).into_iter().collect(), credentials: used(status) }
+    }
+
+    /// What takes back what a status remembers.
+    pub(crate) fn without_ids(&self) -> Value {
+        json!({ self.id: null })
+    }
+
+    /// The status after a pass: what was `before`, and what is `shown` of the remote object beyond its id.
+    pub(crate) fn status<B>(&self, mut before: Map<String, Value>, view: &StatusView<'_, B>, shown: Value) -> Value {
+        let used = view.used_credentials(used(&before).as_ref());
+        let account_now = view.resolved.and_then(|resolved| resolved.account.as_ref()).map(|id| json!(id.as_str()));
+        let account_before = before.get("accountId").cloned();
+        let unknown = view.problem.is_some() && view.present.is_empty();
+        let (mut now, account) = if unknown {
+            before.retain(|field, _| !matches!(field.as_str(), "conditions" | "observedGeneration"));
+            (before, account_before.or(account_now))
+        } else {
+            let mut now = shown.as_object().cloned().unwrap_or_default();
+            now.insert(self.id.to_owned(), json!(view.present.first().map(|entry| &entry.id)));
+            (now, account_now.or(account_before))
+        };
+        now.insert("accountId".to_owned(), json!(account));
+        now.insert("usedCredentials".to_owned(), json!(used));
+        now.insert("state".to_owned(), json!(self.states.of(view.problem)));
+        now.retain(|_, value| !value.is_null());
+        Value::Object(now)
+    }
+}
+
+fn used(status: &Map<String, Value>) -> Option<UsedCredentials> {
+    serde_json::from_value(status.get("usedCredentials")?.clone()).ok()
+}
+
+/// What the status of every kind says that owns something in an account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AccountStatus {
+    /// What is known of the object's health.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = schema::conditions)]
+    pub conditions: Vec<Condition>,
+    /// The generation that this status is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Id of the account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
+    /// `active` or `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The credential that wrote it, and that will delete it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_credentials: Option<UsedCredentials>,
+}

@@ -32,7 +32,7 @@ pub async fn apply(client: &Client, exposure: &Exposure, journal: &impl Journal)
 }
 
 /// The same as the n-th attempt in a row: a failure that may pass is waited out as long as the client's policy allows.
-pub async fn apply_again(
+pub(crate) async fn apply_again(
     client: &Client,
     exposure: &Exposure,
     journal: &impl Journal,

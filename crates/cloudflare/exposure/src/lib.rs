@@ -36,7 +36,7 @@ pub use portolan_publication::{
 };
 
 pub use app::{APPS, App};
-pub use apply::{apply, apply_again};
+pub use apply::apply;
 pub use expose::{ExposureGoal, carry_out, expose, unexpose};
 pub use gather::{Fresh, gather, gather_with};
 pub use journal::{Applied, Failed, Journal, NewCredential, NextRound};

@@ -136,7 +136,7 @@ impl RoutesContext {
         for one in self.by_credential(&checks).await.values() {
             self.schedule.all(&one.reader, &one.zones.keys().cloned().collect::<Vec<_>>());
         }
-        self.compare(checks.iter(), began).await
+        Box::pin(self.compare(checks.iter(), began)).await
     }
 
     /// Compares what is due and fits into the share of the budget.
@@ -148,7 +148,8 @@ impl RoutesContext {
             let others = one.zones.iter().filter(|(zone, _)| !chosen.contains(zone));
             resting.extend(others.flat_map(|(_, names)| names.iter().map(|check| &check.route)));
         }
-        self.compare(checks.iter().filter(|check| !resting.contains(&check.route)), Instant::now()).await
+        let due = checks.iter().filter(|check| !resting.contains(&check.route));
+        Box::pin(self.compare(due, Instant::now())).await
     }
 
     /// The names of each credential that can be used, by their zones.

@@ -64,16 +64,16 @@ impl RoutesContext {
             let account = wanted.spec.account_id.as_deref();
             let moves = recorded.account_id.as_deref().is_some_and(|there| Some(there) != account);
             let here = if moves { Footprint::default() } else { recorded.clone() };
-            preview.published = Some(self.look_at_wanted(&preview.notes, &wanted.spec, here).await?);
+            preview.published = Some(Box::pin(self.look_at_wanted(&preview.notes, &wanted.spec, here)).await?);
             if moves {
-                preview.withdrawn.extend(self.look_at_removal(subject, recorded, credential).await?);
+                preview.withdrawn.extend(Box::pin(self.look_at_removal(subject, recorded, credential)).await?);
             }
         } else {
-            preview.withdrawn.extend(self.look_at_removal(subject, recorded, credential).await?);
+            preview.withdrawn.extend(Box::pin(self.look_at_removal(subject, recorded, credential)).await?);
         }
         for leftover in subject.known.iter().flat_map(|known| &known.state.leftovers) {
             let (footprint, credential) = (leftover.footprint.clone(), leftover.credential.clone());
-            preview.withdrawn.extend(self.look_at_removal(subject, footprint, credential).await?);
+            preview.withdrawn.extend(Box::pin(self.look_at_removal(subject, footprint, credential)).await?);
         }
         Ok(preview)
     }

@@ -178,7 +178,7 @@ impl TaskReconciler {
         ready.announced.no_longer();
         let (goal, planned_for) = (ready.work.goal(), (&ready.recorded, notes));
         let journal = AttemptJournal { diary, reconciler: self, task };
-        match portolan_exposure::carry_out(client, goal, exposure, planned_for, &journal).await {
+        match Box::pin(portolan_exposure::carry_out(client, goal, exposure, planned_for, &journal)).await {
             Ok(applied) => Ended::Applied(Box::new(applied)),
             Err(failed) => Ended::Failed(Box::new(failed)),
         }

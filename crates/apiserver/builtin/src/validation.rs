@@ -38,7 +38,7 @@ pub fn validate_update(kind: &Kind, new: &Value, old: &Value) -> Vec<FieldError>
                 finalizer_names(&new["metadata"], &mut errors);
             }
             MetadataCheck::PlainUpdate => {
-                errors.extend(validate_metadata_update(&new["metadata"], &old["metadata"], &path))
+                errors.extend(validate_metadata_update(&new["metadata"], &old["metadata"], &path));
             }
         }
     }

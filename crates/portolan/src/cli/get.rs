@@ -145,7 +145,7 @@ impl Get<'_> {
                     print_table(&mut printer, &page);
                 }
                 OutputFormat::Yaml | OutputFormat::Json | OutputFormat::Name => {
-                    objects.extend(self.items_of(&mut page))
+                    objects.extend(self.items_of(&mut page));
                 }
             }
             match page["metadata"]["continue"].as_str().filter(|token| !token.is_empty()) {

@@ -111,7 +111,6 @@ pub(crate) struct RecordsByHealth {
 /// A `VirtualNetwork` and its routes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_field_names, reason = "the names of the objects' own fields")]
 pub(crate) struct NetworkTree {
     #[serde(flatten)]
     pub(crate) state: NamedHealth,

@@ -179,7 +179,7 @@ impl EventView {
         let resource = &self.call.resource;
         match self.call.accepted.shape {
             ObjectForm::Object | ObjectForm::Discovery => {
-                api::write_shown(out, resource, stored, Some(&resource.type_meta()))
+                api::write_shown(out, resource, stored, Some(&resource.type_meta()));
             }
             ObjectForm::Partial | ObjectForm::PartialList => {
                 self.write(out, &answer::partial(&self.call.api.object(resource, stored)));

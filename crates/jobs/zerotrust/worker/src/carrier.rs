@@ -190,7 +190,7 @@ impl TaskReconciler {
             return Ok(Some(None));
         }
         Ok(match standing(task, self.look(nudged)) {
-            Due::Due => None,
+            Due::Now => None,
             Due::Later(wait) => Some(Some(wait)),
             Due::Settled => Some(None),
             Due::Held(holder) => match self.others.look(&holder).await? {

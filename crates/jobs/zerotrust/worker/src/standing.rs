@@ -29,7 +29,7 @@ pub(crate) struct Holder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     /// It is carried out now.
-    Due,
+    Now,
     /// It failed, and is tried again after this.
     Later(Duration),
     /// Another worker has it, or had it when it died.
@@ -51,7 +51,7 @@ pub(crate) fn standing(task: &CloudflareTask, look: TaskLook<'_>) -> Due {
         Phase::Completed if current => Due::Settled,
         Phase::Failed if current && !look.nudged => retried(&status, look.now),
         Phase::Pending if current && !look.nudged => waiting(&status, look.now),
-        Phase::Completed | Phase::Failed | Phase::Pending => Due::Due,
+        Phase::Completed | Phase::Failed | Phase::Pending => Due::Now,
     }
 }
 
@@ -61,7 +61,7 @@ fn claimed(status: &CloudflareTaskStatus, look: TaskLook<'_>) -> Due {
         Some(other) if other != look.worker => {
             Due::Held(Holder { worker: other.to_owned(), epoch: status.epoch.clone().unwrap_or_default() })
         }
-        Some(_) | None => Due::Due,
+        Some(_) | None => Due::Now,
     }
 }
 
@@ -77,7 +77,7 @@ fn waiting(status: &CloudflareTaskStatus, now: Timestamp) -> Due {
     let left = next.map(|next| next.duration_since(now)).and_then(|left| Duration::try_from(left).ok());
     match left.filter(|left| !left.is_zero()) {
         Some(left) => Due::Later(left),
-        None => Due::Due,
+        None => Due::Now,
     }
 }
 
@@ -122,8 +122,8 @@ mod tests {
         let mut fresh = task(CloudflareTaskStatus::default());
         fresh.status = None;
 
-        assert_eq!(standing(&fresh, look()), Due::Due);
-        assert_eq!(seen(phase(Phase::Pending)), Due::Due);
+        assert_eq!(standing(&fresh, look()), Due::Now);
+        assert_eq!(seen(phase(Phase::Pending)), Due::Now);
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
 
         let older = CloudflareTaskStatus { observed_generation: Some(2), ..phase(Phase::Completed) };
         let other = CloudflareTaskStatus { annotation_hash: Some("old".to_owned()), ..phase(Phase::Completed) };
-        assert_eq!((seen(older), seen(other)), (Due::Due, Due::Due));
+        assert_eq!((seen(older), seen(other)), (Due::Now, Due::Now));
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_claim_of_our_own_or_of_nobody_is_resumed() {
-        assert_eq!((seen(held_by("w1")), seen(held_by(""))), (Due::Due, Due::Due));
+        assert_eq!((seen(held_by("w1")), seen(held_by(""))), (Due::Now, Due::Now));
     }
 
     #[test]
@@ -152,30 +152,30 @@ mod tests {
         let minute = Due::Later(Duration::from_secs(60));
 
         assert_eq!(seen(failed(Some("2026-11-16T06:01:00Z"))), minute);
-        assert_eq!(seen(failed(Some(NOW))), Due::Due);
+        assert_eq!(seen(failed(Some(NOW))), Due::Now);
         assert_eq!(seen(failed(None)), Due::Settled);
         let older = CloudflareTaskStatus { observed_generation: Some(2), ..failed(None) };
-        assert_eq!(seen(older), Due::Due);
+        assert_eq!(seen(older), Due::Now);
     }
 
     #[test]
     fn a_failed_task_is_due_when_what_it_failed_for_changed() {
         let nudged = TaskLook { nudged: true, ..look() };
 
-        assert_eq!(standing(&task(failed(None)), nudged), Due::Due);
-        assert_eq!(standing(&task(failed(Some("2026-11-16T07:00:00Z"))), nudged), Due::Due);
+        assert_eq!(standing(&task(failed(None)), nudged), Due::Now);
+        assert_eq!(standing(&task(failed(Some("2026-11-16T07:00:00Z"))), nudged), Due::Now);
     }
 
     #[test]
     fn a_task_of_an_older_operator_is_left_to_the_route_side_unless_it_names_no_route() {
         let mut older = task(phase(Phase::Pending));
-        assert_eq!(standing(&older, look()), Due::Due);
+        assert_eq!(standing(&older, look()), Due::Now);
 
         older.spec.httproute_ref = Some(RouteRef { name: "web".to_owned(), ..RouteRef::default() });
         assert_eq!(standing(&older, look()), Due::Settled);
 
         older.set_form();
-        assert_eq!(standing(&older, look()), Due::Due);
+        assert_eq!(standing(&older, look()), Due::Now);
     }
 
     #[test]

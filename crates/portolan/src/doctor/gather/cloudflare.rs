@@ -100,7 +100,7 @@ impl Cloudflare {
         for permission in &PERMISSIONS {
             match permission.scope {
                 PermissionScope::Account => {
-                    api.probes.push(self.probe(line, permission, &wanted.account_id, None).await)
+                    api.probes.push(self.probe(line, permission, &wanted.account_id, None).await);
                 }
                 PermissionScope::Zone if zones.is_empty() => api.probes.push(untried(permission)),
                 PermissionScope::Zone => {

@@ -136,7 +136,7 @@ const CASES: &[Case] = &[
     }),
     ("gateway-api", CheckResult::Failed, |facts| inside(facts).routes_served = Ok(false)),
     ("rbac", CheckResult::Failed, |facts| {
-        inside(facts).rights.missing = Ok(vec!["patch httproutes everywhere".into()])
+        inside(facts).rights.missing = Ok(vec!["patch httproutes everywhere".into()]);
     }),
     ("rbac", CheckResult::NotKnown, |facts| inside(facts).rights.missing = Err("no reviews".into())),
     ("leader", CheckResult::Warning, |facts| lease(facts).holder = None),
@@ -149,7 +149,7 @@ const CASES: &[Case] = &[
     ("tenants", CheckResult::Warning, |facts| inside(facts).tenants = Ok(0)),
     ("tenants", CheckResult::NotKnown, |facts| inside(facts).tenants = Err("forbidden".into())),
     ("routes", CheckResult::Failed, |facts| {
-        inside(facts).stray_routes = vec![("a/b".into(), "TenantNotFound: x".into())]
+        inside(facts).stray_routes = vec![("a/b".into(), "TenantNotFound: x".into())];
     }),
     ("secret", CheckResult::Failed, |facts| {
         facts.accounts[0].secret = Secret::Missing("no Secret default/t".into());

@@ -9,7 +9,6 @@ pub struct OptionalWish(pub Option<bool>);
 
 impl OptionalWish {
     /// Whether nothing is said.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
     pub fn is_none(&self) -> bool {
         self.0.is_none()
     }

@@ -251,7 +251,7 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     fn remember(&self, object: &K, outcome: Outcome<'_, Self>) {
         match outcome {
             Outcome::Applied { inputs, plan, applied } => {
-                self.keep(object, inputs, &applied.present, &plan.here.beside)
+                self.keep(object, inputs, &applied.present, &plan.here.beside);
             }
             Outcome::Unchanged { inputs, plan } => self.keep(object, inputs, &plan.here.kept, &plan.here.beside),
             Outcome::Failed(failure) if failure.problem.reason == reasons::CONFLICT_ERROR => {

@@ -288,7 +288,7 @@ impl TaskReconciler {
     }
 
     fn is_due(&self, task: &CloudflareTask) -> bool {
-        standing(task, self.look(true)) == Due::Due
+        standing(task, self.look(true)) == Due::Now
     }
 }
 

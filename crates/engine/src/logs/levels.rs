@@ -2,7 +2,7 @@
 //!
 //! Such an object is a log scope. Its work happens in [`Levels::span`], or in a span that [`Levels::mark`] marked. The filter
 //! finds that span around an event and obeys the scope's level, which may change at any time. Text and JSON lines name the scope
-//! from the same span, in the words of the [`LogScope`](portolan_core::job::LogScope) that the log is given, so a marked span is
+//! from the same span, in the words of the [`LogScope`] that the log is given, so a marked span is
 //! made whatever the level is.
 
 use std::collections::BTreeMap;

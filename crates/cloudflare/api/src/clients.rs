@@ -9,15 +9,15 @@ use std::time::Duration;
 use portolan_core::{Clock, WriteGate};
 use tokio::time::Instant;
 
+use crate::budget::governor::Budget;
+use crate::call::retry::RetryPolicy;
+use crate::call::sender::Sender;
+use crate::call::transport::Transport;
 use crate::client::{Client, Common};
 use crate::credential::{Credential, Identity};
-use crate::governor::Budget;
 use crate::metrics::Metrics;
 use crate::reader::Reader;
-use crate::retry::RetryPolicy;
-use crate::sender::Sender;
 use crate::settings::Settings;
-use crate::transport::Transport;
 
 /// So long the client of a credential stays that no Secret holds any more: whoever read the Secret a moment ago still uses it.
 const GRACE: Duration = Duration::from_secs(600);
@@ -205,8 +205,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::governor::Lane;
-    use crate::request::Request;
+    use crate::budget::governor::Lane;
+    use crate::call::request::Request;
     use crate::testing::{Scripted, clients, good};
 
     fn some() -> Clients {

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use http::Method;
 use serde_json::Value;
 
-use crate::request::Request;
+use crate::call::request::Request;
 
 /// What a collection belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

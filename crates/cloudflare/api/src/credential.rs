@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use crate::error::{ApiError, Effect, ErrorClass};
+use crate::call::error::{ApiError, Effect, ErrorClass};
 
 /// A credential. Surrounding white space, as Secrets often have it, does not count.
 #[derive(Clone)]

@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::error::{ApiError, Effect, ErrorClass};
-use crate::governor::Lane;
-use crate::limiter::Permit;
-use crate::manner::Manner;
-use crate::request::Request;
-use crate::retry::RetryPolicy;
-use crate::sender::{Exit, Sender};
-use crate::store::Freshness;
+use crate::budget::governor::Lane;
+use crate::budget::limiter::Permit;
+use crate::cache::snapshot_store::Freshness;
+use crate::call::error::{ApiError, Effect, ErrorClass};
+use crate::call::options::Manner;
+use crate::call::request::Request;
+use crate::call::retry::RetryPolicy;
+use crate::call::sender::{Exit, Sender};
 use portolan_commit::PendingWrite;
 
 mod line;

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::listing::Element;
+use crate::call::listing::Element;
 
 /// A remote object: what is kept, written and compared of it. Small and typed; unknown fields fall away.
 pub trait Item: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static {

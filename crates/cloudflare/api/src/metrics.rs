@@ -11,8 +11,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::governor::Lane;
-use crate::request::Request;
+use crate::budget::governor::Lane;
+use crate::call::request::Request;
 
 /// What the client measures.
 pub const METRICS: &[Metric] = &[REQUESTS, DURATIONS, RETRIES, WAITS, BUDGET, COMMITS, QUOTA];

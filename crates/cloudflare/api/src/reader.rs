@@ -5,20 +5,20 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::budget::governor::{Budget, Lane};
+use crate::budget::rotation::DriftShare;
+use crate::cache::shared_look::Looked;
+use crate::cache::single::Single;
+use crate::cache::snapshot::Snapshot;
+use crate::cache::snapshot_store::Freshness;
+use crate::call::error::ApiError;
+use crate::call::request::Request;
 use crate::client::Client;
 use crate::collection::{Collection, TypedCollection};
 use crate::credential::Identity;
 use crate::document::{Content, Document, DocumentKind, KnownDocument};
-use crate::error::ApiError;
-use crate::governor::{Budget, Lane};
+use crate::handle::Remote;
 use crate::item::Item;
-use crate::looked::Looked;
-use crate::rarely::Single;
-use crate::remote::Remote;
-use crate::request::Request;
-use crate::rotation::DriftShare;
-use crate::snapshot::Snapshot;
-use crate::store::Freshness;
 
 /// The reading half of a [`Client`]; snapshots are those of the client.
 #[derive(Clone, Debug)]

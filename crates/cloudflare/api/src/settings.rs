@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::governor::Limit;
-use crate::limits::Limits;
-use crate::retry::RetryPolicy;
+use crate::budget::governor::Limit;
+use crate::budget::limits::Limits;
+use crate::call::retry::RetryPolicy;
 
 /// Where the API is unless the environment says otherwise.
 pub const DEFAULT_BASE_URL: &str = "https://api.cloudflare.com/client/v4";

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::call::transport::{Transport, TransportError};
 use crate::client::Client;
 use crate::clients::Clients;
 use crate::collection::{Batch, Collection, TypedCollection};
 use crate::credential::Credential;
 use crate::item::Item;
 use crate::settings::Settings;
-use crate::transport::{Transport, TransportError};
 
 /// What is kept of a DNS record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::arena::{ApiPace, Arena, by_call};
 use super::timing::rounded;
+use super::world::{ApiPace, Arena, by_call};
 
 /// Records that somebody edits before the second pass.
 const EDITED: usize = 10;

@@ -1,7 +1,6 @@
 //! Repeatable measurements. This module is `bench apiserver`: the same load on the embedded server and on a peer →
 //! figures of both and their ratio. [`dns`], [`drift`] and [`publish`] measure the controllers.
 
-mod arena;
 mod connection;
 pub(crate) mod dns;
 pub(crate) mod drift;
@@ -15,6 +14,7 @@ mod report;
 mod target;
 mod timing;
 mod workload;
+mod world;
 
 use std::path::PathBuf;
 

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use super::arena::{ACCOUNT, Protected, TUNNEL, record_spec, route, tenant_spec};
 use super::embedded::Embedded;
 use super::memory::{own_mib, resident_mib};
 use super::timing::rounded;
+use super::world::{ACCOUNT, Protected, TUNNEL, record_spec, route, tenant_spec};
 use crate::definitions;
+use crate::health_view::GROUP;
 use crate::operator;
-use crate::seen::GROUP;
 use crate::server::Server;
 
 const ZONE: &str = "example.com";

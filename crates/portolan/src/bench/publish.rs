@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::arena::{ApiPace, Arena, Protected, QUIET, record_name};
 use super::processes::{self, Load};
 use super::report::spent;
 use super::timing::{milliseconds, quantile, rounded};
+use super::world::{ApiPace, Arena, Protected, QUIET, record_name};
 
 const ZONE: &str = "example.com";
 /// As many clients as the live scenario has.

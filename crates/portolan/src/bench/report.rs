@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::arena::{Arena, by_call};
 use super::timing::{Figures, rounded};
+use super::world::{Arena, by_call};
 
 /// Calls and time since the last look at an arena.
 pub(super) fn spent(arena: &Arena, began: Instant) -> Value {

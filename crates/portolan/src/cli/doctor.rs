@@ -10,13 +10,13 @@ use portolan_zerotrust::Role;
 
 use super::{OutputForm, print};
 use crate::cloudflare::Cloudflare;
+use crate::colour::Paint;
 use crate::doctor;
 use crate::doctor::gather::cloudflare::{self, WantedPermissions, WriteProbes};
 use crate::doctor::gather::{cluster, tenants};
 use crate::doctor::{Account, AskedOf, Facts, NameFacts, RightsSubject, Secret, TokenNeeds};
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::paint::Paint;
 use crate::server::ConnectArgs;
 use crate::urls::Urls;
 use crate::zerotrust::{self, NamespaceArgs};

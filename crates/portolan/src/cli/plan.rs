@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::{OutputForm, print};
 use crate::cloudflare::Cloudflare;
+use crate::colour::Paint;
 use crate::duration::duration;
 use crate::failure::{Failure, Outcome};
 use crate::manifest::{self, Manifest};
-use crate::paint::Paint;
 use crate::planning::{self, PlanAnswer, PlanQuestion, StoppedServer};
 use crate::server::{ConnectArgs, Server, ServerRequest};
 use crate::urls::{Urls, kubeconfig_path};

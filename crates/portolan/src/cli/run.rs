@@ -14,11 +14,11 @@ use portolan_engine::{CancellationToken, JobDefinition, PlanSink, Provisions, Wr
 use tokio::task::JoinSet;
 
 use super::print;
+use crate::colour::Paint;
 use crate::endpoints::{Endpoints, ListenAddress};
 use crate::failure::{Failure, Outcome};
 use crate::jobs::{parser, part};
 use crate::operator::{self, Operator};
-use crate::paint::Paint;
 use crate::server::{CallError, ConnectArgs, Server, ServerRequest, chain, is_in_cluster};
 use crate::signals::Signals;
 use crate::traces::Traces;

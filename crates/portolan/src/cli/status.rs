@@ -1,13 +1,13 @@
 //! `portolan status`: what there is, and how it is.
 
 use super::{OutputForm, print};
+use crate::colour::Paint;
 use crate::failure::Outcome;
 use crate::output;
-use crate::paint::Paint;
 use crate::server::ConnectArgs;
 use crate::urls::Urls;
 use crate::zerotrust::NamespaceArgs;
-use crate::{jobs, samples, status};
+use crate::{jobs, prometheus_text, status};
 
 /// Arguments of `portolan status`.
 #[derive(clap::Args, Debug)]
@@ -33,7 +33,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
     let mut tree = status::read(&server, jobs::ALL, &args.zerotrust.operator_namespace).await?;
     let metrics = args.metrics.or_else(|| Urls::beside(&args.connect, server.address())?.metrics);
     if let Some(url) = metrics {
-        tree.budget = samples::budgets(&url).await;
+        tree.budget = prometheus_text::budgets(&url).await;
     }
     let text = match args.output {
         OutputForm::Text => status::render(&tree, Paint::for_stdout()),

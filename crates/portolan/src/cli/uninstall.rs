@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{OutputForm, print};
 use crate::failure::{Failure, Outcome, Tally};
-use crate::holds::{Hold, Holds};
+use crate::finalizers::{Hold, Holds};
 use crate::jobs;
 use crate::kinds::{Kinds, segment};
 use crate::operator;

@@ -9,11 +9,11 @@ use portolan_cloudflare_sim::OriginAddress;
 
 use super::print;
 use crate::cloudflare::Cloudflare;
+use crate::colour::Paint;
 use crate::duration::{self, duration};
 use crate::failure::{Failure, Outcome};
-use crate::paint::Paint;
+use crate::health_view::{Health, HealthView};
 use crate::progress::Progress;
-use crate::seen::{Health, HealthView};
 use crate::signals::Signals;
 use crate::simulation::{EdgePlace, read_seed};
 use crate::up::{Files, Settings, Summary, Up, next_steps, unready};

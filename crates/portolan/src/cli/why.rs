@@ -1,8 +1,8 @@
 //! `portolan why`: why a name answers as it does.
 
 use super::{OutputForm, print};
+use crate::colour::Paint;
 use crate::failure::Outcome;
-use crate::paint::Paint;
 use crate::server::ConnectArgs;
 use crate::urls::Urls;
 use crate::zerotrust::{Facts, NamespaceArgs};

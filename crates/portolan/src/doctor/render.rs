@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::check;
 use super::finding::{CheckResult, DoctorReport, Finding};
-use crate::paint::{Paint, Tone};
+use crate::colour::{Paint, Tone};
 
 /// How wide the verdicts are.
 const WIDTH: usize = 9;

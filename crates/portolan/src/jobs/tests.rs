@@ -11,9 +11,9 @@ use portolan_install::{Release, Values, objects};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::colour::Paint;
 use crate::manifest::Manifest;
 use crate::operator::{Operator, OperatorOptions};
-use crate::paint::Paint;
 use crate::server::Server;
 use crate::{definitions, status};
 

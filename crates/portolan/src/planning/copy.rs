@@ -15,10 +15,10 @@ use super::PlanQuestion;
 use super::references::{self, Reference, SourceKind};
 use crate::definitions::{self, GATEWAY_GROUP};
 use crate::failure::{Failure, Outcome};
-use crate::holds::config_maps;
+use crate::finalizers::config_maps;
+use crate::health_view::{self, GROUP};
 use crate::kinds::{Kinds, ServedKind, segment};
 use crate::manifest::Manifest;
-use crate::seen::{self, GROUP};
 use crate::server::{CallError, Server, ServerRequest};
 use crate::simulation::secrets_named;
 use crate::zerotrust;
@@ -127,7 +127,7 @@ struct CopyTarget<'a> {
 
 impl CopyTarget<'_> {
     async fn collection(&self, kind: &ServedKind) -> Outcome<Vec<Value>> {
-        let objects = seen::list(self.from, kind).await?;
+        let objects = health_view::list(self.from, kind).await?;
         for object in &objects {
             self.store(&kind.resource(), object.clone()).await?;
         }

@@ -4,8 +4,8 @@ use super::PlanQuestion;
 use crate::applying::{Applier, ApplyOptions, As, Conflicts, Storing};
 use crate::definitions::GATEWAY_GROUP;
 use crate::failure::{Failure, Outcome};
+use crate::health_view::GROUP;
 use crate::manifest::Manifest;
-use crate::seen::GROUP;
 use crate::server::Server;
 use crate::zerotrust;
 

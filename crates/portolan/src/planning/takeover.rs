@@ -12,7 +12,7 @@ use portolan_zerotrust::model::{CloudflareTask, OLDER_FINALIZER, State, annotati
 use serde_json::{Value, json};
 
 use crate::failure::Outcome;
-use crate::holds::config_maps;
+use crate::finalizers::config_maps;
 use crate::server::Server;
 
 /// Names that a line shows.

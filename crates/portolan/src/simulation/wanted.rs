@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use super::tenants;
-use crate::seen::GROUP;
+use crate::health_view::GROUP;
 
 /// Where Secrets are looked for that name no namespace.
 const OPERATOR_NAMESPACE: &str = "cloudflare-operator-system";

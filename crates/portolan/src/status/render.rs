@@ -6,8 +6,8 @@ use super::tenants::{NamesByHealth, Tenant};
 use super::tree::{
     Account, Branch, Domain, HeldDeletions, JobObjects, Leaf, NamedHealth, NetworkTree, RecordsByHealth, Tree,
 };
-use crate::paint::{Paint, Tone};
-use crate::seen::Health;
+use crate::colour::{Paint, Tone};
+use crate::health_view::Health;
 
 /// How many records of a zone, or names of a tenant, have a line of their own.
 const RECORDS_SHOWN: usize = 10;
@@ -190,7 +190,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::seen::HealthView;
+    use crate::health_view::HealthView;
     use crate::status::tree;
 
     #[test]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::tree::{HeldDeletions, Leaf, NamedHealth, held};
-use crate::seen::{Health, HealthView};
+use crate::health_view::{Health, HealthView};
 use crate::zerotrust::{self, Facts, RouteView};
 
 /// A tenant and the names that are published with it.

@@ -6,7 +6,7 @@ use portolan_core::reasons::DELETION_BUDGET_EXCEEDED;
 use serde::Serialize;
 
 use super::tenants::{self, NamesByHealth, Tenant};
-use crate::seen::{Health, HealthView};
+use crate::health_view::{Health, HealthView};
 use crate::zerotrust::Facts;
 
 /// Everything there is, and how it is.

@@ -24,12 +24,12 @@ use crate::cloudflare::Cloudflare;
 use crate::definitions;
 use crate::endpoints::{Endpoints, ListenAddress};
 use crate::failure::{Failure, Outcome};
+use crate::health_view::{self, Health, HealthView};
 use crate::jobs;
 use crate::kinds::Kinds;
 use crate::manifest::Manifest;
 use crate::operator::{self, Operator};
 use crate::progress::Progress;
-use crate::seen::{self, Health, HealthView};
 use crate::server::{Server, chain};
 use crate::simulation::{EdgePlace, Seeder, SeedingTransport, Simulation};
 use crate::urls::Urls;
@@ -157,7 +157,7 @@ impl Up {
             objects.extend(match job.sheet.group {
                 // Routes are shown by what they publish.
                 zerotrust::GROUP => zerotrust::seen(&Facts::read(&self.local, &self.zerotrust_namespace).await?),
-                group => seen::all(&self.local, &kinds, group, |_| true).await?,
+                group => health_view::all(&self.local, &kinds, group, |_| true).await?,
             });
         }
         Ok(objects)

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::seen::{Health, HealthView};
+use crate::health_view::{Health, HealthView};
 
 /// One thing at Cloudflare.
 #[derive(Debug, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::published::{Published, published};
+use crate::colour::{Paint, Tone};
 use crate::duration;
-use crate::paint::{Paint, Tone};
-use crate::samples;
-use crate::seen::{Health, HealthView};
+use crate::health_view::{Health, HealthView};
+use crate::prometheus_text;
 
 /// The facts of a summary.
 pub(crate) struct Summary<'a> {
@@ -63,7 +63,7 @@ fn write_published(text: &mut String, published: &[Published]) {
 /// `GET /zones/{zone_id}/dns_records` → how often.
 fn calls(metrics: &str) -> BTreeMap<String, i64> {
     let mut calls = BTreeMap::new();
-    for sample in samples::ending(metrics, "cloudflare_requests_total") {
+    for sample in prometheus_text::ending(metrics, "cloudflare_requests_total") {
         let label = |name: &str| sample.labels.get(name).map_or("", String::as_str);
         *calls.entry(format!("{:<6} {}", label("method"), label("template"))).or_default() += sample.value;
     }

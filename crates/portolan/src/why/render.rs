@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::story::{PublishedStory, RouteStory, SettingStory, Story, TaskStory};
-use crate::paint::{Paint, Tone};
-use crate::seen::Health;
+use crate::colour::{Paint, Tone};
+use crate::health_view::Health;
 
 /// How wide the names of lines are.
 const WIDTH: usize = 9;

@@ -4,7 +4,7 @@ use portolan_zerotrust::model::{CloudflareTask, Enabled, settings};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::seen::Health;
+use crate::health_view::Health;
 use crate::server::Server;
 use crate::zerotrust::{Facts, RouteView};
 

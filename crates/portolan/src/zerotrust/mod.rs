@@ -9,7 +9,7 @@ pub(crate) use route::RouteView;
 /// The group of the job's kinds.
 pub(crate) use portolan_zerotrust::model::GROUP;
 
-use crate::seen::HealthView;
+use crate::health_view::HealthView;
 
 /// Where the job's own objects are.
 #[derive(clap::Args, Clone, Debug)]

@@ -11,7 +11,7 @@ use portolan_zerotrust::model::{
 };
 use serde_json::{Value, json};
 
-use crate::seen::{Health, HealthView};
+use crate::health_view::{Health, HealthView};
 
 /// Reasons of events that tell something beside a success.
 const ASIDE: [&str; 6] = [

@@ -7,10 +7,10 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
+use crate::call::error::{Effect, ErrorClass};
+use crate::call::retry::RetryPolicy;
 use crate::collection::Paging;
 use crate::collections::{DNS_RECORDS, ZONES};
-use crate::error::{Effect, ErrorClass};
-use crate::retry::RetryPolicy;
 use crate::settings::Settings;
 use crate::testing::{Answered, Scripted, answer, bad, broken, good, with_header};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use portolan_commit::{Freshness, Moment, Validity};
 
 use super::Content;
-use crate::error::ApiError;
+use crate::call::error::ApiError;
 
 /// A document as last read or written by this process.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,9 +7,9 @@ use tokio::sync::oneshot;
 use tracing::Span;
 
 use super::Committed;
-use crate::error::ApiError;
-use crate::governor::Lane;
-use crate::manner::Manner;
+use crate::budget::governor::Lane;
+use crate::call::error::ApiError;
+use crate::call::options::Manner;
 
 pub(super) type DocumentEdit = Box<dyn Fn(&mut Value) + Send + Sync>;
 type Reply = oneshot::Sender<Result<Committed, ApiError>>;

@@ -11,10 +11,10 @@ use tracing::Instrument;
 use super::line::WriteTurn;
 use super::queue::PendingEdit;
 use super::{Committed, Content, DocumentInner, Live, Raced};
-use crate::error::{ApiError, Effect, ErrorClass};
-use crate::governor::Lane;
-use crate::limiter::Permit;
-use crate::manner::Manner;
+use crate::budget::governor::Lane;
+use crate::budget::limiter::Permit;
+use crate::call::error::{ApiError, Effect, ErrorClass};
+use crate::call::options::Manner;
 
 /// Times that a document is merged again because somebody else wrote it meanwhile.
 const MERGES: u32 = 5;

@@ -9,23 +9,25 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::budget::governor::Lane;
+use crate::budget::limiter::Permit;
+use crate::budget::priority::Urgency;
+use crate::budget::quota::{NearlyFull, Quota};
+use crate::cache::snapshot::Snapshot;
+use crate::cache::snapshot_store::{Freshness, RefreshNeed, SnapshotEdit, SnapshotStore};
+use crate::call::error::{ApiError, Effect, ErrorClass};
+use crate::call::listing;
+use crate::call::options::Manner;
+use crate::call::request::Request;
+use crate::call::retry::RetryPolicy;
+use crate::call::sender::{Exit, Sender};
 use crate::collection::{Collection, Paging};
-use crate::commit::{self, CommitLine, Follow, OpsQueue};
-use crate::error::{ApiError, Effect, ErrorClass};
-use crate::governor::Lane;
+use crate::handle::commit::{CommitLine, Follow, OpsQueue};
 use crate::item::{Entry, Item, Op, Written};
-use crate::limiter::Permit;
-use crate::listing;
-use crate::manner::Manner;
-use crate::quota::{NearlyFull, Quota};
-use crate::request::Request;
-use crate::retry::RetryPolicy;
-use crate::sender::{Exit, Sender};
-use crate::snapshot::Snapshot;
-use crate::store::{Freshness, RefreshNeed, SnapshotEdit, SnapshotStore};
-use crate::urgency::Urgency;
 use portolan_commit::PendingWrite;
 
+mod batch;
+pub(crate) mod commit;
 mod create;
 #[cfg(test)]
 mod line_tests;

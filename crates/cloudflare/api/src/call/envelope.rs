@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::error::{ApiError, Effect, ErrorClass, classify};
-use crate::redact::redact;
+use crate::call::error::{ApiError, Effect, ErrorClass, classify};
+use crate::call::redact::redact;
 
 /// A successful answer, its result read as `R`.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::governor::{Budget, Decision, Governor, Lane, Limit};
-use crate::headers::BudgetHeaders;
-use crate::retry::LONGEST_SILENCE;
-use crate::rotation::DriftShare;
+use crate::budget::governor::{Budget, Decision, Governor, Lane, Limit};
+use crate::budget::rotation::DriftShare;
+use crate::call::headers::BudgetHeaders;
+use crate::call::retry::LONGEST_SILENCE;
 
 /// One credential's queue.
 #[derive(Debug)]

@@ -8,11 +8,11 @@ pub use portolan_commit::Freshness;
 use portolan_commit::{Moment, Validity};
 use tokio::time::Instant;
 
-use crate::error::{ApiError, ErrorClass};
+use crate::cache::recent_writes::Lately;
+use crate::cache::snapshot::Snapshot;
+use crate::call::error::{ApiError, ErrorClass};
+use crate::call::listing::Element;
 use crate::item::{Entry, Item, ListedItem};
-use crate::lately::Lately;
-use crate::listing::Element;
-use crate::snapshot::Snapshot;
 
 /// What a caller who asks for a refresh has to do.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,11 +7,11 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::error::{ApiError, ErrorClass};
-use crate::manner::Manner;
-use crate::request::Request;
-use crate::sender::{Exit, Sender};
-use crate::store::Freshness;
+use crate::cache::snapshot_store::Freshness;
+use crate::call::error::{ApiError, ErrorClass};
+use crate::call::options::Manner;
+use crate::call::request::Request;
+use crate::call::sender::{Exit, Sender};
 
 /// So long an answer is believed by those who ask for something fresh; others believe it for good, as they do snapshots.
 const KEPT: Duration = Duration::from_secs(3600);

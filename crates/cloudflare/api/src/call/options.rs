@@ -1,7 +1,7 @@
 //! How a request is sent.
 
-use crate::governor::Lane;
-use crate::retry::RetryPolicy;
+use crate::budget::governor::Lane;
+use crate::call::retry::RetryPolicy;
 
 /// In which lane, and how patiently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

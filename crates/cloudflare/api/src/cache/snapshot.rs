@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::cache::snapshot_store::SnapshotEdit;
 use crate::item::{Entry, Item, ListedItem};
-use crate::store::SnapshotEdit;
 
 /// A collection's objects.
 #[derive(Clone, Debug)]

@@ -12,22 +12,22 @@ use rand::{Rng, SeedableRng};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use crate::commit::CommitLine;
+use crate::budget::governor::{Budget, Lane};
+use crate::budget::limiter::{Limiter, Permit};
+use crate::budget::limits::Limits;
+use crate::budget::rotation::DriftShare;
+use crate::call::envelope::{self, Answer};
+use crate::call::error::{ApiError, Effect, ErrorClass};
+use crate::call::headers::{self, BudgetHeaders};
+use crate::call::options::Manner;
+use crate::call::redact::redact;
+use crate::call::request::Request;
+use crate::call::retry::{LONGEST_SILENCE, RetryPolicy};
+use crate::call::transport::Transport;
 use crate::credential::{Credential, Identity};
-use crate::envelope::{self, Answer};
-use crate::error::{ApiError, Effect, ErrorClass};
-use crate::governor::{Budget, Lane};
-use crate::headers::{self, BudgetHeaders};
-use crate::limiter::{Limiter, Permit};
-use crate::limits::Limits;
-use crate::manner::Manner;
+use crate::handle::commit::CommitLine;
 use crate::metrics::Metrics;
-use crate::redact::redact;
-use crate::request::Request;
-use crate::retry::{LONGEST_SILENCE, RetryPolicy};
-use crate::rotation::DriftShare;
 use crate::settings::Settings;
-use crate::transport::Transport;
 
 /// What has to hold when a request leaves.
 #[derive(Clone, Copy)]

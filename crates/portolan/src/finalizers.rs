@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::definitions::GATEWAY_GROUP;
 use crate::failure::Outcome;
+use crate::health_view;
 use crate::kinds::{Kinds, ServedKind, segment};
-use crate::seen;
 use crate::server::Server;
 use crate::zerotrust;
 
@@ -76,7 +76,7 @@ fn is_secret(kind: &ServedKind) -> bool {
 /// The finalizers that are ours to take off an object of a kind.
 fn finalizers(kind: &ServedKind, object: &Value, recorded: &BTreeSet<String>) -> Vec<&'static str> {
     match kind.group.as_str() {
-        seen::GROUP => {
+        health_view::GROUP => {
             let table = portolan_cloudflare::kinds::table();
             let row = table.iter().find(|row| row.kind == kind.kind);
             row.map(|row| [row.finalizer].into_iter().chain(row.older_finalizers.iter().copied()).collect())
@@ -116,7 +116,7 @@ impl Holds {
             maps.iter().filter_map(State::route_of).map(|route| route.to_string()).collect();
         let (mut objects, mut tasks) = (Vec::new(), Vec::new());
         for kind in looked_at(kinds) {
-            for object in seen::list(server, kind).await? {
+            for object in health_view::list(server, kind).await? {
                 objects.extend(Hold::of(kind, &object, &recorded));
                 if kind.kind == "CloudflareTask" && object["metadata"]["namespace"] == operator_namespace {
                     tasks.extend(object["metadata"]["name"].as_str().map(str::to_owned));
@@ -132,7 +132,7 @@ impl Holds {
 fn looked_at(kinds: &Kinds) -> Vec<&ServedKind> {
     let routes = kinds.in_group(GATEWAY_GROUP).into_iter().filter(|kind| kind.kind == "HTTPRoute");
     let secrets = kinds.in_group("").into_iter().filter(|kind| is_secret(kind));
-    let ours = kinds.in_group(seen::GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP));
+    let ours = kinds.in_group(health_view::GROUP).into_iter().chain(kinds.in_group(zerotrust::GROUP));
     let all = ours.chain(routes).chain(secrets);
     let mut once = BTreeSet::new();
     all.filter(|kind| once.insert(kind.resource())).collect()
@@ -183,7 +183,7 @@ mod tests {
             [FINALIZER, OLDER_FINALIZER]
         );
         assert_eq!(ours(&tenant, &object(&["foreign"], None), &[]), [""; 0]);
-        let record = kind(seen::GROUP, "DNSRecord");
+        let record = kind(health_view::GROUP, "DNSRecord");
         let finalizer = "dnsrecord.networking.cloudflare-operator.io/finalizer";
         assert_eq!(ours(&record, &object(&[finalizer, FINALIZER], None), &[]), [finalizer]);
     }

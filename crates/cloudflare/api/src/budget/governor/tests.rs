@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::*;
+use crate::call::error::ErrorClass;
+use crate::call::request::Request;
 use crate::client::Client;
-use crate::error::ErrorClass;
-use crate::request::Request;
 use crate::settings::Settings;
 use crate::testing::{Answered, Scripted, answer, bad, good, with_header};
 

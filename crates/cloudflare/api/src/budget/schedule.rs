@@ -8,11 +8,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::audit::{self, AuditChanges};
+use crate::budget::audit::{self, AuditChanges};
+use crate::budget::rotation::{self, Candidate, ChosenScopes};
+use crate::call::error::ErrorClass;
 use crate::credential::Identity;
-use crate::error::ErrorClass;
 use crate::reader::Reader;
-use crate::rotation::{self, Candidate, ChosenScopes};
 
 /// An entry may show in the audit log so long after the change.
 const LAG: Duration = Duration::from_secs(60);

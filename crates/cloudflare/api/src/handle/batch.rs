@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::error::ApiError;
+use crate::call::error::ApiError;
 use crate::item::Op;
 
 /// The lists of a batch, in the order in which the API applies them.
@@ -92,7 +92,7 @@ fn spot(pointer: &str) -> Option<Spot> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Effect;
+    use crate::call::error::Effect;
 
     fn ops() -> Vec<Op> {
         vec![

@@ -15,16 +15,16 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use crate::batch::{self, Assembled};
-use crate::error::{ApiError, Effect, ErrorClass};
-use crate::governor::Lane;
+use crate::budget::governor::Lane;
+use crate::budget::limiter::Permit;
+use crate::cache::snapshot_store::Freshness;
+use crate::call::error::{ApiError, Effect, ErrorClass};
+use crate::call::options::Manner;
+use crate::call::request::Request;
+use crate::call::sender::Exit;
+use crate::handle::batch::{self, Assembled};
+use crate::handle::{Doubt, RemoteInner, WRITES_AT_ONCE};
 use crate::item::{Item, Op, Written};
-use crate::limiter::Permit;
-use crate::manner::Manner;
-use crate::remote::{Doubt, RemoteInner, WRITES_AT_ONCE};
-use crate::request::Request;
-use crate::sender::Exit;
-use crate::store::Freshness;
 
 type CommitResult<T> = Result<Vec<Written<T>>, ApiError>;
 

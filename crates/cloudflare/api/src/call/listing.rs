@@ -8,13 +8,13 @@ use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use crate::budget::limiter::Permit;
+use crate::budget::priority::Urgency;
+use crate::call::envelope::PageInfo;
+use crate::call::error::{ApiError, Effect, ErrorClass};
+use crate::call::options::Manner;
+use crate::call::sender::{Exit, Sender};
 use crate::collection::{Collection, Page, Paging};
-use crate::envelope::PageInfo;
-use crate::error::{ApiError, Effect, ErrorClass};
-use crate::limiter::Permit;
-use crate::manner::Manner;
-use crate::sender::{Exit, Sender};
-use crate::urgency::Urgency;
 
 /// More pages than this are an API that does not end.
 const MOST_PAGES: u32 = 20_000;

@@ -19,9 +19,9 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use crate::error::RATE_LIMIT_PAUSE;
-use crate::headers::BudgetHeaders;
-use crate::rotation::DriftShare;
+use crate::budget::rotation::DriftShare;
+use crate::call::error::RATE_LIMIT_PAUSE;
+use crate::call::headers::BudgetHeaders;
 
 mod others;
 #[cfg(test)]

@@ -20,8 +20,8 @@ use portolan_zerotrust as zerotrust;
 use serde_json::{Value, json};
 
 use crate::definitions::{self, GATEWAY_GROUP};
+use crate::health_view::GROUP;
 use crate::operator::{self, Operator};
-use crate::seen::GROUP;
 use crate::server::Server;
 
 /// The account that everything belongs to.

@@ -4,10 +4,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::error::ApiError;
-use crate::governor::Lane;
-use crate::limiter::Permit;
-use crate::sender::Sender;
+use crate::budget::governor::Lane;
+use crate::budget::limiter::Permit;
+use crate::call::error::ApiError;
+use crate::call::sender::Sender;
 
 /// The most urgent lane of those who wait. Without it, somebody in a hurry would wait behind a slow turn that was asked for
 /// in a patient lane.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::error::{ApiError, Effect, ErrorClass};
-use crate::limits::is_near;
+use crate::budget::limits::is_near;
+use crate::call::error::{ApiError, Effect, ErrorClass};
 
 /// So long a refusal is not put to the test.
 pub(crate) const BLOCKED: Duration = Duration::from_secs(300);

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::Remote;
-use crate::error::{ApiError, Effect, ErrorClass};
-use crate::governor::Lane;
+use crate::budget::governor::Lane;
+use crate::cache::snapshot::Snapshot;
+use crate::cache::snapshot_store::Freshness;
+use crate::call::error::{ApiError, Effect, ErrorClass};
 use crate::item::{Entry, Item, Op, Written};
-use crate::snapshot::Snapshot;
-use crate::store::Freshness;
 
 /// What became of [`Remote::create`].
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +72,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::retry::RetryPolicy;
+    use crate::call::retry::RetryPolicy;
     use crate::settings::Settings;
     use crate::testing::{ROUTES, Scripted, TestRecord, answer, bad, clients, good, record};
 

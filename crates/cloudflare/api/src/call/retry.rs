@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use crate::error::{ApiError, Effect, ErrorClass};
-use crate::request::Request;
+use crate::call::error::{ApiError, Effect, ErrorClass};
+use crate::call::request::Request;
 
 /// A longer pause that the API asks for is not waited for here: whoever asked tells it, and comes again.
 pub(crate) const LONGEST_SILENCE: Duration = Duration::from_secs(30);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::error::ApiError;
-use crate::governor::Lane;
+use crate::budget::governor::Lane;
+use crate::call::error::ApiError;
 
 /// What is known of one thing. Clones share it.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ mod tests {
     use futures::future::join_all;
 
     use super::*;
-    use crate::error::Effect;
+    use crate::call::error::Effect;
 
     const KEPT: Duration = Duration::from_secs(30);
 

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::error::ApiError;
-use crate::governor::Lane;
+use crate::budget::governor::Lane;
+use crate::call::error::ApiError;
+use crate::call::request::Request;
 use crate::reader::Reader;
-use crate::request::Request;
 
 /// Entries that are read at once; more are not needed to know that much changes.
 const ENTRIES: &str = "1000";

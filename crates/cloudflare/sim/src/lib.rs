@@ -8,52 +8,33 @@
 //! everything random comes from [`Options::seed`]: the same requests get the same answers.
 
 mod access;
-mod account;
-mod admin;
-mod answer;
-mod audit;
-mod auth;
-mod call;
-mod certificate_pack;
 mod crud;
 mod dns;
 mod edge;
-mod fault;
+mod exchange;
 mod field;
-mod filter;
-mod ids;
-mod ingress;
-mod lag;
-mod limit;
-mod mask;
-mod network_route;
 mod options;
-mod page;
-mod record;
-mod reply;
-mod routes;
+mod resources;
 mod rulesets;
-mod seed;
-mod serve;
 mod simulator;
-mod snapshot;
 mod special;
-mod state;
 mod store;
 mod table;
-mod tunnel;
-mod virtual_network;
-mod zone;
+
+// Modules are known by their own names in the whole crate, whichever folder they lie in.
+use exchange::{admin, answer, auth, call, fault, filter, limit, mask, page, record, reply, routes, serve};
+use resources::{account, audit, certificate_pack, ingress, network_route, tunnel, virtual_network, zone};
+use store::{ids, lag, state};
 
 pub use access::Quotas;
-pub use answer::Dropped;
-pub use auth::{Grant, RightLevel, credential_id};
 pub use edge::{
     COUNTRY_HEADER, DECISION_PATH, EMAIL_HEADER, Edge, EdgeAccess, EdgeAnswer, EdgeApp, EdgeDecision, EdgeOutcome,
     EdgePolicy, EdgeRecord, EdgeRequest, EdgeRule, IP_HEADER, OriginAddress, OriginPlace,
 };
-pub use fault::{Count, Effect, Fault, When};
+pub use exchange::answer::Dropped;
+pub use exchange::auth::{Grant, RightLevel, credential_id};
+pub use exchange::fault::{Count, Effect, Fault, When};
+pub use exchange::record::RecordedRequest;
+pub use exchange::serve::Serving;
 pub use options::{Clock, Options};
-pub use record::RecordedRequest;
-pub use serve::Serving;
 pub use simulator::Simulator;

@@ -1,5 +1,11 @@
 //! The objects of one collection in one scope: by id, by natural key, in the order they were made.
 
+pub(crate) mod ids;
+pub(crate) mod lag;
+pub(crate) mod seed;
+pub(crate) mod snapshot;
+pub(crate) mod state;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 /// Whether colours are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paint {
+pub(crate) enum Colours {
     /// Colours.
     On,
     /// Plain text.
@@ -20,7 +20,7 @@ pub(crate) enum Tone {
     Strong,
 }
 
-impl Paint {
+impl Colours {
     /// Colours for standard output: on terminals, unless `NO_COLOR` is set.
     pub(crate) fn for_stdout() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -16,7 +16,7 @@ use crate::zerotrust;
 
 /// An object that waits for us when it is deleted.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Hold {
+pub(crate) struct HeldObject {
     pub(crate) kind: ServedKind,
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -27,7 +27,7 @@ pub(crate) struct Hold {
     all: Vec<String>,
 }
 
-impl Hold {
+impl HeldObject {
     /// What is ours on an object; none where nothing is.
     pub(crate) fn of(kind: &ServedKind, object: &Value, recorded: &BTreeSet<String>) -> Option<Self> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
@@ -99,16 +99,16 @@ fn is_known(route: &Value, recorded: &BTreeSet<String>) -> bool {
 }
 
 /// Everything that is to be let go.
-pub(crate) struct Holds {
+pub(crate) struct HeldObjects {
     /// Objects with finalizers of ours.
-    pub(crate) objects: Vec<Hold>,
+    pub(crate) objects: Vec<HeldObject>,
     /// Names of the states in the operator's namespace.
     pub(crate) states: Vec<String>,
     /// Names of the tasks there.
     pub(crate) tasks: Vec<String>,
 }
 
-impl Holds {
+impl HeldObjects {
     /// Looks through a cluster. Kinds that it does not know have no objects.
     pub(crate) async fn read(server: &Server, kinds: &Kinds, operator_namespace: &str) -> Outcome<Self> {
         let maps = config_maps(server, operator_namespace).await?;
@@ -117,7 +117,7 @@ impl Holds {
         let (mut objects, mut tasks) = (Vec::new(), Vec::new());
         for kind in looked_at(kinds) {
             for object in health_view::list(server, kind).await? {
-                objects.extend(Hold::of(kind, &object, &recorded));
+                objects.extend(HeldObject::of(kind, &object, &recorded));
                 if kind.kind == "CloudflareTask" && object["metadata"]["namespace"] == operator_namespace {
                     tasks.extend(object["metadata"]["name"].as_str().map(str::to_owned));
                 }
@@ -171,7 +171,7 @@ mod tests {
 
     fn ours(kind: &ServedKind, object: &Value, recorded: &[&str]) -> Vec<String> {
         let recorded = recorded.iter().map(|key| (*key).to_owned()).collect();
-        Hold::of(kind, object, &recorded).map(|hold| hold.ours).unwrap_or_default()
+        HeldObject::of(kind, object, &recorded).map(|hold| hold.ours).unwrap_or_default()
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn the_patch_keeps_what_is_not_ours_and_expects_what_was_seen() {
         let route = kind(GATEWAY_GROUP, "HTTPRoute");
-        let hold = Hold::of(&route, &object(&["foreign", FINALIZER], None), &BTreeSet::new()).unwrap();
+        let hold = HeldObject::of(&route, &object(&["foreign", FINALIZER], None), &BTreeSet::new()).unwrap();
 
         assert_eq!(hold.letting_go()[1]["value"], json!(["foreign", FINALIZER]));
         assert_eq!(hold.letting_go()[2]["value"], json!(["foreign"]));

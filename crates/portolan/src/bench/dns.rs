@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::processes::{self, Load};
 use super::report::spent;
 use super::timing::{milliseconds, quantile, rounded};
-use super::world::{ApiPace, Arena, QUIET, record_name};
+use super::world::{ApiPace, BenchWorld, QUIET, record_name};
 
 const ZONE: &str = "example.com";
 /// As many clients as the live scenario has.
@@ -64,48 +64,48 @@ pub(crate) async fn run(records: usize, parts: &[DnsPart]) -> anyhow::Result<Val
 
 /// All objects are there when the controllers start; then the controllers start once more on the settled world.
 async fn cold(records: usize, pace: ApiPace) -> anyhow::Result<Value> {
-    let mut arena = Arena::with_zones(&[ZONE.to_owned()], LATENCY, pace).await?;
-    arena.create_records(ZONE, 0..records, CLIENTS).await?;
+    let mut world = BenchWorld::with_zones(&[ZONE.to_owned()], LATENCY, pace).await?;
+    world.create_records(ZONE, 0..records, CLIENTS).await?;
     let began = Instant::now();
-    arena.start_controllers();
-    arena.settled(records, PATIENCE).await?;
-    let mut figures = spent(&arena, began);
-    arena.stop_controllers();
+    world.start_controllers();
+    world.settled(records, PATIENCE).await?;
+    let mut figures = spent(&world, began);
+    world.stop_controllers();
     let began = Instant::now();
-    arena.start_controllers();
-    arena.settled(records, PATIENCE).await?;
-    figures["restart"] = spent(&arena, began);
+    world.start_controllers();
+    world.settled(records, PATIENCE).await?;
+    figures["restart"] = spent(&world, began);
     Ok(figures)
 }
 
 /// Objects are created while the controllers run.
 async fn live(records: usize, pace: ApiPace) -> anyhow::Result<Value> {
-    let mut arena = Arena::with_zones(&[ZONE.to_owned()], LATENCY, pace).await?;
-    arena.start_controllers();
-    arena.settled(0, PATIENCE).await?;
-    arena.simulator().take_requests();
+    let mut world = BenchWorld::with_zones(&[ZONE.to_owned()], LATENCY, pace).await?;
+    world.start_controllers();
+    world.settled(0, PATIENCE).await?;
+    world.simulator().take_requests();
     let began = Instant::now();
-    arena.create_records(ZONE, 0..records, CLIENTS).await?;
+    world.create_records(ZONE, 0..records, CLIENTS).await?;
     let created = began.elapsed();
-    arena.settled(records, PATIENCE).await?;
-    let mut figures = spent(&arena, began);
+    world.settled(records, PATIENCE).await?;
+    let mut figures = spent(&world, began);
     figures["creating_s"] = json!(rounded(created.as_secs_f64()));
     Ok(figures)
 }
 
 /// One object at a time, with pauses: how long until its request is at the API.
 async fn idle() -> anyhow::Result<Value> {
-    let mut arena = Arena::with_zones(&[ZONE.to_owned()], IDLE_LATENCY, ApiPace::Unlimited).await?;
-    arena.start_controllers();
-    arena.settled(0, PATIENCE).await?;
+    let mut world = BenchWorld::with_zones(&[ZONE.to_owned()], IDLE_LATENCY, ApiPace::Unlimited).await?;
+    world.start_controllers();
+    world.settled(0, PATIENCE).await?;
     let mut sent = Vec::new();
     for number in 0..IDLE_COUNT {
         sent.push((record_name(ZONE, number), Instant::now()));
-        arena.create_record(ZONE, number).await?;
+        world.create_record(ZONE, number).await?;
         tokio::time::sleep(QUIET).await;
     }
-    arena.settled(IDLE_COUNT, PATIENCE).await?;
-    let waited = sent.iter().filter_map(|(name, at)| Some(arena.written_at(name)?.duration_since(*at)));
+    world.settled(IDLE_COUNT, PATIENCE).await?;
+    let waited = sent.iter().filter_map(|(name, at)| Some(world.written_at(name)?.duration_since(*at)));
     let mut waited: Vec<Duration> = waited.collect();
     waited.sort_unstable();
     Ok(json!({

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::timing::rounded;
-use super::world::{ApiPace, Arena, by_call};
+use super::world::{ApiPace, BenchWorld, by_call};
 
 /// Records that somebody edits before the second pass.
 const EDITED: usize = 10;
@@ -15,16 +15,16 @@ const PATIENCE: Duration = Duration::from_secs(900);
 /// Makes `zones` × `records`, and passes over them.
 pub(crate) async fn run(zones: usize, records: usize) -> anyhow::Result<Value> {
     let names: Vec<String> = (0..zones).map(|number| format!("zone-{number:03}.example")).collect();
-    let mut arena = Arena::with_zones(&names, Duration::ZERO, ApiPace::Unlimited).await?;
+    let mut world = BenchWorld::with_zones(&names, Duration::ZERO, ApiPace::Unlimited).await?;
     for name in &names {
-        arena.create_records(name, 0..records, 8).await?;
+        world.create_records(name, 0..records, 8).await?;
     }
-    arena.start_controllers();
-    arena.settled(zones * records, PATIENCE).await?;
-    arena.simulator().take_requests();
-    let settled = pass(&arena, zones * records).await?;
-    edit(&arena);
-    let edited = pass(&arena, zones * records).await?;
+    world.start_controllers();
+    world.settled(zones * records, PATIENCE).await?;
+    world.simulator().take_requests();
+    let settled = pass(&world, zones * records).await?;
+    edit(&world);
+    let edited = pass(&world, zones * records).await?;
     Ok(json!({
         "bench": "drift",
         "version": env!("CARGO_PKG_VERSION"),
@@ -37,13 +37,13 @@ pub(crate) async fn run(zones: usize, records: usize) -> anyhow::Result<Value> {
     }))
 }
 
-async fn pass(arena: &Arena, count: usize) -> anyhow::Result<Value> {
+async fn pass(world: &BenchWorld, count: usize) -> anyhow::Result<Value> {
     let began = Instant::now();
-    let job = arena.operator()?.job(portolan_cloudflare::JOB.sheet.name).context("the job does not run")?;
+    let job = world.operator()?.job(portolan_cloudflare::JOB.sheet.name).context("the job does not run")?;
     let passed = job.drift_pass().await;
     let looked = began.elapsed();
-    arena.settled(count, PATIENCE).await?;
-    let requests = arena.simulator().take_requests();
+    world.settled(count, PATIENCE).await?;
+    let requests = world.simulator().take_requests();
     Ok(json!({
         "calls": requests.len(),
         "writes": requests.iter().filter(|request| request.is_write()).count(),
@@ -55,12 +55,12 @@ async fn pass(arena: &Arena, count: usize) -> anyhow::Result<Value> {
 }
 
 /// Somebody changes records in the dashboard.
-fn edit(arena: &Arena) {
-    let zones = arena.simulator().objects("zones", "");
+fn edit(world: &BenchWorld) {
+    let zones = world.simulator().objects("zones", "");
     for zone in zones.iter().take(EDITED) {
-        let records = arena.simulator().objects("dns_records", zone["id"].as_str().unwrap_or_default());
+        let records = world.simulator().objects("dns_records", zone["id"].as_str().unwrap_or_default());
         if let Some(id) = records.first().and_then(|record| record["id"].as_str()) {
-            arena.simulator().edit("dns_records", id, |record| record["content"] = json!("192.0.2.99"));
+            world.simulator().edit("dns_records", id, |record| record["content"] = json!("192.0.2.99"));
         }
     }
 }

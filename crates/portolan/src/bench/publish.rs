@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::processes::{self, Load};
 use super::report::spent;
 use super::timing::{milliseconds, quantile, rounded};
-use super::world::{ApiPace, Arena, Protected, QUIET, record_name};
+use super::world::{ApiPace, BenchWorld, Protected, QUIET, record_name};
 
 const ZONE: &str = "example.com";
 /// As many clients as the live scenario has.
@@ -77,55 +77,55 @@ pub(crate) async fn run(routes: usize, protected: usize, parts: &[PublishPart]) 
 
 /// All routes are there when the controllers start; then they start once more on the settled world, and rest.
 async fn cold(routes: usize, access: Protected, pace: ApiPace) -> anyhow::Result<Value> {
-    let mut arena = Arena::with_tenant(ZONE, LATENCY, pace).await?;
-    arena.create_routes(ZONE, 0..routes, CLIENTS, access).await?;
+    let mut world = BenchWorld::with_tenant(ZONE, LATENCY, pace).await?;
+    world.create_routes(ZONE, 0..routes, CLIENTS, access).await?;
     let began = Instant::now();
-    arena.start_controllers();
-    arena.settled(routes, PATIENCE).await?;
-    let mut figures = spent(&arena, began);
+    world.start_controllers();
+    world.settled(routes, PATIENCE).await?;
+    let mut figures = spent(&world, began);
     let began = Instant::now();
     tokio::time::sleep(REST).await;
-    figures["settled"] = spent(&arena, began);
-    arena.stop_controllers();
+    figures["settled"] = spent(&world, began);
+    world.stop_controllers();
     let began = Instant::now();
-    arena.start_controllers();
-    arena.settled(routes, PATIENCE).await?;
-    figures["restart"] = spent(&arena, began);
+    world.start_controllers();
+    world.settled(routes, PATIENCE).await?;
+    figures["restart"] = spent(&world, began);
     Ok(figures)
 }
 
 /// Routes are created while the controllers run.
 async fn live(routes: usize, access: Protected, pace: ApiPace) -> anyhow::Result<Value> {
-    let mut arena = Arena::with_tenant(ZONE, LATENCY, pace).await?;
-    arena.start_controllers();
-    arena.settled(0, PATIENCE).await?;
-    arena.simulator().take_requests();
+    let mut world = BenchWorld::with_tenant(ZONE, LATENCY, pace).await?;
+    world.start_controllers();
+    world.settled(0, PATIENCE).await?;
+    world.simulator().take_requests();
     let began = Instant::now();
-    arena.create_routes(ZONE, 0..routes, CLIENTS, access).await?;
+    world.create_routes(ZONE, 0..routes, CLIENTS, access).await?;
     let created = began.elapsed();
-    arena.settled(routes, PATIENCE).await?;
-    let mut figures = spent(&arena, began);
+    world.settled(routes, PATIENCE).await?;
+    let mut figures = spent(&world, began);
     figures["creating_s"] = json!(rounded(created.as_secs_f64()));
     Ok(figures)
 }
 
 /// One route at a time, with pauses: calls, time until its first request is at the API, and until its name is live.
 async fn idle(access: Protected) -> anyhow::Result<Value> {
-    let mut arena = Arena::with_tenant(ZONE, IDLE_LATENCY, ApiPace::Unlimited).await?;
-    arena.start_controllers();
-    arena.create_route(ZONE, 0, access).await?;
-    arena.settled(1, PATIENCE).await?;
-    arena.simulator().take_requests();
+    let mut world = BenchWorld::with_tenant(ZONE, IDLE_LATENCY, ApiPace::Unlimited).await?;
+    world.start_controllers();
+    world.create_route(ZONE, 0, access).await?;
+    world.settled(1, PATIENCE).await?;
+    world.simulator().take_requests();
     let (mut first, mut live) = (Vec::new(), Vec::new());
     for number in 1..=IDLE_COUNT {
         tokio::time::sleep(QUIET).await;
         let (name, began) = (record_name(ZONE, number), Instant::now());
-        arena.create_route(ZONE, number, access).await?;
-        arena.settled(number + 1, PATIENCE).await?;
-        first.extend(arena.written_at(&name).map(|at| at.duration_since(began)));
-        live.extend(arena.answered_at(&name).map(|at| at.duration_since(began)));
+        world.create_route(ZONE, number, access).await?;
+        world.settled(number + 1, PATIENCE).await?;
+        first.extend(world.written_at(&name).map(|at| at.duration_since(began)));
+        live.extend(world.answered_at(&name).map(|at| at.duration_since(began)));
     }
-    let calls = arena.simulator().take_requests().len();
+    let calls = world.simulator().take_requests().len();
     #[expect(clippy::cast_precision_loss, reason = "counts of a benchmark are far below 2^52")]
     let each = calls as f64 / IDLE_COUNT as f64;
     Ok(json!({

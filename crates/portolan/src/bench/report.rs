@@ -5,11 +5,11 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::timing::{Figures, rounded};
-use super::world::{Arena, by_call};
+use super::world::{BenchWorld, by_call};
 
-/// Calls and time since the last look at an arena.
-pub(super) fn spent(arena: &Arena, began: Instant) -> Value {
-    let requests = arena.simulator().take_requests();
+/// Calls and time since the last look at a world.
+pub(super) fn spent(world: &BenchWorld, began: Instant) -> Value {
+    let requests = world.simulator().take_requests();
     json!({
         "calls": requests.len(),
         "writes": requests.iter().filter(|request| request.is_write()).count(),

@@ -50,7 +50,7 @@ impl ApiPace {
 }
 
 /// All three.
-pub(super) struct Arena {
+pub(super) struct BenchWorld {
     job: &'static JobDefinition,
     client: kube::Client,
     simulator: Simulator,
@@ -60,7 +60,7 @@ pub(super) struct Arena {
     api: ApiServer,
 }
 
-impl Arena {
+impl BenchWorld {
     /// An API server and a simulator with an account; no objects and no controllers yet.
     async fn start(job: &'static JobDefinition, latency: Duration, pace: ApiPace) -> anyhow::Result<Self> {
         let rate_limit = (pace == ApiPace::Limited).then_some((ApiPace::COUNT, ApiPace::WINDOW));
@@ -77,25 +77,25 @@ impl Arena {
 
     /// One with zones, and objects for them.
     pub(super) async fn with_zones(zones: &[String], latency: Duration, pace: ApiPace) -> anyhow::Result<Self> {
-        let arena = Self::start(&cloudflare::JOB, latency, pace).await?;
-        arena.add_zones(zones)?;
-        arena.prepare(zones).await?;
-        Ok(arena)
+        let world = Self::start(&cloudflare::JOB, latency, pace).await?;
+        world.add_zones(zones)?;
+        world.prepare(zones).await?;
+        Ok(world)
     }
 
     /// One with a zone and a tunnel, and a tenant for them.
     pub(super) async fn with_tenant(zone: &str, latency: Duration, pace: ApiPace) -> anyhow::Result<Self> {
-        let arena = Self::start(&zerotrust::JOB, latency, pace).await?;
-        arena.add_zones(&[zone.to_owned()])?;
+        let world = Self::start(&zerotrust::JOB, latency, pace).await?;
+        world.add_zones(&[zone.to_owned()])?;
         let tunnel = json!({"id": TUNNEL, "name": "bench", "config_src": "cloudflare"});
-        arena.simulator.put("cfd_tunnel", ACCOUNT, tunnel).map_err(|error| anyhow!("making the tunnel: {error}"))?;
+        world.simulator.put("cfd_tunnel", ACCOUNT, tunnel).map_err(|error| anyhow!("making the tunnel: {error}"))?;
         let namespace = json!({"metadata": {"name": zerotrust::NAMESPACE}});
-        arena.create("", "v1", "Namespace", None, namespace).await?;
+        world.create("", "v1", "Namespace", None, namespace).await?;
         let secret = json!({"metadata": {"name": "token"}, "stringData": {"token": "bench"}});
-        arena.create("", "v1", "Secret", Some("default"), secret).await?;
+        world.create("", "v1", "Secret", Some("default"), secret).await?;
         let tenant = json!({"metadata": {"name": "bench"}, "spec": tenant_spec()});
-        arena.create(zerotrust::model::GROUP, "v1alpha1", "CloudflareZeroTrustTenant", Some("default"), tenant).await?;
-        Ok(arena)
+        world.create(zerotrust::model::GROUP, "v1alpha1", "CloudflareZeroTrustTenant", Some("default"), tenant).await?;
+        Ok(world)
     }
 
     fn add_zones(&self, zones: &[String]) -> anyhow::Result<()> {

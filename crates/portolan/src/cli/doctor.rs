@@ -10,7 +10,7 @@ use portolan_zerotrust::Role;
 
 use super::{OutputForm, print};
 use crate::cloudflare::Cloudflare;
-use crate::colour::Paint;
+use crate::colour::Colours;
 use crate::doctor;
 use crate::doctor::gather::cloudflare::{self, WantedPermissions, WriteProbes};
 use crate::doctor::gather::{cluster, tenants};
@@ -127,7 +127,7 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
     };
     let report = doctor::judge(&facts);
     let text = match args.output {
-        OutputForm::Text => doctor::render(&report, Paint::for_stdout()),
+        OutputForm::Text => doctor::render(&report, Colours::for_stdout()),
         OutputForm::Json => output::json_text(&report.to_json())?,
     };
     print(&text);
@@ -136,7 +136,7 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
 
 fn checks(form: OutputForm) -> Outcome<String> {
     match form {
-        OutputForm::Text => Ok(doctor::explain(Paint::for_stdout())),
+        OutputForm::Text => Ok(doctor::explain(Colours::for_stdout())),
         OutputForm::Json => {
             output::json_text(&serde_json::to_value(doctor::check::all()).expect("texts are plain JSON"))
         }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{OutputForm, print};
 use crate::cloudflare::Cloudflare;
-use crate::colour::Paint;
+use crate::colour::Colours;
 use crate::duration::duration;
 use crate::failure::{Failure, Outcome};
 use crate::manifest::{self, Manifest};
@@ -103,7 +103,7 @@ pub(crate) async fn run(args: Args) -> Outcome<ExitCode> {
     let answer = planning::plan(&question).await?;
     print(&match args.output {
         OutputForm::Json => output::json_text(&asked.with(answer.to_json()))?,
-        OutputForm::Text => text(&answer, Paint::for_stdout()),
+        OutputForm::Text => text(&answer, Colours::for_stdout()),
     });
     if !answer.unplanned.is_empty() {
         return Err(incomplete(&answer));
@@ -209,14 +209,14 @@ async fn answering(args: &Args) -> Outcome<Server> {
     Ok(server)
 }
 
-fn text(answer: &PlanAnswer, paint: Paint) -> String {
+fn text(answer: &PlanAnswer, colours: Colours) -> String {
     let unplanned = answer.unplanned.iter();
     let told = |(object, problem): (&ObjectId, &Problem)| format!("{object}: {}, {}", problem.reason, problem.message);
     let unplanned = block("Not planned", unplanned.map(told));
     let mut text = if answer.is_quiet() && !unplanned.is_empty() {
         format!("{unplanned}\nNothing else would change.\n")
     } else {
-        [answer.plan.render(paint.colour()), unplanned].join(if answer.unplanned.is_empty() { "" } else { "\n" })
+        [answer.plan.render(colours.colour()), unplanned].join(if answer.unplanned.is_empty() { "" } else { "\n" })
     };
     if answer.plan.counts().of(Action::Delete) > DELETIONS_FREE {
         writeln!(text, "More than {DELETIONS_FREE} deletions at once may be held until they are released.")

@@ -14,7 +14,7 @@ use portolan_engine::{CancellationToken, JobDefinition, PlanSink, Provisions, Wr
 use tokio::task::JoinSet;
 
 use super::print;
-use crate::colour::Paint;
+use crate::colour::Colours;
 use crate::endpoints::{Endpoints, ListenAddress};
 use crate::failure::{Failure, Outcome};
 use crate::jobs::{parser, part};
@@ -239,11 +239,11 @@ fn candidate() -> String {
 
 /// Prints each plan when it is new or another one than before.
 fn printing() -> PlanSink {
-    let paint = Paint::for_stdout();
+    let colours = Colours::for_stdout();
     let last: Mutex<BTreeMap<String, String>> = Mutex::default();
     Arc::new(move |object, outcome: Result<Plan, Problem>| {
         let text = match outcome {
-            Ok(plan) => plan.render(paint.colour()),
+            Ok(plan) => plan.render(colours.colour()),
             Err(problem) => format!("{}: {problem}\n", problem.reason),
         };
         let mut last = last.lock().expect("nothing panics while it is held");

@@ -1,7 +1,7 @@
 //! `portolan status`: what there is, and how it is.
 
 use super::{OutputForm, print};
-use crate::colour::Paint;
+use crate::colour::Colours;
 use crate::failure::Outcome;
 use crate::output;
 use crate::server::ConnectArgs;
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
         tree.budget = prometheus_text::budgets(&url).await;
     }
     let text = match args.output {
-        OutputForm::Text => status::render(&tree, Paint::for_stdout()),
+        OutputForm::Text => status::render(&tree, Colours::for_stdout()),
         OutputForm::Json => output::json_text(&serde_json::to_value(&tree).expect("trees are plain JSON"))?,
     };
     print(&text);

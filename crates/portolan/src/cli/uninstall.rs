@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{OutputForm, print};
 use crate::failure::{Failure, Outcome, Tally};
-use crate::finalizers::{Hold, Holds};
+use crate::finalizers::{HeldObject, HeldObjects};
 use crate::jobs;
 use crate::kinds::{Kinds, segment};
 use crate::operator;
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
     }
     let kinds = Kinds::discover(&server).await?;
     let namespace = &args.zerotrust.operator_namespace;
-    let holds = Holds::read(&server, &kinds, namespace).await?;
+    let holds = HeldObjects::read(&server, &kinds, namespace).await?;
     let mut tally = Tally::of(holds.objects.len());
     if args.apply {
         for hold in &holds.objects {
@@ -117,7 +117,7 @@ fn held(lease: &Lease, now: Timestamp) -> Option<(String, String)> {
 }
 
 /// Takes our finalizers off an object. One that changed meanwhile is looked at again; one that is gone is what is wanted.
-async fn let_go(server: &Server, hold: &Hold) -> Outcome {
+async fn let_go(server: &Server, hold: &HeldObject) -> Outcome {
     let path = hold.kind.object_path(&hold.namespace, &hold.name);
     let mut hold = hold.clone();
     for _ in 0..MOST_ATTEMPTS {
@@ -135,14 +135,14 @@ async fn let_go(server: &Server, hold: &Hold) -> Outcome {
         let Some(found) = server.find(&path).await? else { return Ok(()) };
         // What was ours a moment ago is ours now.
         let known = [format!("{}/{}", hold.namespace, hold.name)].into();
-        let Some(again) = Hold::of(&hold.kind, &found, &known) else { return Ok(()) };
+        let Some(again) = HeldObject::of(&hold.kind, &found, &known) else { return Ok(()) };
         hold = again;
     }
     Err(Failure::new("others write it all the time").next("stop whoever does, and run it again"))
 }
 
 /// Deletes states and tasks.
-async fn forget(server: &Server, kinds: &Kinds, namespace: &str, holds: &Holds) -> Outcome {
+async fn forget(server: &Server, kinds: &Kinds, namespace: &str, holds: &HeldObjects) -> Outcome {
     let maps = format!("/api/v1/namespaces/{}/configmaps", segment(namespace));
     let mut paths: Vec<String> = holds.states.iter().map(|name| format!("{maps}/{}", segment(name))).collect();
     if let Ok(kind) = kinds.called("cloudflaretasks.cfzt.cloudflare.com") {
@@ -158,7 +158,7 @@ async fn forget(server: &Server, kinds: &Kinds, namespace: &str, holds: &Holds) 
     Ok(())
 }
 
-fn text(holds: &Holds, args: &Args) -> String {
+fn text(holds: &HeldObjects, args: &Args) -> String {
     let mut text = String::new();
     let (done, forgotten) = (args.apply, args.forget);
     let verb = if done { "Taken off" } else { "To be taken off" };
@@ -186,10 +186,10 @@ fn counted(count: usize, noun: &str) -> String {
     portolan_core::text::count(count, noun)
 }
 
-fn document(holds: &Holds, args: &Args) -> Value {
+fn document(holds: &HeldObjects, args: &Args) -> Value {
     json!({
         "applied": args.apply,
-        "objects": holds.objects.iter().map(Hold::to_json).collect::<Vec<_>>(),
+        "objects": holds.objects.iter().map(HeldObject::to_json).collect::<Vec<_>>(),
         "states": holds.states,
         "tasks": holds.tasks,
         "forgotten": args.apply && args.forget,

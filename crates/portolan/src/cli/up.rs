@@ -9,7 +9,7 @@ use portolan_cloudflare_sim::OriginAddress;
 
 use super::print;
 use crate::cloudflare::Cloudflare;
-use crate::colour::Paint;
+use crate::colour::Colours;
 use crate::duration::{self, duration};
 use crate::failure::{Failure, Outcome};
 use crate::health_view::{Health, HealthView};
@@ -221,7 +221,7 @@ impl Session<'_> {
             took: self.began.elapsed(),
             is_simulated: self.up.simulation().is_some(),
         };
-        summary.render(Paint::for_stdout())
+        summary.render(Colours::for_stdout())
     }
 
     fn greeting(&self) -> String {

@@ -1,7 +1,7 @@
 //! `portolan why`: why a name answers as it does.
 
 use super::{OutputForm, print};
-use crate::colour::Paint;
+use crate::colour::Colours;
 use crate::failure::Outcome;
 use crate::server::ConnectArgs;
 use crate::urls::Urls;
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
     let edge = Urls::beside(&args.connect, server.address()).and_then(|urls| urls.edge);
     let story = why::tell(&server, &facts, &args.hostname, edge.as_deref()).await?;
     let text = match args.output {
-        OutputForm::Text => why::render(&story, Paint::for_stdout()),
+        OutputForm::Text => why::render(&story, Colours::for_stdout()),
         OutputForm::Json => output::json_text(&serde_json::to_value(&story).expect("stories are plain JSON"))?,
     };
     print(&text);

@@ -11,7 +11,7 @@ use portolan_install::{Release, Values, objects};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::colour::Paint;
+use crate::colour::Colours;
 use crate::manifest::Manifest;
 use crate::operator::{Operator, OperatorOptions};
 use crate::server::Server;
@@ -87,7 +87,7 @@ async fn status_shows_the_objects_of_a_third_job_once_its_kinds_are_there() {
     apply(&server, vec![lamp("north"), lamp("south")]).await;
     let tree = status::read(&server, &with_beacon(), "ops").await.unwrap();
 
-    let text = status::render(&tree, Paint::Off);
+    let text = status::render(&tree, Colours::Off);
     assert_eq!((tree.installed, tree.summary.objects), (true, 2));
     assert!(text.contains("job beacon (2 objects)\n├─ Beacon default/north: Pending"), "{text}");
     assert!(text.contains("└─ Beacon default/south: Pending, no controller has looked at it yet"), "{text}");

@@ -6,7 +6,7 @@ use super::tenants::{NamesByHealth, Tenant};
 use super::tree::{
     Account, Branch, Domain, HeldDeletions, JobObjects, Leaf, NamedHealth, NetworkTree, RecordsByHealth, Tree,
 };
-use crate::colour::{Paint, Tone};
+use crate::colour::{Colours, Tone};
 use crate::health_view::Health;
 
 /// How many records of a zone, or names of a tenant, have a line of their own.
@@ -25,7 +25,7 @@ impl TreeLine {
 }
 
 /// The tree for people.
-pub(crate) fn render(tree: &Tree, paint: Paint) -> String {
+pub(crate) fn render(tree: &Tree, colours: Colours) -> String {
     let mut text = format!("{}\n", tree.server);
     if !tree.installed {
         text.push_str("Portolan's kinds are not installed here: portolan crds | kubectl apply --server-side -f -\n");
@@ -40,16 +40,16 @@ pub(crate) fn render(tree: &Tree, paint: Paint) -> String {
     for (credential, left) in tree.budget.iter().flatten() {
         line_to(&mut text, &format!("API budget of credential {credential}: {left} requests left"));
     }
-    let mut roots: Vec<TreeLine> = tree.credentials.iter().map(|account| account_node(account, paint)).collect();
-    let unassigned = branch_nodes(&tree.unassigned, paint);
+    let mut roots: Vec<TreeLine> = tree.credentials.iter().map(|account| account_node(account, colours)).collect();
+    let unassigned = branch_nodes(&tree.unassigned, colours);
     if !unassigned.is_empty() {
         roots.push(TreeLine { text: "without known credentials".to_owned(), below: unassigned });
     }
-    roots.extend(tree.tenants.iter().map(|tenant| tenant_node(tenant, paint)));
+    roots.extend(tree.tenants.iter().map(|tenant| tenant_node(tenant, colours)));
     if tree.names.total > 0 {
-        roots.push(TreeLine { text: "without a known tenant".to_owned(), below: name_nodes(&tree.names, paint) });
+        roots.push(TreeLine { text: "without a known tenant".to_owned(), below: name_nodes(&tree.names, colours) });
     }
-    roots.extend(tree.jobs.iter().map(|job| job_node(job, paint)));
+    roots.extend(tree.jobs.iter().map(|job| job_node(job, colours)));
     for root in &roots {
         text.push('\n');
         line_to(&mut text, &root.text);
@@ -71,38 +71,38 @@ fn write_below(text: &mut String, node: &TreeLine, indent: &str) {
     }
 }
 
-fn account_node(account: &Account, paint: Paint) -> TreeLine {
+fn account_node(account: &Account, colours: Colours) -> TreeLine {
     let default = if account.is_default { ", default" } else { "" };
     let text = line(
         &format!("credentials {} (account {}{default})", account.state.name, account.account_id),
         &account.state,
-        paint,
+        colours,
     );
-    let mut below = branch_nodes(&account.branch, paint);
-    below.extend(account.held.as_ref().map(|held| held_node(held, paint)));
+    let mut below = branch_nodes(&account.branch, colours);
+    below.extend(account.held.as_ref().map(|held| held_node(held, colours)));
     TreeLine { text, below }
 }
 
-fn tenant_node(tenant: &Tenant, paint: Paint) -> TreeLine {
+fn tenant_node(tenant: &Tenant, colours: Colours) -> TreeLine {
     let what = format!("tenant {} (account {}, tunnel {})", tenant.state.name, tenant.account_id, tenant.tunnel_id);
-    let mut below = name_nodes(&tenant.names, paint);
-    let exposed = |message: &String| TreeLine::leaf(format!("{} {message}", paint.tone(Tone::Bad, "!")));
+    let mut below = name_nodes(&tenant.names, colours);
+    let exposed = |message: &String| TreeLine::leaf(format!("{} {message}", colours.tone(Tone::Bad, "!")));
     below.extend(tenant.exposed.as_ref().map(exposed));
-    below.extend(tenant.held.as_ref().map(|held| held_node(held, paint)));
-    TreeLine { text: line(&what, &tenant.state, paint), below }
+    below.extend(tenant.held.as_ref().map(|held| held_node(held, colours)));
+    TreeLine { text: line(&what, &tenant.state, colours), below }
 }
 
 /// A job's objects, a line each: of many, those that are not Ready.
-fn job_node(job: &JobObjects, paint: Paint) -> TreeLine {
+fn job_node(job: &JobObjects, colours: Colours) -> TreeLine {
     let many = job.objects.len() > RECORDS_SHOWN;
     let shown = job.objects.iter().filter(|object| !many || object.state.health != Health::Ready).take(RECORDS_SHOWN);
     let below = shown
-        .map(|object| TreeLine::leaf(line(&format!("{} {}", object.about, object.state.name), &object.state, paint)));
+        .map(|object| TreeLine::leaf(line(&format!("{} {}", object.about, object.state.name), &object.state, colours)));
     TreeLine { text: format!("job {} ({} objects)", job.job, job.objects.len()), below: below.collect() }
 }
 
 /// Few names have a line each; of many, those that are not Ready.
-fn name_nodes(names: &NamesByHealth, paint: Paint) -> Vec<TreeLine> {
+fn name_nodes(names: &NamesByHealth, colours: Colours) -> Vec<TreeLine> {
     if names.total == 0 {
         return Vec::new();
     }
@@ -114,7 +114,7 @@ fn name_nodes(names: &NamesByHealth, paint: Paint) -> Vec<TreeLine> {
         0..=RECORDS_SHOWN => names.routes.iter().collect(),
         _ => names.unwell().collect(),
     };
-    nodes.extend(shown.iter().take(RECORDS_SHOWN).map(|route| leaf_node("route", route, paint)));
+    nodes.extend(shown.iter().take(RECORDS_SHOWN).map(|route| leaf_node("route", route, colours)));
     if shown.len() > RECORDS_SHOWN {
         nodes.push(TreeLine::leaf(format!(
             "{} more that are not Ready (-o json lists all)",
@@ -124,38 +124,38 @@ fn name_nodes(names: &NamesByHealth, paint: Paint) -> Vec<TreeLine> {
     nodes
 }
 
-fn branch_nodes(branch: &Branch, paint: Paint) -> Vec<TreeLine> {
-    let mut nodes: Vec<TreeLine> = branch.domains.iter().map(|domain| domain_node(domain, paint)).collect();
-    nodes.extend(branch.networks.iter().map(|network| network_node(network, paint)));
-    nodes.extend(branch.routes.iter().map(|route| leaf_node("route", route, paint)));
-    nodes.extend(branch.tunnels.iter().map(|tunnel| leaf_node("tunnel", tunnel, paint)));
+fn branch_nodes(branch: &Branch, colours: Colours) -> Vec<TreeLine> {
+    let mut nodes: Vec<TreeLine> = branch.domains.iter().map(|domain| domain_node(domain, colours)).collect();
+    nodes.extend(branch.networks.iter().map(|network| network_node(network, colours)));
+    nodes.extend(branch.routes.iter().map(|route| leaf_node("route", route, colours)));
+    nodes.extend(branch.tunnels.iter().map(|tunnel| leaf_node("tunnel", tunnel, colours)));
     if branch.records.total > 0 {
-        nodes.push(TreeLine { text: "in no known zone".to_owned(), below: record_nodes(&branch.records, paint) });
+        nodes.push(TreeLine { text: "in no known zone".to_owned(), below: record_nodes(&branch.records, colours) });
     }
     nodes
 }
 
-fn domain_node(domain: &Domain, paint: Paint) -> TreeLine {
+fn domain_node(domain: &Domain, colours: Colours) -> TreeLine {
     let zone = if domain.zone_id.is_empty() { "no zone yet".to_owned() } else { format!("zone {}", domain.zone_id) };
-    let mut below = record_nodes(&domain.records, paint);
-    below.extend(domain.held.as_ref().map(|held| held_node(held, paint)));
-    TreeLine { text: line(&format!("{} ({zone})", domain.domain), &domain.state, paint), below }
+    let mut below = record_nodes(&domain.records, colours);
+    below.extend(domain.held.as_ref().map(|held| held_node(held, colours)));
+    TreeLine { text: line(&format!("{} ({zone})", domain.domain), &domain.state, colours), below }
 }
 
 /// Deletions that wait, with the command that lets them go.
-fn held_node(held: &HeldDeletions, paint: Paint) -> TreeLine {
-    let text = format!("{} {}", paint.tone(Tone::Bad, "held"), held.message);
+fn held_node(held: &HeldDeletions, colours: Colours) -> TreeLine {
+    let text = format!("{} {}", colours.tone(Tone::Bad, "held"), held.message);
     TreeLine { text, below: vec![TreeLine::leaf(format!("release them: {}", held.release))] }
 }
 
-fn record_nodes(records: &RecordsByHealth, paint: Paint) -> Vec<TreeLine> {
+fn record_nodes(records: &RecordsByHealth, colours: Colours) -> Vec<TreeLine> {
     if records.total == 0 {
         return Vec::new();
     }
     let states: Vec<String> = records.by_state.iter().map(|(state, count)| format!("{count} {state}")).collect();
     let noun = if records.total == 1 { "record" } else { "records" };
     let mut nodes = vec![TreeLine::leaf(format!("{} {noun}: {}", records.total, states.join(", ")))];
-    nodes.extend(records.unwell.iter().take(RECORDS_SHOWN).map(|record| leaf_node("record", record, paint)));
+    nodes.extend(records.unwell.iter().take(RECORDS_SHOWN).map(|record| leaf_node("record", record, colours)));
     let more = records.unwell.len().saturating_sub(RECORDS_SHOWN);
     if more > 0 {
         nodes.push(TreeLine::leaf(format!("{more} more that are not Ready (-o json lists all)")));
@@ -163,22 +163,22 @@ fn record_nodes(records: &RecordsByHealth, paint: Paint) -> Vec<TreeLine> {
     nodes
 }
 
-fn network_node(network: &NetworkTree, paint: Paint) -> TreeLine {
-    let below = network.routes.iter().map(|route| leaf_node("route", route, paint)).collect();
-    TreeLine { text: line(&format!("network {}", network.state.name), &network.state, paint), below }
+fn network_node(network: &NetworkTree, colours: Colours) -> TreeLine {
+    let below = network.routes.iter().map(|route| leaf_node("route", route, colours)).collect();
+    TreeLine { text: line(&format!("network {}", network.state.name), &network.state, colours), below }
 }
 
-fn leaf_node(noun: &str, leaf: &Leaf, paint: Paint) -> TreeLine {
-    TreeLine::leaf(line(&format!("{noun} {} ({})", leaf.state.name, leaf.about), &leaf.state, paint))
+fn leaf_node(noun: &str, leaf: &Leaf, colours: Colours) -> TreeLine {
+    TreeLine::leaf(line(&format!("{noun} {} ({})", leaf.state.name, leaf.about), &leaf.state, colours))
 }
 
-fn line(what: &str, state: &NamedHealth, paint: Paint) -> String {
+fn line(what: &str, state: &NamedHealth, colours: Colours) -> String {
     let tone = match state.health {
         Health::Ready => Tone::Good,
         Health::Pending | Health::Deleting => Tone::Waiting,
         Health::NotReady => Tone::Bad,
     };
-    let health = paint.tone(tone, state.health.as_str());
+    let health = colours.tone(tone, state.health.as_str());
     match &state.why {
         Some(why) => format!("{what}: {health}, {why}"),
         None => format!("{what}: {health}"),
@@ -206,7 +206,7 @@ mod tests {
         let record = |number: usize| json!({"name": format!("r{number}.example.com"), "type": "A"});
         objects.extend((0..12).map(|number| seen("DNSRecord", format!("r{number}"), record(number))));
 
-        let text = render(&tree::build("https://here", &objects, true), Paint::Off);
+        let text = render(&tree::build("https://here", &objects, true), Colours::Off);
 
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "14 objects: 0 ready, 0 not ready, 14 pending, 0 being deleted");

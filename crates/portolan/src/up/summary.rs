@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::published::{Published, published};
-use crate::colour::{Paint, Tone};
+use crate::colour::{Colours, Tone};
 use crate::duration;
 use crate::health_view::{Health, HealthView};
 use crate::prometheus_text;
@@ -23,12 +23,12 @@ pub(crate) struct Summary<'a> {
 
 impl Summary<'_> {
     /// What is published, and what it cost.
-    pub(crate) fn render(&self, paint: Paint) -> String {
+    pub(crate) fn render(&self, colours: Colours) -> String {
         let mut text = String::new();
         let published = published(self.objects);
         if !published.is_empty() {
             let place = if self.is_simulated { "the simulated Cloudflare API" } else { "Cloudflare" };
-            line(&mut text, &paint.tone(Tone::Strong, &format!("Published at {place}:")));
+            line(&mut text, &colours.tone(Tone::Strong, &format!("Published at {place}:")));
             write_published(&mut text, &published);
         }
         let ready = self.objects.iter().filter(|seen| seen.health() == Health::Ready).count();
@@ -36,7 +36,7 @@ impl Summary<'_> {
         let total: i64 = calls.values().sum();
         let took = duration::shown(self.took);
         let headline = format!("{ready} of {} objects Ready after {took} and {total} API calls", self.objects.len());
-        line(&mut text, &paint.tone(if ready == self.objects.len() { Tone::Good } else { Tone::Bad }, &headline));
+        line(&mut text, &colours.tone(if ready == self.objects.len() { Tone::Good } else { Tone::Bad }, &headline));
         for (call, count) in &calls {
             line(&mut text, &format!("  {count:>4}  {call}"));
         }

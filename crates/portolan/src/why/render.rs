@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::story::{PublishedStory, RouteStory, SettingStory, Story, TaskStory};
-use crate::colour::{Paint, Tone};
+use crate::colour::{Colours, Tone};
 use crate::health_view::Health;
 
 /// How wide the names of lines are.
 const WIDTH: usize = 9;
 
 /// The story for people.
-pub(crate) fn render(story: &Story, paint: Paint) -> String {
-    let mut text = Text { text: String::new(), paint };
+pub(crate) fn render(story: &Story, colours: Colours) -> String {
+    let mut text = Text { text: String::new(), colours };
     text.heading(&story.hostname);
     for route in &story.routes {
         text.route(route);
@@ -26,12 +26,12 @@ pub(crate) fn render(story: &Story, paint: Paint) -> String {
 
 struct Text {
     text: String,
-    paint: Paint,
+    colours: Colours,
 }
 
 impl Text {
     fn heading(&mut self, heading: &str) {
-        let heading = self.paint.tone(Tone::Strong, heading);
+        let heading = self.colours.tone(Tone::Strong, heading);
         self.plain(&heading);
     }
 
@@ -49,7 +49,7 @@ impl Text {
             Health::Pending | Health::Deleting => Tone::Waiting,
             Health::NotReady => Tone::Bad,
         };
-        let health = self.paint.tone(tone, route.health.as_str());
+        let health = self.colours.tone(tone, route.health.as_str());
         self.plain(&format!("\nHTTPRoute {}: {health}, {}: {}", route.route, route.reason, route.message));
         if !route.enabled {
             self.line("enabled", "no");

@@ -24,7 +24,7 @@ use crate::context::{Context, FIELD_MANAGER, WriteMode};
 use crate::jobs::task::Task;
 use crate::observe::collected::{CollectedGauge, LabelledCounts};
 use crate::pass::annotations;
-use crate::watch::{Following, Selection, Sighting, follow};
+use crate::watch::{CollectionEvent, Following, Selection, follow};
 
 /// How many held names a condition lists; the `ConfigMap` lists all.
 const NAMES_SHOWN: usize = 20;
@@ -230,12 +230,12 @@ impl Deletions {
         if !self.live {
             return std::future::pending().await;
         }
-        let mut sightings = follow(self.api.clone(), self.following.clone());
+        let mut events = follow(self.api.clone(), self.following.clone());
         let mut tidying = tokio::time::interval(TIDYING);
         loop {
             tokio::select! {
-                sighting = sightings.next() => match sighting {
-                    Some(Sighting::Found(map) | Sighting::Changed(map)) => self.heed(&map).await,
+                event = events.next() => match event {
+                    Some(CollectionEvent::Found(map) | CollectionEvent::Changed(map)) => self.heed(&map).await,
                     Some(_) => {}
                     None => return,
                 },

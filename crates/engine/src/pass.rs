@@ -22,25 +22,25 @@ use crate::pass::malformed::refuse;
 use crate::pass::report::{Notice, Report};
 use crate::pass::status::Keep;
 use crate::reconcile::{Outcome, PassFailure, Reconcile};
-use crate::watch::guarded::{GuardedBody, Raw};
+use crate::watch::guarded::{Guarded, GuardedBody};
 
 /// After this an object is tried again that others write all the time.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How a pass ended.
-pub(crate) struct Ended<K> {
+pub(crate) struct PassResult<K> {
     /// The fingerprint of the state that was passed over, with our own changes; none where nothing was read.
     pub(crate) passed: Option<u64>,
     /// The generation that was passed over.
     pub(crate) generation: i64,
     /// The object as our last write left it.
-    pub(crate) latest: Option<Raw<K>>,
-    pub(crate) next: Next,
+    pub(crate) latest: Option<Guarded<K>>,
+    pub(crate) next: Requeue,
 }
 
 /// What comes after a pass.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum Requeue {
     /// The object does not exist.
     Gone,
     /// Nothing, until something changes.
@@ -58,21 +58,23 @@ pub(crate) async fn pass<R: Reconcile>(
     context: &Context,
     reconciler: &R,
     key: &ObjectKey,
-    (seen, failed): (Option<Raw<R::Object>>, Option<Problem>),
+    (seen, failed): (Option<Guarded<R::Object>>, Option<Problem>),
     reads: &Semaphore,
-) -> Ended<R::Object> {
+) -> PassResult<R::Object> {
     let raw = match seen {
         Some(raw) => Ok(Some(raw)),
         None => read::<R>(context, key, reads).await,
     };
     let raw = match raw {
         Ok(Some(raw)) => raw,
-        Ok(None) => return Ended { passed: None, generation: 0, latest: None, next: Next::Gone },
-        Err(problem) => return Ended { passed: None, generation: 0, latest: None, next: Next::Failed(problem) },
+        Ok(None) => return PassResult { passed: None, generation: 0, latest: None, next: Requeue::Gone },
+        Err(problem) => {
+            return PassResult { passed: None, generation: 0, latest: None, next: Requeue::Failed(problem) };
+        }
     };
     let meta = raw.meta();
-    let (passed, generation) = (fingerprint(meta, |name| reconciler.heeds(name)), generation_of(meta));
-    let mut ended = Ended { passed: Some(passed), generation, latest: None, next: Next::Rest };
+    let (passed, generation) = (fingerprint(meta, |name| reconciler.reacts_to_annotation(name)), generation_of(meta));
+    let mut ended = PassResult { passed: Some(passed), generation, latest: None, next: Requeue::Rest };
     match raw.body {
         GuardedBody::Typed(object) => {
             let mut pass = Pass { context, reconciler, object: *object, passed, failed, latest: None };
@@ -91,7 +93,7 @@ async fn read<R: Reconcile>(
     context: &Context,
     key: &ObjectKey,
     reads: &Semaphore,
-) -> Result<Option<Raw<R::Object>>, Problem> {
+) -> Result<Option<Guarded<R::Object>>, Problem> {
     let _turn = reads.acquire().await;
     let found = status::in_time(status::api::<R::Object>(&context.client, key).get_opt(&key.name)).await;
     found.map_err(|error| kubernetes_problem(format_args!("reading the object {key}"), &error))
@@ -123,7 +125,7 @@ struct Pass<'a, R: Reconcile> {
     passed: u64,
     /// What failed last time.
     failed: Option<Problem>,
-    latest: Option<Raw<R::Object>>,
+    latest: Option<Guarded<R::Object>>,
 }
 
 /// What is to be done for an object, and why.
@@ -148,7 +150,7 @@ enum EarlyEnd {
     /// A step failed.
     Problem(Problem),
     /// There is nothing to say.
-    Quietly(Next),
+    Quietly(Requeue),
 }
 
 impl From<Problem> for EarlyEnd {
@@ -158,9 +160,9 @@ impl From<Problem> for EarlyEnd {
 }
 
 impl<R: Reconcile> Pass<'_, R> {
-    async fn run(&mut self) -> Next {
-        if !self.reconciler.concerns(&self.object) {
-            return Next::Rest;
+    async fn run(&mut self) -> Requeue {
+        if !self.reconciler.is_relevant(&self.object) {
+            return Requeue::Rest;
         }
         if annotations::is_paused(self.object.meta()) {
             return self.pause().await;
@@ -168,12 +170,12 @@ impl<R: Reconcile> Pass<'_, R> {
         match finalizers(self.reconciler).stage(self.object.meta()) {
             FinalizerStage::Alive | FinalizerStage::Unprotected => self.keep().await,
             FinalizerStage::Leaving => self.remove().await,
-            FinalizerStage::Left => Next::Rest,
+            FinalizerStage::Left => Requeue::Rest,
         }
     }
 
     /// A living object becomes what it should be.
-    async fn keep(&mut self) -> Next {
+    async fn keep(&mut self) -> Requeue {
         let planned = match self.prepare().await {
             Ok(planned) => planned,
             Err(end) => return self.end_early(end, None).await,
@@ -184,11 +186,11 @@ impl<R: Reconcile> Pass<'_, R> {
         };
         let report = self.report(&planned, applied.as_ref());
         let next = self.publish(&report, Keep::Nothing).await;
-        let free = !self.reconciler.protects(&self.object, &planned.inputs, &planned.plan);
-        if free && !matches!(next, Next::Failed(_)) { self.unprotect(next).await } else { next }
+        let free = !self.reconciler.needs_finalizer(&self.object, &planned.inputs, &planned.plan);
+        if free && !matches!(next, Requeue::Failed(_)) { self.unprotect(next).await } else { next }
     }
 
-    async fn end_early(&mut self, end: EarlyEnd, planned: Option<&PlannedPass<R>>) -> Next {
+    async fn end_early(&mut self, end: EarlyEnd, planned: Option<&PlannedPass<R>>) -> Requeue {
         match end {
             EarlyEnd::Quietly(next) => next,
             EarlyEnd::Problem(problem) => self.fail(problem, planned).await,
@@ -204,7 +206,7 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// Takes the finalizers off a living object that needs them no longer.
-    async fn unprotect(&mut self, next: Next) -> Next {
+    async fn unprotect(&mut self, next: Requeue) -> Requeue {
         let finalizers = finalizers(self.reconciler);
         if self.context.mode == WriteMode::DryRun || !finalizers.hold(self.object.meta()) {
             return next;
@@ -222,7 +224,7 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// Our own change of the finalizers is no reason to run again; answers whether it was the only change.
-    fn took_over(&mut self, written: Raw<R::Object>) -> bool {
+    fn took_over(&mut self, written: Guarded<R::Object>) -> bool {
         let meta = self.object.meta_mut();
         meta.finalizers.clone_from(&written.meta().finalizers);
         meta.resource_version.clone_from(&written.meta().resource_version);
@@ -233,7 +235,7 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// A deleted object's remote part goes, then its finalizers.
-    async fn remove(&mut self) -> Next {
+    async fn remove(&mut self) -> Requeue {
         let planned = match self.prepare().await {
             Ok(planned) => planned,
             Err(end) => return self.stay(end, None).await,
@@ -253,7 +255,7 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// A deleted object cannot go yet, unless its user insists.
-    async fn stay(&mut self, end: EarlyEnd, planned: Option<&PlannedPass<R>>) -> Next {
+    async fn stay(&mut self, end: EarlyEnd, planned: Option<&PlannedPass<R>>) -> Requeue {
         let problem = match end {
             EarlyEnd::Problem(problem) => problem,
             EarlyEnd::Quietly(next) => return next,
@@ -261,7 +263,7 @@ impl<R: Reconcile> Pass<'_, R> {
         if annotations::is_forced(self.object.meta()) && problem.class != Class::Transient {
             self.planned(Err(&problem));
             let notice = Notice::warning(reasons::FORCED_CLEANUP, format!("deleted without cleanup: {problem}"));
-            return if self.context.mode == WriteMode::DryRun { Next::Rest } else { self.let_go(&[notice]).await };
+            return if self.context.mode == WriteMode::DryRun { Requeue::Rest } else { self.let_go(&[notice]).await };
         }
         self.fail(problem, planned).await
     }
@@ -276,25 +278,25 @@ impl<R: Reconcile> Pass<'_, R> {
             Ok::<_, Problem>((plan, changes))
         })?;
         self.planned(Ok(&changes));
-        if !self.reconciler.acts(&plan) {
+        if !self.reconciler.has_work(&plan) {
             self.reconciler.rests(&inputs);
         }
         if self.context.mode == WriteMode::DryRun {
-            return Err(EarlyEnd::Quietly(Next::Rest));
+            return Err(EarlyEnd::Quietly(Requeue::Rest));
         }
         Ok(PlannedPass { inputs, plan })
     }
 
     /// Protects the object, and applies the plan where there is something to do.
     async fn act(&mut self, PlannedPass { inputs, plan }: &PlannedPass<R>) -> Result<Option<R::Applied>, EarlyEnd> {
-        if self.reconciler.protects(&self.object, inputs, plan) {
+        if self.reconciler.needs_finalizer(&self.object, inputs, plan) {
             self.protect().await?;
         }
-        if !self.reconciler.acts(plan) {
+        if !self.reconciler.has_work(plan) {
             return Ok(None);
         }
         if self.context.mode == WriteMode::Shadow {
-            return Err(EarlyEnd::Quietly(Next::Rest));
+            return Err(EarlyEnd::Quietly(Requeue::Rest));
         }
         self.note_intent(inputs, plan).await?;
         Ok(Some(self.reconciler.apply(&self.object, inputs, plan).await?))
@@ -317,14 +319,14 @@ impl<R: Reconcile> Pass<'_, R> {
             Ok(written) => written,
             Err(error) => return Err(self.refused(&error).await),
         };
-        if self.took_over(written) { Ok(()) } else { Err(EarlyEnd::Quietly(Next::Now)) }
+        if self.took_over(written) { Ok(()) } else { Err(EarlyEnd::Quietly(Requeue::Now)) }
     }
 
     fn print(&self, meta: &ObjectMeta) -> u64 {
-        fingerprint(meta, |name| self.reconciler.heeds(name))
+        fingerprint(meta, |name| self.reconciler.reacts_to_annotation(name))
     }
 
-    async fn patch(&self, patch: json_patch::Patch) -> Result<Raw<R::Object>, kube::Error> {
+    async fn patch(&self, patch: json_patch::Patch) -> Result<Guarded<R::Object>, kube::Error> {
         patch_object::<R>(self.context, self.object.meta(), patch).await
     }
 
@@ -333,16 +335,16 @@ impl<R: Reconcile> Pass<'_, R> {
         let (meta, key) = (self.object.meta(), key_of(self.object.meta()));
         let code = if let kube::Error::Api(status) = error { status.code } else { 0 };
         match code {
-            404 => return EarlyEnd::Quietly(Next::Gone),
+            404 => return EarlyEnd::Quietly(Requeue::Gone),
             // Others write it without a pause, which is nobody's fault.
-            409 => return EarlyEnd::Quietly(Next::After(CONFLICT_PAUSE)),
+            409 => return EarlyEnd::Quietly(Requeue::After(CONFLICT_PAUSE)),
             422 => {}
             _ => return EarlyEnd::Problem(kubernetes_problem(format_args!("writing the finalizers of {key}"), error)),
         }
         let state = |meta: &ObjectMeta| (meta.uid.clone(), meta.finalizers.clone(), meta.deletion_timestamp.is_some());
         match status::in_time(status::api::<R::Object>(&self.context.client, &key).get_opt(&key.name)).await {
-            Ok(None) => EarlyEnd::Quietly(Next::Gone),
-            Ok(Some(found)) if state(found.meta()) != state(meta) => EarlyEnd::Quietly(Next::Now),
+            Ok(None) => EarlyEnd::Quietly(Requeue::Gone),
+            Ok(Some(found)) if state(found.meta()) != state(meta) => EarlyEnd::Quietly(Requeue::Now),
             Ok(Some(_)) | Err(_) => {
                 EarlyEnd::Problem(kubernetes_problem(format_args!("writing the finalizers of {key}"), error))
             }
@@ -362,7 +364,7 @@ impl<R: Reconcile> Pass<'_, R> {
         let written = status::write::<R::Object>(&self.context.client, self.object.meta(), &wanted).await;
         let written =
             written.map_err(|error| kubernetes_problem(format_args!("writing the intent to the status"), &error))?;
-        let Some(written) = written else { return Err(EarlyEnd::Quietly(Next::Gone)) };
+        let Some(written) = written else { return Err(EarlyEnd::Quietly(Requeue::Gone)) };
         if let GuardedBody::Typed(object) = &written.body
             && self.print(object.meta()) == self.passed
         {
@@ -373,18 +375,18 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// Writes what a report says, where it is news.
-    async fn publish(&mut self, report: &Report, keep: Keep) -> Next {
+    async fn publish(&mut self, report: &Report, keep: Keep) -> Requeue {
         let generation = generation_of(self.object.meta());
         if let Err(problem) = self.write_status(report, keep, generation).await {
             tracing::warn!(kind = self.reconciler.profile().kind, object = %key_of(self.object.meta()), error = %problem,
                 "The status could not be written");
-            return Next::Failed(problem);
+            return Requeue::Failed(problem);
         }
         self.tell(&report.events).await;
         match (&report.problem, report.again) {
-            (Some(problem), _) => Next::Failed(problem.clone()),
-            (None, Some(wait)) => Next::After(wait),
-            (None, None) => Next::Rest,
+            (Some(problem), _) => Requeue::Failed(problem.clone()),
+            (None, Some(wait)) => Requeue::After(wait),
+            (None, None) => Requeue::Rest,
         }
     }
 
@@ -417,13 +419,13 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// A step failed: say so once, and let the class decide when to try again.
-    async fn fail(&mut self, problem: Problem, planned: Option<&PlannedPass<R>>) -> Next {
+    async fn fail(&mut self, problem: Problem, planned: Option<&PlannedPass<R>>) -> Requeue {
         self.planned(Err(&problem));
         if let Some(planned) = planned {
             self.reconciler.rests(&planned.inputs);
         }
         if self.context.mode == WriteMode::DryRun {
-            return Next::Failed(problem);
+            return Requeue::Failed(problem);
         }
         let failure = || PassFailure {
             problem: &problem,
@@ -470,12 +472,12 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// Takes the finalizers away; only then does the object go.
-    async fn let_go(&mut self, notices: &[Notice]) -> Next {
+    async fn let_go(&mut self, notices: &[Notice]) -> Requeue {
         let patch = finalizers(self.reconciler).removing(self.object.meta());
         match self.patch(patch).await {
             Ok(_) => {
                 self.tell(notices).await;
-                Next::Gone
+                Requeue::Gone
             }
             Err(error) => {
                 let end = self.refused(&error).await;
@@ -485,9 +487,9 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     /// A paused object keeps its status and says that it is paused.
-    async fn pause(&mut self) -> Next {
+    async fn pause(&mut self) -> Requeue {
         if self.context.mode == WriteMode::DryRun {
-            return Next::Rest;
+            return Requeue::Rest;
         }
         let now = status::current(&self.object);
         let conditions = status::conditions(&now);
@@ -500,8 +502,8 @@ impl<R: Reconcile> Pass<'_, R> {
         };
         let observed = now["observedGeneration"].as_i64().unwrap_or_default();
         match self.write_status(&report, Keep::Rest, observed).await {
-            Ok(()) => Next::Rest,
-            Err(problem) => Next::Failed(problem),
+            Ok(()) => Requeue::Rest,
+            Err(problem) => Requeue::Failed(problem),
         }
     }
 }
@@ -510,7 +512,7 @@ pub(crate) async fn patch_object<R: Reconcile>(
     context: &Context,
     meta: &ObjectMeta,
     patch: json_patch::Patch,
-) -> Result<Raw<R::Object>, kube::Error> {
+) -> Result<Guarded<R::Object>, kube::Error> {
     let key = key_of(meta);
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     let (api, patch) = (status::api::<R::Object>(&context.client, &key), Patch::<()>::Json(patch));

@@ -90,18 +90,18 @@ pub trait Reconcile: Send + Sync + 'static {
     fn profile(&self) -> Profile;
 
     /// Whether an object is any business of ours. One that is not is passed over, with whatever finalizers it has.
-    fn concerns(&self, _object: &Self::Object) -> bool {
+    fn is_relevant(&self, _object: &Self::Object) -> bool {
         true
     }
 
     /// Whether a living object needs its finalizer. Where nothing is left behind by one that has it, it is taken away.
-    fn protects(&self, _object: &Self::Object, _inputs: &Self::Inputs, _plan: &Self::Plan) -> bool {
+    fn needs_finalizer(&self, _object: &Self::Object, _inputs: &Self::Inputs, _plan: &Self::Plan) -> bool {
         true
     }
 
     /// Whether a change of this annotation is a reason to run. Annotations that other programs rewrite all the time
     /// are best left out.
-    fn heeds(&self, annotation: &str) -> bool {
+    fn reacts_to_annotation(&self, annotation: &str) -> bool {
         !annotation.starts_with("kubectl.kubernetes.io/")
     }
 
@@ -128,7 +128,7 @@ pub trait Reconcile: Send + Sync + 'static {
     fn changes(&self, plan: &Self::Plan) -> Plan;
 
     /// Whether `apply` is called. Kinds that also do what is no change of anything remote say when.
-    fn acts(&self, plan: &Self::Plan) -> bool {
+    fn has_work(&self, plan: &Self::Plan) -> bool {
         !self.changes(plan).is_empty()
     }
 

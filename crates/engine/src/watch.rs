@@ -88,7 +88,7 @@ impl Selection {
 
 /// What is seen of a collection.
 #[derive(Debug)]
-pub(crate) enum Sighting<K> {
+pub(crate) enum CollectionEvent<K> {
     /// It is listed anew: what is not found until `Listed` is gone.
     Restarted,
     /// An object of the list.
@@ -116,7 +116,7 @@ pub(crate) struct Following {
 }
 
 /// Follows a collection.
-pub(crate) fn follow<K>(api: Api<K>, following: Following) -> BoxStream<'static, Sighting<K>>
+pub(crate) fn follow<K>(api: Api<K>, following: Following) -> BoxStream<'static, CollectionEvent<K>>
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
@@ -124,20 +124,20 @@ where
     let follower =
         Follower { api, following, place: WatchState::Nowhere, ready: VecDeque::new(), failures: 0, rest: None };
     futures::stream::unfold(follower, |mut follower| async {
-        let sighting = follower.next().await;
-        Some((sighting, follower))
+        let event = follower.next().await;
+        Some((event, follower))
     })
-    .filter(move |sighting| std::future::ready(is_selected(&selection, sighting)))
+    .filter(move |event| std::future::ready(is_selected(&selection, event)))
     .boxed()
 }
 
 /// Of several namespaces, those of no interest are passed over here.
-fn is_selected<K: Resource>(selection: &Selection, sighting: &Sighting<K>) -> bool {
-    match sighting {
-        Sighting::Found(object) | Sighting::Changed(object) | Sighting::Gone(object) => {
+fn is_selected<K: Resource>(selection: &Selection, event: &CollectionEvent<K>) -> bool {
+    match event {
+        CollectionEvent::Found(object) | CollectionEvent::Changed(object) | CollectionEvent::Gone(object) => {
             selection.covers(object.meta().namespace.as_deref())
         }
-        Sighting::Restarted | Sighting::Listed | Sighting::Failed { .. } => true,
+        CollectionEvent::Restarted | CollectionEvent::Listed | CollectionEvent::Failed { .. } => true,
     }
 }
 
@@ -145,7 +145,7 @@ struct Follower<K> {
     api: Api<K>,
     following: Following,
     place: WatchState<K>,
-    ready: VecDeque<Sighting<K>>,
+    ready: VecDeque<CollectionEvent<K>>,
     failures: u32,
     rest: Option<Duration>,
 }
@@ -158,17 +158,17 @@ enum WatchState<K> {
 }
 
 impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K> {
-    async fn next(&mut self) -> Sighting<K> {
+    async fn next(&mut self) -> CollectionEvent<K> {
         loop {
-            if let Some(sighting) = self.ready.pop_front() {
-                return sighting;
+            if let Some(event) = self.ready.pop_front() {
+                return event;
             }
             if let Some(rest) = self.rest.take() {
                 tokio::time::sleep(rest).await;
             }
             self.place = match std::mem::replace(&mut self.place, WatchState::Nowhere) {
                 WatchState::Nowhere => {
-                    self.ready.push_back(Sighting::Restarted);
+                    self.ready.push_back(CollectionEvent::Restarted);
                     WatchState::Page { token: None }
                 }
                 WatchState::Page { token } => self.list(token).await,
@@ -194,13 +194,13 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
                 return WatchState::Nowhere;
             }
         };
-        self.ready.extend(page.items.into_iter().map(|object| Sighting::Found(without_managed_fields(object))));
+        self.ready.extend(page.items.into_iter().map(|object| CollectionEvent::Found(without_managed_fields(object))));
         let token = page.metadata.continue_.filter(|token| !token.is_empty());
         if token.is_some() {
             return WatchState::Page { token };
         }
         self.failures = 0;
-        self.ready.push_back(Sighting::Listed);
+        self.ready.push_back(CollectionEvent::Listed);
         WatchState::Listed { version: page.metadata.resource_version.unwrap_or_default() }
     }
 
@@ -245,13 +245,13 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 self.failures = 0;
                 let version = object.resource_version().unwrap_or(version);
-                self.ready.push_back(Sighting::Changed(without_managed_fields(object)));
+                self.ready.push_back(CollectionEvent::Changed(without_managed_fields(object)));
                 WatchState::Watching { version, events, since }
             }
             WatchEvent::Deleted(object) => {
                 self.failures = 0;
                 let version = object.resource_version().unwrap_or(version);
-                self.ready.push_back(Sighting::Gone(without_managed_fields(object)));
+                self.ready.push_back(CollectionEvent::Gone(without_managed_fields(object)));
                 WatchState::Watching { version, events, since }
             }
             WatchEvent::Bookmark(bookmark) => {
@@ -280,7 +280,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Send + 'static> Follower<K
             self.failures = 1;
             return;
         }
-        self.ready.push_back(Sighting::Failed { missing });
+        self.ready.push_back(CollectionEvent::Failed { missing });
         self.rest_after_failure(if missing { LONGEST_REST_WHILE_MISSING } else { LONGEST_REST });
     }
 

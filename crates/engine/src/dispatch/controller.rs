@@ -1,4 +1,4 @@
-//! The loop of one kind: sightings in, passes out.
+//! The loop of one kind: events in, passes out.
 //!
 //! Everything is decided in one task; passes run beside it and hand back what they did. Whole objects are kept only
 //! while they wait for their pass, and only a bounded number of them: the others are read when their turn comes.
@@ -16,14 +16,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::dispatch::dispatcher::Desk;
+use crate::dispatch::dispatcher::Dispatcher;
 use crate::dispatch::handle::Handle;
 use crate::dispatch::store::Store;
 use crate::jobs::task::Task;
 use crate::reconcile::{Object, Reconcile};
 use crate::watch::cache::Cache;
-use crate::watch::guarded::{GuardedBody, Raw};
-use crate::watch::mapping::{Related, Trigger};
+use crate::watch::guarded::{Guarded, GuardedBody};
+use crate::watch::mapping::{MappedWatch, Related};
 use crate::watch::{Following, Selection, follow};
 
 /// Runs the passes of one kind.
@@ -68,9 +68,9 @@ impl<R: Reconcile> Controller<R> {
         selection: Selection,
         map: impl Fn(Related<'_, K>, &Store<R::Projection>) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
-        let api = selection.api::<Raw<K>>(&self.context.client);
-        let sightings = follow(api, self.following(&K::plural(&()), selection));
-        let map = move |seen: Related<'_, Raw<K>>, store: &Store<R::Projection>| match seen {
+        let api = selection.api::<Guarded<K>>(&self.context.client);
+        let events = follow(api, self.following(&K::plural(&()), selection));
+        let map = move |seen: Related<'_, Guarded<K>>, store: &Store<R::Projection>| match seen {
             Related::Gone(key) => map(Related::Gone(key), store),
             Related::Here(raw) => match &raw.body {
                 GuardedBody::Typed(object) => map(Related::Here(object), store),
@@ -79,7 +79,7 @@ impl<R: Reconcile> Controller<R> {
                 }
             },
         };
-        self.triggered(Trigger::new(sightings, map))
+        self.triggered(MappedWatch::new(events, map))
     }
 
     /// As [`watch`](Self::watch), for kinds of which only the metadata matters or that may not exist in a cluster.
@@ -93,8 +93,8 @@ impl<R: Reconcile> Controller<R> {
         + 'static,
     ) -> Self {
         let following = self.following(&resource.plural, selection);
-        let sightings = follow(Api::all_with(self.context.client.clone(), resource), following);
-        self.triggered(Trigger::new(sightings, map))
+        let events = follow(Api::all_with(self.context.client.clone(), resource), following);
+        self.triggered(MappedWatch::new(events, map))
     }
 
     fn following(&self, resource: &str, selection: Selection) -> Following {
@@ -102,7 +102,7 @@ impl<R: Reconcile> Controller<R> {
         Following { resource: resource.to_owned(), selection, seed, metrics }
     }
 
-    fn triggered<K: kube::Resource + Send + Sync + 'static>(mut self, trigger: Trigger<K, R::Projection>) -> Self {
+    fn triggered<K: kube::Resource + Send + Sync + 'static>(mut self, trigger: MappedWatch<K, R::Projection>) -> Self {
         let (listed, is_listed) = tokio::sync::oneshot::channel();
         self.triggers.push(trigger.run(self.handle.clone(), listed).boxed());
         self.after(is_listed.map(drop))
@@ -138,25 +138,25 @@ impl<R: Reconcile> Controller<R> {
         for trigger in triggers {
             background.spawn(trigger);
         }
-        let api = selection.api::<Raw<R::Object>>(&context.client);
+        let api = selection.api::<Guarded<R::Object>>(&context.client);
         let following = Following {
             resource: R::Object::plural(&()).into_owned(),
             selection,
             seed: context.seed,
             metrics: context.metrics.clone(),
         };
-        let mut sightings = follow(api, following);
+        let mut events = follow(api, following);
         let mut gates = futures::future::join_all(gates).fuse();
         let grace = context.timing.grace;
-        let mut desk = Desk::new(context, reconciler, handle.clone());
+        let mut dispatcher = Dispatcher::new(context, reconciler, handle.clone());
         let mut open = false;
         loop {
-            let next = if open { desk.start(Instant::now()) } else { None };
+            let next = if open { dispatcher.start(Instant::now()) } else { None };
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break,
-                () = desk.ended() => {}
-                Some(sighting) = sightings.next() => desk.see(sighting),
+                () = dispatcher.ended() => {}
+                Some(event) = events.next() => dispatcher.see(event),
                 _ = &mut gates, if !open => {
                     open = true;
                     is_open.store(true, Ordering::Relaxed);
@@ -166,7 +166,7 @@ impl<R: Reconcile> Controller<R> {
             }
         }
         drop(background);
-        desk.drain(grace).await;
+        dispatcher.drain(grace).await;
         handle.set_running(false);
     }
 

@@ -18,26 +18,26 @@ use crate::dispatch::fingerprint::{fingerprint, key_of, version_of};
 use crate::dispatch::handle::Handle;
 use crate::dispatch::store::Projected;
 use crate::observe::metrics::word;
-use crate::pass::{Ended, Next, pass};
+use crate::pass::{PassResult, Requeue, pass};
 use crate::reconcile::Reconcile;
-use crate::watch::Sighting;
-use crate::watch::guarded::{GuardedBody, Raw};
+use crate::watch::CollectionEvent;
+use crate::watch::guarded::{Guarded, GuardedBody};
 
 /// Most whole objects that wait for their pass in memory.
 const MOST_PAYLOADS: usize = 512;
 
-pub(crate) struct Desk<R: Reconcile> {
+pub(crate) struct Dispatcher<R: Reconcile> {
     context: Arc<Context>,
     reconciler: Arc<R>,
     handle: Handle<R::Projection>,
     /// Objects that wait for their pass.
-    payloads: BTreeMap<ObjectKey, Raw<R::Object>>,
+    payloads: BTreeMap<ObjectKey, Guarded<R::Object>>,
     /// Version and fingerprint of what was seen of objects at work.
     meanwhile: BTreeMap<ObjectKey, (u64, u64)>,
     failures: BTreeMap<ObjectKey, Failures>,
     /// Keys of the list under way.
     listing: Option<BTreeSet<ObjectKey>>,
-    passes: JoinSet<Ended<R::Object>>,
+    passes: JoinSet<PassResult<R::Object>>,
     at_work: HashMap<Id, AtWork>,
     reads: Arc<Semaphore>,
 }
@@ -54,7 +54,7 @@ struct AtWork {
     since: Instant,
 }
 
-impl<R: Reconcile> Desk<R> {
+impl<R: Reconcile> Dispatcher<R> {
     pub(crate) fn new(context: Arc<Context>, reconciler: Arc<R>, handle: Handle<R::Projection>) -> Self {
         Self {
             reads: Arc::new(Semaphore::new(context.timing.reads)),
@@ -71,19 +71,19 @@ impl<R: Reconcile> Desk<R> {
     }
 
     /// Takes in what was seen.
-    pub(crate) fn see(&mut self, sighting: Sighting<Raw<R::Object>>) {
-        match sighting {
-            Sighting::Restarted => self.listing = Some(BTreeSet::new()),
-            Sighting::Found(raw) => {
+    pub(crate) fn see(&mut self, event: CollectionEvent<Guarded<R::Object>>) {
+        match event {
+            CollectionEvent::Restarted => self.listing = Some(BTreeSet::new()),
+            CollectionEvent::Found(raw) => {
                 if let Some(listing) = &mut self.listing {
                     listing.insert(key_of(raw.meta()));
                 }
                 self.arrived(raw);
             }
-            Sighting::Changed(raw) => self.arrived(raw),
-            Sighting::Gone(raw) => self.forget(&key_of(raw.meta())),
-            Sighting::Listed => self.listed(),
-            Sighting::Failed { missing } => {
+            CollectionEvent::Changed(raw) => self.arrived(raw),
+            CollectionEvent::Gone(raw) => self.forget(&key_of(raw.meta())),
+            CollectionEvent::Listed => self.listed(),
+            CollectionEvent::Failed { missing } => {
                 if missing {
                     // What does not exist is empty.
                     self.handle.set_listed();
@@ -104,7 +104,7 @@ impl<R: Reconcile> Desk<R> {
         self.handle.set_listed();
     }
 
-    fn arrived(&mut self, raw: Raw<R::Object>) {
+    fn arrived(&mut self, raw: Guarded<R::Object>) {
         let meta = raw.meta();
         let (key, version, print) = (key_of(meta), version_of(meta), self.print(meta));
         let Some(passed) = self.remember(&key, &raw, Unknown::Takes) else { return };
@@ -125,11 +125,11 @@ impl<R: Reconcile> Desk<R> {
     }
 
     fn print(&self, meta: &ObjectMeta) -> u64 {
-        fingerprint(meta, |name| self.reconciler.heeds(name))
+        fingerprint(meta, |name| self.reconciler.reacts_to_annotation(name))
     }
 
     /// Keeps what there is to know of an object; answers the fingerprint of its last pass, or none for old news.
-    fn remember(&self, key: &ObjectKey, raw: &Raw<R::Object>, unknown: Unknown) -> Option<u64> {
+    fn remember(&self, key: &ObjectKey, raw: &Guarded<R::Object>, unknown: Unknown) -> Option<u64> {
         let before = self.handle.get(key);
         if before.is_none() && unknown == Unknown::Stays {
             return None;
@@ -146,7 +146,7 @@ impl<R: Reconcile> Desk<R> {
         })
     }
 
-    fn projected(&self, raw: &Raw<R::Object>) -> Projected<R::Projection> {
+    fn projected(&self, raw: &Guarded<R::Object>) -> Projected<R::Projection> {
         let meta = raw.meta();
         Projected {
             uid: meta.uid.as_deref().unwrap_or_default().into(),
@@ -168,7 +168,7 @@ impl<R: Reconcile> Desk<R> {
         self.context.purity.step(|| reconciler.project(object))
     }
 
-    fn keep_payload(&mut self, key: ObjectKey, raw: Raw<R::Object>) {
+    fn keep_payload(&mut self, key: ObjectKey, raw: Guarded<R::Object>) {
         if self.payloads.len() < MOST_PAYLOADS || self.payloads.contains_key(&key) {
             self.payloads.insert(key, raw);
         }
@@ -206,7 +206,7 @@ impl<R: Reconcile> Desk<R> {
         if self.passes.len() < self.context.timing.in_flight { queue.next() } else { None }
     }
 
-    fn begin(&mut self, key: ObjectKey, seen: Option<Raw<R::Object>>, now: Instant) {
+    fn begin(&mut self, key: ObjectKey, seen: Option<Guarded<R::Object>>, now: Instant) {
         let (context, reconciler, reads) = (self.context.clone(), self.reconciler.clone(), self.reads.clone());
         let (kind, log_scope) = (reconciler.profile().kind, tracing::field::Empty);
         // A kind whose work is in a log scope says so with `Levels::mark`.
@@ -235,11 +235,11 @@ impl<R: Reconcile> Desk<R> {
         let key = self.at_work.get(&error.id()).map(|work| work.key.to_string());
         tracing::error!(kind = self.reconciler.profile().kind, object = key, %error, "A pass ended in a panic");
         let problem = Problem::transient(reasons::ERROR, "an internal error, see the log");
-        let ended = Ended { passed: None, generation: 0, latest: None, next: Next::Failed(problem) };
+        let ended = PassResult { passed: None, generation: 0, latest: None, next: Requeue::Failed(problem) };
         self.conclude(error.id(), ended);
     }
 
-    fn conclude(&mut self, id: Id, ended: Ended<R::Object>) {
+    fn conclude(&mut self, id: Id, ended: PassResult<R::Object>) {
         let Some(AtWork { key, since }) = self.at_work.remove(&id) else { return };
         self.measure(&ended.next, since.elapsed());
         let now = Instant::now();
@@ -259,26 +259,26 @@ impl<R: Reconcile> Desk<R> {
         self.failures.remove(&key);
     }
 
-    fn measure(&self, next: &Next, took: Duration) {
+    fn measure(&self, next: &Requeue, took: Duration) {
         let (result, reason) = match next {
-            Next::Gone => ("gone", ""),
-            Next::Rest | Next::After(_) => ("success", ""),
-            Next::Now => ("superseded", ""),
-            Next::Failed(problem) => (problem.class.as_str(), problem.reason),
+            Requeue::Gone => ("gone", ""),
+            Requeue::Rest | Requeue::After(_) => ("success", ""),
+            Requeue::Now => ("superseded", ""),
+            Requeue::Failed(problem) => (problem.class.as_str(), problem.reason),
         };
         self.context.metrics.passed(self.reconciler.profile().kind, result, reason, took);
     }
 
     /// How long until the next pass.
-    fn after(&mut self, key: &ObjectKey, ended: &Ended<R::Object>) -> Option<Duration> {
+    fn after(&mut self, key: &ObjectKey, ended: &PassResult<R::Object>) -> Option<Duration> {
         match &ended.next {
-            Next::Failed(problem) => self.back_off(key, problem, ended.generation),
-            Next::Now => Some(Duration::ZERO),
-            Next::After(wait) => {
+            Requeue::Failed(problem) => self.back_off(key, problem, ended.generation),
+            Requeue::Now => Some(Duration::ZERO),
+            Requeue::After(wait) => {
                 self.failures.remove(key);
                 Some(*wait)
             }
-            Next::Rest | Next::Gone => {
+            Requeue::Rest | Requeue::Gone => {
                 self.failures.remove(key);
                 None
             }
@@ -295,7 +295,7 @@ impl<R: Reconcile> Desk<R> {
     }
 
     /// Notes what was passed over. Answers whether the object changed meanwhile in a way that is worth another pass.
-    fn superseded(&mut self, key: &ObjectKey, ended: Ended<R::Object>) -> bool {
+    fn superseded(&mut self, key: &ObjectKey, ended: PassResult<R::Object>) -> bool {
         let meanwhile = self.meanwhile.remove(key);
         let Some(passed) = ended.passed else {
             // Whatever the pass was over, it is tried again as its end says; news need not wait for that.
@@ -309,7 +309,7 @@ impl<R: Reconcile> Desk<R> {
         if let Some(latest) = ended.latest {
             self.remember(key, &latest, Unknown::Stays);
             let own = (version_of(latest.meta()), self.print(latest.meta()));
-            // Of two sightings the newer one counts, and waits; without versions the other's does.
+            // Of two events the newer one counts, and waits; without versions the other's does.
             if meanwhile.is_none_or(|other| own.0 != 0 && other.0 <= own.0) {
                 seen = Some(own);
                 self.keep_payload(key.clone(), latest);

@@ -18,7 +18,7 @@ pub(crate) fn version_of(meta: &ObjectMeta) -> u64 {
 /// A digest of what makes an object worth a run: generation, heeded annotations, finalizers, deletion.
 ///
 /// Labels and status are not in it. Kinds without generations count every version.
-pub(crate) fn fingerprint(meta: &ObjectMeta, heeds: impl Fn(&str) -> bool) -> u64 {
+pub(crate) fn fingerprint(meta: &ObjectMeta, reacts: impl Fn(&str) -> bool) -> u64 {
     let mut hasher = DefaultHasher::new();
     meta.uid.hash(&mut hasher);
     match meta.generation {
@@ -27,7 +27,7 @@ pub(crate) fn fingerprint(meta: &ObjectMeta, heeds: impl Fn(&str) -> bool) -> u6
     }
     meta.deletion_timestamp.is_some().hash(&mut hasher);
     meta.finalizers.as_deref().unwrap_or_default().hash(&mut hasher);
-    for (name, value) in meta.annotations.iter().flatten().filter(|(name, _)| heeds(name)) {
+    for (name, value) in meta.annotations.iter().flatten().filter(|(name, _)| reacts(name)) {
         (name, value).hash(&mut hasher);
     }
     hasher.finish()

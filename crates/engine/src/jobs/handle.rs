@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 
 use crate::jobs::drift::Passed;
-use crate::jobs::task::{Busy, JobTasks, Pass, Task};
+use crate::jobs::task::{Busy, DriftPass, JobTasks, Task};
 
 /// Tells what a job does, and makes it look for drift. Clones share it; a job that does not run is idle.
 #[derive(Clone, Default)]
@@ -16,7 +16,7 @@ pub struct JobHandle {
 #[derive(Clone)]
 struct RunningJob {
     tasks: Vec<Busy>,
-    pass: Pass,
+    pass: DriftPass,
 }
 
 impl JobHandle {
@@ -46,7 +46,7 @@ impl JobHandle {
         for task in tasks {
             running.spawn(task.run());
         }
-        let _ended = Ended(self);
+        let _ended = EndOnDrop(self);
         while running.join_next().await.is_some() {}
     }
 
@@ -56,9 +56,9 @@ impl JobHandle {
 }
 
 /// Takes what was running off the handle, however the job ends.
-struct Ended(JobHandle);
+struct EndOnDrop(JobHandle);
 
-impl Drop for Ended {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
         *self.0.running() = None;
     }

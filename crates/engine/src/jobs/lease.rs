@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 use crate::context::Context;
 use crate::jobs::leadership::Leadership;
 use crate::observe::metrics::Metrics;
-use crate::watch::{Following, Selection, Sighting, follow};
+use crate::watch::{CollectionEvent, Following, Selection, follow};
 
 /// How long a lease holds without being renewed.
 pub(crate) const DURATION: Duration = Duration::from_secs(15);
@@ -101,7 +101,7 @@ impl Election {
             seed: self.seed,
             metrics: self.metrics.clone(),
         };
-        let mut sightings = follow(self.leases.clone(), following);
+        let mut events = follow(self.leases.clone(), following);
         let mut known = SeenLease::Nothing;
         let mut not_before = Instant::now();
         loop {
@@ -112,8 +112,8 @@ impl Election {
             };
             tokio::select! {
                 biased;
-                Some(sighting) = sightings.next() => {
-                    known = self.seen(sighting, known);
+                Some(event) = events.next() => {
+                    known = self.seen(event, known);
                     if let SeenLease::Free(_) = known {
                         // It was lost to somebody who has given it back.
                         not_before = Instant::now();
@@ -137,21 +137,23 @@ impl Election {
         }
     }
 
-    fn seen(&self, sighting: Sighting<Lease>, known: SeenLease) -> SeenLease {
-        match sighting {
-            Sighting::Restarted => SeenLease::Nothing,
-            Sighting::Found(lease) | Sighting::Changed(lease) if is_free(&lease) || self.holds(&lease) => {
+    fn seen(&self, event: CollectionEvent<Lease>, known: SeenLease) -> SeenLease {
+        match event {
+            CollectionEvent::Restarted => SeenLease::Nothing,
+            CollectionEvent::Found(lease) | CollectionEvent::Changed(lease)
+                if is_free(&lease) || self.holds(&lease) =>
+            {
                 SeenLease::Free(Some(Box::new(lease)))
             }
-            Sighting::Found(lease) | Sighting::Changed(lease) => {
+            CollectionEvent::Found(lease) | CollectionEvent::Changed(lease) => {
                 SeenLease::Held { lease: Box::new(lease), since: Instant::now() }
             }
-            Sighting::Listed => match known {
+            CollectionEvent::Listed => match known {
                 SeenLease::Nothing => SeenLease::Free(None),
                 known => known,
             },
-            Sighting::Gone(_) => SeenLease::Free(None),
-            Sighting::Failed { .. } => known,
+            CollectionEvent::Gone(_) => SeenLease::Free(None),
+            CollectionEvent::Failed { .. } => known,
         }
     }
 

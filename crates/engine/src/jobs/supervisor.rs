@@ -13,9 +13,9 @@ use crate::context::{Context, WriteMode};
 use crate::jobs::handle::JobHandle;
 use crate::jobs::leadership::Leadership;
 use crate::jobs::lease::{Candidacy, Election, Term};
-use crate::jobs::task::{Busy, JobTasks, Lack, Task};
+use crate::jobs::task::{Busy, JobTasks, NotReady, Task};
 use crate::observe::health::{Check, Probes};
-use crate::observe::watchdog::Pulse;
+use crate::observe::watchdog::Watchdog;
 
 /// A job that failed to start or broke is started again after this.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -103,19 +103,19 @@ enum JobState {
     /// Another process leads.
     Standby,
     /// Its tasks run.
-    Running(Vec<Piece>),
+    Running(Vec<RunningTask>),
     /// It ended.
     Stopped,
 }
 
 /// A task that runs, as it is seen from outside.
-struct Piece {
+struct RunningTask {
     name: String,
     busy: Busy,
-    lack: Lack,
+    lack: NotReady,
 }
 
-impl Piece {
+impl RunningTask {
     fn of(task: &Task) -> Self {
         Self { name: task.name.clone().into_owned(), busy: task.busy(), lack: task.lack() }
     }
@@ -129,9 +129,10 @@ impl JobState {
             Self::Waiting(lack) => vec![Check::failed(job, lack.as_str())],
             Self::Stopped => vec![Check::failed(job, "it has ended")],
             Self::Standby => vec![Check::passed(format!("{job} (another process leads)"))],
-            Self::Running(pieces) => {
-                let check = |one: &Piece| Check::of(format!("{job}/{}", one.name), (one.lack)().map(str::to_owned));
-                pieces.iter().map(check).collect()
+            Self::Running(tasks) => {
+                let check =
+                    |one: &RunningTask| Check::of(format!("{job}/{}", one.name), (one.lack)().map(str::to_owned));
+                tasks.iter().map(check).collect()
             }
         }
     }
@@ -140,59 +141,61 @@ impl JobState {
 /// Runs jobs side by side. Dropping it stops everything at once, as a crash would.
 pub struct Manager {
     jobs: JoinSet<()>,
-    seats: Vec<(&'static str, AbortHandle)>,
-    pulse: Pulse,
-    board: JobStates,
+    supervised: Vec<(&'static str, AbortHandle)>,
+    watchdog: Watchdog,
+    states: JobStates,
     shutdown: CancellationToken,
 }
 
 impl Manager {
     /// Starts the jobs. Must be called inside a tokio runtime.
     pub fn start(context: &Arc<Context>, jobs: impl IntoIterator<Item = Job>) -> Self {
-        let (mut running, board, shutdown) = (JoinSet::new(), JobStates::default(), CancellationToken::new());
-        let mut seats = Vec::new();
+        let (mut running, states, shutdown) = (JoinSet::new(), JobStates::default(), CancellationToken::new());
+        let mut supervised = Vec::new();
         for job in jobs {
-            let seat = Seat { name: job.name, board: board.clone(), context: context.clone() };
-            seat.stands(JobState::Starting);
-            seats.push((job.name, running.spawn(seat.run(job, shutdown.clone()))));
+            let supervisor = Supervisor { name: job.name, states: states.clone(), context: context.clone() };
+            supervisor.set(JobState::Starting);
+            supervised.push((job.name, running.spawn(supervisor.run(job, shutdown.clone()))));
         }
-        Self { jobs: running, seats, pulse: Pulse::start(), board, shutdown }
+        Self { jobs: running, supervised, watchdog: Watchdog::start(), states, shutdown }
     }
 
     /// How many things are under way in all jobs; 0 means that nothing happens before something changes.
     pub fn busy(&self) -> usize {
-        busy(&self.board)
+        busy(&self.states)
     }
 
     /// Which jobs run in this process now.
     pub fn leading(&self) -> Vec<&'static str> {
-        let board = self.board.lock().expect("nothing panics while it is held");
-        board.iter().filter(|(_, standing)| matches!(standing, JobState::Running(_))).map(|(name, _)| *name).collect()
+        let states = self.states.lock().expect("nothing panics while it is held");
+        states.iter().filter(|(_, state)| matches!(state, JobState::Running(_))).map(|(name, _)| *name).collect()
     }
 
     /// Which jobs wait, and what they lack.
     pub fn waiting(&self) -> Vec<(&'static str, String)> {
-        let board = self.board.lock().expect("nothing panics while it is held");
-        let lack = |(name, standing): (&&'static str, &JobState)| match standing {
+        let states = self.states.lock().expect("nothing panics while it is held");
+        let lack = |(name, state): (&&'static str, &JobState)| match state {
             JobState::Waiting(lack) => Some((*name, lack.clone())),
             _ => None,
         };
-        board.iter().filter_map(lack).collect()
+        states.iter().filter_map(lack).collect()
     }
 
     /// What the health endpoints answer: alive while no job has ended by itself, ready when every job stands by or runs with
     /// all it needs.
     pub fn probes(&self) -> Probes {
-        let (board, seats) = (self.board.clone(), self.seats.clone());
-        let (pulse, shutdown) = (self.pulse.check(), self.shutdown.clone());
+        let (states, supervised) = (self.states.clone(), self.supervised.clone());
+        let (watchdog, shutdown) = (self.watchdog.check(), self.shutdown.clone());
         let alive = move || {
-            let ended = |seat: &AbortHandle| seat.is_finished() && !shutdown.is_cancelled();
-            let jobs = seats.iter().map(|(name, seat)| Check::of(*name, ended(seat).then(|| "it died".to_owned())));
-            std::iter::once(pulse()).chain(jobs).collect()
+            let ended = |supervisor: &AbortHandle| supervisor.is_finished() && !shutdown.is_cancelled();
+            let jobs = supervised
+                .iter()
+                .map(|(name, supervisor)| Check::of(*name, ended(supervisor).then(|| "it died".to_owned())));
+            std::iter::once(watchdog()).chain(jobs).collect()
         };
         let ready = move || {
-            let board = board.lock().expect("nothing panics while it is held");
-            board.iter().flat_map(|(name, standing)| standing.checks(name)).collect()
+            let states = states.lock().expect("nothing panics while it is held");
+            states.iter().flat_map(|(name, state)| state.checks(name)).collect()
         };
         Probes::new(alive, ready)
     }
@@ -204,20 +207,20 @@ impl Manager {
     }
 }
 
-fn busy(board: &JobStates) -> usize {
-    let board = board.lock().expect("nothing panics while it is held");
-    let of = |standing: &JobState| match standing {
+fn busy(states: &JobStates) -> usize {
+    let states = states.lock().expect("nothing panics while it is held");
+    let of = |state: &JobState| match state {
         JobState::Starting => 1,
         JobState::Waiting(_) | JobState::Standby | JobState::Stopped => 0,
         JobState::Running(tasks) => tasks.iter().map(|task| (task.busy)()).sum(),
     };
-    board.values().map(of).sum()
+    states.values().map(of).sum()
 }
 
 /// A job's place in the process.
-struct Seat {
+struct Supervisor {
     name: &'static str,
-    board: JobStates,
+    states: JobStates,
     context: Arc<Context>,
 }
 
@@ -228,10 +231,10 @@ enum Stopped {
     Broke,
 }
 
-impl Seat {
-    fn stands(&self, standing: JobState) {
-        self.context.metrics.leads(self.name, matches!(standing, JobState::Running(_)));
-        self.board.lock().expect("nothing panics while it is held").insert(self.name, standing);
+impl Supervisor {
+    fn set(&self, state: JobState) {
+        self.context.metrics.leads(self.name, matches!(state, JobState::Running(_)));
+        self.states.lock().expect("nothing panics while it is held").insert(self.name, state);
     }
 
     async fn run(self, job: Job, shutdown: CancellationToken) {
@@ -254,7 +257,7 @@ impl Seat {
                 }
             }
         }
-        self.stands(JobState::Stopped);
+        self.set(JobState::Stopped);
     }
 
     /// Waits for what the job needs. Each lack is told once.
@@ -264,7 +267,7 @@ impl Seat {
         while let Err(lack) = needs().await {
             if told.as_ref() != Some(&lack) {
                 tracing::warn!(job = self.name, "The job waits: {lack}");
-                self.stands(JobState::Waiting(lack.clone()));
+                self.set(JobState::Waiting(lack.clone()));
                 told = Some(lack);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -283,7 +286,7 @@ impl Seat {
         if let Ok(term) = first_look {
             return Some(term);
         }
-        self.stands(JobState::Standby);
+        self.set(JobState::Standby);
         tracing::info!(job = self.name, "Another process leads the job: this one stands by");
         Some(election.acquire().await)
     }
@@ -293,7 +296,7 @@ impl Seat {
         let token = shutdown.child_token();
         let tasks = job.started(&token);
         tracing::info!(job = self.name, "The job starts here");
-        self.stands(JobState::Running(tasks.iter().map(Piece::of).collect()));
+        self.set(JobState::Running(tasks.iter().map(RunningTask::of).collect()));
         let mut running = JoinSet::new();
         for task in tasks {
             running.spawn(task.run());
@@ -313,7 +316,7 @@ impl Seat {
             }
         }
         running.shutdown().await;
-        self.stands(JobState::Starting);
+        self.set(JobState::Starting);
         if let Some(term) = term
             && !matches!(stopped, Stopped::LostLease)
         {

@@ -11,11 +11,11 @@ use crate::jobs::drift::Passed;
 /// Everything of a job that runs, made anew for every term.
 pub struct JobTasks {
     pub(crate) tasks: Vec<Task>,
-    pub(crate) pass: Pass,
+    pub(crate) pass: DriftPass,
 }
 
 /// Looks for drift once.
-pub(crate) type Pass = Arc<dyn Fn() -> BoxFuture<'static, Passed> + Send + Sync>;
+pub(crate) type DriftPass = Arc<dyn Fn() -> BoxFuture<'static, Passed> + Send + Sync>;
 
 impl JobTasks {
     /// The same for a job that looks for drift by `pass` when asked.
@@ -40,7 +40,7 @@ pub struct Task {
     /// What it is called in logs and probes.
     pub name: Cow<'static, str>,
     busy: Busy,
-    lack: Lack,
+    lack: NotReady,
     run: BoxFuture<'static, ()>,
 }
 
@@ -48,7 +48,7 @@ pub struct Task {
 pub type Busy = Arc<dyn Fn() -> usize + Send + Sync>;
 
 /// Tells what a task waits for before it can do its work.
-pub(crate) type Lack = Arc<dyn Fn() -> Option<&'static str> + Send + Sync>;
+pub(crate) type NotReady = Arc<dyn Fn() -> Option<&'static str> + Send + Sync>;
 
 impl Task {
     /// A task that ends when its job's shutdown token says so.
@@ -72,7 +72,7 @@ impl Task {
     }
 
     /// What it lacks, also after it was started.
-    pub(crate) fn lack(&self) -> Lack {
+    pub(crate) fn lack(&self) -> NotReady {
         self.lack.clone()
     }
 

@@ -173,7 +173,7 @@ struct KindLabel {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
+struct PassLabels {
     kind: &'static str,
     result: &'static str,
     reason: &'static str,
@@ -204,7 +204,7 @@ pub struct Metrics {
     build: Family<Build, Gauge>,
     leading: Family<JobLabel, Gauge>,
     restarts: Family<JobLabel, Counter>,
-    passes: Family<Ended, Counter>,
+    passes: Family<PassLabels, Counter>,
     durations: Durations,
     waits: Durations,
     depth: Family<KindLabel, Gauge>,
@@ -307,7 +307,7 @@ impl Metrics {
     }
 
     pub(crate) fn passed(&self, kind: &'static str, result: &'static str, reason: &'static str, took: Duration) {
-        self.passes.get_or_create(&Ended { kind, result, reason }).inc();
+        self.passes.get_or_create(&PassLabels { kind, result, reason }).inc();
         self.durations.get_or_create(&KindLabel { kind }).observe(took.as_secs_f64());
     }
 

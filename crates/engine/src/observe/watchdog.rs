@@ -14,12 +14,12 @@ const BEAT: Duration = Duration::from_secs(5);
 const STUCK: Duration = Duration::from_secs(60);
 
 /// A task that does nothing but come to its turn.
-pub(crate) struct Pulse {
+pub(crate) struct Watchdog {
     last: Arc<Mutex<Instant>>,
     beating: AbortHandle,
 }
 
-impl Pulse {
+impl Watchdog {
     /// Begins to beat.
     pub(crate) fn start() -> Self {
         let last = Arc::new(Mutex::new(Instant::now()));
@@ -44,7 +44,7 @@ impl Pulse {
     }
 }
 
-impl Drop for Pulse {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         self.beating.abort();
     }
@@ -56,12 +56,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_runtime_whose_tasks_have_no_turn_is_stuck() {
-        let pulse = Pulse::start();
-        let check = pulse.check();
+        let watchdog = Watchdog::start();
+        let check = watchdog.check();
         tokio::time::sleep(Duration::from_secs(600)).await;
         assert_eq!(check(), Check::passed("runtime"));
 
-        pulse.beating.abort();
+        watchdog.beating.abort();
         tokio::time::sleep(Duration::from_secs(66)).await;
 
         let failure = check().failure.expect("nothing beats");

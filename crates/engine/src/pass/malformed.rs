@@ -8,19 +8,19 @@ use crate::pass::annotations;
 use crate::pass::finalizer::FinalizerStage;
 use crate::pass::report::Report;
 use crate::pass::status::{self, Keep};
-use crate::pass::{Next, finalizers, generation_of, kubernetes_problem, patch_object};
+use crate::pass::{Requeue, finalizers, generation_of, kubernetes_problem, patch_object};
 use crate::reconcile::Reconcile;
-use crate::watch::guarded::{Malformed, Raw};
+use crate::watch::guarded::{Guarded, Malformed};
 
 /// A pass over a malformed object; answers the object too where its status was written.
 pub(crate) async fn refuse<R: Reconcile>(
     context: &Context,
     reconciler: &R,
     malformed: &Malformed,
-) -> (Next, Option<Raw<R::Object>>) {
+) -> (Requeue, Option<Guarded<R::Object>>) {
     let meta = &malformed.meta;
     if context.mode == WriteMode::DryRun {
-        return (Next::Rest, None);
+        return (Requeue::Rest, None);
     }
     let leaving = finalizers(reconciler).stage(meta) == FinalizerStage::Leaving;
     if leaving && annotations::is_forced(meta) {
@@ -28,27 +28,27 @@ pub(crate) async fn refuse<R: Reconcile>(
     }
     let problem = Problem::invalid(reasons::INVALID_CONFIG, message(reconciler.profile().kind, malformed, leaving));
     if !reconciler.profile().owns_status {
-        return (Next::Failed(problem), None);
+        return (Requeue::Failed(problem), None);
     }
     let (report, time) = (Report::failed(&problem), (context.clock)());
     let wanted = status::wanted(&malformed.status, &report, Keep::Rest, generation_of(meta), time);
     let Some(wanted) = wanted.filter(|wanted| status::differs(&malformed.status, wanted)) else {
-        return (Next::Failed(problem), None);
+        return (Requeue::Failed(problem), None);
     };
     tracing::warn!(kind = reconciler.profile().kind, object = %key_of(meta), error = %problem, "An object does not fit its kind");
     match status::write::<R::Object>(&context.client, meta, &wanted).await {
-        Ok(Some(written)) => (Next::Failed(problem), Some(written)),
-        Ok(None) => (Next::Gone, None),
-        Err(error) => (Next::Failed(kubernetes_problem(format_args!("writing the status"), &error)), None),
+        Ok(Some(written)) => (Requeue::Failed(problem), Some(written)),
+        Ok(None) => (Requeue::Gone, None),
+        Err(error) => (Requeue::Failed(kubernetes_problem(format_args!("writing the status"), &error)), None),
     }
 }
 
-async fn let_go<R: Reconcile>(context: &Context, reconciler: &R, malformed: &Malformed) -> Next {
+async fn let_go<R: Reconcile>(context: &Context, reconciler: &R, malformed: &Malformed) -> Requeue {
     let patch = finalizers(reconciler).removing(&malformed.meta);
     match patch_object::<R>(context, &malformed.meta, patch).await {
-        Ok(_) => Next::Gone,
-        Err(kube::Error::Api(refusal)) if refusal.code == 404 => Next::Gone,
-        Err(error) => Next::Failed(kubernetes_problem(format_args!("removing the finalizers"), &error)),
+        Ok(_) => Requeue::Gone,
+        Err(kube::Error::Api(refusal)) if refusal.code == 404 => Requeue::Gone,
+        Err(error) => Requeue::Failed(kubernetes_problem(format_args!("removing the finalizers"), &error)),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::context::FIELD_MANAGER;
 use crate::dispatch::fingerprint::key_of;
 use crate::pass::report::Report;
 use crate::reconcile::Object;
-use crate::watch::guarded::{GuardedBody, Raw};
+use crate::watch::guarded::{Guarded, GuardedBody};
 
 /// How often a status is written against others who write the same object.
 const MOST_ATTEMPTS: u32 = 6;
@@ -27,7 +27,7 @@ pub async fn in_time<T>(call: impl Future<Output = Result<T, kube::Error>>) -> R
 }
 
 /// The API of one kind in one namespace, or of a kind without namespaces.
-pub(crate) fn api<K: Object>(client: &Client, key: &ObjectKey) -> Api<Raw<K>> {
+pub(crate) fn api<K: Object>(client: &Client, key: &ObjectKey) -> Api<Guarded<K>> {
     match &key.namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &()),
         None => Api::all_with(client.clone(), &()),
@@ -120,7 +120,7 @@ pub(crate) async fn write<K: Object>(
     client: &Client,
     meta: &ObjectMeta,
     status: &Value,
-) -> Result<Option<Raw<K>>, kube::Error> {
+) -> Result<Option<Guarded<K>>, kube::Error> {
     for attempt in 0..MOST_ATTEMPTS {
         let conflict = match in_time(write_once(client, meta, status)).await {
             // A status write cannot name a uid: its answer shows whose status it was.
@@ -142,7 +142,7 @@ pub(crate) async fn write<K: Object>(
     Ok(None)
 }
 
-async fn write_once<K: Object>(client: &Client, meta: &ObjectMeta, status: &Value) -> Result<Raw<K>, kube::Error> {
+async fn write_once<K: Object>(client: &Client, meta: &ObjectMeta, status: &Value) -> Result<Guarded<K>, kube::Error> {
     let key = key_of(meta);
     let api = api::<K>(client, &key);
     let body = json!({

@@ -17,8 +17,8 @@ use crate::context::Context;
 use crate::dispatch::fingerprint::{key_of, version_of};
 use crate::jobs::task::Task;
 use crate::reconcile::Object;
-use crate::watch::guarded::{GuardedBody, Raw};
-use crate::watch::{Following, Selection, Sighting, follow};
+use crate::watch::guarded::{Guarded, GuardedBody};
+use crate::watch::{CollectionEvent, Following, Selection, follow};
 
 /// What a cache can say of an object, for readers to whom "there is none" means less protection.
 #[derive(Debug)]
@@ -187,19 +187,19 @@ impl<K: Object> Cache<K> {
     /// The task that fills the cache and keeps it true.
     pub fn into_task(&self, context: &Context, shutdown: CancellationToken) -> Task {
         let selection = self.inner.selection.clone();
-        let api = selection.api::<Raw<K>>(&context.client);
+        let api = selection.api::<Guarded<K>>(&context.client);
         let following = Following {
             resource: K::plural(&()).into_owned(),
             selection,
             seed: context.seed,
             metrics: context.metrics.clone(),
         };
-        let mut sightings = follow(api, following);
+        let mut events = follow(api, following);
         let (cache, ready) = (self.clone(), self.clone());
         let run = async move {
             let fill = async {
-                while let Some(sighting) = sightings.next().await {
-                    cache.see(sighting);
+                while let Some(event) = events.next().await {
+                    cache.see(event);
                 }
             };
             tokio::select! {
@@ -216,19 +216,19 @@ impl<K: Object> Cache<K> {
         self.inner.objects.read().expect("nothing panics while it is held")
     }
 
-    fn see(&self, sighting: Sighting<Raw<K>>) {
-        match sighting {
-            Sighting::Restarted => *self.listing() = Some(BTreeSet::new()),
-            Sighting::Found(raw) => {
+    fn see(&self, event: CollectionEvent<Guarded<K>>) {
+        match event {
+            CollectionEvent::Restarted => *self.listing() = Some(BTreeSet::new()),
+            CollectionEvent::Found(raw) => {
                 if let Some(listing) = self.listing().as_mut() {
                     listing.insert(key_of(raw.meta()));
                 }
                 self.arrived(raw);
             }
-            Sighting::Changed(raw) => self.arrived(raw),
-            Sighting::Gone(raw) => self.gone(raw.meta()),
-            Sighting::Listed => self.listed(),
-            Sighting::Failed { missing } => {
+            CollectionEvent::Changed(raw) => self.arrived(raw),
+            CollectionEvent::Gone(raw) => self.gone(raw.meta()),
+            CollectionEvent::Listed => self.listed(),
+            CollectionEvent::Failed { missing } => {
                 if missing {
                     self.set_missing(true);
                     self.inner.ready.send_replace(true);
@@ -279,7 +279,7 @@ impl<K: Object> Cache<K> {
         }
     }
 
-    fn arrived(&self, raw: Raw<K>) {
+    fn arrived(&self, raw: Guarded<K>) {
         let key = key_of(raw.meta());
         if self.is_old(raw.meta()) {
             return;
@@ -360,7 +360,7 @@ mod tests {
         ConfigMap { metadata, ..ConfigMap::default() }
     }
 
-    fn seen(uid: &str, version: u64) -> Raw<ConfigMap> {
+    fn seen(uid: &str, version: u64) -> Guarded<ConfigMap> {
         serde_json::from_value(serde_json::to_value(map(uid, version)).unwrap()).unwrap()
     }
 
@@ -371,10 +371,10 @@ mod tests {
     #[test]
     fn an_own_write_is_seen_at_once_and_older_sightings_do_not_undo_it() {
         let cache = Cache::new();
-        cache.see(Sighting::Changed(seen("u", 5)));
+        cache.see(CollectionEvent::Changed(seen("u", 5)));
 
         cache.wrote(map("u", 7));
-        cache.see(Sighting::Changed(seen("u", 6)));
+        cache.see(CollectionEvent::Changed(seen("u", 6)));
 
         assert_eq!(version(&cache), Some(7));
     }
@@ -385,11 +385,11 @@ mod tests {
         cache.wrote(map("u", 5));
         cache.deleted(&ObjectKey::cluster("a"), "u");
 
-        cache.see(Sighting::Changed(seen("u", 6)));
+        cache.see(CollectionEvent::Changed(seen("u", 6)));
         assert_eq!(version(&cache), None);
-        cache.see(Sighting::Changed(seen("v", 8)));
+        cache.see(CollectionEvent::Changed(seen("v", 8)));
         assert_eq!(version(&cache), Some(8));
-        cache.see(Sighting::Gone(seen("u", 7)));
+        cache.see(CollectionEvent::Gone(seen("u", 7)));
 
         assert_eq!(version(&cache), Some(8), "the object that went was another one");
     }
@@ -402,8 +402,8 @@ mod tests {
         cache.on_seen(move |_, _| *other.lock().unwrap() += 1);
 
         cache.wrote(map("u", 5));
-        cache.see(Sighting::Changed(seen("u", 5)));
-        cache.see(Sighting::Changed(seen("u", 6)));
+        cache.see(CollectionEvent::Changed(seen("u", 5)));
+        cache.see(CollectionEvent::Changed(seen("u", 6)));
         cache.deleted(&ObjectKey::cluster("a"), "u");
 
         assert_eq!((*all.lock().unwrap(), *watched.lock().unwrap()), (3, 1));
@@ -418,7 +418,7 @@ mod tests {
         }
     }
 
-    fn broken(uid: &str, version: u64) -> Raw<ConfigMap> {
+    fn broken(uid: &str, version: u64) -> Guarded<ConfigMap> {
         let mut object = serde_json::to_value(map(uid, version)).unwrap();
         object["data"] = serde_json::json!(7);
         serde_json::from_value(object).unwrap()
@@ -430,21 +430,21 @@ mod tests {
         let count = Arc::clone(&told);
         cache.on_doubt(move || *count.lock().unwrap() += 1);
         assert_eq!(shown(&cache), "unlisted");
-        cache.see(Sighting::Restarted);
-        cache.see(Sighting::Found(seen("u", 5)));
-        cache.see(Sighting::Listed);
+        cache.see(CollectionEvent::Restarted);
+        cache.see(CollectionEvent::Found(seen("u", 5)));
+        cache.see(CollectionEvent::Listed);
         assert_eq!(shown(&cache), "found");
 
-        cache.see(Sighting::Changed(broken("u", 6)));
+        cache.see(CollectionEvent::Changed(broken("u", 6)));
         assert_eq!((shown(&cache), version(&cache)), ("malformed", None));
-        cache.see(Sighting::Changed(seen("u", 7)));
+        cache.see(CollectionEvent::Changed(seen("u", 7)));
         assert_eq!(shown(&cache), "found");
-        cache.see(Sighting::Changed(broken("u", 8)));
-        cache.see(Sighting::Gone(broken("u", 9)));
+        cache.see(CollectionEvent::Changed(broken("u", 8)));
+        cache.see(CollectionEvent::Gone(broken("u", 9)));
         assert_eq!(shown(&cache), "absent");
-        cache.see(Sighting::Changed(broken("v", 10)));
-        cache.see(Sighting::Restarted);
-        cache.see(Sighting::Listed);
+        cache.see(CollectionEvent::Changed(broken("v", 10)));
+        cache.see(CollectionEvent::Restarted);
+        cache.see(CollectionEvent::Listed);
 
         assert_eq!((shown(&cache), *told.lock().unwrap()), ("absent", 6));
     }
@@ -454,16 +454,16 @@ mod tests {
         let (cache, told) = (Cache::new(), Arc::new(Mutex::new(0)));
         let count = Arc::clone(&told);
         cache.on_doubt(move || *count.lock().unwrap() += 1);
-        cache.see(Sighting::Failed { missing: true });
+        cache.see(CollectionEvent::Failed { missing: true });
         assert_eq!((shown(&cache), cache.is_ready()), ("unlisted", true));
-        cache.see(Sighting::Restarted);
-        cache.see(Sighting::Found(seen("u", 5)));
-        cache.see(Sighting::Listed);
+        cache.see(CollectionEvent::Restarted);
+        cache.see(CollectionEvent::Found(seen("u", 5)));
+        cache.see(CollectionEvent::Listed);
         assert_eq!(shown(&cache), "found");
 
-        cache.see(Sighting::Failed { missing: false });
+        cache.see(CollectionEvent::Failed { missing: false });
         assert_eq!(shown(&cache), "found", "a broken watch says nothing about the kind");
-        cache.see(Sighting::Failed { missing: true });
+        cache.see(CollectionEvent::Failed { missing: true });
 
         assert_eq!((shown(&cache), *told.lock().unwrap()), ("unlisted", 3));
     }
@@ -471,10 +471,10 @@ mod tests {
     #[test]
     fn what_is_written_while_a_list_is_under_way_outlives_it() {
         let cache = Cache::new();
-        cache.see(Sighting::Restarted);
+        cache.see(CollectionEvent::Restarted);
 
         cache.wrote(map("u", 5));
-        cache.see(Sighting::Listed);
+        cache.see(CollectionEvent::Listed);
 
         assert_eq!(version(&cache), Some(5));
     }

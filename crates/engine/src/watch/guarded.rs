@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// An object of kind `K`, or what is left of one that does not parse.
 #[derive(Clone, Debug)]
-pub(crate) struct Raw<K> {
+pub(crate) struct Guarded<K> {
     pub(crate) body: GuardedBody<K>,
     /// What its `Ready` condition says.
     pub(crate) ready: Option<bool>,
@@ -33,13 +33,13 @@ pub(crate) struct Malformed {
     pub(crate) status: Value,
 }
 
-impl<'de, K: DeserializeOwned + kube::Resource> Deserialize<'de> for Raw<K> {
+impl<'de, K: DeserializeOwned + kube::Resource> Deserialize<'de> for Guarded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::parse(Value::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
-impl<K: DeserializeOwned + kube::Resource> Raw<K> {
+impl<K: DeserializeOwned + kube::Resource> Guarded<K> {
     fn parse(mut object: Value) -> Result<Self, serde_json::Error> {
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
@@ -77,7 +77,7 @@ fn ready_of(status: &Value) -> Option<bool> {
     }
 }
 
-impl<K: kube::Resource> kube::Resource for Raw<K> {
+impl<K: kube::Resource> kube::Resource for Guarded<K> {
     type DynamicType = K::DynamicType;
     // Its kind's scope is known by its key alone.
     type Scope = DynamicResourceScope;
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    fn raw(object: Value) -> Raw<ConfigMap> {
+    fn raw(object: Value) -> Guarded<ConfigMap> {
         serde_json::from_value(object).unwrap()
     }
 

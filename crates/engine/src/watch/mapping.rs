@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use crate::dispatch::fingerprint::{key_of, version_of};
 use crate::dispatch::handle::Handle;
 use crate::dispatch::store::Store;
-use crate::watch::Sighting;
+use crate::watch::CollectionEvent;
 
 /// What became of an object of another kind.
 #[derive(Debug)]
@@ -24,29 +24,29 @@ pub enum Related<'a, K> {
 
 type Map<K, P> = Arc<dyn Fn(Related<'_, K>, &Store<P>) -> Vec<ObjectKey> + Send + Sync>;
 
-/// A watch whose sightings enqueue.
-pub(crate) struct Trigger<K, P> {
-    sightings: BoxStream<'static, Sighting<K>>,
+/// A watch whose events enqueue.
+pub(crate) struct MappedWatch<K, P> {
+    events: BoxStream<'static, CollectionEvent<K>>,
     map: Map<K, P>,
     /// What every object named when it was seen last, and in which version that was.
     named: BTreeMap<ObjectKey, (u64, Vec<ObjectKey>)>,
     listing: Option<BTreeSet<ObjectKey>>,
 }
 
-impl<K: kube::Resource, P> Trigger<K, P> {
+impl<K: kube::Resource, P> MappedWatch<K, P> {
     pub(crate) fn new(
-        sightings: BoxStream<'static, Sighting<K>>,
+        events: BoxStream<'static, CollectionEvent<K>>,
         map: impl Fn(Related<'_, K>, &Store<P>) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
-        Self { sightings, map: Arc::new(map), named: BTreeMap::new(), listing: None }
+        Self { events, map: Arc::new(map), named: BTreeMap::new(), listing: None }
     }
 
     /// Enqueues for good; tells when the first list is complete, or could not be had.
     pub(crate) async fn run(mut self, handle: Handle<P>, listed: oneshot::Sender<()>) {
         let mut listed = Some(listed);
-        while let Some(sighting) = self.sightings.next().await {
-            let settled = matches!(sighting, Sighting::Listed | Sighting::Failed { .. });
-            let keys = self.touched(sighting, &handle);
+        while let Some(event) = self.events.next().await {
+            let settled = matches!(event, CollectionEvent::Listed | CollectionEvent::Failed { .. });
+            let keys = self.touched(event, &handle);
             if !keys.is_empty() {
                 handle.enqueue_all(&keys);
             }
@@ -57,22 +57,22 @@ impl<K: kube::Resource, P> Trigger<K, P> {
         }
     }
 
-    fn touched(&mut self, sighting: Sighting<K>, handle: &Handle<P>) -> BTreeSet<ObjectKey> {
-        match sighting {
-            Sighting::Restarted => {
+    fn touched(&mut self, event: CollectionEvent<K>, handle: &Handle<P>) -> BTreeSet<ObjectKey> {
+        match event {
+            CollectionEvent::Restarted => {
                 self.listing = Some(BTreeSet::new());
                 BTreeSet::new()
             }
-            Sighting::Found(object) => {
+            CollectionEvent::Found(object) => {
                 if let Some(listing) = &mut self.listing {
                     listing.insert(key_of(object.meta()));
                 }
                 self.here(&object, handle)
             }
-            Sighting::Changed(object) => self.here(&object, handle),
-            Sighting::Gone(object) => self.gone(&key_of(object.meta()), handle),
-            Sighting::Listed => self.absent(handle),
-            Sighting::Failed { .. } => BTreeSet::new(),
+            CollectionEvent::Changed(object) => self.here(&object, handle),
+            CollectionEvent::Gone(object) => self.gone(&key_of(object.meta()), handle),
+            CollectionEvent::Listed => self.absent(handle),
+            CollectionEvent::Failed { .. } => BTreeSet::new(),
         }
     }
 
@@ -118,8 +118,8 @@ mod tests {
         }
     }
 
-    fn trigger() -> Trigger<ConfigMap, ()> {
-        Trigger::new(futures::stream::pending().boxed(), |seen, _| match seen {
+    fn trigger() -> MappedWatch<ConfigMap, ()> {
+        MappedWatch::new(futures::stream::pending().boxed(), |seen, _| match seen {
             Related::Here(map) => {
                 map.metadata.labels.iter().flatten().map(|(_, name)| ObjectKey::cluster(name)).collect()
             }
@@ -135,29 +135,29 @@ mod tests {
     fn what_an_object_names_now_and_named_before_runs() {
         let (mut trigger, handle) = (trigger(), Handle::new());
 
-        assert_eq!(names(&trigger.touched(Sighting::Changed(map("m", "1", "a")), &handle)), ["a"]);
-        assert_eq!(names(&trigger.touched(Sighting::Changed(map("m", "2", "b")), &handle)), ["a", "b"]);
-        assert_eq!(names(&trigger.touched(Sighting::Gone(map("m", "3", "b")), &handle)), ["b"]);
+        assert_eq!(names(&trigger.touched(CollectionEvent::Changed(map("m", "1", "a")), &handle)), ["a"]);
+        assert_eq!(names(&trigger.touched(CollectionEvent::Changed(map("m", "2", "b")), &handle)), ["a", "b"]);
+        assert_eq!(names(&trigger.touched(CollectionEvent::Gone(map("m", "3", "b")), &handle)), ["b"]);
     }
 
     #[test]
     fn a_list_that_brings_nothing_new_makes_nothing_run() {
         let (mut trigger, handle) = (trigger(), Handle::new());
-        trigger.touched(Sighting::Changed(map("m", "1", "a")), &handle);
+        trigger.touched(CollectionEvent::Changed(map("m", "1", "a")), &handle);
 
-        trigger.touched(Sighting::Restarted, &handle);
+        trigger.touched(CollectionEvent::Restarted, &handle);
 
-        assert!(trigger.touched(Sighting::Found(map("m", "1", "a")), &handle).is_empty());
-        assert!(trigger.touched(Sighting::Listed, &handle).is_empty());
+        assert!(trigger.touched(CollectionEvent::Found(map("m", "1", "a")), &handle).is_empty());
+        assert!(trigger.touched(CollectionEvent::Listed, &handle).is_empty());
     }
 
     #[test]
     fn an_object_that_is_missing_from_a_list_is_gone() {
         let (mut trigger, handle) = (trigger(), Handle::new());
-        trigger.touched(Sighting::Changed(map("m", "1", "a")), &handle);
+        trigger.touched(CollectionEvent::Changed(map("m", "1", "a")), &handle);
 
-        trigger.touched(Sighting::Restarted, &handle);
+        trigger.touched(CollectionEvent::Restarted, &handle);
 
-        assert_eq!(names(&trigger.touched(Sighting::Listed, &handle)), ["a"]);
+        assert_eq!(names(&trigger.touched(CollectionEvent::Listed, &handle)), ["a"]);
     }
 }

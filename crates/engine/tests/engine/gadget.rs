@@ -177,11 +177,11 @@ impl Reconcile for Gadgets {
         Profile { finalizer: Some(FINALIZER), older_finalizers: &[OLDER], ..Profile::of("Gadget") }
     }
 
-    fn protects(&self, gadget: &Gadget, _: &Option<String>, _: &(String, Step)) -> bool {
+    fn needs_finalizer(&self, gadget: &Gadget, _: &Option<String>, _: &(String, Step)) -> bool {
         !gadget.annotations().contains_key("test.portolan.dev/free")
     }
 
-    fn heeds(&self, annotation: &str) -> bool {
+    fn reacts_to_annotation(&self, annotation: &str) -> bool {
         annotation != "test.portolan.dev/noise"
     }
 
@@ -236,7 +236,7 @@ impl Reconcile for Gadgets {
         change.into_iter().collect()
     }
 
-    fn acts(&self, plan: &(String, Step)) -> bool {
+    fn has_work(&self, plan: &(String, Step)) -> bool {
         !matches!(plan.1, Step::Nothing) || plan.0.starts_with("busy")
     }
 

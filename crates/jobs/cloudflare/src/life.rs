@@ -145,7 +145,7 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
         Profile { finalizer, older_finalizers, ..Profile::of(K::KIND) }
     }
 
-    fn heeds(&self, annotation: &str) -> bool {
+    fn reacts_to_annotation(&self, annotation: &str) -> bool {
         annotation.starts_with("portolan.dev/") || annotation.starts_with("cloudflare-operator.io/")
     }
 

@@ -73,7 +73,7 @@ impl Reconcile for DeploymentController {
         Profile { owns_status: false, ..Profile::of("Deployment") }
     }
 
-    fn heeds(&self, annotation: &str) -> bool {
+    fn reacts_to_annotation(&self, annotation: &str) -> bool {
         annotation == ANNOTATION || annotation.starts_with("portolan.dev/")
     }
 
@@ -95,7 +95,7 @@ impl Reconcile for DeploymentController {
     }
 
     /// Also where nothing changes: what became of the configuration is worth telling.
-    fn acts(&self, plan: &Self::Plan) -> bool {
+    fn has_work(&self, plan: &Self::Plan) -> bool {
         plan.is_some()
     }
 

@@ -140,7 +140,7 @@ impl Reconcile for RouteController {
     }
 
     /// Other programs with the same framework use the same finalizer: on a route that never asked for anything it is theirs.
-    fn concerns(&self, route: &HttpRoute) -> bool {
+    fn is_relevant(&self, route: &HttpRoute) -> bool {
         let asks = |name: &String| name.starts_with(annotations::PREFIX) || name.starts_with(annotations::OLDER_PREFIX);
         let key = portolan_engine::key_of(&route.metadata);
         let held = route.metadata.finalizers.iter().flatten().any(|name| name == FINALIZER);
@@ -149,13 +149,13 @@ impl Reconcile for RouteController {
             || self.shared.board.get(&key).is_some()
     }
 
-    fn protects(&self, _: &HttpRoute, subject: &RouteContext, _: &RoutePlan) -> bool {
+    fn needs_finalizer(&self, _: &HttpRoute, subject: &RouteContext, _: &RoutePlan) -> bool {
         let asks = subject.input.as_ref().is_some_and(|input| input.enabled() == Enabled::Yes);
         // A route that asks but cannot be published yet gets no finalizer, and one that has something keeps it.
         self.wants_finalizer(subject) && ((asks && subject.problem.is_none()) || !subject.is_clean())
     }
 
-    fn heeds(&self, annotation: &str) -> bool {
+    fn reacts_to_annotation(&self, annotation: &str) -> bool {
         [annotations::PREFIX, annotations::OLDER_PREFIX, "portolan.dev/"]
             .iter()
             .any(|prefix| annotation.starts_with(prefix))
@@ -190,7 +190,7 @@ impl Reconcile for RouteController {
         plan.remote.clone()
     }
 
-    fn acts(&self, plan: &RoutePlan) -> bool {
+    fn has_work(&self, plan: &RoutePlan) -> bool {
         !plan.steps.is_empty()
     }
 

@@ -43,7 +43,7 @@ impl Reconcile for TemplateController {
         Profile::of("CloudflareZeroTrustTemplate")
     }
 
-    fn heeds(&self, _: &str) -> bool {
+    fn reacts_to_annotation(&self, _: &str) -> bool {
         false
     }
 

@@ -161,11 +161,11 @@ impl Reconcile for TenantController {
         Profile { heeds_times: true, ..guarded("CloudflareZeroTrustTenant") }
     }
 
-    fn protects(&self, _: &Tenant, _: &TenantTally, _: &Plan) -> bool {
+    fn needs_finalizer(&self, _: &Tenant, _: &TenantTally, _: &Plan) -> bool {
         self.shared.settings.finalizers
     }
 
-    fn heeds(&self, annotation: &str) -> bool {
+    fn reacts_to_annotation(&self, annotation: &str) -> bool {
         annotation.starts_with(annotations::PREFIX) || annotation.starts_with("portolan.dev/")
     }
 
@@ -199,7 +199,7 @@ impl Reconcile for TenantController {
         Plan::default()
     }
 
-    fn acts(&self, plan: &Plan) -> bool {
+    fn has_work(&self, plan: &Plan) -> bool {
         !plan.is_empty()
     }
 

@@ -302,7 +302,7 @@ impl Reconcile for TaskReconciler {
         }
     }
 
-    fn acts(&self, verdict: &TaskVerdict) -> bool {
+    fn has_work(&self, verdict: &TaskVerdict) -> bool {
         !matches!(verdict, TaskVerdict::Rest)
     }
 

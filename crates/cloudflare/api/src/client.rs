@@ -11,23 +11,23 @@ use serde_json::Value;
 
 use crate::budget::governor::{Budget, Lane};
 use crate::budget::limits::{self, Limits};
-use crate::budget::priority::Urgency;
+use crate::budget::priority::SharedPriority;
 use crate::budget::quota::Quota;
 use crate::budget::rotation::DriftShare;
-use crate::cache::shared_look::Looked;
-use crate::cache::single::{Rarely, Single, ZONE};
+use crate::cache::shared_look::SharedLook;
+use crate::cache::single::{Single, SingleHandle, ZONE};
 use crate::cache::snapshot::Snapshot;
 use crate::cache::snapshot_store::Freshness;
 use crate::call::error::ApiError;
 use crate::call::listing;
-use crate::call::options::Manner;
+use crate::call::options::CallOptions;
 use crate::call::request::Request;
 use crate::call::retry::RetryPolicy;
 use crate::call::sender::{Exit, Sender};
 use crate::collection::{Collection, TypedCollection};
 use crate::credential::Identity;
 use crate::document::{self, Document, DocumentKind};
-use crate::handle::Remote;
+use crate::handle::CollectionHandle;
 use crate::handle::commit;
 use crate::item::Item;
 use crate::reader::Reader;
@@ -52,8 +52,8 @@ struct HandleKey {
 enum HandleSort {
     Collection,
     Document,
-    Rarely,
-    Looked,
+    SingleHandle,
+    SharedLook,
 }
 
 /// What the clients of all credentials of a process share.
@@ -107,7 +107,7 @@ impl Client {
     pub async fn send(&self, lane: Lane, request: &Request) -> Result<Value, ApiError> {
         let may_go = || self.gate.as_ref().is_none_or(WriteGate::is_open);
         let exit = Exit { may_go: &may_go, line: None };
-        Ok(self.sender.answer(None, self.manner(lane), exit, request).await?.result)
+        Ok(self.sender.answer(None, self.options(lane), exit, request).await?.result)
     }
 
     /// After a failure that may pass: waits as long as the policy asks, then true, as often as it allows. For a POST that may
@@ -126,25 +126,29 @@ impl Client {
     /// };
     /// ```
     ///
-    /// [`Remote::create`] is this loop for collections. Documents do it by themselves.
+    /// [`CollectionHandle::create`] is this loop for collections. Documents do it by themselves.
     pub async fn again(&self, error: &ApiError, attempt: u32) -> bool {
         self.sender.again(self.retry, error, attempt).await
     }
 
     /// Every object of a collection, over all pages.
     pub async fn list_all(&self, lane: Lane, collection: &Collection, scope_id: &str) -> Result<Vec<Value>, ApiError> {
-        listing::all(&self.sender, None, (self.manner(lane), &Urgency::default()), collection, scope_id).await
+        listing::all(&self.sender, None, (self.options(lane), &SharedPriority::default()), collection, scope_id).await
     }
 
     /// The handle of a collection: the same one for the same collection and scope.
-    pub fn records<T: Item>(&self, collection: &'static TypedCollection<T>, scope_id: &str) -> Arc<Remote<T>> {
+    pub fn records<T: Item>(
+        &self,
+        collection: &'static TypedCollection<T>,
+        scope_id: &str,
+    ) -> Arc<CollectionHandle<T>> {
         let make = || {
             let line = collection.batch.is_some().then(|| self.common.collections.of(collection.name, scope_id));
             let quota = self.common.quotas.of(collection.name, scope_id);
             quota.set_limit(self.limits().of(collection));
-            Remote::new(self.sender.clone(), collection, scope_id, line, quota)
+            CollectionHandle::new(self.sender.clone(), collection, scope_id, line, quota)
         };
-        self.handle(HandleSort::Collection.of(collection.name, scope_id), make, Remote::view)
+        self.handle(HandleSort::Collection.of(collection.name, scope_id), make, CollectionHandle::view)
     }
 
     /// How many objects accounts and zones may have, as far as known.
@@ -154,7 +158,7 @@ impl Client {
 
     /// Asks once for a zone's plan where its records are so many that their limit matters. A credential that may not see the
     /// zone is no failure: a limit only advises.
-    pub async fn learn_limit<T: Item>(&self, lane: Lane, records: &Remote<T>) {
+    pub async fn learn_limit<T: Item>(&self, lane: Lane, records: &CollectionHandle<T>) {
         if records.with(Snapshot::len) < limits::WORTH_KNOWING || !records.is_limit_to_be_asked() {
             return;
         }
@@ -181,15 +185,16 @@ impl Client {
         single: &'static Single,
         scope_id: &str,
     ) -> Result<Option<Arc<Value>>, ApiError> {
-        let make = || Rarely::new(self.sender.clone(), single, scope_id);
-        let kept = self.handle(HandleSort::Rarely.of(single.name, scope_id), make, |kept, _, _| Rarely::clone(kept));
-        kept.get(self.manner(lane), freshness).await
+        let make = || SingleHandle::new(self.sender.clone(), single, scope_id);
+        let kept = self
+            .handle(HandleSort::SingleHandle.of(single.name, scope_id), make, |kept, _, _| SingleHandle::clone(kept));
+        kept.get(self.options(lane), freshness).await
     }
 
     /// What looks at one thing found: the same one for the same name and scope.
-    pub fn looked<T: Clone + Send + Sync + 'static>(&self, name: &'static str, scope: &str) -> Looked<T> {
-        let key = HandleSort::Looked.of(name, scope);
-        self.handle(key, Looked::<T>::default, |looked, _, _| looked.clone()).as_ref().clone()
+    pub fn looked<T: Clone + Send + Sync + 'static>(&self, name: &'static str, scope: &str) -> SharedLook<T> {
+        let key = HandleSort::SharedLook.of(name, scope);
+        self.handle(key, SharedLook::<T>::default, |looked, _, _| looked.clone()).as_ref().clone()
     }
 
     /// The time by the API's clock, as far as its answers tell.
@@ -234,8 +239,8 @@ impl Client {
         Arc::new(view(&usual, self.retry, self.gate.clone().unwrap_or_default()))
     }
 
-    fn manner(&self, lane: Lane) -> Manner {
-        Manner { lane, retry: self.retry }
+    fn options(&self, lane: Lane) -> CallOptions {
+        CallOptions { lane, retry: self.retry }
     }
 }
 

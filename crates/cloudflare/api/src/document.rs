@@ -17,7 +17,7 @@ use crate::budget::governor::Lane;
 use crate::budget::limiter::Permit;
 use crate::cache::snapshot_store::Freshness;
 use crate::call::error::{ApiError, Effect, ErrorClass};
-use crate::call::options::Manner;
+use crate::call::options::CallOptions;
 use crate::call::request::Request;
 use crate::call::retry::RetryPolicy;
 use crate::call::sender::{Exit, Sender};
@@ -157,7 +157,7 @@ impl Document {
 
     /// Reads it.
     pub async fn read(&self, lane: Lane) -> Result<Arc<Content>, ApiError> {
-        self.shared.read(None, self.manner(lane)).await
+        self.shared.read(None, self.options(lane)).await
     }
 
     /// Reads it if what is known of it is older than asked for. Concurrent callers share one read, and its failure.
@@ -175,7 +175,7 @@ impl Document {
         tokio::task::yield_now().await;
         let permit =
             self.shared.sender.permit(lane).await.inspect_err(|error| self.shared.memory().fail(error.clone()))?;
-        self.shared.read(Some(permit), self.manner(lane)).await
+        self.shared.read(Some(permit), self.options(lane)).await
     }
 
     /// What was last read or written, if anything was.
@@ -199,13 +199,13 @@ impl Document {
         edit: impl Fn(&mut Value) + Send + Sync + 'static,
     ) -> Result<Committed, ApiError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.queue.push((self.manner(lane), self.gate.clone()), source, Box::new(edit), reply);
+        self.shared.queue.push((self.options(lane), self.gate.clone()), source, Box::new(edit), reply);
         self.writer.get_or_init(|| AbortOnDropHandle::new(tokio::spawn(writer::run(self.shared.clone()))));
         answer.await.unwrap_or_else(|_| Err(ApiError::transient("the writer stopped", Effect::Unknown)))
     }
 
-    fn manner(&self, lane: Lane) -> Manner {
-        Manner { lane, retry: self.retry }
+    fn options(&self, lane: Lane) -> CallOptions {
+        CallOptions { lane, retry: self.retry }
     }
 }
 
@@ -247,13 +247,13 @@ impl DocumentInner {
         Request::new(method, self.kind.template, &[&self.segments[0], &self.segments[1]])
     }
 
-    async fn read(&self, permit: Option<Permit>, manner: Manner) -> Result<Arc<Content>, ApiError> {
-        Ok(self.look(permit, manner).await?.content)
+    async fn read(&self, permit: Option<Permit>, options: CallOptions) -> Result<Arc<Content>, ApiError> {
+        Ok(self.look(permit, options).await?.content)
     }
 
-    async fn look(&self, permit: Option<Permit>, manner: Manner) -> Result<Live, ApiError> {
+    async fn look(&self, permit: Option<Permit>, options: CallOptions) -> Result<Live, ApiError> {
         let (began, writes) = (self.memory().begin(), self.line.writes());
-        let answer = self.sender.answer(permit, manner, Exit::FREE, &self.request(Method::GET)).await;
+        let answer = self.sender.answer(permit, options, Exit::FREE, &self.request(Method::GET)).await;
         let found = answer.is_ok();
         let content = match answer {
             Ok(answer) => self.content(answer.result),
@@ -272,12 +272,12 @@ impl DocumentInner {
     async fn write(
         &self,
         (permit, turn): (Permit, WriteTurn<'_>),
-        manner: Manner,
+        options: CallOptions,
         value: &Value,
     ) -> Result<Live, ApiError> {
         let request = self.request(Method::PUT).with_body(json!({ self.kind.content: value }));
         let leaving = turn.leaves(&self.memory);
-        let answer = self.sender.answer::<Value>(Some(permit), manner.once(), Exit::FREE, &request).await;
+        let answer = self.sender.answer::<Value>(Some(permit), options.once(), Exit::FREE, &request).await;
         let content = match answer {
             Ok(answer) if answer.result.get(self.kind.content).is_none_or(Value::is_null) => {
                 Content { value: value.clone(), ..self.content(answer.result) }

@@ -11,13 +11,13 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::budget::governor::Lane;
 use crate::budget::limiter::Permit;
-use crate::budget::priority::Urgency;
+use crate::budget::priority::SharedPriority;
 use crate::budget::quota::{NearlyFull, Quota};
 use crate::cache::snapshot::Snapshot;
 use crate::cache::snapshot_store::{Freshness, RefreshNeed, SnapshotEdit, SnapshotStore};
 use crate::call::error::{ApiError, Effect, ErrorClass};
 use crate::call::listing;
-use crate::call::options::Manner;
+use crate::call::options::CallOptions;
 use crate::call::request::Request;
 use crate::call::retry::RetryPolicy;
 use crate::call::sender::{Exit, Sender};
@@ -59,14 +59,14 @@ const BATCH_MISSES: u32 = 3;
 ///
 /// # Caveats
 /// A batch applies deletes, patches, puts and posts in this order, not in the source's.
-pub struct Remote<T: Item> {
-    shared: Arc<RemoteInner<T>>,
+pub struct CollectionHandle<T: Item> {
+    shared: Arc<CollectionState<T>>,
     writer: Arc<OnceLock<AbortOnDropHandle<()>>>,
     retry: RetryPolicy,
     gate: WriteGate,
 }
 
-impl<T: Item> Remote<T> {
+impl<T: Item> CollectionHandle<T> {
     /// A handle; where it has a line, its writes stand in it with those of others.
     pub(crate) fn new(
         sender: Arc<Sender>,
@@ -76,9 +76,9 @@ impl<T: Item> Remote<T> {
         quota: Arc<Quota>,
     ) -> Self {
         let retry = sender.retry();
-        let shared = Arc::new(RemoteInner::new(sender, collection, scope, line, quota));
+        let shared = Arc::new(CollectionState::new(sender, collection, scope, line, quota));
         if let Some(line) = &shared.line {
-            let follower: Weak<dyn Follow> = Arc::<RemoteInner<T>>::downgrade(&shared);
+            let follower: Weak<dyn Follow> = Arc::<CollectionState<T>>::downgrade(&shared);
             line.follow(follower);
         }
         Self { shared, writer: Arc::default(), retry, gate: WriteGate::default() }
@@ -89,19 +89,19 @@ impl<T: Item> Remote<T> {
         Self { shared: self.shared.clone(), writer: self.writer.clone(), retry, gate }
     }
 
-    fn manner(&self, lane: Lane) -> Manner {
-        Manner { lane, retry: self.retry }
+    fn options(&self, lane: Lane) -> CallOptions {
+        CallOptions { lane, retry: self.retry }
     }
 
     /// Lists the collection if the snapshot is missing, in doubt or older than asked for.
     pub async fn refresh(&self, lane: Lane, freshness: Freshness) -> Result<(), ApiError> {
-        self.shared.refresh(self.manner(lane), freshness).await
+        self.shared.refresh(self.options(lane), freshness).await
     }
 
     /// The same where the collection has at most so many pages. False where it has more: that takes one request, and
     /// those who ask at the same time share it.
     pub async fn refresh_up_to(&self, lane: Lane, freshness: Freshness, pages: u64) -> Result<bool, ApiError> {
-        self.shared.refresh_up_to(self.manner(lane), freshness, pages).await
+        self.shared.refresh_up_to(self.options(lane), freshness, pages).await
     }
 
     /// Looks at the snapshot; empty before the first listing.
@@ -132,7 +132,7 @@ impl<T: Item> Remote<T> {
         }
         if !self.shared.batches() {
             let _turn = self.shared.writes.acquire().await;
-            return self.shared.write_in_turn(self.manner(lane), &self.gate, &ops).await;
+            return self.shared.write_in_turn(self.options(lane), &self.gate, &ops).await;
         }
         let mut written = Vec::with_capacity(ops.len());
         let mut ops = ops.into_iter().peekable();
@@ -144,7 +144,7 @@ impl<T: Item> Remote<T> {
     }
 
     async fn commit(&self, lane: Lane, ops: Vec<Op>) -> Result<Vec<Written<T>>, ApiError> {
-        let answer = self.shared.queue.push((self.manner(lane), self.gate.clone()), ops);
+        let answer = self.shared.queue.push((self.options(lane), self.gate.clone()), ops);
         self.writer.get_or_init(|| AbortOnDropHandle::new(tokio::spawn(commit::run(self.shared.clone()))));
         answer.await.unwrap_or_else(|_| Err(ApiError::transient("the writer stopped", Effect::Unknown)))
     }
@@ -211,14 +211,14 @@ impl<T: Item> Remote<T> {
 }
 
 /// What the handle and its writer both use.
-pub(crate) struct RemoteInner<T: Item> {
+pub(crate) struct CollectionState<T: Item> {
     pub(crate) sender: Arc<Sender>,
     pub(crate) collection: &'static Collection,
     pub(crate) scope: String,
     pub(crate) queue: OpsQueue<T>,
     store: Mutex<SnapshotStore<T>>,
     listing: tokio::sync::Mutex<()>,
-    urgency: Urgency,
+    priority: SharedPriority,
     writes: Semaphore,
     batch_limit: AtomicUsize,
     /// Times in a row that the API did not know the batch call.
@@ -229,7 +229,7 @@ pub(crate) struct RemoteInner<T: Item> {
     pub(crate) quota: Arc<Quota>,
 }
 
-impl<T: Item> RemoteInner<T> {
+impl<T: Item> CollectionState<T> {
     fn new(
         sender: Arc<Sender>,
         collection: &'static Collection,
@@ -244,7 +244,7 @@ impl<T: Item> RemoteInner<T> {
             queue: OpsQueue::default(),
             store: Mutex::default(),
             listing: tokio::sync::Mutex::new(()),
-            urgency: Urgency::default(),
+            priority: SharedPriority::default(),
             writes: Semaphore::new(WRITES_AT_ONCE),
             batch_limit: AtomicUsize::new(collection.batch.map_or(1, |batch| batch.max)),
             batch_misses: AtomicU32::new(0),
@@ -282,48 +282,48 @@ impl<T: Item> RemoteInner<T> {
         self.batch_limit.load(Ordering::Relaxed)
     }
 
-    pub(crate) async fn refresh(&self, manner: Manner, freshness: Freshness) -> Result<(), ApiError> {
-        self.refresh_up_to(manner, freshness, u64::MAX).await.map(drop)
+    pub(crate) async fn refresh(&self, options: CallOptions, freshness: Freshness) -> Result<(), ApiError> {
+        self.refresh_up_to(options, freshness, u64::MAX).await.map(drop)
     }
 
-    async fn refresh_up_to(&self, manner: Manner, freshness: Freshness, pages: u64) -> Result<bool, ApiError> {
+    async fn refresh_up_to(&self, options: CallOptions, freshness: Freshness, pages: u64) -> Result<bool, ApiError> {
         let asked = self.store().tick();
         if self.store().need(freshness, asked) == RefreshNeed::Nothing {
             return Ok(true);
         }
-        self.urgency.raise(manner.lane);
+        self.priority.raise(options.lane);
         let _turn = self.listing.lock().await;
         let need = self.store().need(freshness, asked);
         match need {
             RefreshNeed::Nothing => Ok(true),
             RefreshNeed::Failed(error) => Err(error),
             RefreshNeed::Listing if self.store().is_larger(asked, pages) => Ok(false),
-            RefreshNeed::Listing => self.list(manner, pages).await,
+            RefreshNeed::Listing => self.list(options, pages).await,
         }
     }
 
     /// Whoever asks before the request goes out shares it: those who are about to ask, and those who come while it waits
     /// for the governor. False where there are more pages.
-    async fn list(&self, manner: Manner, pages: u64) -> Result<bool, ApiError> {
+    async fn list(&self, options: CallOptions, pages: u64) -> Result<bool, ApiError> {
         tokio::task::yield_now().await;
-        let (lane, permit) = match self.urgency.permit(&self.sender, manner.lane).await {
+        let (lane, permit) = match self.priority.permit(&self.sender, options.lane).await {
             Ok(granted) => granted,
             Err(error) => {
-                self.urgency.settle();
+                self.priority.settle();
                 self.store().fail(error.clone());
                 return Err(error);
             }
         };
-        let manner = manner.in_lane(lane);
+        let options = options.in_lane(lane);
         let began = self.store().begin(Instant::now());
-        let _underway = Underway(self);
+        let _guard = ListingGuard(self);
         let place = (self.collection, self.scope.as_str());
-        let listed = listing::up_to(&self.sender, Some(permit), (manner, &self.urgency), place, pages).await;
+        let listed = listing::up_to(&self.sender, Some(permit), (options, &self.priority), place, pages).await;
         match listed {
             Ok(Some(objects)) => {
                 let unlisted = self.store().unlisted(began, &objects);
                 let unlisted =
-                    self.confirm(manner, unlisted).await.inspect_err(|error| self.store().fail(error.clone()))?;
+                    self.confirm(options, unlisted).await.inspect_err(|error| self.store().fail(error.clone()))?;
                 self.store().finish(began, objects, unlisted);
                 self.recount();
                 Ok(true)
@@ -341,11 +341,11 @@ impl<T: Item> RemoteInner<T> {
 
     /// Which of the objects are there that we wrote a moment ago and that a listing did not show. A few are asked for
     /// themselves: where one is there the listing lags behind, and those that come after it count as there, too.
-    async fn confirm(&self, manner: Manner, unlisted: Vec<Entry<T>>) -> Result<Vec<Entry<T>>, ApiError> {
+    async fn confirm(&self, options: CallOptions, unlisted: Vec<Entry<T>>) -> Result<Vec<Entry<T>>, ApiError> {
         let mut unlisted = unlisted.into_iter();
         for entry in unlisted.by_ref().take(CONFIRMED) {
             let request = self.collection.get(&self.scope, &entry.id);
-            match self.sender.answer::<Value>(None, manner, Exit::FREE, &request).await {
+            match self.sender.answer::<Value>(None, options, Exit::FREE, &request).await {
                 Ok(answer) => return Ok(Entry::read(answer.result).into_iter().chain(unlisted).collect()),
                 Err(error) if error.class == ErrorClass::NotFound => {}
                 Err(error) => return Err(error),
@@ -355,11 +355,16 @@ impl<T: Item> RemoteInner<T> {
     }
 
     /// One operation after the other.
-    async fn write_in_turn(&self, manner: Manner, gate: &WriteGate, ops: &[Op]) -> Result<Vec<Written<T>>, ApiError> {
+    async fn write_in_turn(
+        &self,
+        options: CallOptions,
+        gate: &WriteGate,
+        ops: &[Op],
+    ) -> Result<Vec<Written<T>>, ApiError> {
         let may_go = || gate.is_open();
         let mut written = Vec::with_capacity(ops.len());
         for op in ops {
-            written.push(self.write_one(None, manner, Exit { may_go: &may_go, line: None }, op).await?);
+            written.push(self.write_one(None, options, Exit { may_go: &may_go, line: None }, op).await?);
         }
         Ok(written)
     }
@@ -368,7 +373,7 @@ impl<T: Item> RemoteInner<T> {
     pub(crate) async fn write_one(
         &self,
         permit: Option<Permit>,
-        manner: Manner,
+        options: CallOptions,
         exit: Exit<'_>,
         op: &Op,
     ) -> Result<Written<T>, ApiError> {
@@ -382,8 +387,8 @@ impl<T: Item> RemoteInner<T> {
             },
             Op::Update { .. } | Op::Delete { .. } => None,
         };
-        let guard = Doubt::unless_answered(self);
-        let answer = self.sender.answer(permit, manner, exit, &self.request(op)).await;
+        let guard = DoubtOnDrop::unless_answered(self);
+        let answer = self.sender.answer(permit, options, exit, &self.request(op)).await;
         guard.answered();
         self.sender.metrics().committed(self.collection.name, 1);
         match answer {
@@ -474,7 +479,7 @@ impl<T: Item> RemoteInner<T> {
     }
 }
 
-impl<T: Item> Follow for RemoteInner<T> {
+impl<T: Item> Follow for CollectionState<T> {
     fn stored(&self, object: &Value) {
         if let Some(entry) = Entry::read(object.clone()) {
             self.store().heard(&SnapshotEdit::Stored(entry));
@@ -491,22 +496,22 @@ impl<T: Item> Follow for RemoteInner<T> {
 }
 
 /// A listing under way; ends it also when whoever asked goes away.
-struct Underway<'a, T: Item>(&'a RemoteInner<T>);
+struct ListingGuard<'a, T: Item>(&'a CollectionState<T>);
 
-impl<T: Item> Drop for Underway<'_, T> {
+impl<T: Item> Drop for ListingGuard<'_, T> {
     fn drop(&mut self) {
-        self.0.urgency.settle();
+        self.0.priority.settle();
         self.0.store().abandon();
     }
 }
 
 /// Sheds doubt on the snapshot if a write is given up before its answer is there.
-pub(crate) struct Doubt<'a, T: Item> {
-    shared: Option<&'a RemoteInner<T>>,
+pub(crate) struct DoubtOnDrop<'a, T: Item> {
+    shared: Option<&'a CollectionState<T>>,
 }
 
-impl<'a, T: Item> Doubt<'a, T> {
-    pub(crate) fn unless_answered(shared: &'a RemoteInner<T>) -> Self {
+impl<'a, T: Item> DoubtOnDrop<'a, T> {
+    pub(crate) fn unless_answered(shared: &'a CollectionState<T>) -> Self {
         Self { shared: Some(shared) }
     }
 
@@ -515,7 +520,7 @@ impl<'a, T: Item> Doubt<'a, T> {
     }
 }
 
-impl<T: Item> Drop for Doubt<'_, T> {
+impl<T: Item> Drop for DoubtOnDrop<'_, T> {
     fn drop(&mut self) {
         if let Some(shared) = self.shared {
             shared.store().doubt();

@@ -8,7 +8,7 @@
 //!
 //! Pure, without I/O: [`Request`], [`Collection`] and its [`collections`], envelope and [`error`] classes, the
 //! [`governor`]'s decisions, [`RetryPolicy`], [`Snapshot`], the assembly of batches. Around them: [`Transport`] (sockets),
-//! [`Client`] (one per credential, from [`Clients`]), [`Remote`] (a collection's snapshot and writer) and [`Document`]; [`Reader`] is
+//! [`Client`] (one per credential, from [`Clients`]), [`CollectionHandle`] (a collection's snapshot and writer) and [`Document`]; [`Reader`] is
 //! a client that cannot write.
 
 mod budget;
@@ -35,7 +35,7 @@ pub use budget::quota::NearlyFull;
 pub use budget::rotation::DriftShare;
 pub use budget::schedule::{DriftSchedule, DriftScope};
 pub use budget::{audit, governor, rotation};
-pub use cache::shared_look::Looked;
+pub use cache::shared_look::SharedLook;
 pub use cache::single::{ACCESS_ORGANIZATION, Single, ZONE};
 pub use cache::snapshot::Snapshot;
 pub use cache::snapshot_store::Freshness;
@@ -50,9 +50,9 @@ pub use clients::{Clients, Readers};
 pub use collection::{Batch, Collection, Page, Paging, Scope, TypedCollection, Verb};
 pub use credential::{Credential, Identity};
 pub use document::Document;
-pub use handle::{Created, Remote};
+pub use handle::{CollectionHandle, Created};
 pub use item::{Entry, Item, Op, Written};
 pub use metrics::{METRICS, Metrics};
-pub use portolan_commit::PendingWrite as Expected;
+pub use portolan_commit::PendingWrite;
 pub use reader::{ReadDocument, ReadRecords, Reader};
 pub use settings::{DEFAULT_BASE_URL, Settings, base_url};

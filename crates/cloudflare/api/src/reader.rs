@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::budget::governor::{Budget, Lane};
 use crate::budget::rotation::DriftShare;
-use crate::cache::shared_look::Looked;
+use crate::cache::shared_look::SharedLook;
 use crate::cache::single::Single;
 use crate::cache::snapshot::Snapshot;
 use crate::cache::snapshot_store::Freshness;
@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::collection::{Collection, TypedCollection};
 use crate::credential::Identity;
 use crate::document::{Content, Document, DocumentKind, KnownDocument};
-use crate::handle::Remote;
+use crate::handle::CollectionHandle;
 use crate::item::Item;
 
 /// The reading half of a [`Client`]; snapshots are those of the client.
@@ -56,7 +56,7 @@ impl Reader {
     }
 
     /// What looks at one thing found: the same one for the same name and scope.
-    pub fn looked<T: Clone + Send + Sync + 'static>(&self, name: &'static str, scope: &str) -> Looked<T> {
+    pub fn looked<T: Clone + Send + Sync + 'static>(&self, name: &'static str, scope: &str) -> SharedLook<T> {
         self.client.looked(name, scope)
     }
 
@@ -96,9 +96,9 @@ impl Reader {
     }
 }
 
-/// The reading half of a [`Remote`].
+/// The reading half of a [`CollectionHandle`].
 pub struct ReadRecords<T: Item> {
-    remote: Arc<Remote<T>>,
+    remote: Arc<CollectionHandle<T>>,
 }
 
 impl<T: Item> ReadRecords<T> {

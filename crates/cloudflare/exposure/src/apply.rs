@@ -14,7 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
 use portolan_cloudflare_api::objects::DnsRecord;
-use portolan_cloudflare_api::{ApiError, Client, ErrorClass, Expected, Lane, NearlyFull, Remote, collections, is_near};
+use portolan_cloudflare_api::{
+    ApiError, Client, CollectionHandle, ErrorClass, Lane, NearlyFull, PendingWrite, collections, is_near,
+};
 use portolan_core::{Change, Class, Plan, Problem};
 use portolan_publication::{Footprint, Notice};
 
@@ -88,8 +90,8 @@ struct StepRun<'a, J> {
     faults: Vec<(Stage, Fault)>,
     /// The first step whose content the API refused.
     refused: Option<Step>,
-    expected_edits: BTreeMap<String, Expected>,
-    expected_records: BTreeMap<String, Expected<DnsRecord>>,
+    expected_edits: BTreeMap<String, PendingWrite>,
+    expected_records: BTreeMap<String, PendingWrite<DnsRecord>>,
 }
 
 impl<'a, J: Journal> StepRun<'a, J> {
@@ -136,19 +138,19 @@ impl<'a, J: Journal> StepRun<'a, J> {
         &self.exposure.account_id
     }
 
-    fn zone(&self, zone_id: &str) -> std::sync::Arc<Remote<DnsRecord>> {
+    fn zone(&self, zone_id: &str) -> std::sync::Arc<CollectionHandle<DnsRecord>> {
         self.client.records(&collections::DNS_RECORDS, zone_id)
     }
 
-    fn apps(&self) -> std::sync::Arc<Remote<App>> {
+    fn apps(&self) -> std::sync::Arc<CollectionHandle<App>> {
         self.client.records(&APPS, self.account())
     }
 
-    fn tokens(&self) -> std::sync::Arc<Remote<ServiceToken>> {
+    fn tokens(&self) -> std::sync::Arc<CollectionHandle<ServiceToken>> {
         self.client.records(&TOKENS, self.account())
     }
 
-    fn policies(&self) -> std::sync::Arc<Remote<ReusablePolicy>> {
+    fn policies(&self) -> std::sync::Arc<CollectionHandle<ReusablePolicy>> {
         self.client.records(&POLICIES, self.account())
     }
 

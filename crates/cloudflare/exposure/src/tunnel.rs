@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portolan_cloudflare_api::objects::Tunnel;
-use portolan_cloudflare_api::{Item as _, Looked, Reader};
+use portolan_cloudflare_api::{Item as _, Reader, SharedLook};
 use portolan_core::Problem;
 use portolan_publication::reasons;
 
@@ -11,7 +11,7 @@ use portolan_publication::reasons;
 pub const UNUSABLE_KEPT: Duration = Duration::from_secs(30);
 
 /// What was found of a tunnel that cannot be used; none where nothing can be said of it.
-pub type Unusable = Looked<Option<TunnelState>>;
+pub type Unusable = SharedLook<Option<TunnelState>>;
 
 /// What all who use a credential know of a tunnel that cannot be used.
 pub fn unusable(reader: &Reader, account_id: &str, tunnel_id: &str) -> Unusable {

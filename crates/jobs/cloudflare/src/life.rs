@@ -8,7 +8,7 @@ mod report;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use portolan_cloudflare_api::{Client, Entry, Expected, Item, Remote};
+use portolan_cloudflare_api::{Client, CollectionHandle, Entry, Item, PendingWrite};
 use portolan_core::{Mark, ObjectId, ObjectKey, Plan, Problem, reasons};
 use portolan_engine::{Handle, Outcome, Profile, Projected, Reconcile, Report};
 use serde_json::Value;
@@ -39,10 +39,10 @@ pub(crate) struct FoundThere<B: Item> {
     client: Client,
     /// By what right something is removed here.
     right: Right,
-    remote: Arc<Remote<B>>,
+    remote: Arc<CollectionHandle<B>>,
     candidates: Vec<Entry<B>>,
     /// Tells the collection's writer that this object may be about to write.
-    expected: Mutex<Option<Expected<B>>>,
+    expected: Mutex<Option<PendingWrite<B>>>,
 }
 
 impl<B: Item> FoundThere<B> {

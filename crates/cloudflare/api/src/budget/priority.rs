@@ -12,12 +12,12 @@ use crate::call::sender::Sender;
 /// The most urgent lane of those who wait. Without it, somebody in a hurry would wait behind a slow turn that was asked for
 /// in a patient lane.
 #[derive(Debug, Default)]
-pub(crate) struct Urgency {
+pub(crate) struct SharedPriority {
     lane: Mutex<Option<Lane>>,
     raised: Notify,
 }
 
-impl Urgency {
+impl SharedPriority {
     /// Somebody waits in this lane.
     pub(crate) fn raise(&self, lane: Lane) {
         let mut most = self.lane();

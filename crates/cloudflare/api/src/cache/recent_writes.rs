@@ -10,7 +10,7 @@ const LAG: Duration = Duration::from_secs(30);
 
 /// Ids that were written within the last while, the oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Lately(VecDeque<(Instant, String, LateWrite)>);
+pub(crate) struct RecentWrites(VecDeque<(Instant, String, LateWrite)>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LateWrite {
@@ -18,7 +18,7 @@ enum LateWrite {
     Removed,
 }
 
-impl Lately {
+impl RecentWrites {
     pub(crate) fn stored(&mut self, id: &str, now: Instant) {
         self.push(id, LateWrite::Stored, now);
     }
@@ -61,17 +61,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_last_write_of_an_id_counts_and_only_for_a_while() {
-        let (mut lately, began) = (Lately::default(), Instant::now());
-        lately.stored("a", began);
-        lately.stored("b", began);
-        lately.removed("a", began);
+        let (mut recent, began) = (RecentWrites::default(), Instant::now());
+        recent.stored("a", began);
+        recent.stored("b", began);
+        recent.removed("a", began);
         let later = began + LAG;
-        lately.stored("c", later);
+        recent.stored("c", later);
 
-        assert_eq!((lately.present(later), lately.gone(later)), (vec!["c", "b"], vec!["a"]));
+        assert_eq!((recent.present(later), recent.gone(later)), (vec!["c", "b"], vec!["a"]));
         let last = later + Duration::from_secs(1);
-        assert_eq!((lately.present(last), lately.gone(last)), (vec!["c"], vec![]));
-        lately.stored("d", last);
-        assert_eq!(lately.0.len(), 2, "what is old is forgotten");
+        assert_eq!((recent.present(last), recent.gone(last)), (vec!["c"], vec![]));
+        recent.stored("d", last);
+        assert_eq!(recent.0.len(), 2, "what is old is forgotten");
     }
 }

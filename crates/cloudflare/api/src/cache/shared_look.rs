@@ -12,12 +12,12 @@ use crate::call::error::ApiError;
 
 /// What is known of one thing. Clones share it.
 #[derive(Debug)]
-pub struct Looked<T> {
-    shared: Arc<LookedInner<T>>,
+pub struct SharedLook<T> {
+    shared: Arc<SharedLookState<T>>,
 }
 
 #[derive(Debug)]
-struct LookedInner<T> {
+struct SharedLookState<T> {
     known: Mutex<LastLook<T>>,
     ticks: AtomicU64,
     /// One look at a time and lane: who is in a hurry does not wait for the budget of those who are not.
@@ -31,20 +31,20 @@ struct LastLook<T> {
     failed: Option<(u64, ApiError)>,
 }
 
-impl<T> Clone for Looked<T> {
+impl<T> Clone for SharedLook<T> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<T> Default for Looked<T> {
+impl<T> Default for SharedLook<T> {
     fn default() -> Self {
         let known = Mutex::new(LastLook { heard: None, failed: None });
-        Self { shared: Arc::new(LookedInner { known, ticks: AtomicU64::new(0), flights: Default::default() }) }
+        Self { shared: Arc::new(SharedLookState { known, ticks: AtomicU64::new(0), flights: Default::default() }) }
     }
 }
 
-impl<T: Clone> Looked<T> {
+impl<T: Clone> SharedLook<T> {
     /// What was found at most so long ago.
     pub fn within(&self, age: Duration) -> Option<T> {
         self.known().heard.as_ref().filter(|(at, _)| at.elapsed() <= age).map(|(_, found)| found.clone())
@@ -106,7 +106,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn sixty_who_ask_at_once_share_one_look_and_the_next_one_comes_when_it_is_old() {
-        let (looked, looks) = (Looked::default(), Cell::new(0));
+        let (looked, looks) = (SharedLook::default(), Cell::new(0));
         let ask = || {
             looked.get(Lane::Change, KEPT, async || {
                 looks.set(looks.get() + 1);
@@ -124,7 +124,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_failure_is_shared_by_those_who_waited_for_it_and_by_nobody_else() {
-        let (looked, looks) = (Looked::<()>::default(), Cell::new(0));
+        let (looked, looks) = (SharedLook::<()>::default(), Cell::new(0));
         let ask = || {
             looked.get(Lane::Change, KEPT, async || {
                 looks.set(looks.get() + 1);
@@ -141,7 +141,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_in_a_hurry_does_not_wait_for_a_patient_look() {
-        let looked = Looked::default();
+        let looked = SharedLook::default();
         let patient = looked.get(Lane::Drift, KEPT, std::future::pending::<Result<u8, ApiError>>);
         let hurried = looked.get(Lane::Change, KEPT, async || Ok(7));
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::cache::snapshot_store::Freshness;
 use crate::call::error::{ApiError, ErrorClass};
-use crate::call::options::Manner;
+use crate::call::options::CallOptions;
 use crate::call::request::Request;
 use crate::call::sender::{Exit, Sender};
 
@@ -41,24 +41,24 @@ type Heard = Option<(Instant, Option<Arc<Value>>)>;
 
 /// The object of one scope. Those who ask at the same time share a request.
 #[derive(Clone)]
-pub(crate) struct Rarely {
+pub(crate) struct SingleHandle {
     sender: Arc<Sender>,
     request: Request,
     heard: Arc<Mutex<Heard>>,
 }
 
-impl Rarely {
+impl SingleHandle {
     pub(crate) fn new(sender: Arc<Sender>, single: &'static Single, scope_id: &str) -> Self {
         Self { sender, request: Request::get(single.template, &[scope_id]), heard: Arc::default() }
     }
 
     /// The object, read anew only if it was not for a while; none where it may not be seen or is not there.
-    pub(crate) async fn get(&self, manner: Manner, freshness: Freshness) -> Result<Option<Arc<Value>>, ApiError> {
+    pub(crate) async fn get(&self, options: CallOptions, freshness: Freshness) -> Result<Option<Arc<Value>>, ApiError> {
         let mut heard = self.heard.lock().await;
         if let Some((_, value)) = heard.as_ref().filter(|(at, value)| at.elapsed() < kept(value.is_some(), freshness)) {
             return Ok(value.clone());
         }
-        let value = match self.sender.answer::<Value>(None, manner, Exit::FREE, &self.request).await {
+        let value = match self.sender.answer::<Value>(None, options, Exit::FREE, &self.request).await {
             Ok(answer) => Some(Arc::new(answer.result)),
             Err(error) if is_final(&error) => None,
             Err(error) => return Err(error),

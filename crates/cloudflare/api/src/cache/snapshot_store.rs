@@ -8,7 +8,7 @@ pub use portolan_commit::Freshness;
 use portolan_commit::{Moment, Validity};
 use tokio::time::Instant;
 
-use crate::cache::recent_writes::Lately;
+use crate::cache::recent_writes::RecentWrites;
 use crate::cache::snapshot::Snapshot;
 use crate::call::error::{ApiError, ErrorClass};
 use crate::call::listing::Element;
@@ -41,7 +41,7 @@ pub(crate) struct SnapshotStore<T> {
     /// What was written while a listing runs, which may or may not have seen it.
     journal: Option<Vec<SnapshotEdit<T>>>,
     /// What was written a moment ago, which a listing may not show yet.
-    lately: Lately,
+    recent: RecentWrites,
     /// This credential may read the scope, as far as it has tried.
     reads: bool,
 }
@@ -58,7 +58,7 @@ impl<T> Default for SnapshotStore<T> {
             listed: None,
             larger: None,
             journal: None,
-            lately: Lately::default(),
+            recent: RecentWrites::default(),
             reads: false,
         }
     }
@@ -91,7 +91,7 @@ impl<T: Item> SnapshotStore<T> {
     /// What we wrote a moment ago and a listing does not show: it lags behind, or somebody deleted it. The last written
     /// first.
     pub(crate) fn unlisted(&self, Began(listed): Began, objects: &[ListedItem<T>]) -> Vec<Entry<T>> {
-        let written = self.lately.present(listed.at());
+        let written = self.recent.present(listed.at());
         if written.is_empty() {
             return Vec::new();
         }
@@ -106,7 +106,7 @@ impl<T: Item> SnapshotStore<T> {
         for entry in unlisted {
             self.snapshot.store(entry);
         }
-        for id in self.lately.gone(listed.at()) {
+        for id in self.recent.gone(listed.at()) {
             self.snapshot.remove(id);
         }
         for edit in self.journal.take().into_iter().flatten() {
@@ -151,8 +151,8 @@ impl<T: Item> SnapshotStore<T> {
 
     fn note(&mut self, edit: &SnapshotEdit<T>) {
         match edit {
-            SnapshotEdit::Stored(entry) => self.lately.stored(&entry.id, Instant::now()),
-            SnapshotEdit::Removed(id) => self.lately.removed(id, Instant::now()),
+            SnapshotEdit::Stored(entry) => self.recent.stored(&entry.id, Instant::now()),
+            SnapshotEdit::Removed(id) => self.recent.removed(id, Instant::now()),
         }
         if let Some(journal) = &mut self.journal {
             journal.push(edit.clone());

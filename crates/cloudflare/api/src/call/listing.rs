@@ -9,10 +9,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::budget::limiter::Permit;
-use crate::budget::priority::Urgency;
+use crate::budget::priority::SharedPriority;
 use crate::call::envelope::PageInfo;
 use crate::call::error::{ApiError, Effect, ErrorClass};
-use crate::call::options::Manner;
+use crate::call::options::CallOptions;
 use crate::call::sender::{Exit, Sender};
 use crate::collection::{Collection, Page, Paging};
 
@@ -96,27 +96,27 @@ enum Next {
 pub(crate) async fn all<E: Element>(
     sender: &Sender,
     permit: Option<Permit>,
-    manner: (Manner, &Urgency),
+    options: (CallOptions, &SharedPriority),
     collection: &Collection,
     scope: &str,
 ) -> Result<Vec<E>, ApiError> {
     // Of endless pages none is too many.
-    Ok(up_to(sender, permit, manner, (collection, scope), u64::MAX).await?.unwrap_or_default())
+    Ok(up_to(sender, permit, options, (collection, scope), u64::MAX).await?.unwrap_or_default())
 }
 
 /// Lists everything, or nothing where the first answer tells of more than so many pages. If the total changes between the
 /// first and the last page, objects may have moved over a page's edge unseen, so the listing starts again. `permit` is a
-/// turn that was waited for before; each further page waits for its own with `urgency`.
+/// turn that was waited for before; each further page waits for its own with `priority`.
 pub(crate) async fn up_to<E: Element>(
     sender: &Sender,
     mut permit: Option<Permit>,
-    (manner, urgency): (Manner, &Urgency),
+    (options, priority): (CallOptions, &SharedPriority),
     (collection, scope): (&Collection, &str),
     pages: u64,
 ) -> Result<Option<Vec<E>>, ApiError> {
     let mut pass = 1;
     loop {
-        let listed = once(sender, permit.take(), (manner, urgency), (collection, scope), pages).await?;
+        let listed = once(sender, permit.take(), (options, priority), (collection, scope), pages).await?;
         match listed {
             Some((_, false)) if pass < PASSES => pass += 1,
             listed => return Ok(listed.map(|(items, _)| items)),
@@ -127,7 +127,7 @@ pub(crate) async fn up_to<E: Element>(
 async fn once<E: Element>(
     sender: &Sender,
     mut permit: Option<Permit>,
-    (manner, urgency): (Manner, &Urgency),
+    (options, priority): (CallOptions, &SharedPriority),
     (collection, scope): (&Collection, &str),
     pages: u64,
 ) -> Result<Option<(Vec<E>, bool)>, ApiError> {
@@ -137,10 +137,10 @@ async fn once<E: Element>(
     loop {
         let request = collection.list(scope, &page);
         let (lane, permit) = match permit.take() {
-            Some(permit) => (manner.lane, permit),
-            None => urgency.permit(sender, manner.lane).await?,
+            Some(permit) => (options.lane, permit),
+            None => priority.permit(sender, options.lane).await?,
         };
-        let answer = match sender.answer::<Listed<E>>(Some(permit), manner.in_lane(lane), Exit::FREE, &request).await {
+        let answer = match sender.answer::<Listed<E>>(Some(permit), options.in_lane(lane), Exit::FREE, &request).await {
             Err(error) if too_large(&error, &page) => {
                 page.per_page = SMALL_PAGE;
                 continue;

@@ -5,12 +5,12 @@ use crate::call::retry::RetryPolicy;
 
 /// In which lane, and how patiently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub(crate) struct CallOptions {
     pub(crate) lane: Lane,
     pub(crate) retry: RetryPolicy,
 }
 
-impl Manner {
+impl CallOptions {
     /// The most urgent lane and the most patient policy of several callers that share a request.
     pub(crate) fn shared(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         all.into_iter()

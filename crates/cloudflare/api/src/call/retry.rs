@@ -1,7 +1,7 @@
 //! Whether and when a failed request is sent again. Pure.
 //!
 //! A POST that may have arrived is never repeated here: only a look at what is there can tell whether it was applied. Whoever
-//! can look does so after the same pauses: [`Remote::create`](crate::Remote::create) for a collection,
+//! can look does so after the same pauses: [`CollectionHandle::create`](crate::CollectionHandle::create) for a collection,
 //! [`Client::again`](crate::Client::again) for anything else.
 
 use std::time::Duration;

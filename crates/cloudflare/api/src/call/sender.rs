@@ -19,7 +19,7 @@ use crate::budget::rotation::DriftShare;
 use crate::call::envelope::{self, Answer};
 use crate::call::error::{ApiError, Effect, ErrorClass};
 use crate::call::headers::{self, BudgetHeaders};
-use crate::call::options::Manner;
+use crate::call::options::CallOptions;
 use crate::call::redact::redact;
 use crate::call::request::Request;
 use crate::call::retry::{LONGEST_SILENCE, RetryPolicy};
@@ -155,7 +155,7 @@ impl Sender {
     pub(crate) async fn answer<R>(
         &self,
         mut permit: Option<Permit>,
-        manner: Manner,
+        options: CallOptions,
         exit: Exit<'_>,
         request: &Request,
     ) -> Result<Answer<R>, ApiError>
@@ -170,7 +170,7 @@ impl Sender {
         loop {
             let turn = match permit.take() {
                 Some(permit) => permit,
-                None => self.permit(manner.lane).await?,
+                None => self.permit(options.lane).await?,
             };
             let error = match self.leave(turn, exit, request).await {
                 AttemptResult::Answered(Ok(answer)) => return Ok(answer),
@@ -180,7 +180,7 @@ impl Sender {
             if let (ErrorClass::RateLimit, Some(pause)) = (error.class, self.long_pause()) {
                 return Err(self.paused(pause));
             }
-            let Some(pause) = manner.retry.pause(request, &error, attempt, self.jitter()) else {
+            let Some(pause) = options.retry.pause(request, &error, attempt, self.jitter()) else {
                 return Err(error);
             };
             tracing::debug!(path = request.path, error = %error, pause_ms = pause.as_millis(), "Sending a request again");

@@ -9,7 +9,7 @@ use tracing::Span;
 use super::Committed;
 use crate::budget::governor::Lane;
 use crate::call::error::ApiError;
-use crate::call::options::Manner;
+use crate::call::options::CallOptions;
 
 pub(super) type DocumentEdit = Box<dyn Fn(&mut Value) + Send + Sync>;
 type Reply = oneshot::Sender<Result<Committed, ApiError>>;
@@ -17,7 +17,7 @@ type Reply = oneshot::Sender<Result<Committed, ApiError>>;
 /// One caller's edit.
 pub(super) struct PendingEdit {
     name: String,
-    manner: Manner,
+    options: CallOptions,
     /// What the caller's lines carry in the log.
     span: Span,
     edit: DocumentEdit,
@@ -39,8 +39,8 @@ impl PendingEdit {
 
     /// A newer edit of the same source takes this one's place, and both get its result.
     fn give_way_to(&mut self, newer: Self) {
-        let shared = Manner::shared([self.manner, newer.manner]).unwrap_or(newer.manner);
-        (self.edit, self.gate, self.manner) = (newer.edit, newer.gate, shared);
+        let shared = CallOptions::shared([self.options, newer.options]).unwrap_or(newer.options);
+        (self.edit, self.gate, self.options) = (newer.edit, newer.gate, shared);
         self.replies.extend(newer.replies);
     }
 }
@@ -49,7 +49,7 @@ impl Source for PendingEdit {
     type Lane = Lane;
 
     fn lane(&self) -> Lane {
-        self.manner.lane
+        self.options.lane
     }
 
     fn is_paced(&self) -> bool {
@@ -70,9 +70,9 @@ impl Source for PendingEdit {
 pub(super) struct EditQueue(Queue<PendingEdit>);
 
 impl EditQueue {
-    pub(super) fn push(&self, (manner, gate): (Manner, WriteGate), name: &str, edit: DocumentEdit, reply: Reply) {
+    pub(super) fn push(&self, (options, gate): (CallOptions, WriteGate), name: &str, edit: DocumentEdit, reply: Reply) {
         let (name, replies, span) = (name.to_owned(), vec![reply], Span::current());
-        let source = PendingEdit { name: name.clone(), manner, span, edit, gate, replies };
+        let source = PendingEdit { name: name.clone(), options, span, edit, gate, replies };
         self.0.push_or_join(source, |older| older.name == name, PendingEdit::give_way_to);
     }
 
@@ -85,10 +85,10 @@ impl EditQueue {
     }
 
     /// How the next commit goes, and in whose span; none if nobody waits.
-    pub(super) fn next(&self) -> Option<(Manner, Span)> {
+    pub(super) fn next(&self) -> Option<(CallOptions, Span)> {
         self.0.look(|waiting| {
-            let manner = Manner::shared(waiting.iter().map(|source| source.manner))?;
-            waiting.front().map(|source| (manner, source.span.clone()))
+            let options = CallOptions::shared(waiting.iter().map(|source| source.options))?;
+            waiting.front().map(|source| (options, source.span.clone()))
         })
     }
 }

@@ -14,7 +14,7 @@ use super::{Committed, Content, DocumentInner, Live, Raced};
 use crate::budget::governor::Lane;
 use crate::budget::limiter::Permit;
 use crate::call::error::{ApiError, Effect, ErrorClass};
-use crate::call::options::Manner;
+use crate::call::options::CallOptions;
 
 /// Times that a document is merged again because somebody else wrote it meanwhile.
 const MERGES: u32 = 5;
@@ -43,26 +43,26 @@ impl Target for DocumentInner {
     }
 
     async fn commit(&self, _: Lane) -> Option<Instant> {
-        let (manner, span) = self.queue.next()?;
+        let (options, span) = self.queue.next()?;
         let began = Instant::now();
-        commit(self, manner).instrument(span).await;
+        commit(self, options).instrument(span).await;
         Some(began)
     }
 }
 
 /// Reads the document, then takes what has gathered meanwhile, and writes.
-async fn commit(shared: &DocumentInner, manner: Manner) {
-    let (lane, permit) = shared.queue.sources().turn(manner.lane, |lane| shared.sender.permit(lane)).await;
-    let manner = manner.in_lane(lane);
+async fn commit(shared: &DocumentInner, options: CallOptions) {
+    let (lane, permit) = shared.queue.sources().turn(options.lane, |lane| shared.sender.permit(lane)).await;
+    let options = options.in_lane(lane);
     let live = match permit {
-        Ok(permit) => shared.look(Some(permit), manner).await,
+        Ok(permit) => shared.look(Some(permit), options).await,
         Err(error) => Err(error),
     };
     let group = shared.queue.sources().take_all();
     match live {
         Ok(live) => {
             shared.sender.metrics().committed(shared.kind.name, group.len());
-            in_parts(&mut Merge { shared, manner, live }, group).await;
+            in_parts(&mut Merge { shared, options, live }, group).await;
         }
         Err(error) => answer_all(group, &Err(error)),
     }
@@ -71,7 +71,7 @@ async fn commit(shared: &DocumentInner, manner: Manner) {
 /// One group on its way into the document as it stands.
 struct Merge<'a> {
     shared: &'a DocumentInner,
-    manner: Manner,
+    options: CallOptions,
     live: Live,
 }
 
@@ -79,7 +79,7 @@ impl Attempt for Merge<'_> {
     type Source = PendingEdit;
 
     async fn attempt(&mut self, group: Vec<PendingEdit>) -> Vec<Vec<PendingEdit>> {
-        match apply(self.shared, self.manner, &mut self.live, &group).await {
+        match apply(self.shared, self.options, &mut self.live, &group).await {
             Err(_) if !group.iter().all(PendingEdit::may_go) => vec![group],
             Err(error) if group.len() > 1 && concerns_content(&error) => split(group, &[]),
             answer => {
@@ -98,7 +98,7 @@ fn answer_all(group: Vec<PendingEdit>, answer: &Result<Committed, ApiError>) {
 
 async fn apply(
     shared: &DocumentInner,
-    manner: Manner,
+    options: CallOptions,
     live: &mut Live,
     group: &[PendingEdit],
 ) -> Result<Committed, ApiError> {
@@ -112,7 +112,7 @@ async fn apply(
         if merges == MERGES {
             return Err(never_still());
         }
-        let Some(turn) = turn(shared, manner, live).await? else {
+        let Some(turn) = turn(shared, options, live).await? else {
             merges += 1;
             continue;
         };
@@ -125,18 +125,18 @@ async fn apply(
             turn.0.unused();
             return Err(ApiError::lapsed());
         }
-        match shared.write(turn, manner, &wanted).await {
+        match shared.write(turn, options, &wanted).await {
             Ok(now) => {
                 let raced = take_in(shared, &mut so_far, live, now);
                 if !raced {
                     return Ok(so_far);
                 }
                 merges += 1;
-                *live = shared.look(None, manner).await?;
+                *live = shared.look(None, options).await?;
             }
-            Err(error) if shared.sender.again(manner.retry, &error, attempt).await => {
+            Err(error) if shared.sender.again(options.retry, &error, attempt).await => {
                 attempt += 1;
-                let now = shared.look(None, manner).await?;
+                let now = shared.look(None, options).await?;
                 if error.effect == Effect::Unknown && now.content.value == wanted {
                     take_in(shared, &mut so_far, live, now);
                 } else {
@@ -152,10 +152,10 @@ async fn apply(
 /// for before the turn, so that nobody else waits for it. None where the document had to be read again.
 async fn turn<'a>(
     shared: &'a DocumentInner,
-    manner: Manner,
+    options: CallOptions,
     live: &mut Live,
 ) -> Result<Option<(Permit, WriteTurn<'a>)>, ApiError> {
-    let permit = shared.sender.permit(manner.lane).await?;
+    let permit = shared.sender.permit(options.lane).await?;
     let turn = shared.line.turn().await;
     if turn.follows(live.writes) {
         return Ok(Some((permit, turn)));
@@ -168,7 +168,7 @@ async fn turn<'a>(
         return Ok(Some((permit, turn)));
     }
     drop(turn);
-    *live = shared.look(Some(permit), manner).await?;
+    *live = shared.look(Some(permit), options).await?;
     Ok(None)
 }
 

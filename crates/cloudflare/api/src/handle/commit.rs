@@ -19,18 +19,18 @@ use crate::budget::governor::Lane;
 use crate::budget::limiter::Permit;
 use crate::cache::snapshot_store::Freshness;
 use crate::call::error::{ApiError, Effect, ErrorClass};
-use crate::call::options::Manner;
+use crate::call::options::CallOptions;
 use crate::call::request::Request;
 use crate::call::sender::Exit;
 use crate::handle::batch::{self, Assembled};
-use crate::handle::{Doubt, RemoteInner, WRITES_AT_ONCE};
+use crate::handle::{CollectionState, DoubtOnDrop, WRITES_AT_ONCE};
 use crate::item::{Item, Op, Written};
 
 type CommitResult<T> = Result<Vec<Written<T>>, ApiError>;
 
 /// One caller's operations.
 pub(crate) struct PendingOps<T> {
-    manner: Manner,
+    options: CallOptions,
     gate: WriteGate,
     /// What the caller's lines carry in the log.
     span: Span,
@@ -68,7 +68,7 @@ impl<T: Item> Source for PendingOps<T> {
     type Lane = Lane;
 
     fn lane(&self) -> Lane {
-        self.manner.lane
+        self.options.lane
     }
 
     fn is_paced(&self) -> bool {
@@ -102,10 +102,14 @@ impl<T> Default for OpsQueue<T> {
 }
 
 impl<T: Item> OpsQueue<T> {
-    pub(crate) fn push(&self, (manner, gate): (Manner, WriteGate), ops: Vec<Op>) -> oneshot::Receiver<CommitResult<T>> {
+    pub(crate) fn push(
+        &self,
+        (options, gate): (CallOptions, WriteGate),
+        ops: Vec<Op>,
+    ) -> oneshot::Receiver<CommitResult<T>> {
         let (reply, answer) = oneshot::channel();
         let done = ops.iter().map(|_| None).collect();
-        self.0.push(PendingOps { manner, gate, span: Span::current(), ops, done, reply });
+        self.0.push(PendingOps { options, gate, span: Span::current(), ops, done, reply });
         answer
     }
 
@@ -150,11 +154,11 @@ impl CommitLine {
 }
 
 /// The writer of one collection; runs until it is dropped.
-pub(crate) async fn run<T: Item>(shared: Arc<RemoteInner<T>>) {
+pub(crate) async fn run<T: Item>(shared: Arc<CollectionState<T>>) {
     portolan_commit::run(&*shared).await;
 }
 
-impl<T: Item> Target for RemoteInner<T> {
+impl<T: Item> Target for CollectionState<T> {
     type Source = PendingOps<T>;
 
     const PATIENCE: Duration = Duration::from_secs(1);
@@ -182,13 +186,14 @@ impl<T: Item> Target for RemoteInner<T> {
             }
         };
         let group = self.queue().take(self.batch_limit());
-        let (Some(manner), Some(first)) = (Manner::shared(group.iter().map(|source| source.manner)), group.first())
+        let (Some(options), Some(first)) =
+            (CallOptions::shared(group.iter().map(|source| source.options)), group.first())
         else {
             permit.unused();
             return None;
         };
         let span = first.span.clone();
-        let commit = Commit { shared: self, manner: manner.in_lane(lane), permit: Some(permit) };
+        let commit = Commit { shared: self, options: options.in_lane(lane), permit: Some(permit) };
         let began = Instant::now();
         commit.group(group).instrument(span).await;
         Some(began)
@@ -199,8 +204,8 @@ impl<T: Item> Target for RemoteInner<T> {
 struct Commit<'a, T: Item> {
     /// The turn of the first call.
     permit: Option<Permit>,
-    shared: &'a RemoteInner<T>,
-    manner: Manner,
+    shared: &'a CollectionState<T>,
+    options: CallOptions,
 }
 
 impl<T: Item> Commit<'_, T> {
@@ -235,14 +240,14 @@ impl<T: Item> Commit<'_, T> {
                 permit.into_iter().for_each(Permit::unused);
                 CallResult::Applied(Vec::new())
             }
-            ([op], _) => CallResult::of_one(self.shared.write_one(permit, self.manner, self.exit(&may_go), op).await),
+            ([op], _) => CallResult::of_one(self.shared.write_one(permit, self.options, self.exit(&may_go), op).await),
             (_, None) => CallResult::of_one(Err(ApiError::transient("the collection takes no batches", Effect::None))),
             (_, Some(batch)) => {
                 let assembled = batch::assemble(ops.iter().copied());
                 let request = Request::new(Method::POST, batch.template, &[self.shared.scope.as_str()])
                     .with_body(assembled.body.clone());
-                let doubt = Doubt::unless_answered(self.shared);
-                let answer = self.shared.sender.answer(permit, self.manner, self.exit(&may_go), &request).await;
+                let doubt = DoubtOnDrop::unless_answered(self.shared);
+                let answer = self.shared.sender.answer(permit, self.options, self.exit(&may_go), &request).await;
                 doubt.answered();
                 self.shared.sender.metrics().committed(self.shared.collection.name, ops.len());
                 self.read(&assembled, &ops, answer.map(|answer| answer.result))
@@ -302,7 +307,7 @@ impl<T: Item> Commit<'_, T> {
 
     /// An object of the batch is gone, or the API has no batches. A listing tells which.
     async fn without_missing(&self, group: Vec<PendingOps<T>>, error: ApiError) -> Vec<Vec<PendingOps<T>>> {
-        match self.shared.refresh(self.manner, Freshness::AfterNow).await {
+        match self.shared.refresh(self.options, Freshness::AfterNow).await {
             Ok(()) => {}
             Err(error) => {
                 self.give_up(group, &error);
@@ -369,7 +374,7 @@ impl<T: Item> Commit<'_, T> {
                 }
                 let may_go = || source.may_go();
                 let exit = Exit { may_go: &may_go, line: None };
-                match self.shared.write_one(None, source.manner, exit, &source.ops[index]).await {
+                match self.shared.write_one(None, source.options, exit, &source.ops[index]).await {
                     Ok(written) => source.done[index] = Some(written),
                     Err(error) => return source.fail(error),
                 }

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::Remote;
+use super::CollectionHandle;
 use crate::budget::governor::Lane;
 use crate::cache::snapshot::Snapshot;
 use crate::cache::snapshot_store::Freshness;
 use crate::call::error::{ApiError, Effect, ErrorClass};
 use crate::item::{Entry, Item, Op, Written};
 
-/// What became of [`Remote::create`].
+/// What became of [`CollectionHandle::create`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Created<T> {
     /// Made by this call.
@@ -27,7 +27,7 @@ impl<T> Created<T> {
     }
 }
 
-impl<T: Item> Remote<T> {
+impl<T: Item> CollectionHandle<T> {
     /// Makes an object, patiently. A failure that may pass is waited out by the client's policy; before anything is sent
     /// again, and after a refusal because of a duplicate, the collection is listed and `find` looks whether the object is
     /// there. So a server error on the way costs neither the task nor a second object.
@@ -79,7 +79,7 @@ mod tests {
     const LATENCY: Duration = Duration::from_millis(150);
 
     /// A collection without batches whose creates fail as the script says.
-    fn routes_of(posts: &'static [(bool, u16)]) -> (Arc<Scripted>, Arc<Remote<TestRecord>>) {
+    fn routes_of(posts: &'static [(bool, u16)]) -> (Arc<Scripted>, Arc<CollectionHandle<TestRecord>>) {
         let mut there: Vec<Value> = Vec::new();
         let mut posts = posts.iter();
         let scripted = Scripted::new(LATENCY, move |seen| {
@@ -97,7 +97,7 @@ mod tests {
         (scripted, client.records(&ROUTES, "acc"))
     }
 
-    async fn created(remote: &Remote<TestRecord>) -> Result<Created<TestRecord>, ApiError> {
+    async fn created(remote: &CollectionHandle<TestRecord>) -> Result<Created<TestRecord>, ApiError> {
         let find = |snapshot: &Snapshot<TestRecord>| snapshot.by_key("A x").next().cloned();
         remote.create(Lane::Change, json!({"name": "x"}), find).await
     }

@@ -41,7 +41,7 @@ fn zone() -> (Arc<Scripted>, Clients) {
     (scripted, clients)
 }
 
-fn records(clients: &Clients, token: &str) -> Arc<Remote<TestRecord>> {
+fn records(clients: &Clients, token: &str) -> Arc<CollectionHandle<TestRecord>> {
     clients.client(&Credential::token(token)).records(&RECORDS, "z1")
 }
 
@@ -49,7 +49,7 @@ fn create(name: String) -> Vec<Op> {
     vec![Op::Create(json!({"name": name}))]
 }
 
-fn known(remote: &Remote<TestRecord>) -> usize {
+fn known(remote: &CollectionHandle<TestRecord>) -> usize {
     remote.with(Snapshot::len)
 }
 

@@ -100,7 +100,7 @@ impl Zone {
 struct Api {
     scripted: Arc<Scripted>,
     zone: Arc<StdMutex<Zone>>,
-    remote: Arc<Remote<TestRecord>>,
+    remote: Arc<CollectionHandle<TestRecord>>,
 }
 
 impl Api {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::support::World;
 use portolan_cloudflare_api::document::{Committed, TUNNEL_CONFIGURATION};
 use portolan_cloudflare_api::{
-    ApiError, Created, Document, ErrorClass, Freshness, Item, Lane, Remote, Request, Snapshot, TypedCollection,
-    collections,
+    ApiError, CollectionHandle, Created, Document, ErrorClass, Freshness, Item, Lane, Request, Snapshot,
+    TypedCollection, collections,
 };
 use portolan_cloudflare_sim::{self as sim, Count, Fault, Options};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ struct Tunnel {
     account: String,
     id: String,
     document: Arc<Document>,
-    apps: Arc<Remote<App>>,
+    apps: Arc<CollectionHandle<App>>,
 }
 
 impl Tunnel {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::{RECORDS, Record, World, create};
 use portolan_cloudflare_api::collections::{VIRTUAL_NETWORKS, ZONES};
-use portolan_cloudflare_api::{ApiError, Effect, ErrorClass, Freshness, Lane, Op, Remote, Snapshot, Written};
+use portolan_cloudflare_api::{ApiError, CollectionHandle, Effect, ErrorClass, Freshness, Lane, Op, Snapshot, Written};
 use portolan_cloudflare_sim::{self as sim, Count, Fault, Options};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -16,7 +16,10 @@ fn slow() -> Options {
     Options { latency: Duration::from_millis(150), ..Options::default() }
 }
 
-async fn write_all(remote: &Arc<Remote<Record>>, sources: Vec<Vec<Op>>) -> Vec<Result<Vec<Written<Record>>, ApiError>> {
+async fn write_all(
+    remote: &Arc<CollectionHandle<Record>>,
+    sources: Vec<Vec<Op>>,
+) -> Vec<Result<Vec<Written<Record>>, ApiError>> {
     let mut tasks = JoinSet::new();
     for (number, ops) in sources.into_iter().enumerate() {
         let remote = remote.clone();
@@ -104,7 +107,7 @@ async fn lost_answers_never_leave_duplicates() {
 static ATTEMPTS: AtomicU32 = AtomicU32::new(0);
 
 /// What a reconcile does: look, create what is missing, start again after a failure.
-async fn until_there(remote: &Remote<Record>, name: &str) {
+async fn until_there(remote: &CollectionHandle<Record>, name: &str) {
     let key = format!("A {name}.example.com");
     loop {
         if remote.refresh(Lane::Change, Freshness::Within(Duration::from_secs(30))).await.is_ok() {

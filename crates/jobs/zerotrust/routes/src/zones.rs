@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portolan_cloudflare_api::{
-    ApiError, Entry, ErrorClass, Freshness, Lane, Looked, Page, Reader, Snapshot, collections, objects,
+    ApiError, Entry, ErrorClass, Freshness, Lane, Page, Reader, SharedLook, Snapshot, collections, objects,
 };
 use portolan_core::{Hostname, Problem, ZoneName};
 use portolan_zerotrust_model::zone::{self, TenantZone};
@@ -100,7 +100,7 @@ fn are_many(reader: &Reader) -> bool {
     many(reader).within(MANY).is_some()
 }
 
-fn many(reader: &Reader) -> Looked<()> {
+fn many(reader: &Reader) -> SharedLook<()> {
     reader.looked("many_zones", "")
 }
 
@@ -159,7 +159,7 @@ async fn asked(lane: Lane, reader: &Reader, name: &str, age: Duration) -> Result
     by_name(reader, name).get(lane, age, look).await
 }
 
-fn by_name(reader: &Reader, name: &str) -> Looked<Arc<[zone::Zone]>> {
+fn by_name(reader: &Reader, name: &str) -> SharedLook<Arc<[zone::Zone]>> {
     reader.looked("zones_by_name", name)
 }
 

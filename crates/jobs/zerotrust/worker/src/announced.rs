@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
 use portolan_cloudflare_api::objects::DnsRecord;
-use portolan_cloudflare_api::{Client, Expected, collections};
+use portolan_cloudflare_api::{Client, PendingWrite, collections};
 use portolan_exposure::Footprint;
 
 use crate::work::TaskWork;
@@ -15,8 +15,8 @@ use crate::work::TaskWork;
 pub(crate) struct Announced(Mutex<Option<AnnouncedWrites>>);
 
 struct AnnouncedWrites {
-    _rule: Option<Expected>,
-    _record: Option<Expected<DnsRecord>>,
+    _rule: Option<PendingWrite>,
+    _record: Option<PendingWrite<DnsRecord>>,
 }
 
 impl Announced {

@@ -19,7 +19,7 @@ use portolan_core::{Change, Class, Plan, Problem};
 use portolan_publication::{Footprint, Notice};
 
 use crate::app::{APPS, App};
-use crate::holdings::Holdings;
+use crate::inventory::Holdings;
 use crate::journal::{Applied, Failed, Journal};
 use crate::policy::{POLICIES, ReusablePolicy};
 use crate::quota::{self, Counted};

@@ -10,8 +10,8 @@ use crate::changes::SERVICE_TOKEN;
 use crate::gather::{Fresh, gather_with};
 use crate::journal::{Applied, Failed, Journal, NextRound};
 use crate::live::Live;
-use crate::notes::{Notes, intend};
 use crate::plan::plan;
+use crate::plan_context::{Notes, intend};
 use crate::step::Exposure;
 use crate::withdraw::withdraw;
 

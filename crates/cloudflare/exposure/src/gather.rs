@@ -14,7 +14,7 @@ use portolan_core::{Mark, Problem};
 use portolan_publication::{Access, Desired, Footprint, Intent, Record};
 
 use crate::app::APPS;
-use crate::holdings::Holdings;
+use crate::inventory::Holdings;
 use crate::live::Live;
 use crate::policy::POLICIES;
 use crate::quota::Counted;

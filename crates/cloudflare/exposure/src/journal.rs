@@ -8,7 +8,7 @@ use portolan_publication::{Footprint, Notice};
 use secrecy::SecretString;
 
 use crate::live::Live;
-use crate::notes::Notes;
+use crate::plan_context::Notes;
 use crate::step::{Exposure, Step};
 
 /// Persists what happens while a plan is applied.

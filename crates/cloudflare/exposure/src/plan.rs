@@ -26,9 +26,9 @@ use portolan_core::{Hostname, Mark, Problem};
 use portolan_publication::{Desired, Footprint, Notice, Record};
 
 use crate::app::AppWish;
-use crate::holdings::{Holdings, ZoneAndTunnel};
+use crate::inventory::{Holdings, ZoneAndTunnel};
 use crate::live::Live;
-use crate::notes::Notes;
+use crate::plan_context::Notes;
 use crate::quota::{self, Counted};
 use crate::step::{Course, Exposure, Step};
 

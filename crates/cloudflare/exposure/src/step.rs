@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::app::{App, AppWish};
 use crate::changes::ACCESS_APPLICATION;
-use crate::holdings::{Holdings, RecordKind, ZoneAndTunnel};
+use crate::inventory::{Holdings, RecordKind, ZoneAndTunnel};
 use crate::policy::OwnPolicy;
 use crate::wall::Wall;
 

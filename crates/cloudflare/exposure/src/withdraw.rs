@@ -10,13 +10,13 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::changes;
-use crate::holdings::{AppHeld, Holdings, RecordKind, RuleHeld, TokenHeld, ZoneAndTunnel};
+use crate::inventory::{AppHeld, Holdings, RecordKind, RuleHeld, TokenHeld, ZoneAndTunnel};
 use crate::live::Live;
-use crate::notes::Notes;
 use crate::plan::{
     find_records, find_redirects, find_rules, known_names, old_apps_gone, policy_gone, released, removal, rule_gone,
     token_gone, unrecorded_app, unrecorded_token,
 };
+use crate::plan_context::Notes;
 use crate::policy::is_marked;
 use crate::step::{Course, Exposure, RuleClaim, Step, Work};
 

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::Planner;
 use crate::app::{App, AppDifference, AppWish, Made, Policies, policy_shown};
 use crate::changes;
-use crate::holdings::AppHeld;
+use crate::inventory::AppHeld;
 use crate::live::Live;
-use crate::notes::Notes;
+use crate::plan_context::Notes;
 use crate::quota::Counted;
 use crate::step::{Step, Work};
 

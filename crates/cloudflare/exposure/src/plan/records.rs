@@ -7,7 +7,7 @@ use portolan_publication::{Notice, reasons};
 
 use super::Planner;
 use crate::changes;
-use crate::holdings::{Holdings, RecordHeld, RecordKind};
+use crate::inventory::{Holdings, RecordHeld, RecordKind};
 use crate::live::Live;
 use crate::quota::Counted;
 use crate::record::{PublishedRecord as _, WantedRecord, label};

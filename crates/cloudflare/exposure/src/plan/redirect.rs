@@ -5,7 +5,7 @@ use portolan_publication::{Notice, reasons};
 
 use super::Planner;
 use crate::changes;
-use crate::holdings::{Holdings, RedirectHeld};
+use crate::inventory::{Holdings, RedirectHeld};
 use crate::live::Live;
 use crate::redirect::{self, Redirects, RefusedRedirect};
 use crate::step::{Step, Work};

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::Planner;
 use crate::app::{AppWish, Policies};
 use crate::changes;
-use crate::holdings::{AppHeld, Holdings, RecordHeld, RecordKind, RuleHeld};
+use crate::inventory::{AppHeld, Holdings, RecordHeld, RecordKind, RuleHeld};
 use crate::live::Live;
 use crate::policy::{ReusablePolicy, is_marked};
 use crate::record::{PublishedRecord as _, label};

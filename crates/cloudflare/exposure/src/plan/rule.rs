@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::Planner;
 use crate::changes;
-use crate::holdings::{Holdings, RecordKind, RuleHeld};
+use crate::inventory::{Holdings, RecordKind, RuleHeld};
 use crate::live::Live;
-use crate::notes::Notes;
+use crate::plan_context::Notes;
 use crate::record::PublishedRecord as _;
 use crate::rules;
 use crate::step::{RuleClaim, Step, Work};

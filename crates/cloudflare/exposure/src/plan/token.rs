@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::Planner;
 use crate::changes;
-use crate::holdings::TokenHeld;
+use crate::inventory::TokenHeld;
 use crate::live::Live;
-use crate::notes::Notes;
+use crate::plan_context::Notes;
 use crate::policy::{NAME_LIMIT, is_marked};
 use crate::quota::Counted;
 use crate::step::{Step, Work};

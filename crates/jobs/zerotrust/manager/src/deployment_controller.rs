@@ -14,13 +14,13 @@ use portolan_engine::{Outcome, Profile, Reconcile, Report, in_time, key_of, kube
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::Value;
 
-use crate::board::{ConfigVerdict, Version};
-use crate::own::is_own;
-use crate::record::ANNOTATION;
-use crate::shape::{DeploymentChange, container_of, shape};
+use crate::config_states::{ConfigVerdict, Version};
+use crate::deployment_change::{DeploymentChange, container_of, shape};
+use crate::own_deployment::is_own;
+use crate::previous_values::ANNOTATION;
 use crate::shared::ManagerContext;
 use crate::worker::{WorkerKind, WorkerOrigin, WorkerStep, keep, rest};
-use crate::writes::WriteRefusal;
+use crate::write::WriteRefusal;
 
 /// How often a write is tried against others who write the same Deployments: the cluster's own controllers are quick.
 const MOST_ATTEMPTS: u32 = 8;

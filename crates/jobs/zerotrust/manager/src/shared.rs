@@ -9,8 +9,8 @@ use portolan_engine::{Cache, Context, Handle, Selection};
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use tokio::sync::watch;
 
-use crate::board::ConfigStates;
-use crate::own::{Own, Search};
+use crate::config_states::ConfigStates;
+use crate::own_deployment::{Own, Search};
 use crate::settings::{Settings, Workers};
 use crate::worker::WorkerKind;
 

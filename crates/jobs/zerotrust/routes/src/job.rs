@@ -17,10 +17,10 @@ use portolan_zerotrust_model::{
 
 use crate::metrics::Metrics;
 use crate::reasons::TaskFailure;
-use crate::records::StoredState;
 use crate::routes::RouteController;
 use crate::settings::Settings;
 use crate::shared::RoutesContext;
+use crate::state_index::StoredState;
 use crate::sweep::Sweep;
 use crate::templates::TemplateController;
 use crate::tenants::TenantController;

@@ -7,8 +7,8 @@ use portolan_exposure::{Desired, Footprint, Fresh, Live, Notes, gather_with, pla
 use portolan_zerotrust_model::{CloudflareTaskSpec, RouteRef, SecretRef};
 
 use crate::decide::TokenSecret;
+use crate::route_context::RouteContext;
 use crate::shared::RoutesContext;
-use crate::subject::RouteContext;
 
 /// What stands at Cloudflare for a name, and what shall become of it.
 pub(crate) struct Preview {

@@ -10,8 +10,8 @@ use portolan_core::{Hostname, Mark, Problem};
 use portolan_exposure::{Conventions, Elsewhere, Footprint, Fresh, gather, recover, stands};
 use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, State, annotations, names, select_tenant};
 
+use crate::route_context::RouteContext;
 use crate::shared::RoutesContext;
-use crate::subject::RouteContext;
 use crate::zones;
 
 /// The outputs that name something at Cloudflare.

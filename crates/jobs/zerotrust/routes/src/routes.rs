@@ -7,11 +7,11 @@ use portolan_core::{Class, ObjectKey, Plan, Problem, reasons as core};
 use portolan_engine::{Notice, Outcome, PassFailure, Profile, Projected, Reconcile, Report, WriteMode, outcome};
 use portolan_zerotrust_model::{Enabled, FINALIZER, HttpRoute, OLDER_FINALIZER, RouteInput, annotations, reasons};
 
-use crate::hand::Executor;
+use crate::execute::Executor;
 use crate::preview::Preview;
+use crate::route_context::RouteContext;
 use crate::route_plan::RoutePlan;
 use crate::shared::{Projection, RoutesContext};
-use crate::subject::RouteContext;
 
 /// What a worker has said nothing about for so long is looked at again.
 const PATIENCE: Duration = Duration::from_secs(120);

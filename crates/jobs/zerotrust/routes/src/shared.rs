@@ -19,15 +19,15 @@ use portolan_zerotrust_model::{
 };
 use serde_json::{Value, json};
 
-use crate::board::{RouteStatus, RouteStatuses};
 use crate::credentials::CredentialReader;
 use crate::drift::RefusedPlans;
+use crate::hostname_owner::Reservations;
 use crate::locks::Locks;
 use crate::metrics::Ends;
 use crate::needs::CREDENTIAL_FINALIZER;
-use crate::records::StateIndex;
-use crate::rivals::Reservations;
+use crate::route_status::{RouteStatus, RouteStatuses};
 use crate::settings::Settings;
+use crate::state_index::StateIndex;
 
 /// Where users release deletions that are held.
 const RELEASED_ON: &str = "the CloudflareZeroTrustTenant";

@@ -17,8 +17,8 @@ use portolan_zerotrust_model::{FINALIZER, reasons};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::board::RouteStatus;
-use crate::hand::{Executor, is_missing, refused};
+use crate::execute::{Executor, is_missing, refused};
+use crate::route_status::RouteStatus;
 use crate::shared::RoutesContext;
 
 /// More orphans than this are doubted, if they are also more than half of all names.

@@ -9,7 +9,7 @@ use portolan_core::{ObjectKey, Problem};
 use portolan_engine::{in_time, kubernetes_problem};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 
-use crate::presence::Sign;
+use crate::liveness::heartbeat::Sign;
 
 /// How often a status is written against others who write the same object.
 const MOST_ATTEMPTS: usize = 6;

@@ -7,9 +7,9 @@ use portolan_cloudflare_api::Clients;
 use portolan_engine::{Cache, CancellationToken, Context, Controller, Selection, Task, Timing, counting, level};
 use portolan_zerotrust_model::CloudflareZeroTrustTenant;
 
-use crate::carrier::TaskReconciler;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
+use crate::task_controller::TaskReconciler;
 
 /// The first wait after the cluster itself failed us; problems of tasks say their own.
 const FIRST: Duration = Duration::from_secs(1);

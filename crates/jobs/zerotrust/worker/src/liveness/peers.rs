@@ -14,9 +14,9 @@ use portolan_engine::{Context, in_time, kubernetes_problem};
 use portolan_zerotrust_model::OPERATOR_LEASE;
 use tokio::time::Instant;
 
-use crate::presence::{SIGNS, lease_name, remove};
+use crate::due::Holder;
+use crate::liveness::heartbeat::{SIGNS, lease_name, remove};
 use crate::settings::Settings;
-use crate::standing::Holder;
 
 /// Whether another worker lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

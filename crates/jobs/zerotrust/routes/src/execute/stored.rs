@@ -13,9 +13,9 @@ use serde_json::json;
 
 use super::{Executor, is_missing, refused};
 use crate::outputs;
-use crate::records::{StoredState, key};
 use crate::recover::Recovery;
 use crate::shared::RoutesContext;
+use crate::state_index::{StoredState, key};
 
 impl Executor<'_> {
     /// The state there is, or one for which nothing is recorded yet.

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::field::ConfigField;
-use crate::{loose, quantity};
+use crate::{json_equivalence, quantity};
 
 /// What a configuration asks for, checked as far as can be without asking the server.
 pub(crate) fn wishes(spec: &Spec, deployment: &Value) -> Result<BTreeMap<ConfigField, Value>, Problem> {
@@ -79,7 +79,7 @@ fn tolerations(asked: Option<&[Value]>) -> Result<Option<Value>, Problem> {
 fn known<T: Serialize + DeserializeOwned>(place: &str, value: &Value) -> Result<Value, Problem> {
     let read: T = serde_json::from_value(value.clone())
         .map_err(|error| refused(format!("spec.{place} is not as in a pod: {error}")))?;
-    if loose::same(Some(&json!(read)), Some(value)) {
+    if json_equivalence::same(Some(&json!(read)), Some(value)) {
         return Ok(value.clone());
     }
     Err(refused(format!(

@@ -11,7 +11,7 @@ use portolan_core::{OwnerId, Problem, WriteGate};
 use portolan_exposure::{Desired, Footprint};
 use tokio::sync::OwnedMutexGuard;
 
-use crate::locks::{self, Locks, Term};
+use crate::locks::documents::{self, Locks, Term};
 
 /// Who may make a token of which name.
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub(crate) struct TokenTurn {
 impl TokenTurn {
     /// Open while the turn is surely ours.
     pub(crate) fn gate(&self) -> WriteGate {
-        locks::gate(self.elsewhere.clone())
+        documents::gate(self.elsewhere.clone())
     }
 }
 

@@ -8,8 +8,8 @@ use portolan_engine::{FIELD_MANAGER, in_time, kubernetes_problem};
 use portolan_zerotrust_model::reasons;
 use serde_json::Value;
 
-use crate::owners::{self, MANAGER};
-use crate::shape::DeploymentChange;
+use crate::deployment_change::DeploymentChange;
+use crate::managed_fields::{self, MANAGER};
 use crate::shared::ManagerContext;
 use crate::worker::WorkerStep;
 
@@ -61,7 +61,7 @@ impl ManagerContext {
         if let Some(body) = &shape.apply {
             stands = self.apply(body).await?;
         }
-        if let Some(body) = shape.disown.and_then(|keep| owners::disowned(&stands, keep)) {
+        if let Some(body) = shape.disown.and_then(|keep| managed_fields::disowned(&stands, keep)) {
             stands = self.replace(&body, MANAGER).await?;
         }
         Ok(stands)

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 
 use super::{Ready, SOON, TaskReconciler, TaskResult};
 use crate::claim::{Claim, Refused};
-use crate::diary::{Desk, Diary, Ending};
+use crate::due::{Due, standing};
 use crate::log;
 use crate::metrics::Came;
-use crate::progress;
 use crate::reason;
 use crate::retry;
-use crate::standing::{Due, standing};
+use crate::task_journal::{Desk, Diary, Ending};
+use crate::task_status;
 use crate::work::{self, TaskWork};
 
 /// So long may what is under way go on when the worker stops.
@@ -37,7 +37,7 @@ async fn tell_of_trouble(client: &Client, diary: &Diary<'_>) -> Infallible {
         let class = trouble.as_ref().map(|error| error.class);
         if let Some(error) = trouble.filter(|_| class != told) {
             // Whoever lost the task hears of it by other ways.
-            let _ = diary.store(|status| progress::waiting(status, &error)).await;
+            let _ = diary.store(|status| task_status::waiting(status, &error)).await;
         }
         told = class;
     }
@@ -57,7 +57,7 @@ impl TaskReconciler {
     /// Tells a task why it cannot be done. Nothing was begun, so nobody has to be kept from it.
     pub(super) async fn refuse(&self, task: &CloudflareTask, problem: &Problem) -> Result<TaskResult, Problem> {
         let status = |seen: &CloudflareTask| {
-            let status = progress::observed(seen);
+            let status = task_status::observed(seen);
             self.after_failure(seen, &status, problem).0
         };
         let claim = match Claim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
@@ -89,7 +89,7 @@ impl TaskReconciler {
         let (gate, lapsed) = (sign.gate(), sign.lapsed());
         let now = (self.context.clock)();
         let intent = ready.work.intent(ready.notes.intent.as_ref(), ready.client.time());
-        let status = |seen: &CloudflareTask| progress::claimed(seen, &self.settings, intent.as_ref(), now);
+        let status = |seen: &CloudflareTask| task_status::claimed(seen, &self.settings, intent.as_ref(), now);
         let claim = match Claim::take(self.tasks(), task, Some(sign), |seen| self.is_due(seen), status).await {
             Ok(claim) => claim,
             Err(refused) => return self.unclaimed(task, ready, refused),
@@ -140,12 +140,14 @@ impl TaskReconciler {
             Ok(applied) => applied,
             Err(failed) => return self.refuse(task, &failed.problem).await,
         };
-        let result = progress::result(&applied.footprint, &applied.notices, ready.handed.as_ref());
+        let result = task_status::result(&applied.footprint, &applied.notices, ready.handed.as_ref());
         let now = (self.context.clock)();
         let status = |seen: &CloudflareTask| {
-            let status =
-                CloudflareTaskStatus { worker_pod: Some(self.settings.identity.clone()), ..progress::observed(seen) };
-            progress::completed(status, log::sentence(seen, &Plan::default()), result.clone(), &Plan::default(), now)
+            let status = CloudflareTaskStatus {
+                worker_pod: Some(self.settings.identity.clone()),
+                ..task_status::observed(seen)
+            };
+            task_status::completed(status, log::sentence(seen, &Plan::default()), result.clone(), &Plan::default(), now)
         };
         match Claim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
             Ok(_) => {
@@ -220,10 +222,10 @@ impl TaskReconciler {
         applied: &Applied,
         begun: Instant,
     ) -> Result<TaskResult, Problem> {
-        let result = progress::result(&applied.footprint, &applied.notices, diary.handed().as_ref());
+        let result = task_status::result(&applied.footprint, &applied.notices, diary.handed().as_ref());
         let message = log::sentence(task, &applied.changes);
         let now = (self.context.clock)();
-        let stored = diary.store(|status| progress::completed(status, message, result, &applied.changes, now)).await;
+        let stored = diary.store(|status| task_status::completed(status, message, result, &applied.changes, now)).await;
         if let Err(refused) = stored {
             return unwritten(refused);
         }
@@ -240,7 +242,7 @@ impl TaskReconciler {
         failed: &Failed,
         begun: Instant,
     ) -> Result<TaskResult, Problem> {
-        let result = progress::result(&failed.footprint, &failed.notices, diary.handed().as_ref());
+        let result = task_status::result(&failed.footprint, &failed.notices, diary.handed().as_ref());
         let mut pause = None;
         let stored = diary
             .store(|status| {
@@ -261,9 +263,9 @@ impl TaskReconciler {
     /// The worker stops: whoever comes next goes on from here.
     async fn give_back(&self, task: &CloudflareTask, diary: &Diary<'_>, begun: Instant) -> Result<TaskResult, Problem> {
         self.metrics.ended(task, Came::GivenBack, Some(begun.elapsed()));
-        let result = progress::result(&diary.footprint(), &[], diary.handed().as_ref());
+        let result = task_status::result(&diary.footprint(), &[], diary.handed().as_ref());
         let now = (self.context.clock)();
-        match diary.store(|status| progress::released(status, Some(result), now)).await {
+        match diary.store(|status| task_status::released(status, Some(result), now)).await {
             Ok(()) | Err(Refused::Lost) => Ok(TaskResult { problem: None, again: None }),
             Err(Refused::Problem(problem)) => Err(problem),
         }
@@ -278,11 +280,11 @@ impl TaskReconciler {
         let now = (self.context.clock)();
         let pause = self.pause(task, status, problem);
         let next = pause.and_then(|pause| now.checked_add(pause).ok());
-        (progress::failed(status.clone(), problem, None, next, now), pause)
+        (task_status::failed(status.clone(), problem, None, next, now), pause)
     }
 
     fn pause(&self, task: &CloudflareTask, status: &CloudflareTaskStatus, problem: &Problem) -> Option<Duration> {
-        let failures = progress::failures(status);
+        let failures = task_status::failures(status);
         let jitter = jitter(self.context.seed, "CloudflareTask", &task.key(), failures);
         retry::pause(problem, TaskWork::aim(task), failures, jitter)
     }

@@ -11,12 +11,12 @@ use portolan_core::{Change, Problem, Target, rfc3339};
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::{Map, Value, json};
 
-use crate::board::Version;
+use crate::asked_fields::wishes;
+use crate::config_states::Version;
 use crate::field::{ConfigField, containers};
-use crate::loose;
-use crate::owners::{Keep, Owned, disowned};
-use crate::record::{ANNOTATION, HeldField, PreviousValues};
-use crate::wishes::wishes;
+use crate::json_equivalence;
+use crate::managed_fields::{Keep, Owned, disowned};
+use crate::previous_values::{ANNOTATION, HeldField, PreviousValues};
 
 /// The container that is the operator, by its usual name or else by its place.
 pub(crate) const CONTAINER: &str = "operator";
@@ -176,7 +176,7 @@ pub(crate) fn target(deployment: &Value) -> Target {
 }
 
 fn annotate(deployment: &mut Value, record: Option<&PreviousValues>) {
-    let annotations = loose::at(deployment, &["metadata", "annotations"]);
+    let annotations = json_equivalence::at(deployment, &["metadata", "annotations"]);
     match record {
         Some(record) => drop(annotations.insert(ANNOTATION.to_owned(), json!(record.text()))),
         None => drop(annotations.remove(ANNOTATION)),

@@ -10,8 +10,8 @@ use portolan_zerotrust_model::CloudflareTaskStatus;
 
 use crate::claim::{Claim, Refused};
 use crate::handover::Handover;
-use crate::locks::{self, Locks};
-use crate::progress::{self, Handed};
+use crate::locks::documents::{self, Locks};
+use crate::task_status::{self, Handed};
 
 /// What all diaries of a worker share.
 #[derive(Clone, Copy)]
@@ -127,8 +127,8 @@ impl<'a> Diary<'a> {
     }
 
     async fn keep(&self, footprint: &Footprint, operation: &str) -> Result<(), Problem> {
-        let result = progress::result(footprint, &[], self.handed().as_ref());
-        match self.store(|status| progress::reached(&status, operation, result)).await {
+        let result = task_status::result(footprint, &[], self.handed().as_ref());
+        match self.store(|status| task_status::reached(&status, operation, result)).await {
             Ok(()) => {
                 self.pages().stored = Unmarked::of(footprint);
                 Ok(())
@@ -163,7 +163,7 @@ impl Journal for Diary<'_> {
     /// The lease is held around the write alone, so that another worker protects its names meanwhile.
     async fn begins(&self, tunnel_id: &str) -> Result<WriteGate, Problem> {
         let turn = self.desk.locks.enter([format!("tunnels/{tunnel_id}/configuration")].into()).await?;
-        Ok(locks::gate(turn))
+        Ok(documents::gate(turn))
     }
 
     async fn reached(&self, footprint: &Footprint, operation: &'static str) -> Result<(), Problem> {

@@ -13,7 +13,7 @@ use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskSpec, Phase, annota
 use super::stored::identity;
 use super::{Executor, is_conflict, is_missing, refused};
 use crate::decide::TokenSecret;
-use crate::subject::LEFTOVER;
+use crate::route_context::LEFTOVER;
 
 /// Says why a task was made though nothing was asked for anew.
 const QUEUED_FOR: &str = "queued-for";

@@ -16,19 +16,19 @@ use tokio::time::Instant;
 
 use crate::announced::Announced;
 use crate::credential;
-use crate::elsewhere::{self, States};
+use crate::due::{Due, TaskLook, standing};
 use crate::handover::Handover;
-use crate::locks::Locks;
+use crate::liveness::heartbeat::Presence;
+use crate::liveness::peers::{Life, Others};
+use crate::locks::documents::Locks;
+use crate::locks::token_names::{TokenTurn, Turns};
 use crate::log;
-use crate::lookout::Lookout;
 use crate::metrics::Metrics;
-use crate::others::{Life, Others};
-use crate::presence::Presence;
-use crate::progress::Handed;
 use crate::projection::TaskProjection;
+use crate::recorded_elsewhere::{self, States};
+use crate::secret_poller::Lookout;
 use crate::settings::Settings;
-use crate::standing::{Due, TaskLook, standing};
-use crate::turns::{TokenTurn, Turns};
+use crate::task_status::Handed;
 use crate::work::{self, TaskWork};
 
 /// A task that changed under our hands, or for whose sake something changed, is looked at again after this.
@@ -232,7 +232,7 @@ impl TaskReconciler {
 
     /// What others have recorded, where that matters.
     async fn elsewhere(&self, task: &CloudflareTask, recorded: &Footprint, live: &Live) -> Result<Elsewhere, Problem> {
-        if elsewhere::matters(recorded, live) {
+        if recorded_elsewhere::matters(recorded, live) {
             self.states.elsewhere(task, &self.handle).await
         } else {
             Ok(Elsewhere::default())

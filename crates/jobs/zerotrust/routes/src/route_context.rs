@@ -17,14 +17,14 @@ use portolan_zerotrust_model::{
 };
 
 use crate::decide::TokenSecret;
+use crate::hostname_owner::Reserved;
 use crate::locks::NameTurn;
 use crate::losses;
 use crate::preview::Preview;
 use crate::reasons::TaskFailure;
-use crate::records::StoredState;
 use crate::recover::Recovery;
-use crate::rivals::Reserved;
 use crate::shared::RoutesContext;
+use crate::state_index::StoredState;
 use crate::token::{self, FoundSecret};
 use crate::zones;
 

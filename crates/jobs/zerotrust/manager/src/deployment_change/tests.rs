@@ -1,7 +1,7 @@
 //! A Deployment as a chart leaves it, and what configurations make of it.
 
 use super::*;
-use crate::owners::MANAGER;
+use crate::managed_fields::MANAGER;
 
 fn live() -> Value {
     json!({

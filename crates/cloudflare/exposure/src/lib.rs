@@ -42,7 +42,7 @@ pub use gather::{Fresh, gather, gather_with};
 pub use journal::{Applied, Failed, Journal, NewCredential, NextRound};
 pub use live::Live;
 pub use plan::plan;
-pub use plan_context::{Elsewhere, Notes, intend};
+pub use plan_context::{Elsewhere, PlanContext, intend};
 pub use policy::{Group, ReusablePolicy};
 pub use quota::Counted;
 pub use recover::{Conventions, recover, stands};

@@ -15,7 +15,7 @@ use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::Value;
 
 use crate::config_states::{ConfigVerdict, Version};
-use crate::deployment_change::{DeploymentChange, container_of, shape};
+use crate::deployment_change::{DeploymentChange, change_for, container_of};
 use crate::own_deployment::is_own;
 use crate::previous_values::ANNOTATION;
 use crate::shared::ManagerContext;
@@ -162,9 +162,9 @@ impl DeploymentController {
     }
 
     fn decide(&self, inputs: &DeploymentInputs) -> DeploymentPlan {
-        let shaped = shape(&inputs.own, inputs.config.as_deref(), inputs.now);
+        let shaped = change_for(&inputs.own, inputs.config.as_deref(), inputs.now);
         let (own, refused) = match shaped {
-            Ok(shape) => (shape, None),
+            Ok(change) => (change, None),
             Err(problem) => (DeploymentChange::untouched(&inputs.own), Some(problem)),
         };
         let workers = self.workers(inputs, &own.wanted);

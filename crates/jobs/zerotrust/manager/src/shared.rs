@@ -10,7 +10,7 @@ use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use tokio::sync::watch;
 
 use crate::config_states::ConfigStates;
-use crate::own_deployment::{Own, Search};
+use crate::own_deployment::{OwnDeployment, Search};
 use crate::settings::{Settings, Workers};
 use crate::worker::WorkerKind;
 
@@ -43,7 +43,7 @@ impl ManagerContext {
     }
 
     /// The own Deployment, where it is known.
-    pub(crate) fn own(&self) -> Option<Own> {
+    pub(crate) fn own(&self) -> Option<OwnDeployment> {
         match &*self.search.borrow() {
             Search::Found(own) => Some(own.clone()),
             Search::Begun | Search::Failed(_) => None,

@@ -11,7 +11,6 @@
 //! A worker touches tasks, Leases and Secrets of the operator's namespace, and reads the Secrets that tasks name, by their
 //! names; it has no right to list Secrets, or to touch routes.
 
-mod announced;
 mod claim;
 mod credential;
 mod due;

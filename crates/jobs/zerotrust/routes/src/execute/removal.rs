@@ -43,7 +43,7 @@ impl Executor<'_> {
         let ending = self.shared.is_ending(self.subject.key.namespace.as_deref()).await;
         let ending = ending.then(|| self.subject.key.namespace.clone()).flatten();
         let surroundings = || {
-            let of_tenant: Vec<_> = self.shared.records.all();
+            let of_tenant: Vec<_> = self.shared.state_index.all();
             let of_tenant = of_tenant.into_iter().filter(|known| self.shared.is_of(&known.state, &tenant));
             let of_tenant: Vec<_> = of_tenant.filter(|known| known.state.footprint.hostname.is_some()).collect();
             let looks = of_tenant.len() <= MOST_LOOKED_AT;

@@ -22,7 +22,7 @@ const JOINING: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The locks of one worker.
-pub(crate) struct Locks {
+pub(crate) struct DocumentLocks {
     context: Arc<Context>,
     /// None where this worker is alone.
     lock: Option<DocumentLock>,
@@ -50,7 +50,7 @@ pub(crate) fn gate(terms: Vec<Arc<Term>>) -> WriteGate {
     WriteGate::new(move || terms.iter().all(|term| term.lease.is_held()))
 }
 
-impl Locks {
+impl DocumentLocks {
     pub(crate) fn new(context: &Arc<Context>, settings: &Settings) -> Self {
         // A worker that was killed finds its own lease when it comes back, and need not wait for it.
         let lock = (!settings.alone).then(|| DocumentLock::new(settings.identity.clone()));

@@ -21,7 +21,7 @@ use portolan_core::{Change, Class, Plan, Problem};
 use portolan_publication::{Footprint, Notice};
 
 use crate::app::{APPS, App};
-use crate::holdings::Holdings;
+use crate::inventory::Inventory;
 use crate::journal::{Applied, Failed, Journal};
 use crate::policy::{POLICIES, ReusablePolicy};
 use crate::quota::{self, Counted};
@@ -79,7 +79,7 @@ struct StepRun<'a, J> {
     attempt: u32,
     /// The part that is being written.
     stage: Option<Stage>,
-    held: Holdings,
+    held: Inventory,
     /// The application as it was last seen in this run.
     app: Option<App>,
     /// Our own reusable policies that were made in this run, by name.

@@ -10,8 +10,8 @@ use crate::changes::SERVICE_TOKEN;
 use crate::gather::{Fresh, gather_with};
 use crate::journal::{Applied, Failed, Journal, NextRound};
 use crate::live::Live;
-use crate::notes::{Notes, intend};
 use crate::plan::plan;
+use crate::plan_context::{PlanContext, intend};
 use crate::step::Exposure;
 use crate::withdraw::withdraw;
 
@@ -56,10 +56,10 @@ impl<'a> ExposureGoal<'a> {
     }
 
     /// What is to be done.
-    pub fn plan(self, recorded: &Footprint, live: &Live, notes: &Notes) -> Result<Exposure, Problem> {
+    pub fn plan(self, recorded: &Footprint, live: &Live, context: &PlanContext) -> Result<Exposure, Problem> {
         match self {
-            Self::Publish(desired) => plan(desired, recorded, live, notes),
-            Self::Withdraw(mark) => withdraw(mark, recorded, live, notes),
+            Self::Publish(desired) => plan(desired, recorded, live, context),
+            Self::Withdraw(mark) => withdraw(mark, recorded, live, context),
         }
     }
 }
@@ -69,11 +69,11 @@ pub async fn expose(
     client: &Client,
     desired: &Desired,
     recorded: &Footprint,
-    notes: &Notes,
+    context: &PlanContext,
     fresh: Fresh,
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
-    Box::pin(look_and_carry_out(client, ExposureGoal::Publish(desired), (recorded, notes), fresh, journal)).await
+    Box::pin(look_and_carry_out(client, ExposureGoal::Publish(desired), (recorded, context), fresh, journal)).await
 }
 
 /// Takes away whatever is ours for a name.
@@ -81,23 +81,23 @@ pub async fn unexpose(
     client: &Client,
     mark: &Mark,
     recorded: &Footprint,
-    notes: &Notes,
+    context: &PlanContext,
     fresh: Fresh,
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
-    Box::pin(look_and_carry_out(client, ExposureGoal::Withdraw(mark), (recorded, notes), fresh, journal)).await
+    Box::pin(look_and_carry_out(client, ExposureGoal::Withdraw(mark), (recorded, context), fresh, journal)).await
 }
 
 async fn look_and_carry_out(
     client: &Client,
     goal: ExposureGoal<'_>,
-    (recorded, notes): (&Footprint, &Notes),
+    (recorded, context): (&Footprint, &PlanContext),
     fresh: Fresh,
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
-    let gathered = goal.gather(&client.reader(), recorded, notes.intent.as_ref(), fresh).await;
-    match gathered.and_then(|live| goal.plan(recorded, &live, notes)) {
-        Ok(exposure) => carry_out(client, goal, &exposure, (recorded, notes), journal).await,
+    let gathered = goal.gather(&client.reader(), recorded, context.intent.as_ref(), fresh).await;
+    match gathered.and_then(|live| goal.plan(recorded, &live, context)) {
+        Ok(exposure) => carry_out(client, goal, &exposure, (recorded, context), journal).await,
         Err(problem) => Err(Failed { problem, ..Failed::before(recorded) }),
     }
 }
@@ -108,13 +108,13 @@ pub async fn carry_out(
     client: &Client,
     goal: ExposureGoal<'_>,
     exposure: &Exposure,
-    (recorded, notes): (&Footprint, &Notes),
+    (recorded, context): (&Footprint, &PlanContext),
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
     let mut so_far = Failed::before(recorded);
     // Nothing was written before, and the answers to what was read tell the API's time.
     let rounds = ReplannedRounds { client, goal, journal, began: client.time() };
-    let (mut notes, mut replanned, mut round) = (notes.clone(), None, 0);
+    let (mut context, mut replanned, mut round) = (context.clone(), None, 0);
     loop {
         let exposure = replanned.as_ref().unwrap_or(exposure);
         let failed = match apply_again(client, exposure, journal, round).await {
@@ -128,7 +128,7 @@ pub async fn carry_out(
         if !again {
             return Err(so_far);
         }
-        replanned = match rounds.plan(&mut notes, &so_far).await {
+        replanned = match rounds.plan(&mut context, &so_far).await {
             Ok(exposure) if so_far.would_repeat(&exposure) => return Err(Failed { stale: false, ..so_far }),
             Ok(exposure) => Some(exposure),
             Err(problem) => return Err(Failed { problem, stale: false, ..so_far }),
@@ -146,21 +146,21 @@ struct ReplannedRounds<'a, J> {
 
 impl<J: Journal> ReplannedRounds<'_, J> {
     /// Looks at everything anew, and plans.
-    async fn plan(&self, notes: &mut Notes, so_far: &Failed) -> Result<Exposure, Problem> {
-        self.note(notes, so_far);
-        let (recorded, intent) = (&so_far.footprint, notes.intent.as_ref());
+    async fn plan(&self, context: &mut PlanContext, so_far: &Failed) -> Result<Exposure, Problem> {
+        self.note(context, so_far);
+        let (recorded, intent) = (&so_far.footprint, context.intent.as_ref());
         let live = self.goal.gather(&self.client.reader(), recorded, intent, Fresh::after_now()).await?;
-        self.journal.looked_again(recorded, &live, notes).await?;
-        self.goal.plan(recorded, &live, notes)
+        self.journal.looked_again(recorded, &live, context).await?;
+        self.goal.plan(recorded, &live, context)
     }
 
     /// The next round knows that this one may have made things whose answers were lost.
-    fn note(&self, notes: &mut Notes, so_far: &Failed) {
+    fn note(&self, context: &mut PlanContext, so_far: &Failed) {
         if let Some(desired) = self.goal.desired() {
-            notes.intent = Some(intend(desired, notes.intent.as_ref(), self.began));
+            context.intent = Some(intend(desired, context.intent.as_ref(), self.began));
         }
         // A secret that was handed over in an earlier round is there.
-        notes.secret_present |= so_far.changes.changes.iter().any(|change| change.target.kind == SERVICE_TOKEN);
+        context.secret_present |= so_far.changes.changes.iter().any(|change| change.target.kind == SERVICE_TOKEN);
     }
 }
 

@@ -14,7 +14,7 @@ use portolan_core::{Mark, Problem};
 use portolan_publication::{Access, Desired, Footprint, Intent, Record};
 
 use crate::app::APPS;
-use crate::holdings::Holdings;
+use crate::inventory::Inventory;
 use crate::live::Live;
 use crate::policy::POLICIES;
 use crate::quota::Counted;
@@ -76,7 +76,7 @@ pub async fn gather_with(
     let account = wanted.or_else(|| recorded.account_id.clone()).or_else(intended);
     let completed = desired.map(|desired| recorded.completed_by(desired));
     let recorded = completed.as_ref().unwrap_or(recorded);
-    let look = Lookup { reader, mark, desired, recorded, intent, held: Holdings::read(recorded), fresh, account };
+    let look = Lookup { reader, mark, desired, recorded, intent, held: Inventory::read(recorded), fresh, account };
     let tunnels = look.tunnels().await?;
     let (records, apps, tokens, policies, groups, team) =
         tokio::try_join!(look.records(), look.apps(), look.tokens(), look.policies(), look.groups(), look.team())?;
@@ -103,7 +103,7 @@ struct Lookup<'a> {
     desired: Option<&'a Desired>,
     recorded: &'a Footprint,
     intent: Option<&'a Intent>,
-    held: Holdings,
+    held: Inventory,
     fresh: Fresh,
     account: Option<String>,
 }

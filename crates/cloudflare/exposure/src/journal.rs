@@ -8,7 +8,7 @@ use portolan_publication::{Footprint, Notice};
 use secrecy::SecretString;
 
 use crate::live::Live;
-use crate::notes::Notes;
+use crate::plan_context::PlanContext;
 use crate::step::{Exposure, Step};
 
 /// Persists what happens while a plan is applied.
@@ -40,7 +40,7 @@ pub trait Journal: Sync {
         &self,
         _recorded: &Footprint,
         _live: &Live,
-        _notes: &mut Notes,
+        _notes: &mut PlanContext,
     ) -> impl Future<Output = Result<(), Problem>> + Send {
         std::future::ready(Ok(()))
     }

@@ -26,16 +26,16 @@ use portolan_core::{Hostname, Mark, Problem};
 use portolan_publication::{Desired, Footprint, Notice, Record};
 
 use crate::app::AppWish;
-use crate::holdings::{Holdings, ZoneAndTunnel};
+use crate::inventory::{Inventory, ZoneAndTunnel};
 use crate::live::Live;
-use crate::notes::Notes;
+use crate::plan_context::PlanContext;
 use crate::quota::{self, Counted};
 use crate::step::{Course, Exposure, Step};
 
 /// What to do so that the name becomes what is desired. Fails, and then nothing is to be written, where something that is
 /// needed is missing or stands in the way.
-pub fn plan(desired: &Desired, recorded: &Footprint, live: &Live, notes: &Notes) -> Result<Exposure, Problem> {
-    let mut planner = Planner::new(desired, recorded, live, notes);
+pub fn plan(desired: &Desired, recorded: &Footprint, live: &Live, context: &PlanContext) -> Result<Exposure, Problem> {
+    let mut planner = Planner::new(desired, recorded, live, context);
     planner.check_tunnel()?;
     let wish = planner.app_wish()?;
     let (token, records) = (planner.token()?, planner.records()?);
@@ -61,8 +61,8 @@ struct StepsByPart {
 struct Planner<'a> {
     desired: &'a Desired,
     live: &'a Live,
-    notes: &'a Notes,
-    held: Holdings,
+    context: &'a PlanContext,
+    held: Inventory,
     place: ZoneAndTunnel,
     /// Whether the name was published before.
     stood: bool,
@@ -74,10 +74,10 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(desired: &'a Desired, recorded: &Footprint, live: &'a Live, notes: &'a Notes) -> Self {
+    fn new(desired: &'a Desired, recorded: &Footprint, live: &'a Live, context: &'a PlanContext) -> Self {
         // What is recorded in another account is for whoever holds that account's credential.
         let elsewhere = recorded.account_id.as_ref().is_some_and(|account| *account != desired.account_id);
-        let held = if elsewhere { Holdings::default() } else { Holdings::read(&recorded.completed_by(desired)) };
+        let held = if elsewhere { Inventory::default() } else { Inventory::read(&recorded.completed_by(desired)) };
         let recorded_zone = || recorded.zone_id.clone().filter(|_| !elsewhere);
         let place = ZoneAndTunnel {
             account_id: Some(desired.account_id.clone()),
@@ -85,10 +85,10 @@ impl<'a> Planner<'a> {
             tunnel_id: desired.rule.as_ref().map(|rule| rule.tunnel_id.clone()),
             zone_id: desired.record.as_ref().map(|record| record.zone_id().to_owned()).or_else(recorded_zone),
         };
-        let names = known_names(recorded, notes);
+        let names = known_names(recorded, context);
         let stood = held.publishes(desired.hostname.as_str());
         let recorded_app = held.app.as_ref().map(|app| app.id.clone());
-        Self { desired, live, notes, held, place, stood, recorded_app, names, notices: Vec::new() }
+        Self { desired, live, context, held, place, stood, recorded_app, names, notices: Vec::new() }
     }
 
     fn hostname(&self) -> &'a Hostname {
@@ -175,10 +175,10 @@ impl<'a> Planner<'a> {
 }
 
 /// Names that were ours, or were about to be.
-pub(crate) fn known_names(recorded: &Footprint, notes: &Notes) -> BTreeSet<String> {
+pub(crate) fn known_names(recorded: &Footprint, context: &PlanContext) -> BTreeSet<String> {
     let recorded_names = [&recorded.hostname, &recorded.app_hostname].into_iter().flatten();
     let former = recorded.former.iter().map(|former| &former.hostname);
-    let intended = notes.intent.iter().flat_map(|intent| &intent.hostnames);
+    let intended = context.intent.iter().flat_map(|intent| &intent.hostnames);
     recorded_names.chain(former).chain(intended).cloned().collect()
 }
 

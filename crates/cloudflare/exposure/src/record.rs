@@ -7,7 +7,7 @@ use portolan_dns::RecordType;
 use portolan_publication::Record;
 use serde_json::{Value, json};
 
-use crate::holdings::RecordKind;
+use crate::inventory::RecordKind;
 
 /// Characters of a comment where nothing is known of the zone's plan.
 const COMMENT_LIMIT: usize = 100;

@@ -10,9 +10,9 @@ use portolan_publication::{Footprint, Part};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::holdings::RecordKind;
+use crate::inventory::RecordKind;
 use crate::live::Live;
-use crate::notes::Elsewhere;
+use crate::plan_context::Elsewhere;
 use crate::policy::{includes_token, is_marked};
 use crate::record::PublishedRecord as _;
 use crate::withdraw::TUNNEL_DOMAIN;

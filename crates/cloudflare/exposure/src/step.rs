@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::app::{App, AppWish};
 use crate::changes::ACCESS_APPLICATION;
-use crate::holdings::{Holdings, RecordKind, ZoneAndTunnel};
+use crate::inventory::{Inventory, RecordKind, ZoneAndTunnel};
 use crate::policy::OwnPolicy;
 use crate::wall::Wall;
 
@@ -21,7 +21,7 @@ pub struct Exposure {
     pub(crate) account_id: String,
     pub(crate) mark: Mark,
     /// What is ours before the first step: what is recorded, less what is gone, and what was found to be ours.
-    pub(crate) held: Holdings,
+    pub(crate) held: Inventory,
     pub(crate) place: ZoneAndTunnel,
     pub(crate) course: Course,
 }

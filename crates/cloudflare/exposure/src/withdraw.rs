@@ -10,13 +10,13 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::changes;
-use crate::holdings::{AppHeld, Holdings, RecordKind, RuleHeld, TokenHeld, ZoneAndTunnel};
+use crate::inventory::{AppHeld, Inventory, RecordKind, RuleHeld, TokenHeld, ZoneAndTunnel};
 use crate::live::Live;
-use crate::notes::Notes;
 use crate::plan::{
     find_records, find_redirects, find_rules, known_names, old_apps_gone, policy_gone, released, removal, rule_gone,
     token_gone, unrecorded_app, unrecorded_token,
 };
+use crate::plan_context::PlanContext;
 use crate::policy::is_marked;
 use crate::step::{Course, Exposure, RuleClaim, Step, Work};
 
@@ -25,9 +25,9 @@ const WHY: &str = "the name is withdrawn";
 pub(crate) const TUNNEL_DOMAIN: &str = ".cfargotunnel.com";
 
 /// What to do so that nothing of ours is left for a name.
-pub fn withdraw(mark: &Mark, recorded: &Footprint, live: &Live, notes: &Notes) -> Result<Exposure, Problem> {
+pub fn withdraw(mark: &Mark, recorded: &Footprint, live: &Live, context: &PlanContext) -> Result<Exposure, Problem> {
     let mut withdrawal =
-        Withdrawal { mark, recorded, live, notes, held: Holdings::read(recorded), notices: Vec::new() };
+        Withdrawal { mark, recorded, live, context, held: Inventory::read(recorded), notices: Vec::new() };
     let mut steps = withdrawal.records();
     steps.extend(withdrawal.rules());
     steps.extend(withdrawal.redirects());
@@ -42,14 +42,14 @@ struct Withdrawal<'a> {
     mark: &'a Mark,
     recorded: &'a Footprint,
     live: &'a Live,
-    notes: &'a Notes,
-    held: Holdings,
+    context: &'a PlanContext,
+    held: Inventory,
     notices: Vec<Notice>,
 }
 
 impl<'a> Withdrawal<'a> {
     fn account_id(&self) -> Option<String> {
-        let intended = || self.notes.intent.as_ref().and_then(|intent| intent.account_id.clone());
+        let intended = || self.context.intent.as_ref().and_then(|intent| intent.account_id.clone());
         self.recorded.account_id.clone().or_else(intended)
     }
 
@@ -74,10 +74,11 @@ impl<'a> Withdrawal<'a> {
     }
 
     fn rules(&mut self) -> Vec<Step> {
-        find_rules(&mut self.held, self.live, self.notes);
+        find_rules(&mut self.held, self.live, self.context);
         self.find_rules();
         let mut steps = Vec::new();
-        let intended: Vec<String> = self.notes.intent.iter().flat_map(|intent| intent.rules.iter().cloned()).collect();
+        let intended: Vec<String> =
+            self.context.intent.iter().flat_map(|intent| intent.rules.iter().cloned()).collect();
         for held in self.held.rules.clone() {
             if held.adopted {
                 self.notices.push(released(Part::Rule, &held.hostname));
@@ -145,7 +146,7 @@ impl<'a> Withdrawal<'a> {
 
     /// The application that is ours: recorded and still standing for the name, or made by an attempt that did not record it.
     fn find_app(&mut self) -> Option<&'a Entry<App>> {
-        let names = known_names(self.recorded, self.notes);
+        let names = known_names(self.recorded, self.context);
         if let Some(held) = &self.held.app {
             match self.live.app(&held.id) {
                 Some(entry) if names.is_empty() || names.contains(&entry.item.domain()) => {
@@ -159,7 +160,7 @@ impl<'a> Withdrawal<'a> {
             }
             self.held.app = None;
         }
-        let entry = unrecorded_app(self.live, self.notes).next()?;
+        let entry = unrecorded_app(self.live, self.context).next()?;
         let hostname = Some(entry.item.domain());
         self.held.app = Some(AppHeld { id: entry.id.clone(), hostname, policy_ids: Vec::new(), adopted: false });
         Some(entry)
@@ -190,7 +191,7 @@ impl<'a> Withdrawal<'a> {
             }
             return entry.filter(|_| !held.adopted).map(|entry| token_gone(&self.account(), entry, WHY));
         }
-        let entry = unrecorded_token(self.live, self.notes, self.mark)?;
+        let entry = unrecorded_token(self.live, self.context, self.mark)?;
         self.held.token = Some(TokenHeld { id: entry.id.clone(), client_id: None, rotation: None, adopted: false });
         Some(token_gone(&self.account(), entry, WHY))
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Fault, StepEffect, StepRun};
 use crate::app::{App, AppDifference, AppWish, Made, Policies};
-use crate::holdings::AppHeld;
+use crate::inventory::AppHeld;
 use crate::journal::Journal;
 use crate::policy::GROUPS;
 

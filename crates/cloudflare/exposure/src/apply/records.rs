@@ -6,7 +6,7 @@ use portolan_publication::reasons;
 use serde_json::Value;
 
 use super::{Fault, StepEffect, StepRun};
-use crate::holdings::{RecordHeld, RecordKind};
+use crate::inventory::{RecordHeld, RecordKind};
 use crate::journal::Journal;
 use crate::step::RecordWork;
 

@@ -4,7 +4,7 @@ use portolan_cloudflare_api::{ApiError, ErrorClass, Request};
 use serde_json::Value;
 
 use super::{Fault, StepEffect, StepRun};
-use crate::holdings::RedirectHeld;
+use crate::inventory::RedirectHeld;
 use crate::journal::Journal;
 use crate::plan::not_managed;
 use crate::redirect::{self, RefusedRedirect, may_pass};

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Fault, StepEffect, StepRun};
 use crate::app::App;
 use crate::changes;
-use crate::holdings::RuleHeld;
+use crate::inventory::RuleHeld;
 use crate::journal::Journal;
 use crate::plan::{RuleOwnership, decide, is_ours, open_below, rule_adopted, rule_conflict, unavailable};
 use crate::rules::{self, RuleEdits};

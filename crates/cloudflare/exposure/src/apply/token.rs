@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::{Fault, StepEffect, StepRun};
-use crate::holdings::TokenHeld;
+use crate::inventory::TokenHeld;
 use crate::journal::{Journal, NewCredential};
 use crate::token::ServiceToken;
 

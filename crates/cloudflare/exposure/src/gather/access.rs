@@ -5,7 +5,7 @@ use portolan_core::Problem;
 
 use super::Lookup;
 use crate::app::{APPS, App};
-use crate::holdings::AppHeld;
+use crate::inventory::AppHeld;
 use crate::plan::is_id;
 use crate::policy::{GROUPS, Group, POLICIES, ReusablePolicy, is_marked};
 use crate::token::{ServiceToken, TOKENS};

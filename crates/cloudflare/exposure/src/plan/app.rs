@@ -8,9 +8,9 @@ use serde_json::json;
 use super::Planner;
 use crate::app::{App, AppDifference, AppWish, Made, Policies, policy_shown};
 use crate::changes;
-use crate::holdings::AppHeld;
+use crate::inventory::AppHeld;
 use crate::live::Live;
-use crate::notes::Notes;
+use crate::plan_context::PlanContext;
 use crate::quota::Counted;
 use crate::step::{Step, Work};
 
@@ -88,7 +88,7 @@ impl Planner<'_> {
             // One that stands at the wanted name is judged when it is taken.
             let here = self.live.apps.iter().any(|entry| entry.item.domain() == self.name());
             let judged = here && self.desired.access.is_some();
-            let unrecorded = unrecorded_app(self.live, self.notes).next().filter(|_| !judged);
+            let unrecorded = unrecorded_app(self.live, self.context).next().filter(|_| !judged);
             self.held.app = unrecorded.map(|entry| AppHeld {
                 id: entry.id.clone(),
                 hostname: Some(entry.item.domain()),
@@ -137,8 +137,8 @@ impl Planner<'_> {
     }
 
     fn take_app(&mut self, wish: &AppWish, entry: &Entry<App>) -> Result<AppMatch, Problem> {
-        let elsewhere = self.notes.elsewhere.app_ids.contains(&entry.id);
-        let intended = unrecorded_app(self.live, self.notes).any(|unrecorded| unrecorded.id == entry.id);
+        let elsewhere = self.context.elsewhere.app_ids.contains(&entry.id);
+        let intended = unrecorded_app(self.live, self.context).any(|unrecorded| unrecorded.id == entry.id);
         let made = Made { token_id: self.held.token.as_ref().map(|token| token.id.as_str()), own_ids: &[] };
         let equal = || wish.difference(&entry.item, made) == AppDifference::None;
         let adopted = match (elsewhere, intended) {
@@ -257,14 +257,14 @@ impl Planner<'_> {
 }
 
 /// Applications that an earlier attempt made without recording them.
-pub(crate) fn unrecorded_app<'a>(live: &'a Live, notes: &'a Notes) -> impl Iterator<Item = &'a Entry<App>> {
+pub(crate) fn unrecorded_app<'a>(live: &'a Live, context: &'a PlanContext) -> impl Iterator<Item = &'a Entry<App>> {
     let ours = |entry: &&Entry<App>, intent: &Intent| {
         intent.hostnames.contains(&entry.item.domain())
             && intent.apps.contains(entry.item.name())
             && entry.item.is_made_since(intent.since)
-            && !notes.elsewhere.app_ids.contains(&entry.id)
+            && !context.elsewhere.app_ids.contains(&entry.id)
     };
-    live.apps.iter().filter(move |entry| notes.intent.as_ref().is_some_and(|intent| ours(entry, intent)))
+    live.apps.iter().filter(move |entry| context.intent.as_ref().is_some_and(|intent| ours(entry, intent)))
 }
 
 fn conflict(entry: &Entry<App>) -> Problem {

@@ -7,7 +7,7 @@ use portolan_publication::{Notice, reasons};
 
 use super::Planner;
 use crate::changes;
-use crate::holdings::{Holdings, RecordHeld, RecordKind};
+use crate::inventory::{Inventory, RecordHeld, RecordKind};
 use crate::live::Live;
 use crate::quota::Counted;
 use crate::record::{PublishedRecord as _, WantedRecord, label};
@@ -151,7 +151,7 @@ impl<'a> Planner<'a> {
 
 /// Recorded records that are gone or somebody else's are forgotten; unrecorded ones with our mark are ours. One that stands
 /// at the wanted name by now was renamed by an older operator that did not get to record it.
-pub(crate) fn find_records(held: &mut Holdings, live: &Live, mark: &Mark, wanted: Option<&str>) {
+pub(crate) fn find_records(held: &mut Inventory, live: &Live, mark: &Mark, wanted: Option<&str>) {
     held.records.retain_mut(|held| {
         let Some(entry) = live.record(&held.zone_id, &held.id) else { return false };
         let claim = entry.item.claim(mark);
@@ -177,7 +177,7 @@ pub(crate) fn find_records(held: &mut Holdings, live: &Live, mark: &Mark, wanted
     }
 }
 
-fn holds(held: &Holdings, zone: &str, id: &str) -> bool {
+fn holds(held: &Inventory, zone: &str, id: &str) -> bool {
     held.records.iter().any(|held| held.zone_id == zone && held.id == id)
 }
 

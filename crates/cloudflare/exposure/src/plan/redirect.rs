@@ -5,7 +5,7 @@ use portolan_publication::{Notice, reasons};
 
 use super::Planner;
 use crate::changes;
-use crate::holdings::{Holdings, RedirectHeld};
+use crate::inventory::{Inventory, RedirectHeld};
 use crate::live::Live;
 use crate::redirect::{self, Redirects, RefusedRedirect};
 use crate::step::{Step, Work};
@@ -38,7 +38,7 @@ impl Planner<'_> {
         let wanted = redirect::body(self.hostname(), &self.desired.mark);
         let digest = redirect::digest(zone, &wanted, &self.live.credential);
         let refusal = self.held.redirect_refusal.as_deref().and_then(RefusedRedirect::parse);
-        if let Some(refusal) = refusal.filter(|refusal| refusal.holds(&digest, self.notes.now)) {
+        if let Some(refusal) = refusal.filter(|refusal| refusal.holds(&digest, self.context.now)) {
             self.notices.push(not_managed(self.name(), &refusal.why));
             return true;
         }
@@ -80,7 +80,7 @@ impl Planner<'_> {
 }
 
 /// Recorded redirects that are gone are forgotten; unrecorded ones with our mark are ours, for whatever name.
-pub(crate) fn find_redirects(held: &mut Holdings, live: &Live, mark: &Mark) {
+pub(crate) fn find_redirects(held: &mut Inventory, live: &Live, mark: &Mark) {
     held.redirects.retain(|held| match live.redirects.get(&held.zone_id) {
         Some(Redirects::Ruleset(ruleset)) => redirect::by_id(ruleset, &held.rule_id, mark).is_some(),
         Some(Redirects::Denied(_)) | None => true,

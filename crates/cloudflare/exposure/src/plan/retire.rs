@@ -11,7 +11,7 @@ use serde_json::json;
 use super::Planner;
 use crate::app::{AppWish, Policies};
 use crate::changes;
-use crate::holdings::{AppHeld, Holdings, RecordHeld, RecordKind, RuleHeld};
+use crate::inventory::{AppHeld, Inventory, RecordHeld, RecordKind, RuleHeld};
 use crate::live::Live;
 use crate::policy::{ReusablePolicy, is_marked};
 use crate::record::{PublishedRecord as _, label};
@@ -140,7 +140,7 @@ impl Planner<'_> {
 pub(crate) fn old_apps_gone(
     account_id: &str,
     live: &Live,
-    held: &mut Holdings,
+    held: &mut Inventory,
     notices: &mut Vec<Notice>,
 ) -> Vec<Step> {
     let released: Vec<AppHeld> = held.old_apps.iter().filter(|app| app.adopted).cloned().collect();

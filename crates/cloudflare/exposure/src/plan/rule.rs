@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::Planner;
 use crate::changes;
-use crate::holdings::{Holdings, RecordKind, RuleHeld};
+use crate::inventory::{Inventory, RecordKind, RuleHeld};
 use crate::live::Live;
-use crate::notes::Notes;
+use crate::plan_context::PlanContext;
 use crate::record::PublishedRecord as _;
 use crate::rules;
 use crate::step::{RuleClaim, Step, Work};
@@ -24,7 +24,7 @@ pub(super) struct RuleStep {
 impl Planner<'_> {
     /// Finds the rule of the name, whatever it asks of requests, or refuses.
     pub(super) fn find_rule(&mut self) -> Result<(), Problem> {
-        find_rules(&mut self.held, self.live, self.notes);
+        find_rules(&mut self.held, self.live, self.context);
         let Some(rule) = &self.desired.rule else { return Ok(()) };
         let hostname = self.hostname();
         let known = self.live.configurations.get(&rule.tunnel_id);
@@ -96,7 +96,7 @@ impl Planner<'_> {
                 && entry.item.value().starts_with(tunnel_id)
                 && (entry.item.claim(mark) == Claim::Ours { adopted: false } || self.made(&entry.id))
         });
-        let intended = self.notes.intent.iter().flat_map(|intent| intent.rules.iter().cloned()).collect();
+        let intended = self.context.intent.iter().flat_map(|intent| intent.rules.iter().cloned()).collect();
         RuleClaim { ours: recorded || marked, intended, adopt: false }
     }
 }
@@ -109,8 +109,8 @@ impl Planner<'_> {
 }
 
 /// Rules that an earlier attempt wrote without recording them are ours: just what it was about to write.
-pub(crate) fn find_rules(held: &mut Holdings, live: &Live, notes: &Notes) {
-    let Some(intent) = &notes.intent else { return };
+pub(crate) fn find_rules(held: &mut Inventory, live: &Live, context: &PlanContext) {
+    let Some(intent) = &context.intent else { return };
     for (tunnel_id, content) in &live.configurations {
         for hostname in intent.hostnames.iter().filter_map(|name| Hostname::parse(name).ok()) {
             let name = hostname.as_str();

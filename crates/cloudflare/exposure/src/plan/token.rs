@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::Planner;
 use crate::changes;
-use crate::holdings::TokenHeld;
+use crate::inventory::TokenHeld;
 use crate::live::Live;
-use crate::notes::Notes;
+use crate::plan_context::PlanContext;
 use crate::policy::{NAME_LIMIT, is_marked};
 use crate::quota::Counted;
 use crate::step::{Step, Work};
@@ -25,7 +25,7 @@ impl Planner<'_> {
             return Ok(Vec::new());
         };
         let recorded = self.held.token.clone().and_then(|held| self.live.token(&held.id).map(|entry| (held, entry)));
-        match (recorded, unrecorded_token(self.live, self.notes, &self.desired.mark)) {
+        match (recorded, unrecorded_token(self.live, self.context, &self.desired.mark)) {
             (Some((held, entry)), _) => Ok(self.keep_token(wanted, &held, entry)),
             (None, Some(entry)) => Ok(self.take_token(wanted, entry)),
             (None, None) => self.create_token(wanted),
@@ -37,7 +37,7 @@ impl Planner<'_> {
         if self.held.token.is_some() {
             return;
         }
-        if let Some(entry) = unrecorded_token(self.live, self.notes, &self.desired.mark) {
+        if let Some(entry) = unrecorded_token(self.live, self.context, &self.desired.mark) {
             let client_id = entry.item.client_id.clone();
             self.held.token = Some(TokenHeld { id: entry.id.clone(), client_id, rotation: None, adopted: false });
         }
@@ -67,12 +67,12 @@ impl Planner<'_> {
 
     /// Tells of a token that may be left from an earlier attempt, or be another cluster's: it is left alone.
     fn unclaimed(&self, wanted: &Token) -> Option<Notice> {
-        let intent = self.notes.intent.as_ref()?;
+        let intent = self.context.intent.as_ref()?;
         let mut tokens = self.live.tokens.iter();
         let left = tokens.find(|entry| {
             entry.item.name == wanted.name
                 && entry.item.is_made_since(intent.since)
-                && !self.notes.elsewhere.token_ids.contains(&entry.id)
+                && !self.context.elsewhere.token_ids.contains(&entry.id)
         })?;
         let message = format!(
             "the account has another service token {:?} (id {}), of which nobody here knows whose it is; it is left alone, delete it if nobody uses it",
@@ -103,7 +103,7 @@ impl Planner<'_> {
         let asked = wanted.rotate.as_ref().filter(|rotate| held.rotation.as_ref() != Some(&rotate.request));
         let mut steps = Vec::new();
         match asked {
-            _ if !self.notes.secret_present => steps.push(self.rotate(wanted, held, None, "its secret is lost")),
+            _ if !self.context.secret_present => steps.push(self.rotate(wanted, held, None, "its secret is lost")),
             Some(asked) => steps.push(self.rotate(wanted, held, Some(asked), "a new secret was asked for")),
             None => {}
         }
@@ -114,7 +114,7 @@ impl Planner<'_> {
     fn rotate(&self, wanted: &Token, held: &TokenHeld, asked: Option<&Rotate>, why: &str) -> Step {
         let keep_until = asked.and_then(|rotate| {
             let overlap = jiff::SignedDuration::try_from(rotate.overlap).ok().filter(|overlap| !overlap.is_zero())?;
-            self.notes.now.checked_add(overlap).ok()
+            self.context.now.checked_add(overlap).ok()
         });
         let target = changes::token(self.account(), &wanted.name, Some(&held.id));
         let change = Change::update(target, json!({"client_secret": "(old)"}), json!({"client_secret": "(new)"}), why);
@@ -136,7 +136,7 @@ impl Planner<'_> {
             };
             return Some(Step::new(change, work));
         }
-        entry.item.ends_soon(self.notes.now).then(|| {
+        entry.item.ends_soon(self.context.now).then(|| {
             let before = json!({"expires_at": entry.item.expires_at});
             let change = Change::update(target, before, json!({"expires_at": "(later)"}), "it ends soon");
             Step::new(change, Work::RefreshToken { id: entry.id.clone() })
@@ -161,11 +161,15 @@ impl Planner<'_> {
 
 /// A token that an earlier attempt made without recording it: it still carries our mark, which no other cluster writes. Times
 /// tell nothing here: clocks differ, and somebody else may make a token of the same name at any moment.
-pub(crate) fn unrecorded_token<'a>(live: &'a Live, notes: &Notes, mark: &Mark) -> Option<&'a Entry<ServiceToken>> {
-    let free = |entry: &&Entry<ServiceToken>| !notes.elsewhere.token_ids.contains(&entry.id);
+pub(crate) fn unrecorded_token<'a>(
+    live: &'a Live,
+    context: &PlanContext,
+    mark: &Mark,
+) -> Option<&'a Entry<ServiceToken>> {
+    let free = |entry: &&Entry<ServiceToken>| !context.elsewhere.token_ids.contains(&entry.id);
     let marked = |entry: &&Entry<ServiceToken>| is_marked(&entry.item.name, mark);
     let older = |entry: &&Entry<ServiceToken>| {
-        let intent = notes.intent.as_ref();
+        let intent = context.intent.as_ref();
         intent.is_some_and(|intent| {
             intent.older_token.as_ref() == Some(&entry.item.name) && entry.item.is_made_since(intent.since)
         })

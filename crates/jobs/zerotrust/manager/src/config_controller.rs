@@ -9,8 +9,8 @@ use portolan_engine::{Notice, Outcome, Profile, Reconcile, Report};
 use portolan_zerotrust_model::{CloudflareZeroTrustOperatorConfig as Config, reasons};
 use serde_json::json;
 
-use crate::board::Version;
-use crate::record::PreviousValues;
+use crate::config_states::Version;
+use crate::previous_values::PreviousValues;
 use crate::shared::ManagerContext;
 use crate::worker::WorkerKind;
 

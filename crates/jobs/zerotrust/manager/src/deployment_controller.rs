@@ -14,13 +14,13 @@ use portolan_engine::{Outcome, Profile, Reconcile, Report, in_time, key_of, kube
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::Value;
 
-use crate::board::{ConfigVerdict, Version};
-use crate::own::is_own;
-use crate::record::ANNOTATION;
-use crate::shape::{DeploymentChange, container_of, shape};
+use crate::config_states::{ConfigVerdict, Version};
+use crate::deployment_change::{DeploymentChange, change_for, container_of};
+use crate::own_deployment::is_own;
+use crate::previous_values::ANNOTATION;
 use crate::shared::ManagerContext;
 use crate::worker::{WorkerKind, WorkerOrigin, WorkerStep, keep, rest};
-use crate::writes::WriteRefusal;
+use crate::write::WriteRefusal;
 
 /// How often a write is tried against others who write the same Deployments: the cluster's own controllers are quick.
 const MOST_ATTEMPTS: u32 = 8;
@@ -162,9 +162,9 @@ impl DeploymentController {
     }
 
     fn decide(&self, inputs: &DeploymentInputs) -> DeploymentPlan {
-        let shaped = shape(&inputs.own, inputs.config.as_deref(), inputs.now);
+        let shaped = change_for(&inputs.own, inputs.config.as_deref(), inputs.now);
         let (own, refused) = match shaped {
-            Ok(shape) => (shape, None),
+            Ok(change) => (change, None),
             Err(problem) => (DeploymentChange::untouched(&inputs.own), Some(problem)),
         };
         let workers = self.workers(inputs, &own.wanted);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::{loose, quantity};
+use crate::{json_equivalence, quantity};
 
 const TEMPLATE: &str = "/spec/template";
 const POD: &[&str] = &["spec", "template", "spec"];
@@ -83,25 +83,25 @@ impl ConfigField {
                 deployment.pointer("/spec/template/metadata/annotations")?[name.as_str()].clone()
             }
         };
-        loose::stored(&value).map(|_| value)
+        json_equivalence::stored(&value).map(|_| value)
     }
 
     /// Sets the field in a Deployment, or takes it out.
     pub(crate) fn write(&self, deployment: &mut Value, container: &str, value: Option<&Value>) {
         match self {
-            Self::Replicas => set(loose::at(deployment, &["spec"]), "replicas", value),
-            Self::Affinity => set(loose::at(deployment, POD), "affinity", value),
-            Self::NodeSelector => set(loose::at(deployment, POD), "nodeSelector", value),
-            Self::Tolerations => set(loose::at(deployment, POD), "tolerations", value),
-            Self::PriorityClassName => set(loose::at(deployment, POD), "priorityClassName", value),
+            Self::Replicas => set(json_equivalence::at(deployment, &["spec"]), "replicas", value),
+            Self::Affinity => set(json_equivalence::at(deployment, POD), "affinity", value),
+            Self::NodeSelector => set(json_equivalence::at(deployment, POD), "nodeSelector", value),
+            Self::Tolerations => set(json_equivalence::at(deployment, POD), "tolerations", value),
+            Self::PriorityClassName => set(json_equivalence::at(deployment, POD), "priorityClassName", value),
             Self::Resources => set(container_of(deployment, container), "resources", value),
             Self::ImagePullPolicy => set(container_of(deployment, container), "imagePullPolicy", value),
             Self::Env(name) => set_env(container_of(deployment, container), name, value),
             Self::PodLabel(name) => {
-                set(loose::at(deployment, &["spec", "template", "metadata", "labels"]), name, value);
+                set(json_equivalence::at(deployment, &["spec", "template", "metadata", "labels"]), name, value);
             }
             Self::PodAnnotation(name) => {
-                set(loose::at(deployment, &["spec", "template", "metadata", "annotations"]), name, value);
+                set(json_equivalence::at(deployment, &["spec", "template", "metadata", "annotations"]), name, value);
             }
         }
     }
@@ -110,7 +110,7 @@ impl ConfigField {
     pub(crate) fn same(&self, a: Option<&Value>, b: Option<&Value>) -> bool {
         match self {
             Self::Resources => same_resources(a, b),
-            Self::Env(_) => loose::same(a.map(as_stored).as_ref(), b.map(as_stored).as_ref()),
+            Self::Env(_) => json_equivalence::same(a.map(as_stored).as_ref(), b.map(as_stored).as_ref()),
             Self::Replicas
             | Self::ImagePullPolicy
             | Self::Affinity
@@ -118,7 +118,7 @@ impl ConfigField {
             | Self::Tolerations
             | Self::PriorityClassName
             | Self::PodLabel(_)
-            | Self::PodAnnotation(_) => loose::same(a, b),
+            | Self::PodAnnotation(_) => json_equivalence::same(a, b),
         }
     }
 
@@ -131,7 +131,7 @@ impl ConfigField {
             | Self::PriorityClassName
             | Self::PodLabel(_)
             | Self::PodAnnotation(_) => true,
-            Self::NodeSelector | Self::Tolerations => loose::stored(value).is_some(),
+            Self::NodeSelector | Self::Tolerations => json_equivalence::stored(value).is_some(),
             Self::Resources | Self::Affinity => self.read(deployment, container).is_none(),
             Self::Env(name) => {
                 let pod = &deployment["spec"]["template"]["spec"];
@@ -170,7 +170,7 @@ fn set(fields: &mut Map<String, Value>, name: &str, value: Option<&Value>) {
 
 /// A container by its name, made where there is none.
 fn container_of<'a>(deployment: &'a mut Value, name: &str) -> &'a mut Map<String, Value> {
-    let list = loose::at(deployment, POD).entry("containers").or_insert_with(|| json!([]));
+    let list = json_equivalence::at(deployment, POD).entry("containers").or_insert_with(|| json!([]));
     if !list.is_array() {
         *list = json!([]);
     }
@@ -179,7 +179,7 @@ fn container_of<'a>(deployment: &'a mut Value, name: &str) -> &'a mut Map<String
         list.push(json!({ "name": name }));
         list.len() - 1
     });
-    loose::at(&mut list[place], &[])
+    json_equivalence::at(&mut list[place], &[])
 }
 
 /// Leaves exactly one entry, where the first one stood, or none.
@@ -204,7 +204,7 @@ fn same_resources(a: Option<&Value>, b: Option<&Value>) -> bool {
         let (a, b) = (a.as_object().unwrap_or(&none), b.as_object().unwrap_or(&empty));
         a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| quantity::same(a, b)))
     });
-    amounts && loose::same(Some(&part(a, "claims")), Some(&part(b, "claims")))
+    amounts && json_equivalence::same(Some(&part(a, "claims")), Some(&part(b, "claims")))
 }
 
 #[cfg(test)]

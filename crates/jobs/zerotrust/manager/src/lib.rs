@@ -9,25 +9,25 @@
 //! What a configuration does not name stays as it was deployed. What it replaced is remembered on the Deployment, and is
 //! put back when the configuration names it no longer.
 
-mod board;
+mod asked_fields;
 mod config_controller;
+mod config_states;
+mod deployment_change;
 mod deployment_controller;
 mod field;
-mod loose;
+mod json_equivalence;
+mod managed_fields;
 mod manager;
-mod own;
-mod owners;
+mod own_deployment;
+mod previous_values;
 mod quantity;
-mod record;
 mod settings;
-mod shape;
 mod shared;
-mod wishes;
 mod worker;
-mod writes;
+mod write;
 
+pub use managed_fields::MANAGER as FIELD_MANAGER;
 pub use manager::{LEASE, Manager};
-pub use owners::MANAGER as FIELD_MANAGER;
-pub use record::ANNOTATION;
+pub use previous_values::ANNOTATION;
 pub use settings::{Settings, Workers};
 pub use worker::{IMAGE_DIGEST, WorkerKind};

@@ -12,7 +12,7 @@ use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 
 use crate::config_controller::ConfigController;
 use crate::deployment_controller::DeploymentController;
-use crate::own::{self, Search};
+use crate::own_deployment::{self, Search};
 use crate::settings::Settings;
 use crate::shared::ManagerContext;
 use crate::worker::WorkerKind;
@@ -104,7 +104,7 @@ async fn keep_searching(shared: &ManagerContext) {
     let (context, pod) = (&shared.context, shared.settings.pod.as_deref());
     let mut pause = context.timing.transient;
     loop {
-        match own::find(&context.client, &context.operator_namespace, pod).await {
+        match own_deployment::find(&context.client, &context.operator_namespace, pod).await {
             Ok(own) => {
                 until_image_is_known(shared).await;
                 tracing::info!(deployment = %own.deployment, "Found the operator's own Deployment");

@@ -9,8 +9,8 @@ use portolan_engine::{Cache, Context, Handle, Selection};
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use tokio::sync::watch;
 
-use crate::board::ConfigStates;
-use crate::own::{Own, Search};
+use crate::config_states::ConfigStates;
+use crate::own_deployment::{OwnDeployment, Search};
 use crate::settings::{Settings, Workers};
 use crate::worker::WorkerKind;
 
@@ -43,7 +43,7 @@ impl ManagerContext {
     }
 
     /// The own Deployment, where it is known.
-    pub(crate) fn own(&self) -> Option<Own> {
+    pub(crate) fn own(&self) -> Option<OwnDeployment> {
         match &*self.search.borrow() {
             Search::Found(own) => Some(own.clone()),
             Search::Begun | Search::Failed(_) => None,

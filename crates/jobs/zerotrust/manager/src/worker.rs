@@ -7,8 +7,8 @@ use portolan_core::{Change, Problem};
 use portolan_zerotrust_model::reasons;
 use serde_json::{Map, Value, json};
 
-use crate::loose;
-use crate::shape::{container_of, target};
+use crate::deployment_change::{container_of, target};
+use crate::json_equivalence;
 
 /// The annotation of the workers' pods that tells which image the manager runs, so that a tag that was pushed anew
 /// rolls them.
@@ -123,10 +123,10 @@ pub(crate) fn rest(own: &Value, there: Option<&Value>) -> WorkerStep {
 
 fn replaced(before: &Value, after: Value) -> WorkerStep {
     let part = |value: &Value, name: &str| value["metadata"].get(name).cloned();
-    let same = loose::same(before.get("spec"), after.get("spec"))
+    let same = json_equivalence::same(before.get("spec"), after.get("spec"))
         && ["labels", "ownerReferences"]
             .iter()
-            .all(|name| loose::same(part(before, name).as_ref(), part(&after, name).as_ref()));
+            .all(|name| json_equivalence::same(part(before, name).as_ref(), part(&after, name).as_ref()));
     if same { WorkerStep::Keep } else { WorkerStep::Replace { before: before.clone(), after } }
 }
 
@@ -188,7 +188,7 @@ fn taken_over(kind: WorkerKind, origin: WorkerOrigin<'_>, there: &Value) -> Valu
         labels.insert(name.clone(), value.as_str().unwrap_or_default().to_owned());
     }
     let mut after = there.clone();
-    loose::at(&mut after, &["metadata", "labels"])
+    json_equivalence::at(&mut after, &["metadata", "labels"])
         .extend(own_labels(&labels).into_iter().map(|(name, value)| (name, json!(value))));
     if matches!(owner(there, origin.own), WorkerOwner::Nobody) {
         let mut owners = there["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
@@ -246,12 +246,12 @@ fn spec(
 ) -> Value {
     let mut spec = origin.own["spec"].clone();
     let mut template = spec["template"].take();
-    let metadata = loose::at(&mut template, &["metadata"]);
+    let metadata = json_equivalence::at(&mut template, &["metadata"]);
     metadata.remove("creationTimestamp");
     metadata.insert("labels".to_owned(), json!(labels));
     annotate(&mut template, origin.digest, there);
     outfit(&mut template["spec"], kind, origin);
-    let fields = loose::at(&mut spec, &[]);
+    let fields = json_equivalence::at(&mut spec, &[]);
     fields.remove("paused");
     fields.insert("replicas".to_owned(), json!(1));
     fields.insert("selector".to_owned(), selector);
@@ -263,7 +263,7 @@ fn spec(
 fn annotate(template: &mut Value, digest: Option<&str>, there: &Value) {
     let there = &there["metadata"]["annotations"];
     let digest = digest.or_else(|| there[IMAGE_DIGEST].as_str());
-    let annotations = loose::at(template, &["metadata", "annotations"]);
+    let annotations = json_equivalence::at(template, &["metadata", "annotations"]);
     if let Some(digest) = digest {
         annotations.insert(IMAGE_DIGEST.to_owned(), json!(digest));
     }
@@ -273,7 +273,7 @@ fn annotate(template: &mut Value, digest: Option<&str>, there: &Value) {
         annotations.insert(RESTARTED.to_owned(), json!(latest));
     }
     if annotations.is_empty() {
-        loose::at(template, &["metadata"]).remove("annotations");
+        json_equivalence::at(template, &["metadata"]).remove("annotations");
     }
 }
 

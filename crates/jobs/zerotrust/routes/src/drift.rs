@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use portolan_cloudflare_api::{DriftScope, Identity, Lane, Reader, collections};
 use portolan_core::{Class, ObjectKey, Problem, reasons as core};
 use portolan_engine::{Levels, Passed};
-use portolan_exposure::{APPS, Exposure, Footprint, Fresh, Notes, gather_with, plan};
+use portolan_exposure::{APPS, Exposure, Footprint, Fresh, PlanContext, gather_with, plan};
 use portolan_zerotrust_model::reasons;
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{
@@ -36,7 +36,7 @@ struct Comparison {
     input: Arc<RouteInput>,
     wanted: WantedRoute,
     recorded: Footprint,
-    notes: Notes,
+    plan_context: PlanContext,
     last: Last,
 }
 
@@ -213,13 +213,13 @@ impl RoutesContext {
         for tenant in self.tenants.iter() {
             self.tenant_statuses.enqueue(&tenant.key());
         }
-        for hostname in self.records.stale((self.context.clock)()) {
+        for hostname in self.state_index.stale((self.context.clock)()) {
             if let Err(problem) = self.forget_former(&hostname).await {
                 tracing::warn!(hostname, error = %problem, "A name that nobody took could not be forgotten");
             }
         }
-        self.ends.retain(|route| self.records.state(route).is_some());
-        self.refused.retain(|route| self.records.task(route, TaskAction::Reconcile).is_some());
+        self.ends.retain(|route| self.state_index.state(route).is_some());
+        self.refused.retain(|route| self.state_index.task(route, TaskAction::Reconcile).is_some());
     }
 
     /// The routes that stand as asked, and those whose task failed and waits for something to change.
@@ -232,8 +232,8 @@ impl RoutesContext {
     }
 
     fn check(&self, input: Arc<RouteInput>) -> Option<Comparison> {
-        let known = self.records.state(&input.key);
-        let task = self.records.task(&input.key, TaskAction::Reconcile);
+        let known = self.state_index.state(&input.key);
+        let task = self.state_index.task(&input.key, TaskAction::Reconcile);
         let status = task.as_ref().and_then(|task| task.status.as_ref());
         let failed = task.as_ref().is_some_and(|task| task.phase() == Phase::Failed);
         let retries = status.is_some_and(|status| status.next_attempt_time.is_some());
@@ -251,10 +251,10 @@ impl RoutesContext {
             Some(task) => task.hash() == Some(wanted.hash.as_str()),
             None => known.is_some_and(|known| known.state.hash == wanted.hash),
         };
-        let mut notes = Notes::at((self.context.clock)());
-        notes.intent = status.and_then(portolan_zerotrust_model::CloudflareTaskStatus::intent);
+        let mut plan_context = PlanContext::at((self.context.clock)());
+        plan_context.intent = status.and_then(portolan_zerotrust_model::CloudflareTaskStatus::intent);
         let last = Last::of(task.as_deref());
-        executed.then(|| Comparison { route: input.key.clone(), input, wanted, recorded, notes, last })
+        executed.then(|| Comparison { route: input.key.clone(), input, wanted, recorded, plan_context, last })
     }
 
     /// What a route asks for, without asking anybody.
@@ -292,16 +292,22 @@ impl RoutesContext {
         }
         let wanted = spec.desired(&self.context.owner)?;
         let fresh = Fresh::within(began.elapsed());
-        let live =
-            gather_with(&reader, &wanted.mark, Some(&wanted), &check.recorded, check.notes.intent.as_ref(), fresh)
-                .await
-                .inspect_err(|problem| {
-                    if problem.reason == core::NOT_FOUND {
-                        zones::doubt(&reader, wanted.hostname.as_str());
-                    }
-                })?;
+        let live = gather_with(
+            &reader,
+            &wanted.mark,
+            Some(&wanted),
+            &check.recorded,
+            check.plan_context.intent.as_ref(),
+            fresh,
+        )
+        .await
+        .inspect_err(|problem| {
+            if problem.reason == core::NOT_FOUND {
+                zones::doubt(&reader, wanted.hostname.as_str());
+            }
+        })?;
         self.ends.note(&check.route, &check.recorded, &live);
-        match (plan(&wanted, &check.recorded, &live, &check.notes), check.last) {
+        match (plan(&wanted, &check.recorded, &live, &check.plan_context), check.last) {
             (Ok(exposure), Last::Done) => Ok(!exposure.is_empty()),
             (Ok(_), Last::Hindered) | (Err(_), Last::Done) => Ok(true),
             // The same request would be refused again; another one may not be.

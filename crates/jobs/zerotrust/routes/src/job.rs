@@ -17,10 +17,10 @@ use portolan_zerotrust_model::{
 
 use crate::metrics::Metrics;
 use crate::reasons::TaskFailure;
-use crate::records::StoredState;
 use crate::routes::RouteController;
 use crate::settings::Settings;
 use crate::shared::RoutesContext;
+use crate::state_index::StoredState;
 use crate::sweep::Sweep;
 use crate::templates::TemplateController;
 use crate::tenants::TenantController;
@@ -54,8 +54,8 @@ impl Routes {
         let mut tasks = vec![
             shared.tenants.into_task(context, shutdown.clone()),
             shared.templates.into_task(context, shutdown.clone()),
-            shared.records.states.into_task(context, shutdown.clone()),
-            shared.records.tasks.into_task(context, shutdown.clone()),
+            shared.state_index.states.into_task(context, shutdown.clone()),
+            shared.state_index.tasks.into_task(context, shutdown.clone()),
             ledgers,
             counting(self.metrics.count(&shared), shutdown.clone()),
         ];
@@ -164,7 +164,7 @@ impl RoutesContext {
             return tenants;
         }
         self.credentials.forget(secret);
-        let waiting = self.board.routes_where(|one| {
+        let waiting = self.statuses.routes_where(|one| {
             one.failure.is_some() && one.tenant.as_ref().is_none_or(|tenant| tenants.contains(tenant))
         });
         let waiting: Vec<ObjectKey> = waiting.into_iter().map(|(route, _)| route).collect();
@@ -261,12 +261,12 @@ fn follow_caches(shared: &Arc<RoutesContext>) {
     let own = weak();
     shared.deletions.on_unheld(move |unheld| with(&own, &|shared| shared.unheld(&unheld)));
     let own = weak();
-    shared.records.states.on_seen(move |before, after| {
+    shared.state_index.states.on_seen(move |before, after| {
         let (before, after) = (before.and_then(StoredState::read), after.and_then(StoredState::read));
         with(&own, &|shared| shared.state_seen(before.as_ref(), after.as_ref()));
     });
     let own = weak();
-    shared.records.states.on_change(move |before, after| {
+    shared.state_index.states.on_change(move |before, after| {
         if let Some(former) = before.and_then(Former::read).filter(|_| after.is_none()) {
             with(&own, &|shared| shared.routes.enqueue_all(&shared.claims.of(&former.hostname)));
         }
@@ -274,9 +274,9 @@ fn follow_caches(shared: &Arc<RoutesContext>) {
         with(&own, &|shared| shared.state_changed(before.as_ref(), after.as_ref()));
     });
     let own = weak();
-    shared.records.tasks.on_change(move |before, after| with(&own, &|shared| shared.task_changed(before, after)));
+    shared.state_index.tasks.on_change(move |before, after| with(&own, &|shared| shared.task_changed(before, after)));
     let own = weak();
-    shared.records.tasks.on_seen(move |before, after| {
+    shared.state_index.tasks.on_seen(move |before, after| {
         if after.is_some_and(|task| task.phase() == Phase::InProgress && TaskFailure::of(task).is_none()) {
             // A worker has it: what comes of it is worth a look.
             return;

@@ -7,11 +7,11 @@
 //!
 //! Nothing here writes to Cloudflare: the clients of this side can only read.
 
-mod board;
 mod credentials;
 mod decide;
 mod drift;
-mod hand;
+mod execute;
+mod hostname_owner;
 mod job;
 mod locks;
 mod losses;
@@ -21,14 +21,14 @@ mod outputs;
 mod permits;
 mod preview;
 mod reasons;
-mod records;
 mod recover;
-mod rivals;
+mod route_context;
 mod route_plan;
+mod route_status;
 mod routes;
 mod settings;
 mod shared;
-mod subject;
+mod state_index;
 mod sweep;
 mod templates;
 mod tenants;

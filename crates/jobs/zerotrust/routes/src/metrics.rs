@@ -76,7 +76,7 @@ fn routes(shared: &RoutesContext) -> LabelledCounts {
     for state in ["ready", "working"] {
         counts.insert(vec![state.to_owned(), String::new()], 0);
     }
-    shared.board.each(|one| {
+    shared.statuses.each(|one| {
         let (state, reason) = match &one.failure {
             Some((reason, _)) => ("failed", *reason),
             None if one.settled => ("ready", ""),
@@ -91,7 +91,7 @@ fn names(shared: &RoutesContext) -> LabelledCounts {
     let label = |mode: PublishMode, protected: bool| vec![mode.as_str().to_owned(), protected.to_string()];
     let modes = [(PublishMode::Tunnel, false), (PublishMode::Tunnel, true), (PublishMode::DnsOnly, false)];
     let mut counts: LabelledCounts = modes.into_iter().map(|(mode, protected)| (label(mode, protected), 0)).collect();
-    for known in shared.records.all() {
+    for known in shared.state_index.all() {
         let State { footprint, mode, phase, .. } = &known.state;
         if *phase == StatePhase::Active && footprint.is_published() {
             *counts.entry(label(*mode, footprint.access_app_id.is_some())).or_default() += 1;
@@ -104,7 +104,7 @@ fn names(shared: &RoutesContext) -> LabelledCounts {
 /// know whose; there are few tenants, and routes cannot make any.
 fn expiry(shared: &RoutesContext) -> LabelledCounts {
     let mut earliest = LabelledCounts::new();
-    for known in shared.records.all() {
+    for known in shared.state_index.all() {
         let State { tenant, footprint, route, .. } = &known.state;
         let (Some(tenant), Some(end)) = (tenant, shared.ends.of(route, footprint)) else { continue };
         earliest.entry(vec![tenant.to_string()]).and_modify(|first| *first = end.min(*first)).or_insert(end);

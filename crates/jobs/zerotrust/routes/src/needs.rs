@@ -17,7 +17,7 @@ impl RoutesContext {
     /// The Secrets that something recorded or under way can only be taken down with.
     pub(crate) fn needed_secrets(&self) -> BTreeMap<ObjectKey, SecretNeed> {
         let mut needed = BTreeMap::new();
-        for known in self.records.all() {
+        for known in self.state_index.all() {
             let state = &known.state;
             let standing = (!state.footprint.is_empty()).then(|| self.credential_of(state)).flatten();
             let left = state.leftovers.iter().filter_map(|one| one.credential.clone());
@@ -25,7 +25,7 @@ impl RoutesContext {
                 note(&mut needed, secret.object(), self.need_of(state));
             }
         }
-        for task in self.records.tasks.iter() {
+        for task in self.state_index.tasks.iter() {
             if let Some(secret) = &task.spec.credential_secret_ref {
                 note(&mut needed, secret.object(), self.need_of_task(&task));
             }

@@ -3,17 +3,17 @@
 //! What stands is read first; what follows from it is planned without asking anybody.
 
 use portolan_core::{Mark, NameChanges, Plan, Problem};
-use portolan_exposure::{Desired, Footprint, Fresh, Live, Notes, gather_with, plan, withdraw};
+use portolan_exposure::{Desired, Footprint, Fresh, Live, PlanContext, gather_with, plan, withdraw};
 use portolan_zerotrust_model::{CloudflareTaskSpec, RouteRef, SecretRef};
 
 use crate::decide::TokenSecret;
+use crate::route_context::RouteContext;
 use crate::shared::RoutesContext;
-use crate::subject::RouteContext;
 
 /// What stands at Cloudflare for a name, and what shall become of it.
 pub(crate) struct Preview {
     names: NameChanges,
-    notes: Notes,
+    plan_context: PlanContext,
     published: Option<PreviewedName<Box<Desired>>>,
     /// What is taken down, after what is published.
     withdrawn: Vec<PreviewedName<Mark>>,
@@ -31,10 +31,10 @@ impl Preview {
     pub(crate) fn plan(&self) -> Result<Plan, Problem> {
         let mut all = Plan { names: self.names.clone(), ..Plan::default() };
         if let Some(PreviewedName { wish, recorded, live }) = &self.published {
-            all.extend(plan(wish, recorded, live, &self.notes)?.changes());
+            all.extend(plan(wish, recorded, live, &self.plan_context)?.changes());
         }
         for PreviewedName { wish, recorded, live } in &self.withdrawn {
-            all.extend(withdraw(wish, recorded, live, &self.notes)?.changes());
+            all.extend(withdraw(wish, recorded, live, &self.plan_context)?.changes());
         }
         Ok(all)
     }
@@ -56,15 +56,19 @@ impl RoutesContext {
             return Err(problem.clone());
         }
         let recorded = subject.stands();
-        let mut preview =
-            Preview { names: self.names(subject), notes: self.notes(subject), published: None, withdrawn: Vec::new() };
+        let mut preview = Preview {
+            names: self.names(subject),
+            plan_context: self.plan_context(subject),
+            published: None,
+            withdrawn: Vec::new(),
+        };
         let told = || subject.removal.as_ref().and_then(|task| task.spec.credential_secret_ref.clone());
         let credential = subject.recorded().and_then(|state| self.credential_of(state)).or_else(told);
         if let Some(wanted) = &subject.wanted {
             let account = wanted.spec.account_id.as_deref();
             let moves = recorded.account_id.as_deref().is_some_and(|there| Some(there) != account);
             let here = if moves { Footprint::default() } else { recorded.clone() };
-            preview.published = Some(Box::pin(self.look_at_wanted(&preview.notes, &wanted.spec, here)).await?);
+            preview.published = Some(Box::pin(self.look_at_wanted(&preview.plan_context, &wanted.spec, here)).await?);
             if moves {
                 preview.withdrawn.extend(Box::pin(self.look_at_removal(subject, recorded, credential)).await?);
             }
@@ -93,26 +97,26 @@ impl RoutesContext {
         names
     }
 
-    fn notes(&self, subject: &RouteContext) -> Notes {
+    fn plan_context(&self, subject: &RouteContext) -> PlanContext {
         let older = subject.task.as_ref().filter(|task| task.is_older());
-        Notes {
+        PlanContext {
             // What an older operator has not collected is lost.
             secret_present: subject.secret == TokenSecret::Whole
                 || (subject.secret == TokenSecret::Unwanted && older.is_none()),
             intent: older.and_then(|task| task.unreported()),
-            ..Notes::at((self.context.clock)())
+            ..PlanContext::at((self.context.clock)())
         }
     }
 
     async fn look_at_wanted(
         &self,
-        notes: &Notes,
+        plan_context: &PlanContext,
         spec: &CloudflareTaskSpec,
         recorded: Footprint,
     ) -> Result<PreviewedName<Box<Desired>>, Problem> {
         let wish = Box::new(spec.desired(&self.context.owner)?);
         let reader = self.credentials.reader(&spec.credential_secret_ref.clone().unwrap_or_default()).await?;
-        let (mark, intent) = (&wish.mark, notes.intent.as_ref());
+        let (mark, intent) = (&wish.mark, plan_context.intent.as_ref());
         let live = gather_with(&reader, mark, Some(&wish), &recorded, intent, Fresh::after_now()).await?;
         Ok(PreviewedName { wish, recorded, live })
     }
@@ -131,7 +135,7 @@ impl RoutesContext {
         let wish =
             CloudflareTaskSpec { httproute_ref: route, ..CloudflareTaskSpec::default() }.mark(&self.context.owner)?;
         let reader = self.credentials.reader(&credential).await?;
-        let intent = self.notes(subject).intent;
+        let intent = self.plan_context(subject).intent;
         let live = gather_with(&reader, &wish, None, &recorded, intent.as_ref(), Fresh::after_now()).await?;
         Ok(Some(PreviewedName { wish, recorded, live }))
     }

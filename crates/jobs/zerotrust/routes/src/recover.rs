@@ -10,8 +10,8 @@ use portolan_core::{Hostname, Mark, Problem};
 use portolan_exposure::{Conventions, Elsewhere, Footprint, Fresh, gather, recover, stands};
 use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, State, annotations, names, select_tenant};
 
+use crate::route_context::RouteContext;
 use crate::shared::RoutesContext;
-use crate::subject::RouteContext;
 use crate::zones;
 
 /// The outputs that name something at Cloudflare.
@@ -113,7 +113,7 @@ impl RoutesContext {
     /// What the states of other routes record.
     fn elsewhere(&self, subject: &RouteContext) -> Elsewhere {
         let mut elsewhere = Elsewhere::default();
-        for known in self.records.all().iter().filter(|known| known.state.route != subject.key) {
+        for known in self.state_index.all().iter().filter(|known| known.state.route != subject.key) {
             let left = known.state.leftovers.iter().map(|leftover| &leftover.footprint);
             for footprint in left.chain([&known.state.footprint]) {
                 elsewhere.token_ids.extend(footprint.service_token_id.clone());

@@ -7,12 +7,12 @@ use portolan_zerotrust_model::state::StatePhase;
 use portolan_zerotrust_model::{CloudflareTask, Enabled, TaskResult};
 use serde_json::{Map, Value};
 
-use crate::board::RouteStatus;
 use crate::decide::{Facts, RecordedState, RouteGoal, RouteStep, TokenSecret, UnderWay, decide};
 use crate::outputs::{self, Trouble};
-use crate::records::StoredState;
 use crate::recover::{self, Recovery};
-use crate::subject::{RouteContext, is_leftover, removal_credential};
+use crate::route_context::{RouteContext, is_leftover, removal_credential};
+use crate::route_status::RouteStatus;
+use crate::state_index::StoredState;
 
 /// What is to be done for a route.
 pub(crate) struct RoutePlan {

@@ -7,11 +7,11 @@ use portolan_core::{Class, ObjectKey, Plan, Problem, reasons as core};
 use portolan_engine::{Notice, Outcome, PassFailure, Profile, Projected, Reconcile, Report, WriteMode, outcome};
 use portolan_zerotrust_model::{Enabled, FINALIZER, HttpRoute, OLDER_FINALIZER, RouteInput, annotations, reasons};
 
-use crate::hand::Executor;
+use crate::execute::Executor;
 use crate::preview::Preview;
+use crate::route_context::RouteContext;
 use crate::route_plan::RoutePlan;
 use crate::shared::{Projection, RoutesContext};
-use crate::subject::RouteContext;
 
 /// What a worker has said nothing about for so long is looked at again.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -71,7 +71,7 @@ impl RouteController {
     async fn note_end(
         &self,
         subject: &RouteContext,
-        hand: &mut Executor<'_>,
+        executor: &mut Executor<'_>,
         plan: &RoutePlan,
         ended: Result<(), &Problem>,
     ) {
@@ -81,7 +81,7 @@ impl RouteController {
         }
         self.shared.set_stuck(&subject.key, stuck.cloned());
         let Some(problem) = stuck else { return };
-        if let Err(error) = hand.write_trouble(problem).await {
+        if let Err(error) = executor.write_trouble(problem).await {
             tracing::debug!(route = %subject.key, %error, "What stops a route could not be written on it");
         }
     }
@@ -145,8 +145,8 @@ impl Reconcile for RouteController {
         let key = portolan_engine::key_of(&route.metadata);
         let held = route.metadata.finalizers.iter().flatten().any(|name| name == FINALIZER);
         held || route.metadata.annotations.iter().flatten().any(|(name, _)| asks(name))
-            || self.shared.records.knows(&key)
-            || self.shared.board.get(&key).is_some()
+            || self.shared.state_index.knows(&key)
+            || self.shared.statuses.get(&key).is_some()
     }
 
     fn needs_finalizer(&self, _: &HttpRoute, subject: &RouteContext, _: &RoutePlan) -> bool {
@@ -174,7 +174,7 @@ impl Reconcile for RouteController {
     }
 
     async fn gather(&self, route: &HttpRoute) -> Result<RouteContext, Problem> {
-        let mut subject = self.shared.look(&portolan_engine::key_of(&route.metadata), Some(route)).await?;
+        let mut subject = self.shared.gather_context(&portolan_engine::key_of(&route.metadata), Some(route)).await?;
         if self.shared.context.mode != WriteMode::Live {
             subject.preview = Some(Box::pin(self.shared.preview(&subject)).await?);
         }
@@ -195,12 +195,12 @@ impl Reconcile for RouteController {
     }
 
     async fn apply(&self, _: &HttpRoute, subject: &RouteContext, plan: &RoutePlan) -> Result<(), Problem> {
-        let mut hand = Executor::new(&self.shared, subject, plan);
-        let carried_out = hand.carry_out().await;
+        let mut executor = Executor::new(&self.shared, subject, plan);
+        let carried_out = executor.carry_out().await;
         // What was done is told, even if the rest was not.
-        let notices = std::mem::take(&mut hand.notices);
+        let notices = std::mem::take(&mut executor.notices);
         self.tell(subject, &notices).await;
-        self.note_end(subject, &mut hand, plan, carried_out.as_ref().copied()).await;
+        self.note_end(subject, &mut executor, plan, carried_out.as_ref().copied()).await;
         carried_out
     }
 

@@ -19,15 +19,15 @@ use portolan_zerotrust_model::{
 };
 use serde_json::{Value, json};
 
-use crate::board::{RouteStatus, RouteStatuses};
 use crate::credentials::CredentialReader;
 use crate::drift::RefusedPlans;
+use crate::hostname_owner::Reservations;
 use crate::locks::Locks;
 use crate::metrics::Ends;
 use crate::needs::CREDENTIAL_FINALIZER;
-use crate::records::StateIndex;
-use crate::rivals::Reservations;
+use crate::route_status::{RouteStatus, RouteStatuses};
 use crate::settings::Settings;
+use crate::state_index::StateIndex;
 
 /// Where users release deletions that are held.
 const RELEASED_ON: &str = "the CloudflareZeroTrustTenant";
@@ -47,12 +47,12 @@ pub(crate) struct RoutesContext {
     pub(crate) guard: SecretGuard,
     pub(crate) tenants: Cache<Tenant>,
     pub(crate) templates: Cache<Template>,
-    pub(crate) records: StateIndex,
+    pub(crate) state_index: StateIndex,
     pub(crate) routes: Handle<Projection>,
     pub(crate) tenant_statuses: Handle<()>,
     pub(crate) template_statuses: Handle<()>,
     pub(crate) locks: Locks,
-    pub(crate) board: RouteStatuses,
+    pub(crate) statuses: RouteStatuses,
     pub(crate) claims: HostnameClaims,
     pub(crate) service_users: ServiceUsers,
     pub(crate) reservations: Reservations,
@@ -83,12 +83,12 @@ impl RoutesContext {
             guard: SecretGuard::new(&context, CREDENTIAL_FINALIZER, settings.finalizers),
             tenants: Cache::new(),
             templates: Cache::new(),
-            records: StateIndex::new(&context.operator_namespace),
+            state_index: StateIndex::new(&context.operator_namespace),
             routes: Handle::new(),
             tenant_statuses: Handle::new(),
             template_statuses: Handle::new(),
             locks: Locks::default(),
-            board: RouteStatuses::default(),
+            statuses: RouteStatuses::default(),
             claims: HostnameClaims::default(),
             service_users: ServiceUsers::default(),
             reservations: Reservations::default(),
@@ -138,7 +138,7 @@ impl RoutesContext {
 
     /// Notes how a route stands; its tenant and templates say so before long.
     pub(crate) fn stands(&self, route: &ObjectKey, standing: Option<RouteStatus>) {
-        let touched = self.board.set(route, standing);
+        let touched = self.statuses.set(route, standing);
         for tenant in &touched.tenants {
             self.tenant_changed(tenant);
         }
@@ -252,7 +252,7 @@ impl RoutesContext {
 
     /// Held deletions of a tenant were released: its routes that go run.
     pub(crate) fn released(&self, tenant: &ObjectKey) {
-        let of_tenant = self.records.all().into_iter().filter(|known| self.is_of(&known.state, tenant));
+        let of_tenant = self.state_index.all().into_iter().filter(|known| self.is_of(&known.state, tenant));
         let routes: Vec<ObjectKey> = of_tenant.map(|known| known.state.route.clone()).collect();
         self.route_changed(&routes);
     }
@@ -278,8 +278,8 @@ impl RoutesContext {
     pub(crate) async fn ready(&self) {
         self.tenants.ready().await;
         self.templates.ready().await;
-        self.records.states.ready().await;
-        self.records.tasks.ready().await;
+        self.state_index.states.ready().await;
+        self.state_index.tasks.ready().await;
     }
 }
 

@@ -17,8 +17,8 @@ use portolan_zerotrust_model::{FINALIZER, reasons};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::board::RouteStatus;
-use crate::hand::{Executor, is_missing, refused};
+use crate::execute::{Executor, is_missing, refused};
+use crate::route_status::RouteStatus;
 use crate::shared::RoutesContext;
 
 /// More orphans than this are doubted, if they are also more than half of all names.
@@ -148,7 +148,7 @@ impl Sweep {
 
     /// A route of a namespace that is watched no longer, and that is being deleted, waits for us: it is told.
     async fn tell_unwatched(&mut self) -> Result<(), Problem> {
-        let all = self.shared.records.all();
+        let all = self.shared.state_index.all();
         let apart =
             all.iter().map(|known| &known.state.route).filter(|one| !self.scope.covers(one.namespace.as_deref()));
         let apart: BTreeSet<ObjectKey> = apart.cloned().collect();
@@ -213,7 +213,7 @@ impl Sweep {
         self.confirmed.retain(|key| orphans.contains(key) || self.failures.contains_key(key));
         let is_new = |key: &&ObjectKey| !self.confirmed.contains(*key) && !self.is_going(key);
         let new: BTreeSet<ObjectKey> = orphans.iter().filter(is_new).cloned().collect();
-        let total = self.shared.records.all().len();
+        let total = self.shared.state_index.all().len();
         if !is_doubtful(new.len(), total) {
             self.suspects = None;
             self.confirmed.extend(new);
@@ -243,7 +243,7 @@ impl Sweep {
 
     /// Whether a name is being taken down already.
     fn is_going(&self, key: &ObjectKey) -> bool {
-        self.shared.records.state(key).is_none_or(|known| known.state.phase == StatePhase::Deleting)
+        self.shared.state_index.state(key).is_none_or(|known| known.state.phase == StatePhase::Deleting)
     }
 
     fn failed(&mut self, key: ObjectKey, problem: &Problem) {
@@ -253,7 +253,7 @@ impl Sweep {
         if count == 0 {
             outcome::failed(&format_args!("HTTPRoute {key}, which is gone"), problem);
         }
-        let tenant = self.shared.records.state(&key).and_then(|known| known.state.tenant.clone());
+        let tenant = self.shared.state_index.state(&key).and_then(|known| known.state.tenant.clone());
         let failure = Some((problem.reason, problem.message.clone()));
         self.shared.stands(&key, Some(RouteStatus { tenant, failure, ..RouteStatus::default() }));
         self.failures.insert(key, (Instant::now() + pause, count.saturating_add(1)));
@@ -263,7 +263,7 @@ impl Sweep {
 impl RoutesContext {
     /// Names that something is recorded or under way for, in our scope and without a route that is known.
     fn without_route(&self, scope: &Selection) -> BTreeSet<ObjectKey> {
-        let all = self.records.routes().into_iter();
+        let all = self.state_index.routes().into_iter();
         let ours = all.filter(|route| scope.covers(route.namespace.as_deref()));
         ours.filter(|route| self.routes.read(|store| store.get(route).is_none())).collect()
     }
@@ -275,7 +275,7 @@ async fn preview(shared: &RoutesContext) {
     shared.routes.listed().await;
     let Some(plans) = &shared.context.plans else { return };
     for key in shared.without_route(&shared.settings.selection()) {
-        let planned = async { Box::pin(shared.preview(&shared.look(&key, None).await?)).await?.plan() };
+        let planned = async { Box::pin(shared.preview(&shared.gather_context(&key, None).await?)).await?.plan() };
         plans(ObjectId::new("HTTPRoute", key.clone()), Box::pin(planned).await);
     }
 }
@@ -287,17 +287,17 @@ fn is_doubtful(orphans: usize, total: usize) -> bool {
 
 /// One pass over a name whose route is gone.
 async fn take_down(shared: &RoutesContext, key: &ObjectKey) -> Result<(), Problem> {
-    let tenant = shared.records.state(key).and_then(|known| known.state.tenant.clone());
+    let tenant = shared.state_index.state(key).and_then(|known| known.state.tenant.clone());
     let span = tenant.as_ref().map_or_else(tracing::Span::none, Levels::span);
     async {
-        let subject = shared.look(key, None).await?;
+        let subject = shared.gather_context(key, None).await?;
         // It may have come back while we waited for our turn.
         if shared.routes.read(|store| store.get(key).is_some()) {
             return Ok(());
         }
         let plan = subject.plan();
         Executor::new(shared, &subject, &plan).carry_out().await?;
-        let gone = subject.is_clean() || shared.records.state(key).is_none();
+        let gone = subject.is_clean() || shared.state_index.state(key).is_none();
         shared.stands(key, if gone { None } else { subject.standing(&plan) });
         Ok(())
     }

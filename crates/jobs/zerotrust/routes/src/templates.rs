@@ -51,7 +51,7 @@ impl Reconcile for TemplateController {
 
     async fn gather(&self, template: &Template) -> Result<Use, Problem> {
         let key = template.key();
-        let users = self.shared.board.routes_where(|one| one.templates.contains(&key));
+        let users = self.shared.statuses.routes_where(|one| one.templates.contains(&key));
         let routes = users.into_iter().map(|(route, _)| route).collect();
         Ok(Use { routes, wrong: check(template) })
     }

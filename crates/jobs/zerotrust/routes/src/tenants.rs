@@ -64,9 +64,9 @@ pub(crate) struct TenantTally {
 
 impl TenantController {
     fn tally(&self, key: &ObjectKey) -> TenantTally {
-        let states = self.shared.records.all();
+        let states = self.shared.state_index.all();
         let of_tenant: Vec<_> = states.iter().filter(|known| self.shared.is_of(&known.state, key)).collect();
-        let standing = self.shared.board.routes_where(|one| one.tenant.as_ref() == Some(key));
+        let standing = self.shared.statuses.routes_where(|one| one.tenant.as_ref() == Some(key));
         let count = |holds: &dyn Fn(&portolan_exposure::Footprint) -> usize| {
             let sum: usize = of_tenant.iter().map(|known| holds(&known.state.footprint)).sum();
             i64::try_from(sum).unwrap_or(i64::MAX)

@@ -9,7 +9,7 @@ use portolan_core::{ObjectKey, Problem};
 use portolan_engine::{in_time, kubernetes_problem};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 
-use crate::presence::Sign;
+use crate::liveness::heartbeat::HeartbeatGuard;
 
 /// How often a status is written against others who write the same object.
 const MOST_ATTEMPTS: usize = 6;
@@ -30,7 +30,7 @@ pub(crate) struct Claim {
     tasks: Api<CloudflareTask>,
     task: CloudflareTask,
     /// Says that this worker lives, as long as the claim does.
-    _sign: Option<Sign>,
+    _heartbeat: Option<HeartbeatGuard>,
 }
 
 impl Claim {
@@ -39,14 +39,14 @@ impl Claim {
     pub(crate) async fn take(
         tasks: Api<CloudflareTask>,
         task: &CloudflareTask,
-        sign: Option<Sign>,
+        heartbeat: Option<HeartbeatGuard>,
         is_due: impl Fn(&CloudflareTask) -> bool,
         status: impl Fn(&CloudflareTask) -> CloudflareTaskStatus,
     ) -> Result<Self, Refused> {
         let mut seen = task.clone();
         for _ in 0..MOST_ATTEMPTS {
             match replace(&tasks, &seen, status(&seen)).await {
-                Ok(task) => return Ok(Self { tasks, task, _sign: sign }),
+                Ok(task) => return Ok(Self { tasks, task, _heartbeat: heartbeat }),
                 Err(error) if code(&error) == 409 => {}
                 Err(error) if code(&error) == 404 => return Err(Refused::Lost),
                 Err(error) => return Err(unwritten(&seen, &error)),

@@ -14,7 +14,7 @@ use portolan_zerotrust_model::{CloudflareTask, annotations, names};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
-use crate::progress::Handed;
+use crate::task_status::Handed;
 
 /// A secret is shown once: losing it costs a rotation, so the write is tried for a while.
 const PAUSES: [Duration; 4] =

@@ -11,26 +11,23 @@
 //! A worker touches tasks, Leases and Secrets of the operator's namespace, and reads the Secrets that tasks name, by their
 //! names; it has no right to list Secrets, or to touch routes.
 
-mod announced;
-mod carrier;
 mod claim;
 mod credential;
-mod diary;
-mod elsewhere;
+mod due;
 mod handover;
+mod liveness;
 mod locks;
 mod log;
-mod lookout;
 mod metrics;
-mod others;
-mod presence;
-mod progress;
 mod projection;
 mod reason;
+mod recorded_elsewhere;
 mod retry;
+mod secret_poller;
 mod settings;
-mod standing;
-mod turns;
+mod task_controller;
+mod task_journal;
+mod task_status;
 mod work;
 mod worker;
 

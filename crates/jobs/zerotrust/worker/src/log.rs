@@ -5,8 +5,8 @@ use portolan_engine::{Levels, outcome};
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, Phase};
 
-use crate::progress;
 use crate::reason;
+use crate::task_status;
 
 /// All that is said in this pass says whose task it is about.
 pub(crate) fn mark(task: &CloudflareTask) {
@@ -24,7 +24,7 @@ pub(crate) fn completed(task: &CloudflareTask, changes: &Plan) {
 pub(crate) fn failed(task: &CloudflareTask, problem: &Problem) {
     let said = task.status.as_ref().filter(|status| status.phase == Some(Phase::Failed));
     let said = said.and_then(|status| status.message.as_deref());
-    if said.is_some_and(|said| said.starts_with(&progress::failure(problem))) {
+    if said.is_some_and(|said| said.starts_with(&task_status::failure(problem))) {
         tracing::debug!(error = %problem, "{}: failed again", subject(task));
     } else {
         outcome::failed(&subject(task), &Problem { reason: reason::of(problem), ..problem.clone() });

@@ -10,9 +10,9 @@ use portolan_exposure::{Desired, ExposureGoal, Footprint, Fresh, Intent, Record,
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, Phase, TaskResult, annotations, reasons};
 
-use crate::progress::Handed;
 use crate::reason;
 use crate::retry::Aim;
+use crate::task_status::Handed;
 
 /// Who queued a task because of a difference looked at Cloudflare just before.
 const RECENT: Duration = Duration::from_secs(60);

@@ -7,9 +7,9 @@ use portolan_cloudflare_api::Clients;
 use portolan_engine::{Cache, CancellationToken, Context, Controller, Selection, Task, Timing, counting, level};
 use portolan_zerotrust_model::CloudflareZeroTrustTenant;
 
-use crate::carrier::TaskReconciler;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
+use crate::task_controller::TaskReconciler;
 
 /// The first wait after the cluster itself failed us; problems of tasks say their own.
 const FIRST: Duration = Duration::from_secs(1);
@@ -34,19 +34,20 @@ impl Worker {
 
     /// Everything that runs, made anew.
     pub fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
-        let carrier = TaskReconciler::new(&self.context, &self.clients, &self.settings, &self.metrics, shutdown);
-        let counting = counting([self.metrics.count(carrier.handle())], shutdown.clone());
+        let reconciler = TaskReconciler::new(&self.context, &self.clients, &self.settings, &self.metrics, shutdown);
+        let counting = counting([self.metrics.count(reconciler.handle())], shutdown.clone());
         let tenants = Cache::<CloudflareZeroTrustTenant>::new();
         self.context.levels.follow(&tenants, |tenant| level(tenant.spec.log_level?.as_str()));
         let levels_known = tenants.clone();
         // In other namespaces tasks are nobody's, and a worker need not be allowed to see them.
         let tasks = Selection::all().within(self.context.operator_namespace.as_str());
-        let controller = Controller::with_handle(Arc::clone(&self.context), Arc::clone(&carrier), carrier.handle())
-            .select(tasks)
-            .after(async move { levels_known.ready().await });
-        let presence = Task::new("presence", || 0, carrier.presence().keep(shutdown.clone()));
-        let lookout = Task::new("lookout", || 0, carrier.keep_lookout());
+        let controller =
+            Controller::with_handle(Arc::clone(&self.context), Arc::clone(&reconciler), reconciler.handle())
+                .select(tasks)
+                .after(async move { levels_known.ready().await });
+        let heartbeat = Task::new("heartbeat", || 0, reconciler.heartbeat().keep(shutdown.clone()));
+        let secret_poller = Task::new("secret poller", || 0, reconciler.poll_secrets());
         let tenants = tenants.into_task(&self.context, shutdown.clone());
-        vec![controller.into_task(shutdown.clone()), presence, lookout, tenants, counting]
+        vec![controller.into_task(shutdown.clone()), heartbeat, secret_poller, tenants, counting]
     }
 }

@@ -14,8 +14,8 @@ use portolan_cloudflare_api::{Client, Clients, Credential, Lane, Request, Settin
 use portolan_cloudflare_sim::{Options, Simulator};
 use portolan_core::{Hostname, Mark, ObjectKey, OwnerId, Problem};
 use portolan_exposure::{
-    Access, Applied, Desired, Elsewhere, Exposure, Failed, Footprint, Fresh, Intent, Journal, NewCredential, Notes,
-    Record, Rule, Token, apply, expose, gather, intend, plan, unexpose,
+    Access, Applied, Desired, Elsewhere, Exposure, Failed, Footprint, Fresh, Intent, Journal, NewCredential,
+    PlanContext, Record, Rule, Token, apply, expose, gather, intend, plan, unexpose,
 };
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
@@ -345,10 +345,10 @@ impl World {
         self.diary.page()
     }
 
-    pub(crate) fn notes(&self, intent: Option<Intent>) -> Notes {
+    pub(crate) fn notes(&self, intent: Option<Intent>) -> PlanContext {
         let page = self.diary.page();
         let token = page.footprint.service_token_id.as_ref();
-        Notes {
+        PlanContext {
             intent,
             elsewhere: Elsewhere::default(),
             now: self.now(),

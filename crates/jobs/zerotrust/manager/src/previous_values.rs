@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::board::Version;
+use crate::config_states::Version;
 use crate::field::ConfigField;
 
 /// The annotation of the Deployment that holds the record.

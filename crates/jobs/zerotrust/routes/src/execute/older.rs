@@ -71,7 +71,7 @@ impl Executor<'_> {
         let (changed, name) = (CloudflareTask { status: Some(status), ..task.clone() }, task.name_any());
         let written = in_time(self.shared.task_api().replace_status(&name, &PostParams::default(), &changed)).await;
         let written = written.map_err(|error| refused(&format!("writing the status of task {name}"), &error))?;
-        self.shared.records.tasks.wrote(written.clone());
+        self.shared.state_index.tasks.wrote(written.clone());
         Ok(Arc::new(written))
     }
 }

@@ -10,7 +10,7 @@ use portolan_zerotrust_model::reasons;
 
 /// The operator's own Deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Own {
+pub(crate) struct OwnDeployment {
     pub(crate) deployment: ObjectKey,
     pub(crate) uid: String,
 }
@@ -19,12 +19,12 @@ pub(crate) struct Own {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
     Begun,
-    Found(Own),
+    Found(OwnDeployment),
     Failed(Problem),
 }
 
 /// Follows the owners of a pod up to its Deployment.
-pub(crate) async fn find(client: &Client, namespace: &str, pod: Option<&str>) -> Result<Own, Problem> {
+pub(crate) async fn find(client: &Client, namespace: &str, pod: Option<&str>) -> Result<OwnDeployment, Problem> {
     let pod = pod.map(str::trim).filter(|pod| !pod.is_empty()).ok_or_else(|| {
         nowhere("this process does not know its pod, so that there is no Deployment to configure".to_owned())
     })?;
@@ -35,7 +35,7 @@ pub(crate) async fn find(client: &Client, namespace: &str, pod: Option<&str>) ->
     let meta = found.ok_or_else(|| nowhere(format!("the ReplicaSet {namespace}/{name} of Pod {pod} is gone")))?;
     let (deployment, uid) =
         owner(&meta, "Deployment").ok_or_else(|| unowned("ReplicaSet", &name, &meta, "Deployment"))?;
-    Ok(Own { deployment: ObjectKey { namespace: Some(namespace.to_owned()), name: deployment }, uid })
+    Ok(OwnDeployment { deployment: ObjectKey { namespace: Some(namespace.to_owned()), name: deployment }, uid })
 }
 
 async fn metadata<K>(client: &Client, namespace: &str, name: &str) -> Result<Option<ObjectMeta>, Problem>
@@ -75,7 +75,7 @@ fn nowhere(what: String) -> Problem {
 }
 
 /// Whether a Deployment is the own one.
-pub(crate) fn is_own(own: &Own, deployment: &Deployment) -> bool {
+pub(crate) fn is_own(own: &OwnDeployment, deployment: &Deployment) -> bool {
     deployment.metadata.uid.as_deref() == Some(own.uid.as_str())
 }
 

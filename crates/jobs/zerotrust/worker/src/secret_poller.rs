@@ -18,12 +18,12 @@ const LOOK: Duration = Duration::from_secs(3);
 
 /// Which contents of Secrets tasks were tried with.
 #[derive(Default)]
-pub(crate) struct Lookout {
+pub(crate) struct SecretPoller {
     tried: Mutex<BTreeMap<ObjectKey, SecretVersion>>,
     failed: Notify,
 }
 
-impl Lookout {
+impl SecretPoller {
     /// A task is tried with what was found.
     pub(crate) fn tries(&self, task: &ObjectKey, found: &FoundSecret) {
         self.tried().insert(task.clone(), found.version.clone());

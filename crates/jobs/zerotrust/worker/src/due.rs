@@ -39,7 +39,7 @@ pub(crate) enum Due {
 }
 
 /// What is to happen to a task.
-pub(crate) fn standing(task: &CloudflareTask, look: TaskLook<'_>) -> Due {
+pub(crate) fn due(task: &CloudflareTask, look: TaskLook<'_>) -> Due {
     // What an older operator queued is queued anew by the route side, in a form that lost nothing.
     if task.metadata.deletion_timestamp.is_some() || task.is_older() {
         return Due::Settled;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn seen(status: CloudflareTaskStatus) -> Due {
-        standing(&task(status), look())
+        due(&task(status), look())
     }
 
     fn held_by(worker: &str) -> CloudflareTaskStatus {
@@ -122,7 +122,7 @@ mod tests {
         let mut fresh = task(CloudflareTaskStatus::default());
         fresh.status = None;
 
-        assert_eq!(standing(&fresh, look()), Due::Now);
+        assert_eq!(due(&fresh, look()), Due::Now);
         assert_eq!(seen(phase(Phase::Pending)), Due::Now);
     }
 
@@ -162,20 +162,20 @@ mod tests {
     fn a_failed_task_is_due_when_what_it_failed_for_changed() {
         let nudged = TaskLook { nudged: true, ..look() };
 
-        assert_eq!(standing(&task(failed(None)), nudged), Due::Now);
-        assert_eq!(standing(&task(failed(Some("2026-11-16T07:00:00Z"))), nudged), Due::Now);
+        assert_eq!(due(&task(failed(None)), nudged), Due::Now);
+        assert_eq!(due(&task(failed(Some("2026-11-16T07:00:00Z"))), nudged), Due::Now);
     }
 
     #[test]
     fn a_task_of_an_older_operator_is_left_to_the_route_side_unless_it_names_no_route() {
         let mut older = task(phase(Phase::Pending));
-        assert_eq!(standing(&older, look()), Due::Now);
+        assert_eq!(due(&older, look()), Due::Now);
 
         older.spec.httproute_ref = Some(RouteRef { name: "web".to_owned(), ..RouteRef::default() });
-        assert_eq!(standing(&older, look()), Due::Settled);
+        assert_eq!(due(&older, look()), Due::Settled);
 
         older.set_form();
-        assert_eq!(standing(&older, look()), Due::Now);
+        assert_eq!(due(&older, look()), Due::Now);
     }
 
     #[test]
@@ -183,6 +183,6 @@ mod tests {
         let mut going = task(phase(Phase::Pending));
         going.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(look().now));
 
-        assert_eq!(standing(&going, look()), Due::Settled);
+        assert_eq!(due(&going, look()), Due::Settled);
     }
 }

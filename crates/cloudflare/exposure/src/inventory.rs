@@ -71,7 +71,7 @@ pub(crate) struct RedirectHeld {
 
 /// Everything that is ours for a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Holdings {
+pub(crate) struct Inventory {
     pub(crate) rules: Vec<RuleHeld>,
     pub(crate) records: Vec<RecordHeld>,
     pub(crate) redirects: Vec<RedirectHeld>,
@@ -84,7 +84,7 @@ pub(crate) struct Holdings {
     pub(crate) redirect_refusal: Option<String>,
 }
 
-impl Holdings {
+impl Inventory {
     /// What a footprint says.
     pub(crate) fn read(footprint: &Footprint) -> Self {
         let own = Former {
@@ -95,9 +95,9 @@ impl Holdings {
             dns_record_id: footprint.dns_record_id.clone(),
             ..Former::default()
         };
-        let mut holdings = Self::default();
+        let mut inventory = Self::default();
         let of = |part| footprint.is_adopted(part);
-        holdings.add(own.clone(), (of(Part::Rule), of(Part::Record)), footprint.dns_record_ip.clone());
+        inventory.add(own.clone(), (of(Part::Rule), of(Part::Record)), footprint.dns_record_ip.clone());
         let redirect = Former {
             tunnel_id: None,
             cname_record_id: None,
@@ -109,23 +109,23 @@ impl Holdings {
         };
         for former in std::iter::once(redirect).chain(footprint.former.iter().cloned()) {
             let adopted = (former.adopted, former.adopted);
-            holdings.add(former, adopted, None);
+            inventory.add(former, adopted, None);
         }
-        holdings.app = footprint.access_app_id.clone().map(|id| AppHeld {
+        inventory.app = footprint.access_app_id.clone().map(|id| AppHeld {
             id,
             hostname: footprint.app_hostname.clone().or_else(|| footprint.hostname.clone()),
             policy_ids: footprint.access_policy_ids.clone(),
             adopted: of(Part::App),
         });
-        holdings.reusable.clone_from(&footprint.reusable_policy_ids);
-        holdings.redirect_refusal.clone_from(&footprint.redirect_refusal);
-        holdings.token = footprint.service_token_id.clone().map(|id| TokenHeld {
+        inventory.reusable.clone_from(&footprint.reusable_policy_ids);
+        inventory.redirect_refusal.clone_from(&footprint.redirect_refusal);
+        inventory.token = footprint.service_token_id.clone().map(|id| TokenHeld {
             id,
             client_id: footprint.service_token_client_id.clone(),
             rotation: footprint.service_token_rotation.clone(),
             adopted: of(Part::Token),
         });
-        holdings
+        inventory
     }
 
     fn add(&mut self, place: Former, (rule_adopted, record_adopted): (bool, bool), ip: Option<String>) {
@@ -310,15 +310,15 @@ mod tests {
     fn a_footprint_that_is_read_and_written_at_its_own_place_is_the_same() {
         let footprint = footprint();
 
-        assert_eq!(Holdings::read(&footprint).footprint(&place("a.x.com", "t1", "z1")), footprint);
+        assert_eq!(Inventory::read(&footprint).footprint(&place("a.x.com", "t1", "z1")), footprint);
     }
 
     #[test]
     fn nothing_is_forgotten_when_the_name_moves_and_all_is_found_again_when_it_moves_back() {
-        let there = Holdings::read(&footprint()).footprint(&place("b.x.com", "t2", "z2"));
+        let there = Inventory::read(&footprint()).footprint(&place("b.x.com", "t2", "z2"));
 
         assert!(!there.is_published());
         assert_eq!((there.former.len(), there.app_hostname.as_deref()), (3, Some("a.x.com")));
-        assert_eq!(Holdings::read(&there).footprint(&place("a.x.com", "t1", "z1")), footprint());
+        assert_eq!(Inventory::read(&there).footprint(&place("a.x.com", "t1", "z1")), footprint());
     }
 }

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use crate::settings::Settings;
 
 /// How often a sign is renewed while it holds: after three that failed it is still good.
-pub(crate) const SIGNS: u32 = 6;
+pub(crate) const RENEWALS: u32 = 6;
 /// Longest name of an object.
 const LONGEST_NAME: usize = 253;
 
@@ -36,7 +36,7 @@ pub(crate) fn lease_name(worker: &str) -> String {
 }
 
 /// Tells others that this worker lives, while it must.
-pub(crate) struct Presence {
+pub(crate) struct Heartbeat {
     leases: Api<Lease>,
     settings: Settings,
     clock: Clock,
@@ -54,34 +54,34 @@ struct Trust {
 }
 
 /// A claim for which this worker says that it lives. Dropped, the claim no longer counts.
-pub(crate) struct Sign {
-    presence: Arc<Presence>,
+pub(crate) struct HeartbeatGuard {
+    heartbeat: Arc<Heartbeat>,
     term: u64,
 }
 
-impl Sign {
+impl HeartbeatGuard {
     /// Open while this worker has been taken for alive ever since the claim.
     pub(crate) fn gate(&self) -> WriteGate {
-        let (presence, term) = (Arc::clone(&self.presence), self.term);
-        WriteGate::new(move || presence.is_trusted(term))
+        let (heartbeat, term) = (Arc::clone(&self.heartbeat), self.term);
+        WriteGate::new(move || heartbeat.is_trusted(term))
     }
 
     /// Waits until others may take this worker for dead.
     pub(crate) fn lapsed(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (presence, term) = (Arc::clone(&self.presence), self.term);
+        let (heartbeat, term) = (Arc::clone(&self.heartbeat), self.term);
         async move {
-            if presence.settings.alone {
+            if heartbeat.settings.alone {
                 return std::future::pending().await;
             }
-            while presence.is_trusted(term) {
-                let until = presence.trust.borrow().until;
+            while heartbeat.is_trusted(term) {
+                let until = heartbeat.trust.borrow().until;
                 tokio::time::sleep_until(until).await;
             }
         }
     }
 }
 
-impl Presence {
+impl Heartbeat {
     pub(crate) fn new(context: &Context, settings: &Settings) -> Arc<Self> {
         Arc::new(Self {
             leases: Api::namespaced(context.client.clone(), &context.operator_namespace),
@@ -94,14 +94,14 @@ impl Presence {
     }
 
     /// Makes sure that the sign is fresh; to be held as long as the claim that follows.
-    pub(crate) async fn sign(self: &Arc<Self>) -> Result<Sign, Problem> {
+    pub(crate) async fn hold(self: &Arc<Self>) -> Result<HeartbeatGuard, Problem> {
         self.held.send_modify(|held| *held += 1);
-        let mut sign = Sign { presence: Arc::clone(self), term: 0 };
+        let mut guard = HeartbeatGuard { heartbeat: Arc::clone(self), term: 0 };
         if !self.settings.alone {
             self.freshen().await?;
-            sign.term = self.trust.borrow().term;
+            guard.term = self.trust.borrow().term;
         }
-        Ok(sign)
+        Ok(guard)
     }
 
     /// Whether nobody can have taken this worker for dead in this term. Time alone ends it: no task has to run for that.
@@ -148,7 +148,7 @@ impl Presence {
 
     /// How old the sign may get.
     fn renewal(&self) -> Duration {
-        self.settings.lease / SIGNS
+        self.settings.lease / RENEWALS
     }
 
     async fn freshen(&self) -> Result<(), Problem> {
@@ -199,9 +199,9 @@ pub(crate) async fn remove(leases: &Api<Lease>, worker: &str) {
     }
 }
 
-impl Drop for Sign {
+impl Drop for HeartbeatGuard {
     fn drop(&mut self) {
-        self.presence.held.send_modify(|held| *held = held.saturating_sub(1));
+        self.heartbeat.held.send_modify(|held| *held = held.saturating_sub(1));
     }
 }
 

@@ -15,10 +15,10 @@ use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, HttpRoute};
 
 use crate::decide::RouteStep;
-use crate::records::StoredState;
+use crate::route_context::RouteContext;
 use crate::route_plan::RoutePlan;
 use crate::shared::RoutesContext;
-use crate::subject::RouteContext;
+use crate::state_index::StoredState;
 
 /// How soon it is tried again after somebody else wrote the same object.
 const SOON: Duration = Duration::from_secs(1);

@@ -8,8 +8,8 @@ use portolan_engine::{FIELD_MANAGER, in_time, kubernetes_problem};
 use portolan_zerotrust_model::reasons;
 use serde_json::Value;
 
-use crate::owners::{self, MANAGER};
-use crate::shape::DeploymentChange;
+use crate::deployment_change::DeploymentChange;
+use crate::managed_fields::{self, MANAGER};
 use crate::shared::ManagerContext;
 use crate::worker::WorkerStep;
 
@@ -53,15 +53,15 @@ impl ManagerContext {
     }
 
     /// Takes the own Deployment to its shape; gives it back as it stands then.
-    pub(crate) async fn reshape(&self, live: &Value, shape: &DeploymentChange) -> Result<Value, WriteRefusal> {
+    pub(crate) async fn reshape(&self, live: &Value, change: &DeploymentChange) -> Result<Value, WriteRefusal> {
         let mut stands = live.clone();
-        if let Some(body) = &shape.replace {
+        if let Some(body) = &change.replace {
             stands = self.replace(body, MANAGER).await?;
         }
-        if let Some(body) = &shape.apply {
+        if let Some(body) = &change.apply {
             stands = self.apply(body).await?;
         }
-        if let Some(body) = shape.disown.and_then(|keep| owners::disowned(&stands, keep)) {
+        if let Some(body) = change.disown.and_then(|keep| managed_fields::disowned(&stands, keep)) {
             stands = self.replace(&body, MANAGER).await?;
         }
         Ok(stands)

@@ -11,11 +11,11 @@ use portolan_core::{OwnerId, Problem, WriteGate};
 use portolan_exposure::{Desired, Footprint};
 use tokio::sync::OwnedMutexGuard;
 
-use crate::locks::{self, Locks, Term};
+use crate::locks::documents::{self, DocumentLocks, Term};
 
 /// Who may make a token of which name.
 #[derive(Default)]
-pub(crate) struct Turns {
+pub(crate) struct TokenNameLocks {
     names: Mutex<BTreeMap<TokenName, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -23,33 +23,33 @@ pub(crate) struct Turns {
 type TokenName = (String, String);
 
 /// A turn; dropped, the next one's comes.
-pub(crate) struct TokenTurn {
+pub(crate) struct TokenNameLock {
     _here: OwnedMutexGuard<()>,
     elsewhere: Vec<Arc<Term>>,
 }
 
-impl TokenTurn {
+impl TokenNameLock {
     /// Open while the turn is surely ours.
     pub(crate) fn gate(&self) -> WriteGate {
-        locks::gate(self.elsewhere.clone())
+        documents::gate(self.elsewhere.clone())
     }
 }
 
-impl Turns {
+impl TokenNameLocks {
     /// Waits for the turn of a wish that may make a token; none is needed where the token is known.
     pub(crate) async fn take(
         &self,
         desired: Option<&Desired>,
         recorded: &Footprint,
-        locks: &Locks,
-    ) -> Result<Option<TokenTurn>, Problem> {
+        locks: &DocumentLocks,
+    ) -> Result<Option<TokenNameLock>, Problem> {
         let desired = desired.filter(|_| recorded.service_token_id.is_none());
         let Some(token) = desired.and_then(|desired| desired.token.as_ref()) else { return Ok(None) };
         let account = desired.map(|desired| desired.account_id.clone()).unwrap_or_default();
         let document = document(&account, &token.name);
         let here = self.of((account, token.name.clone())).lock_owned().await;
         let elsewhere = locks.enter([document].into()).await?;
-        Ok(Some(TokenTurn { _here: here, elsewhere }))
+        Ok(Some(TokenNameLock { _here: here, elsewhere }))
     }
 
     fn of(&self, name: TokenName) -> Arc<tokio::sync::Mutex<()>> {

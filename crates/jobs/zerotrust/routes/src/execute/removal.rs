@@ -43,7 +43,7 @@ impl Executor<'_> {
         let ending = self.shared.is_ending(self.subject.key.namespace.as_deref()).await;
         let ending = ending.then(|| self.subject.key.namespace.clone()).flatten();
         let surroundings = || {
-            let of_tenant: Vec<_> = self.shared.records.all();
+            let of_tenant: Vec<_> = self.shared.state_index.all();
             let of_tenant = of_tenant.into_iter().filter(|known| self.shared.is_of(&known.state, &tenant));
             let of_tenant: Vec<_> = of_tenant.filter(|known| known.state.footprint.hostname.is_some()).collect();
             let looks = of_tenant.len() <= MOST_LOOKED_AT;
@@ -90,8 +90,8 @@ impl Executor<'_> {
     /// Gives the removal that waits the credential that is recorded now; what it noted about its attempts stays.
     pub(super) async fn recredit_removal(&mut self) -> Result<(), Problem> {
         let (Some(task), state) = (self.removal.clone(), self.state()) else { return Ok(()) };
-        let leftover = crate::subject::is_leftover(&task);
-        let credential_secret_ref = crate::subject::removal_credential(&state, leftover);
+        let leftover = crate::route_context::is_leftover(&task);
+        let credential_secret_ref = crate::route_context::removal_credential(&state, leftover);
         let spec = CloudflareTaskSpec { credential_secret_ref, ..task.spec.clone() };
         self.removal = Some(self.replace_task(&task, self.removal_task(spec, leftover)).await?);
         self.mark_pending(TaskAction::Delete).await
@@ -191,7 +191,7 @@ impl Executor<'_> {
 
     /// The name is wanted again. What a removal that was begun has left is all that stands: the rest is made anew.
     pub(super) async fn cancel_removal(&mut self) -> Result<(), Problem> {
-        let begun = self.removal.as_ref().filter(|task| !crate::subject::is_leftover(task));
+        let begun = self.removal.as_ref().filter(|task| !crate::route_context::is_leftover(task));
         let status = begun.and_then(|task| task.status.clone()).unwrap_or_default();
         if self.known.is_some() && (status.attempts.is_some() || status.result.is_some()) {
             let mut state = self.state();

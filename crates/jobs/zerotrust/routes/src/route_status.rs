@@ -94,15 +94,15 @@ mod tests {
 
     #[test]
     fn tenants_hear_of_every_change_and_templates_of_those_who_come_and_go() {
-        let board = RouteStatuses::default();
-        board.set(&key("a"), Some(standing("prod", &["t1", "t2"])));
+        let statuses = RouteStatuses::default();
+        statuses.set(&key("a"), Some(standing("prod", &["t1", "t2"])));
 
-        let moved = board.set(&key("a"), Some(standing("test", &["t2", "t3"])));
+        let moved = statuses.set(&key("a"), Some(standing("test", &["t2", "t3"])));
         assert_eq!(moved.tenants, [key("prod"), key("test")].into());
         assert_eq!(moved.templates, [key("t1"), key("t3")].into());
-        assert_eq!(board.set(&key("a"), Some(standing("test", &["t2", "t3"]))), Touched::default());
+        assert_eq!(statuses.set(&key("a"), Some(standing("test", &["t2", "t3"]))), Touched::default());
 
-        let gone = board.set(&key("a"), None);
+        let gone = statuses.set(&key("a"), None);
         assert_eq!((gone.tenants.len(), gone.templates.len()), (1, 2));
     }
 }

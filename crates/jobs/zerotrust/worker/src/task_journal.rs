@@ -10,31 +10,31 @@ use portolan_zerotrust_model::CloudflareTaskStatus;
 
 use crate::claim::{Claim, Refused};
 use crate::handover::Handover;
-use crate::locks::{self, Locks};
-use crate::progress::{self, Handed};
+use crate::locks::documents::{self, DocumentLocks};
+use crate::task_status::{self, Handed};
 
-/// What all diaries of a worker share.
+/// What all journals of a worker share.
 #[derive(Clone, Copy)]
-pub(crate) struct Desk<'a> {
+pub(crate) struct JournalTools<'a> {
     /// Where new credentials go.
     pub(crate) handover: &'a Handover,
     /// Who may write a tunnel's configuration.
-    pub(crate) locks: &'a Locks,
+    pub(crate) locks: &'a DocumentLocks,
     /// Says that the worker stops.
     pub(crate) shutdown: &'a CancellationToken,
 }
 
-/// The diary of one attempt.
-pub(crate) struct Diary<'a> {
+/// The journal of one attempt.
+pub(crate) struct TaskJournal<'a> {
     claim: tokio::sync::Mutex<Claim>,
-    desk: Desk<'a>,
+    tools: JournalTools<'a>,
     /// The request for new credentials that is carried out.
     rotation: Option<String>,
-    pages: Mutex<Pages>,
+    state: Mutex<JournalState>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Pages {
+struct JournalState {
     /// What is ours, as far as the work came.
     footprint: Footprint,
     /// Credentials that lie ready.
@@ -82,38 +82,38 @@ impl Unmarked {
     }
 }
 
-impl<'a> Diary<'a> {
+impl<'a> TaskJournal<'a> {
     pub(crate) fn new(
         claim: Claim,
-        desk: Desk<'a>,
+        tools: JournalTools<'a>,
         recorded: &Footprint,
         handed: Option<Handed>,
         rotation: Option<String>,
     ) -> Self {
         let stored = claim.task().status.as_ref().and_then(|status| status.result.as_ref());
         let stored = stored.map(|result| Unmarked::of(&result.footprint())).unwrap_or_default();
-        let pages = Pages { footprint: recorded.clone(), handed, stored, ending: None };
-        Self { claim: tokio::sync::Mutex::new(claim), desk, rotation, pages: Mutex::new(pages) }
+        let state = JournalState { footprint: recorded.clone(), handed, stored, ending: None };
+        Self { claim: tokio::sync::Mutex::new(claim), tools, rotation, state: Mutex::new(state) }
     }
 
     /// What is ours, as far as the work came.
     pub(crate) fn footprint(&self) -> Footprint {
-        self.pages().footprint.clone()
+        self.state().footprint.clone()
     }
 
     /// Notes what is ours without storing it.
     pub(crate) fn note(&self, footprint: &Footprint) {
-        self.pages().footprint = footprint.clone();
+        self.state().footprint = footprint.clone();
     }
 
     /// Credentials that lie ready.
     pub(crate) fn handed(&self) -> Option<Handed> {
-        self.pages().handed.clone()
+        self.state().handed.clone()
     }
 
     /// Why the work was ended from here, if it was.
     pub(crate) fn ending(&self) -> Option<Ending> {
-        self.pages().ending
+        self.state().ending
     }
 
     /// Writes a status over the one there is.
@@ -127,10 +127,10 @@ impl<'a> Diary<'a> {
     }
 
     async fn keep(&self, footprint: &Footprint, operation: &str) -> Result<(), Problem> {
-        let result = progress::result(footprint, &[], self.handed().as_ref());
-        match self.store(|status| progress::reached(&status, operation, result)).await {
+        let result = task_status::result(footprint, &[], self.handed().as_ref());
+        match self.store(|status| task_status::reached(&status, operation, result)).await {
             Ok(()) => {
-                self.pages().stored = Unmarked::of(footprint);
+                self.state().stored = Unmarked::of(footprint);
                 Ok(())
             }
             Err(Refused::Lost) => Err(self.end(Ending::Lost)),
@@ -139,7 +139,7 @@ impl<'a> Diary<'a> {
     }
 
     fn end(&self, ending: Ending) -> Problem {
-        self.pages().ending = Some(ending);
+        self.state().ending = Some(ending);
         let message = match ending {
             Ending::Stopping => "the worker stops",
             Ending::Lost => "the task was taken by somebody else",
@@ -147,32 +147,32 @@ impl<'a> Diary<'a> {
         Problem::transient(reasons::PENDING, message)
     }
 
-    fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, JournalState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Journal for Diary<'_> {
+impl Journal for TaskJournal<'_> {
     async fn credential(&self, new: NewCredential) -> Result<(), Problem> {
         let task = self.claim.lock().await.task().clone();
-        let handed = self.desk.handover.put(&task, &new, self.rotation.as_deref()).await?;
-        self.pages().handed = Some(handed);
+        let handed = self.tools.handover.put(&task, &new, self.rotation.as_deref()).await?;
+        self.state().handed = Some(handed);
         Ok(())
     }
 
     /// The lease is held around the write alone, so that another worker protects its names meanwhile.
     async fn begins(&self, tunnel_id: &str) -> Result<WriteGate, Problem> {
-        let turn = self.desk.locks.enter([format!("tunnels/{tunnel_id}/configuration")].into()).await?;
-        Ok(locks::gate(turn))
+        let turn = self.tools.locks.enter([format!("tunnels/{tunnel_id}/configuration")].into()).await?;
+        Ok(documents::gate(turn))
     }
 
     async fn reached(&self, footprint: &Footprint, operation: &'static str) -> Result<(), Problem> {
         tracing::debug!(operation, "Reached");
         self.note(footprint);
-        let news = Unmarked::of(footprint).adds_to(&self.pages().stored);
+        let news = Unmarked::of(footprint).adds_to(&self.state().stored);
         if news {
             self.keep(footprint, operation).await?;
         }
-        if self.desk.shutdown.is_cancelled() { Err(self.end(Ending::Stopping)) } else { Ok(()) }
+        if self.tools.shutdown.is_cancelled() { Err(self.end(Ending::Stopping)) } else { Ok(()) }
     }
 }

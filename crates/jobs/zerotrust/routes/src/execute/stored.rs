@@ -13,9 +13,9 @@ use serde_json::json;
 
 use super::{Executor, is_missing, refused};
 use crate::outputs;
-use crate::records::{StoredState, key};
 use crate::recover::Recovery;
 use crate::shared::RoutesContext;
+use crate::state_index::{StoredState, key};
 
 impl Executor<'_> {
     /// The state there is, or one for which nothing is recorded yet.
@@ -29,7 +29,7 @@ impl Executor<'_> {
     fn new_state_name(&self) -> String {
         let user = |name: &str| {
             let place = ObjectKey::namespaced(self.shared.namespace(), name);
-            match self.shared.records.states.get(&place) {
+            match self.shared.state_index.states.get(&place) {
                 None => User::Nobody,
                 Some(map) if State::route_of(&map).as_ref() == Some(&self.subject.key) => User::Ours,
                 Some(_) => User::Other,
@@ -68,9 +68,9 @@ impl Executor<'_> {
         let written = written.map_err(|error| refused(&doing, &error))?;
         self.known = StoredState::read(&written).map(Into::into);
         self.shared.set_cleared(&self.subject.key, false);
-        self.shared.records.states.wrote(written);
+        self.shared.state_index.states.wrote(written);
         let taken = state.footprint.hostname.as_deref().filter(|name| state.keeps(name));
-        match taken.and_then(|name| self.shared.records.former(name)) {
+        match taken.and_then(|name| self.shared.state_index.former(name)) {
             Some(former) => self.shared.forget_former(&former.hostname).await,
             None => Ok(()),
         }
@@ -90,7 +90,7 @@ impl Executor<'_> {
                 in_time(self.shared.state_api().patch(&name, &parameters, &Patch::Apply(&applied(&map)))).await;
             let written =
                 written.map_err(|error| refused(&format!("remembering that {hostname} was protected"), &error))?;
-            self.shared.records.states.wrote(written);
+            self.shared.state_index.states.wrote(written);
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Executor<'_> {
             Err(error) => return Err(refused(&format!("deleting the state {}", known.name), &error)),
         }
         let place = ObjectKey::namespaced(self.shared.namespace(), known.name.clone());
-        self.shared.records.states.deleted(&place, &known.uid);
+        self.shared.state_index.states.deleted(&place, &known.uid);
         Ok(())
     }
 
@@ -261,8 +261,8 @@ impl RoutesContext {
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(refused(&format!("deleting ConfigMap {name}"), &error)),
         }
-        if let Some(uid) = self.records.states.get(&place).and_then(|map| map.uid()) {
-            self.records.states.deleted(&place, &uid);
+        if let Some(uid) = self.state_index.states.get(&place).and_then(|map| map.uid()) {
+            self.state_index.states.deleted(&place, &uid);
         }
         Ok(())
     }

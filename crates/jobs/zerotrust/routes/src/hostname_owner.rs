@@ -72,7 +72,7 @@ impl RoutesContext {
 
     /// The route that has a hostname before the given one.
     fn holder(&self, input: &RouteInput, hostname: &str, account: &str) -> Option<ObjectKey> {
-        if self.records(&input.key, hostname, account) {
+        if self.has_published(&input.key, hostname, account) {
             return None;
         }
         // Where both have a task, the older one goes first.
@@ -81,16 +81,16 @@ impl RoutesContext {
             let created = self.routes.get(other).and_then(|other| other.projection).map(|other| other.created);
             own.is_none_or(|own| created.is_some_and(|created| (created, other) < own))
         };
-        let mut others = self.records.holders(hostname).into_iter().filter(|other| *other != input.key);
+        let mut others = self.state_index.holders(hostname).into_iter().filter(|other| *other != input.key);
         let holder = others.find(|other| {
-            self.records(other, hostname, account) || (self.queues(other, hostname, account) && goes_first(other))
+            self.has_published(other, hostname, account) || (self.queues(other, hostname, account) && goes_first(other))
         });
         holder.or_else(|| self.elder(input, hostname, account))
     }
 
     /// Whether a name stands for a route.
-    fn records(&self, route: &ObjectKey, hostname: &str, account: &str) -> bool {
-        self.records.state(route).is_some_and(|known| {
+    fn has_published(&self, route: &ObjectKey, hostname: &str, account: &str) -> bool {
+        self.state_index.state(route).is_some_and(|known| {
             let footprint = &known.state.footprint;
             footprint.hostname.as_deref() == Some(hostname)
                 && (footprint.is_published() || footprint.access_app_id.is_some())
@@ -100,7 +100,7 @@ impl RoutesContext {
 
     /// Whether a task makes the name stand for a route.
     fn queues(&self, route: &ObjectKey, hostname: &str, account: &str) -> bool {
-        self.records.task(route, TaskAction::Reconcile).is_some_and(|task| {
+        self.state_index.task(route, TaskAction::Reconcile).is_some_and(|task| {
             task.spec.hostname.as_deref() == Some(hostname) && task.spec.account_id.as_deref() == Some(account)
         })
     }
@@ -121,7 +121,7 @@ impl RoutesContext {
     /// Whether a route does not get the name that it asks for because it asks for less protection than it had: it keeps
     /// nobody from it.
     fn asks_for_too_little(&self, route: &ObjectKey) -> bool {
-        let failure = self.board.get(route).and_then(|standing| standing.failure);
+        let failure = self.statuses.get(route).and_then(|standing| standing.failure);
         failure.is_some_and(|(reason, _)| reason == reasons::PROTECTION_WOULD_BE_LOST)
     }
 

@@ -7,28 +7,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kube::Api;
-use portolan_cloudflare_api::{Client, Clients};
+use portolan_cloudflare_api::document::TUNNEL_CONFIGURATION;
+use portolan_cloudflare_api::objects::DnsRecord;
+use portolan_cloudflare_api::{Client, Clients, PendingWrite, collections};
 use portolan_core::{ObjectKey, Plan, Problem};
 use portolan_engine::{CancellationToken, Context, Handle, Outcome, Profile, Projected, Reconcile, Report, Secrets};
-use portolan_exposure::{Elsewhere, Exposure, Footprint, Live, Notes};
+use portolan_exposure::{Elsewhere, Exposure, Footprint, Live, PlanContext};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase};
 use tokio::time::Instant;
 
-use crate::announced::Announced;
 use crate::credential;
-use crate::elsewhere::{self, States};
+use crate::due::{Due, TaskLook, due};
 use crate::handover::Handover;
-use crate::locks::Locks;
+use crate::liveness::heartbeat::Heartbeat;
+use crate::liveness::peers::{PeerLife, Peers};
+use crate::locks::documents::DocumentLocks;
+use crate::locks::token_names::{TokenNameLock, TokenNameLocks};
 use crate::log;
-use crate::lookout::Lookout;
 use crate::metrics::Metrics;
-use crate::others::{Life, Others};
-use crate::presence::Presence;
-use crate::progress::Handed;
 use crate::projection::TaskProjection;
+use crate::recorded_elsewhere::{self, States};
+use crate::secret_poller::SecretPoller;
 use crate::settings::Settings;
-use crate::standing::{Due, TaskLook, standing};
-use crate::turns::{TokenTurn, Turns};
+use crate::task_status::Handed;
 use crate::work::{self, TaskWork};
 
 /// A task that changed under our hands, or for whose sake something changed, is looked at again after this.
@@ -48,13 +49,13 @@ pub(crate) struct TaskReconciler {
     metrics: Metrics,
     shutdown: CancellationToken,
     secrets: Secrets,
-    lookout: Lookout,
+    secret_poller: SecretPoller,
     handover: Handover,
-    presence: Arc<Presence>,
-    others: Others,
-    turns: Turns,
+    heartbeat: Arc<Heartbeat>,
+    peers: Peers,
+    token_names: TokenNameLocks,
     states: States,
-    locks: Locks,
+    locks: DocumentLocks,
     handle: Handle<TaskProjection>,
     /// Tasks for whose sake something changed.
     nudged: Mutex<BTreeSet<ObjectKey>>,
@@ -82,11 +83,11 @@ pub(crate) struct Ready {
     work: TaskWork,
     recorded: Footprint,
     live: Live,
-    notes: Notes,
+    plan_context: PlanContext,
     handed: Option<Handed>,
-    announced: Announced,
+    expected: Mutex<Option<ExpectedWrites>>,
     /// Nobody else makes a token of the same name meanwhile.
-    turn: Option<TokenTurn>,
+    turn: Option<TokenNameLock>,
 }
 
 /// What is to be done with a task.
@@ -132,13 +133,13 @@ impl TaskReconciler {
             metrics: metrics.clone(),
             shutdown: shutdown.clone(),
             secrets: Secrets::kept_for(context.client.clone(), CREDENTIAL_KEPT),
-            lookout: Lookout::default(),
+            secret_poller: SecretPoller::default(),
             handover: Handover::new(context),
-            presence: Presence::new(context, settings),
-            others: Others::new(context, settings),
-            turns: Turns::default(),
+            heartbeat: Heartbeat::new(context, settings),
+            peers: Peers::new(context, settings),
+            token_names: TokenNameLocks::default(),
             states: States::new(context),
-            locks: Locks::new(context, settings),
+            locks: DocumentLocks::new(context, settings),
             handle: Handle::new(),
             nudged: Mutex::default(),
             accounts: Mutex::default(),
@@ -151,19 +152,19 @@ impl TaskReconciler {
     }
 
     /// The sign that this worker lives.
-    pub(crate) fn presence(&self) -> Arc<Presence> {
-        Arc::clone(&self.presence)
+    pub(crate) fn heartbeat(&self) -> Arc<Heartbeat> {
+        Arc::clone(&self.heartbeat)
     }
 
     /// Looks after tasks that failed for their credential, until told to stop.
-    pub(crate) async fn keep_lookout(self: Arc<Self>) {
+    pub(crate) async fn poll_secrets(self: Arc<Self>) {
         let news = |tasks: Vec<ObjectKey>| {
             self.nudged().extend(tasks.iter().cloned());
             self.handle.enqueue_all(&tasks);
         };
         tokio::select! {
             () = self.shutdown.cancelled() => {}
-            () = self.lookout.keep(self.handle(), self.secrets.clone(), news) => {}
+            () = self.secret_poller.keep(self.handle(), self.secrets.clone(), news) => {}
         }
     }
 
@@ -173,7 +174,7 @@ impl TaskReconciler {
 
     fn gone(&self, key: &ObjectKey) {
         self.nudged().remove(key);
-        self.lookout.forget(key);
+        self.secret_poller.forget(key);
     }
 
     fn look(&self, nudged: bool) -> TaskLook<'_> {
@@ -189,13 +190,13 @@ impl TaskReconciler {
         if self.shutdown.is_cancelled() {
             return Ok(Some(None));
         }
-        Ok(match standing(task, self.look(nudged)) {
+        Ok(match due(task, self.look(nudged)) {
             Due::Now => None,
             Due::Later(wait) => Some(Some(wait)),
             Due::Settled => Some(None),
-            Due::Held(holder) => match self.others.look(&holder).await? {
-                Life::Lives(wait) => Some(Some(wait)),
-                Life::Dead => None,
+            Due::Held(holder) => match self.peers.look(&holder).await? {
+                PeerLife::Lives(wait) => Some(Some(wait)),
+                PeerLife::Dead => None,
             },
         })
     }
@@ -211,28 +212,28 @@ impl TaskReconciler {
             None => None,
         };
         let recorded = work.recorded(task, handed.as_ref());
-        let turn = self.turns.take(work.desired(), &recorded, &self.locks).await?;
-        let announced = Announced::new(&client, &work, &recorded);
-        let mut notes = Notes::at((self.context.clock)());
-        notes.secret_present = work::has_credentials(task, &recorded, handed.as_ref());
-        notes.intent = intent;
+        let turn = self.token_names.take(work.desired(), &recorded, &self.locks).await?;
+        let expected = Mutex::new(Some(ExpectedWrites::of(&client, &work, &recorded)));
+        let mut plan_context = PlanContext::at((self.context.clock)());
+        plan_context.secret_present = work::has_credentials(task, &recorded, handed.as_ref());
+        plan_context.intent = intent;
         let (reader, fresh) = (client.reader(), work::freshness(task));
-        let live = work.goal().gather(&reader, &recorded, notes.intent.as_ref(), fresh).await?;
-        notes.elsewhere = self.elsewhere(task, &recorded, &live).await?;
-        Ok(Ready { begun, nudged, client, work, recorded, live, notes, handed, announced, turn })
+        let live = work.goal().gather(&reader, &recorded, plan_context.intent.as_ref(), fresh).await?;
+        plan_context.elsewhere = self.elsewhere(task, &recorded, &live).await?;
+        Ok(Ready { begun, nudged, client, work, recorded, live, plan_context, handed, expected, turn })
     }
 
     /// The client of a task's credential.
     async fn client(&self, task: &CloudflareTask) -> Result<Client, Problem> {
         let reference = credential::reference(&task.spec)?;
         let found = self.secrets.found(&reference.object()).await?;
-        self.lookout.tries(&task.key(), &found);
+        self.secret_poller.tries(&task.key(), &found);
         credential::client(reference, &found, &self.clients)
     }
 
     /// What others have recorded, where that matters.
     async fn elsewhere(&self, task: &CloudflareTask, recorded: &Footprint, live: &Live) -> Result<Elsewhere, Problem> {
-        if elsewhere::matters(recorded, live) {
+        if recorded_elsewhere::matters(recorded, live) {
             self.states.elsewhere(task, &self.handle).await
         } else {
             Ok(Elsewhere::default())
@@ -240,9 +241,30 @@ impl TaskReconciler {
     }
 }
 
+/// What a task is about to write, said as early as possible, so that tasks that come together go out together.
+struct ExpectedWrites {
+    _rule: Option<PendingWrite>,
+    _record: Option<PendingWrite<DnsRecord>>,
+}
+
+impl ExpectedWrites {
+    fn of(client: &Client, work: &TaskWork, recorded: &Footprint) -> Self {
+        let (account, tunnel, zone) = work.place(recorded);
+        Self {
+            _rule: tunnel.map(|tunnel| client.document(&TUNNEL_CONFIGURATION, account, tunnel).expect()),
+            _record: zone.map(|zone| client.records(&collections::DNS_RECORDS, zone).expect()),
+        }
+    }
+}
+
 impl Ready {
+    /// The writes begin now, or do not come.
+    fn no_longer_expects(&self) {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
     fn verdict(&self) -> TaskVerdict {
-        let planned = self.work.goal().plan(&self.recorded, &self.live, &self.notes);
+        let planned = self.work.goal().plan(&self.recorded, &self.live, &self.plan_context);
         planned.map_or_else(TaskVerdict::Refuse, |exposure| TaskVerdict::Carry(Box::new(exposure)))
     }
 }
@@ -272,7 +294,7 @@ impl Reconcile for TaskReconciler {
             self.handle.enqueue(key);
         }
         if projection.lacks_credential {
-            self.lookout.has_failed();
+            self.secret_poller.has_failed();
         }
     }
 
@@ -308,7 +330,7 @@ impl Reconcile for TaskReconciler {
 
     fn rests(&self, inputs: &Inputs) {
         if let Inputs::Ready(ready) = inputs {
-            ready.announced.no_longer();
+            ready.no_longer_expects();
         }
     }
 

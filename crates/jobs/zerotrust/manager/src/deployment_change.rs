@@ -11,12 +11,12 @@ use portolan_core::{Change, Problem, Target, rfc3339};
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::{Map, Value, json};
 
-use crate::board::Version;
+use crate::asked_fields::asked_fields;
+use crate::config_states::Version;
 use crate::field::{ConfigField, containers};
-use crate::loose;
-use crate::owners::{Keep, Owned, disowned};
-use crate::record::{ANNOTATION, HeldField, PreviousValues};
-use crate::wishes::wishes;
+use crate::json_equivalence;
+use crate::managed_fields::{Keep, Owned, disowned};
+use crate::previous_values::{ANNOTATION, HeldField, PreviousValues};
 
 /// The container that is the operator, by its usual name or else by its place.
 pub(crate) const CONTAINER: &str = "operator";
@@ -56,22 +56,22 @@ pub(crate) fn container_of(deployment: &Value) -> String {
 }
 
 /// What is to be done to the own Deployment so that it stands as a configuration, or none, asks.
-pub(crate) fn shape(live: &Value, config: Option<&Config>, now: Timestamp) -> Result<DeploymentChange, Problem> {
-    let wishes = config.map(|config| wishes(&config.spec, live)).transpose()?.unwrap_or_default();
-    let sketch = Sketch::of(live, &wishes);
+pub(crate) fn change_for(live: &Value, config: Option<&Config>, now: Timestamp) -> Result<DeploymentChange, Problem> {
+    let asked = config.map(|config| asked_fields(&config.spec, live)).transpose()?.unwrap_or_default();
+    let sketch = Sketch::of(live, &asked);
     let record = sketch.record(config, now);
     let mut wanted = live.clone();
     sketch.lay_over(&mut wanted);
     annotate(&mut wanted, record.as_ref());
     let dirty = !sketch.turns.is_empty() || record != sketch.old;
-    let replaces = sketch.must_replace(live, &wishes) || (sketch.old.is_some() && record.is_none());
+    let replaces = sketch.must_replace(live, &asked) || (sketch.old.is_some() && record.is_none());
     let owned = Owned::of(live);
     let keep = if record.is_some() { Keep::Applied } else { Keep::Nothing };
     let disowns = replaces || owned.updated || (record.is_none() && owned.applied);
     let applies = dirty || replaces || owned.updated || !owned.applied;
     Ok(DeploymentChange {
         replace: replaces.then(|| disowned(&wanted, Keep::Nothing).unwrap_or_else(|| wanted.clone())),
-        apply: record.as_ref().filter(|_| applies).map(|record| overlay(live, &sketch.container, &wishes, record)),
+        apply: record.as_ref().filter(|_| applies).map(|record| overlay(live, &sketch.container, &asked, record)),
         disown: disowns.then_some(keep),
         change: dirty.then(|| sketch.change(live, config)),
         wanted,
@@ -98,15 +98,15 @@ struct Sketch {
 }
 
 impl Sketch {
-    fn of(live: &Value, wishes: &BTreeMap<ConfigField, Value>) -> Self {
+    fn of(live: &Value, asked: &BTreeMap<ConfigField, Value>) -> Self {
         let (container, old) = (container_of(live), PreviousValues::read(live));
         let before = old.as_ref().map(PreviousValues::held).unwrap_or_default();
-        let released = before.keys().filter(|field| !wishes.contains_key(field)).cloned().collect();
+        let released = before.keys().filter(|field| !asked.contains_key(field)).cloned().collect();
         let mut sketch = Self { container, old, held: BTreeMap::new(), released, turns: BTreeMap::new() };
-        for (field, asked) in wishes {
+        for (field, asked) in asked {
             sketch.hold(live, field, asked, before.get(field));
         }
-        for (field, held) in before.iter().filter(|(field, _)| !wishes.contains_key(field)) {
+        for (field, held) in before.iter().filter(|(field, _)| !asked.contains_key(field)) {
             sketch.release(live, field, held);
         }
         sketch
@@ -150,8 +150,8 @@ impl Sketch {
     }
 
     /// Whether applying is not enough: something is put back, or would be merged with what stands there.
-    fn must_replace(&self, live: &Value, wishes: &BTreeMap<ConfigField, Value>) -> bool {
-        let turns = || self.turns.keys().filter_map(|field| Some((field, wishes.get(field)?)));
+    fn must_replace(&self, live: &Value, asked: &BTreeMap<ConfigField, Value>) -> bool {
+        let turns = || self.turns.keys().filter_map(|field| Some((field, asked.get(field)?)));
         !self.released.is_empty()
             || turns().any(|(field, value)| !field.is_replaced_by_applying(live, &self.container, value))
     }
@@ -176,7 +176,7 @@ pub(crate) fn target(deployment: &Value) -> Target {
 }
 
 fn annotate(deployment: &mut Value, record: Option<&PreviousValues>) {
-    let annotations = loose::at(deployment, &["metadata", "annotations"]);
+    let annotations = json_equivalence::at(deployment, &["metadata", "annotations"]);
     match record {
         Some(record) => drop(annotations.insert(ANNOTATION.to_owned(), json!(record.text()))),
         None => drop(annotations.remove(ANNOTATION)),
@@ -184,7 +184,7 @@ fn annotate(deployment: &mut Value, record: Option<&PreviousValues>) {
 }
 
 /// What is applied: the fields of the configuration and the record, and nothing else.
-fn overlay(live: &Value, container: &str, wishes: &BTreeMap<ConfigField, Value>, record: &PreviousValues) -> Value {
+fn overlay(live: &Value, container: &str, asked: &BTreeMap<ConfigField, Value>, record: &PreviousValues) -> Value {
     let mut body = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {
@@ -192,7 +192,7 @@ fn overlay(live: &Value, container: &str, wishes: &BTreeMap<ConfigField, Value>,
             "annotations": { ANNOTATION: record.text() },
         },
     });
-    for (field, value) in wishes {
+    for (field, value) in asked {
         field.write(&mut body, container, Some(value));
     }
     body

@@ -13,7 +13,7 @@ use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskSpec, Phase, annota
 use super::stored::identity;
 use super::{Executor, is_conflict, is_missing, refused};
 use crate::decide::TokenSecret;
-use crate::subject::LEFTOVER;
+use crate::route_context::LEFTOVER;
 
 /// Says why a task was made though nothing was asked for anew.
 const QUEUED_FOR: &str = "queued-for";
@@ -121,7 +121,8 @@ impl Executor<'_> {
         };
         // A task of this route and action is known and would be changed, not made.
         let user =
-            |name: &str| match self.shared.records.tasks.get(&ObjectKey::namespaced(self.shared.namespace(), name)) {
+            |name: &str| match self.shared.state_index.tasks.get(&ObjectKey::namespaced(self.shared.namespace(), name))
+            {
                 None => User::Nobody,
                 Some(_) => User::Other,
             };
@@ -145,7 +146,7 @@ impl Executor<'_> {
             made = in_time(api.create(&PostParams::default(), &task)).await;
         }
         let made = made.map_err(|error| refused(&format!("making the task {name}"), &error))?;
-        self.shared.records.tasks.wrote(made.clone());
+        self.shared.state_index.tasks.wrote(made.clone());
         Ok(Arc::new(made))
     }
 
@@ -172,7 +173,7 @@ impl Executor<'_> {
         changed.metadata.annotations = new.metadata.annotations;
         let written = in_time(self.shared.task_api().replace(&name, &PostParams::default(), &changed)).await;
         let written = written.map_err(|error| refused(&format!("changing the task {name}"), &error))?;
-        self.shared.records.tasks.wrote(written.clone());
+        self.shared.state_index.tasks.wrote(written.clone());
         Ok(Arc::new(written))
     }
 
@@ -191,7 +192,7 @@ impl Executor<'_> {
         self.shared.set_drifted(&self.subject.key, false);
         match in_time(self.shared.task_api().replace_status(&name, &PostParams::default(), &marked)).await {
             Ok(written) => {
-                self.shared.records.tasks.wrote(written);
+                self.shared.state_index.tasks.wrote(written);
                 Ok(())
             }
             Err(error) if is_conflict(&error) || is_missing(&error) => Ok(()),
@@ -219,7 +220,7 @@ impl Executor<'_> {
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(refused(&format!("deleting the task {}", place.name), &error)),
         }
-        self.shared.records.tasks.deleted(&place, &uid);
+        self.shared.state_index.tasks.deleted(&place, &uid);
         Ok(())
     }
 

@@ -12,11 +12,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::field::ConfigField;
-use crate::{loose, quantity};
+use crate::{json_equivalence, quantity};
 
 /// What a configuration asks for, checked as far as can be without asking the server.
-pub(crate) fn wishes(spec: &Spec, deployment: &Value) -> Result<BTreeMap<ConfigField, Value>, Problem> {
-    let mut wishes = BTreeMap::new();
+pub(crate) fn asked_fields(spec: &Spec, deployment: &Value) -> Result<BTreeMap<ConfigField, Value>, Problem> {
+    let mut asked = BTreeMap::new();
     let plain = [
         (ConfigField::Replicas, spec.replicas.map(|replicas| json!(replicas))),
         (ConfigField::Resources, spec.resources.as_ref().map(resources).transpose()?),
@@ -26,15 +26,15 @@ pub(crate) fn wishes(spec: &Spec, deployment: &Value) -> Result<BTreeMap<ConfigF
         (ConfigField::Tolerations, tolerations(spec.tolerations.as_deref())?),
         (ConfigField::PriorityClassName, text(spec.priority_class_name.as_deref())),
     ];
-    wishes.extend(plain.into_iter().filter_map(|(field, value)| Some((field, value?))));
-    wishes.extend(spec.environment_variables.iter().flat_map(environment));
+    asked.extend(plain.into_iter().filter_map(|(field, value)| Some((field, value?))));
+    asked.extend(spec.environment_variables.iter().flat_map(environment));
     for (name, value) in spec.pod_labels.iter().flatten() {
         not_of_the_selector(name, value, deployment)?;
-        wishes.insert(ConfigField::PodLabel(name.clone()), json!(value));
+        asked.insert(ConfigField::PodLabel(name.clone()), json!(value));
     }
     let annotations = spec.pod_annotations.iter().flatten();
-    wishes.extend(annotations.map(|(name, value)| (ConfigField::PodAnnotation(name.clone()), json!(value))));
-    Ok(wishes)
+    asked.extend(annotations.map(|(name, value)| (ConfigField::PodAnnotation(name.clone()), json!(value))));
+    Ok(asked)
 }
 
 fn text(value: Option<&str>) -> Option<Value> {
@@ -79,7 +79,7 @@ fn tolerations(asked: Option<&[Value]>) -> Result<Option<Value>, Problem> {
 fn known<T: Serialize + DeserializeOwned>(place: &str, value: &Value) -> Result<Value, Problem> {
     let read: T = serde_json::from_value(value.clone())
         .map_err(|error| refused(format!("spec.{place} is not as in a pod: {error}")))?;
-    if loose::same(Some(&json!(read)), Some(value)) {
+    if json_equivalence::same(Some(&json!(read)), Some(value)) {
         return Ok(value.clone());
     }
     Err(refused(format!(
@@ -115,11 +115,11 @@ mod tests {
     }
 
     fn asked(value: Value) -> Vec<String> {
-        wishes(&spec(value), &deployment()).unwrap().keys().map(ToString::to_string).collect()
+        asked_fields(&spec(value), &deployment()).unwrap().keys().map(ToString::to_string).collect()
     }
 
     fn refusal(value: Value) -> String {
-        wishes(&spec(value), &deployment()).unwrap_err().message
+        asked_fields(&spec(value), &deployment()).unwrap_err().message
     }
 
     #[test]
@@ -132,10 +132,11 @@ mod tests {
 
     #[test]
     fn an_empty_list_of_namespaces_is_said() {
-        let wishes = wishes(&spec(json!({"environmentVariables": {"watchNamespaces": ""}})), &deployment()).unwrap();
+        let asked =
+            asked_fields(&spec(json!({"environmentVariables": {"watchNamespaces": ""}})), &deployment()).unwrap();
 
         let entry = json!({"name": "WATCH_NAMESPACES", "value": ""});
-        assert_eq!(wishes.get(&ConfigField::Env("WATCH_NAMESPACES".to_owned())), Some(&entry));
+        assert_eq!(asked.get(&ConfigField::Env("WATCH_NAMESPACES".to_owned())), Some(&entry));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A Deployment as a chart leaves it, and what configurations make of it.
 
 use super::*;
-use crate::owners::MANAGER;
+use crate::managed_fields::MANAGER;
 
 fn live() -> Value {
     json!({
@@ -30,19 +30,19 @@ fn config(spec: Value) -> Config {
 }
 
 fn shaped(live: &Value, spec: Value) -> DeploymentChange {
-    shape(live, Some(&config(spec)), Timestamp::UNIX_EPOCH).unwrap()
+    change_for(live, Some(&config(spec)), Timestamp::UNIX_EPOCH).unwrap()
 }
 
 fn released(live: &Value) -> DeploymentChange {
-    shape(live, None, Timestamp::UNIX_EPOCH).unwrap()
+    change_for(live, None, Timestamp::UNIX_EPOCH).unwrap()
 }
 
 /// The Deployment after the writes of a shape, as a server leaves it.
-fn after(shape: &DeploymentChange) -> Value {
-    let mut stands = shape.wanted.clone();
+fn after(change: &DeploymentChange) -> Value {
+    let mut stands = change.wanted.clone();
     let entries = stands["metadata"]["managedFields"].as_array_mut().unwrap();
     entries.retain(|entry| entry["manager"] != MANAGER);
-    if shape.apply.is_some() {
+    if change.apply.is_some() {
         entries.push(json!({"manager": MANAGER, "operation": "Apply"}));
     }
     stands
@@ -54,9 +54,9 @@ fn container(deployment: &Value) -> &Value {
 
 #[test]
 fn scenario_65_only_what_is_said_is_applied() {
-    let shape = shaped(&live(), json!({"environmentVariables": {"logLevel": "DEBUG"}}));
+    let change = shaped(&live(), json!({"environmentVariables": {"logLevel": "DEBUG"}}));
 
-    let mut applied = shape.apply.clone().unwrap();
+    let mut applied = change.apply.clone().unwrap();
     applied["metadata"]["annotations"].take();
     assert_eq!(
         applied,
@@ -67,7 +67,7 @@ fn scenario_65_only_what_is_said_is_applied() {
                 {"name": "operator", "env": [{"name": "LOG_LEVEL", "value": "DEBUG"}]}]}}},
         })
     );
-    assert_eq!((shape.replace.is_none(), shape.disown), (true, None), "one write is enough");
+    assert_eq!((change.replace.is_none(), change.disown), (true, None), "one write is enough");
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn scenario_66_a_variable_that_is_there_twice_is_there_once_afterwards() {
     let env = json!([{"name": "LOG_LEVEL", "value": "INFO"}, {"name": "A", "value": "1"}, {"name": "LOG_LEVEL", "value": "ERROR"}]);
     twice["spec"]["template"]["spec"]["containers"][0]["env"] = env;
 
-    let shape = shaped(&twice, json!({"environmentVariables": {"logLevel": "DEBUG"}}));
+    let change = shaped(&twice, json!({"environmentVariables": {"logLevel": "DEBUG"}}));
 
-    let env = &container(shape.replace.as_ref().unwrap())["env"];
+    let env = &container(change.replace.as_ref().unwrap())["env"];
     assert_eq!(*env, json!([{"name": "LOG_LEVEL", "value": "DEBUG"}, {"name": "A", "value": "1"}]));
 }
 
@@ -97,12 +97,12 @@ fn what_is_shaped_needs_nothing_more() {
 
 #[test]
 fn resources_are_replaced_as_a_whole_in_one_write_that_rolls() {
-    let shape = shaped(&live(), json!({"resources": {"limits": {"cpu": "1"}}}));
+    let change = shaped(&live(), json!({"resources": {"limits": {"cpu": "1"}}}));
 
-    let replace = shape.replace.clone().unwrap();
+    let replace = change.replace.clone().unwrap();
     assert_eq!(container(&replace)["resources"], json!({"limits": {"cpu": "1"}}));
-    assert_eq!(replace["spec"], shape.wanted["spec"], "applying and disowning change nothing of the spec");
-    assert_eq!(shape.disown, Some(Keep::Applied));
+    assert_eq!(replace["spec"], change.wanted["spec"], "applying and disowning change nothing of the spec");
+    assert_eq!(change.disown, Some(Keep::Applied));
 }
 
 #[test]
@@ -110,15 +110,15 @@ fn what_was_deployed_comes_back_when_the_configuration_goes() {
     let spec = json!({"replicas": 3, "resources": {"limits": {"cpu": "1"}}, "environmentVariables": {"logLevel": "DEBUG"}, "podLabels": {"team": "edge"}});
     let stands = after(&shaped(&live(), spec));
 
-    let shape = released(&stands);
+    let change = released(&stands);
 
-    assert_eq!(after(&shape)["spec"], {
+    assert_eq!(after(&change)["spec"], {
         let mut deployed = live();
         deployed["spec"]["template"]["metadata"]["labels"] = json!({"app": "operator"});
         deployed["spec"].clone()
     });
-    assert_eq!(shape.wanted["metadata"]["annotations"], live()["metadata"]["annotations"]);
-    assert_eq!((shape.apply, shape.disown), (None, Some(Keep::Nothing)));
+    assert_eq!(change.wanted["metadata"]["annotations"], live()["metadata"]["annotations"]);
+    assert_eq!((change.apply, change.disown), (None, Some(Keep::Nothing)));
     assert!(released(&after(&released(&stands))).is_settled());
 }
 
@@ -126,11 +126,11 @@ fn what_was_deployed_comes_back_when_the_configuration_goes() {
 fn a_field_that_is_no_longer_said_comes_back_and_the_others_stay() {
     let stands = after(&shaped(&live(), json!({"replicas": 3, "priorityClassName": "high"})));
 
-    let shape = shaped(&stands, json!({"priorityClassName": "high"}));
+    let change = shaped(&stands, json!({"priorityClassName": "high"}));
 
-    assert_eq!(shape.wanted["spec"]["replicas"], 1);
-    assert_eq!(shape.wanted["spec"]["template"]["spec"]["priorityClassName"], "high");
-    assert!(shape.apply.is_some_and(|body| body["spec"]["replicas"].is_null()));
+    assert_eq!(change.wanted["spec"]["replicas"], 1);
+    assert_eq!(change.wanted["spec"]["template"]["spec"]["priorityClassName"], "high");
+    assert!(change.apply.is_some_and(|body| body["spec"]["replicas"].is_null()));
 }
 
 #[test]
@@ -167,10 +167,10 @@ fn a_variable_from_elsewhere_is_replaced_and_comes_back() {
     let source = json!({"name": "LOG_LEVEL", "valueFrom": {"configMapKeyRef": {"name": "levels", "key": "level"}}});
     sourced["spec"]["template"]["spec"]["containers"][0]["env"] = json!([source]);
 
-    let shape = shaped(&sourced, json!({"environmentVariables": {"logLevel": "DEBUG"}}));
+    let change = shaped(&sourced, json!({"environmentVariables": {"logLevel": "DEBUG"}}));
 
-    assert_eq!(container(shape.replace.as_ref().unwrap())["env"], json!([{"name": "LOG_LEVEL", "value": "DEBUG"}]));
-    assert_eq!(container(&released(&after(&shape)).wanted)["env"], json!([source]));
+    assert_eq!(container(change.replace.as_ref().unwrap())["env"], json!([{"name": "LOG_LEVEL", "value": "DEBUG"}]));
+    assert_eq!(container(&released(&after(&change)).wanted)["env"], json!([source]));
 }
 
 #[test]
@@ -180,11 +180,11 @@ fn an_unfinished_write_is_finished() {
     stands["metadata"]["managedFields"] =
         json!([{"manager": "helm", "operation": "Update"}, {"manager": MANAGER, "operation": "Update"}]);
 
-    let shape = shaped(&stands, spec);
+    let change = shaped(&stands, spec);
 
-    assert!(shape.replace.is_none() && shape.apply.is_some());
-    assert_eq!(shape.disown, Some(Keep::Applied));
-    assert_eq!(shape.change, None, "nothing changes that anybody sees");
+    assert!(change.replace.is_none() && change.apply.is_some());
+    assert_eq!(change.disown, Some(Keep::Applied));
+    assert_eq!(change.change, None, "nothing changes that anybody sees");
 }
 
 #[test]
@@ -197,11 +197,11 @@ fn a_configuration_that_says_nothing_writes_nothing() {
 fn a_configuration_that_stops_saying_anything_was_still_applied() {
     let stands = after(&shaped(&live(), json!({"replicas": 3})));
 
-    let shape = shaped(&stands, json!({}));
+    let change = shaped(&stands, json!({}));
 
-    assert_eq!(shape.wanted["spec"]["replicas"], 1);
-    assert!(PreviousValues::read(&shape.wanted).is_some_and(|record| record.held().is_empty()));
-    assert!(shaped(&after(&shape), json!({})).is_settled());
+    assert_eq!(change.wanted["spec"]["replicas"], 1);
+    assert!(PreviousValues::read(&change.wanted).is_some_and(|record| record.held().is_empty()));
+    assert!(shaped(&after(&change), json!({})).is_settled());
 }
 
 #[test]

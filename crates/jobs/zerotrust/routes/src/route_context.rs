@@ -17,14 +17,14 @@ use portolan_zerotrust_model::{
 };
 
 use crate::decide::TokenSecret;
+use crate::hostname_owner::Reserved;
 use crate::locks::NameTurn;
 use crate::losses;
 use crate::preview::Preview;
 use crate::reasons::TaskFailure;
-use crate::records::StoredState;
 use crate::recover::Recovery;
-use crate::rivals::Reserved;
 use crate::shared::RoutesContext;
+use crate::state_index::StoredState;
 use crate::token::{self, FoundSecret};
 use crate::zones;
 
@@ -169,16 +169,20 @@ impl RouteContext {
 
 impl RoutesContext {
     /// Looks at a route's name; the route is given as it was seen, or is gone.
-    pub(crate) async fn look(&self, key: &ObjectKey, route: Option<&HttpRoute>) -> Result<RouteContext, Problem> {
+    pub(crate) async fn gather_context(
+        &self,
+        key: &ObjectKey,
+        route: Option<&HttpRoute>,
+    ) -> Result<RouteContext, Problem> {
         let turn = self.locks.turn(key).await;
         let mut subject = RouteContext {
             key: key.clone(),
             input: route.map(RouteInput::read),
             route: route.cloned(),
             wanted: None,
-            known: self.records.state(key),
-            task: self.records.task(key, TaskAction::Reconcile),
-            removal: self.records.task(key, TaskAction::Delete),
+            known: self.state_index.state(key),
+            task: self.state_index.task(key, TaskAction::Reconcile),
+            removal: self.state_index.task(key, TaskAction::Delete),
             secret: TokenSecret::Unwanted,
             problem: None,
             stuck: self.stuck(key),
@@ -187,7 +191,7 @@ impl RoutesContext {
             recovery: Recovery::Needless,
             reserved: None,
             drifted: self.is_drifted(key),
-            told: self.board.get(key).and_then(|standing| standing.failure),
+            told: self.statuses.get(key).and_then(|standing| standing.failure),
             preview: None,
             _turn: turn,
         };
@@ -248,7 +252,7 @@ impl RoutesContext {
         subject.reserved = Some(self.take_name(input, &hostname, &selected)?);
         let wanted = self.with_zone(input, &hostname, (&selected, &settings, ip), subject).await?;
         subject.nobody_was_forgotten(input, &settings, &wanted)?;
-        if let Some(former) = self.records.former(hostname.as_str()).filter(|_| wanted.is_open()) {
+        if let Some(former) = self.state_index.former(hostname.as_str()).filter(|_| wanted.is_open()) {
             former.may_open(input, &settings, self.namespace())?;
         }
         if asks_for_token(&wanted) {

@@ -7,19 +7,21 @@ use std::time::Duration;
 use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Client, Freshness, Lane};
 use portolan_core::{Plan, Problem, WriteGate};
 use portolan_engine::jitter;
-use portolan_exposure::{APPS, Applied, Exposure, Failed, Footprint, Journal, Live, NewCredential, NextRound, Notes};
+use portolan_exposure::{
+    APPS, Applied, Exposure, Failed, Footprint, Journal, Live, NewCredential, NextRound, PlanContext,
+};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus};
 use tokio::time::Instant;
 
 use super::{Ready, SOON, TaskReconciler, TaskResult};
 use crate::claim::{Claim, Refused};
-use crate::diary::{Desk, Diary, Ending};
+use crate::due::{Due, due};
 use crate::log;
 use crate::metrics::Came;
-use crate::progress;
 use crate::reason;
 use crate::retry;
-use crate::standing::{Due, standing};
+use crate::task_journal::{Ending, JournalTools, TaskJournal};
+use crate::task_status;
 use crate::work::{self, TaskWork};
 
 /// So long may what is under way go on when the worker stops.
@@ -29,7 +31,7 @@ const LAST_CALL: Duration = Duration::from_secs(12);
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Says in the task why Cloudflare does not answer, as long as requests wait for that to pass.
-async fn tell_of_trouble(client: &Client, diary: &Diary<'_>) -> Infallible {
+async fn tell_of_trouble(client: &Client, journal: &TaskJournal<'_>) -> Infallible {
     let mut told = None;
     loop {
         tokio::time::sleep(LOOK).await;
@@ -37,7 +39,7 @@ async fn tell_of_trouble(client: &Client, diary: &Diary<'_>) -> Infallible {
         let class = trouble.as_ref().map(|error| error.class);
         if let Some(error) = trouble.filter(|_| class != told) {
             // Whoever lost the task hears of it by other ways.
-            let _ = diary.store(|status| progress::waiting(status, &error)).await;
+            let _ = journal.store(|status| task_status::waiting(status, &error)).await;
         }
         told = class;
     }
@@ -57,7 +59,7 @@ impl TaskReconciler {
     /// Tells a task why it cannot be done. Nothing was begun, so nobody has to be kept from it.
     pub(super) async fn refuse(&self, task: &CloudflareTask, problem: &Problem) -> Result<TaskResult, Problem> {
         let status = |seen: &CloudflareTask| {
-            let status = progress::observed(seen);
+            let status = task_status::observed(seen);
             self.after_failure(seen, &status, problem).0
         };
         let claim = match Claim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
@@ -85,29 +87,30 @@ impl TaskReconciler {
             return Ok(TaskResult { problem: None, again: None });
         }
         tracing::debug!(task = %task.key(), spec = %serde_json::json!(task.spec), "Carrying out");
-        let sign = self.presence.sign().await?;
-        let (gate, lapsed) = (sign.gate(), sign.lapsed());
+        let heartbeat = self.heartbeat.hold().await?;
+        let (gate, lapsed) = (heartbeat.gate(), heartbeat.lapsed());
         let now = (self.context.clock)();
-        let intent = ready.work.intent(ready.notes.intent.as_ref(), ready.client.time());
-        let status = |seen: &CloudflareTask| progress::claimed(seen, &self.settings, intent.as_ref(), now);
-        let claim = match Claim::take(self.tasks(), task, Some(sign), |seen| self.is_due(seen), status).await {
+        let intent = ready.work.intent(ready.plan_context.intent.as_ref(), ready.client.time());
+        let status = |seen: &CloudflareTask| task_status::claimed(seen, &self.settings, intent.as_ref(), now);
+        let claim = match Claim::take(self.tasks(), task, Some(heartbeat), |seen| self.is_due(seen), status).await {
             Ok(claim) => claim,
             Err(refused) => return self.unclaimed(task, ready, refused),
         };
         self.metrics.claimed(task, &self.settings.identity);
-        let notes = Notes { intent: intent.or_else(|| ready.notes.intent.clone()), ..ready.notes.clone() };
+        let plan_context =
+            PlanContext { intent: intent.or_else(|| ready.plan_context.intent.clone()), ..ready.plan_context.clone() };
         let (rotation, handed) = (ready.work.rotation(), ready.handed.clone());
-        let desk = Desk { handover: &self.handover, locks: &self.locks, shutdown: &self.shutdown };
-        let diary = Diary::new(claim, desk, &ready.recorded, handed, rotation);
+        let tools = JournalTools { handover: &self.handover, locks: &self.locks, shutdown: &self.shutdown };
+        let journal = TaskJournal::new(claim, tools, &ready.recorded, handed, rotation);
         let client = ready.client.within(&ready.turn.as_ref().map_or(gate.clone(), |turn| turn.gate().and(&gate)));
         let ended = tokio::select! {
             biased;
-            ended = self.carry_out(task, (ready, &client), exposure, &notes, &diary) => ended,
+            ended = self.carry_out(task, (ready, &client), exposure, &plan_context, &journal) => ended,
             () = self.last_call() => Ended::GivenUp,
             () = lapsed => Ended::Lapsed,
-            never = tell_of_trouble(&client, &diary) => match never {},
+            never = tell_of_trouble(&client, &journal) => match never {},
         };
-        let done = self.conclude(task, &diary, ended, ready.begun).await;
+        let done = self.conclude(task, &journal, ended, ready.begun).await;
         self.learn_of_protection(ready).await;
         done
     }
@@ -140,12 +143,14 @@ impl TaskReconciler {
             Ok(applied) => applied,
             Err(failed) => return self.refuse(task, &failed.problem).await,
         };
-        let result = progress::result(&applied.footprint, &applied.notices, ready.handed.as_ref());
+        let result = task_status::result(&applied.footprint, &applied.notices, ready.handed.as_ref());
         let now = (self.context.clock)();
         let status = |seen: &CloudflareTask| {
-            let status =
-                CloudflareTaskStatus { worker_pod: Some(self.settings.identity.clone()), ..progress::observed(seen) };
-            progress::completed(status, log::sentence(seen, &Plan::default()), result.clone(), &Plan::default(), now)
+            let status = CloudflareTaskStatus {
+                worker_pod: Some(self.settings.identity.clone()),
+                ..task_status::observed(seen)
+            };
+            task_status::completed(status, log::sentence(seen, &Plan::default()), result.clone(), &Plan::default(), now)
         };
         match Claim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
             Ok(_) => {
@@ -172,13 +177,13 @@ impl TaskReconciler {
         task: &CloudflareTask,
         (ready, client): (&Ready, &Client),
         exposure: &Exposure,
-        notes: &Notes,
-        diary: &Diary<'_>,
+        plan_context: &PlanContext,
+        journal: &TaskJournal<'_>,
     ) -> Ended {
-        ready.announced.no_longer();
-        let (goal, planned_for) = (ready.work.goal(), (&ready.recorded, notes));
-        let journal = AttemptJournal { diary, reconciler: self, task };
-        match Box::pin(portolan_exposure::carry_out(client, goal, exposure, planned_for, &journal)).await {
+        ready.no_longer_expects();
+        let (goal, planned_for) = (ready.work.goal(), (&ready.recorded, plan_context));
+        let rounds = AttemptJournal { journal, reconciler: self, task };
+        match Box::pin(portolan_exposure::carry_out(client, goal, exposure, planned_for, &rounds)).await {
             Ok(applied) => Ended::Applied(Box::new(applied)),
             Err(failed) => Ended::Failed(Box::new(failed)),
         }
@@ -193,37 +198,38 @@ impl TaskReconciler {
     async fn conclude(
         &self,
         task: &CloudflareTask,
-        diary: &Diary<'_>,
+        journal: &TaskJournal<'_>,
         ended: Ended,
         begun: Instant,
     ) -> Result<TaskResult, Problem> {
         if matches!(ended, Ended::Lapsed) {
             tracing::warn!(task = %task.key(), "The worker's lease ran out: the attempt is given up and nothing more is written");
         }
-        match (ended, diary.ending()) {
+        match (ended, journal.ending()) {
             (Ended::Lapsed, _) | (_, Some(Ending::Lost)) => {
                 self.metrics.ended(task, Came::Lost, Some(begun.elapsed()));
                 Ok(TaskResult { problem: None, again: Some(SOON) })
             }
-            (Ended::Applied(applied), _) => self.complete(task, diary, &applied, begun).await,
+            (Ended::Applied(applied), _) => self.complete(task, journal, &applied, begun).await,
             (Ended::GivenUp, _) | (Ended::Failed(_), Some(Ending::Stopping)) => {
-                self.give_back(task, diary, begun).await
+                self.give_back(task, journal, begun).await
             }
-            (Ended::Failed(failed), None) => self.fail(task, diary, &failed, begun).await,
+            (Ended::Failed(failed), None) => self.fail(task, journal, &failed, begun).await,
         }
     }
 
     async fn complete(
         &self,
         task: &CloudflareTask,
-        diary: &Diary<'_>,
+        journal: &TaskJournal<'_>,
         applied: &Applied,
         begun: Instant,
     ) -> Result<TaskResult, Problem> {
-        let result = progress::result(&applied.footprint, &applied.notices, diary.handed().as_ref());
+        let result = task_status::result(&applied.footprint, &applied.notices, journal.handed().as_ref());
         let message = log::sentence(task, &applied.changes);
         let now = (self.context.clock)();
-        let stored = diary.store(|status| progress::completed(status, message, result, &applied.changes, now)).await;
+        let stored =
+            journal.store(|status| task_status::completed(status, message, result, &applied.changes, now)).await;
         if let Err(refused) = stored {
             return unwritten(refused);
         }
@@ -236,13 +242,13 @@ impl TaskReconciler {
     async fn fail(
         &self,
         task: &CloudflareTask,
-        diary: &Diary<'_>,
+        journal: &TaskJournal<'_>,
         failed: &Failed,
         begun: Instant,
     ) -> Result<TaskResult, Problem> {
-        let result = progress::result(&failed.footprint, &failed.notices, diary.handed().as_ref());
+        let result = task_status::result(&failed.footprint, &failed.notices, journal.handed().as_ref());
         let mut pause = None;
-        let stored = diary
+        let stored = journal
             .store(|status| {
                 let status = CloudflareTaskStatus { result: Some(result), ..status };
                 let (status, after) = self.after_failure(task, &status, &failed.problem);
@@ -259,11 +265,16 @@ impl TaskReconciler {
     }
 
     /// The worker stops: whoever comes next goes on from here.
-    async fn give_back(&self, task: &CloudflareTask, diary: &Diary<'_>, begun: Instant) -> Result<TaskResult, Problem> {
+    async fn give_back(
+        &self,
+        task: &CloudflareTask,
+        journal: &TaskJournal<'_>,
+        begun: Instant,
+    ) -> Result<TaskResult, Problem> {
         self.metrics.ended(task, Came::GivenBack, Some(begun.elapsed()));
-        let result = progress::result(&diary.footprint(), &[], diary.handed().as_ref());
+        let result = task_status::result(&journal.footprint(), &[], journal.handed().as_ref());
         let now = (self.context.clock)();
-        match diary.store(|status| progress::released(status, Some(result), now)).await {
+        match journal.store(|status| task_status::released(status, Some(result), now)).await {
             Ok(()) | Err(Refused::Lost) => Ok(TaskResult { problem: None, again: None }),
             Err(Refused::Problem(problem)) => Err(problem),
         }
@@ -278,17 +289,17 @@ impl TaskReconciler {
         let now = (self.context.clock)();
         let pause = self.pause(task, status, problem);
         let next = pause.and_then(|pause| now.checked_add(pause).ok());
-        (progress::failed(status.clone(), problem, None, next, now), pause)
+        (task_status::failed(status.clone(), problem, None, next, now), pause)
     }
 
     fn pause(&self, task: &CloudflareTask, status: &CloudflareTaskStatus, problem: &Problem) -> Option<Duration> {
-        let failures = progress::failures(status);
+        let failures = task_status::failures(status);
         let jitter = jitter(self.context.seed, "CloudflareTask", &task.key(), failures);
         retry::pause(problem, TaskWork::aim(task), failures, jitter)
     }
 
     fn is_due(&self, task: &CloudflareTask) -> bool {
-        standing(task, self.look(true)) == Due::Now
+        due(task, self.look(true)) == Due::Now
     }
 }
 
@@ -305,36 +316,41 @@ fn unwritten(refused: Refused) -> Result<TaskResult, Problem> {
     }
 }
 
-/// The diary of an attempt, with what its next round has to know.
+/// The journal of an attempt, with what its next round has to know.
 struct AttemptJournal<'a> {
-    diary: &'a Diary<'a>,
+    journal: &'a TaskJournal<'a>,
     reconciler: &'a TaskReconciler,
     task: &'a CloudflareTask,
 }
 
 impl Journal for AttemptJournal<'_> {
     async fn credential(&self, new: NewCredential) -> Result<(), Problem> {
-        self.diary.credential(new).await
+        self.journal.credential(new).await
     }
 
     async fn begins(&self, tunnel_id: &str) -> Result<WriteGate, Problem> {
-        self.diary.begins(tunnel_id).await
+        self.journal.begins(tunnel_id).await
     }
 
     async fn reached(&self, footprint: &Footprint, operation: &'static str) -> Result<(), Problem> {
-        self.diary.reached(footprint, operation).await
+        self.journal.reached(footprint, operation).await
     }
 
     fn fell_short(&self, footprint: &Footprint) -> NextRound {
-        self.diary.note(footprint);
-        if self.diary.ending().is_none() { NextRound::MayFollow } else { NextRound::Never }
+        self.journal.note(footprint);
+        if self.journal.ending().is_none() { NextRound::MayFollow } else { NextRound::Never }
     }
 
-    async fn looked_again(&self, recorded: &Footprint, live: &Live, notes: &mut Notes) -> Result<(), Problem> {
+    async fn looked_again(
+        &self,
+        recorded: &Footprint,
+        live: &Live,
+        plan_context: &mut PlanContext,
+    ) -> Result<(), Problem> {
         tracing::debug!(task = %self.task.key(), "Looked again, and plans again");
-        notes.now = (self.reconciler.context.clock)();
-        notes.secret_present = work::has_credentials(self.task, recorded, self.diary.handed().as_ref());
-        notes.elsewhere = self.reconciler.elsewhere(self.task, recorded, live).await?;
+        plan_context.now = (self.reconciler.context.clock)();
+        plan_context.secret_present = work::has_credentials(self.task, recorded, self.journal.handed().as_ref());
+        plan_context.elsewhere = self.reconciler.elsewhere(self.task, recorded, live).await?;
         Ok(())
     }
 }

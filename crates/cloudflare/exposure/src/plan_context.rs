@@ -35,7 +35,7 @@ pub struct Elsewhere {
 
 /// What a plan has to know beside the wish, the record and the world.
 #[derive(Clone, Debug)]
-pub struct Notes {
+pub struct PlanContext {
     /// What an earlier attempt was about to do; none on a first attempt.
     pub intent: Option<Intent>,
     /// What belongs to other names.
@@ -46,8 +46,8 @@ pub struct Notes {
     pub secret_present: bool,
 }
 
-impl Notes {
-    /// The notes of a first attempt: nothing intended before, nothing known of others.
+impl PlanContext {
+    /// What is known on a first attempt: nothing intended before, nothing known of others.
     pub fn at(now: Timestamp) -> Self {
         Self { intent: None, elsewhere: Elsewhere::default(), now, secret_present: true }
     }

@@ -14,13 +14,13 @@ use portolan_engine::{Context, in_time, kubernetes_problem};
 use portolan_zerotrust_model::OPERATOR_LEASE;
 use tokio::time::Instant;
 
-use crate::presence::{SIGNS, lease_name, remove};
+use crate::due::Holder;
+use crate::liveness::heartbeat::{RENEWALS, lease_name, remove};
 use crate::settings::Settings;
-use crate::standing::Holder;
 
 /// Whether another worker lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
+pub(crate) enum PeerLife {
     /// It does; worth another look after this.
     Lives(Duration),
     /// It gave no sign for as long as it said itself.
@@ -28,7 +28,7 @@ pub(crate) enum Life {
 }
 
 /// Other workers, by what is seen of their leases: their clocks are not trusted.
-pub(crate) struct Others {
+pub(crate) struct Peers {
     leases: Api<Lease>,
     usual: Duration,
     /// One look at a time, which all tasks of a worker share.
@@ -42,40 +42,40 @@ struct SeenPeer {
     since: Instant,
     /// When it was looked at last, and what that said.
     looked: Instant,
-    life: Life,
+    life: PeerLife,
 }
 
-impl Others {
+impl Peers {
     pub(crate) fn new(context: &Context, settings: &Settings) -> Self {
         let leases = Api::namespaced(context.client.clone(), &context.operator_namespace);
         Self { leases, usual: settings.lease, looking: tokio::sync::Mutex::default(), seen: Mutex::default() }
     }
 
     /// Looks for a sign of a worker.
-    pub(crate) async fn look(&self, holder: &Holder) -> Result<Life, Problem> {
+    pub(crate) async fn look(&self, holder: &Holder) -> Result<PeerLife, Problem> {
         let _one_at_a_time = self.looking.lock().await;
         if let Some(life) = self.just_seen(holder, Instant::now()) {
             return Ok(life);
         }
-        let sign = self.sign(holder).await?;
-        let is_own = sign.is_some();
-        let found = if is_own { sign } else { self.leadership(holder).await? };
+        let own = self.heartbeat(holder).await?;
+        let is_own = own.is_some();
+        let found = if is_own { own } else { self.leadership(holder).await? };
         let life = self.judge(holder, found.as_ref(), Instant::now());
-        if life == Life::Dead && is_own {
+        if life == PeerLife::Dead && is_own {
             remove(&self.leases, &holder.worker).await;
         }
         Ok(life)
     }
 
     /// What a look a moment ago said. Who is taken for dead is looked for once more each time.
-    fn just_seen(&self, holder: &Holder, now: Instant) -> Option<Life> {
+    fn just_seen(&self, holder: &Holder, now: Instant) -> Option<PeerLife> {
         let seen = self.seen();
-        let seen = seen.get(holder).filter(|seen| now - seen.looked < self.usual / (2 * SIGNS))?;
-        Some(seen.life).filter(|life| *life != Life::Dead)
+        let seen = seen.get(holder).filter(|seen| now - seen.looked < self.usual / (2 * RENEWALS))?;
+        Some(seen.life).filter(|life| *life != PeerLife::Dead)
     }
 
     /// The worker's own lease.
-    async fn sign(&self, holder: &Holder) -> Result<Option<Lease>, Problem> {
+    async fn heartbeat(&self, holder: &Holder) -> Result<Option<Lease>, Problem> {
         let lease = self.lease(&lease_name(&holder.worker)).await?;
         Ok(lease.filter(|lease| holder_of(lease) == Some(holder.worker.as_str())))
     }
@@ -91,7 +91,7 @@ impl Others {
         found.map_err(|error| kubernetes_problem(format_args!("reading the lease {name}"), &error))
     }
 
-    fn judge(&self, holder: &Holder, lease: Option<&Lease>, now: Instant) -> Life {
+    fn judge(&self, holder: &Holder, lease: Option<&Lease>, now: Instant) -> PeerLife {
         let mut all = self.seen();
         // Of claims that nobody asks for any more nothing has to be known.
         all.retain(|_, seen| now - seen.looked < self.usual * 2);
@@ -102,7 +102,11 @@ impl Others {
         let seconds = spec.and_then(|spec| spec.lease_duration_seconds).and_then(|seconds| u64::try_from(seconds).ok());
         let duration = seconds.map_or(self.usual, Duration::from_secs);
         let left = duration.saturating_sub(now - since);
-        let life = if spec.is_none() || left.is_zero() { Life::Dead } else { Life::Lives(left.min(duration / SIGNS)) };
+        let life = if spec.is_none() || left.is_zero() {
+            PeerLife::Dead
+        } else {
+            PeerLife::Lives(left.min(duration / RENEWALS))
+        };
         all.insert(holder.clone(), SeenPeer { renewed, since, looked: now, life });
         life
     }
@@ -125,10 +129,10 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
     const SOON: Duration = Duration::from_secs(10);
 
-    fn others() -> Others {
+    fn peers() -> Peers {
         let service = tower::service_fn(|_| async { Err::<http::Response<kube::client::Body>, _>("no server") });
         let leases = Api::namespaced(kube::Client::new(service, "default"), "default");
-        Others { leases, usual: MINUTE, looking: tokio::sync::Mutex::default(), seen: Mutex::default() }
+        Peers { leases, usual: MINUTE, looking: tokio::sync::Mutex::default(), seen: Mutex::default() }
     }
 
     fn holder() -> Holder {
@@ -147,39 +151,39 @@ mod tests {
 
     #[tokio::test]
     async fn a_worker_without_a_lease_is_dead() {
-        assert_eq!(others().judge(&holder(), None, Instant::now()), Life::Dead);
+        assert_eq!(peers().judge(&holder(), None, Instant::now()), PeerLife::Dead);
     }
 
     #[tokio::test]
     async fn a_worker_is_dead_when_its_lease_stood_still_for_as_long_as_we_looked() {
-        let (others, now) = (others(), Instant::now());
+        let (peers, now) = (peers(), Instant::now());
 
-        assert_eq!(others.judge(&holder(), Some(&lease(1)), now), Life::Lives(SOON));
-        assert_eq!(others.judge(&holder(), Some(&lease(1)), now + MINUTE / 2), Life::Lives(SOON));
-        assert_eq!(others.judge(&holder(), Some(&lease(1)), now + MINUTE - SOON / 2), Life::Lives(SOON / 2));
-        assert_eq!(others.judge(&holder(), Some(&lease(1)), now + MINUTE), Life::Dead);
+        assert_eq!(peers.judge(&holder(), Some(&lease(1)), now), PeerLife::Lives(SOON));
+        assert_eq!(peers.judge(&holder(), Some(&lease(1)), now + MINUTE / 2), PeerLife::Lives(SOON));
+        assert_eq!(peers.judge(&holder(), Some(&lease(1)), now + MINUTE - SOON / 2), PeerLife::Lives(SOON / 2));
+        assert_eq!(peers.judge(&holder(), Some(&lease(1)), now + MINUTE), PeerLife::Dead);
     }
 
     #[tokio::test]
     async fn a_renewed_lease_counts_from_the_renewal_whatever_its_clock_says() {
-        let (others, now) = (others(), Instant::now());
+        let (peers, now) = (peers(), Instant::now());
 
-        others.judge(&holder(), Some(&lease(9_000)), now);
+        peers.judge(&holder(), Some(&lease(9_000)), now);
 
-        assert_eq!(others.judge(&holder(), Some(&lease(1)), now + MINUTE), Life::Lives(SOON));
-        assert_eq!(others.judge(&holder(), Some(&lease(1)), now + MINUTE + SOON), Life::Lives(SOON));
+        assert_eq!(peers.judge(&holder(), Some(&lease(1)), now + MINUTE), PeerLife::Lives(SOON));
+        assert_eq!(peers.judge(&holder(), Some(&lease(1)), now + MINUTE + SOON), PeerLife::Lives(SOON));
     }
 
     #[tokio::test]
     async fn many_tasks_of_one_worker_are_one_look() {
-        let (others, now) = (others(), Instant::now());
-        let life = others.judge(&holder(), Some(&lease(1)), now);
+        let (peers, now) = (peers(), Instant::now());
+        let life = peers.judge(&holder(), Some(&lease(1)), now);
 
-        assert_eq!(others.just_seen(&holder(), now + SOON / 4), Some(life));
-        assert_eq!(others.just_seen(&holder(), now + SOON), None);
+        assert_eq!(peers.just_seen(&holder(), now + SOON / 4), Some(life));
+        assert_eq!(peers.just_seen(&holder(), now + SOON), None);
         let another_life = Holder { epoch: "e2".to_owned(), ..holder() };
-        assert_eq!(others.just_seen(&another_life, now), None);
-        others.judge(&holder(), None, now);
-        assert_eq!(others.just_seen(&holder(), now), None, "nobody is dead by hearsay");
+        assert_eq!(peers.just_seen(&another_life, now), None);
+        peers.judge(&holder(), None, now);
+        assert_eq!(peers.just_seen(&holder(), now), None, "nobody is dead by hearsay");
     }
 }

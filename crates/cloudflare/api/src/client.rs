@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use portolan_core::WriteGate;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::budget::governor::{Budget, Lane};
@@ -25,11 +26,13 @@ use crate::call::request::Request;
 use crate::call::retry::RetryPolicy;
 use crate::call::sender::{Exit, Sender};
 use crate::collection::{Collection, TypedCollection};
+use crate::collections;
 use crate::credential::Identity;
 use crate::document::{self, Document, DocumentKind};
 use crate::handle::CollectionHandle;
 use crate::handle::commit;
 use crate::item::Item;
+use crate::objects::{self, ZonePlan};
 use crate::reader::Reader;
 use portolan_commit::Lines;
 
@@ -162,9 +165,19 @@ impl Client {
         if records.with(Snapshot::len) < limits::WORTH_KNOWING || !records.is_limit_to_be_asked() {
             return;
         }
-        if let Ok(Some(zone)) = self.rarely(lane, Freshness::Any, &ZONE, records.scope()).await {
-            records.set_limit(limits::records_of(&zone));
+        if let Some(zone) = self.listed_zone(records.scope()) {
+            return records.set_limit(zone.most_records);
         }
+        if let Ok(Some(zone)) = self.rarely(lane, Freshness::Any, &ZONE, records.scope()).await {
+            let zone = objects::Zone::deserialize(zone.as_ref()).ok();
+            records.set_limit(zone.and_then(|zone| zone.most_records));
+        }
+    }
+
+    /// A zone as the last listing showed it, where it said which plan the zone has.
+    fn listed_zone(&self, id: &str) -> Option<objects::Zone> {
+        let zones = self.records(&collections::ZONES, "");
+        zones.with(|zones| zones.get(id).map(|entry| entry.item.clone())).filter(|zone| zone.plan != ZonePlan::Unknown)
     }
 
     /// The handle of a document: the same one for the same document.

@@ -36,7 +36,7 @@ impl JobContext {
     }
 
     /// A watch brought a Secret. A guard's finalizer on it, or off it, is no reason to run what uses it.
-    pub(crate) fn secret_seen(&self, meta: &ObjectMeta) -> Vec<ObjectKey> {
+    pub(crate) fn secret_seen(&self, meta: &ObjectMeta) {
         self.guard.seen(meta);
         let key = portolan_engine::key_of(meta);
         let guards = meta.finalizers.iter().flatten().filter(|name| name.starts_with(CREDENTIAL_FINALIZERS));
@@ -48,17 +48,16 @@ impl JobContext {
             known.unwrap_or_default()
         };
         if before != guards {
-            self.secrets.forget(&key);
-            return Vec::new();
+            return self.secrets.forget(&key);
         }
-        self.secret_changed(&key)
+        self.secret_changed(&key);
     }
 
     /// A watch says that a Secret is gone.
-    pub(crate) fn secret_gone(&self, key: &ObjectKey) -> Vec<ObjectKey> {
+    pub(crate) fn secret_gone(&self, key: &ObjectKey) {
         self.guard.gone(key);
         self.guarded.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
-        self.secret_changed(key)
+        self.secret_changed(key);
     }
 
     /// Keeps the finalizers of Secrets true.

@@ -186,8 +186,8 @@ impl JobContext {
         self.cluster_tunnels.ready().await;
     }
 
-    /// A Secret changed or went: what uses it runs. Gives back the credentials that name it.
-    pub(crate) fn secret_changed(&self, key: &ObjectKey) -> Vec<ObjectKey> {
+    /// A Secret changed or went: what uses it runs, and so do the credentials that name it.
+    pub(crate) fn secret_changed(&self, key: &ObjectKey) {
         self.secrets.forget(key);
         let namespace = key.namespace.as_deref().unwrap_or_default();
         self.triggers.changed(&projection::secret(namespace, &key.name), Some(CloudflareCredentials::KIND));
@@ -202,7 +202,7 @@ impl JobContext {
                 self.triggers.changed(&projection::credentials(""), Some(CloudflareCredentials::KIND));
             }
         }
-        credentials
+        self.triggers.run(CloudflareCredentials::KIND, &credentials);
     }
 }
 
@@ -308,9 +308,13 @@ impl Starter {
     fn watch_secrets<K: Kind>(&self, controller: Controller<KindReconciler<K>>) -> Controller<KindReconciler<K>> {
         let shared = Arc::clone(&self.shared);
         let secrets = ApiResource::erase::<k8s_openapi::api::core::v1::Secret>(&());
-        controller.watch_metadata(&secrets, Selection::all(), move |seen, _| match seen {
-            Related::Here(secret) => shared.secret_seen(&secret.metadata),
-            Related::Gone(key) => shared.secret_gone(key),
+        controller.watch_metadata(&secrets, Selection::all(), move |seen, _| {
+            match seen {
+                Related::Here(secret) => shared.secret_seen(&secret.metadata),
+                Related::Gone(key) => shared.secret_gone(key),
+            }
+            // Who is named here runs at every sighting, also at that of a guard's finalizer: `shared` tells whom it concerns.
+            Vec::new()
         })
     }
 }

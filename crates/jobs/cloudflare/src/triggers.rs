@@ -29,6 +29,13 @@ impl Triggers {
         }
     }
 
+    /// These objects of a kind run.
+    pub(crate) fn run(&self, kind: &str, keys: &[ObjectKey]) {
+        for (_, handle) in self.handles().iter().filter(|(one, _)| *one == kind) {
+            handle.enqueue_all(keys);
+        }
+    }
+
     /// How many objects depend on one of these, whatever their kind.
     pub(crate) fn dependents(&self, dependencies: &[String]) -> usize {
         self.count(|projection| dependencies.iter().any(|one| projection.depends_on(one)))

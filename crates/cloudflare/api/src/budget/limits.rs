@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::collection::Collection;
+use crate::objects::ZonePlan;
 
 /// Something of which there may be only so many.
 #[derive(Debug)]
@@ -83,28 +82,26 @@ pub fn is_near(used: usize, limit: usize) -> bool {
     used.saturating_mul(10) >= limit.saturating_mul(9)
 }
 
-/// How many records a zone may have by its plan, as the API shows the zone: 200 on the free plan, 1,000 where the zone was made
-/// before September 2024, 3,500 on paid plans (<https://developers.cloudflare.com/dns/manage-dns-records/>); what an enterprise
-/// agreed on nobody tells.
-pub(crate) fn records_of(zone: &Value) -> Option<usize> {
-    let plan = zone.get("plan")?;
-    let name = ["legacy_id", "name"].iter().find_map(|field| plan.get(*field)?.as_str())?.to_ascii_lowercase();
-    let created = zone.get("created_on").and_then(Value::as_str).unwrap_or_default();
-    match name.split_whitespace().next()? {
-        "free" if created.is_empty() => None,
-        "free" if created < FEWER_SINCE => Some(1_000),
-        "free" => Some(200),
-        "pro" | "business" => Some(3_500),
-        _ => None,
+/// How many records a zone may have by its plan and the time when it was made: 200 on the free plan, 1,000 where the zone was
+/// made before September 2024, 3,500 on paid plans (<https://developers.cloudflare.com/dns/manage-dns-records/>); what an
+/// enterprise agreed on nobody tells.
+pub(crate) fn records_of(plan: ZonePlan, created: &str) -> Option<usize> {
+    match plan {
+        ZonePlan::Free if created.is_empty() => None,
+        ZonePlan::Free if created < FEWER_SINCE => Some(1_000),
+        ZonePlan::Free => Some(200),
+        ZonePlan::Pro | ZonePlan::Business => Some(3_500),
+        ZonePlan::Enterprise | ZonePlan::Unknown => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, from_value, json};
 
     use super::*;
     use crate::collections::{ACCESS_APPS, DNS_RECORDS, SERVICE_TOKENS, VIRTUAL_NETWORKS};
+    use crate::objects::Zone;
 
     #[test]
     fn what_a_user_sets_counts_and_the_rest_is_as_everybody_has_it() {
@@ -125,13 +122,15 @@ mod tests {
 
     #[test]
     fn a_zone_may_have_as_many_records_as_its_plan_and_its_age_allow() {
-        let zone = |plan: &str, created: &str| records_of(&json!({"plan": {"legacy_id": plan}, "created_on": created}));
+        let of = |zone: Value| from_value::<Zone>(zone).unwrap().most_records;
+        let zone = |plan: &str, created: &str| of(json!({"plan": {"legacy_id": plan}, "created_on": created}));
 
         assert_eq!(zone("free", "2024-08-31T23:59:59Z"), Some(1_000));
         assert_eq!(zone("free", "2024-09-01T00:00:00Z"), Some(200));
         assert_eq!((zone("free", ""), zone("enterprise", "2025-01-01T00:00:00Z")), (None, None));
         assert_eq!(zone("business", "2025-01-01T00:00:00Z"), Some(3_500));
-        assert_eq!(records_of(&json!({"plan": {"name": "Pro Website"}})), Some(3_500));
+        assert_eq!(of(json!({"plan": {"name": "Pro Website"}})), Some(3_500));
+        assert_eq!(of(json!({"plan": {"legacy_id": "free"}, "created_on": null})), None);
     }
 
     #[test]

@@ -222,6 +222,38 @@ async fn pages_that_are_too_large_are_asked_for_in_a_smaller_size() {
     assert_eq!(api.lines()[1], "GET /zones/z1/dns_records?page=1&per_page=50");
 }
 
+/// A small zone with nearly as many records as it may have, as a listing of zones and the zone itself show it.
+fn nearly_full(shown_in_listing: bool) -> Arc<Scripted> {
+    let plan = json!({"legacy_id": "free"});
+    let zone = move |plan: &Value| json!({"id": "z1", "name": "a.example", "plan": plan, "created_on": "2025-01-01"});
+    Scripted::new(Duration::from_millis(1), move |seen| match seen.line.as_str() {
+        "GET /zones/z1" => good(zone(&plan)),
+        line if line.starts_with("GET /zones?") => {
+            good(json!([zone(if shown_in_listing { &plan } else { &Value::Null })]))
+        }
+        _ => good((0..185).map(|n| crate::testing::record(&n.to_string(), &n.to_string(), "192.0.2.1")).collect()),
+    })
+}
+
+/// How full the zone is found to be, and how often it itself was asked for.
+async fn learnt(api: &Arc<Scripted>) -> (Option<crate::NearlyFull>, usize) {
+    let client = api.client();
+    let (zones, records) = (client.records(&ZONES, ""), client.records(&crate::testing::RECORDS, "z1"));
+    zones.refresh(Lane::Change, Freshness::Any).await.unwrap();
+    records.refresh(Lane::Change, Freshness::Any).await.unwrap();
+    client.learn_limit(Lane::Change, &records).await;
+    let asked = api.lines().iter().filter(|line| *line == "GET /zones/z1").count();
+    (records.nearly_full(), asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_zone_is_asked_for_its_plan_only_where_no_listing_showed_it() {
+    let near = Some(crate::NearlyFull { used: 185, limit: 200 });
+
+    assert_eq!(learnt(&nearly_full(true)).await, (near, 0));
+    assert_eq!(learnt(&nearly_full(false)).await, (near, 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn metrics_name_templates_and_lanes_and_no_ids_or_secrets() {
     let api = Scripted::in_order([bad(500, 1), good(json!({"id": "r1"}))]);

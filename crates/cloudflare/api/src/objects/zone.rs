@@ -4,6 +4,7 @@ use portolan_core::ZoneName;
 use serde::{Deserialize, Serialize};
 
 use super::or_default;
+use crate::budget::limits;
 use crate::item::Item;
 
 /// A zone; only looked at.
@@ -16,6 +17,8 @@ pub struct Zone {
     pub status: Option<Box<str>>,
     /// What is paid for it.
     pub plan: ZonePlan,
+    /// How many records it may have, as far as its plan and its age tell.
+    pub most_records: Option<usize>,
     /// Id of its account.
     pub account: Option<Box<str>>,
     /// Name servers that it has to be delegated to.
@@ -75,6 +78,8 @@ struct ZoneWire {
     #[serde(default, deserialize_with = "or_default")]
     plan: PlanWire,
     #[serde(default, deserialize_with = "or_default")]
+    created_on: String,
+    #[serde(default, deserialize_with = "or_default")]
     account: AccountWire,
     #[serde(default, deserialize_with = "or_default")]
     name_servers: Vec<Box<str>>,
@@ -96,10 +101,12 @@ impl From<ZoneWire> for Zone {
     fn from(wire: ZoneWire) -> Self {
         let name = ZoneName::parse(&wire.name).map_or(wire.name, String::from);
         let plan = wire.plan.legacy_id.or(wire.plan.name).or(wire.plan.id);
+        let plan = plan.as_deref().map_or(ZonePlan::Unknown, ZonePlan::parse);
         Self {
             name: name.into(),
             status: wire.status,
-            plan: plan.as_deref().map_or(ZonePlan::Unknown, ZonePlan::parse),
+            plan,
+            most_records: limits::records_of(plan, &wire.created_on),
             account: wire.account.id,
             name_servers: wire.name_servers.into(),
         }
@@ -113,6 +120,7 @@ impl Zone {
             name: name.as_str().into(),
             status: None,
             plan: ZonePlan::Unknown,
+            most_records: None,
             account: None,
             name_servers: Box::default(),
         }

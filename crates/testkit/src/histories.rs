@@ -58,7 +58,7 @@ impl History {
     async fn begin(seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let latency = Duration::from_millis(random.random_range(0..300));
-        let world = World::builder().seed(seed).latency(latency).start().await;
+        let world = crate::cloudflare_world().seed(seed).latency(latency).start().await;
         for n in 0..3 {
             world.cloudflare.plant_foreign("dns_records", &json!({
                 "type": "A", "name": format!("theirs{n}.{ZONE}"), "content": "203.0.113.7", "ttl": 1, "comment": "by hand",

@@ -86,7 +86,7 @@ impl Evidence {
     pub async fn of(world: &World) -> Self {
         let late_writes = world.late_writes().await;
         let mut objects = Vec::new();
-        for kind in world.jobs().kinds() {
+        for kind in world.job().kinds() {
             objects.extend(world.cluster.list(kind).await);
         }
         let events = world.cluster.list("Event").await;
@@ -107,7 +107,7 @@ impl Evidence {
 /// What a run is compared by: everything live at Cloudflare, and what the users see.
 pub(crate) async fn essentials(world: &World) -> Value {
     let mut all = crate::cloudflare::essentials(&world.cloudflare.simulator.state());
-    for kind in world.jobs().kinds() {
+    for kind in world.job().kinds() {
         let mut objects: Vec<String> =
             world.cluster.list(kind).await.iter().map(|one| crate::cluster::essence(one).to_string()).collect();
         objects.sort();

@@ -17,12 +17,13 @@ pub mod soundness;
 pub mod wishes;
 
 pub use manifests::{RouteManifest, template, tenant, token_secret};
-pub use names::WorldName;
-pub use roles::{OperatorProcess, Roles};
+pub use names::{RouteWorld, WorldName};
+pub use roles::{ROUTES, Roles, worker};
 
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::Request;
+use portolan_cloudflare_sim::Simulator;
 use serde_json::{Value, json};
 
 use crate::world::{Builder, World};
@@ -42,7 +43,7 @@ pub const SOMEBODY: &str = "somebodys-own-token";
 
 /// A world with nothing special about it.
 pub fn world() -> Builder {
-    World::builder().jobs(crate::Jobs::ZeroTrust)
+    Builder::of(&crate::jobs::ZEROTRUST)
 }
 
 /// What a tunnel holds before we come: a rule with a path, settings for all, and a catch-all of its owner.
@@ -59,22 +60,31 @@ pub fn foreign_config() -> Value {
 }
 
 /// Makes a remotely managed tunnel with [`foreign_config`].
-pub async fn add_tunnel(world: &World, account: &str, id: &str, name: &str) {
+pub fn add_tunnel(world: &World, account: &str, id: &str, name: &str) {
+    make_tunnel(&world.cloudflare.simulator, account, id, name);
+}
+
+/// The same at a simulator.
+pub(crate) fn make_tunnel(simulator: &Simulator, account: &str, id: &str, name: &str) {
     let body = json!({ "id": id, "name": name, "config_src": "cloudflare" });
-    world.cloudflare.simulator.put("cfd_tunnel", account, body).expect("the tunnel is made");
+    simulator.put("cfd_tunnel", account, body).expect("the tunnel is made");
     let path = format!("accounts/{account}/cfd_tunnel/{id}/configurations");
-    as_somebody(world, "PUT", &path, &json!({ "config": foreign_config() }));
+    demand(simulator, "PUT", &path, &json!({ "config": foreign_config() }));
 }
 
 /// Asks the API as somebody else does, at once; returns the result.
 pub fn as_somebody(world: &World, method: &str, path: &str, body: &Value) -> Value {
-    let answer = ask(&world.cloudflare.simulator, method, path, body);
+    demand(&world.cloudflare.simulator, method, path, body)
+}
+
+fn demand(simulator: &Simulator, method: &str, path: &str, body: &Value) -> Value {
+    let answer = ask(simulator, method, path, body);
     assert_eq!(answer["success"], true, "{method} {path} by somebody: {answer}");
     answer["result"].clone()
 }
 
 /// The same, with the whole answer.
-pub fn ask(simulator: &portolan_cloudflare_sim::Simulator, method: &str, path: &str, body: &Value) -> Value {
+pub fn ask(simulator: &Simulator, method: &str, path: &str, body: &Value) -> Value {
     let bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
     let request = Request::builder()
         .method(method)

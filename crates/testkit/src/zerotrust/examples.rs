@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::manifests::PREFIX;
 use super::{GROUP, ORIGIN, RouteManifest, TUNNEL, config};
 use crate::world::{Builder, World};
+use crate::zerotrust::RouteWorld as _;
 
 /// Runs all four, each in a world of its own; says how many.
 pub async fn all(builder: &Builder) -> usize {

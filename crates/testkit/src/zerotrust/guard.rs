@@ -53,10 +53,10 @@ impl Guard {
     fn look_on(&self, world: &World) {
         let guard = self;
         // Later guards look on for their tests alone.
-        let _ = world.guard.set(guard.clone());
+        world.keep(guard.clone());
         world.forget();
         guard.changed(world);
-        let (watching, clock) = (guard.clone(), world.outside.clock.clone());
+        let (watching, clock) = (guard.clone(), world.clock().clone());
         world.cloudflare.hooks.add(StopSide::After, move |call, simulator| {
             if call.is_write() {
                 watching.ask_edge(call, simulator);
@@ -90,7 +90,7 @@ impl Guard {
     /// Several clusters publish a name, each by its own wishes: what one of them takes away was somebody else's deed for the
     /// others. None of them may publish it anew without an application.
     pub fn contested(&self, world: &World, hostname: &str) {
-        let (watching, clock, name) = (self.clone(), world.outside.clock.clone(), hostname.to_owned());
+        let (watching, clock, name) = (self.clone(), world.clock().clone(), hostname.to_owned());
         world.cloudflare.hooks.add(StopSide::Before, move |call, simulator| {
             let app = (call.method == http::Method::DELETE).then(|| call.path.rsplit_once("/access/apps/")).flatten();
             let app = app.and_then(|(_, id)| simulator.object("access_apps", id)).unwrap_or_default();
@@ -154,7 +154,7 @@ impl Guard {
 
     /// What strangers saw at an edge that every change reaches late, by up to ten seconds of its own.
     pub fn seen_late(&self, world: &World, seed: u64) -> Vec<Exposed> {
-        late::check(&self.seen().story, seed, &world.outside.clock)
+        late::check(&self.seen().story, seed, world.clock())
     }
 
     fn stands(&self, at: i64, simulator: &Simulator) {

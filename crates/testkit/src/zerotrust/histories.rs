@@ -16,6 +16,7 @@ use super::guard::Guard;
 use super::{ACCOUNT, TUNNEL, add_tunnel, template, tenant, token_secret, world};
 use crate::manifests::{self as m, ZONE};
 use crate::world::World;
+use crate::zerotrust::RouteWorld as _;
 use wanted::{RouteWish, Users};
 
 /// The tunnel of the second tenant.
@@ -66,7 +67,7 @@ impl RouteHistory {
         let mut random = StdRng::seed_from_u64(seed);
         let latency = Duration::from_millis(random.random_range(0..300));
         let world = world().seed(seed).latency(latency).start().await;
-        add_tunnel(&world, ACCOUNT, SECOND_TUNNEL, "second").await;
+        add_tunnel(&world, ACCOUNT, SECOND_TUNNEL, "second");
         for n in 0..2 {
             let record = json!({ "type": "A", "name": format!("theirs{n}.{ZONE}"), "content": "203.0.113.7", "ttl": 1, "comment": "by hand" });
             world.cloudflare.plant_foreign("dns_records", &record);

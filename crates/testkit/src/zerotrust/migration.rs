@@ -108,7 +108,7 @@ impl Older {
         for object in self.objects(extent) {
             lay(world, object).await;
         }
-        for definition in world.jobs().definitions() {
+        for definition in world.job().definitions() {
             world.cluster.replace_definition(definition).await;
         }
         // What a worker made without reporting it was made after its task.
@@ -177,7 +177,7 @@ fn foreign(seed: &Value) -> Value {
 /// Everything in the cluster as text, but Secrets, whose business secrets are.
 pub async fn texts(world: &World) -> Vec<(String, String)> {
     let mut texts = Vec::new();
-    for kind in ["Event", "ConfigMap", "Lease", "Namespace"].into_iter().chain(world.jobs().kinds()) {
+    for kind in ["Event", "ConfigMap", "Lease", "Namespace"].into_iter().chain(world.job().kinds()) {
         let all = world.cluster.list(kind).await;
         texts.extend(all.iter().map(|one| (crate::manifests::id(one), one.to_string())));
     }

@@ -13,30 +13,43 @@ pub struct WorldName<'a> {
     hostname: &'a str,
 }
 
-impl World {
+/// What tests ask a world in which routes are published.
+pub trait RouteWorld {
     /// A hostname, to be looked at.
-    pub fn name<'a>(&'a self, hostname: &'a str) -> WorldName<'a> {
+    fn name<'a>(&'a self, hostname: &'a str) -> WorldName<'a>;
+
+    /// The value of one of our annotations on a route of `default`.
+    fn output(&self, route: &str, suffix: &str) -> impl Future<Output = Option<String>>;
+
+    /// The state of a route of `default`, as it is kept.
+    fn state_of(&self, route: &str) -> impl Future<Output = Option<Value>>;
+
+    /// All tasks that are there.
+    fn tasks(&self) -> impl Future<Output = Vec<Value>>;
+
+    /// The Secret with a route's service token, as text.
+    fn token_secret(&self, route: &str) -> impl Future<Output = Option<(String, String)>>;
+}
+
+impl RouteWorld for World {
+    fn name<'a>(&'a self, hostname: &'a str) -> WorldName<'a> {
         WorldName { world: self, hostname }
     }
 
-    /// The value of one of our annotations on a route of `default`.
-    pub async fn output(&self, route: &str, suffix: &str) -> Option<String> {
+    async fn output(&self, route: &str, suffix: &str) -> Option<String> {
         let route = self.cluster.get(&route_id(route)).await?;
         route["metadata"]["annotations"][format!("{PREFIX}{suffix}")].as_str().map(str::to_owned)
     }
 
-    /// The state of a route of `default`, as it is kept.
-    pub async fn state_of(&self, route: &str) -> Option<Value> {
+    async fn state_of(&self, route: &str) -> Option<Value> {
         self.cluster.get(&format!("ConfigMap/{OPERATOR_NAMESPACE}/cfzt-{}", state_name(route))).await
     }
 
-    /// All tasks that are there.
-    pub async fn tasks(&self) -> Vec<Value> {
+    async fn tasks(&self) -> Vec<Value> {
         self.cluster.list("CloudflareTask").await
     }
 
-    /// The Secret with a route's service token, as text.
-    pub async fn token_secret(&self, route: &str) -> Option<(String, String)> {
+    async fn token_secret(&self, route: &str) -> Option<(String, String)> {
         let place = in_default(route);
         let (namespace, _) = place.split_once('/').unwrap_or_default();
         // Secrets of older operators keep the name and the keys that they have.

@@ -15,6 +15,7 @@ use super::manifests::in_namespace;
 use super::{Roles, RouteManifest, TUNNEL, config, foreign_config, template, tenant, token_secret, world};
 use crate::manifests::{self as m, id};
 use crate::world::World;
+use crate::zerotrust::RouteWorld as _;
 
 /// Where the examples are.
 const NAMESPACE: &str = "examples";

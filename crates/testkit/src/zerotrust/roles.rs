@@ -1,24 +1,18 @@
 //! How the job is divided into processes, and what each of them is told.
 
 use portolan_cloudflare_api::RetryPolicy;
-use portolan_engine::Drift;
 use portolan_zerotrust::{Role, Settings, manager};
 use portolan_zerotrust_routes as routes;
 use portolan_zerotrust_worker as worker;
 
-use crate::pace::WorldPace;
+use crate::process::{OperatorProcess, ProcessStart, Processes};
 
-/// A process of the operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum OperatorProcess {
-    /// Everything in one.
-    All,
-    /// What keeps the Deployments in shape: `manager`.
-    Manager,
-    /// The side of the cluster: `kube_worker`.
-    Routes,
-    /// The n-th that talks to Cloudflare: `cloudflare_worker`.
-    Worker(usize),
+/// The process on the side of the cluster, where there are several.
+pub const ROUTES: OperatorProcess = OperatorProcess::of("kube_worker");
+
+/// The n-th process that talks to Cloudflare, from 1 on.
+pub const fn worker(number: usize) -> OperatorProcess {
+    OperatorProcess { role: "cloudflare_worker", number }
 }
 
 /// How many processes there are, and how they are set.
@@ -53,32 +47,36 @@ impl Roles {
         Self { watched: namespaces.iter().map(|name| (*name).to_owned()).collect(), ..Self::default() }
     }
 
-    pub(crate) fn parts(&self) -> Vec<OperatorProcess> {
+    fn parts(&self) -> Vec<OperatorProcess> {
         match self.workers {
-            _ if self.manages => vec![OperatorProcess::Manager],
-            0 => vec![OperatorProcess::All],
-            workers => {
-                [OperatorProcess::Routes].into_iter().chain((1..=workers).map(OperatorProcess::Worker)).collect()
-            }
+            _ if self.manages => vec![OperatorProcess::of("manager")],
+            0 => vec![OperatorProcess::of("all")],
+            workers => [ROUTES].into_iter().chain((1..=workers).map(worker)).collect(),
         }
     }
 
-    /// What a process is told in its so-manieth life.
-    pub(crate) fn settings(&self, part: OperatorProcess, life: u64, drift: Drift, pace: &WorldPace) -> Settings {
-        let (role, identity) = match part {
-            OperatorProcess::All => (Role::All, "operator-0".to_owned()),
-            OperatorProcess::Manager => (Role::Manager, "operator-0".to_owned()),
-            OperatorProcess::Routes => (Role::KubeWorker, "kube-worker-0".to_owned()),
-            OperatorProcess::Worker(number) => (Role::CloudflareWorker, format!("cloudflare-worker-{number}")),
+    /// What a process is told.
+    fn settings(&self, start: &ProcessStart) -> Settings {
+        let role = Role::parse(start.process.role).expect("the job has the role");
+        let identity = match role {
+            Role::All | Role::Manager => "operator-0".to_owned(),
+            Role::KubeWorker => "kube-worker-0".to_owned(),
+            Role::CloudflareWorker => format!("cloudflare-worker-{}", start.process.number),
         };
-        let usual = Settings::default();
+        let (usual, pace) = (Settings::default(), &start.pace);
         let retry =
             RetryPolicy { first: pace.scaled(usual.retry.first), most: pace.scaled(usual.retry.most), ..usual.retry };
-        let mut worker = worker::Settings::new(identity, format!("life-{life}"));
+        let mut worker = worker::Settings::new(identity, format!("life-{}", start.life));
         worker.alone = self.workers == 0;
-        let routes = routes::Settings { watch_namespaces: self.watched.clone(), drift, ..usual.routes };
+        let routes = routes::Settings { watch_namespaces: self.watched.clone(), drift: start.drift, ..usual.routes };
         let workers = if self.manages { manager::Workers::Kept } else { manager::Workers::None };
         let manager = manager::Settings { pod: self.pod.clone(), workers, ..manager::Settings::default() };
         Settings { role, retry, manager, routes, worker, ..usual }
+    }
+}
+
+impl From<Roles> for Processes {
+    fn from(roles: Roles) -> Self {
+        Self::told(roles.parts(), move |start, provisions| provisions.with(roles.settings(start)))
     }
 }

@@ -9,9 +9,11 @@ use serde_json::{Value, json};
 
 use super::SOMEBODY;
 use super::essentials::{is_state, steady};
+use super::guard::Guard;
 use crate::cloudflare::live;
 use crate::manifests::{CANARY, id};
 use crate::world::World;
+use crate::zerotrust::RouteWorld as _;
 
 /// What is looked at.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +88,7 @@ impl Evidence {
             late_writes.push(format!("tenants were {before:?} and are {after:?}"));
         }
         let mut texts = Vec::new();
-        for kind in ["Event", "ConfigMap", "Lease"].into_iter().chain(world.jobs().kinds()) {
+        for kind in ["Event", "ConfigMap", "Lease"].into_iter().chain(world.job().kinds()) {
             texts.extend(
                 world.cluster.list(kind).await.iter().map(|one| (format!("{kind} {}", id(one)), one.to_string())),
             );
@@ -138,7 +140,7 @@ pub async fn found(world: &World) -> Vec<String> {
 pub async fn assert_all(world: &World, place: &str) {
     let found = found(world).await;
     assert!(found.is_empty(), "{place}: {}", found.join("; "));
-    if let Some(guard) = world.guard.get() {
+    if let Some(guard) = world.kept::<Guard>() {
         guard.assert_closed(world, place);
     }
 }

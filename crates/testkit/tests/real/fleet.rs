@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use portolan_testkit::jobs::ZEROTRUST;
 use portolan_testkit::zerotrust::fleet::checks;
-use portolan_testkit::{Builder, Jobs, tell};
+use portolan_testkit::{Builder, tell};
 
 /// Runs all checks, one after the other on one server, and counts them.
 async fn all(builder: &Builder) -> usize {
@@ -33,7 +34,7 @@ async fn all(builder: &Builder) -> usize {
 }
 
 pub(crate) async fn deployments(builder: &Builder) {
-    let count = all(&builder.clone().jobs(Jobs::ZeroTrust)).await;
+    let count = all(&builder.clone().job(&ZEROTRUST)).await;
 
     tell(&format!("real: {count} checks of the operator's own Deployments on kube-apiserver and its controllers"));
 }

@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use portolan_testkit::crash::Tried;
+use portolan_testkit::jobs::ZEROTRUST;
 use portolan_testkit::lifecycle::{Act, CheckTally, OBSERVED, OWNED, crash_points};
 use portolan_testkit::zerotrust::examples;
-use portolan_testkit::{Builder, Jobs, sample, tell};
+use portolan_testkit::{Builder, sample, tell};
 
 /// One sample of every kind: what differs between record types does not differ between API servers.
 const SAMPLES: [&str; 3] = ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)"];
@@ -34,7 +35,7 @@ pub(crate) async fn suite(builder: &Builder) {
 }
 
 pub(crate) async fn worked_examples(builder: &Builder) {
-    let examples = examples::all(&builder.clone().jobs(Jobs::ZeroTrust)).await;
+    let examples = examples::all(&builder.clone().job(&ZEROTRUST)).await;
 
     tell(&format!("real: {examples} worked examples of the zerotrust job on kube-apiserver"));
 }

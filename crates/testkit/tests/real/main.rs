@@ -8,7 +8,7 @@ mod lifecycle;
 
 use std::sync::Arc;
 
-use portolan_testkit::{Backend, Builder, Controllers, RealServer, World, tell};
+use portolan_testkit::{Backend, Builder, Controllers, RealServer, cloudflare_world, tell};
 
 /// Runs checks on a real API server with these of Kubernetes' controllers.
 fn on_a_real_server(what: &str, controllers: Controllers, checks: impl AsyncFnOnce(&Builder)) {
@@ -19,7 +19,7 @@ fn on_a_real_server(what: &str, controllers: Controllers, checks: impl AsyncFnOn
             // As the parity suite does: the summary of `make test` repeats what was not run.
             Err(why) => return tell(&format!("real: NOT RUN: {what} on a real API server: {why}")),
         };
-        checks(&World::builder().backend(Backend::Real(Arc::new(server)))).await;
+        checks(&cloudflare_world().backend(Backend::Real(Arc::new(server)))).await;
     });
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use portolan_cloudflare_sim::RecordedRequest;
 use portolan_testkit::cloudflare::shown;
 use portolan_testkit::crash::at_every_step_of_the_start;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::migration::{Extent, Older, states, texts};
 use portolan_testkit::zerotrust::{self as z, OPERATOR_NAMESPACE, TUNNEL};
 use portolan_testkit::{World, paused, tell};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use portolan_cloudflare_sim::{Grant, RecordedRequest, credential_id};
 use portolan_testkit::manifests::{ZONE_ID, namespace};
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, Roles, RouteManifest, TUNNEL};
 use portolan_testkit::{World, paused, seeds, tell};
 use rand::rngs::StdRng;

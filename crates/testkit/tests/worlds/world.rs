@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use portolan_testkit::World;
 use portolan_testkit::manifests as m;
+use portolan_testkit::{World, cloudflare_world};
 
 #[tokio::test(start_paused = true)]
 async fn a_world_begins_at_rest_with_everything_ready() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
 
     assert_eq!(world.cluster.ready("CloudflareCredentials/main").await, "True/Validated");
     assert_eq!(world.cluster.ready("CloudflareDomain/example-com").await, "True/Verified");
@@ -17,7 +17,7 @@ async fn a_world_begins_at_rest_with_everything_ready() {
 
 #[tokio::test(start_paused = true)]
 async fn without_the_operator_nothing_happens() {
-    let world = World::builder().asleep().start().await;
+    let world = cloudflare_world().asleep().start().await;
 
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
     world.pass(Duration::from_secs(60)).await;
@@ -28,7 +28,7 @@ async fn without_the_operator_nothing_happens() {
 
 #[tokio::test(start_paused = true)]
 async fn a_killed_operator_does_nothing_more() {
-    let world = World::builder().latency(Duration::from_secs(1)).start().await;
+    let world = cloudflare_world().latency(Duration::from_secs(1)).start().await;
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
     world.pass(Duration::from_millis(100)).await;
 
@@ -44,7 +44,7 @@ async fn a_killed_operator_does_nothing_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stopped_operator_ends_and_the_next_goes_on() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
 
     world.stop().await;
@@ -57,7 +57,7 @@ async fn a_stopped_operator_ends_and_the_next_goes_on() {
 
 /// A world whose operator lost its rights and then has something to do.
 async fn world_without_rights() -> World {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.delete("ClusterRoleBinding/portolan-cloudflare-single").await;
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
     world.pass(Duration::from_secs(5)).await;

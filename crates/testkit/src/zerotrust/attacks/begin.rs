@@ -33,7 +33,7 @@ impl AttackHistory {
         let latency = Duration::from_millis(random.random_range(0..300));
         let roles = if random.random_bool(0.35) { Roles::apart(2) } else { Roles::default() };
         let world = world().seed(seed).latency(latency).roles(roles).asleep().start().await;
-        add_tunnel(&world, ACCOUNT, SECOND_TUNNEL, "second").await;
+        add_tunnel(&world, ACCOUNT, SECOND_TUNNEL, "second");
         world.cloudflare.simulator.add_token(SHOPS_TOKEN, Grant::all());
         world.cloudflare.keep_seeded();
         let users = Users::default();

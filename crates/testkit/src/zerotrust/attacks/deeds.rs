@@ -9,12 +9,14 @@ use serde_json::{Value, json};
 use super::super::histories::misfortune;
 use super::super::histories::wanted::{FIRST_OF_SHOP, IMPLICIT, RouteWish, TEMPLATES};
 use super::super::wishes::NameWish;
-use super::super::{ACCOUNT, OperatorProcess, RouteManifest, TUNNEL, as_somebody, config};
+use super::super::{ACCOUNT, RouteManifest, TUNNEL, as_somebody, config};
 use super::begin::TEMPLATES_DEFINITION;
 use super::{AttackHistory, Thing};
 use crate::cloudflare::live;
 use crate::gate::{Stop, StopSide};
 use crate::manifests::{self as m, ZONE};
+use crate::process::OperatorProcess;
+use crate::zerotrust::RouteWorld as _;
 
 /// How many routes there are: four in `default`, two in `shop`.
 const ROUTES: usize = 6;
@@ -289,7 +291,7 @@ impl AttackHistory {
     pub(super) async fn operator_dies(&mut self) {
         let after = Duration::from_millis(self.random.random_range(0..20_000));
         let parts = self.world.parts();
-        let part = parts.choose(&mut self.random).copied().unwrap_or(OperatorProcess::All);
+        let part = parts.choose(&mut self.random).copied().unwrap_or(parts[0]);
         let whole = self.random.random_bool(0.5);
         self.tell(format!(
             "{} dies and comes back after {after:?}",

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::SECOND_TUNNEL;
 use super::wanted::{RouteWish, Users};
 use crate::world::World;
+use crate::zerotrust::RouteWorld as _;
 use crate::zerotrust::{TUNNEL, rules};
 
 /// What is not as it should be in the end.

@@ -3,13 +3,13 @@
 
 use portolan_testkit::crash::Tried;
 use portolan_testkit::lifecycle::{ACTS, Act, crash_points};
-use portolan_testkit::{World, paused, sample, tell};
+use portolan_testkit::{cloudflare_world, paused, sample, tell};
 
 fn killed_in(act: Act) {
     let samples = sample::crashed();
     let mut all = Tried::default();
     for sample in &samples {
-        let Some(tried) = paused(crash_points(&World::builder(), sample, act)) else { continue };
+        let Some(tried) = paused(crash_points(&cloudflare_world(), sample, act)) else { continue };
         // One at Cloudflare and one in the cluster, at least.
         assert!(tried.steps >= 2, "{act:?} of {}: {tried:?}", sample.label);
         assert_eq!(tried.missed, 0, "{act:?} of {}: under a paused clock the same steps come again", sample.label);

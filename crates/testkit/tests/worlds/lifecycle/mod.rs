@@ -5,13 +5,13 @@ mod crash_points;
 use std::sync::{Mutex, PoisonError};
 
 use portolan_testkit::lifecycle::{CheckTally, OBSERVED, OWNED};
-use portolan_testkit::{World, paused, sample, tell};
+use portolan_testkit::{cloudflare_world, paused, sample, tell};
 
 fn owned(name: &str) {
     let check = OWNED.iter().find(|check| check.name == name).expect("the suite has the check");
     let mut tally = CheckTally::default();
     for sample in sample::owned() {
-        tally.add(paused((check.run)(&World::builder(), &sample)));
+        tally.add(paused((check.run)(&cloudflare_world(), &sample)));
     }
     count(tally);
 }
@@ -20,7 +20,7 @@ fn observed(name: &str) {
     let check = OBSERVED.iter().find(|check| check.name == name).expect("the suite has the check");
     let mut tally = CheckTally::default();
     for sample in sample::observed() {
-        tally.add(paused((check.run)(&World::builder(), &sample)));
+        tally.add(paused((check.run)(&cloudflare_world(), &sample)));
     }
     count(tally);
 }

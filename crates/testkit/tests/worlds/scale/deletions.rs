@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use portolan_testkit::World;
 use portolan_testkit::cluster::condition;
 use portolan_testkit::manifests::{self as m, ZONE_ID};
+use portolan_testkit::{World, cloudflare_world};
 use serde_json::Value;
 
 const COUNT: usize = 200;
 const DOMAIN: &str = "CloudflareDomain/example-com";
 
 async fn world_with_records() -> World {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let records: Vec<Value> = (0..COUNT).map(|n| m::record(&format!("r{n}"), "192.0.2.1")).collect();
     world.cluster.create_all(&records).await;
     world.settle().await;

@@ -7,7 +7,7 @@ use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_engine::Drift;
 use portolan_testkit::manifests::{self as m, ACCOUNT};
 use portolan_testkit::zerotrust::{self as z, RouteManifest, TUNNEL};
-use portolan_testkit::{World, tell};
+use portolan_testkit::{World, cloudflare_world, tell};
 use serde_json::{Value, json};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ fn in_five_minutes(calls: &[usize]) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_record_that_somebody_edits_is_put_right_within_ninety_seconds() {
-    let world = World::builder().drift(Drift::default()).start().await;
+    let world = cloudflare_world().drift(Drift::default()).start().await;
     let records: Vec<Value> = (0..20).map(|n| m::record(&format!("r{n}"), "192.0.2.1")).collect();
     world.cluster.create_all(&records).await;
     world.settle().await;
@@ -93,7 +93,7 @@ async fn a_route_whose_record_or_application_goes_is_put_right_within_ninety_sec
 
 #[tokio::test(start_paused = true)]
 async fn fifty_zones_are_compared_every_minute_with_less_than_thirty_percent_of_the_budget() {
-    let world = World::builder().drift(Drift::default()).asleep().start().await;
+    let world = cloudflare_world().drift(Drift::default()).asleep().start().await;
     with_zones(&world, 50).await;
 
     let calls = minutes(&world, 10).await;
@@ -108,7 +108,7 @@ async fn fifty_zones_are_compared_every_minute_with_less_than_thirty_percent_of_
 async fn more_zones_than_fit_take_turns_within_thirty_percent_and_a_changed_one_comes_first() {
     // 30 % of 400 are 120, so that 150 zones are too many for a window; with the usual limit more than 360 would be.
     let limit = Some((400, Duration::from_secs(300)));
-    let world = World::builder().rate_limit(limit).drift(Drift::default()).asleep().start().await;
+    let world = cloudflare_world().rate_limit(limit).drift(Drift::default()).asleep().start().await;
     with_zones(&world, 150).await;
 
     let calls = minutes(&world, 15).await;
@@ -127,7 +127,7 @@ async fn more_zones_than_fit_take_turns_within_thirty_percent_and_a_changed_one_
 #[tokio::test(start_paused = true)]
 async fn without_a_right_to_the_audit_log_every_zone_has_its_turn() {
     let limit = Some((400, Duration::from_secs(300)));
-    let world = World::builder().rate_limit(limit).drift(Drift::default()).asleep().start().await;
+    let world = cloudflare_world().rate_limit(limit).drift(Drift::default()).asleep().start().await;
     world.cloudflare.fault(Fault::on("GET", "/accounts/{account_id}/audit_logs", Effect::status(403)));
     with_zones(&world, 60).await;
 

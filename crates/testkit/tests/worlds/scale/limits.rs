@@ -6,8 +6,9 @@ use std::time::Duration;
 use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::cluster::ready_of;
 use portolan_testkit::manifests::{self as m, ACCOUNT, OPERATOR_NAMESPACE};
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::{self as z, RouteManifest};
-use portolan_testkit::{World, tell};
+use portolan_testkit::{World, cloudflare_world, tell};
 use serde_json::{Value, json};
 
 const SMALL: &str = "small.example";
@@ -22,7 +23,7 @@ fn records(count: usize) -> Vec<Value> {
 }
 
 async fn in_a_small_zone() -> World {
-    let world = World::builder().asleep().start().await;
+    let world = cloudflare_world().asleep().start().await;
     world.cloudflare.simulator.add_zone(SMALL, ACCOUNT, "free").expect("the zone is new");
     world.cluster.apply(&m::domain(SMALL)).await;
     world
@@ -114,7 +115,7 @@ async fn finding_19_names_whose_redirects_were_refused_cost_no_write_and_no_task
 
 #[tokio::test(start_paused = true)]
 async fn finding_22_a_hundred_rotated_tokens_leave_a_few_clients() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let routes = z::world().start().await;
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
     routes.cluster.apply(RouteManifest::to("app", "app.example.com").manifest()).await;
@@ -152,7 +153,7 @@ async fn finding_22_a_hundred_rotated_tokens_leave_a_few_clients() {
 
 #[tokio::test(start_paused = true)]
 async fn finding_33_a_long_pause_is_told_by_all_who_wait_for_it_and_nobody_calls_before_its_end() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let pause = Duration::from_secs(1800);
     world.cloudflare.fault(Fault::on("", "", Effect::status(429)).times(1).retry_after(pause));
     for n in 0..20 {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::{self as z, RouteManifest, TUNNEL};
 use portolan_testkit::{World, tell};
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ mod zones;
 use std::time::Duration;
 
 use portolan_testkit::manifests::{self as m, ACCOUNT, ZONE};
-use portolan_testkit::{World, tell};
+use portolan_testkit::{World, cloudflare_world, tell};
 use serde_json::{Value, json};
 
 fn records(count: usize) -> Vec<Value> {
@@ -25,7 +25,7 @@ async fn not_ready(world: &World) -> Vec<String> {
 
 /// A cold start with the objects present; answers how many calls it took.
 async fn cold(count: usize, slowness: Duration) -> usize {
-    let world = World::builder().latency(Duration::from_millis(150)).asleep().start().await;
+    let world = cloudflare_world().latency(Duration::from_millis(150)).asleep().start().await;
     world.gate.slow_cluster(slowness);
     world.cluster.create_all(&records(count)).await;
 
@@ -62,7 +62,7 @@ async fn thousands_of_records_from_cold_take_eight_calls_a_thousand() {
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_records_made_by_eight_clients_take_at_most_twenty_five_calls() {
-    let world = World::builder().latency(Duration::from_millis(150)).start().await;
+    let world = cloudflare_world().latency(Duration::from_millis(150)).start().await;
     let all = records(1000);
     let clients = all.chunks(125).map(async |chunk| {
         for record in chunk {
@@ -82,7 +82,7 @@ async fn a_thousand_records_made_by_eight_clients_take_at_most_twenty_five_calls
 
 #[tokio::test(start_paused = true)]
 async fn one_bad_record_among_five_hundred_fails_alone() {
-    let world = World::builder().asleep().start().await;
+    let world = cloudflare_world().asleep().start().await;
     world.cloudflare.plant_foreign(
         "dns_records",
         &json!({
@@ -108,7 +108,7 @@ async fn one_bad_record_among_five_hundred_fails_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn between_drift_passes_a_settled_world_makes_no_call() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.create_all(&records(100)).await;
     world.cluster.apply(&m::network("corp")).await;
     world.cluster.apply(&m::route("office", "10.1.0.0/16")).await;
@@ -123,7 +123,7 @@ async fn between_drift_passes_a_settled_world_makes_no_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_drift_pass_over_fifty_zones_takes_at_most_sixty_calls() {
-    let world = World::builder().asleep().start().await;
+    let world = cloudflare_world().asleep().start().await;
     let mut all = Vec::new();
     for zone in 0..50 {
         let name = format!("zone{zone}.example");

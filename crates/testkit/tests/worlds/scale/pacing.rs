@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use portolan_testkit::manifests::{self as m};
 use portolan_testkit::zerotrust::{self as z, RouteManifest, TUNNEL};
-use portolan_testkit::{World, tell};
+use portolan_testkit::{World, cloudflare_world, tell};
 use serde_json::Value;
 
 const LATENCY: Duration = Duration::from_millis(150);
@@ -30,7 +30,7 @@ fn told(world: &World, what: &str) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_records_that_come_within_twenty_seconds_take_at_most_forty_calls() {
-    let world = World::builder().latency(LATENCY).start().await;
+    let world = cloudflare_world().latency(LATENCY).start().await;
     let address = |n: usize| format!("10.0.{}.{}", n >> 8, n & 255);
     let records: Vec<Value> = (0..1000).map(|n| m::record(&format!("r{n}"), &address(n))).collect();
 
@@ -57,7 +57,7 @@ async fn a_thousand_plain_routes_that_come_within_twenty_seconds_take_at_most_ei
 
 #[tokio::test(start_paused = true)]
 async fn a_single_change_goes_out_at_once_when_nothing_was_written_for_a_while() {
-    let world = World::builder().latency(LATENCY).start().await;
+    let world = cloudflare_world().latency(LATENCY).start().await;
     for name in ["a", "b"] {
         world.cluster.apply(&m::record(name, "192.0.2.1")).await;
         world.settle().await;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use portolan_cloudflare_sim::{Effect, Fault};
-use portolan_testkit::World;
+use portolan_testkit::cloudflare_world;
 use portolan_testkit::manifests::{self as m, ACCOUNT, ZONE};
 use serde_json::Value;
 
 #[tokio::test(start_paused = true)]
 async fn scenario_153_three_hundred_objects_from_cold_stay_within_the_limit() {
-    let world = World::builder().asleep().start().await;
+    let world = cloudflare_world().asleep().start().await;
     let routes: Vec<Value> =
         (0..300).map(|n| m::route(&format!("r{n}"), &format!("10.{}.{}.0/24", n / 256, n % 256))).collect();
     world.cluster.create_all(&routes).await;
@@ -27,7 +27,7 @@ async fn scenario_153_three_hundred_objects_from_cold_stay_within_the_limit() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_154_after_a_refusal_nobody_calls_before_the_time_it_named() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cloudflare.fault(Fault::on("", "", Effect::status(429)).times(1).retry_after(Duration::from_secs(90)));
 
     for n in 0..20 {
@@ -44,7 +44,7 @@ async fn scenario_154_after_a_refusal_nobody_calls_before_the_time_it_named() {
 #[tokio::test(start_paused = true)]
 async fn scenario_157_a_creation_that_timed_out_is_looked_for_first() {
     for kind in ["record", "network", "route"] {
-        let world = World::start().await;
+        let world = cloudflare_world().start().await;
         world.cloudflare.fault(Fault::on("POST", "", Effect::Timeout).after_write().times(1));
         let manifest = match kind {
             "record" => m::record("www", "192.0.2.1"),
@@ -64,7 +64,7 @@ async fn scenario_157_a_creation_that_timed_out_is_looked_for_first() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_158_what_is_on_the_last_page_is_found() {
-    let world = World::builder().asleep().start().await;
+    let world = cloudflare_world().asleep().start().await;
     for n in 0..120 {
         world.cloudflare.simulator.add_zone(&format!("z{n}.example"), ACCOUNT, "free").expect("the zone is new");
     }
@@ -80,7 +80,7 @@ async fn scenario_158_what_is_on_the_last_page_is_found() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_159_an_hour_of_a_hundred_settled_objects_costs_a_few_calls_a_minute() {
-    let world = World::builder().drift(portolan_cloudflare::Drift::Every(Duration::from_secs(60))).start().await;
+    let world = cloudflare_world().drift(portolan_cloudflare::Drift::Every(Duration::from_secs(60))).start().await;
     let records: Vec<Value> = (0..90).map(|n| m::record(&format!("r{n}"), "192.0.2.1")).collect();
     world.cluster.create_all(&records).await;
     for n in 0..10 {

@@ -1,6 +1,6 @@
 //! Bad input: refused when it is applied where the schema can say so, else a condition with a sentence.
 
-use portolan_testkit::World;
+use portolan_testkit::cloudflare_world;
 use portolan_testkit::manifests::{self as m, ZONE, cluster_object, object, with};
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ fn refused() -> Vec<(&'static str, Value)> {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_schema_can_say_is_refused_when_it_is_applied() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let mut accepted = Vec::new();
     for (word, manifest) in refused() {
         match world.cluster.try_apply(&manifest).await {
@@ -137,7 +137,7 @@ fn unworkable() -> Vec<(&'static str, Value)> {
 async fn what_only_a_look_around_shows_gets_a_condition_with_a_sentence() {
     let mut wrong = Vec::new();
     for (word, manifest) in unworkable() {
-        let world = World::start().await;
+        let world = cloudflare_world().start().await;
         world.cluster.apply(&manifest).await;
         world.settle().await;
         let id = m::id(&manifest);
@@ -153,7 +153,7 @@ async fn what_only_a_look_around_shows_gets_a_condition_with_a_sentence() {
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_does_not_parse_hurts_only_itself() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     // The schema that users had before allowed more.
     let definition = "CustomResourceDefinition/dnsrecords.networking.cloudflare-operator.io";
     let mut before = world.cluster.get(definition).await.expect("it is installed");

@@ -2,7 +2,7 @@
 
 use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::manifests::{self as m, CANARY, NAMESPACE, OPERATOR_NAMESPACE};
-use portolan_testkit::{World, logged, paused};
+use portolan_testkit::{World, cloudflare_world, logged, paused};
 use serde_json::json;
 
 /// Everything that users do with tokens, and everything that goes wrong with them.
@@ -44,7 +44,7 @@ async fn live_with_canaries(world: &World) {
 fn a_canary_in_every_secret_is_seen_nowhere() {
     let (mut texts, log) = logged(|| {
         paused(async {
-            let world = World::start().await;
+            let world = cloudflare_world().start().await;
             live_with_canaries(&world).await;
             let mut texts: Vec<(String, String)> = vec![("metrics".to_owned(), world.metrics().await)];
             for kind in [

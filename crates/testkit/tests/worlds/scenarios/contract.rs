@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use portolan_cloudflare_sim::{Effect, Fault};
-use portolan_testkit::World;
 use portolan_testkit::cluster::condition;
 use portolan_testkit::manifests::{self as m, CANARY, ZONE, ZONE_ID, with};
+use portolan_testkit::{World, cloudflare_world};
 use serde_json::{Value, json};
 
 const WWW: &str = "DNSRecord/apps/www";
 
 async fn settled() -> World {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
     world.until_ready(WWW, "True/Synced").await;
     world.settle().await;
@@ -37,7 +37,7 @@ async fn scenario_23_a_synced_object_is_quiet() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_33_what_never_was_is_finalised_without_a_call() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cloudflare.simulator.revoke_token(CANARY);
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
     world.settle().await;
@@ -55,7 +55,7 @@ async fn scenario_33_what_never_was_is_finalised_without_a_call() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_34_a_refused_value_is_not_tried_again_and_a_busy_server_is_ever_more_slowly() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let refusal = Effect::Status { status: 400, code: 9005, message: "Content for A record is invalid.".to_owned() };
     world.cloudflare.fault(Fault::on("POST", "dns_records", refusal));
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
@@ -102,7 +102,7 @@ async fn scenario_35_labels_cost_nothing_and_times_move_with_the_status_alone() 
 
 #[tokio::test(start_paused = true)]
 async fn scenario_36_other_writers_cause_no_conflicts() {
-    let world = World::builder().latency(Duration::from_millis(50)).start().await;
+    let world = cloudflare_world().latency(Duration::from_millis(50)).start().await;
     let records: Vec<Value> = (0..200).map(|n| m::record(&format!("r{n}"), "192.0.2.1")).collect();
     world.cluster.create_all(&records).await;
 
@@ -124,7 +124,7 @@ async fn scenario_36_other_writers_cause_no_conflicts() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_38_what_the_older_operator_made_is_kept() {
-    let world = World::builder().asleep().start().await;
+    let world = cloudflare_world().asleep().start().await;
     let remote = world.cloudflare.plant(
         "dns_records",
         &json!({
@@ -152,7 +152,7 @@ async fn scenario_38_what_the_older_operator_made_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_37_a_wait_is_neither_reset_nor_stretched_by_what_others_do() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::domain("example.org")).await;
     world.settle().await;
     world.forget();
@@ -170,7 +170,7 @@ async fn scenario_37_a_wait_is_neither_reset_nor_stretched_by_what_others_do() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_166_a_stop_during_heavy_work_leaves_nothing_half_done() {
-    let world = World::builder().latency(Duration::from_secs(1)).start().await;
+    let world = cloudflare_world().latency(Duration::from_secs(1)).start().await;
     let records: Vec<Value> = (0..300).map(|n| m::record(&format!("r{n}"), "192.0.2.1")).collect();
     world.cluster.create_all(&records).await;
     world.pass(Duration::from_millis(1500)).await;

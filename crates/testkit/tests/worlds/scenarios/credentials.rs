@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portolan_cloudflare_sim::Grant;
-use portolan_testkit::World;
+use portolan_testkit::cloudflare_world;
 use portolan_testkit::manifests::{self as m, ACCOUNT, CANARY, NAMESPACE, OPERATOR_NAMESPACE, TUNNEL, annotated, with};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn in_cloudflare(mut object: Value, details: Value) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_1_credentials_are_validated_with_one_call_and_show_the_account() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
 
     world.cluster.apply(&m::credentials("second", "cloudflare-api")).await;
     world.settle().await;
@@ -33,7 +33,7 @@ async fn scenario_1_credentials_are_validated_with_one_call_and_show_the_account
 
 #[tokio::test(start_paused = true)]
 async fn scenario_2_a_global_key_goes_with_its_e_mail() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cloudflare.simulator.add_key("admin@example.com", "canary-key", Grant::all());
     let data = json!({ "CLOUDFLARE_API_KEY": "canary-key", "CLOUDFLARE_EMAIL": "admin@example.com" });
     world.cluster.apply(&secret(OPERATOR_NAMESPACE, "global", data)).await;
@@ -46,7 +46,7 @@ async fn scenario_2_a_global_key_goes_with_its_e_mail() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_3_two_defaults_are_none() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&with(m::credentials("second", "cloudflare-api"), "isDefault", json!(true))).await;
 
     world.cluster.apply(&m::network("corp")).await;
@@ -67,7 +67,7 @@ async fn scenario_3_two_defaults_are_none() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_4_the_name_default_makes_no_default() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::credentials("default", "cloudflare-api")).await;
     world.cluster.apply(&with(m::credentials("main", "cloudflare-api"), "isDefault", json!(false))).await;
     world.settle().await;
@@ -82,7 +82,7 @@ async fn scenario_4_the_name_default_makes_no_default() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_5_an_inline_secret_is_read_beside_the_object() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cloudflare.simulator.add_token("canary-inline", Grant::all());
     world.cluster.apply(&m::token_secret(NAMESPACE, "inline", "canary-inline")).await;
     world.cloudflare.simulator.revoke_token(CANARY);
@@ -99,7 +99,7 @@ async fn scenario_5_an_inline_secret_is_read_beside_the_object() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_6_objects_of_the_cluster_read_inline_secrets_in_the_operators_namespace() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::token_secret(OPERATOR_NAMESPACE, "inline", CANARY)).await;
     let details = json!({ "secret": "inline", "accountName": "Example" });
 
@@ -117,7 +117,7 @@ async fn scenario_6_objects_of_the_cluster_read_inline_secrets_in_the_operators_
 
 #[tokio::test(start_paused = true)]
 async fn scenario_7_an_api_key_needs_an_e_mail_from_somewhere() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cloudflare.simulator.add_key("admin@example.com", "canary-key", Grant::all());
     world.cluster.apply(&secret(NAMESPACE, "inline", json!({ "CLOUDFLARE_API_KEY": "canary-key" }))).await;
 
@@ -134,7 +134,7 @@ async fn scenario_7_an_api_key_needs_an_e_mail_from_somewhere() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_9_credentials_are_validated_at_most_once_an_hour() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
 
     world.pass(Duration::from_secs(3 * 3600)).await;
 
@@ -145,7 +145,7 @@ async fn scenario_9_credentials_are_validated_at_most_once_an_hour() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_12_an_object_whose_credentials_are_gone_waits_for_them_or_for_force() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::credentials("extra", "cloudflare-api")).await;
     world
         .cluster
@@ -186,7 +186,7 @@ async fn scenario_12_an_object_whose_credentials_are_gone_waits_for_them_or_for_
 
 #[tokio::test(start_paused = true)]
 async fn finding_30_a_secret_without_a_namespace_is_read_in_the_operators() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     for (name, namespace) in [("empty", Some("")), ("absent", None)] {
         let mut object = m::credentials(name, "cloudflare-api");
         if let Some(namespace) = namespace {
@@ -206,7 +206,7 @@ async fn finding_30_a_secret_without_a_namespace_is_read_in_the_operators() {
 
 #[tokio::test(start_paused = true)]
 async fn a_default_that_is_annotated_by_others_is_not_asked_again() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
 
     world
         .cluster

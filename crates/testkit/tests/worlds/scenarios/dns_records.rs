@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use portolan_testkit::World;
 use portolan_testkit::manifests::{self as m, ACCOUNT, NAMESPACE, ZONE, ZONE_ID, with};
+use portolan_testkit::{World, cloudflare_world};
 use serde_json::{Value, json};
 
 const WWW: &str = "DNSRecord/apps/www";
@@ -54,7 +54,7 @@ fn contents(world: &World) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_39_an_a_record_is_posted_with_its_mark_and_its_status_says_where() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
 
     world.cluster.apply(&with(m::record("www", "192.0.2.1"), "proxied", json!(true))).await;
     world.settle().await;
@@ -71,7 +71,7 @@ async fn scenario_39_an_a_record_is_posted_with_its_mark_and_its_status_says_whe
 
 #[tokio::test(start_paused = true)]
 async fn scenario_40_zeros_are_sent() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
 
     world
         .cluster
@@ -111,7 +111,7 @@ async fn scenario_40_zeros_are_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_41_a_record_moves_to_another_zone_and_is_deleted_there() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let second = world.cloudflare.simulator.add_zone("example.org", ACCOUNT, "free").expect("the zone is new");
     let in_zone = |zone: &str, name: &str| {
         m::object(
@@ -140,7 +140,7 @@ async fn scenario_41_a_record_moves_to_another_zone_and_is_deleted_there() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_42_every_address_of_a_service_gets_a_record() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&service("web")).await;
     set_addresses(&world, "web", &["192.0.2.1", "192.0.2.2", "192.0.2.3"]).await;
 
@@ -164,7 +164,7 @@ async fn scenario_42_every_address_of_a_service_gets_a_record() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_43_a_preferred_family_that_is_lost_gives_way_to_the_other() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&service("web")).await;
     set_addresses(&world, "web", &["192.0.2.1", "2001:db8::1"]).await;
     world.cluster.apply(&from_service("www", "web", json!({ "addressSelection": "PreferIPv6" }))).await;
@@ -180,7 +180,7 @@ async fn scenario_43_a_preferred_family_that_is_lost_gives_way_to_the_other() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_44_a_source_without_an_address_is_waited_for_by_watch() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&service("web")).await;
 
     world.cluster.apply(&from_service("www", "web", json!({}))).await;
@@ -196,7 +196,7 @@ async fn scenario_44_a_source_without_an_address_is_waited_for_by_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_45_a_deleted_source_takes_the_record_along_or_leaves_it() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&service("web")).await;
     set_addresses(&world, "web", &["192.0.2.1"]).await;
     world.cluster.apply(&from_service("www", "web", json!({}))).await;
@@ -216,7 +216,7 @@ async fn scenario_45_a_deleted_source_takes_the_record_along_or_leaves_it() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_46_two_records_of_one_name_are_not_chosen_from() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     for address in ["203.0.113.1", "203.0.113.2"] {
         world.cloudflare.plant_foreign(
             "dns_records",
@@ -235,7 +235,7 @@ async fn scenario_46_two_records_of_one_name_are_not_chosen_from() {
 
 #[tokio::test(start_paused = true)]
 async fn the_only_record_of_a_zone_takes_its_place_once_what_was_in_its_way_is_gone() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let body = json!({ "type": "A", "name": format!("www.{ZONE}"), "content": "203.0.113.1", "ttl": 1 });
     let foreign = world.cloudflare.plant("dns_records", &body);
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
@@ -257,7 +257,7 @@ async fn ux_h8_a_record_beside_another_persons_address_is_refused_whatever_its_t
         json!({ "type": "CNAME", "content": "elsewhere.example.net" }),
         json!({ "type": "AAAA", "content": "2001:db8::1", "comment": "[managed:DNSRecord/apps/www#ffffffff]" }),
     ] {
-        let world = World::start().await;
+        let world = cloudflare_world().start().await;
         let mut body = foreign.clone();
         body["name"] = json!(format!("www.{ZONE}"));
         body["ttl"] = json!(1);
@@ -275,7 +275,7 @@ async fn ux_h8_a_record_beside_another_persons_address_is_refused_whatever_its_t
 
 #[tokio::test(start_paused = true)]
 async fn ux_h8_what_may_stand_beside_does() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let texts = [
         json!({ "type": "TXT", "content": "\"v=spf1 -all\"" }),
         json!({ "type": "MX", "content": "mx.example.net", "priority": 1 }),
@@ -298,7 +298,7 @@ async fn ux_h8_what_may_stand_beside_does() {
 
 #[tokio::test(start_paused = true)]
 async fn ux_h8_another_persons_address_that_came_unseen_is_told_by_the_next_look() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
     world.settle().await;
     let body = json!({ "type": "A", "name": format!("www.{ZONE}"), "content": "198.51.100.1", "ttl": 1 });
@@ -324,7 +324,7 @@ async fn ux_h8_another_persons_address_that_came_unseen_is_told_by_the_next_look
 
 #[tokio::test(start_paused = true)]
 async fn scenario_47_content_and_source_exclude_each_other() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let mut record = from_service("www", "web", json!({}));
     record["spec"]["content"] = json!("192.0.2.1");
 
@@ -335,7 +335,7 @@ async fn scenario_47_content_and_source_exclude_each_other() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_48_a_long_comment_gives_way_to_the_mark() {
-    let world = World::builder().plan("free").start().await;
+    let world = cloudflare_world().plan("free").start().await;
     let comment = "c".repeat(100);
 
     world.cluster.apply(&with(m::record("www", "192.0.2.1"), "comment", json!(comment))).await;
@@ -350,7 +350,7 @@ async fn scenario_48_a_long_comment_gives_way_to_the_mark() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_49_long_and_quoted_texts_are_quiet() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let texts =
         ["a".repeat(600), "v=DKIM1; p=\"quoted\"".to_owned(), "\"already quoted\"".to_owned(), "ünïcode".to_owned()];
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use portolan_testkit::World;
 use portolan_testkit::manifests::{self as m, ACCOUNT, ZONE_ID, with};
+use portolan_testkit::{World, cloudflare_world};
 use serde_json::json;
 
 fn named(object: &str, name: &str) -> serde_json::Value {
@@ -11,7 +11,7 @@ fn named(object: &str, name: &str) -> serde_json::Value {
 }
 
 async fn world_with_zone(zone: &str) -> (World, String) {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let id = world.cloudflare.simulator.add_zone(zone, ACCOUNT, "free").expect("the zone is new");
     world.cluster.apply(&m::domain(zone)).await;
     world.until_ready(&m::id(&m::domain(zone)), "True/Verified").await;
@@ -57,7 +57,7 @@ async fn scenario_14_case_dots_and_scripts_of_names_do_not_matter() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_15_the_default_domain_takes_no_foreign_names() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&with(m::domain("example.com"), "isDefault", json!(true))).await;
     world.settle().await;
 
@@ -72,7 +72,7 @@ async fn scenario_15_the_default_domain_takes_no_foreign_names() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_20_records_wait_for_their_zone_and_follow_it_at_once() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::domain("example.org")).await;
     world.cluster.apply(&named("early", "www.example.org")).await;
     world.settle().await;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use portolan_testkit::World;
 use portolan_testkit::manifests::{self as m, ACCOUNT, with};
 use portolan_testkit::sample::tunnel_id;
+use portolan_testkit::{World, cloudflare_world};
 use serde_json::{Value, json};
 
 fn network_named(world: &World, name: &str) -> Value {
@@ -13,7 +13,7 @@ fn network_named(world: &World, name: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_63_a_tombstone_is_no_network() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let old = world.cloudflare.plant("virtual_networks", &json!({ "name": "corp" }));
     world.cloudflare.remove("virtual_networks", &old);
 
@@ -27,7 +27,7 @@ async fn scenario_63_a_tombstone_is_no_network() {
 #[tokio::test(start_paused = true)]
 async fn scenario_64_the_default_moves_without_flapping() {
     for order in [["a", "b"], ["b", "a"]] {
-        let world = World::start().await;
+        let world = cloudflare_world().start().await;
         world.cluster.apply(&with(m::network("a"), "isDefaultNetwork", json!(true))).await;
         world.cluster.apply(&m::network("b")).await;
         world.settle().await;
@@ -61,7 +61,7 @@ async fn scenario_64_the_default_moves_without_flapping() {
 #[tokio::test(start_paused = true)]
 async fn heldout_f5_a_default_network_that_cannot_go_says_what_to_do_and_goes_once_it_can() {
     for by_object in [true, false] {
-        let world = World::start().await;
+        let world = cloudflare_world().start().await;
         world.cluster.apply(&with(m::network("a"), "isDefaultNetwork", json!(true))).await;
         world.cluster.apply(&m::network("b")).await;
         world.settle().await;
@@ -90,7 +90,7 @@ async fn heldout_f5_a_default_network_that_cannot_go_says_what_to_do_and_goes_on
 
 #[tokio::test(start_paused = true)]
 async fn heldout_f5_a_default_network_can_be_left_at_cloudflare() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&with(m::network("a"), "isDefaultNetwork", json!(true))).await;
     world.settle().await;
     world.cluster.delete("VirtualNetwork/a").await;
@@ -105,7 +105,7 @@ async fn heldout_f5_a_default_network_can_be_left_at_cloudflare() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_65_a_route_without_a_network_is_looked_for_in_the_default_one_alone() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let other = world.cloudflare.plant("virtual_networks", &json!({ "name": "x" }));
     world.cloudflare.plant_foreign(
         "routes",
@@ -124,7 +124,7 @@ async fn scenario_65_a_route_without_a_network_is_looked_for_in_the_default_one_
 
 #[tokio::test(start_paused = true)]
 async fn scenario_66_a_changed_network_never_leaves_a_gap() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::route("office", "10.1.0.0/16")).await;
     world.until_ready("NetworkRoute/office", "True/Synced").await;
     world.forget();
@@ -140,7 +140,7 @@ async fn scenario_66_a_changed_network_never_leaves_a_gap() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_67_networks_are_checked_when_they_are_applied() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
 
     world.cluster.apply(&m::route("six", "fd00::/48")).await;
     world.settle().await;
@@ -154,7 +154,7 @@ async fn scenario_67_networks_are_checked_when_they_are_applied() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_68_a_network_is_found_by_object_by_id_and_by_name() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::network("corp")).await;
     world.until_ready("VirtualNetwork/corp", "True/Synced").await;
     let corp = network_named(&world, "corp")["id"].clone();
@@ -176,7 +176,7 @@ async fn scenario_68_a_network_is_found_by_object_by_id_and_by_name() {
 
 #[tokio::test(start_paused = true)]
 async fn scenario_70_a_network_stays_while_routes_lie_in_it() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::network("corp")).await;
     world.cluster.apply(&with(m::route("office", "10.1.0.0/16"), "virtualNetworkRef", json!({ "name": "corp" }))).await;
     world.settle().await;

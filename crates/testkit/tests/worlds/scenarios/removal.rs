@@ -1,8 +1,8 @@
 //! What an object made goes with it, by what its status recorded, whatever has become of its spec, zone or credential.
 
 use portolan_cloudflare_sim::Grant;
-use portolan_testkit::World;
 use portolan_testkit::manifests::{self as m, ACCOUNT, CANARY, NAMESPACE, OPERATOR_NAMESPACE, ZONE_ID, with};
+use portolan_testkit::{World, cloudflare_world};
 use serde_json::{Value, json};
 
 const WWW: &str = "DNSRecord/apps/www";
@@ -45,7 +45,7 @@ async fn another_account(world: &World) -> String {
 #[tokio::test(start_paused = true)]
 async fn heldout_f3_a_published_record_goes_whatever_its_name_has_become() {
     for name in ["good", "@", "-bad-.example.com", "www.other.net", "a..b"] {
-        let world = World::start().await;
+        let world = cloudflare_world().start().await;
         world.cluster.apply(&m::record("www", "192.0.2.1")).await;
         world.until_ready(WWW, "True/Synced").await;
 
@@ -72,7 +72,7 @@ async fn finding_26_a_record_is_deleted_with_the_credential_and_in_the_zone_that
         ("an id that is none", json!({ "zoneId": "no id/at all" })),
     ];
     for (case, details) in elsewhere {
-        let world = World::start().await;
+        let world = cloudflare_world().start().await;
         another_account(&world).await;
         published(&world).await;
 
@@ -87,7 +87,7 @@ async fn finding_26_a_record_is_deleted_with_the_credential_and_in_the_zone_that
 
 #[tokio::test(start_paused = true)]
 async fn finding_26_a_record_that_moved_to_another_credential_leaves_the_old_zone_with_the_old_one() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let zone = another_account(&world).await;
     published(&world).await;
 
@@ -106,7 +106,7 @@ async fn finding_26_a_record_that_moved_to_another_credential_leaves_the_old_zon
 #[tokio::test(start_paused = true)]
 async fn finding_26_another_credential_takes_the_place_of_one_that_is_gone_for_what_carries_our_mark_only() {
     for marked in [true, false] {
-        let world = World::start().await;
+        let world = cloudflare_world().start().await;
         published(&world).await;
         let record = world.cloudflare.all("dns_records").remove(0);
         let id = record["id"].as_str().expect("it has an id").to_owned();
@@ -138,7 +138,7 @@ async fn finding_26_another_credential_takes_the_place_of_one_that_is_gone_for_w
 async fn s12_a_zone_that_is_gone_holds_nothing_by_either_answer_of_the_api() {
     for hides in [false, true] {
         for restarted in [false, true] {
-            let world = World::builder().hides_vanished_zones(hides).start().await;
+            let world = cloudflare_world().hides_vanished_zones(hides).start().await;
             let zone = world.cloudflare.simulator.add_zone("example.org", ACCOUNT, "free").expect("the zone is new");
             let spec = json!({ "name": "www", "type": "A", "content": "192.0.2.1", "cloudflare": { "zoneId": zone } });
             world.cluster.apply(&m::object("DNSRecord", "www", spec)).await;
@@ -166,7 +166,7 @@ async fn s12_a_token_that_lost_its_right_to_a_zone_proves_nothing() {
         ("another credential sees the zone", |neighbour| Grant::all().zone(neighbour)),
     ];
     for (case, grant) in cases {
-        let world = World::start().await;
+        let world = cloudflare_world().start().await;
         let neighbour = world.cloudflare.simulator.add_zone("example.org", ACCOUNT, "free").expect("the zone is new");
         world.cloudflare.simulator.add_token(OTHER_TOKEN, Grant::all());
         world.cluster.apply(&m::token_secret(NAMESPACE, "own", OTHER_TOKEN)).await;
@@ -200,7 +200,7 @@ async fn finding_5_deleting_everything_at_once_ends_and_leaves_nothing_whatever_
         "CloudflareDomain/example-com",
     ];
     for first in 0..all.len() {
-        let world = World::start().await;
+        let world = cloudflare_world().start().await;
         world.cluster.apply(&m::namespace("shop")).await;
         world.cluster.apply(&m::token_secret("shop", "own", CANARY)).await;
         world.cluster.apply(&m::token_secret(OPERATOR_NAMESPACE, "extra", CANARY)).await;
@@ -235,7 +235,7 @@ async fn finding_5_deleting_everything_at_once_ends_and_leaves_nothing_whatever_
 
 #[tokio::test(start_paused = true)]
 async fn finding_5_a_secret_is_kept_while_something_was_made_with_it_and_no_longer() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     published(&world).await;
     world.settle().await;
     let held = async |world: &World| {

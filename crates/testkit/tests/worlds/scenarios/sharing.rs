@@ -1,7 +1,7 @@
 //! Who may use which credentials, domains and sources.
 
-use portolan_testkit::World;
 use portolan_testkit::manifests::{self as m, NAMESPACE, ZONE, ZONE_ID, with};
+use portolan_testkit::{World, cloudflare_world};
 use serde_json::{Value, json};
 
 const WWW: &str = "DNSRecord/apps/www";
@@ -36,7 +36,7 @@ async fn finding_13_credentials_serve_the_namespaces_and_names_that_they_list() 
     ];
     for (way, details) in ways {
         for limit in &limits {
-            let world = World::start().await;
+            let world = cloudflare_world().start().await;
             world.cluster.apply(&limited(limit.clone())).await;
             world.settle().await;
             world.forget();
@@ -58,7 +58,7 @@ async fn finding_13_credentials_serve_the_namespaces_and_names_that_they_list() 
 async fn finding_13_a_domain_serves_the_namespaces_and_names_that_it_lists_also_by_its_zone_id() {
     for details in [json!({}), json!({ "zoneId": ZONE_ID })] {
         for limit in [("allowedNamespaces", json!(["shop"])), ("allowedDomains", json!(["example.com"]))] {
-            let world = World::start().await;
+            let world = cloudflare_world().start().await;
             world.cluster.apply(&with(m::domain(ZONE), limit.0, limit.1.clone())).await;
             world.settle().await;
             world.forget();
@@ -72,7 +72,7 @@ async fn finding_13_a_domain_serves_the_namespaces_and_names_that_it_lists_also_
 
 #[tokio::test(start_paused = true)]
 async fn finding_13_what_stood_before_a_list_was_narrowed_stays_and_can_be_deleted() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::record("www", "192.0.2.1")).await;
     world.until_ready(WWW, "True/Synced").await;
 
@@ -91,7 +91,7 @@ async fn finding_13_what_stood_before_a_list_was_narrowed_stays_and_can_be_delet
 
 #[tokio::test(start_paused = true)]
 async fn finding_36_a_source_of_another_namespace_is_not_published_without_a_grant() {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     world.cluster.apply(&m::namespace("shop")).await;
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web", "namespace": "shop" },

@@ -1,7 +1,7 @@
 //! Records that name their zone by its id: short names, and names that lie elsewhere.
 
-use portolan_testkit::World;
 use portolan_testkit::manifests::{self as m, ACCOUNT, ZONE_ID, annotated};
+use portolan_testkit::{World, cloudflare_world};
 use serde_json::{Value, json};
 
 const WWW: &str = "DNSRecord/apps/www";
@@ -13,7 +13,7 @@ fn in_zone(zone: &str, name: &str) -> Value {
 
 /// A world with a zone that no `CloudflareDomain` knows.
 async fn with_unknown_zone() -> (World, String) {
-    let world = World::start().await;
+    let world = cloudflare_world().start().await;
     let zone = world.cloudflare.simulator.add_zone("example.org", ACCOUNT, "free").expect("the zone is new");
     (world, zone)
 }
@@ -93,7 +93,7 @@ async fn heldout_f4_a_zones_name_is_read_once_for_many_records() {
 
 #[tokio::test(start_paused = true)]
 async fn heldout_f4_a_short_name_that_the_older_operator_published_is_taken_over_without_a_change() {
-    let world = World::builder().asleep().start().await;
+    let world = cloudflare_world().asleep().start().await;
     let zone = world.cloudflare.simulator.add_zone("example.org", ACCOUNT, "free").expect("the zone is new");
     let body = json!({ "type": "A", "name": "www.example.org", "content": "192.0.2.1", "ttl": 1, "proxied": false });
     let id = world.cloudflare.simulator.put("dns_records", &zone, body).expect("it is made");
@@ -116,7 +116,7 @@ async fn heldout_f4_a_short_name_that_the_older_operator_published_is_taken_over
 
 #[tokio::test(start_paused = true)]
 async fn heldout_f2_a_name_that_was_published_outside_its_zone_stays_until_its_object_goes() {
-    let world = World::builder().asleep().start().await;
+    let world = cloudflare_world().asleep().start().await;
     let published = format!("www.other.net.{}", m::ZONE);
     let body = json!({ "type": "A", "name": published, "content": "192.0.2.1", "ttl": 1, "comment": "[managed:DNSRecord/apps/www]" });
     let id = world.cloudflare.plant("dns_records", &body);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use portolan_testkit::World;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::manifests::{PREFIX, load_balancer, reference_grant};
 use portolan_testkit::zerotrust::{self as z, ORIGIN, RouteManifest, TUNNEL, template, tenant};
 use serde_json::{Value, json};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use portolan_cloudflare_sim::credential_id;
 use portolan_testkit::World;
 use portolan_testkit::manifests::ZONE_ID;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::guard::Guard;
 use portolan_testkit::zerotrust::wishes::NameWish;
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, ORIGIN, SOMEBODY, TUNNEL};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use portolan_cloudflare_sim::RecordedRequest;
 use portolan_testkit::World;
 use portolan_testkit::gate::StopSide;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest, TUNNEL};
 use serde_json::{Value, json};
 

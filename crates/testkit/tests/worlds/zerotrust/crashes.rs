@@ -6,12 +6,11 @@ use portolan_cloudflare_sim::{Effect, Fault, Grant, RecordedRequest, credential_
 use portolan_testkit::crash::{Tried, at_every_step};
 use portolan_testkit::gate::StopSide;
 use portolan_testkit::manifests::CANARY;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::guard::Guard;
 use portolan_testkit::zerotrust::manifests::in_namespace;
 use portolan_testkit::zerotrust::wishes::NameWish;
-use portolan_testkit::zerotrust::{
-    self as z, ACCOUNT, OperatorProcess, Roles, RouteManifest, TUNNEL, tenant, token_secret,
-};
+use portolan_testkit::zerotrust::{self as z, ACCOUNT, Roles, RouteManifest, TUNNEL, tenant, token_secret};
 use portolan_testkit::{World, paused, tell};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -43,16 +42,16 @@ fn calls(world: &World, method: &str, end: &str) -> usize {
 #[tokio::test(start_paused = true)]
 async fn scenario_41_a_dead_workers_task_is_taken_over_when_its_lease_has_expired() {
     let world = z::world().roles(Roles::apart(2)).start().await;
-    world.crash_part(OperatorProcess::Worker(2)).await;
-    let dying = world.gate_of(OperatorProcess::Worker(1)).clone();
+    world.crash_part(z::worker(2)).await;
+    let dying = world.gate_of(z::worker(1)).clone();
     dying.stop_on("PUT /client/v4/accounts", StopSide::Before);
     world.cluster.apply(with_token().manifest()).await;
     dying.halted().await;
-    world.crash_part(OperatorProcess::Worker(1)).await;
+    world.crash_part(z::worker(1)).await;
     assert_eq!(world.tasks().await[0]["status"]["phase"], "InProgress");
     let died = Instant::now();
 
-    world.restart_part(OperatorProcess::Worker(2)).await;
+    world.restart_part(z::worker(2)).await;
     let taken = async |world: &World| {
         world.tasks().await.first().is_none_or(|task| task["status"]["workerPod"] == "cloudflare-worker-2")
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::World;
 use portolan_testkit::manifests::{CANARY, ZONE_ID};
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::manifests::PREFIX;
 use portolan_testkit::zerotrust::{
     self as z, ACCOUNT, OPERATOR_NAMESPACE, Roles, RouteManifest, TUNNEL, template, tenant, token_secret,
@@ -203,7 +204,7 @@ async fn scenario_57_another_account_gets_everything_and_the_old_one_keeps_nothi
     simulator.add_account_with_id(SECOND_ACCOUNT, "Second");
     simulator.add_token("second-token", Grant::all().account(SECOND_ACCOUNT));
     simulator.add_zone("example.net", SECOND_ACCOUNT, "free").expect("the zone is new");
-    z::add_tunnel(&world, SECOND_ACCOUNT, SECOND_TUNNEL, "second").await;
+    z::add_tunnel(&world, SECOND_ACCOUNT, SECOND_TUNNEL, "second");
     let mut second = tenant("second");
     second["spec"]["accountId"] = json!(SECOND_ACCOUNT);
     second["spec"]["tunnelId"] = json!(SECOND_TUNNEL);

@@ -7,6 +7,7 @@ use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_testkit::World;
 use portolan_testkit::cluster::condition;
 use portolan_testkit::manifests::CANARY;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::manifests::{PREFIX, in_namespace};
 use portolan_testkit::zerotrust::{self as z, OPERATOR_NAMESPACE, Roles, RouteManifest, TUNNEL, tenant, token_secret};
 use serde_json::{Value, json};

@@ -5,7 +5,8 @@ use std::time::Duration;
 use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_testkit::World;
 use portolan_testkit::gate::StopSide;
-use portolan_testkit::zerotrust::{self as z, OperatorProcess, Roles, RouteManifest};
+use portolan_testkit::zerotrust::RouteWorld as _;
+use portolan_testkit::zerotrust::{self as z, Roles, RouteManifest};
 use serde_json::json;
 
 use super::{publish, settled};
@@ -144,14 +145,14 @@ async fn held_deletions_are_counted_until_they_are_released() {
 #[tokio::test(start_paused = true)]
 async fn a_claim_of_a_dead_worker_is_counted_when_another_takes_it_over() {
     let world = z::world().roles(Roles::apart(2)).start().await;
-    world.crash_part(OperatorProcess::Worker(2)).await;
-    let dying = world.gate_of(OperatorProcess::Worker(1)).clone();
+    world.crash_part(z::worker(2)).await;
+    let dying = world.gate_of(z::worker(1)).clone();
     dying.stop_on("PUT /client/v4/accounts", StopSide::Before);
     world.cluster.apply(route(1).manifest()).await;
     dying.halted().await;
-    world.crash_part(OperatorProcess::Worker(1)).await;
+    world.crash_part(z::worker(1)).await;
 
-    world.restart_part(OperatorProcess::Worker(2)).await;
+    world.restart_part(z::worker(2)).await;
     let done = world.holds_within(Duration::from_secs(300), async |world: &World| world.tasks().await.is_empty()).await;
 
     assert!(done, "{:#?}", world.tasks().await);

@@ -8,6 +8,7 @@ use http::Method;
 use portolan_cloudflare_sim::Simulator;
 use portolan_testkit::gate::StopSide;
 use portolan_testkit::hooks::HookedCall;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest, TUNNEL};
 use portolan_testkit::{World, tell};
 use serde_json::{Value, json};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use portolan_testkit::World;
 use portolan_testkit::zerotrust::RouteManifest;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use serde_json::{Value, json};
 
 use super::{publish, settled};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use portolan_cloudflare_sim::{Effect, Fault, Grant};
 use portolan_testkit::manifests::CANARY;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::manifests::PREFIX;
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest, token_secret};
 use portolan_testkit::{World, logged, manifests as m, paused};

@@ -2,6 +2,7 @@
 //! and what protects the cluster. Each try is refused with a reason, and nothing is written to Cloudflare for it.
 
 use portolan_testkit::manifests::{CANARY, ZONE_ID, namespace};
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::manifests::{PREFIX, in_namespace, load_balancer, reference_grant};
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest, template, tenant, token_secret};
 use portolan_testkit::{World, tell};
@@ -249,7 +250,7 @@ fn to_what_protects_the_cluster() -> Vec<Attempt> {
 /// Others' world: a published, protected name, a record by hand, and tenants that serve the namespace within limits.
 async fn world_of_others() -> World {
     let world = z::world().start().await;
-    z::add_tunnel(&world, ACCOUNT, OTHERS_TUNNEL, "office").await;
+    z::add_tunnel(&world, ACCOUNT, OTHERS_TUNNEL, "office");
     let record = json!({ "type": "CNAME", "name": "www.example.com", "content": "by-hand.example.net", "ttl": 1, "proxied": true });
     world.cloudflare.plant_in("dns_records", ZONE_ID, &record);
     world.cloudflare.keep_seeded();

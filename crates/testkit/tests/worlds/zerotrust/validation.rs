@@ -5,6 +5,7 @@ use std::time::Duration;
 use portolan_cloudflare_sim::{Grant, RightLevel};
 use portolan_testkit::World;
 use portolan_testkit::manifests::{CANARY, ZONE_ID};
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::manifests::{in_namespace, load_balancer, open_tenant};
 use portolan_testkit::zerotrust::{self as z, ACCOUNT, RouteManifest, TUNNEL, template, tenant, token_secret};
 use serde_json::{Value, json};
@@ -107,7 +108,7 @@ async fn scenario_19_two_tenants_and_no_choice_are_ambiguous() {
 #[tokio::test(start_paused = true)]
 async fn scenario_20_of_two_tenants_of_one_name_the_nearer_is_used() {
     let world = settled([]).await;
-    z::add_tunnel(&world, ACCOUNT, SECOND_TUNNEL, "second").await;
+    z::add_tunnel(&world, ACCOUNT, SECOND_TUNNEL, "second");
     world.cloudflare.keep_seeded();
     world.cluster.apply(&open_tenant("prod")).await;
     let mut near = in_namespace(tenant("prod"), "apps");

@@ -3,6 +3,7 @@
 use portolan_cloudflare_sim::{EdgeRequest, Effect, Fault};
 use portolan_testkit::World;
 use portolan_testkit::zerotrust::RouteManifest;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use serde_json::json;
 
 use super::{publish, settled};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use portolan_testkit::World;
 use portolan_testkit::manifests::ZONE_ID;
+use portolan_testkit::zerotrust::RouteWorld as _;
 use portolan_testkit::zerotrust::manifests::{in_namespace, open_tenant};
 use portolan_testkit::zerotrust::{OPERATOR_NAMESPACE, RouteManifest, template, tenant, world};
 use serde_json::{Value, json};

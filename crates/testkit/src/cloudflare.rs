@@ -7,7 +7,7 @@ use portolan_cloudflare_sim::{Fault, RecordedRequest, Simulator};
 use serde_json::{Value, json};
 
 use crate::hooks::Hooks;
-use crate::manifests::{ACCOUNT, ZONE_ID};
+use crate::job::WorldJob;
 use crate::transport::SharedTransport;
 
 /// The API's side of a world.
@@ -16,15 +16,16 @@ pub struct Cloudflare {
     pub simulator: Simulator,
     /// Who looks on while the operator asks.
     pub hooks: Hooks,
+    job: &'static WorldJob,
     told: Arc<Mutex<BTreeSet<String>>>,
     seeded: Mutex<Value>,
     foreign: Mutex<Vec<(String, Value)>>,
 }
 
 impl Cloudflare {
-    pub(crate) fn new(line: &SharedTransport) -> Self {
+    pub(crate) fn new(line: &SharedTransport, job: &'static WorldJob) -> Self {
         let (simulator, hooks, told) = (line.simulator.clone(), line.hooks.clone(), line.told.clone());
-        Self { simulator, hooks, told, seeded: Mutex::default(), foreign: Mutex::default() }
+        Self { simulator, hooks, job, told, seeded: Mutex::default(), foreign: Mutex::default() }
     }
 
     /// Keeps what stands now as what was there before the operator came.
@@ -78,7 +79,7 @@ impl Cloudflare {
 
     /// Makes an object as somebody else would; returns its id.
     pub fn plant(&self, collection: &str, object: &Value) -> String {
-        let scope = if collection == "dns_records" { ZONE_ID } else { ACCOUNT };
+        let scope = if collection == "dns_records" { self.job.zone } else { self.job.account };
         self.simulator.put(collection, scope, object.clone()).expect("the simulator takes the object")
     }
 
@@ -100,7 +101,7 @@ impl Cloudflare {
     }
 
     /// What somebody else has, as it was made.
-    pub(crate) fn foreign(&self) -> Vec<(String, Value)> {
+    pub fn foreign(&self) -> Vec<(String, Value)> {
         self.foreign.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -6,69 +6,42 @@ use kube::{Api, Client};
 use portolan_core::ObjectKey;
 use serde_json::{Value, json};
 
-use crate::jobs::Jobs;
+use crate::job::WorldJob;
 
-/// The group of the job's kinds.
-const GROUP: &str = "networking.cloudflare-operator.io";
 const FIELD_MANAGER: &str = "a-user";
 
 /// A cluster.
 pub struct Cluster {
     client: Client,
-    jobs: Jobs,
+    job: &'static WorldJob,
 }
 
 /// A kind and an object's key, written `DNSRecord/apps/www` or `VirtualNetwork/corp`.
 struct Named {
-    kind: GroupVersionKind,
+    resource: ApiResource,
     key: ObjectKey,
 }
 
-impl Named {
-    fn parse(id: &str) -> Self {
-        let parts: Vec<&str> = id.split('/').collect();
-        let (kind, key) = match parts.as_slice() {
-            [kind, namespace, name] => (kind, ObjectKey { namespace: Some((*namespace).into()), name: (*name).into() }),
-            [kind, name] => (kind, ObjectKey { namespace: None, name: (*name).into() }),
-            _ => (&"", ObjectKey { namespace: None, name: String::new() }),
-        };
-        assert!(!kind.is_empty(), "write Kind/namespace/name or Kind/name, not {id}");
-        Self { kind: kind_of(kind), key }
-    }
-
-    fn of(object: &Value) -> Self {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        let api_version = text("/apiVersion").expect("manifests have an apiVersion");
-        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-        let kind = text("/kind").expect("manifests have a kind");
-        Self {
-            kind: GroupVersionKind::gvk(group, version, &kind),
-            key: ObjectKey { namespace: text("/metadata/namespace"), name: text("/metadata/name").unwrap_or_default() },
-        }
-    }
-}
-
-fn kind_of(kind: &str) -> GroupVersionKind {
+/// A kind that every cluster serves, or that belongs to others.
+fn known(kind: &str) -> Option<GroupVersionKind> {
     let (group, version) = match kind {
         "Namespace" | "Secret" | "ConfigMap" | "Service" | "Node" | "Pod" => ("", "v1"),
         "Deployment" | "ReplicaSet" => ("apps", "v1"),
         "Event" => ("events.k8s.io", "v1"),
         "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" => ("rbac.authorization.k8s.io", "v1"),
         "Lease" => ("coordination.k8s.io", "v1"),
-        "CloudflareTask" => ("cfzt.cloudflare.com", "v1alpha1"),
-        _ if kind.starts_with("CloudflareZeroTrust") => ("cfzt.cloudflare.com", "v1alpha1"),
         "Ingress" => ("networking.k8s.io", "v1"),
         "Gateway" | "HTTPRoute" => ("gateway.networking.k8s.io", "v1"),
         "ReferenceGrant" => ("gateway.networking.k8s.io", "v1beta1"),
         "CustomResourceDefinition" => ("apiextensions.k8s.io", "v1"),
-        _ => (GROUP, "v1alpha2"),
+        _ => return None,
     };
-    GroupVersionKind::gvk(group, version, kind)
+    Some(GroupVersionKind::gvk(group, version, kind))
 }
 
 impl Cluster {
-    pub(crate) fn new(client: Client, jobs: Jobs) -> Self {
-        Self { client, jobs }
+    pub(crate) fn new(client: Client, job: &'static WorldJob) -> Self {
+        Self { client, job }
     }
 
     /// The client behind it.
@@ -78,7 +51,7 @@ impl Cluster {
 
     /// Applies a manifest as a user does.
     pub async fn try_apply(&self, object: &Value) -> Result<Value, kube::Error> {
-        let named = Named::of(object);
+        let named = self.named_by(object);
         let parameters = PatchParams::apply(FIELD_MANAGER).force();
         let applied = self.api(&named).patch(&named.key.name, &parameters, &Patch::Apply(object)).await?;
         Ok(plain(applied))
@@ -86,7 +59,7 @@ impl Cluster {
 
     /// Creates an object; one that exists is an error.
     pub async fn try_create(&self, object: &Value) -> Result<Value, kube::Error> {
-        let named = Named::of(object);
+        let named = self.named_by(object);
         let object: DynamicObject = serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
         Ok(plain(self.api(&named).create(&PostParams::default(), &object).await?))
     }
@@ -99,13 +72,13 @@ impl Cluster {
 
     /// Installs all CRDs of the job that are not there yet, and waits until they are served.
     pub async fn install_definitions(&self) {
-        for definition in self.jobs.definitions() {
+        for definition in self.job.definitions() {
             let created = self.try_create(definition).await;
             let there = matches!(&created, Err(kube::Error::Api(status)) if status.code == 409);
             assert!(created.is_ok() || there, "{:?}", created.err());
         }
-        for kind in self.jobs.kinds() {
-            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource_of(&kind_of(kind)));
+        for kind in self.job.kinds() {
+            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &self.resource(kind));
             while api.list(&ListParams::default().limit(1)).await.is_err() {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             }
@@ -114,7 +87,7 @@ impl Cluster {
 
     /// Puts a definition in the place of the one there is, whole, as `kubectl replace` does; makes it where there is none.
     pub async fn replace_definition(&self, definition: &Value) {
-        let named = Named::of(definition);
+        let named = self.named_by(definition);
         let found = self.api(&named).get_opt(&named.key.name).await.expect("the cluster answers");
         match found {
             Some(_) => drop(self.replace(definition).await),
@@ -125,7 +98,7 @@ impl Cluster {
     /// Puts an object in the place of the one there is, whole, as `kubectl replace` does: whatever others wrote to it goes,
     /// annotations and finalizers as well.
     pub async fn replace(&self, object: &Value) -> Value {
-        let named = Named::of(object);
+        let named = self.named_by(object);
         let api = self.api(&named);
         let found = api.get(&named.key.name).await.expect("there is one to be replaced");
         let mut wanted = object.clone();
@@ -137,9 +110,9 @@ impl Cluster {
     /// Removes what an earlier world left on a shared server, by force.
     pub(crate) async fn clear(&self) {
         let unheld = json!({ "metadata": { "finalizers": null } });
-        for kind in self.jobs.kinds() {
+        for kind in self.job.kinds() {
             for object in self.list(kind).await {
-                let named = Named::of(&object);
+                let named = self.named_by(&object);
                 let api = self.api(&named);
                 // An object that is gone meanwhile is what is wanted.
                 let _ = api.delete(&named.key.name, &DeleteParams::default()).await;
@@ -150,12 +123,11 @@ impl Cluster {
             }
         }
         self.clear_deployments().await;
-        let spaces = || self.jobs.namespaces().into_iter().chain(["default".to_owned()]);
+        let spaces = || self.job.namespaces.iter().copied().chain(["default"]);
         for (kind, namespace) in
             ["Event", "ConfigMap", "Secret"].iter().flat_map(|kind| spaces().map(|space| (*kind, space)))
         {
-            let api: Api<DynamicObject> =
-                Api::namespaced_with(self.client.clone(), &namespace, &resource_of(&kind_of(kind)));
+            let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &self.resource(kind));
             let cleared = api.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
             cleared.expect("the cluster lets go");
             // Credentials are held until what they published is gone, and nobody is there any more to see that.
@@ -170,7 +142,7 @@ impl Cluster {
     async fn clear_deployments(&self) {
         for kind in ["Deployment", "ReplicaSet", "Pod"] {
             for object in self.list(kind).await {
-                let named = Named::of(&object);
+                let named = self.named_by(&object);
                 let _ = self.api(&named).delete(&named.key.name, &DeleteParams::background()).await;
             }
             while !self.list(kind).await.is_empty() {
@@ -199,14 +171,14 @@ impl Cluster {
 
     /// Merges a patch into an object.
     pub async fn patch(&self, id: &str, patch: &Value) -> Value {
-        let named = Named::parse(id);
+        let named = self.named(id);
         let patched = self.api(&named).patch(&named.key.name, &PatchParams::default(), &Patch::Merge(patch)).await;
         plain(patched.expect("the patch is accepted"))
     }
 
     /// Merges a patch into an object's status, as another controller does; an object that went meanwhile needs none.
     pub async fn patch_status(&self, id: &str, patch: &Value) {
-        let named = Named::parse(id);
+        let named = self.named(id);
         let api = self.api(&named);
         match api.patch_status(&named.key.name, &PatchParams::default(), &Patch::Merge(patch)).await {
             Err(kube::Error::Api(refused)) if refused.code == 404 => {}
@@ -221,7 +193,7 @@ impl Cluster {
 
     /// Asks for an object's deletion.
     pub async fn delete(&self, id: &str) {
-        let named = Named::parse(id);
+        let named = self.named(id);
         let deleted = self.api(&named).delete(&named.key.name, &DeleteParams::default()).await;
         let gone = matches!(&deleted, Err(kube::Error::Api(status)) if status.code == 404);
         assert!(deleted.is_ok() || gone, "deleting {id}: {:?}", deleted.err());
@@ -229,19 +201,19 @@ impl Cluster {
 
     /// An object, if it exists.
     pub async fn get(&self, id: &str) -> Option<Value> {
-        let named = Named::parse(id);
+        let named = self.named(id);
         self.api(&named).get_opt(&named.key.name).await.expect("the cluster answers").map(plain)
     }
 
     /// All objects of a kind, in all namespaces.
     pub async fn list(&self, kind: &str) -> Vec<Value> {
-        let resource = resource_of(&kind_of(kind));
+        let resource = self.resource(kind);
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let listed = api.list(&ListParams::default()).await.expect("the cluster answers");
         let named = |mut object: Value| {
             // Servers leave the kind out of listed objects.
             object["kind"] = json!(kind);
-            object["apiVersion"] = json!(kind_of(kind).api_version());
+            object["apiVersion"] = json!(resource.api_version);
             object
         };
         listed.items.into_iter().map(plain).map(named).collect()
@@ -280,10 +252,10 @@ impl Cluster {
     }
 
     async fn events_about(&self, id: &str) -> Vec<Value> {
-        let named = Named::parse(id);
+        let named = self.named(id);
         let mut events = self.list("Event").await;
         events.retain(|event| {
-            event["regarding"]["kind"] == named.kind.kind.as_str()
+            event["regarding"]["kind"] == named.resource.kind.as_str()
                 && event["regarding"]["name"] == named.key.name.as_str()
                 && event["regarding"]["namespace"].as_str() == named.key.namespace.as_deref()
         });
@@ -292,31 +264,45 @@ impl Cluster {
     }
 
     fn api(&self, named: &Named) -> Api<DynamicObject> {
-        let resource = resource_of(&named.kind);
         match &named.key.namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
-            None => Api::all_with(self.client.clone(), &resource),
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &named.resource),
+            None => Api::all_with(self.client.clone(), &named.resource),
         }
     }
-}
 
-/// A definition without its descriptions.
-pub(crate) fn undescribed(schema: Value) -> Value {
-    match schema {
-        Value::Object(members) => {
-            let told = |(name, value): &(String, Value)| name != "description" || !value.is_string();
-            Value::Object(members.into_iter().filter(told).map(|(name, value)| (name, undescribed(value))).collect())
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(undescribed).collect()),
-        other => other,
+    fn named(&self, id: &str) -> Named {
+        let parts: Vec<&str> = id.split('/').collect();
+        let (kind, key) = match parts.as_slice() {
+            [kind, namespace, name] => (kind, ObjectKey { namespace: Some((*namespace).into()), name: (*name).into() }),
+            [kind, name] => (kind, ObjectKey { namespace: None, name: (*name).into() }),
+            _ => (&"", ObjectKey { namespace: None, name: String::new() }),
+        };
+        assert!(!kind.is_empty(), "write Kind/namespace/name or Kind/name, not {id}");
+        Named { resource: self.resource(kind), key }
     }
-}
 
-fn resource_of(kind: &GroupVersionKind) -> ApiResource {
-    let table = portolan_cloudflare::kinds::table();
-    match table.iter().find(|row| row.kind == kind.kind) {
-        Some(row) => ApiResource::from_gvk_with_plural(kind, row.plural),
-        None => ApiResource::from_gvk(kind),
+    fn named_by(&self, object: &Value) -> Named {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let api_version = text("/apiVersion").expect("manifests have an apiVersion");
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        let kind = text("/kind").expect("manifests have a kind");
+        let kind = GroupVersionKind::gvk(group, version, &kind);
+        let defined = self.job.resource(&kind.kind).filter(|one| one.group == kind.group);
+        Named {
+            resource: match defined {
+                Some(defined) => ApiResource::from_gvk_with_plural(&kind, &defined.plural),
+                None => ApiResource::from_gvk(&kind),
+            },
+            key: ObjectKey { namespace: text("/metadata/namespace"), name: text("/metadata/name").unwrap_or_default() },
+        }
+    }
+
+    fn resource(&self, kind: &str) -> ApiResource {
+        match (known(kind), self.job.resource(kind)) {
+            (Some(known), _) => ApiResource::from_gvk(&known),
+            (None, Some(defined)) => defined.clone(),
+            (None, None) => panic!("no cluster of this job has {kind}"),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! A world in one process: API server, Cloudflare simulator and the operator between them, on one clock, replayed from
-//! a seed; and the suites that every kind goes through.
+//! a seed. It knows no job: who makes one gives it the job, as a [`WorldJob`].
 //!
-//! [`World`] is what a test plays with. [`lifecycle`] holds what is true of every kind, [`crash`] kills the operator at
-//! every step of a scenario, [`invariants`] checks what must hold whatever happened.
+//! [`World`] is what a test plays with, [`crash`] kills the operator at every step of a scenario, [`seeds`] chooses which
+//! histories are lived through. What must hold of jobs and kinds is in `portolan-testkit-suites`.
 
 mod clock;
 pub mod cloudflare;
@@ -10,27 +10,23 @@ pub mod cluster;
 pub mod crash;
 mod furnish;
 pub mod gate;
-pub mod histories;
 pub mod hooks;
-pub mod invariants;
-mod jobs;
-pub mod lifecycle;
+pub mod job;
 mod logged;
-pub mod manifests;
 mod operator;
 mod pace;
 mod prepared;
+pub mod process;
 mod real;
 mod rights;
-pub mod sample;
 pub mod seeds;
 mod transport;
-mod world;
-pub mod zerotrust;
+pub mod world;
 
-pub use jobs::Jobs;
+pub use job::WorldJob;
 pub use logged::logged;
 pub use pace::WorldPace;
+pub use process::OperatorProcess;
 pub use real::{Controllers, RealServer};
 pub use world::{Backend, Builder, World};
 

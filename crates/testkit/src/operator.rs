@@ -10,15 +10,15 @@ use portolan_engine::{CancellationToken, Context, Drift, JobHandle, Provisions, 
 use tokio::task::JoinHandle;
 
 use crate::gate::Gate;
-use crate::jobs::Jobs;
+use crate::job::WorldJob;
 use crate::pace::WorldPace;
+use crate::process::{OperatorProcess, ProcessStart, Processes};
 use crate::transport::{InProcess, SharedTransport};
-use crate::zerotrust::{OperatorProcess, Roles};
 
 /// What the operator finds around it.
 pub(crate) struct Outside {
-    pub(crate) jobs: Jobs,
-    pub(crate) roles: Roles,
+    pub(crate) job: &'static WorldJob,
+    pub(crate) processes: Processes,
     pub(crate) clock: Clock,
     pub(crate) line: SharedTransport,
     pub(crate) owner: OwnerId,
@@ -48,7 +48,7 @@ impl Process {
     /// Starts a part of the operator whose requests go through a gate.
     pub(crate) fn start(
         outside: &Outside,
-        part: OperatorProcess,
+        process: OperatorProcess,
         client: Client,
         gate: Gate,
         pace: &WorldPace,
@@ -59,9 +59,9 @@ impl Process {
         let clients = Arc::new(Clients::new(settings, transport, outside.clock.clone()));
         context.metrics.register(|registry| clients.metrics().register(registry));
         let shutdown = CancellationToken::new();
-        let settings = outside.roles.settings(part, outside.next_life(), outside.drift, pace);
-        let provisions = Provisions::default().with(clients).with(outside.drift).with(settings);
-        let job = outside.jobs.definition().job(&context, &provisions, None);
+        let start = ProcessStart { process, life: outside.next_life(), drift: outside.drift, pace: *pace };
+        let provisions = outside.processes.provisions(&start, Provisions::default().with(clients).with(outside.drift));
+        let job = outside.job.definition.job(&context, &provisions, None);
         let handle = job.handle();
         let task = tokio::spawn(job.run(shutdown.clone()));
         Self { task, handle, context, shutdown }
@@ -103,7 +103,7 @@ impl Drop for Process {
 fn context(outside: &Outside, client: Client, pace: &WorldPace) -> Context {
     let mut context = Context::new(client, outside.clock.clone(), outside.owner.clone());
     context.purity = Purity::Enforced;
-    context.operator_namespace = outside.jobs.operator_namespace();
+    outside.job.operator_namespace().clone_into(&mut context.operator_namespace);
     context.timing = pace.timing();
     context.seed = outside.seed;
     let plans = outside.plans.clone();

@@ -3,22 +3,22 @@
 //! A world's controllers never act as administrators. What they are refused is kept, and a world that ends with a refusal
 //! that nobody looked at fails its test: a right is missing in the chart, or a controller asks for what it should not.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Either, Full};
+use portolan_core::job::JobRole;
 use portolan_install::values::{Crds, ProcessMode};
 use portolan_install::{Release, Values, objects};
 use serde_json::{Value, json};
 use tower::{BoxError, Layer, Service};
 
 use crate::cluster::Cluster;
-use crate::jobs::Jobs;
-use crate::zerotrust::OperatorProcess;
+use crate::job::WorldJob;
+use crate::process::OperatorProcess;
 
 /// A role that requests of a world's operator are made in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,33 +29,41 @@ pub(crate) struct RoleIdentity {
     pub(crate) groups: Vec<String>,
 }
 
-/// Everything that a chart installs to give rights, by job and mode.
-type Installed = BTreeMap<(Jobs, bool), Vec<Value>>;
-
-static CHARTS: LazyLock<Installed> = LazyLock::new(|| {
-    let both = Jobs::ALL.into_iter().flat_map(|jobs| [(jobs, false), (jobs, true)]);
-    // A job that is one role only has nothing to be apart.
-    let installed = both.filter(|(jobs, apart)| !apart || jobs.definition().sheet.roles.len() > 1);
-    installed.map(|(jobs, apart)| ((jobs, apart), accounts(jobs, apart))).collect()
-});
-
-/// What each installation is called: worlds of other jobs and modes may have been on the same server.
-fn full_name(jobs: Jobs, apart: bool) -> String {
-    let job = jobs.definition().sheet.name;
-    format!("portolan-{job}-{}", if apart { "roles" } else { "single" })
+/// What an installation is called: worlds of other jobs and modes may have been on the same server.
+fn full_name(job: &WorldJob, apart: bool) -> String {
+    let name = job.definition.sheet.name;
+    format!("portolan-{name}-{}", if apart { "roles" } else { "single" })
 }
 
-fn accounts(jobs: Jobs, apart: bool) -> Vec<Value> {
-    let job = &jobs.definition().sheet;
+impl WorldJob {
+    /// Everything that a chart installs to give rights, for an operator in one process or in several.
+    pub fn accounts(&self, apart: bool) -> &[Value] {
+        self.once.accounts[usize::from(apart)].get_or_init(|| accounts(self, apart))
+    }
+
+    /// The user that a process of the operator is for the API server.
+    pub fn user_of(&self, process: OperatorProcess) -> String {
+        identity(self, process).user
+    }
+
+    /// Whether a process has rights of its own, as one of several.
+    pub fn is_part(&self, process: OperatorProcess) -> bool {
+        self.definition.sheet.roles.first().is_some_and(|whole| whole.name != process.role)
+    }
+}
+
+fn accounts(job: &WorldJob, apart: bool) -> Vec<Value> {
+    let sheet = &job.definition.sheet;
     let mut values = Values {
-        fullname_override: full_name(jobs, apart),
+        fullname_override: full_name(job, apart),
         crds: Crds { install: false, keep: false },
-        controllers: vec![job.name.to_owned()],
+        controllers: vec![sheet.name.to_owned()],
         ..Values::default()
     };
     values.operator.mode = if apart { ProcessMode::Roles } else { ProcessMode::Single };
-    let release = Release { name: "world".to_owned(), namespace: jobs.operator_namespace(), version: "0".to_owned() };
-    let all = objects(&values, &release, &[job]).expect("the world's values are valid");
+    let release =
+        Release { name: "world".to_owned(), namespace: job.operator_namespace().to_owned(), version: "0".to_owned() };
+    let all = objects(&values, &release, &[sheet]).expect("the world's values are valid");
     let gives_rights = |one: &Value| {
         let kind = one["kind"].as_str().unwrap_or_default();
         kind == "ServiceAccount" || kind.ends_with("Role") || kind.ends_with("RoleBinding")
@@ -64,21 +72,20 @@ fn accounts(jobs: Jobs, apart: bool) -> Vec<Value> {
 }
 
 /// Installs the accounts of an operator of one process or several, and waits until the server knows them.
-pub(crate) async fn install(cluster: &Cluster, jobs: Jobs, apart: bool) {
-    for object in &CHARTS[&(jobs, apart)] {
+pub(crate) async fn install(cluster: &Cluster, job: &WorldJob, apart: bool) {
+    let accounts = job.accounts(apart);
+    for object in accounts {
         cluster.apply(object).await;
     }
-    for role in
-        CHARTS[&(jobs, apart)].iter().filter(|one| one["kind"].as_str().is_some_and(|kind| kind.ends_with("Role")))
-    {
-        until_granted(cluster, jobs, role).await;
+    for role in accounts.iter().filter(|one| one["kind"].as_str().is_some_and(|kind| kind.ends_with("Role"))) {
+        until_granted(cluster, job, role).await;
     }
 }
 
 /// A real server learns of roles and bindings by watching them.
-async fn until_granted(cluster: &Cluster, jobs: Jobs, role: &Value) {
+async fn until_granted(cluster: &Cluster, job: &WorldJob, role: &Value) {
     let name = role["metadata"]["name"].as_str().unwrap_or_default();
-    let user = account(jobs, name).user;
+    let user = account(job, name).user;
     let rule = &role["rules"][0];
     let question = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {},
@@ -98,8 +105,8 @@ async fn until_granted(cluster: &Cluster, jobs: Jobs, role: &Value) {
     }
 }
 
-fn account(jobs: Jobs, name: &str) -> RoleIdentity {
-    let namespace = jobs.operator_namespace();
+fn account(job: &WorldJob, name: &str) -> RoleIdentity {
+    let namespace = job.operator_namespace();
     RoleIdentity {
         user: format!("system:serviceaccount:{namespace}:{name}"),
         groups: vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")],
@@ -107,12 +114,11 @@ fn account(jobs: Jobs, name: &str) -> RoleIdentity {
 }
 
 /// The account that a process of the operator runs with.
-pub(crate) fn identity(jobs: Jobs, part: OperatorProcess) -> RoleIdentity {
-    let name = full_name(jobs, part != OperatorProcess::All);
-    match part {
-        OperatorProcess::All | OperatorProcess::Manager => account(jobs, &name),
-        OperatorProcess::Routes => account(jobs, &format!("{name}-kube-worker")),
-        OperatorProcess::Worker(_) => account(jobs, &format!("{name}-cloudflare-worker")),
+pub(crate) fn identity(job: &WorldJob, process: OperatorProcess) -> RoleIdentity {
+    let name = full_name(job, job.is_part(process));
+    match job.definition.sheet.role(process.role).map(|role| role.component) {
+        Some(component) if component != JobRole::OPERATOR => account(job, &format!("{name}-{component}")),
+        _ => account(job, &name),
     }
 }
 
@@ -191,25 +197,6 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_role_of_every_job_has_an_account_and_a_binding() {
-        for ((jobs, apart), all) in &*CHARTS {
-            let parts = if *apart {
-                vec![OperatorProcess::Manager, OperatorProcess::Routes, OperatorProcess::Worker(1)]
-            } else {
-                vec![OperatorProcess::All]
-            };
-            for part in parts {
-                let user = identity(*jobs, part).user;
-                let name = user.rsplit(':').next().unwrap_or_default();
-                let bound = |one: &&Value| one["subjects"][0]["name"] == name;
-                let is_account = |one: &&Value| one["kind"] == "ServiceAccount" && one["metadata"]["name"] == name;
-                assert!(all.iter().any(|one| is_account(&one)), "{user} has an account");
-                assert!(all.iter().any(|one| bound(&one)), "{user} has rights");
-            }
-        }
-    }
 
     #[test]
     fn a_refusal_is_kept_and_a_namespace_that_is_going_is_none() {

@@ -103,7 +103,7 @@ impl<T> Lived<T> {
         for seed in self.failing.iter().take(SHOWN) {
             println!("failing seed: {seed}");
             println!(
-                "  PORTOLAN_SEED={seed} PORTOLAN_HISTORIES=1 cargo test -p portolan-testkit --test {test} -- --nocapture"
+                "  PORTOLAN_SEED={seed} PORTOLAN_HISTORIES=1 cargo test -p portolan-testkit-suites --test {test} -- --nocapture"
             );
         }
         let (failed, count) = (self.failing.len(), self.count);

@@ -3,7 +3,7 @@
 //! On the embedded API server everything runs in one thread under tokio's paused clock, so that the same seed gives the
 //! same run. On a real one the clock is the wall's, and all waits are shortened.
 
-use std::collections::BTreeMap;
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -25,15 +25,14 @@ use crate::cloudflare::{Cloudflare, shown};
 use crate::cluster::Cluster;
 use crate::furnish;
 use crate::gate::{Gate, IoStep, System};
-use crate::jobs::Jobs;
+use crate::job::WorldJob;
 use crate::operator::{Outside, Process};
 use crate::pace::{Stopwatch, WorldPace};
 use crate::prepared::prepared;
+use crate::process::{OperatorProcess, Processes};
 use crate::real::RealServer;
 use crate::rights::{self, Refusals, RoleIdentity};
 use crate::transport::SharedTransport;
-use crate::zerotrust::guard::Guard;
-use crate::zerotrust::{OperatorProcess, Roles};
 
 /// Whose API server a world has.
 #[derive(Clone, Default)]
@@ -58,15 +57,17 @@ pub struct Builder {
     drift: Drift,
     backend: Backend,
     started: bool,
-    jobs: Jobs,
-    roles: Roles,
+    job: &'static WorldJob,
+    /// As the job has them, unless this is said.
+    processes: Option<Processes>,
     workloads: Workloads,
     /// The account and the clock of another world, whose neighbour this one is.
     beside: Option<(SharedTransport, Clock)>,
 }
 
-impl Default for Builder {
-    fn default() -> Self {
+impl Builder {
+    /// A world of a job.
+    pub fn of(job: &'static WorldJob) -> Self {
         Self {
             seed: 1,
             plan: "enterprise",
@@ -78,15 +79,13 @@ impl Default for Builder {
             drift: Drift::Off,
             backend: Backend::Embedded,
             started: true,
-            jobs: Jobs::default(),
-            roles: Roles::default(),
+            job,
+            processes: None,
             workloads: Workloads::Off,
             beside: None,
         }
     }
-}
 
-impl Builder {
     /// Where everything random comes from.
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
@@ -133,13 +132,13 @@ impl Builder {
     }
 
     /// What the operator does.
-    pub fn jobs(self, jobs: Jobs) -> Self {
-        Self { jobs, ..self }
+    pub fn job(self, job: &'static WorldJob) -> Self {
+        Self { job, ..self }
     }
 
-    /// How the zerotrust job is divided into processes, and how it is set.
-    pub fn roles(self, roles: Roles) -> Self {
-        Self { roles, ..self }
+    /// How the operator is divided into processes, and how it is set.
+    pub fn roles(self, roles: impl Into<Processes>) -> Self {
+        Self { processes: Some(roles.into()), ..self }
     }
 
     /// Lets the embedded API server make pods of Deployments, as a real one's controllers do.
@@ -175,16 +174,17 @@ impl Builder {
             Some((line, clock)) => (line.clone(), clock.clone()),
             None => self.alone(),
         };
-        let gates: BTreeMap<OperatorProcess, Gate> =
-            self.parts().into_iter().map(|part| (part, Gate::default())).collect();
+        let processes = self.processes();
+        let gates: Vec<(OperatorProcess, Gate)> =
+            processes.all.iter().map(|process| (*process, Gate::default())).collect();
         let server = self.server(&clock).await;
         World {
-            cluster: Cluster::new(server.users_client(), self.jobs),
-            cloudflare: Cloudflare::new(&line),
+            cluster: Cluster::new(server.users_client(), self.job),
+            cloudflare: Cloudflare::new(&line, self.job),
             pace: WorldPace::of(&self.backend),
             outside: Outside {
-                jobs: self.jobs,
-                roles: self.roles.clone(),
+                job: self.job,
+                processes,
                 clock,
                 line,
                 owner: OwnerId::derive(if self.beside.is_some() { "another-cluster" } else { "the-worlds-cluster" }),
@@ -193,10 +193,10 @@ impl Builder {
                 plans: Arc::default(),
                 lives: AtomicU64::default(),
             },
-            gate: gates.values().next().cloned().unwrap_or_default(),
+            gate: gates.first().map(|(_, gate)| gate.clone()).unwrap_or_default(),
             gates,
-            guard: OnceLock::new(),
-            processes: Mutex::default(),
+            kept: OnceLock::new(),
+            running: Mutex::default(),
             refusals: Refusals::default(),
             runs_workloads: self.workloads == Workloads::On || matches!(self.backend, Backend::Real(_)),
             server,
@@ -224,11 +224,8 @@ impl Builder {
     }
 
     /// The processes that the operator consists of.
-    fn parts(&self) -> Vec<OperatorProcess> {
-        match self.jobs {
-            Jobs::Cloudflare => vec![OperatorProcess::All],
-            Jobs::ZeroTrust => self.roles.parts(),
-        }
+    fn processes(&self) -> Processes {
+        self.processes.clone().unwrap_or_else(self.job.processes)
     }
 
     async fn server(&self, clock: &Clock) -> WorldServer {
@@ -241,8 +238,8 @@ impl Builder {
                     workloads: self.workloads,
                     ..Config::default()
                 };
-                let apart = self.parts().iter().any(|part| *part != OperatorProcess::All);
-                WorldServer::Embedded(ApiServer::open_from(config, prepared(self.jobs, apart)).await)
+                let apart = self.processes().all.iter().any(|process| self.job.is_part(*process));
+                WorldServer::Embedded(ApiServer::open_from(config, prepared(self.job, apart)).await)
             }
         }
     }
@@ -295,31 +292,21 @@ pub struct World {
     /// How fast time goes.
     pub pace: WorldPace,
     pub(crate) outside: Outside,
-    /// Who looks on that no name stands open, where somebody does.
-    pub(crate) guard: OnceLock<Guard>,
-    gates: BTreeMap<OperatorProcess, Gate>,
-    processes: Mutex<BTreeMap<OperatorProcess, Process>>,
+    /// What the job's checks keep of it, where they do.
+    kept: OnceLock<Box<dyn Any + Send + Sync>>,
+    gates: Vec<(OperatorProcess, Gate)>,
+    running: Mutex<Vec<(OperatorProcess, Process)>>,
     refusals: Refusals,
     runs_workloads: bool,
     server: WorldServer,
 }
 
 impl World {
-    /// How a world is made.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    /// A world with nothing special about it.
-    pub async fn start() -> Self {
-        Self::builder().start().await
-    }
-
     /// The same world with an operator that is set otherwise from its next start on; it must not run now, and has as many
     /// processes as before.
     #[must_use]
-    pub fn with_roles(mut self, roles: Roles) -> Self {
-        self.outside.roles = roles;
+    pub fn with_roles(mut self, roles: impl Into<Processes>) -> Self {
+        self.outside.processes = roles.into();
         self
     }
 
@@ -331,7 +318,7 @@ impl World {
 
     /// Whether the operator consists of several processes, which have rights of their own.
     pub(crate) fn is_apart(&self) -> bool {
-        self.gates.keys().any(|part| *part != OperatorProcess::All)
+        self.gates.iter().any(|(process, _)| self.job().is_part(*process))
     }
 
     /// Forgets how the cluster came to be as it is, as a server does in time: whoever goes on from an older version is told to
@@ -343,18 +330,29 @@ impl World {
     }
 
     /// Whether the cluster makes pods of Deployments.
-    pub(crate) fn runs_workloads(&self) -> bool {
+    pub fn runs_workloads(&self) -> bool {
         self.runs_workloads
     }
 
     /// Whether other worlds were on the same API server.
-    pub(crate) fn is_shared(&self) -> bool {
+    pub fn is_shared(&self) -> bool {
         matches!(self.server, WorldServer::Real(_))
     }
 
     /// What the operator does.
-    pub fn jobs(&self) -> Jobs {
-        self.outside.jobs
+    pub fn job(&self) -> &'static WorldJob {
+        self.outside.job
+    }
+
+    /// Keeps something for the job's checks; what was kept first stays.
+    pub fn keep<T: Any + Send + Sync>(&self, kept: T) {
+        // Whoever comes later looks on for its test alone.
+        let _ = self.kept.set(Box::new(kept));
+    }
+
+    /// What was kept.
+    pub fn kept<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.kept.get()?.downcast_ref()
     }
 
     /// Whose marks are ours.
@@ -362,14 +360,19 @@ impl World {
         &self.outside.owner
     }
 
+    /// The world's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.outside.clock
+    }
+
     /// Milliseconds since 1970 by the world's clock.
-    pub(crate) fn now(&self) -> i64 {
+    pub fn now(&self) -> i64 {
         (self.outside.clock)().as_millisecond()
     }
 
     /// Kills the operator: everything it runs and remembers is gone.
     pub async fn crash(&self) {
-        for process in std::mem::take(&mut *self.processes.lock().await).into_values() {
+        for (_, process) in std::mem::take(&mut *self.running.lock().await) {
             process.kill().await;
         }
     }
@@ -377,63 +380,70 @@ impl World {
     /// Starts the operator, which was killed or never ran.
     pub async fn restart(&self) {
         self.crash().await;
-        for part in self.gates.keys() {
-            self.restart_part(*part).await;
+        for (process, _) in &self.gates {
+            self.restart_part(*process).await;
         }
     }
 
     /// Stops the operator as a signal does.
     pub async fn stop(&self) {
-        for process in std::mem::take(&mut *self.processes.lock().await).into_values() {
+        for (_, process) in std::mem::take(&mut *self.running.lock().await) {
             process.stop().await;
         }
     }
 
     /// Kills one process of the operator.
-    pub async fn crash_part(&self, part: OperatorProcess) {
-        let killed = self.processes.lock().await.remove(&part);
-        if let Some(process) = killed {
-            process.kill().await;
+    pub async fn crash_part(&self, process: OperatorProcess) {
+        if let Some(running) = self.take_running(process).await {
+            running.kill().await;
         }
     }
 
     /// Starts one process of the operator anew.
-    pub async fn restart_part(&self, part: OperatorProcess) {
-        self.crash_part(part).await;
-        let gate = self.gate_of(part);
+    pub async fn restart_part(&self, process: OperatorProcess) {
+        self.crash_part(process).await;
+        let gate = self.gate_of(process);
         gate.open();
-        let identity = rights::identity(self.outside.jobs, part);
+        let identity = rights::identity(self.job(), process);
         let client = self.server.operators_client(&identity, gate, &self.refusals);
-        let process = Process::start(&self.outside, part, client, gate.clone(), &self.pace);
-        self.processes.lock().await.insert(part, process);
+        let started = Process::start(&self.outside, process, client, gate.clone(), &self.pace);
+        let mut running = self.running.lock().await;
+        running.push((process, started));
+        running.sort_by_key(|(process, _)| self.gates.iter().position(|(one, _)| one == process));
     }
 
     /// Stops one process of the operator as a signal does.
-    pub async fn stop_part(&self, part: OperatorProcess) {
-        let stopped = self.processes.lock().await.remove(&part);
-        if let Some(process) = stopped {
-            process.stop().await;
+    pub async fn stop_part(&self, process: OperatorProcess) {
+        if let Some(running) = self.take_running(process).await {
+            running.stop().await;
         }
     }
 
+    async fn take_running(&self, process: OperatorProcess) -> Option<Process> {
+        let mut running = self.running.lock().await;
+        let position = running.iter().position(|(one, _)| *one == process)?;
+        Some(running.remove(position).1)
+    }
+
     /// What one process of the operator does, step by step.
-    pub fn gate_of(&self, part: OperatorProcess) -> &Gate {
-        self.gates.get(&part).expect("the world has such a process")
+    pub fn gate_of(&self, process: OperatorProcess) -> &Gate {
+        let found = self.gates.iter().find(|(one, _)| *one == process);
+        found.map(|(_, gate)| gate).expect("the world has such a process")
     }
 
     /// The processes that the operator consists of.
     pub fn parts(&self) -> Vec<OperatorProcess> {
-        self.gates.keys().copied().collect()
+        self.gates.iter().map(|(process, _)| *process).collect()
     }
 
     /// How many objects are at work or due.
     pub async fn busy(&self) -> usize {
-        self.processes.lock().await.values().map(Process::busy).sum()
+        self.running.lock().await.iter().map(|(_, process)| process.busy()).sum()
     }
 
     /// Compares everything with what stands at Cloudflare, now.
     pub async fn drift_pass(&self) {
-        let passing: Vec<_> = self.processes.lock().await.values().map(Process::handle).collect();
+        let passing: Vec<_> = self.running.lock().await.iter().map(|(_, process)| process.handle()).collect();
         for handle in passing {
             handle.drift_pass().await;
         }
@@ -441,7 +451,7 @@ impl World {
 
     /// The operator's measurements, as Prometheus reads them.
     pub async fn metrics(&self) -> String {
-        self.processes.lock().await.values().map(Process::metrics).collect()
+        self.running.lock().await.iter().map(|(_, process)| process.metrics()).collect()
     }
 
     /// What the operator planned so far, as users read it.
@@ -490,9 +500,13 @@ impl World {
         false
     }
 
+    fn gates(&self) -> impl Iterator<Item = &Gate> {
+        self.gates.iter().map(|(_, gate)| gate)
+    }
+
     /// Requests of any sort that the operator made.
     fn requests(&self) -> usize {
-        self.gates.values().map(Gate::requests).sum()
+        self.gates().map(Gate::requests).sum()
     }
 
     /// Lets time pass.
@@ -537,24 +551,24 @@ impl World {
 
     /// The operator's writes to the cluster since the last time.
     pub fn cluster_writes(&self) -> Vec<String> {
-        let steps = self.gates.values().flat_map(Gate::take);
+        let steps = self.gates().flat_map(Gate::take);
         steps.filter(|step| step.system == System::Kubernetes).map(|step| step.text).collect()
     }
 
     /// Forgets all requests and steps so far.
     pub fn forget(&self) {
         self.cloudflare.take_requests();
-        self.gates.values().for_each(|gate| drop(gate.take()));
+        self.gates().for_each(|gate| drop(gate.take()));
     }
 
     fn last_steps(&self) -> Vec<IoStep> {
-        let steps: Vec<IoStep> = self.gates.values().flat_map(Gate::steps).collect();
+        let steps: Vec<IoStep> = self.gates().flat_map(Gate::steps).collect();
         steps[steps.len().saturating_sub(12)..].to_vec()
     }
 
     /// Sends a request as a careless operator would, before the eyes of whoever looks on; returns the result.
     pub async fn misbehave(&self, method: &str, path: &str, body: &Value) -> Value {
-        self.misbehave_as(crate::manifests::CANARY, method, path, body).await
+        self.misbehave_as(self.job().token, method, path, body).await
     }
 
     /// The same with another token.
@@ -573,9 +587,9 @@ impl World {
     }
 
     /// Looks for drift once more and gives back what was written because of it: nothing, in a world at rest.
-    pub(crate) async fn late_writes(&self) -> Vec<String> {
+    pub async fn late_writes(&self) -> Vec<String> {
         let before = self.cloudflare.simulator.request_count();
-        self.gates.values().for_each(|gate| drop(gate.take()));
+        self.gates().for_each(|gate| drop(gate.take()));
         self.drift_pass().await;
         self.settle().await;
         let log = self.cloudflare.simulator.requests();
@@ -586,18 +600,12 @@ impl World {
 
     /// Checks what must hold whatever happened.
     pub async fn assert_sound(&self, place: &str) {
-        match self.outside.jobs {
-            Jobs::Cloudflare => crate::invariants::assert_all(self, place).await,
-            Jobs::ZeroTrust => crate::zerotrust::soundness::assert_all(self, place).await,
-        }
+        (self.job().assert_sound)(self, place).await;
     }
 
     /// What a run is compared by: everything live at Cloudflare, and what the users see.
     pub async fn essentials(&self) -> Value {
-        match self.outside.jobs {
-            Jobs::Cloudflare => crate::invariants::essentials(self).await,
-            Jobs::ZeroTrust => crate::zerotrust::essentials::of(self).await,
-        }
+        (self.job().essentials)(self).await
     }
 }
 

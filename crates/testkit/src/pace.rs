@@ -37,7 +37,7 @@ impl WorldPace {
         faster: 100,
         quiet: Duration::from_millis(250),
         tick: Duration::from_millis(20),
-        patience: Duration::from_secs(90),
+        patience: Duration::from_secs(300),
         by_watch: Duration::from_secs(20),
     };
 

@@ -253,18 +253,32 @@ impl Term {
     }
 
     /// Gives the lease back, so that others need not wait for it to expire.
-    pub async fn release(self) {
+    pub async fn release(mut self) {
         self.election.leadership.ends();
-        let mut lease = self.lease;
+        let given_back = timeout(DEADLINE, self.hand_back()).await.unwrap_or_else(|_| Err(silent()));
+        if let Err(error) = given_back {
+            tracing::debug!(lease = %self.election.name, %error, "The lease was not released and will expire");
+        }
+    }
+
+    async fn hand_back(&mut self) -> Result<(), kube::Error> {
+        match self.write_free().await {
+            // A renewal whose answer was not waited for has made another version of it.
+            Err(kube::Error::Api(status)) if status.code == 409 => match self.reread().await {
+                Renewal::Done | Renewal::Lost => Ok(()),
+                Renewal::Failed => self.write_free().await,
+            },
+            written => written,
+        }
+    }
+
+    async fn write_free(&self) -> Result<(), kube::Error> {
+        let mut lease = self.lease.clone();
         let spec = lease.spec.get_or_insert_default();
         spec.holder_identity = Some(String::new());
         spec.lease_duration_seconds = Some(1);
         let Election { leases, name, .. } = &self.election;
-        let parameters = PostParams::default();
-        let written = timeout(DEADLINE, leases.replace(name, &parameters, &lease)).await;
-        if let Err(error) = written.unwrap_or_else(|_| Err(silent())) {
-            tracing::debug!(lease = %name, %error, "The lease was not released and will expire");
-        }
+        leases.replace(name, &PostParams::default(), &lease).await.map(drop)
     }
 }
 

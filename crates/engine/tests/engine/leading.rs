@@ -71,6 +71,39 @@ async fn a_leader_that_stops_hands_over_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_leader_that_stops_before_its_renewal_is_answered_hands_over_at_once() {
+    let world = World::empty().await;
+    let first = candidate(&world, "first");
+    seconds(5).await;
+    let second = candidate(&world, "second");
+    seconds(30).await;
+    // The renewal arrived; of its answer, and so of the lease's new version, the leader knows nothing.
+    let renewed = json!({"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}});
+    let leases: Api<Lease> = Api::default_namespaced(world.client.clone());
+    leases.patch(LEASE, &PatchParams::default(), &Patch::Merge(renewed)).await.unwrap();
+
+    first.shutdown().await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+
+    assert_eq!(second.leading(), ["gadgets"]);
+    assert_eq!(holder(&world).await, "second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_stops_takes_nothing_from_who_leads_by_now() {
+    let world = World::empty().await;
+    let first = candidate(&world, "first");
+    seconds(5).await;
+    let theirs = json!({"spec": {"holderIdentity": "them", "leaseDurationSeconds": 3600}});
+    let leases: Api<Lease> = Api::default_namespaced(world.client.clone());
+    leases.patch(LEASE, &PatchParams::default(), &Patch::Merge(theirs)).await.unwrap();
+
+    first.shutdown().await;
+
+    assert_eq!(holder(&world).await, "them");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_is_killed_is_followed_when_its_lease_expires() {
     let world = World::empty().await;
     let first = candidate(&world, "first");

@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
 use crate::kind::{Kind, Needs, Recorded, Resolved, StatusView, ZoneHint};
 use crate::sheet::Sheet;
+use crate::shown;
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
 use spec_data::{DnsRecordData, SpecParts};
@@ -361,6 +362,7 @@ impl Kind for DnsRecord {
     type Body = Remote;
 
     const SHEET: Sheet = Sheet {
+        shown: shown::RECORD,
         older_finalizers: &["cloudflare.com/finalizer"],
         error_reason: reasons::RECONCILE_ERROR,
         ..Sheet::owned("DNSRecord", "DNS record", "dnsrecord.networking.cloudflare-operator.io/finalizer")

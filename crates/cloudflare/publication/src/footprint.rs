@@ -167,6 +167,11 @@ impl Footprint {
         [&self.cname_record_id, &self.dns_record_id].into_iter().flatten().map(String::as_str)
     }
 
+    /// The applications that are ours, those at places that the name has left among them.
+    pub fn app_ids(&self) -> impl Iterator<Item = &String> {
+        self.access_app_id.iter().chain(self.former.iter().filter_map(|former| former.access_app_id.as_ref()))
+    }
+
     /// Whether it is the footprint of a name.
     pub fn is_at(&self, hostname: &str) -> bool {
         self.hostname.as_deref() == Some(hostname)

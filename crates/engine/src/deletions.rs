@@ -287,6 +287,7 @@ impl Deletions {
         surroundings: impl FnOnce() -> Surroundings,
         news: impl FnOnce(),
     ) -> Result<(), Problem> {
+        portolan_core::waypoint!();
         let kept = self.kept(scope);
         let before = kept.digest();
         // Before it is asked: a release that comes between the answer and its keeping is told to those who wait.

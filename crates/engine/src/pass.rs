@@ -61,6 +61,7 @@ pub(crate) async fn pass<R: Reconcile>(
     (seen, failed): (Option<Guarded<R::Object>>, Option<Problem>),
     reads: &Semaphore,
 ) -> PassResult<R::Object> {
+    portolan_core::waypoint!();
     let raw = match seen {
         Some(raw) => Ok(Some(raw)),
         None => read::<R>(context, key, reads).await,

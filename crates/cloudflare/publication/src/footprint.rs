@@ -141,6 +141,7 @@ impl Footprint {
 
     /// Whether nothing at Cloudflare is recorded as ours.
     pub fn is_empty(&self) -> bool {
+        portolan_core::waypoint!();
         !self.is_published()
             && self.access_app_id.is_none()
             && self.access_policy_ids.is_empty()

@@ -151,6 +151,7 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     }
 
     fn project(&self, object: &K) -> Projection {
+        portolan_core::waypoint!();
         Projection::of(object)
     }
 

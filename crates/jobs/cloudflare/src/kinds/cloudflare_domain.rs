@@ -324,6 +324,7 @@ pub fn zone_of<'a>(
     domains: impl Iterator<Item = &'a CloudflareDomain> + Clone,
     hint: &ZoneHint,
 ) -> Result<ResolvedZone, Problem> {
+    portolan_core::waypoint!();
     let name = hint.domain.as_deref().unwrap_or(&hint.name);
     let hostname = Hostname::parse(name)
         .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("spec.cloudflare.domain: {error}")))?;

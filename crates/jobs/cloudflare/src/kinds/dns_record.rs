@@ -375,6 +375,7 @@ impl Kind for DnsRecord {
 
     /// A name that is none is for [`check`](Self::check) to say: who the record belongs to is known all the same.
     fn needs(&self) -> Result<Needs, Problem> {
+        portolan_core::waypoint!();
         let details = &self.spec.cloudflare;
         let (id, domain) = (given(details.zone_id.as_ref()), given(details.domain.as_ref()));
         let name = self.written().map_or_else(|_| self.spec.name.clone(), |name| name.text().to_owned());

@@ -56,6 +56,7 @@ impl<K: Kind> KindReconciler<K> {
     }
 
     pub(super) async fn gather_wanted(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
+        portolan_core::waypoint!();
         object.check()?;
         let needs = object.needs()?;
         let recorded = object.recorded();

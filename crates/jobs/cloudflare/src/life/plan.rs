@@ -16,6 +16,7 @@ impl<K: Kind> KindReconciler<K> {
         resolved: &Resolved,
         recorded: &Recorded,
     ) -> Result<Matched<K::Body>, Problem> {
+        portolan_core::waypoint!();
         match_bodies(Matching {
             noun: K::NOUN,
             wanted,

@@ -282,6 +282,7 @@ impl Reconcile for TaskReconciler {
     }
 
     fn project(&self, task: &CloudflareTask) -> TaskProjection {
+        portolan_core::waypoint!();
         TaskProjection::of(task)
     }
 

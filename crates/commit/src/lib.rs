@@ -9,6 +9,16 @@
 //! split by source until the bad one is alone ([`in_parts`]). What is written, how it is read first and what a refusal
 //! means is for the [`Target`] to say. [`Validity`] is the clock by which a snapshot of what is written is good or not.
 
+/// A span of no length that names its module, for the walks in `docs/architecture.md`; as in the core, of which this crate knows
+/// nothing.
+macro_rules! waypoint {
+    () => {
+        if cfg!(debug_assertions) {
+            tracing::trace_span!("waypoint").in_scope(|| ());
+        }
+    };
+}
+
 mod line;
 mod lines;
 mod linger;

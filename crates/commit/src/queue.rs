@@ -148,6 +148,7 @@ impl<S: Source> Queue<S> {
 
     /// Waits for those who said that they are about to write, until a write is full or they take too long.
     pub(crate) async fn gathered(&self, patience: Duration, room: Option<usize>) {
+        waypoint!();
         self.linger.complete(patience, || self.fills(room)).await;
     }
 

@@ -35,6 +35,7 @@ pub trait Target {
 pub async fn run<T: Target>(target: &T) {
     loop {
         let lane = target.queue().somebody().await;
+        waypoint!();
         paced(target).await;
         target.queue().gathered(T::PATIENCE, target.room()).await;
         let began = target.commit(lane).await;

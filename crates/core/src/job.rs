@@ -32,6 +32,13 @@ pub struct JobSheet {
     pub reasons: &'static [&'static [Reason]],
     /// Whose work its log lines tell of, where its work is divided so.
     pub log_scope: Option<LogScope>,
+    /// What the annotations of earlier operators begin with by which users steer single objects; those of Portolan are read
+    /// before them.
+    pub older_prefixes: &'static [&'static str],
+    /// Whether an installation runs it unless its values name others.
+    pub usual: bool,
+    /// Values of an installation that mean something to this job alone, as paths to what turns them on.
+    pub values: &'static [&'static str],
 }
 
 impl JobSheet {
@@ -49,6 +56,9 @@ impl JobSheet {
             metrics: &[],
             reasons: &[],
             log_scope: None,
+            older_prefixes: &[],
+            usual: false,
+            values: &[],
         }
     }
 

@@ -89,6 +89,7 @@ impl Ledger {
     /// it: who takes back a mistake object by object must not lose the last ten. A caller that knows of more deletions to
     /// come names them all, so that the first of them do not slip through.
     pub fn consider(&mut self, now: Timestamp, wanted: &[String], total: usize) -> Verdict {
+        crate::waypoint!();
         let wanted: Vec<&String> =
             wanted.iter().filter(|name| !self.is_approved(name, now) && !self.is_counted(name, now)).collect();
         if wanted.is_empty() {

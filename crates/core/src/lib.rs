@@ -26,6 +26,7 @@ mod render;
 pub mod rights;
 pub mod schema;
 pub mod text;
+mod waypoint;
 
 pub use clock::{Clock, rfc3339};
 pub use condition::{Condition, ConditionStatus, NewCondition, merge, same_ignoring, same_ignoring_times};
@@ -44,3 +45,5 @@ pub use plan::{Action, Change, Counts, NameChanges, Plan, Target};
 pub use problem::{Class, Problem};
 pub use redact::redact;
 pub use render::Colour;
+#[doc(hidden)]
+pub use tracing;

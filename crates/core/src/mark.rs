@@ -41,6 +41,7 @@ impl Mark {
     /// cut: where it would take more than three quarters of the cap its names are replaced by their hash, and a cap
     /// too small even for that is exceeded.
     pub fn write(&self, user: &str, cap: usize) -> String {
+        crate::waypoint!();
         let mark = self.text(cap);
         let room = cap.saturating_sub(mark.chars().count() + 1);
         // Blanks at the ends are cut by some APIs: written, they would differ for ever.

@@ -27,6 +27,7 @@ pub fn select(
     selection: AddressSelection,
     asked: Option<RecordType>,
 ) -> Result<Vec<(RecordType, String)>, Problem> {
+    portolan_core::waypoint!();
     let fits = |address: &&Address| match asked {
         Some(RecordType::A) => address.family == Family::V4,
         Some(RecordType::Aaaa) => address.family == Family::V6,

@@ -221,6 +221,7 @@ impl Data {
 
     /// Reads a value as zone files have it. SRV and URI may come without their priority, which then stands elsewhere.
     pub fn read_text(kind: RecordType, text: &str, priority: Option<u16>) -> Option<Self> {
+        portolan_core::waypoint!();
         if kind == RecordType::Loc {
             return Location::read_text(text).map(|location| Self::Loc(Box::new(location)));
         }

@@ -19,6 +19,7 @@ pub fn host(text: &str) -> String {
 
 /// An IP address as RFC 5952 writes it; anything else as it is.
 pub fn ip(text: &str) -> String {
+    portolan_core::waypoint!();
     text.trim().parse::<IpAddr>().map_or_else(|_| text.trim().to_owned(), |ip| ip.to_string())
 }
 

@@ -9,6 +9,7 @@ use portolan_core::{Clock, ObjectId, OwnerId, Plan, Problem};
 
 use crate::logs::levels::Levels;
 use crate::observe::metrics::Metrics;
+use crate::pass::annotations::Steering;
 use crate::pass::events::Events;
 use crate::purity::Purity;
 
@@ -93,6 +94,8 @@ pub struct Context {
     pub levels: Levels,
     /// Whether pure steps are held to their word, as tests do.
     pub purity: Purity,
+    /// Where annotations are read by which users steer single objects; a job has its own.
+    pub steering: Steering,
 }
 
 impl Context {
@@ -112,6 +115,7 @@ impl Context {
             plans: None,
             levels: Levels::process(),
             purity: Purity::default(),
+            steering: Steering::default(),
         }
     }
 }

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::{Context, FIELD_MANAGER, WriteMode};
 use crate::jobs::task::Task;
 use crate::observe::collected::{CollectedGauge, LabelledCounts};
-use crate::pass::annotations;
+use crate::pass::annotations::Steering;
 use crate::watch::{CollectionEvent, Following, Selection, follow};
 
 /// How many held names a condition lists; the `ConfigMap` lists all.
@@ -128,6 +128,8 @@ pub struct Deletions {
     counted: CollectedGauge,
     /// Watches the ledgers of the operator's namespace.
     following: Following,
+    /// Where that annotation is read.
+    steering: Steering,
     live: bool,
 }
 
@@ -167,6 +169,7 @@ impl Deletions {
                 seed: context.seed,
                 metrics: context.metrics.clone(),
             },
+            steering: context.steering,
             live: context.mode == WriteMode::Live,
         }
     }
@@ -246,7 +249,7 @@ impl Deletions {
 
     /// Releases what the annotation on a ledger says.
     async fn heed(&self, map: &ConfigMap) {
-        let Some(digest) = annotations::released_deletions(&map.metadata) else { return };
+        let Some(digest) = self.steering.released_deletions(&map.metadata) else { return };
         let Some((scope, _)) = map.data.as_ref().and_then(read) else { return };
         if let Err(problem) = self.approve(&scope.id, digest).await {
             tracing::warn!(ledger = scope.config_map(), error = %problem, "Held deletions could not be released yet");
@@ -284,6 +287,7 @@ impl Deletions {
         surroundings: impl FnOnce() -> Surroundings,
         news: impl FnOnce(),
     ) -> Result<(), Problem> {
+        portolan_core::waypoint!();
         let kept = self.kept(scope);
         let before = kept.digest();
         // Before it is asked: a release that comes between the answer and its keeping is told to those who wait.

@@ -40,7 +40,7 @@ pub use observe::collected::{CollectedFrom, CollectedGauge, LabelledCounts, coun
 pub use observe::health::{Check, Health, Probes};
 pub use observe::metrics::{METRICS, Metrics};
 pub use observe::serve::{health_routes, metrics_routes, serve};
-pub use pass::annotations;
+pub use pass::annotations::Steering;
 pub use pass::events::Events;
 pub use pass::kubernetes_problem;
 pub use pass::report::{Notice, Report, Severity};

@@ -2,7 +2,7 @@
 //!
 //! Both forms have the same fields. The innermost span's come last and win over those of the same name further out; the
 //! event's own win over all. In text, nothing stands between a field's name and its value, also where colours are on, so that
-//! `grep tenant=staging` finds everything where tenants are the log scope.
+//! `grep fleet=staging` finds everything where fleets are the log scope.
 //!
 //! Three fields mean more: `outcome` (`unchanged`, `changed`, `failed`) colours the message, `heading = true` makes it a
 //! heading, and `diff` holds lines that follow the event's own; see [`outcome`].

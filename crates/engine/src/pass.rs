@@ -1,6 +1,6 @@
 //! One pass over one object: gather → plan → finalizer → apply → report, or the reverse when it is being deleted.
 
-pub mod annotations;
+pub(crate) mod annotations;
 pub(crate) mod events;
 pub(crate) mod finalizer;
 pub(crate) mod malformed;
@@ -61,6 +61,7 @@ pub(crate) async fn pass<R: Reconcile>(
     (seen, failed): (Option<Guarded<R::Object>>, Option<Problem>),
     reads: &Semaphore,
 ) -> PassResult<R::Object> {
+    portolan_core::waypoint!();
     let raw = match seen {
         Some(raw) => Ok(Some(raw)),
         None => read::<R>(context, key, reads).await,
@@ -164,7 +165,7 @@ impl<R: Reconcile> Pass<'_, R> {
         if !self.reconciler.is_relevant(&self.object) {
             return Requeue::Rest;
         }
-        if annotations::is_paused(self.object.meta()) {
+        if self.context.steering.is_paused(self.object.meta()) {
             return self.pause().await;
         }
         match finalizers(self.reconciler).stage(self.object.meta()) {
@@ -260,7 +261,7 @@ impl<R: Reconcile> Pass<'_, R> {
             EarlyEnd::Problem(problem) => problem,
             EarlyEnd::Quietly(next) => return next,
         };
-        if annotations::is_forced(self.object.meta()) && problem.class != Class::Transient {
+        if self.context.steering.is_forced(self.object.meta()) && problem.class != Class::Transient {
             self.planned(Err(&problem));
             let notice = Notice::warning(reasons::FORCED_CLEANUP, format!("deleted without cleanup: {problem}"));
             return if self.context.mode == WriteMode::DryRun { Requeue::Rest } else { self.let_go(&[notice]).await };

@@ -1,6 +1,6 @@
 //! Holds the pure steps to their word. In tests they run where nothing can be read or written: on a thread without a
-//! runtime, on which nobody can wait for a future, and which the doubles of clusters, of Cloudflare and of clocks refuse to
-//! serve.
+//! runtime, on which nobody can wait for a future, and which the doubles of clusters, of what is remote and of clocks refuse
+//! to serve.
 
 use std::cell::Cell;
 

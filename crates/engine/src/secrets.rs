@@ -82,6 +82,7 @@ impl Secrets {
 
     /// What there is of a Secret, and which content of it.
     pub async fn found(&self, key: &ObjectKey) -> Result<FoundSecret, Problem> {
+        portolan_core::waypoint!();
         if let Some(found) = self.known(key) {
             return Ok(found);
         }

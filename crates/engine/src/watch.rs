@@ -133,6 +133,7 @@ where
 
 /// Of several namespaces, those of no interest are passed over here.
 fn is_selected<K: Resource>(selection: &Selection, event: &CollectionEvent<K>) -> bool {
+    portolan_core::waypoint!();
     match event {
         CollectionEvent::Found(object) | CollectionEvent::Changed(object) | CollectionEvent::Gone(object) => {
             selection.covers(object.meta().namespace.as_deref())

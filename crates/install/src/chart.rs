@@ -133,7 +133,7 @@ fn values(jobs: &[&JobSheet]) -> String {
 
 /// The table of values for the documentation.
 pub fn table(jobs: &[&JobSheet]) -> String {
-    let defaults = serde_json::to_value(Values::default()).expect("values are plain JSON");
+    let defaults = serde_json::to_value(Values::usual(jobs)).expect("values are plain JSON");
     let mut table = String::from("| value | default | meaning |\n|---|---|---|\n");
     for line in described(jobs) {
         let Some(description) = &line.description else { continue };
@@ -159,7 +159,7 @@ struct YamlLine {
 /// The defaults as YAML, line by line, with what the types say of each value.
 fn described(jobs: &[&JobSheet]) -> Vec<YamlLine> {
     let (schema, mut path): (Value, Vec<String>) = (schema(jobs), Vec::new());
-    let text = serde_saphyr::to_string(&Values::default()).expect("values are plain YAML");
+    let text = serde_saphyr::to_string(&Values::usual(jobs)).expect("values are plain YAML");
     let line = |text: &str| {
         let depth = (text.len() - text.trim_start().len()) / 2;
         let key = text.trim_start().split(':').next().unwrap_or_default();

@@ -2,13 +2,17 @@
 //!
 //! The chart's `templates/checks.yaml` says the same in the same words; a test holds both to it.
 
-use crate::values::{ProcessMode, Tenant, Values, ZEROTRUST};
+use portolan_core::job::JobSheet;
+use serde_json::Value;
+
+use crate::values::{ProcessMode, Tenant, Values};
 use crate::{Invalid, objects};
 
 /// Fails at the first thing that does not go together.
-pub(crate) fn check(values: &Values) -> Result<(), Invalid> {
+pub(crate) fn check(jobs: &[&JobSheet], values: &Values) -> Result<(), Invalid> {
     accounts(values)?;
-    jobs(values)?;
+    roles(jobs, values)?;
+    own_values(jobs, values)?;
     metrics(values)?;
     pods(values)?;
     if values.tenant.create { tenant(&values.tenant) } else { Ok(()) }
@@ -21,24 +25,42 @@ fn accounts(values: &Values) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn jobs(values: &Values) -> Result<(), Invalid> {
-    let zerotrust = values.controllers.iter().any(|job| job == ZEROTRUST);
-    let needs = [
-        ("operator.mode", values.operator.mode == ProcessMode::Roles),
-        ("operatorConfig.create", values.operator_config.create),
-        ("tenant.create", values.tenant.create),
-        ("exampleTemplates.install", values.example_templates.install),
-    ];
-    if let Some((path, _)) = needs.into_iter().find(|(_, asked)| *asked && !zerotrust) {
-        return Err(Invalid::at(path, format!("this belongs to the job {ZEROTRUST}: name it in controllers")));
+/// One process that does everything may do it for several jobs; a job that is divided stands alone.
+fn roles(jobs: &[&JobSheet], values: &Values) -> Result<(), Invalid> {
+    if values.operator.mode != ProcessMode::Roles {
+        return Ok(());
     }
-    if values.operator.mode == ProcessMode::Roles && values.controllers.len() > 1 {
-        return Err(Invalid::at(
-            "operator.mode",
-            format!("roles divide the job {ZEROTRUST} alone: install the others by themselves"),
-        ));
+    let refused = |message: String| Err(Invalid::at("operator.mode", message));
+    let Some(divided) = jobs.iter().find(|job| job.roles.len() > 1) else {
+        return refused("no job can be divided into roles".to_owned());
+    };
+    if !runs(values, divided) {
+        return refused(belongs(divided));
+    }
+    if values.controllers.len() > 1 {
+        return refused(format!("roles divide the job {} alone: install the others by themselves", divided.name));
     }
     Ok(())
+}
+
+/// What means something to one job alone is not asked for without it.
+fn own_values(jobs: &[&JobSheet], values: &Values) -> Result<(), Invalid> {
+    let all = serde_json::to_value(values).expect("values are plain JSON");
+    let is_on = |path: &str| all.pointer(&format!("/{}", path.replace('.', "/"))) == Some(&Value::Bool(true));
+    for job in jobs.iter().filter(|job| !runs(values, job)) {
+        if let Some(path) = job.values.iter().find(|path| is_on(path)) {
+            return Err(Invalid::at(*path, belongs(job)));
+        }
+    }
+    Ok(())
+}
+
+fn runs(values: &Values, job: &JobSheet) -> bool {
+    values.controllers.iter().any(|name| name == job.name)
+}
+
+fn belongs(job: &JobSheet) -> String {
+    format!("this belongs to the job {}: name it in controllers", job.name)
 }
 
 fn metrics(values: &Values) -> Result<(), Invalid> {

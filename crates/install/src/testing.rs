@@ -22,6 +22,8 @@ const CLOUDFLARE: JobSheet = JobSheet {
 
 const ZEROTRUST: JobSheet = JobSheet {
     about: "annotated routes",
+    usual: true,
+    values: &["operatorConfig.create", "tenant.create", "exampleTemplates.install"],
     definitions: || vec![definition(OURS, "cloudflaretasks")],
     roles: &[
         JobRole::whole("all", || vec![ROUTES, TASKS]),

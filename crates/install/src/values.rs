@@ -97,7 +97,8 @@ impl Default for Values {
             fullname_override: String::new(),
             namespace_override: String::new(),
             operator: Operator::default(),
-            controllers: vec![ZEROTRUST.to_owned()],
+            // Which jobs there are, and which of them are usual, is theirs to say.
+            controllers: Vec::new(),
             replica_count: 1,
             resources: object(json!({
                 "requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"},
@@ -260,13 +261,10 @@ pub enum LogFormat {
     Json,
 }
 
-/// The job that runs unless somebody says otherwise. Tenants, templates, the operator's configuration and the roles are its own.
-pub(crate) const ZEROTRUST: &str = "zerotrust";
-
-/// Jobs in the order in which they are installed and shown: the usual one first.
+/// Jobs in the order in which they are installed and shown: the usual ones first.
 pub(crate) fn ordered<'a>(jobs: &[&'a JobSheet]) -> Vec<&'a JobSheet> {
     let mut ordered = jobs.to_vec();
-    ordered.sort_by_key(|job| job.name != ZEROTRUST);
+    ordered.sort_by_key(|job| !job.usual);
     ordered
 }
 
@@ -528,9 +526,15 @@ pub struct ExampleTemplates {
 }
 
 impl Values {
+    /// What holds where nobody says anything: the jobs run that are usual.
+    pub fn usual(jobs: &[&JobSheet]) -> Self {
+        let usual = jobs.iter().filter(|job| job.usual);
+        Self { controllers: usual.map(|job| job.name.to_owned()).collect(), ..Self::default() }
+    }
+
     /// The defaults, then files of values in order, then `key=value` settings in order, as helm lays them over each other.
     pub fn parse(jobs: &[&JobSheet], yaml: &[&str], sets: &[&str]) -> Result<Self, Invalid> {
-        let mut values = serde_json::to_value(Self::default()).expect("values are plain JSON");
+        let mut values = serde_json::to_value(Self::usual(jobs)).expect("values are plain JSON");
         for text in yaml {
             merge::lay_over(&mut values, merge::document(text)?);
         }
@@ -539,7 +543,7 @@ impl Values {
         }
         schema::check(jobs, &mut values)?;
         let values: Self = serde_json::from_value(values).map_err(|error| Invalid::at("values", error.to_string()))?;
-        checks::check(&values)?;
+        checks::check(jobs, &values)?;
         Ok(values)
     }
 }

@@ -1,6 +1,6 @@
 //! An object's `managedFields` → who owns what of it, and the same list with one owner's fields in another's name. Pure.
 
-use portolan_ssa::{FieldSet, fields_v1};
+use portolan_patch::ssa::{FieldSet, fields_v1};
 use serde_json::{Map, Value, json};
 
 /// How an owner came to its fields.

@@ -243,6 +243,7 @@ impl Client {
         make: impl FnOnce() -> H,
         view: impl FnOnce(&H, RetryPolicy, WriteGate) -> H,
     ) -> Arc<H> {
+        portolan_core::waypoint!();
         let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         let usual = handles.entry(key).or_insert_with(|| Arc::new(make())).clone();
         let usual: Arc<H> = usual.downcast().expect("a name has one type within a sort");

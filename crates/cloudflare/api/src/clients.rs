@@ -79,6 +79,7 @@ impl Clients {
 
     /// The client of a credential: the same one for an equal credential. It stays.
     pub fn client(&self, credential: &Credential) -> Client {
+        portolan_core::waypoint!();
         let identity = credential.identity();
         let mut known = self.known();
         known.left.remove(&identity);

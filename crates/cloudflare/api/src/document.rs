@@ -198,6 +198,7 @@ impl Document {
         source: &str,
         edit: impl Fn(&mut Value) + Send + Sync + 'static,
     ) -> Result<Committed, ApiError> {
+        portolan_core::waypoint!();
         let (reply, answer) = oneshot::channel();
         self.shared.queue.push((self.options(lane), self.gate.clone()), source, Box::new(edit), reply);
         self.writer.get_or_init(|| AbortOnDropHandle::new(tokio::spawn(writer::run(self.shared.clone()))));

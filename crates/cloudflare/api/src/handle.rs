@@ -287,6 +287,7 @@ impl<T: Item> CollectionState<T> {
     }
 
     async fn refresh_up_to(&self, options: CallOptions, freshness: Freshness, pages: u64) -> Result<bool, ApiError> {
+        portolan_core::waypoint!();
         let asked = self.store().tick();
         if self.store().need(freshness, asked) == RefreshNeed::Nothing {
             return Ok(true);

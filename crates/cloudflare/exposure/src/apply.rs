@@ -40,6 +40,7 @@ pub(crate) async fn apply_again(
     journal: &impl Journal,
     attempt: u32,
 ) -> Result<Applied, Failed> {
+    portolan_core::waypoint!();
     let mut run = StepRun::new(client, exposure, journal, attempt);
     for step in &exposure.steps {
         run.take(step).await;

@@ -60,6 +60,7 @@ pub(crate) fn token_shown(name: &str, duration: &str) -> Value {
 }
 
 fn with(target: Target, id: Option<&str>) -> Target {
+    portolan_core::waypoint!();
     match id {
         Some(id) => target.with_id(id),
         None => target,

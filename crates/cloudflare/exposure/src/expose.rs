@@ -111,6 +111,7 @@ pub async fn carry_out(
     (recorded, context): (&Footprint, &PlanContext),
     journal: &impl Journal,
 ) -> Result<Applied, Failed> {
+    portolan_core::waypoint!();
     let mut so_far = Failed::before(recorded);
     // Nothing was written before, and the answers to what was read tell the API's time.
     let rounds = ReplannedRounds { client, goal, journal, began: client.time() };

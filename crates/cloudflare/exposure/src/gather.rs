@@ -71,6 +71,7 @@ pub async fn gather_with(
     intent: Option<&Intent>,
     fresh: Fresh,
 ) -> Result<Live, Problem> {
+    portolan_core::waypoint!();
     let intended = || intent.and_then(|intent| intent.account_id.clone());
     let wanted = desired.map(|desired| desired.account_id.clone());
     let account = wanted.or_else(|| recorded.account_id.clone()).or_else(intended);

@@ -87,6 +87,7 @@ pub(crate) struct Inventory {
 impl Inventory {
     /// What a footprint says.
     pub(crate) fn read(footprint: &Footprint) -> Self {
+        portolan_core::waypoint!();
         let own = Former {
             hostname: footprint.hostname.clone().unwrap_or_default(),
             tunnel_id: footprint.tunnel_id.clone().filter(|_| footprint.has_rule),

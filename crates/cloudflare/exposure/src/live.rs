@@ -6,6 +6,7 @@ use std::sync::Arc;
 use portolan_cloudflare_api::document::Content;
 use portolan_cloudflare_api::objects::DnsRecord;
 use portolan_cloudflare_api::{ApiError, Entry};
+use portolan_publication::Footprint;
 
 use crate::app::App;
 use crate::policy::{Group, ReusablePolicy};
@@ -42,6 +43,12 @@ pub struct Live {
 }
 
 impl Live {
+    /// Whether something was found that only its not being recorded by others could make this name's.
+    pub fn may_be_others(&self, recorded: &Footprint) -> bool {
+        let apps = self.apps.iter().any(|app| !recorded.app_ids().any(|id| *id == app.id));
+        apps || self.tokens.iter().any(|token| recorded.service_token_id.as_ref() != Some(&token.id))
+    }
+
     pub(crate) fn records(&self, zone_id: &str) -> &[Entry<DnsRecord>] {
         self.records.get(zone_id).map(Vec::as_slice).unwrap_or_default()
     }

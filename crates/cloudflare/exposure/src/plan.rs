@@ -35,6 +35,7 @@ use crate::step::{Course, Exposure, Step};
 /// What to do so that the name becomes what is desired. Fails, and then nothing is to be written, where something that is
 /// needed is missing or stands in the way.
 pub fn plan(desired: &Desired, recorded: &Footprint, live: &Live, context: &PlanContext) -> Result<Exposure, Problem> {
+    portolan_core::waypoint!();
     let mut planner = Planner::new(desired, recorded, live, context);
     planner.check_tunnel()?;
     let wish = planner.app_wish()?;

@@ -63,6 +63,7 @@ pub struct Step {
 
 impl Step {
     pub(crate) fn new(change: Change, work: Work) -> Self {
+        portolan_core::waypoint!();
         Self { changes: vec![change], work }
     }
 }

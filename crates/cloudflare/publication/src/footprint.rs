@@ -141,6 +141,7 @@ impl Footprint {
 
     /// Whether nothing at Cloudflare is recorded as ours.
     pub fn is_empty(&self) -> bool {
+        portolan_core::waypoint!();
         !self.is_published()
             && self.access_app_id.is_none()
             && self.access_policy_ids.is_empty()
@@ -165,6 +166,11 @@ impl Footprint {
     /// The records that are ours where the name is now.
     pub fn record_ids(&self) -> impl Iterator<Item = &str> {
         [&self.cname_record_id, &self.dns_record_id].into_iter().flatten().map(String::as_str)
+    }
+
+    /// The applications that are ours, those at places that the name has left among them.
+    pub fn app_ids(&self) -> impl Iterator<Item = &String> {
+        self.access_app_id.iter().chain(self.former.iter().filter_map(|former| former.access_app_id.as_ref()))
     }
 
     /// Whether it is the footprint of a name.

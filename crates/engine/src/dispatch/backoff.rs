@@ -96,7 +96,7 @@ mod tests {
             jitter(2, "DNSRecord", &key("a"), 0),
             jitter(1, "DNSRecord", &key("b"), 0),
             jitter(1, "DNSRecord", &key("a"), 1),
-            jitter(1, "Tunnel", &key("a"), 0),
+            jitter(1, "Gadget", &key("a"), 0),
         ] {
             assert!((first - other).abs() > f64::EPSILON);
         }

@@ -156,7 +156,10 @@ impl<R: Reconcile> Controller<R> {
                 biased;
                 () = shutdown.cancelled() => break,
                 () = dispatcher.ended() => {}
-                Some(event) = events.next() => dispatcher.see(event),
+                Some(event) = events.next() => {
+                    portolan_core::waypoint!();
+                    dispatcher.see(event);
+                }
                 _ = &mut gates, if !open => {
                     open = true;
                     is_open.store(true, Ordering::Relaxed);

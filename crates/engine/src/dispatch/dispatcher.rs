@@ -72,6 +72,7 @@ impl<R: Reconcile> Dispatcher<R> {
 
     /// Takes in what was seen.
     pub(crate) fn see(&mut self, event: CollectionEvent<Guarded<R::Object>>) {
+        portolan_core::waypoint!();
         match event {
             CollectionEvent::Restarted => self.listing = Some(BTreeSet::new()),
             CollectionEvent::Found(raw) => {

@@ -29,6 +29,7 @@ enum KeyState {
 impl Queue {
     /// Lets a key run at a time, or earlier where it is in line already.
     pub(crate) fn push(&mut self, key: &ObjectKey, at: Instant) {
+        portolan_core::waypoint!();
         match self.keys.get_mut(key) {
             None => self.line_up(key.clone(), at),
             Some(KeyState::Running { again }) => *again = Some(again.map_or(at, |earlier| earlier.min(at))),

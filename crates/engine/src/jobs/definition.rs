@@ -10,6 +10,7 @@ use crate::jobs::leadership::Leadership;
 use crate::jobs::lease::Candidacy;
 use crate::jobs::provisions::Provisions;
 use crate::jobs::supervisor::Job;
+use crate::pass::annotations::Steering;
 
 /// A job. All of it is told by [`Provisions`] how it is to run in this process; where they say nothing, it runs as usual.
 #[derive(Clone, Copy, Debug)]
@@ -96,13 +97,13 @@ impl JobDefinition {
 
     /// The job in this process. A `candidate` stands for its lease, and whatever the job writes is sent while it leads.
     pub fn job(&self, context: &Arc<Context>, provisions: &Provisions, candidate: Option<&str>) -> Job {
-        let candidacy =
-            candidate.and_then(|identity| self.candidacy(&context.operator_namespace, provisions, identity));
+        let own = Context { steering: Steering::with(self.sheet.older_prefixes), ..Context::clone(context) };
+        let candidacy = candidate.and_then(|identity| self.candidacy(&own.operator_namespace, provisions, identity));
         let Some(candidacy) = candidacy else {
-            return (self.start)(&JobStart { context: Arc::clone(context), provisions, gate: WriteGate::default() });
+            return (self.start)(&JobStart { context: Arc::new(own), provisions, gate: WriteGate::default() });
         };
         let leadership = Leadership::default();
-        let guarded = Context { client: leadership.guard(&context.client), ..Context::clone(context) };
+        let guarded = Context { client: leadership.guard(&own.client), ..own };
         let start = JobStart { context: Arc::new(guarded), provisions, gate: leadership.gate() };
         (self.start)(&start).elected(candidacy).granting(&leadership)
     }

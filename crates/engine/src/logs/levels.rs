@@ -1,4 +1,4 @@
-//! How much is logged of an object's work, such as a tenant's: its own level, where it has one, else the process's.
+//! How much is logged of an object's work, such as a fleet's: its own level, where it has one, else the process's.
 //!
 //! Such an object is a log scope. Its work happens in [`Levels::span`], or in a span that [`Levels::mark`] marked. The filter
 //! finds that span around an event and obeys the scope's level, which may change at any time. Text and JSON lines name the scope
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::logs::testing::Captured;
 
-    fn tenant(name: &str) -> ObjectKey {
+    fn fleet(name: &str) -> ObjectKey {
         ObjectKey::namespaced("default", name)
     }
 
@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn work(name: &str) {
-        Levels::span(&tenant(name)).in_scope(|| {
+        Levels::span(&fleet(name)).in_scope(|| {
             tracing::debug!("details of {name}");
             tracing::info!("work of {name}");
             tracing::error!("trouble of {name}");
@@ -245,10 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn a_tenants_level_counts_for_its_own_work_alone() {
+    fn a_fleets_level_counts_for_its_own_work_alone() {
         let levels = Levels::default();
-        levels.set(&tenant("loud"), Some(Level::DEBUG));
-        levels.set(&tenant("quiet"), Some(Level::ERROR));
+        levels.set(&fleet("loud"), Some(Level::DEBUG));
+        levels.set(&fleet("quiet"), Some(Level::ERROR));
 
         let lines = logged(&levels, || {
             tracing::debug!("details of nobody");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn tenants_of_one_name_in_two_namespaces_have_levels_of_their_own() {
+    fn fleets_of_one_name_in_two_namespaces_have_levels_of_their_own() {
         let levels = Levels::default();
         levels.set(&ObjectKey::namespaced("other", "prod"), Some(Level::DEBUG));
 
@@ -276,10 +276,10 @@ mod tests {
         let levels = Levels::default();
 
         let lines = logged(&levels, || {
-            let span = Levels::span(&tenant("prod"));
+            let span = Levels::span(&fleet("prod"));
             let _inside = span.enter();
             for (round, level) in [None, Some(Level::DEBUG), None].into_iter().enumerate() {
-                levels.set(&tenant("prod"), level);
+                levels.set(&fleet("prod"), level);
                 tracing::debug!("round {round}");
             }
         });
@@ -288,9 +288,9 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_becomes_a_tenants_when_it_is_marked() {
+    fn a_pass_becomes_a_fleets_when_it_is_marked() {
         let levels = Levels::default();
-        levels.set(&tenant("prod"), Some(Level::DEBUG));
+        levels.set(&fleet("prod"), Some(Level::DEBUG));
 
         let lines = logged(&levels, || {
             let span = tracing::debug_span!(
@@ -300,31 +300,31 @@ mod tests {
             );
             span.in_scope(|| {
                 tracing::debug!("before");
-                Levels::mark(&tenant("prod"));
+                Levels::mark(&fleet("prod"));
                 tracing::debug!("after");
             });
         });
 
-        assert!(lines.len() == 1 && lines[0].contains("after tenant=prod"), "{lines:?}");
+        assert!(lines.len() == 1 && lines[0].contains("after fleet=prod"), "{lines:?}");
     }
 
     #[test]
-    fn every_line_in_the_span_names_the_tenant_also_below_other_spans() {
+    fn every_line_in_the_span_names_the_fleet_also_below_other_spans() {
         let lines = logged(&Levels::default(), || {
-            Levels::span(&tenant("staging"))
+            Levels::span(&fleet("staging"))
                 .in_scope(|| tracing::info_span!("step").in_scope(|| tracing::warn!("something")));
         });
 
-        assert!(lines[0].contains(" tenant=staging"), "{lines:?}");
+        assert!(lines[0].contains(" fleet=staging"), "{lines:?}");
     }
 
     #[test]
-    fn others_code_is_not_made_louder_by_a_tenant() {
+    fn others_code_is_not_made_louder_by_a_fleet() {
         let levels = Levels::default();
-        levels.set(&tenant("prod"), Some(Level::DEBUG));
+        levels.set(&fleet("prod"), Some(Level::DEBUG));
 
         let lines = logged(&levels, || {
-            Levels::span(&tenant("prod")).in_scope(|| tracing::debug!(target: "hyper::proto", "noise"));
+            Levels::span(&fleet("prod")).in_scope(|| tracing::debug!(target: "hyper::proto", "noise"));
         });
 
         assert!(lines.is_empty(), "{lines:?}");

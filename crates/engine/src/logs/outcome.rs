@@ -156,14 +156,14 @@ mod tests {
         let startup = Startup {
             version: "1.2.3",
             role: "all",
-            operator_namespace: "cloudflare-zero-trust",
+            operator_namespace: "harbour-system",
             watch_namespaces: &namespaces,
             intervals: &intervals,
         };
 
         let text = Captured::text(LevelFilter::INFO).of(|| startup.log());
 
-        let wanted = "Portolan 1.2.3 starts version=1.2.3 role=all operator_namespace=cloudflare-zero-trust \
+        let wanted = "Portolan 1.2.3 starts version=1.2.3 role=all operator_namespace=harbour-system \
                       namespaces=shop,web intervals=resync=60s\n";
         assert!(text.ends_with(wanted), "{text}");
     }

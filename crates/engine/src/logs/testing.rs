@@ -12,8 +12,8 @@ use tracing_subscriber::registry::Registry;
 
 use super::{LineFormat, LogLayer};
 
-/// The words of a job whose scopes are tenants.
-const TENANTS: LogScope = LogScope { name: "tenant", namespace: "tenant_namespace" };
+/// The words of a job whose scopes are fleets.
+const FLEETS: LogScope = LogScope { name: "fleet", namespace: "fleet_namespace" };
 
 /// A log that begins with [`Captured::of`] and ends with it.
 pub(crate) struct Captured<F> {
@@ -48,7 +48,7 @@ impl<F: Filter<Registry> + Send + Sync + 'static> Captured<F> {
         let written = Written::default();
         let clock = Arc::new(|| jiff::Timestamp::from_second(7).unwrap());
         let writer = written.clone();
-        let layer = LogLayer::new(self.form, clock, move || writer.clone()).naming(TENANTS).with_filter(self.filter);
+        let layer = LogLayer::new(self.form, clock, move || writer.clone()).naming(FLEETS).with_filter(self.filter);
         heard_by(tracing_subscriber::registry().with(layer), act);
         let text = written.0.lock().unwrap().clone();
         String::from_utf8(text).unwrap()

@@ -95,13 +95,13 @@ mod tests {
     use crate::logs::outcome;
     use crate::logs::testing::Captured;
 
-    fn tenant() -> portolan_core::ObjectKey {
+    fn fleet() -> portolan_core::ObjectKey {
         portolan_core::ObjectKey::namespaced("default", "staging")
     }
 
     /// A pass that changed something, one that did not, and one that failed.
     fn three_passes() {
-        Levels::span(&tenant()).in_scope(|| {
+        Levels::span(&fleet()).in_scope(|| {
             let target = Target::new("Access application", "", "app.example.com");
             let (before, after) = (json!({"session": "8h", "name": "app"}), json!({"session": "24h", "name": "app"}));
             let record = Change::create(Target::new("DNS record", "example.com", "CNAME app"), json!({"ttl": 1}), "");
@@ -117,14 +117,14 @@ mod tests {
         let text = Captured::text(LevelFilter::INFO).of(three_passes);
 
         let wanted = "\
-1970-01-01T00:00:07.000Z  INFO HTTPRoute shop/app: 1 created, 1 updated outcome=changed tenant=staging tenant_namespace=default
-1970-01-01T00:00:07.000Z  INFO   ~ update Access application app.example.com: the template changed tenant=staging
-1970-01-01T00:00:07.000Z  INFO     - session: \"8h\" tenant=staging
-1970-01-01T00:00:07.000Z  INFO     + session: \"24h\" tenant=staging
-1970-01-01T00:00:07.000Z  INFO   + create DNS record CNAME app (example.com) tenant=staging
-1970-01-01T00:00:07.000Z  INFO     + ttl: 1 tenant=staging
-1970-01-01T00:00:07.000Z  INFO HTTPRoute shop/web: unchanged outcome=unchanged tenant=staging tenant_namespace=default
-1970-01-01T00:00:07.000Z ERROR HTTPRoute shop/api: no group Enginering outcome=failed reason=GroupNotFound class=invalid tenant=staging tenant_namespace=default
+1970-01-01T00:00:07.000Z  INFO HTTPRoute shop/app: 1 created, 1 updated outcome=changed fleet=staging fleet_namespace=default
+1970-01-01T00:00:07.000Z  INFO   ~ update Access application app.example.com: the template changed fleet=staging
+1970-01-01T00:00:07.000Z  INFO     - session: \"8h\" fleet=staging
+1970-01-01T00:00:07.000Z  INFO     + session: \"24h\" fleet=staging
+1970-01-01T00:00:07.000Z  INFO   + create DNS record CNAME app (example.com) fleet=staging
+1970-01-01T00:00:07.000Z  INFO     + ttl: 1 fleet=staging
+1970-01-01T00:00:07.000Z  INFO HTTPRoute shop/web: unchanged outcome=unchanged fleet=staging fleet_namespace=default
+1970-01-01T00:00:07.000Z ERROR HTTPRoute shop/api: no group Enginering outcome=failed reason=GroupNotFound class=invalid fleet=staging fleet_namespace=default
 ";
         assert_eq!(text, wanted);
     }
@@ -146,7 +146,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part:?} is missing in {text:?}");
         }
-        assert!(text.lines().take(8).all(|line| line.contains(" tenant=staging")), "{text}");
+        assert!(text.lines().take(8).all(|line| line.contains(" fleet=staging")), "{text}");
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
             lines[0],
             json!({"timestamp": "1970-01-01T00:00:07.000000Z", "level": "INFO", "target": "portolan_engine::logs::outcome",
                 "message": "HTTPRoute shop/app: 1 created, 1 updated", "outcome": "changed", "diff": diff,
-                "tenant": "staging", "tenant_namespace": "default"})
+                "fleet": "staging", "fleet_namespace": "default"})
         );
         assert_eq!((&lines[2]["reason"], &lines[2]["class"]), (&json!("GroupNotFound"), &json!("invalid")));
         assert_eq!(lines.len(), 3);

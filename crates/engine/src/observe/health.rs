@@ -104,15 +104,12 @@ mod tests {
     fn all_checks_are_listed_and_one_that_fails_says_why() {
         let probes = Probes::new(
             || vec![Check::passed("runtime")],
-            || vec![Check::passed("zerotrust/tasks"), Check::failed("cloudflare", "it has not begun")],
+            || vec![Check::passed("harbour/tasks"), Check::failed("pilots", "it has not begun")],
         );
 
         assert_eq!(probes.live().lines(), "[+]runtime ok\nlivez check passed\n");
         let ready = probes.ready();
         assert!(!ready.is_well());
-        assert_eq!(
-            ready.lines(),
-            "[+]zerotrust/tasks ok\n[-]cloudflare failed: it has not begun\nreadyz check failed\n"
-        );
+        assert_eq!(ready.lines(), "[+]harbour/tasks ok\n[-]pilots failed: it has not begun\nreadyz check failed\n");
     }
 }

@@ -96,8 +96,8 @@ const AGE: Metric = Metric::gauge(
     name: "PortolanQueueStands",
     lasts: "10m",
     when: "max by (kind) (portolan_queue_age_seconds) > 300",
-    says: "Objects of kind {{ $labels.kind }} wait for more than five minutes: Cloudflare or the API server is slow, or the \
-           budget of requests is used up",
+    says: "Objects of kind {{ $labels.kind }} wait for more than five minutes: what is written to or the API server is slow, or \
+           the budget of requests is used up",
 });
 const RUNNING: Metric = Metric::gauge("portolan_reconciles_running", &["kind"], "Passes at work");
 const OBJECTS: Metric = Metric::gauge(
@@ -148,7 +148,7 @@ const DRIFT_FOUND: Metric = Metric::counter(
 const DRIFT_UNREADABLE: Metric = Metric::counter(
     "portolan_drift_unreadable",
     &["controller"],
-    "Zones, tunnels and account collections that such a comparison could not read",
+    "Remote collections and documents that such a comparison could not read",
 );
 const HELD: Metric =
     Metric::gauge("portolan_held_deletions", &["collection"], "Deletions that the budget holds until a user releases them")
@@ -399,20 +399,20 @@ mod tests {
     fn what_the_engine_measures_is_told_by_the_names_of_its_table() {
         let metrics = Metrics::new();
         metrics.built("1.2.3", "all");
-        metrics.leads("zerotrust", true);
-        metrics.broke("zerotrust");
-        metrics.passed_for_drift("zerotrust", Passed { scopes: 3, failed: 1, drifted: 2 });
-        metrics.passed_for_drift("zerotrust", Passed::default());
+        metrics.leads("harbour", true);
+        metrics.broke("harbour");
+        metrics.passed_for_drift("harbour", Passed { scopes: 3, failed: 1, drifted: 2 });
+        metrics.passed_for_drift("harbour", Passed::default());
 
         let text = metrics.render();
 
         for line in [
             r#"portolan_build_info{version="1.2.3",role="all"} 1"#,
-            r#"portolan_leader{controller="zerotrust"} 1"#,
-            r#"portolan_job_restarts_total{controller="zerotrust"} 1"#,
-            r#"portolan_drift_passes_total{controller="zerotrust"} 2"#,
-            r#"portolan_drift_found_total{controller="zerotrust"} 2"#,
-            r#"portolan_drift_unreadable_total{controller="zerotrust"} 1"#,
+            r#"portolan_leader{controller="harbour"} 1"#,
+            r#"portolan_job_restarts_total{controller="harbour"} 1"#,
+            r#"portolan_drift_passes_total{controller="harbour"} 2"#,
+            r#"portolan_drift_found_total{controller="harbour"} 2"#,
+            r#"portolan_drift_unreadable_total{controller="harbour"} 1"#,
         ] {
             assert!(text.contains(line), "no {line} in\n{text}");
         }

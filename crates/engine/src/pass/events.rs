@@ -38,6 +38,7 @@ impl Events {
     /// Writes an event about an object, unless the same was written lately. Events are a courtesy: a failure is
     /// logged and nothing else.
     pub async fn tell(&self, regarding: &ObjectReference, notice: &Notice) {
+        portolan_core::waypoint!();
         let told = EventKey::of(regarding, notice);
         if !self.memory.lock().expect("nothing panics while it is held").is_new(told, Instant::now()) {
             return;

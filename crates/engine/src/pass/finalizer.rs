@@ -48,6 +48,7 @@ impl Finalizers {
 
     /// Where an object stands.
     pub(crate) fn stage(&self, meta: &ObjectMeta) -> FinalizerStage {
+        portolan_core::waypoint!();
         let held = present(meta);
         let outdated = self.replaces && held.iter().any(|name| self.older.contains(&name.as_str()));
         let has_ours = self.ours.is_none_or(|ours| held.iter().any(|name| name == ours)) && !outdated;

@@ -4,7 +4,6 @@ use portolan_core::{Problem, reasons};
 
 use crate::context::{Context, WriteMode};
 use crate::dispatch::fingerprint::key_of;
-use crate::pass::annotations;
 use crate::pass::finalizer::FinalizerStage;
 use crate::pass::report::Report;
 use crate::pass::status::{self, Keep};
@@ -23,7 +22,7 @@ pub(crate) async fn refuse<R: Reconcile>(
         return (Requeue::Rest, None);
     }
     let leaving = finalizers(reconciler).stage(meta) == FinalizerStage::Leaving;
-    if leaving && annotations::is_forced(meta) {
+    if leaving && context.steering.is_forced(meta) {
         return (let_go(context, reconciler, malformed).await, None);
     }
     let problem = Problem::invalid(reasons::INVALID_CONFIG, message(reconciler.profile().kind, malformed, leaving));

@@ -121,6 +121,7 @@ pub(crate) async fn write<K: Object>(
     meta: &ObjectMeta,
     status: &Value,
 ) -> Result<Option<Guarded<K>>, kube::Error> {
+    portolan_core::waypoint!();
     for attempt in 0..MOST_ATTEMPTS {
         let conflict = match in_time(write_once(client, meta, status)).await {
             // A status write cannot name a uid: its answer shows whose status it was.

@@ -41,6 +41,7 @@ impl<'de, K: DeserializeOwned + kube::Resource> Deserialize<'de> for Guarded<K> 
 
 impl<K: DeserializeOwned + kube::Resource> Guarded<K> {
     fn parse(mut object: Value) -> Result<Self, serde_json::Error> {
+        portolan_core::waypoint!();
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }

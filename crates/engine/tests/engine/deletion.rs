@@ -126,7 +126,7 @@ async fn force_lets_an_object_go_whose_remote_part_cannot_be_reached() {
     assert_eq!(world.ready("a").await, "False/DependencyError");
     assert_eq!(world.events().await, ["Created a"], "waiting is no failure");
 
-    world.annotate("a", "cloudflare-operator.io/force-delete", "true").await;
+    world.annotate("a", "older.example.com/force-delete", "true").await;
 
     assert!(world.get("a").await.is_none());
     assert_eq!(world.events().await, ["Created a", "ForcedCleanup a"]);

@@ -9,7 +9,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, Pat
 use kube::{Api, Client, ResourceExt as _};
 use portolan_apiserver::{ApiServer, Config};
 use portolan_core::{Clock, OwnerId};
-use portolan_engine::{Context, Controller, Handle, Job, Manager, Purity, refuse_pure_step};
+use portolan_engine::{Context, Controller, Handle, Job, Manager, Purity, Steering, refuse_pure_step};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
@@ -65,6 +65,7 @@ impl World {
         let mut context = Context::new(client.clone(), clock.clone(), OwnerId::derive("test"));
         "default".clone_into(&mut context.operator_namespace);
         context.purity = Purity::Enforced;
+        context.steering = Steering::with(&["older.example.com/"]);
         change(&mut context);
         let (remote, handle) = (Arc::default(), Arc::default());
         let world = Self { server, offline, client, remote, context: Arc::new(context), handle, manager: None };

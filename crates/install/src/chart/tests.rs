@@ -7,9 +7,9 @@ use crate::testing::JOBS;
 fn the_defaults_of_the_chart_are_the_defaults() {
     let text = values(JOBS);
 
-    assert_eq!(Values::parse(JOBS, &[&text], &[]).unwrap(), Values::default(), "{text}");
+    assert_eq!(Values::parse(JOBS, &[&text], &[]).unwrap(), Values::usual(JOBS), "{text}");
     let bare: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
-    assert_eq!(crate::merge::document(&bare.join("\n")).unwrap(), serde_json::to_value(Values::default()).unwrap());
+    assert_eq!(crate::merge::document(&bare.join("\n")).unwrap(), serde_json::to_value(Values::usual(JOBS)).unwrap());
 }
 
 #[test]

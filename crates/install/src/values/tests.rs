@@ -9,8 +9,8 @@ fn refused(yaml: &str) -> String {
 
 #[test]
 fn nothing_said_is_the_defaults() {
-    assert_eq!(Values::parse(JOBS, &[], &[]).unwrap(), Values::default());
-    assert_eq!(Values::parse(JOBS, &["", "{}\n"], &[]).unwrap(), Values::default());
+    assert_eq!(Values::parse(JOBS, &[], &[]).unwrap(), Values::usual(JOBS));
+    assert_eq!(Values::parse(JOBS, &["", "{}\n"], &[]).unwrap(), Values::usual(JOBS));
 }
 
 #[test]

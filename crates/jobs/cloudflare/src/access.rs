@@ -81,6 +81,7 @@ pub(crate) async fn open(
     clients: &Clients,
     operator_namespace: &str,
 ) -> Result<CredentialAccess, Problem> {
+    portolan_core::waypoint!();
     let reference = &credentials.spec.secret_ref;
     let namespace = reference.namespace_or(operator_namespace);
     let values = secrets.read(namespace, &reference.name).await?;

@@ -27,6 +27,7 @@ impl Claims {
     /// The oldest object that claims the same and is older than the given one. Objects that are being deleted claim
     /// nothing any more.
     pub(crate) fn older_than(&self, claim: u64, meta: &ObjectMeta, handle: &Handle<Projection>) -> Option<ObjectKey> {
+        portolan_core::waypoint!();
         let alone =
             self.wanted.lock().unwrap_or_else(PoisonError::into_inner).get(&claim).is_none_or(|count| *count < 2);
         if alone {

@@ -1,7 +1,7 @@
 //! The job as data: its names, kinds, rights and reasons, and how it starts.
 
 use portolan_core::job::{JobSheet, LeaseName, plain};
-use portolan_engine::JobDefinition;
+use portolan_engine::{JobDefinition, Steering};
 use serde_json::Value;
 
 use crate::job::{self, GROUP, LEASE, NAME};
@@ -10,6 +10,11 @@ use crate::{kinds, reasons};
 
 /// The job.
 pub static JOB: JobDefinition = JobDefinition { lease: |_| Some(LEASE), ..JobDefinition::of(SHEET, job::start) };
+
+/// Where users steer single objects, as the older operator's users do.
+pub(crate) const STEERING: Steering = Steering::with(OLDER_PREFIXES);
+
+const OLDER_PREFIXES: &[&str] = &["cloudflare-operator.io/"];
 
 const SHEET: JobSheet = JobSheet {
     help: "The kinds of networking.cloudflare-operator.io",
@@ -20,6 +25,7 @@ const SHEET: JobSheet = JobSheet {
     // Secrets that objects of the cluster name are in the process's namespace.
     pod_fields: &[("POD_NAMESPACE", "metadata.namespace")],
     reasons: &[reasons::ALL],
+    older_prefixes: OLDER_PREFIXES,
     ..JobSheet::named(NAME, GROUP)
 };
 

@@ -326,4 +326,5 @@ pub(crate) mod prelude {
 
     pub(crate) use super::{Kind, Needs, Resolved, StatusView};
     pub(crate) use crate::sheet::{AccountStatus, Sheet};
+    pub(crate) use crate::shown;
 }

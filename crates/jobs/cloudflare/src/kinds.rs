@@ -11,6 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use portolan_cloudflare_api::{Collection, Item as _};
 
 use crate::kind::{Kind, Management};
+use crate::shown::Shown;
 
 pub use cloudflare_credentials::CloudflareCredentials;
 pub use cloudflare_domain::{CloudflareDomain, resolve_zone, zone_of};
@@ -44,6 +45,8 @@ pub struct Row {
     pub finalizer: &'static str,
     /// Finalizers that older operators left on them.
     pub older_finalizers: &'static [&'static str],
+    /// What people are told of an object besides its health.
+    pub shown: Shown,
     definition: fn() -> CustomResourceDefinition,
 }
 
@@ -73,6 +76,7 @@ macro_rules! kinds {
                 marked: is_marked::<$kind>(),
                 finalizer: <$kind as Kind>::FINALIZER,
                 older_finalizers: <$kind as Kind>::SHEET.older_finalizers,
+                shown: <$kind as Kind>::SHEET.shown,
                 definition: $definition,
             },)+]
         }

@@ -22,6 +22,7 @@ mod resolve;
 mod rights;
 mod settled;
 pub mod sheet;
+pub mod shown;
 pub mod sources;
 mod triggers;
 pub mod used;

@@ -14,6 +14,7 @@ use portolan_engine::{Handle, Outcome, Profile, Projected, Reconcile, Report};
 use serde_json::Value;
 
 use crate::claims::Claims;
+use crate::definition::STEERING;
 use crate::job::JobContext;
 use crate::kind::{Kind, Resolved};
 use crate::matching::{Matched, RemoteWrite};
@@ -146,10 +147,11 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     }
 
     fn reacts_to_annotation(&self, annotation: &str) -> bool {
-        annotation.starts_with("portolan.dev/") || annotation.starts_with("cloudflare-operator.io/")
+        STEERING.is_one(annotation)
     }
 
     fn project(&self, object: &K) -> Projection {
+        portolan_core::waypoint!();
         Projection::of(object)
     }
 

@@ -62,6 +62,7 @@ struct Mine<B> {
 
 /// Finds the steps from what exists to what is wanted.
 pub(crate) fn match_bodies<B: Item>(mut matching: Matching<'_, B>) -> Result<Matched<B>, Problem> {
+    portolan_core::waypoint!();
     let wanted: Vec<B> = matching.wanted.drain(..).map(normalised).collect();
     let sorted = sort_candidates(&matching, &wanted)?;
     let mut matched = Matched { steps: Vec::new(), kept: Vec::new(), beside: Vec::new() };

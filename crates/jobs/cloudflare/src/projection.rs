@@ -28,6 +28,7 @@ pub(crate) struct Projection {
 
 impl Projection {
     pub(crate) fn of<K: Kind>(object: &K) -> Self {
+        portolan_core::waypoint!();
         let namespace = object.meta().namespace.as_deref();
         let needs = object.needs().ok();
         let recorded = object.recorded();

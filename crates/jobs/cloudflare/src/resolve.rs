@@ -126,6 +126,7 @@ impl ScopeRef {
 impl JobContext {
     /// The client that an object asks Cloudflare with, if it may.
     pub(crate) async fn access(&self, needs: &Needs, subject: &AskingObject) -> Result<CredentialAccess, Problem> {
+        portolan_core::waypoint!();
         let access = self.open(needs, subject).await?;
         if let Some(credentials) = self.used(&access.used) {
             allow::credentials_serve(&credentials, subject.key.namespace.as_deref())?;

@@ -41,6 +41,7 @@ impl DriftMemory {
         present: &[Entry<B>],
         alone: bool,
     ) {
+        portolan_core::waypoint!();
         let remote = present.iter().fold(0, |all, entry| all ^ digest(entry));
         let mut state = self.state();
         let scope = state.scope(scope, client);

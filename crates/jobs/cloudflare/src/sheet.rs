@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::kind::{Management, Recorded, StatusView};
+use crate::shown::Shown;
 use crate::used::UsedCredentials;
 
 /// What is the same for all objects of a kind.
@@ -33,6 +34,8 @@ pub struct Sheet {
     pub error_reason: &'static str,
     /// After how long an object that is well is looked at again, besides drift passes.
     pub resync: Option<Duration>,
+    /// What people are told of an object besides its health.
+    pub shown: Shown,
 }
 
 /// The words of `state`.
@@ -67,6 +70,7 @@ impl Sheet {
             ready_reason: reasons::SYNCED,
             error_reason: reasons::ERROR,
             resync: None,
+            shown: Shown::named(noun, "others"),
         }
     }
 

@@ -47,6 +47,10 @@ const SHEET: JobSheet = JobSheet {
     ],
     reasons: REASONS,
     log_scope: Some(LogScope { name: "tenant", namespace: "tenant_namespace" }),
+    // Users of both older operators have one habit.
+    older_prefixes: &["cloudflare-operator.io/"],
+    usual: true,
+    values: &["operatorConfig.create", "tenant.create", "exampleTemplates.install"],
     ..JobSheet::named(NAME, GROUP)
 };
 

@@ -127,8 +127,8 @@ fn name_nodes(names: &NamesByHealth, colours: Colours) -> Vec<TreeLine> {
 fn branch_nodes(branch: &Branch, colours: Colours) -> Vec<TreeLine> {
     let mut nodes: Vec<TreeLine> = branch.domains.iter().map(|domain| domain_node(domain, colours)).collect();
     nodes.extend(branch.networks.iter().map(|network| network_node(network, colours)));
-    nodes.extend(branch.routes.iter().map(|route| leaf_node("route", route, colours)));
-    nodes.extend(branch.tunnels.iter().map(|tunnel| leaf_node("tunnel", tunnel, colours)));
+    let leaves = branch.routes.iter().chain(branch.lists.values().flatten());
+    nodes.extend(leaves.map(|leaf| leaf_node(&leaf.sort, leaf, colours)));
     if branch.records.total > 0 {
         nodes.push(TreeLine { text: "in no known zone".to_owned(), below: record_nodes(&branch.records, colours) });
     }

@@ -49,7 +49,7 @@ impl NamesByHealth {
             origin => format!(" → {origin}"),
         };
         let about = format!("{}{leads_to}{protected}", seen.text("/spec/hostname"));
-        self.routes.push(Leaf { state: NamedHealth::of(&seen), about });
+        self.routes.push(Leaf { state: NamedHealth::of(&seen), about, sort: "route".to_owned() });
     }
 
     /// Those that are not Ready.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use portolan_cloudflare::kinds;
+use portolan_cloudflare::shown::{Shown, ShownLevel, ShownText};
 use portolan_core::reasons::DELETION_BUDGET_EXCEEDED;
 use serde::Serialize;
 
@@ -72,16 +74,32 @@ pub(crate) struct Account {
 }
 
 /// What hangs on an account.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Branch {
     pub(crate) domains: Vec<Domain>,
     pub(crate) networks: Vec<NetworkTree>,
     /// Routes of networks that no object stands for.
     pub(crate) routes: Vec<Leaf>,
-    pub(crate) tunnels: Vec<Leaf>,
+    /// What else stands right below the account, by the lists that kinds say: `tunnels`.
+    #[serde(flatten)]
+    pub(crate) lists: BTreeMap<&'static str, Vec<Leaf>>,
     /// Records of zones that no object stands for.
     pub(crate) records: RecordsByHealth,
+}
+
+impl Default for Branch {
+    /// Every list is there, also where nothing is in it.
+    fn default() -> Self {
+        let lists = kinds::table().into_iter().map(|row| row.shown.list).filter(|list| !list.is_empty());
+        Self {
+            domains: Vec::new(),
+            networks: Vec::new(),
+            routes: Vec::new(),
+            lists: lists.map(|list| (list, Vec::new())).collect(),
+            records: RecordsByHealth::default(),
+        }
+    }
 }
 
 /// A `CloudflareDomain` and its records.
@@ -125,6 +143,9 @@ pub(crate) struct Leaf {
     pub(crate) state: NamedHealth,
     /// What it is about: `A www.example.com`, `10.0.0.0/8 through home`.
     pub(crate) about: String,
+    /// What it is, before its name.
+    #[serde(skip)]
+    pub(crate) sort: String,
 }
 
 /// Name and health.
@@ -154,44 +175,43 @@ impl NamedHealth {
     }
 }
 
-/// Builds the tree.
+/// Builds the tree, by what the kinds say that their objects belong to.
 pub(crate) fn build(server: &str, objects: &[HealthView], installed: bool) -> Tree {
-    let of = |kind: &str| objects.iter().filter(|seen| seen.kind == kind).collect::<Vec<_>>();
-    let credentials = of("CloudflareCredentials");
+    let of = |belongs: fn(&Shown) -> bool| belonging(objects, belongs);
+    let credentials: Vec<&HealthView> =
+        of(|shown| shown.opens == Some(ShownLevel::Account)).into_iter().map(|(seen, _)| seen).collect();
     let mut accounts: Vec<Account> = credentials.iter().map(|seen| account(seen)).collect();
     let mut unassigned = Branch::default();
     let mut zones = Zones::default();
-    for seen in of("CloudflareDomain") {
-        let place = owner(seen, &credentials, "/spec/credentialsRef/name");
+    for (seen, _) in of(|shown| shown.opens == Some(ShownLevel::Zone)) {
+        let place = owner(seen, &credentials);
         let branch = branch_of(&mut accounts, &mut unassigned, place);
         zones.add(seen, place, branch.domains.len());
         branch.domains.push(domain(seen));
     }
-    for seen in of("VirtualNetwork") {
-        let place = owner(seen, &credentials, CREDENTIALS);
+    for (seen, _) in of(|shown| shown.opens == Some(ShownLevel::Network)) {
+        let place = owner(seen, &credentials);
         branch_of(&mut accounts, &mut unassigned, place).networks.push(network(seen));
     }
-    for seen in of("NetworkRoute") {
-        let place = owner(seen, &credentials, CREDENTIALS);
-        place_route(seen, branch_of(&mut accounts, &mut unassigned, place));
+    for (seen, shown) in of(|shown| shown.under == Some(ShownLevel::Network)) {
+        let place = owner(seen, &credentials);
+        place_in_network(seen, leaf(seen, &shown), branch_of(&mut accounts, &mut unassigned, place));
     }
-    for seen in of("Tunnel").into_iter().chain(of("ClusterTunnel")) {
-        let place = owner(seen, &credentials, CREDENTIALS);
-        branch_of(&mut accounts, &mut unassigned, place)
-            .tunnels
-            .push(leaf(seen, seen.text("/status/tunnelId").to_owned()));
+    for (seen, shown) in of(|shown| shown.under == Some(ShownLevel::Account) && shown.opens.is_none()) {
+        let place = owner(seen, &credentials);
+        branch_of(&mut accounts, &mut unassigned, place).add(shown.list, leaf(seen, &shown));
     }
-    for seen in of("DNSRecord") {
+    for (seen, shown) in of(|shown| shown.under == Some(ShownLevel::Zone)) {
         let (place, domain) = match zones.of_record(seen) {
             Some((place, domain)) => (place, Some(domain)),
-            None => (owner(seen, &credentials, CREDENTIALS), None),
+            None => (owner(seen, &credentials), None),
         };
         let branch = branch_of(&mut accounts, &mut unassigned, place);
         let records = match domain.and_then(|at| branch.domains.get_mut(at)) {
             Some(domain) => &mut domain.records,
             None => &mut branch.records,
         };
-        records.add(seen);
+        records.add(seen, &shown);
     }
     Tree {
         server: server.to_owned(),
@@ -206,6 +226,13 @@ pub(crate) fn build(server: &str, objects: &[HealthView], installed: bool) -> Tr
     }
 }
 
+/// The objects of the kinds of which this is said, each with what is shown of it.
+fn belonging(objects: &[HealthView], belongs: fn(&Shown) -> bool) -> Vec<(&HealthView, Shown)> {
+    let rows = kinds::table().into_iter().filter(|row| belongs(&row.shown));
+    rows.flat_map(|row| objects.iter().filter(move |seen| seen.kind == row.kind).map(move |seen| (seen, row.shown)))
+        .collect()
+}
+
 impl Tree {
     /// Adds what the zerotrust job has.
     pub(super) fn add_tenants(&mut self, facts: &Facts) {
@@ -216,16 +243,19 @@ impl Tree {
 
     /// Adds the objects of a job.
     pub(super) fn add_job(&mut self, job: &'static str, objects: &[HealthView]) {
-        self.jobs.push(JobObjects { job, objects: objects.iter().map(|seen| leaf(seen, seen.kind.clone())).collect() });
+        let leaf =
+            |seen: &HealthView| Leaf { state: NamedHealth::of(seen), about: seen.kind.clone(), sort: String::new() };
+        self.jobs.push(JobObjects { job, objects: objects.iter().map(leaf).collect() });
         self.summary.add(objects);
     }
 }
 
-const CREDENTIALS: &str = "/spec/cloudflare/credentialsRef/name";
+/// Where objects name their credentials.
+const CREDENTIALS: ShownText = ShownText::At(&["/spec/credentialsRef/name", "/spec/cloudflare/credentialsRef/name"]);
 
 /// Which of the credentials an object uses: the one it names, else the default.
-fn owner(seen: &HealthView, credentials: &[&HealthView], reference: &str) -> Option<usize> {
-    match seen.text(reference) {
+fn owner(seen: &HealthView, credentials: &[&HealthView]) -> Option<usize> {
+    match CREDENTIALS.of(&seen.object).as_str() {
         "" => credentials.iter().position(|one| one.object["spec"]["isDefault"] == true),
         name => credentials.iter().position(|one| one.name() == name),
     }
@@ -273,13 +303,19 @@ fn network(seen: &HealthView) -> NetworkTree {
     }
 }
 
-fn leaf(seen: &HealthView, about: String) -> Leaf {
-    Leaf { state: NamedHealth::of(seen), about }
+fn leaf(seen: &HealthView, shown: &Shown) -> Leaf {
+    Leaf { state: NamedHealth::of(seen), about: shown.line.of(&seen.object), sort: shown.sort.of(&seen.object) }
 }
 
-fn place_route(seen: &HealthView, branch: &mut Branch) {
-    let tunnel = seen.text("/spec/tunnelRef/name");
-    let route = leaf(seen, format!("{} through {tunnel}", seen.text("/spec/network")));
+impl Branch {
+    fn add(&mut self, list: &'static str, leaf: Leaf) {
+        if let Some(leaves) = self.lists.get_mut(list) {
+            leaves.push(leaf);
+        }
+    }
+}
+
+fn place_in_network(seen: &HealthView, route: Leaf, branch: &mut Branch) {
     let (name, id) = (seen.text("/spec/virtualNetworkRef/name"), seen.text("/status/virtualNetworkId"));
     let is_in = |network: &&mut NetworkTree| {
         if name.is_empty() { !id.is_empty() && network.network_id == id } else { network.state.name == name }
@@ -325,7 +361,7 @@ impl Zones {
 }
 
 impl RecordsByHealth {
-    fn add(&mut self, seen: &HealthView) {
+    fn add(&mut self, seen: &HealthView, shown: &Shown) {
         self.total += 1;
         let state = match seen.text("/status/state") {
             "" => seen.health().as_str(),
@@ -333,15 +369,9 @@ impl RecordsByHealth {
         };
         *self.by_state.entry(state.to_owned()).or_default() += 1;
         if seen.health() != Health::Ready {
-            self.unwell.push(leaf(seen, record_label(seen)));
+            self.unwell.push(leaf(seen, shown));
         }
     }
-}
-
-/// `A www.example.com`.
-fn record_label(seen: &HealthView) -> String {
-    let said = [seen.text("/spec/type"), seen.text("/status/resolvedType")].into_iter().find(|text| !text.is_empty());
-    format!("{} {}", said.unwrap_or("?"), seen.text("/spec/name"))
 }
 
 /// Held deletions, from the condition that tells of them.

@@ -1,8 +1,11 @@
 //! Objects → what is to be seen of them at Cloudflare. Pure.
 
-use serde_json::Value;
+use portolan_cloudflare::kind::Management;
+use portolan_cloudflare::kinds;
+use portolan_cloudflare::shown::Shown;
 
 use crate::health_view::{Health, HealthView};
+use crate::zerotrust;
 
 /// One thing at Cloudflare.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,64 +21,28 @@ pub(crate) struct Published {
 
 /// Everything that objects which are Ready stand for.
 pub(crate) fn published(objects: &[HealthView]) -> Vec<Published> {
-    objects.iter().filter(|seen| seen.health() == Health::Ready).filter_map(one).collect()
-}
-
-fn one(seen: &HealthView) -> Option<Published> {
-    match seen.kind.as_str() {
-        "DNSRecord" => Some(record(seen)),
-        "HTTPRoute" => Some(Published {
-            sort: if seen.object["spec"]["protected"] == true { "protected" } else { "open" }.to_owned(),
-            name: seen.text("/spec/hostname").to_owned(),
-            content: seen.text("/spec/leadsTo").to_owned(),
-            is_proxied: false,
-        }),
-        "VirtualNetwork" => Some(Published {
-            sort: "network".to_owned(),
-            name: first(seen, &["/spec/name", "/metadata/name"]).to_owned(),
-            content: String::new(),
-            is_proxied: false,
-        }),
-        "NetworkRoute" => Some(Published {
-            sort: "route".to_owned(),
-            name: seen.text("/spec/network").to_owned(),
-            content: format!("tunnel {}", first(seen, &["/status/tunnelName", "/spec/tunnelRef/name"])),
-            is_proxied: false,
-        }),
-        _ => None,
-    }
-}
-
-fn record(seen: &HealthView) -> Published {
-    let content = match first(seen, &["/status/resolvedContent", "/spec/content"]) {
-        "" => data(&seen.object["spec"]["data"]),
-        content => content.to_owned(),
+    let mut shown: Vec<(&str, Shown)> =
+        kinds::table().iter().filter(|row| row.life == Management::Owned).map(|row| (row.kind, row.shown)).collect();
+    shown.push(("HTTPRoute", zerotrust::ROUTE));
+    let of = |seen: &HealthView| {
+        let (_, shown) = shown.iter().find(|(kind, _)| *kind == seen.kind)?;
+        Some(one(seen, shown))
     };
+    objects.iter().filter(|seen| seen.health() == Health::Ready).filter_map(of).collect()
+}
+
+fn one(seen: &HealthView, shown: &Shown) -> Published {
     Published {
-        sort: first(seen, &["/status/resolvedType", "/spec/type"]).to_owned(),
-        name: seen.text("/spec/name").to_owned(),
-        content,
+        sort: shown.sort.of(&seen.object),
+        name: shown.name.of(&seen.object),
+        content: shown.content.of(&seen.object),
         is_proxied: seen.object["spec"]["proxied"] == true,
     }
 }
 
-fn first<'a>(seen: &'a HealthView, pointers: &[&str]) -> &'a str {
-    pointers.iter().map(|pointer| seen.text(pointer)).find(|text| !text.is_empty()).unwrap_or_default()
-}
-
-/// `port 443, target sip.example.com`: what a record says that has no single text.
-fn data(data: &Value) -> String {
-    let Some(fields) = data.as_object() else { return String::new() };
-    let shown = fields.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| match value.as_str() {
-        Some(text) => format!("{name} {text}"),
-        None => format!("{name} {value}"),
-    });
-    shown.collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

@@ -9,7 +9,17 @@ pub(crate) use route::RouteView;
 /// The group of the job's kinds.
 pub(crate) use portolan_zerotrust::model::GROUP;
 
+use portolan_cloudflare::shown::{Shown, ShownText};
+
 use crate::health_view::HealthView;
+
+/// What is shown of a route that is published, as [`RouteView::seen`] tells of it.
+pub(crate) const ROUTE: Shown = Shown {
+    sort: ShownText::Of(|route| if route["spec"]["protected"] == true { "protected" } else { "open" }.to_owned()),
+    name: ShownText::At(&["/spec/hostname"]),
+    content: ShownText::At(&["/spec/leadsTo"]),
+    ..Shown::named("open", "names")
+};
 
 /// Where the job's own objects are.
 #[derive(clap::Args, Clone, Debug)]

@@ -44,7 +44,7 @@ impl Call {
                 errors.push(FieldError::forbidden(&root.field("force"), "may not be specified for non-apply patch"));
             }
         }
-        errors.extend(portolan_ssa::validate_field_manager(manager, &root.field("fieldManager")));
+        errors.extend(portolan_patch::ssa::validate_field_manager(manager, &root.field("fieldManager")));
         let dry_run = self.dry_run(&mut errors);
         let field_validation = match self.query.get("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
@@ -59,7 +59,7 @@ impl Call {
         if !errors.is_empty() {
             return Err(ApiError::invalid("meta.k8s.io", kind, "", &errors));
         }
-        let manager = portolan_ssa::manager_or_user_agent(manager, &self.user_agent);
+        let manager = portolan_patch::ssa::manager_or_user_agent(manager, &self.user_agent);
         Ok(WriteOptions { dry_run, manager, field_validation, force: self.query.flag("force") })
     }
 

@@ -1,8 +1,8 @@
 //! `PATCH`: JSON patch, merge patch, strategic merge patch and server-side apply.
 
 use http::StatusCode;
+use portolan_patch::ssa::{ApplyError, Force};
 use portolan_schema::{FieldError, Path};
-use portolan_ssa::{ApplyError, Force};
 use serde_json::{Value, json};
 
 use super::Call;
@@ -197,7 +197,7 @@ impl Call {
     fn applied(&self, live: &Value, config: &Value, force: Force, options: &WriteOptions) -> Result<Value, ApiError> {
         let api_version = self.resource.api_version();
         let (now, reset) = (self.api.now(), reset_fields(&self.resource, &self.target.subresource));
-        let context = portolan_ssa::Context {
+        let context = portolan_patch::ssa::Context {
             manager: &options.manager,
             api_version: &api_version,
             subresource: &self.target.subresource,
@@ -205,7 +205,7 @@ impl Call {
             schema: self.resource.cursor(),
             reset,
         };
-        let merged = portolan_ssa::apply(live, config, &context, force).map_err(|e| apply_error(&e))?;
+        let merged = portolan_patch::ssa::apply(live, config, &context, force).map_err(|e| apply_error(&e))?;
         let mut value = merged;
         self.resource.read(&mut value).map_err(|error| self.cannot_handle(&error))?;
         self.resource.default_applied(&mut value);

@@ -4,9 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use http::StatusCode;
 use portolan_builtin::{SCALE as SCALE_KIND, types};
+use portolan_patch::ssa::Force;
 use portolan_schema::crd::Scale;
 use portolan_schema::{Root, Schema};
-use portolan_ssa::Force;
 use serde_json::{Value, json};
 
 use super::Call;
@@ -77,10 +77,14 @@ impl Call {
         let paths = self.scale_paths()?;
         let path: Vec<&str> = paths.spec_replicas.split('.').filter(|p| !p.is_empty()).collect();
         let api_version = self.resource.api_version();
-        let replicas = portolan_ssa::scale::Replicas { api_version: &api_version, path: &path };
+        let replicas = portolan_patch::ssa::scale::Replicas { api_version: &api_version, path: &path };
         let intend = |live: &Value| {
             let mut scale = self.scale_of(live)?;
-            object::set_meta(&mut scale, "managedFields", Some(json!(portolan_ssa::scale::to_scale(live, replicas))));
+            object::set_meta(
+                &mut scale,
+                "managedFields",
+                Some(json!(portolan_patch::ssa::scale::to_scale(live, replicas))),
+            );
             let wanted = edit(scale)?;
             if self.resource.custom().is_none() {
                 check_scale(&wanted)?;
@@ -93,7 +97,7 @@ impl Call {
             let number = wanted["spec"]["replicas"].as_i64().unwrap_or(0);
             object::set_at_path(&mut new, &paths.spec_replicas, json!(number));
             let owners = wanted["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let owners = portolan_ssa::scale::to_object(live, owners, replicas);
+            let owners = portolan_patch::ssa::scale::to_object(live, owners, replicas);
             object::set_meta(&mut new, "managedFields", Some(json!(owners)));
             Ok(new)
         };
@@ -110,7 +114,7 @@ impl Call {
         }
         let now = self.api.now();
         let context = scale_context(options, &now);
-        portolan_ssa::update(live, wanted, &context)
+        portolan_patch::ssa::update(live, wanted, &context)
     }
 
     /// The scale after an apply.
@@ -118,7 +122,7 @@ impl Call {
         let force = if options.force { Force::Yes } else { Force::No };
         let now = self.api.now();
         let context = scale_context(options, &now);
-        portolan_ssa::apply(live, config, &context, force).map_err(|error| apply_error(&error))
+        portolan_patch::ssa::apply(live, config, &context, force).map_err(|error| apply_error(&error))
     }
 
     pub(super) fn live(&self) -> Result<Value, ApiError> {
@@ -171,14 +175,14 @@ static OWNED: LazyLock<Schema> = LazyLock::new(|| {
     Schema::parse(&schema).expect("a plain schema")
 });
 
-fn scale_context<'a>(options: &'a WriteOptions, now: &'a str) -> portolan_ssa::Context<'a> {
-    portolan_ssa::Context {
+fn scale_context<'a>(options: &'a WriteOptions, now: &'a str) -> portolan_patch::ssa::Context<'a> {
+    portolan_patch::ssa::Context {
         manager: &options.manager,
         api_version: "autoscaling/v1",
         subresource: "scale",
         now,
         schema: OWNED.root(),
-        reset: portolan_ssa::reset::nothing(),
+        reset: portolan_patch::ssa::reset::nothing(),
     }
 }
 
@@ -215,7 +219,7 @@ fn edited_scale(
         PatchEdit::Strategic(patch) => {
             let merged = merge_strategically(&scale, &patch.value, schema, SCALE)?;
             (scale, duplicates) = (merged.object, &patch.duplicates);
-            portolan_strategic::print(&merged.patch)
+            portolan_patch::strategic::print(&merged.patch)
         }
     };
     types::check_fields(SCALE, &scale).map_err(|why| invalid_patch(&shown, &why))?;

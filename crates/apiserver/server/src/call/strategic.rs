@@ -1,8 +1,8 @@
 //! A strategic merge patch and a live object of a built-in kind → the object that is wanted.
 
 use portolan_builtin::unstructured;
+use portolan_patch::strategic::{Merged, StrategicError};
 use portolan_schema::Cursor;
-use portolan_strategic::{Merged, StrategicError};
 use serde_json::{Value, json};
 
 use super::Call;
@@ -38,7 +38,7 @@ impl Call {
         value["kind"] = json!(self.resource.kind);
         value["apiVersion"] = json!(self.resource.api_version());
         let decoded = Decoded { value, duplicates: patch.duplicates.clone() };
-        let shown = portolan_strategic::print(&rest);
+        let shown = portolan_patch::strategic::print(&rest);
         let read = self.read_object(decoded, validation);
         let (mut value, complaints) = read.map_err(|e| refused_patch(&shown, &e, &self.cannot_handle("")))?;
         self.place(&mut value, true)?;
@@ -53,9 +53,9 @@ pub(super) fn merge_strategically(
     schema: Cursor<'_>,
     definition: &str,
 ) -> Result<Merged, ApiError> {
-    let mut merged = portolan_strategic::merge(live, patch, schema).map_err(|e| strategic_error(&e))?;
+    let mut merged = portolan_patch::strategic::merge(live, patch, schema).map_err(|e| strategic_error(&e))?;
     unstructured::take_over(definition, &mut merged.object)
-        .map_err(|why| invalid_patch(&portolan_strategic::print(&merged.patch), &why))?;
+        .map_err(|why| invalid_patch(&portolan_patch::strategic::print(&merged.patch), &why))?;
     Ok(merged)
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use portolan_patch::ssa::{FieldSet, reset};
 use portolan_schema::{FieldError, Path};
-use portolan_ssa::{FieldSet, reset};
 use serde_json::{Value, json};
 
 use super::Call;
@@ -81,7 +81,7 @@ impl Call {
     pub(crate) fn own_update(&self, live: &Value, new: Value, options: &WriteOptions, subresource: &str) -> Value {
         let api_version = self.resource.api_version();
         let (now, reset) = (self.api.now(), reset_fields(&self.resource, subresource));
-        let context = portolan_ssa::Context {
+        let context = portolan_patch::ssa::Context {
             manager: &options.manager,
             api_version: &api_version,
             subresource,
@@ -89,7 +89,7 @@ impl Call {
             schema: self.resource.cursor(),
             reset,
         };
-        portolan_ssa::update(live, new, &context)
+        portolan_patch::ssa::update(live, new, &context)
     }
 
     /// Changes an object for one of the server's own controllers; `edit` answers whether there is anything to write.
@@ -159,7 +159,7 @@ impl Changing<'_> {
             let wanted = intend(&live)?;
             self.call.confirm_rights(&live, &wanted)?;
             let mut new = self.checked(&live, wanted)?;
-            portolan_ssa::keep_times(&live, &mut new);
+            portolan_patch::ssa::keep_times(&live, &mut new);
             let removed = is_finished(&new);
             if !removed && live == new {
                 return Ok(UpdateResult::Kept(live));

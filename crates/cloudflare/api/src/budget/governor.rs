@@ -155,6 +155,7 @@ impl Governor {
 
     /// Whether a request of `lane` may go at `now`. Changes nothing but forgets what is over.
     pub fn decide(&mut self, now: Duration, lane: Lane) -> Decision {
+        portolan_core::waypoint!();
         self.forget(now);
         if now < self.blocked_until {
             return Decision::Wait(self.blocked_until);

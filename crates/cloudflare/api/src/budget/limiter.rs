@@ -43,6 +43,7 @@ impl Limiter {
     /// Waits for a turn. Dropping the future gives the place up. A pause that the API asked for and that is too long to be waited
     /// for in silence is an error.
     pub(crate) async fn permit(self: &Arc<Self>, lane: Lane) -> Result<Permit, Duration> {
+        portolan_core::waypoint!();
         let place = QueuePlace::take(self, lane);
         loop {
             match self.step(&place) {

@@ -40,6 +40,7 @@ impl<T> Default for Snapshot<T> {
 impl<T: Item> Snapshot<T> {
     /// What a listing that began at `listed_at` found. An object that cannot be read is counted and left out.
     pub(crate) fn listed(objects: Vec<ListedItem<T>>, listed_at: Instant) -> Self {
+        portolan_core::waypoint!();
         let mut snapshot = Self { listed_at: Some(listed_at), ..Self::default() };
         snapshot.slots.reserve_exact(objects.len());
         for ListedItem(entry) in objects {

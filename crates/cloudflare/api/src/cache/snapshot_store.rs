@@ -84,6 +84,7 @@ impl<T: Item> SnapshotStore<T> {
     }
 
     pub(crate) fn begin(&mut self, at: Instant) -> Began {
+        portolan_core::waypoint!();
         self.journal = Some(Vec::new());
         Began(self.validity.moment(at))
     }

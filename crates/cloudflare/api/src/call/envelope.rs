@@ -93,6 +93,7 @@ pub fn read<R>(method: &Method, status: u16, body: &[u8], secrets: &[&str]) -> R
 where
     R: DeserializeOwned + Default,
 {
+    portolan_core::waypoint!();
     let good = (200..300).contains(&status);
     if status == 204 {
         return Ok(Answer { result: R::default(), info: PageInfo::default() });

@@ -114,6 +114,7 @@ pub(crate) async fn up_to<E: Element>(
     (collection, scope): (&Collection, &str),
     pages: u64,
 ) -> Result<Option<Vec<E>>, ApiError> {
+    portolan_core::waypoint!();
     let mut pass = 1;
     loop {
         let listed = once(sender, permit.take(), (options, priority), (collection, scope), pages).await?;

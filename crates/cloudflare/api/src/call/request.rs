@@ -80,6 +80,7 @@ impl Request {
 
     /// The HTTP request, still without credentials.
     pub fn to_http(&self, base: &str) -> Result<http::Request<Bytes>, http::Error> {
+        portolan_core::waypoint!();
         let mut request = http::Request::builder().method(self.method.clone()).uri(self.url(base));
         let body = match &self.body {
             Some(body) => {

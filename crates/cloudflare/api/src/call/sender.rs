@@ -162,6 +162,7 @@ impl Sender {
     where
         R: DeserializeOwned + Default,
     {
+        portolan_core::waypoint!();
         if self.settings.read_only && !request.is_read() {
             permit.into_iter().for_each(Permit::unused);
             return Err(ApiError::read_only());

@@ -71,6 +71,7 @@ pub(super) struct EditQueue(Queue<PendingEdit>);
 
 impl EditQueue {
     pub(super) fn push(&self, (options, gate): (CallOptions, WriteGate), name: &str, edit: DocumentEdit, reply: Reply) {
+        portolan_core::waypoint!();
         let (name, replies, span) = (name.to_owned(), vec![reply], Span::current());
         let source = PendingEdit { name: name.clone(), options, span, edit, gate, replies };
         self.0.push_or_join(source, |older| older.name == name, PendingEdit::give_way_to);

@@ -52,6 +52,7 @@ impl Target for DocumentInner {
 
 /// Reads the document, then takes what has gathered meanwhile, and writes.
 async fn commit(shared: &DocumentInner, options: CallOptions) {
+    portolan_core::waypoint!();
     let (lane, permit) = shared.queue.sources().turn(options.lane, |lane| shared.sender.permit(lane)).await;
     let options = options.in_lane(lane);
     let live = match permit {

@@ -24,6 +24,7 @@ pub(crate) struct Assembled {
 
 /// Puts operations together.
 pub(crate) fn assemble<'a>(ops: impl Iterator<Item = &'a Op>) -> Assembled {
+    portolan_core::waypoint!();
     let mut body = Map::new();
     let mut spots = Vec::new();
     for op in ops {

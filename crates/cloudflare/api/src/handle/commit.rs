@@ -177,6 +177,7 @@ impl<T: Item> Target for CollectionState<T> {
 
     /// The turn comes in the lane of the most urgent source; a long pause that the API asked for is not waited for.
     async fn commit(&self, lane: Lane) -> Option<Instant> {
+        portolan_core::waypoint!();
         let (lane, permit) = self.queue().turn(lane, |lane| self.sender.permit(lane)).await;
         let permit = match permit {
             Ok(permit) => permit,

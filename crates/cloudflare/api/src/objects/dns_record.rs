@@ -168,6 +168,7 @@ impl Item for DnsRecord {
     }
 
     fn normalise(&mut self) {
+        portolan_core::waypoint!();
         self.name = host(&self.name).into();
         self.normalise_value();
         if !self.kind.has_priority() {

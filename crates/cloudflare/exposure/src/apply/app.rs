@@ -20,6 +20,7 @@ const POLICY: &str = "/accounts/{account_id}/access/apps/{app_id}/policies/{poli
 
 impl<J: Journal> StepRun<'_, J> {
     pub(super) async fn create_app(&mut self, wish: &AppWish) -> Result<StepEffect, Fault> {
+        portolan_core::waypoint!();
         let apps = self.apps();
         let (token_id, own_ids) = self.made(wish)?;
         let body = wish.create(Made { token_id: token_id.as_deref(), own_ids: &own_ids });

@@ -17,6 +17,7 @@ impl<J: Journal> StepRun<'_, J> {
         hostname: &str,
         work: &[RecordWork],
     ) -> Result<StepEffect, Fault> {
+        portolan_core::waypoint!();
         let records = self.zone(zone_id);
         let ops: Vec<Op> = work.iter().filter_map(op).collect();
         let posts = ops.len() > 1 || ops.iter().any(|op| matches!(op, Op::Create(_)));

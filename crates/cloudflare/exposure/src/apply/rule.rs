@@ -45,6 +45,7 @@ impl<J: Journal> StepRun<'_, J> {
         wall: &Wall,
         claim: &RuleClaim,
     ) -> Result<StepEffect, Fault> {
+        portolan_core::waypoint!();
         let wall = self.known_wall(hostname, wall)?;
         let first: RuleEdit<RuleOwnership> = Arc::default();
         let edit = {

@@ -16,6 +16,7 @@ const EVERYONE: &str = "everyone";
 
 impl Lookup<'_> {
     pub(super) async fn apps(&self) -> Result<Vec<Entry<App>>, Problem> {
+        portolan_core::waypoint!();
         let held: Vec<&AppHeld> = self.held.app.iter().chain(&self.held.old_apps).collect();
         let ids: Vec<&str> = held.iter().map(|app| app.id.as_str()).collect();
         if self.account.is_none() || ids.is_empty() && self.access().is_none() && !self.searches() {

@@ -26,6 +26,7 @@ impl Lookup<'_> {
     /// What is known of the wanted tunnel. One that cannot be used is looked at once in a while for all names together:
     /// a tunnel that was deleted would else cost a look for each of its names, each time one of them is tried.
     pub(super) async fn tunnels(&self) -> Result<BTreeMap<String, TunnelState>, Problem> {
+        portolan_core::waypoint!();
         let Some(rule) = self.desired.and_then(|desired| desired.rule.as_ref()) else { return Ok(BTreeMap::new()) };
         let id = rule.tunnel_id.as_str();
         let unusable = tunnel::unusable(self.reader, self.account(), id);

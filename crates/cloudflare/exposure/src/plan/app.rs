@@ -37,6 +37,7 @@ impl AppMatch {
 impl Planner<'_> {
     /// The wanted application, names of policies and groups resolved.
     pub(super) fn app_wish(&mut self) -> Result<Option<AppWish>, Problem> {
+        portolan_core::waypoint!();
         let Some(access) = &self.desired.access else { return Ok(None) };
         let own = self.own_wishes(access)?;
         let theirs = self.linked_policies(access)?;

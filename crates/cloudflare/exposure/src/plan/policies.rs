@@ -92,6 +92,7 @@ impl Planner<'_> {
 
     /// Our own reusable policies: made, changed, or kept, with their ids as far as known.
     pub(super) fn own_policies(&mut self, wish: Option<&AppWish>) -> Result<(Vec<Step>, Vec<Option<String>>), Problem> {
+        portolan_core::waypoint!();
         self.find_own_policies();
         let Some(AppWish { policies: Policies::Linked { own, .. }, .. }) = wish else {
             return Ok((Vec::new(), Vec::new()));

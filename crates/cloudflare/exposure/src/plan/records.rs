@@ -23,6 +23,7 @@ struct Keeper<'a> {
 impl<'a> Planner<'a> {
     /// Brings what is held in line with what stands, and plans the zone of the wish.
     pub(super) fn records(&mut self) -> Result<Vec<Step>, Problem> {
+        portolan_core::waypoint!();
         find_records(&mut self.held, self.live, &self.desired.mark, Some(self.desired.hostname.as_str()));
         let Some(record) = &self.desired.record else { return Ok(Vec::new()) };
         let zone = record.zone_id();

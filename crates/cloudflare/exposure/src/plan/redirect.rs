@@ -12,6 +12,7 @@ use crate::step::{Step, Work};
 
 impl Planner<'_> {
     pub(super) fn redirect(&mut self) -> Vec<Step> {
+        portolan_core::waypoint!();
         let live = self.live;
         find_redirects(&mut self.held, live, &self.desired.mark);
         let Some(zone) = self.zone().filter(|_| self.desired.redirect) else {

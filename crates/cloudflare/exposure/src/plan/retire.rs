@@ -23,6 +23,7 @@ const WHY: &str = "no longer wanted";
 impl Planner<'_> {
     /// Removes what stands at places that the name has left, or that it no longer needs.
     pub(super) fn retire(&mut self) -> Vec<Step> {
+        portolan_core::waypoint!();
         let mut steps = self.retire_records();
         steps.extend(self.retire_rules());
         steps.extend(self.retire_redirects());

@@ -24,6 +24,7 @@ pub(super) struct RuleStep {
 impl Planner<'_> {
     /// Finds the rule of the name, whatever it asks of requests, or refuses.
     pub(super) fn find_rule(&mut self) -> Result<(), Problem> {
+        portolan_core::waypoint!();
         find_rules(&mut self.held, self.live, self.context);
         let Some(rule) = &self.desired.rule else { return Ok(()) };
         let hostname = self.hostname();

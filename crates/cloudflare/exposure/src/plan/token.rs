@@ -17,6 +17,7 @@ use crate::token::ServiceToken;
 
 impl Planner<'_> {
     pub(super) fn token(&mut self) -> Result<Vec<Step>, Problem> {
+        portolan_core::waypoint!();
         if self.held.token.as_ref().is_some_and(|held| self.live.token(&held.id).is_none()) {
             self.held.token = None;
         }

@@ -12,6 +12,7 @@ impl Planner<'_> {
     /// What the rule asks of requests. Refuses a wildcard that was not published before and would be open below the depths
     /// that an application can name.
     pub(super) fn wall(&mut self, wish: Option<&AppWish>, app: &AppMatch) -> Result<Wall, Problem> {
+        portolan_core::waypoint!();
         let Some(wish) = wish.filter(|_| self.desired.rule.is_some()) else { return Ok(Wall::Open) };
         let found = match app {
             AppMatch::Found { entry, .. } => Some(&entry.item),

@@ -14,6 +14,7 @@ use crate::blocks::{AuthType, SecretReference};
 use crate::kind::{CredentialsFrom, Kind, Needs, Recorded, Resolved, StatusView};
 use crate::reasons::VALIDATION_FAILED;
 use crate::sheet::Sheet;
+use crate::shown;
 
 /// A credential for a Cloudflare account, which other objects refer to.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +99,7 @@ impl Kind for CloudflareCredentials {
     type Body = Account;
 
     const SHEET: Sheet = Sheet {
+        shown: shown::CREDENTIALS,
         ready_reason: reasons::VALIDATED,
         error_reason: VALIDATION_FAILED,
         ..Sheet::observed("CloudflareCredentials", "account", "cloudflare.com/credentials-finalizer")

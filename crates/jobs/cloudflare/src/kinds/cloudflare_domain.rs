@@ -17,6 +17,7 @@ use crate::blocks::{CredentialsReference, given};
 use crate::kind::{CredentialsFrom, Kind, Needs, Recorded, Resolved, ResolvedZone, StatusView, ZoneHint};
 use crate::reasons::VERIFIED;
 use crate::sheet::Sheet;
+use crate::shown;
 use settings::{CacheSettings, PerformanceSettings, SecuritySettings, SslSettings};
 
 /// A domain whose zone is at Cloudflare.
@@ -204,6 +205,7 @@ impl Kind for CloudflareDomain {
     type Body = Zone;
 
     const SHEET: Sheet = Sheet {
+        shown: shown::DOMAIN,
         ready_reason: VERIFIED,
         ..Sheet::observed("CloudflareDomain", "zone", "cloudflare.com/domain-finalizer")
     };
@@ -322,6 +324,7 @@ pub fn zone_of<'a>(
     domains: impl Iterator<Item = &'a CloudflareDomain> + Clone,
     hint: &ZoneHint,
 ) -> Result<ResolvedZone, Problem> {
+    portolan_core::waypoint!();
     let name = hint.domain.as_deref().unwrap_or(&hint.name);
     let hostname = Hostname::parse(name)
         .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("spec.cloudflare.domain: {error}")))?;

@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
 use crate::kind::{Kind, Needs, Recorded, Resolved, StatusView, ZoneHint};
 use crate::sheet::Sheet;
+use crate::shown;
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
 use spec_data::{DnsRecordData, SpecParts};
@@ -361,6 +362,7 @@ impl Kind for DnsRecord {
     type Body = Remote;
 
     const SHEET: Sheet = Sheet {
+        shown: shown::RECORD,
         older_finalizers: &["cloudflare.com/finalizer"],
         error_reason: reasons::RECONCILE_ERROR,
         ..Sheet::owned("DNSRecord", "DNS record", "dnsrecord.networking.cloudflare-operator.io/finalizer")
@@ -373,6 +375,7 @@ impl Kind for DnsRecord {
 
     /// A name that is none is for [`check`](Self::check) to say: who the record belongs to is known all the same.
     fn needs(&self) -> Result<Needs, Problem> {
+        portolan_core::waypoint!();
         let details = &self.spec.cloudflare;
         let (id, domain) = (given(details.zone_id.as_ref()), given(details.domain.as_ref()));
         let name = self.written().map_or_else(|_| self.spec.name.clone(), |name| name.text().to_owned());

@@ -76,6 +76,7 @@ impl Kind for NetworkRoute {
     type Body = Remote;
 
     const SHEET: Sheet = Sheet {
+        shown: shown::ROUTE,
         id: "routeId",
         older_finalizers: &["cloudflare.com/networkroute-finalizer", "cloudflare.com/finalizer"],
         ..Sheet::owned("NetworkRoute", "network route", "networkroute.networking.cloudflare-operator.io/finalizer")

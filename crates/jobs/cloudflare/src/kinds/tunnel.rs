@@ -18,6 +18,7 @@ use crate::blocks::{CloudflareDetails, given};
 use crate::kind::{Kind, Recorded, Resolved, StatusView};
 use crate::reasons::UNSUPPORTED;
 use crate::sheet::{Sheet, StateWords};
+use crate::shown;
 
 /// A tunnel of one namespace.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -288,6 +289,7 @@ macro_rules! observed_tunnel {
             type Body = Remote;
 
             const SHEET: Sheet = Sheet {
+                shown: shown::TUNNEL,
                 ready_reason: reasons::RECONCILED,
                 ..Sheet::observed($name, "tunnel", "cloudflare-operator.io/finalizer")
             };

@@ -68,6 +68,7 @@ impl Kind for VirtualNetwork {
     type Body = Remote;
 
     const SHEET: Sheet = Sheet {
+        shown: shown::NETWORK,
         id: "virtualNetworkId",
         older_finalizers: &["cloudflare.com/virtualnetwork-finalizer", "cloudflare.com/finalizer"],
         ..Sheet::owned(

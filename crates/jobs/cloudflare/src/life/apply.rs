@@ -22,6 +22,7 @@ impl<K: Kind> KindReconciler<K> {
         found: &FoundThere<K::Body>,
         steps: &[RemoteWrite<K::Body>],
     ) -> Result<Vec<Entry<K::Body>>, Problem> {
+        portolan_core::waypoint!();
         if steps.is_empty() {
             return Ok(Vec::new());
         }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::{ApiError, Client, Entry, Freshness, Item, Lane, Snapshot};
 use portolan_core::{Claim, Class, Problem, reasons};
-use portolan_engine::{Projected, annotations};
+use portolan_engine::Projected;
 
 use super::{FoundThere, Inputs, KindReconciler, SOON, key_of};
+use crate::definition::STEERING;
 use crate::gone::{self, ScopePresence};
 use crate::kind::{CredentialsFrom, Kind, Management, Needs, Recorded, Resolved};
 use crate::kinds::CloudflareCredentials;
@@ -55,6 +56,7 @@ impl<K: Kind> KindReconciler<K> {
     }
 
     pub(super) async fn gather_wanted(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
+        portolan_core::waypoint!();
         object.check()?;
         let needs = object.needs()?;
         let recorded = object.recorded();
@@ -95,7 +97,7 @@ impl<K: Kind> KindReconciler<K> {
         let mut inputs = self.inputs(Resolved::default());
         self.check_users(object)?;
         inputs.still_used = self.still_used(object);
-        if K::LIFE != Management::Owned || annotations::is_orphaning(object.meta()) {
+        if K::LIFE != Management::Owned || STEERING.is_orphaning(object.meta()) {
             return Ok(inputs);
         }
         let recorded = object.recorded();
@@ -104,7 +106,7 @@ impl<K: Kind> KindReconciler<K> {
             Ok(found) => inputs.here = found,
             // Whoever never recorded an id, and cannot reach Cloudflare now, has nothing there that is known.
             Err(problem) if recorded.ids.is_empty() && problem.class != Class::Transient => {}
-            Err(problem) if annotations::is_forced(object.meta()) && problem.class != Class::Transient => {
+            Err(problem) if STEERING.is_forced(object.meta()) && problem.class != Class::Transient => {
                 inputs.left_behind = recorded.ids;
             }
             Err(problem) => return Err(problem),
@@ -124,7 +126,7 @@ impl<K: Kind> KindReconciler<K> {
 
     /// Credentials stay while something stands at Cloudflare that can only be removed with them.
     fn check_users(&self, object: &K) -> Result<(), Problem> {
-        if K::KIND != CloudflareCredentials::KIND || annotations::is_forced(object.meta()) {
+        if K::KIND != CloudflareCredentials::KIND || STEERING.is_forced(object.meta()) {
             return Ok(());
         }
         let users = self.shared.triggers.users(&projection::credentials(&key_of(object).name));
@@ -328,7 +330,7 @@ impl<K: Kind> KindReconciler<K> {
     pub(super) async fn release_held(&self, object: &K, inputs: &Inputs<K::Body>) -> Result<(), Problem> {
         let Some(entry) = &inputs.observed else { return Ok(()) };
         self.shared.deletions.flush(&entry.id).await?;
-        let Some(digest) = annotations::released_deletions(object.meta()) else { return Ok(()) };
+        let Some(digest) = STEERING.released_deletions(object.meta()) else { return Ok(()) };
         if self.shared.deletions.approve(&entry.id, digest).await? {
             self.shared.triggers.held_released();
         }

@@ -1,9 +1,9 @@
 //! What is to be done for an object, as steps and as users read it. Pure.
 
 use portolan_core::{Plan, Problem};
-use portolan_engine::annotations;
 
 use super::{FoundThere, Inputs, KindReconciler, key_of};
+use crate::definition::STEERING;
 use crate::kind::{Kind, Recorded, Resolved};
 use crate::matching::{Matched, Matching, RemoteWrite, match_bodies};
 
@@ -16,6 +16,7 @@ impl<K: Kind> KindReconciler<K> {
         resolved: &Resolved,
         recorded: &Recorded,
     ) -> Result<Matched<K::Body>, Problem> {
+        portolan_core::waypoint!();
         match_bodies(Matching {
             noun: K::NOUN,
             wanted,
@@ -23,7 +24,7 @@ impl<K: Kind> KindReconciler<K> {
             recorded: &recorded.ids,
             mark: &self.mark(object),
             mark_limit: K::mark_limit(resolved),
-            adopt: annotations::is_adopting(object.meta()),
+            adopt: STEERING.is_adopting(object.meta()),
         })
     }
 }

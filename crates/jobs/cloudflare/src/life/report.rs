@@ -17,6 +17,7 @@ impl<K: Kind> KindReconciler<K> {
         beside: &[Entry<K::Body>],
         events: Vec<Notice>,
     ) -> Report {
+        portolan_core::waypoint!();
         let view = StatusView {
             resolved: Some(&inputs.resolved),
             present,

@@ -48,6 +48,7 @@ pub fn desired(
     zone: Option<&str>,
     target: Option<Ipv4Addr>,
 ) -> Result<WantedRoute, Problem> {
+    portolan_core::waypoint!();
     let hostname = route.hostname()?;
     let (operations, origin) = if settings.is_dns_only() {
         (record(route, settings, &hostname, zone, target)?, None)

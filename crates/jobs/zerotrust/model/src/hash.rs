@@ -30,6 +30,7 @@ pub(crate) struct HashedInputs<'a> {
 
 /// The hash of everything that a publication is made from.
 pub(crate) fn hash(route: &RouteInput, selected: &Selected, resolved: HashedInputs<'_>) -> String {
+    portolan_core::waypoint!();
     let tenant = &selected.tenant;
     let inputs = json!({
         "schema": SCHEMA,

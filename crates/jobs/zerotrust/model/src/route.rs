@@ -56,6 +56,7 @@ pub enum Enabled {
 impl RouteInput {
     /// Reads a route.
     pub fn read(route: &HttpRoute) -> Self {
+        portolan_core::waypoint!();
         let meta = &route.metadata;
         let mut input = Self {
             key: ObjectKey::namespaced(route.namespace().unwrap_or_default(), route.name_any()),

@@ -56,6 +56,7 @@ pub struct Selected {
 
 /// Selects a route's tenant and templates.
 pub fn select(route: &RouteInput, catalogue: &impl Catalogue, operator_namespace: &str) -> Result<Selected, Problem> {
+    portolan_core::waypoint!();
     let selection = TenantSelection::new(route, catalogue, operator_namespace);
     let tenant = selection.tenant()?;
     let places = selection.places(Some(&tenant));

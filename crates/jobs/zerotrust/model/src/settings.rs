@@ -104,6 +104,7 @@ pub struct Settings {
 
 /// Merges what the route, its templates and its tenant say.
 pub fn settings(route: &RouteInput, selected: &Selected) -> Result<Settings, Problem> {
+    portolan_core::waypoint!();
     let layers = Layers::of(selected);
     let (mut fields, mut wrong) = (BTreeMap::new(), Vec::new());
     for setting in SETTINGS {

@@ -47,6 +47,7 @@ impl CredentialReader {
 
     /// The reading client of a credential.
     pub(crate) async fn reader(&self, credential: &SecretRef) -> Result<Reader, Problem> {
+        portolan_core::waypoint!();
         let (namespace, name, key) = (&credential.namespace, &credential.name, credential.key());
         // A name that is a path would lead to another namespace's Secret.
         let found = if name.contains('/') { None } else { self.secrets.find(namespace, name).await? };

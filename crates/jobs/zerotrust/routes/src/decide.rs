@@ -206,6 +206,7 @@ impl RouteStep {
 
 /// What is to be done now. What has to wait for a worker is decided when the worker has said something.
 pub(crate) fn decide(facts: &Facts) -> Vec<RouteStep> {
+    portolan_core::waypoint!();
     let mut steps = Vec::new();
     if facts.recorded.as_ref().is_some_and(|recorded| recorded.unclean) {
         steps.push(RouteStep::Scrub);

@@ -51,6 +51,7 @@ impl<'a> Executor<'a> {
 
     /// Does all steps, in order.
     pub(crate) async fn carry_out(&mut self) -> Result<(), Problem> {
+        portolan_core::waypoint!();
         for step in &self.plan.steps {
             tracing::debug!(route = %self.subject.key, ?step, "A step");
             Box::pin(self.step(*step)).await?;

@@ -47,6 +47,7 @@ impl RoutesContext {
         hostname: &Hostname,
         selected: &Selected,
     ) -> Result<Reserved, Problem> {
+        portolan_core::waypoint!();
         let name = (selected.tenant.spec.account_id.clone(), hostname.to_string());
         let mut names = self.reservations.names.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = names.get_mut(&name).filter(|taken| taken.by != input.key).map(|taken| {

@@ -231,6 +231,7 @@ impl RoutesContext {
 
     /// Whoever wrote a task: who waits for the name that it no longer makes has a look.
     fn task_changed(&self, before: Option<&CloudflareTask>, after: Option<&CloudflareTask>) {
+        portolan_core::waypoint!();
         if after.is_none() && before.is_some_and(|task| task.spec.action() == TaskAction::Delete) {
             self.guard.look_again();
         }

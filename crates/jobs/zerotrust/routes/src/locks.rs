@@ -18,6 +18,7 @@ pub(crate) type NameTurn = OwnedMutexGuard<()>;
 impl Locks {
     /// Waits for one's turn.
     pub(crate) async fn turn(&self, key: &ObjectKey) -> NameTurn {
+        portolan_core::waypoint!();
         let lock = {
             let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
             // Who waits or works holds a second reference.

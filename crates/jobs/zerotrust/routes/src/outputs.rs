@@ -42,6 +42,7 @@ fn short(message: &str) -> String {
 
 /// The outputs that a route should carry, without their prefix.
 pub(crate) fn wanted(state: Option<&State>, trouble: Option<&Trouble>) -> BTreeMap<&'static str, String> {
+    portolan_core::waypoint!();
     let mut outputs = state.map(State::outputs).unwrap_or_default();
     if let Some(trouble) = trouble {
         outputs.insert("status", trouble.status.to_owned());

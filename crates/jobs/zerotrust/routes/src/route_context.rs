@@ -174,6 +174,7 @@ impl RoutesContext {
         key: &ObjectKey,
         route: Option<&HttpRoute>,
     ) -> Result<RouteContext, Problem> {
+        portolan_core::waypoint!();
         let turn = self.locks.turn(key).await;
         let mut subject = RouteContext {
             key: key.clone(),

@@ -36,6 +36,7 @@ impl RoutePlan {
 impl RouteContext {
     /// What is to be done now.
     pub(crate) fn plan(&self) -> RoutePlan {
+        portolan_core::waypoint!();
         let facts = self.facts();
         // Where nothing is to be done any more, nothing stops it.
         let stuck = self.stuck.clone().filter(|_| !decide(&facts).is_empty());

@@ -162,6 +162,7 @@ impl Reconcile for RouteController {
     }
 
     fn project(&self, route: &HttpRoute) -> Projection {
+        portolan_core::waypoint!();
         Arc::new(RouteInput::read(route))
     }
 

@@ -157,6 +157,7 @@ impl StateIndex {
 
     /// The state of a route.
     pub(crate) fn state(&self, route: &ObjectKey) -> Option<Arc<StoredState>> {
+        portolan_core::waypoint!();
         let index = self.index();
         let name = index.state_of.get(route)?.first()?;
         index.states.get(name).cloned()

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use portolan_core::{
     Change, Condition, ConditionStatus, NewCondition, ObjectKey, Plan, Problem, Target, reasons as core, text,
 };
-use portolan_engine::{Levels, Notice, Outcome, Profile, Reconcile, Report, annotations as steering};
+use portolan_engine::{Levels, Notice, Outcome, Profile, Reconcile, Report};
 use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, State, TenantSummary, annotations, reasons};
 use serde_json::json;
 
@@ -107,7 +107,7 @@ impl TenantController {
     async fn release(&self, tenant: &Tenant) -> Result<bool, Problem> {
         let id = tenant.key().to_string();
         self.shared.deletions.flush(&id).await?;
-        match steering::released_deletions(&tenant.metadata) {
+        match self.shared.context.steering.released_deletions(&tenant.metadata) {
             Some(digest) => self.shared.deletions.approve(&id, digest).await,
             None => Ok(false),
         }

@@ -67,6 +67,7 @@ pub(crate) enum FoundSecret {
 
 /// Looks at a Secret. One whose name is recorded is ours whatever it carries: an older operator made it.
 pub(crate) fn judge(secret: Option<&Secret>, recorded: bool, client_id: Option<&str>) -> FoundSecret {
+    portolan_core::waypoint!();
     let Some(secret) = secret else { return FoundSecret::Missing };
     let ours = secret.labels().get(MANAGED_BY.0).map(String::as_str) == Some(MANAGED_BY.1) || recorded;
     if !ours {

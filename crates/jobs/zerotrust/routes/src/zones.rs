@@ -42,6 +42,7 @@ pub(crate) async fn look_up(
     reader: &Reader,
     question: &ZoneQuestion<'_>,
 ) -> Result<Option<String>, Problem> {
+    portolan_core::waypoint!();
     look_up_in(Lane::Change, credentials, reader, question).await
 }
 

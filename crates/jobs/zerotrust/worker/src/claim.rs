@@ -43,6 +43,7 @@ impl Claim {
         is_due: impl Fn(&CloudflareTask) -> bool,
         status: impl Fn(&CloudflareTask) -> CloudflareTaskStatus,
     ) -> Result<Self, Refused> {
+        portolan_core::waypoint!();
         let mut seen = task.clone();
         for _ in 0..MOST_ATTEMPTS {
             match replace(&tasks, &seen, status(&seen)).await {

@@ -14,6 +14,7 @@ pub(crate) fn reference(spec: &CloudflareTaskSpec) -> Result<&SecretRef, Problem
 
 /// The client of a credential, out of what was found of its Secret.
 pub(crate) fn client(reference: &SecretRef, found: &FoundSecret, clients: &Clients) -> Result<Client, Problem> {
+    portolan_core::waypoint!();
     let place = reference.object();
     let values = found.values.as_ref().ok_or_else(|| {
         Problem::waiting(

@@ -40,6 +40,7 @@ pub(crate) enum Due {
 
 /// What is to happen to a task.
 pub(crate) fn due(task: &CloudflareTask, look: TaskLook<'_>) -> Due {
+    portolan_core::waypoint!();
     // What an older operator queued is queued anew by the route side, in a form that lost nothing.
     if task.metadata.deletion_timestamp.is_some() || task.is_older() {
         return Due::Settled;

@@ -45,6 +45,7 @@ impl Handover {
         new: &NewCredential,
         rotation: Option<&str>,
     ) -> Result<Handed, Problem> {
+        portolan_core::waypoint!();
         let handed = Handed {
             name: name(task),
             token_id: new.token_id.clone(),

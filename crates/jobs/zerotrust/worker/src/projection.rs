@@ -1,10 +1,10 @@
 //! What the cache keeps of a task: whom it belongs to, what it needs, what it recorded.
 
 use portolan_core::ObjectKey;
+use portolan_exposure::Footprint;
 use portolan_zerotrust_model::{CloudflareTask, Phase, SecretRef, TaskResult};
 
 use crate::reason;
-use crate::recorded_elsewhere;
 
 /// What the cache keeps of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl TaskProjection {
             secret: task.spec.credential_secret_ref.as_ref().map(SecretRef::object),
             lacks_credential: phase == Phase::Failed && status.is_some_and(reason::is_of_credential),
             token_ids: footprints.iter().filter_map(|footprint| footprint.service_token_id.clone()).collect(),
-            app_ids: footprints.iter().flat_map(recorded_elsewhere::app_ids).cloned().collect(),
+            app_ids: footprints.iter().flat_map(Footprint::app_ids).cloned().collect(),
         }
     }
 }

@@ -8,19 +8,13 @@ use kube::Api;
 use kube::api::ListParams;
 use portolan_core::{ObjectKey, Problem};
 use portolan_engine::{Context, Handle, in_time, kubernetes_problem};
-use portolan_exposure::{Elsewhere, Footprint, Live};
+use portolan_exposure::{Elsewhere, Footprint};
 use portolan_zerotrust_model::{CloudflareTask, State};
 use tokio::sync::Mutex;
 
 use crate::projection::TaskProjection;
 
 const PAGE: u32 = 500;
-
-/// Whether something was found that only its not being recorded by others could make ours.
-pub(crate) fn matters(recorded: &Footprint, live: &Live) -> bool {
-    let apps = live.apps.iter().any(|app| !app_ids(recorded).any(|id| *id == app.id));
-    apps || live.tokens.iter().any(|token| recorded.service_token_id.as_ref() != Some(&token.id))
-}
 
 /// What the states of all routes have recorded. Those who ask at the same time share a listing.
 pub(crate) struct States {
@@ -96,12 +90,6 @@ fn recorded(state: &State) -> Elsewhere {
     let footprints: Vec<&Footprint> = leftovers.chain([&state.footprint]).collect();
     Elsewhere {
         token_ids: footprints.iter().filter_map(|footprint| footprint.service_token_id.clone()).collect(),
-        app_ids: footprints.iter().flat_map(|footprint| app_ids(footprint)).cloned().collect(),
+        app_ids: footprints.iter().flat_map(|footprint| footprint.app_ids()).cloned().collect(),
     }
-}
-
-/// The applications of a footprint, those at places that the name has left among them.
-pub(crate) fn app_ids(footprint: &Footprint) -> impl Iterator<Item = &String> {
-    let former = footprint.former.iter().filter_map(|former| former.access_app_id.as_ref());
-    footprint.access_app_id.iter().chain(former)
 }

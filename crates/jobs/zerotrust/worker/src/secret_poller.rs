@@ -26,6 +26,7 @@ pub(crate) struct SecretPoller {
 impl SecretPoller {
     /// A task is tried with what was found.
     pub(crate) fn tries(&self, task: &ObjectKey, found: &FoundSecret) {
+        portolan_core::waypoint!();
         self.tried().insert(task.clone(), found.version.clone());
     }
 

@@ -26,7 +26,7 @@ use crate::locks::token_names::{TokenNameLock, TokenNameLocks};
 use crate::log;
 use crate::metrics::Metrics;
 use crate::projection::TaskProjection;
-use crate::recorded_elsewhere::{self, States};
+use crate::recorded_elsewhere::States;
 use crate::secret_poller::SecretPoller;
 use crate::settings::Settings;
 use crate::task_status::Handed;
@@ -233,7 +233,7 @@ impl TaskReconciler {
 
     /// What others have recorded, where that matters.
     async fn elsewhere(&self, task: &CloudflareTask, recorded: &Footprint, live: &Live) -> Result<Elsewhere, Problem> {
-        if recorded_elsewhere::matters(recorded, live) {
+        if live.may_be_others(recorded) {
             self.states.elsewhere(task, &self.handle).await
         } else {
             Ok(Elsewhere::default())
@@ -282,6 +282,7 @@ impl Reconcile for TaskReconciler {
     }
 
     fn project(&self, task: &CloudflareTask) -> TaskProjection {
+        portolan_core::waypoint!();
         TaskProjection::of(task)
     }
 

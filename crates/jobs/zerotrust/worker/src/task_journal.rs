@@ -90,6 +90,7 @@ impl<'a> TaskJournal<'a> {
         handed: Option<Handed>,
         rotation: Option<String>,
     ) -> Self {
+        portolan_core::waypoint!();
         let stored = claim.task().status.as_ref().and_then(|status| status.result.as_ref());
         let stored = stored.map(|result| Unmarked::of(&result.footprint())).unwrap_or_default();
         let state = JournalState { footprint: recorded.clone(), handed, stored, ending: None };

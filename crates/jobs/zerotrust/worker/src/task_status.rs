@@ -22,6 +22,7 @@ pub(crate) fn claimed(
     intent: Option<&Intent>,
     now: Timestamp,
 ) -> CloudflareTaskStatus {
+    portolan_core::waypoint!();
     let mut status = observed(task);
     if let Some(intent) = intent {
         status.set_intent(intent);

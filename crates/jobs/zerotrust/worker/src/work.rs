@@ -29,6 +29,7 @@ pub(crate) enum TaskWork {
 impl TaskWork {
     /// What a task asks for.
     pub(crate) fn of(task: &CloudflareTask, owner: &OwnerId) -> Result<Self, Problem> {
+        portolan_core::waypoint!();
         match task.spec.action() {
             TaskAction::Reconcile => match task.spec.desired(owner) {
                 Ok(desired) => Ok(Self::Publish(Box::new(desired))),

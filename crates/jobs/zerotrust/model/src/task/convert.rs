@@ -25,6 +25,7 @@ const DEFAULT_OVERLAP: Duration = Duration::from_secs(3600);
 impl CloudflareTaskSpec {
     /// What shall stand.
     pub fn desired(&self, owner: &OwnerId) -> Result<Desired, Problem> {
+        portolan_core::waypoint!();
         let route = self.httproute_ref.as_ref().ok_or_else(|| missing("httprouteRef"))?;
         let hostname = Hostname::parse(&self.required("hostname", self.hostname.as_ref())?)?;
         let operations = self.operations.clone().unwrap_or_default();

@@ -18,6 +18,7 @@ const CHANGES_SHOWN: usize = 5;
 impl Executor<'_> {
     /// Records a task's result, and the task goes.
     pub(super) async fn collect(&mut self) -> Result<(), Problem> {
+        portolan_core::waypoint!();
         let Some(task) = self.task.clone() else { return Ok(()) };
         let status = task.status.clone().unwrap_or_default();
         let result = status.result.clone().unwrap_or_default();

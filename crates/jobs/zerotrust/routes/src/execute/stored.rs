@@ -40,6 +40,7 @@ impl Executor<'_> {
 
     /// Writes a state: a new one, or over the one that we know.
     pub(super) async fn store(&mut self, state: &State) -> Result<(), Problem> {
+        portolan_core::waypoint!();
         self.remember(Some(state)).await?;
         let api = self.shared.state_api();
         let mut map = state.write(self.shared.namespace());

@@ -33,6 +33,7 @@ fn placed(recorded: Footprint, spec: &CloudflareTaskSpec) -> Footprint {
 impl Executor<'_> {
     /// Makes the task that makes the name stand.
     pub(super) async fn queue(&mut self) -> Result<(), Problem> {
+        portolan_core::waypoint!();
         let Some(task) = self.wanted_task() else { return Ok(()) };
         self.hold_credential(&task.spec).await?;
         let made = self.make_task(task, TaskAction::Reconcile).await?;

@@ -95,6 +95,7 @@ impl Heartbeat {
 
     /// Makes sure that the sign is fresh; to be held as long as the claim that follows.
     pub(crate) async fn hold(self: &Arc<Self>) -> Result<HeartbeatGuard, Problem> {
+        portolan_core::waypoint!();
         self.held.send_modify(|held| *held += 1);
         let mut guard = HeartbeatGuard { heartbeat: Arc::clone(self), term: 0 };
         if !self.settings.alone {

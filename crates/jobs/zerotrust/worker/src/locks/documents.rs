@@ -59,6 +59,7 @@ impl DocumentLocks {
 
     /// Waits until this worker may write all of these; in one order, so that no two wait for each other.
     pub(crate) async fn enter(&self, documents: BTreeSet<String>) -> Result<Vec<Arc<Term>>, Problem> {
+        portolan_core::waypoint!();
         let mut terms = Vec::new();
         if let Some(lock) = &self.lock {
             for name in documents {

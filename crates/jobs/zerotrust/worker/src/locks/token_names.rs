@@ -43,6 +43,7 @@ impl TokenNameLocks {
         recorded: &Footprint,
         locks: &DocumentLocks,
     ) -> Result<Option<TokenNameLock>, Problem> {
+        portolan_core::waypoint!();
         let desired = desired.filter(|_| recorded.service_token_id.is_none());
         let Some(token) = desired.and_then(|desired| desired.token.as_ref()) else { return Ok(None) };
         let account = desired.map(|desired| desired.account_id.clone()).unwrap_or_default();

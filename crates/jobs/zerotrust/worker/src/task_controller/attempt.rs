@@ -80,6 +80,7 @@ impl TaskReconciler {
         ready: &Ready,
         exposure: &Exposure,
     ) -> Result<TaskResult, Problem> {
+        portolan_core::waypoint!();
         if exposure.is_empty() {
             return self.confirm(task, ready, exposure).await;
         }

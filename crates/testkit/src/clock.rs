@@ -7,12 +7,16 @@ use tokio::time::Instant;
 /// When every world begins: 2026-01-05T08:00:00Z.
 const BEGINNING: i64 = 1_767_600_000;
 
-/// A clock that moves with tokio's. Must be made, and asked, inside a runtime.
-pub(crate) fn tokio_clock() -> Clock {
+/// When every world begins that does not say otherwise.
+pub(crate) fn beginning() -> Timestamp {
+    Timestamp::from_second(BEGINNING).expect("a day of this century")
+}
+
+/// A clock that moves with tokio's, from a time on. Must be made, and asked, inside a runtime.
+pub fn tokio_clock(beginning: Timestamp) -> Clock {
     let start = Instant::now();
     std::sync::Arc::new(move || {
         portolan_engine::refuse_pure_step("the time");
-        let beginning = Timestamp::from_second(BEGINNING).expect("a day of this century");
         let passed = SignedDuration::try_from(start.elapsed()).expect("no world lives that long");
         beginning.checked_add(passed).expect("no world lives that long")
     })
@@ -25,7 +29,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_clock_moves_with_tokio_alone() {
-        let clock = tokio_clock();
+        let clock = tokio_clock(beginning());
         let before = clock();
 
         tokio::time::advance(Duration::from_secs(90)).await;

@@ -107,6 +107,20 @@ impl Cluster {
         plain(api.replace(&named.key.name, &PostParams::default(), &wanted).await.expect("the object is accepted"))
     }
 
+    /// Writes an object once more as it stands, its status by itself, and answers what the cluster made of it: without what its
+    /// definition does not know.
+    pub async fn rewritten(&self, object: &Value) -> Value {
+        self.replace(object).await;
+        let named = self.named_by(object);
+        let api = self.api(&named);
+        if object.get("status").is_some() {
+            let mut there = api.get(&named.key.name).await.expect("it was written just now");
+            there.data["status"] = object["status"].clone();
+            api.replace_status(&named.key.name, &PostParams::default(), &there).await.expect("the status is accepted");
+        }
+        plain(api.get(&named.key.name).await.expect("it was written just now"))
+    }
+
     /// Removes what an earlier world left on a shared server, by force.
     pub(crate) async fn clear(&self) {
         let unheld = json!({ "metadata": { "finalizers": null } });

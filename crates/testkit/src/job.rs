@@ -66,6 +66,29 @@ impl OncePerJob {
 }
 
 impl WorldJob {
+    /// A job of which nothing runs but what a test starts itself: its definitions, namespaces (the operator's own first), what is
+    /// at Cloudflare, and what users applied. Nothing is checked of it at the end.
+    pub const fn bare(
+        definition: &'static JobDefinition,
+        namespaces: &'static [&'static str],
+        seed: fn(&Simulator, &str),
+        objects: fn(&Simulator) -> Vec<Value>,
+    ) -> Self {
+        Self {
+            definition,
+            account: "",
+            zone: "",
+            token: "",
+            namespaces,
+            processes: || Processes::one("nobody"),
+            seed,
+            objects,
+            assert_sound: |_, _| Box::pin(std::future::ready(())),
+            essentials: |_| Box::pin(std::future::ready(Value::Null)),
+            once: OncePerJob::new(),
+        }
+    }
+
     /// The definitions that the job needs, its own and those of others, without their descriptions, which change nothing and
     /// cost time.
     pub fn definitions(&self) -> &[Value] {

@@ -1,15 +1,16 @@
 //! A world in one process: API server, Cloudflare simulator and the operator between them, on one clock, replayed from
 //! a seed. It knows no job: who makes one gives it the job, as a [`WorldJob`].
 //!
-//! [`World`] is what a test plays with, [`crash`] kills the operator at every step of a scenario, [`seeds`] chooses which
-//! histories are lived through. What must hold of jobs and kinds is in `portolan-testkit-suites`.
+//! [`World`] is what a test plays with, [`crash`] kills the operator at every step of a scenario, [`history`] lives through what
+//! happens in any order, [`seeds`] chooses which histories. What must hold of jobs and kinds is in `portolan-testkit-suites`.
 
-mod clock;
+pub mod clock;
 pub mod cloudflare;
 pub mod cluster;
 pub mod crash;
 mod furnish;
 pub mod gate;
+pub mod history;
 pub mod hooks;
 pub mod job;
 mod logged;

@@ -34,6 +34,30 @@ impl Outside {
     fn next_life(&self) -> u64 {
         self.lives.fetch_add(1, Ordering::Relaxed)
     }
+
+    /// Clients of Cloudflare whose requests go through a gate.
+    pub(crate) fn clients(&self, settings: ApiSettings, gate: Gate) -> Clients {
+        let transport = Arc::new(InProcess::new(self.line.clone(), gate));
+        Clients::new(settings, transport, self.clock.clone())
+    }
+
+    /// What controllers find around them, over a client of the cluster.
+    pub(crate) fn context(&self, client: Client) -> Context {
+        let mut context = Context::new(client, self.clock.clone(), self.owner.clone());
+        context.purity = Purity::Enforced;
+        self.job.operator_namespace().clone_into(&mut context.operator_namespace);
+        context.seed = self.seed;
+        let plans = self.plans.clone();
+        context.plans = Some(Arc::new(move |object, plan| {
+            let text = match plan {
+                Ok(plan) if plan.is_empty() => return,
+                Ok(plan) => plan.render(Colour::Off),
+                Err(problem) => problem.to_string(),
+            };
+            plans.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{object}: {text}"));
+        }));
+        context
+    }
 }
 
 /// A running process of the operator. Dropped, it is dead.
@@ -53,10 +77,9 @@ impl Process {
         gate: Gate,
         pace: &WorldPace,
     ) -> Self {
-        let context = Arc::new(context(outside, client, pace));
+        let context = Arc::new(Context { timing: pace.timing(), ..outside.context(client) });
         let settings = ApiSettings { seed: outside.seed, retry: pace.retry(), ..ApiSettings::default() };
-        let transport = Arc::new(InProcess::new(outside.line.clone(), gate));
-        let clients = Arc::new(Clients::new(settings, transport, outside.clock.clone()));
+        let clients = Arc::new(outside.clients(settings, gate));
         context.metrics.register(|registry| clients.metrics().register(registry));
         let shutdown = CancellationToken::new();
         let start = ProcessStart { process, life: outside.next_life(), drift: outside.drift, pace: *pace };
@@ -98,22 +121,4 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-fn context(outside: &Outside, client: Client, pace: &WorldPace) -> Context {
-    let mut context = Context::new(client, outside.clock.clone(), outside.owner.clone());
-    context.purity = Purity::Enforced;
-    outside.job.operator_namespace().clone_into(&mut context.operator_namespace);
-    context.timing = pace.timing();
-    context.seed = outside.seed;
-    let plans = outside.plans.clone();
-    context.plans = Some(Arc::new(move |object, plan| {
-        let text = match plan {
-            Ok(plan) if plan.is_empty() => return,
-            Ok(plan) => plan.render(Colour::Off),
-            Err(problem) => problem.to_string(),
-        };
-        plans.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{object}: {text}"));
-    }));
-    context
 }

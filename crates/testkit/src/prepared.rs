@@ -23,7 +23,7 @@ pub(crate) fn prepared(job: &'static WorldJob, apart: bool) -> &'static ServerSn
 }
 
 async fn prepare(job: &'static WorldJob, apart: bool) -> ServerSnapshot {
-    let config = Config { clock: clock::tokio_clock(), seed: Some(SEED), ..Config::default() };
+    let config = Config { clock: clock::tokio_clock(clock::beginning()), seed: Some(SEED), ..Config::default() };
     let server = ApiServer::open(config).await.expect("a server in memory starts");
     let cluster = Cluster::new(Client::new(server.service(), "default"), job);
     furnish(&cluster, job, apart).await;

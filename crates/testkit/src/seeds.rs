@@ -98,13 +98,11 @@ impl<T> Lived<T> {
         self.told.iter().map(of).sum()
     }
 
-    /// Fails where a history did, and says how to replay it in `test`.
+    /// Fails where a history did, and says how to replay it by `cargo test` with these arguments.
     pub fn assert_all(&self, test: &str) {
         for seed in self.failing.iter().take(SHOWN) {
             println!("failing seed: {seed}");
-            println!(
-                "  PORTOLAN_SEED={seed} PORTOLAN_HISTORIES=1 cargo test -p portolan-testkit-suites --test {test} -- --nocapture"
-            );
+            println!("  PORTOLAN_SEED={seed} PORTOLAN_HISTORIES=1 cargo test {test} -- --nocapture");
         }
         let (failed, count) = (self.failing.len(), self.count);
         assert!(failed == 0, "{failed} of {count} histories failed; failing seed: {}", self.failing[0]);

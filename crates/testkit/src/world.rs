@@ -10,17 +10,20 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use kube::Client;
 use portolan_apiserver::{ApiServer, Config, Workloads};
+use portolan_cloudflare_api::{Clients, Settings as ApiSettings};
 use portolan_cloudflare_sim::{Options, Simulator};
 use portolan_core::{Clock, OwnerId};
-use portolan_engine::Drift;
+use portolan_engine::{Context, Drift};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tower::Layer as _;
 
+use crate::clock;
 use crate::cloudflare::{Cloudflare, shown};
 use crate::cluster::Cluster;
 use crate::furnish;
@@ -57,6 +60,8 @@ pub struct Builder {
     drift: Drift,
     backend: Backend,
     started: bool,
+    begins: Timestamp,
+    owner: OwnerId,
     job: &'static WorldJob,
     /// As the job has them, unless this is said.
     processes: Option<Processes>,
@@ -79,6 +84,8 @@ impl Builder {
             drift: Drift::Off,
             backend: Backend::Embedded,
             started: true,
+            begins: clock::beginning(),
+            owner: OwnerId::derive("the-worlds-cluster"),
             job,
             processes: None,
             workloads: Workloads::Off,
@@ -148,7 +155,18 @@ impl Builder {
 
     /// Another cluster on the account of a world, with an owner of its own; to be made before anybody looks on there.
     pub fn beside(self, world: &World) -> Self {
-        Self { beside: Some((world.outside.line.clone(), world.outside.clock.clone())), ..self }
+        let owner = OwnerId::derive("another-cluster");
+        Self { beside: Some((world.outside.line.clone(), world.outside.clock.clone())), owner, ..self }
+    }
+
+    /// When it begins, on an embedded API server.
+    pub fn begins(self, begins: Timestamp) -> Self {
+        Self { begins, ..self }
+    }
+
+    /// Whose marks are the operator's.
+    pub fn owner(self, owner: OwnerId) -> Self {
+        Self { owner, ..self }
     }
 
     /// Leaves the operator out until [`World::restart`].
@@ -187,7 +205,7 @@ impl Builder {
                 processes,
                 clock,
                 line,
-                owner: OwnerId::derive(if self.beside.is_some() { "another-cluster" } else { "the-worlds-cluster" }),
+                owner: self.owner.clone(),
                 seed: self.seed,
                 drift: self.drift,
                 plans: Arc::default(),
@@ -206,7 +224,7 @@ impl Builder {
     /// A simulator and a clock that no other world has.
     fn alone(&self) -> (SharedTransport, Clock) {
         let clock = match &self.backend {
-            Backend::Embedded => crate::clock::tokio_clock(),
+            Backend::Embedded => clock::tokio_clock(self.begins),
             Backend::Real(_) => Arc::new(jiff::Timestamp::now),
         };
         let simulator = Simulator::open(Options {
@@ -332,6 +350,33 @@ impl World {
     /// Whether the cluster makes pods of Deployments.
     pub fn runs_workloads(&self) -> bool {
         self.runs_workloads
+    }
+
+    /// The API server, where it is an embedded one.
+    pub fn server(&self) -> &ApiServer {
+        let embedded = match &self.server {
+            WorldServer::Embedded(server) => Some(server),
+            WorldServer::Real(_) => None,
+        };
+        embedded.expect("a real API server is another process")
+    }
+
+    /// A context for controllers that a test runs itself, over its own client of the cluster. Their waits are the usual ones.
+    pub fn context(&self, client: Client) -> Context {
+        self.outside.context(client)
+    }
+
+    /// Clients of Cloudflare for such controllers, with the usual waits.
+    pub fn clients(&self) -> Clients {
+        self.outside.clients(ApiSettings { seed: self.outside.seed, ..ApiSettings::default() }, Gate::default())
+    }
+
+    /// Waits until Cloudflare has worked on everything that was sent, whoever sent it and lives no more.
+    pub async fn worked_off(&self) {
+        let sent = &self.outside.line.sent;
+        sent.close();
+        sent.wait().await;
+        sent.reopen();
     }
 
     /// Whether other worlds were on the same API server.

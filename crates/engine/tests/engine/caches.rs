@@ -78,10 +78,8 @@ async fn a_controller_starts_when_the_caches_it_needs_are_complete() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cache_of_an_unknown_kind_is_complete_and_empty() {
-    let server = portolan_apiserver::ApiServer::open(portolan_apiserver::Config::default()).await.unwrap();
-    let client = kube::Client::new(server.service(), "default");
-    let clock = crate::world::paused_clock();
-    let context = portolan_engine::Context::new(client, clock, portolan_core::OwnerId::derive("test"));
+    let world = crate::world::without_kinds().await;
+    let context = world.context(world.cluster.client().clone());
     let (cache, context) = (Cache::<Gadget>::new(), Arc::new(context));
     let (filled, inner) = (cache.clone(), context.clone());
 

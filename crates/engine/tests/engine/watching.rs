@@ -7,13 +7,12 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DeleteParams, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
-use portolan_apiserver::{ApiServer, Config};
-use portolan_core::{OwnerId, Problem, reasons};
-use portolan_engine::{CancellationToken, Context, Controller, Job, Manager, Related, Selection, key_of};
+use portolan_core::{Problem, reasons};
+use portolan_engine::{CancellationToken, Controller, Job, Manager, Related, Selection, key_of};
 use serde_json::json;
 
 use crate::gadget::{Gadgets, definition, gadget, key};
-use crate::world::{World, paused_clock};
+use crate::world::{World, without_kinds};
 
 fn config_map(name: &str, names: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"name": name}, "data": {"names": names}})).unwrap()
@@ -60,11 +59,9 @@ async fn a_watch_lives_longer_than_its_connections() {
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_installed_later_is_picked_up() {
-    let clock = paused_clock();
-    let config = Config { clock: clock.clone(), seed: Some(1), ..Config::default() };
-    let server = ApiServer::open(config).await.unwrap();
-    let client = kube::Client::new(server.service(), "default");
-    let context = Arc::new(Context::new(client.clone(), clock, OwnerId::derive("test")));
+    let world = without_kinds().await;
+    let client = world.cluster.client().clone();
+    let context = Arc::new(world.context(client.clone()));
     let remote: Arc<crate::gadget::Remote> = Arc::default();
     let gadgets = Arc::new(Gadgets { client: client.clone(), remote: remote.clone() });
     let job = {

@@ -1,4 +1,4 @@
-//! An API server, a remote side and a controller in one process.
+//! The test kit's world, with a remote side in memory and a controller of gadgets.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,17 +7,27 @@ use std::time::Duration;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
-use portolan_apiserver::{ApiServer, Config};
-use portolan_core::{Clock, OwnerId};
-use portolan_engine::{Context, Controller, Handle, Job, Manager, Purity, Steering, refuse_pure_step};
+use portolan_apiserver::ApiServer;
+use portolan_core::job::{JobSheet, plain};
+use portolan_engine::{Context, Controller, Handle, Job, JobDefinition, Manager, Steering, Task};
+use portolan_testkit::{Builder, WorldJob};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use crate::gadget::{Gadget, Gadgets, Remote, definition};
 
+const GROUP: &str = "test.portolan.dev";
+const SHEET: JobSheet = JobSheet { definitions: || vec![plain(definition())], ..JobSheet::named("gadgets", GROUP) };
+/// The controller is started by the world itself: a test drops it, starts several, or gives them another context.
+static DEFINITION: JobDefinition = JobDefinition::of(SHEET, |_| Job::new("nothing", |_| Vec::<Task>::new()));
+static WITHOUT_KINDS: JobDefinition =
+    JobDefinition::of(JobSheet::named("nothing", GROUP), |_| Job::new("nothing", |_| Vec::<Task>::new()));
+static JOB: WorldJob = WorldJob::bare(&DEFINITION, &["default"], |_, _| (), |_| Vec::new());
+static NOTHING: WorldJob = WorldJob::bare(&WITHOUT_KINDS, &["default"], |_, _| (), |_| Vec::new());
+
 pub(crate) struct World {
     pub(crate) server: ApiServer,
+    _world: portolan_testkit::World,
     pub(crate) client: Client,
     /// While it is set, no watch can be opened.
     pub(crate) offline: Arc<AtomicBool>,
@@ -28,14 +38,9 @@ pub(crate) struct World {
     pub(crate) manager: Option<Manager>,
 }
 
-/// A clock that moves with tokio's.
-pub(crate) fn paused_clock() -> Clock {
-    let start = Instant::now();
-    let base: jiff::Timestamp = "2026-11-16T03:00:00Z".parse().unwrap();
-    Arc::new(move || {
-        refuse_pure_step("the time");
-        base + start.elapsed()
-    })
+/// A world whose cluster does not have the kind.
+pub(crate) async fn without_kinds() -> portolan_testkit::World {
+    Builder::of(&NOTHING).asleep().start().await
 }
 
 /// Makes watches fail while the switch is on.
@@ -56,19 +61,16 @@ impl World {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Context)) -> Self {
-        let clock = paused_clock();
-        let config = Config { clock: clock.clone(), seed: Some(1), ..Config::default() };
-        let server = ApiServer::open(config).await.unwrap();
+        let world = Builder::of(&JOB).asleep().start().await;
+        let server = world.server().clone();
         let offline = Arc::new(AtomicBool::new(false));
         let client = Client::new(server.service().map_request(unless(offline.clone())), "default");
-        Api::all(client.clone()).create(&PostParams::default(), &definition()).await.unwrap();
-        let mut context = Context::new(client.clone(), clock.clone(), OwnerId::derive("test"));
-        "default".clone_into(&mut context.operator_namespace);
-        context.purity = Purity::Enforced;
+        let mut context = world.context(client.clone());
         context.steering = Steering::with(&["older.example.com/"]);
         change(&mut context);
         let (remote, handle) = (Arc::default(), Arc::default());
-        let world = Self { server, offline, client, remote, context: Arc::new(context), handle, manager: None };
+        let context = Arc::new(context);
+        let world = Self { server, _world: world, offline, client, remote, context, handle, manager: None };
         world.idle().await;
         world
     }

@@ -42,6 +42,7 @@ const TABLE: &[(&str, Where)] = &[
     ("make reference", Where::ByHand("`make lint` runs it with --check")),
     ("kubectl -n cloudflare-zero-trust create secret generic rescue", Where::ByHand(RESCUE)),
     ("kubectl -n cloudflare-zero-trust annotate configmap cfzt-shop-web", Where::ByHand(RESCUE)),
+    ("scripts/lay-down-former", Where::ByHand("needs a binary of a former release; a test takes over what it made")),
     ("scripts/controlplane", Where::ByHand("`make bench` runs it")),
     ("kubectl --kubeconfig /tmp/real/kubeconfig", Where::ByHand("against what scripts/controlplane started")),
 ];

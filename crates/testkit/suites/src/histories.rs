@@ -1,237 +1,160 @@
-//! Random histories: users edit, somebody clicks in the dashboard, Cloudflare fails, the operator is killed; then all is
-//! calm, and everything must be as the users last said. The same seed gives the same history.
+//! Random histories of the cloudflare job: users apply and delete networks, routes and records, somebody clicks in the
+//! dashboard, Cloudflare fails, the operator is killed; in the end everything is as the users last said.
 
 mod users;
 
 use std::time::Duration;
 
-use portolan_cloudflare_sim::{Count, Effect, Fault, Grant};
+use rand::Rng as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
-use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 
 use crate::cluster::ready_of;
+use crate::history::{History, HistoryEvent, HistoryJob, misfortune};
 use crate::invariants;
 use crate::manifests::{self as m, ZONE};
 use crate::world::World;
 use users::Users;
 
-/// A history has an hour to come to rest once nothing fails any more: so many drift passes, and time between them.
-const PASSES: usize = 12;
-const BETWEEN_PASSES: Duration = Duration::from_secs(300);
-/// How many things happen in a history.
-const EVENTS: usize = 14;
-
-/// What a history was like.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HistoryTally {
-    /// Requests that Cloudflare got until all was calm.
-    pub requests: usize,
-    /// Of those, how many went wrong.
-    pub failed: usize,
-    /// How often the operator was killed.
-    pub crashes: usize,
-    /// What happened, in order; the same seed gives the same.
-    pub events: Vec<String>,
-}
-
-/// Lives through the history of a seed. Panics where something does not hold at its end.
-pub async fn live(seed: u64) -> HistoryTally {
-    let mut history = History::begin(seed).await;
-    for _ in 0..EVENTS {
-        history.something_happens().await;
-    }
-    history.calm_down().await;
-    history.told
-}
-
-struct History {
-    world: World,
-    random: StdRng,
-    token: String,
+/// What is the cloudflare job's own of a history: what its users said.
+#[derive(Clone, Debug, Default)]
+pub struct CloudflareHistory {
     users: Users,
-    told: HistoryTally,
 }
 
-impl History {
-    async fn begin(seed: u64) -> Self {
-        let mut random = StdRng::seed_from_u64(seed);
+/// What happens in these histories alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloudflareDeed {
+    /// A user applies an object.
+    Applies,
+    /// A user deletes one.
+    Deletes,
+    /// Somebody edits one of ours in the dashboard.
+    DashboardEdits,
+    /// Somebody deletes one of ours there.
+    DashboardDeletes,
+}
+
+impl HistoryJob for CloudflareHistory {
+    type Deed = CloudflareDeed;
+
+    const CHANCES: &'static [(u32, HistoryEvent<CloudflareDeed>)] = &[
+        (40, HistoryEvent::Own(CloudflareDeed::Applies)),
+        (12, HistoryEvent::Own(CloudflareDeed::Deletes)),
+        (10, HistoryEvent::Own(CloudflareDeed::DashboardEdits)),
+        (7, HistoryEvent::Own(CloudflareDeed::DashboardDeletes)),
+        (10, HistoryEvent::OperatorDies),
+        (7, HistoryEvent::DriftPass),
+        (4, HistoryEvent::TokenRotated),
+        (10, HistoryEvent::TimePasses(90)),
+    ];
+    const EVENTS: usize = 14;
+    const PASSES: usize = 12;
+
+    async fn begin(seed: u64, random: &mut StdRng) -> (World, Self) {
         let latency = Duration::from_millis(random.random_range(0..300));
         let world = crate::cloudflare_world().seed(seed).latency(latency).start().await;
-        for n in 0..3 {
-            world.cloudflare.plant_foreign("dns_records", &json!({
-                "type": "A", "name": format!("theirs{n}.{ZONE}"), "content": "203.0.113.7", "ttl": 1, "comment": "by hand",
-            }));
+        for record in records_of_others() {
+            world.cloudflare.plant_foreign("dns_records", &record);
         }
-        // One name that users will want too, and one that another operator has.
-        world.cloudflare.plant_foreign(
-            "dns_records",
-            &json!({
-                "type": "A", "name": format!("taken.{ZONE}"), "content": "203.0.113.8", "ttl": 1,
-            }),
-        );
-        world.cloudflare.plant_foreign(
-            "dns_records",
-            &json!({
-                "type": "A", "name": format!("marked.{ZONE}"), "content": "203.0.113.9", "ttl": 1,
-                "comment": "[managed:DNSRecord/elsewhere/marked]",
-            }),
-        );
         misfortune(&world);
-        Self { world, random, token: m::CANARY.to_owned(), users: Users::default(), told: HistoryTally::default() }
+        (world, Self::default())
     }
 
-    fn tell(&mut self, event: String) {
-        self.told.events.push(event);
+    fn token_secret(token: &str) -> Value {
+        m::token_secret(m::OPERATOR_NAMESPACE, "cloudflare-api", token)
     }
 
-    async fn something_happens(&mut self) {
-        match self.random.random_range(0..100) {
-            0..40 => self.user_applies().await,
-            40..52 => self.user_deletes().await,
-            52..62 => self.dashboard_edits(),
-            62..69 => self.dashboard_deletes(),
-            69..79 => self.operator_dies().await,
-            79..86 => self.drift_is_looked_for().await,
-            86..90 => self.token_is_rotated().await,
-            _ => self.time_passes().await,
+    async fn happens(&mut self, history: &mut History, deed: CloudflareDeed) {
+        match deed {
+            CloudflareDeed::Applies => self.user_applies(history).await,
+            CloudflareDeed::Deletes => self.user_deletes(history).await,
+            CloudflareDeed::DashboardEdits => dashboard_edits(history),
+            CloudflareDeed::DashboardDeletes => dashboard_deletes(history),
         }
-        // Often the next thing happens while the operator is still at work.
-        let pause = Duration::from_millis(*[0, 0, 30, 400, 5_000].choose(&mut self.random).unwrap_or(&0));
-        tokio::time::sleep(pause).await;
     }
 
-    async fn user_applies(&mut self) {
-        let manifest = any_manifest(&mut self.random);
-        self.tell(format!("apply {} {}", m::id(&manifest), manifest["spec"]));
-        let answer = self.world.cluster.apply(&manifest).await;
+    async fn unfinished(&self, world: &World) -> Vec<String> {
+        unfinished(world).await
+    }
+
+    async fn unsound(&mut self, history: &mut History) -> Vec<String> {
+        let world = &history.world;
+        let mut found = self.users.contradictions(&owned(world).await);
+        world.drift_pass().await;
+        world.settle().await;
+        found.extend(invariants::found(world).await);
+        found
+    }
+
+    async fn story(&self, world: &World) -> String {
+        let state = crate::cloudflare::essentials(&world.cloudflare.simulator.state());
+        format!("{state:#}\n{:#?}", world.cloudflare.take_requests())
+    }
+}
+
+/// Three of other names, one that users will want too, and one that another operator has.
+fn records_of_others() -> Vec<Value> {
+    let record = |name: &str, address: &str| json!({ "type": "A", "name": format!("{name}.{ZONE}"), "content": address, "ttl": 1 });
+    let noted = |mut record: Value, comment: &str| {
+        record["comment"] = json!(comment);
+        record
+    };
+    let theirs = (0..3).map(|n| noted(record(&format!("theirs{n}"), "203.0.113.7"), "by hand"));
+    let marked = noted(record("marked", "203.0.113.9"), "[managed:DNSRecord/elsewhere/marked]");
+    theirs.chain([record("taken", "203.0.113.8"), marked]).collect()
+}
+
+impl CloudflareHistory {
+    async fn user_applies(&mut self, history: &mut History) {
+        let manifest = any_manifest(&mut history.random);
+        history.tell(format!("apply {} {}", m::id(&manifest), manifest["spec"]));
+        let answer = history.world.cluster.apply(&manifest).await;
         self.users.applied(&manifest, &answer);
     }
 
-    async fn user_deletes(&mut self) {
-        let id = m::id(&any_manifest(&mut self.random));
-        self.tell(format!("delete {id}"));
-        self.world.cluster.delete(&id).await;
+    async fn user_deletes(&mut self, history: &mut History) {
+        let id = m::id(&any_manifest(&mut history.random));
+        history.tell(format!("delete {id}"));
+        history.world.cluster.delete(&id).await;
         self.users.deleted(&id);
     }
-
-    /// A random object of ours at Cloudflare.
-    fn one_of_ours(&mut self) -> Option<(&'static str, Value)> {
-        let collection = *["dns_records", "dns_records", "virtual_networks", "routes"].choose(&mut self.random)?;
-        let owner = format!("#{}", self.world.owner());
-        let all = self.world.cloudflare.marked(collection);
-        let ours: Vec<Value> =
-            all.into_iter().filter(|one| one["comment"].as_str().is_some_and(|text| text.contains(&owner))).collect();
-        Some((collection, ours.choose(&mut self.random)?.clone()))
-    }
-
-    fn dashboard_edits(&mut self) {
-        let Some((collection, object)) = self.one_of_ours() else { return };
-        let id = object["id"].as_str().unwrap_or_default();
-        self.tell(format!("somebody edits {collection} {}", object["comment"]));
-        let choice = self.random.random_range(0..3);
-        self.world.cloudflare.edit(collection, id, |there| match (collection, choice) {
-            ("dns_records", 0..2) => edit_value(there, choice),
-            ("virtual_networks", 0..2) => there["name"] = json!("renamed-by-hand"),
-            _ => {
-                let kept = there["comment"].as_str().unwrap_or_default().to_owned();
-                there["comment"] = json!(format!("{kept} by hand"));
-            }
-        });
-    }
-
-    fn dashboard_deletes(&mut self) {
-        let Some((collection, object)) = self.one_of_ours() else { return };
-        // The API lets nobody delete a network that routes lie in.
-        if collection == "virtual_networks" {
-            return;
-        }
-        self.tell(format!("somebody deletes {collection} {}", object["comment"]));
-        self.world.cloudflare.remove(collection, object["id"].as_str().unwrap_or_default());
-    }
-
-    async fn operator_dies(&mut self) {
-        let after = Duration::from_millis(self.random.random_range(0..20_000));
-        self.tell(format!("the operator dies and comes back after {after:?}"));
-        self.told.crashes += 1;
-        self.world.crash().await;
-        tokio::time::sleep(after).await;
-        self.world.restart().await;
-    }
-
-    async fn drift_is_looked_for(&mut self) {
-        self.tell("drift is looked for".to_owned());
-        // A pass may hang on a silent API; what follows does not wait for it for ever.
-        let _ = tokio::time::timeout(Duration::from_secs(20), self.world.drift_pass()).await;
-    }
-
-    async fn token_is_rotated(&mut self) {
-        let number: u32 = self.random.random();
-        self.tell("the token is rotated".to_owned());
-        let (simulator, token) = (&self.world.cloudflare.simulator, format!("canary-token-{number}"));
-        simulator.add_token(&token, Grant::all());
-        let secret = m::token_secret(m::OPERATOR_NAMESPACE, "cloudflare-api", &token);
-        self.world.cluster.apply(&secret).await;
-        tokio::time::sleep(Duration::from_millis(self.random.random_range(0..5_000))).await;
-        simulator.revoke_token(&self.token);
-        self.token = token;
-    }
-
-    async fn time_passes(&mut self) {
-        let time = Duration::from_secs(self.random.random_range(1..90));
-        self.tell(format!("{time:?} pass"));
-        tokio::time::sleep(time).await;
-    }
-
-    async fn calm_down(&mut self) {
-        self.world.cloudflare.simulator.clear_faults();
-        let world = &self.world;
-        let requests = world.cloudflare.simulator.requests();
-        self.told.requests = requests.len();
-        self.told.failed = requests.iter().filter(|request| !(200..300).contains(&request.status)).count();
-        // As in real life, drift is looked for from time to time.
-        for _ in 0..PASSES {
-            world.drift_pass().await;
-            world.settle().await;
-            let finished = async |world: &World| unfinished(world).await.is_empty();
-            if world.holds_within(BETWEEN_PASSES, finished).await {
-                break;
-            }
-        }
-        let rest = unfinished(world).await;
-        assert!(rest.is_empty(), "not as wanted after an hour of calm: {rest:#?}\n{}", self.whole_story());
-        let contradictions = self.users.contradictions(&owned(world).await);
-        assert!(contradictions.is_empty(), "{contradictions:#?}\n{}", self.whole_story());
-        world.drift_pass().await;
-        world.settle().await;
-        invariants::assert_all(world, "at the end of the history").await;
-    }
 }
 
-impl History {
-    /// What happened, and what stands at Cloudflare now.
-    fn whole_story(&self) -> String {
-        let state = crate::cloudflare::essentials(&self.world.cloudflare.simulator.state());
-        format!("{:#?}\n{state:#}\n{:#?}", self.told.events, self.world.cloudflare.take_requests())
-    }
+/// A random object of ours at Cloudflare.
+fn one_of_ours(history: &mut History) -> Option<(&'static str, Value)> {
+    let collection = *["dns_records", "dns_records", "virtual_networks", "routes"].choose(&mut history.random)?;
+    let owner = format!("#{}", history.world.owner());
+    let all = history.world.cloudflare.marked(collection);
+    let ours: Vec<Value> =
+        all.into_iter().filter(|one| one["comment"].as_str().is_some_and(|text| text.contains(&owner))).collect();
+    Some((collection, ours.choose(&mut history.random)?.clone()))
 }
 
-/// Three of ten requests go wrong before they have their effect, and a sixth of all writes after it.
-fn misfortune(world: &World) {
-    let before = [
-        Fault::on("", "", Effect::status(429)).retry_after(Duration::from_secs(2)),
-        Fault::on("", "", Effect::status(500)),
-        Fault::on("", "", Effect::status(502)),
-        Fault::on("", "", Effect::Timeout),
-        Fault::on("", "", Effect::Reset),
-        Fault::on("", "", Effect::Refused),
-    ];
-    let after =
-        [Effect::status(500), Effect::Timeout, Effect::Reset].map(|effect| Fault::on("", "", effect).after_write());
-    for fault in before.into_iter().chain(after) {
-        world.cloudflare.fault(fault.count(Count::Probability(0.06)));
+fn dashboard_edits(history: &mut History) {
+    let Some((collection, object)) = one_of_ours(history) else { return };
+    let id = object["id"].as_str().unwrap_or_default();
+    history.tell(format!("somebody edits {collection} {}", object["comment"]));
+    let choice = history.random.random_range(0..3);
+    history.world.cloudflare.edit(collection, id, |there| match (collection, choice) {
+        ("dns_records", 0..2) => edit_value(there, choice),
+        ("virtual_networks", 0..2) => there["name"] = json!("renamed-by-hand"),
+        _ => {
+            let kept = there["comment"].as_str().unwrap_or_default().to_owned();
+            there["comment"] = json!(format!("{kept} by hand"));
+        }
+    });
+}
+
+fn dashboard_deletes(history: &mut History) {
+    let Some((collection, object)) = one_of_ours(history) else { return };
+    // The API lets nobody delete a network that routes lie in.
+    if collection == "virtual_networks" {
+        return;
     }
+    history.tell(format!("somebody deletes {collection} {}", object["comment"]));
+    history.world.cloudflare.remove(collection, object["id"].as_str().unwrap_or_default());
 }
 
 /// An object out of a small world of names, so that histories meet.

@@ -116,11 +116,15 @@ pub(crate) async fn essentials(world: &World) -> Value {
     all
 }
 
-/// Looks at a world that is at rest; one more pass over everything must write nothing.
+/// What does not hold in a world that is at rest; one more pass over everything must write nothing.
+pub async fn found(world: &World) -> Vec<String> {
+    check(&Evidence::of(world).await).iter().map(ToString::to_string).collect()
+}
+
+/// Panics where something does not hold.
 pub async fn assert_all(world: &World, place: &str) {
-    let found = check(&Evidence::of(world).await);
-    let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
-    assert!(found.is_empty(), "{place}: {}", shown.join("; "));
+    let found = found(world).await;
+    assert!(found.is_empty(), "{place}: {}", found.join("; "));
 }
 
 fn mark(object: &Value, owner: &OwnerId) -> Mark {

@@ -5,6 +5,7 @@
 //! happened, [`histories`] and [`zerotrust::histories`] live through what users do in any order. The world itself, which
 //! knows no job, is `portolan-testkit`; who uses a suite finds it here too.
 
+pub mod former;
 pub mod histories;
 pub mod invariants;
 pub mod jobs;

@@ -1,17 +1,20 @@
 //! Random lives of a name: wishes that change, requests that fail, processes that die. After every single request no
 //! guarded name stands open; whatever happened, one quiet run ends in just what is wished, and nothing of others is touched.
+//!
+//! These are lists of events that proptest makes and shrinks, and not histories of the test kit: no operator runs that could go
+//! on while the next thing happens, so a shorter list is a simpler failure.
 
 #![allow(clippy::unwrap_used, reason = "a failed step is a failed test")]
 #![allow(clippy::panic, reason = "a run that ends otherwise is a failed test")]
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::net::Ipv4Addr;
-use std::ops::Range;
 use std::time::Duration;
 
 use crate::support::{Ended, Hit, World, emails, is_open, is_protected, is_published, redirects, token, zone_of};
 use portolan_exposure::{Desired, Footprint, Fresh, Record};
+use portolan_testkit::seeds::live_through;
+use portolan_testkit::{paused, tell};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 use serde_json::{Value, json};
@@ -219,25 +222,6 @@ fn rob(world: &World, collection: &str) {
     }
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
-}
-
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|value| value.parse().ok())
-}
-
-/// As many seeds as `PORTOLAN_HISTORIES` says (100): half of them the same each time and half from `PORTOLAN_FRESH` on, which
-/// `scripts/test` takes from the commit; all of them from `PORTOLAN_SEED` on, where that is said.
-fn seeds() -> (Range<u64>, Range<u64>) {
-    let count = setting("PORTOLAN_HISTORIES").unwrap_or(100);
-    let (end, fresh) = (count / 2 + 1, setting("PORTOLAN_FRESH").unwrap_or(1_000_000));
-    match setting("PORTOLAN_SEED") {
-        Some(first) => (first..first + count, 0..0),
-        None => (1..end, fresh..fresh + count.div_ceil(2)),
-    }
-}
-
 fn config(seed: u64) -> ProptestConfig {
     ProptestConfig {
         cases: 1,
@@ -248,23 +232,16 @@ fn config(seed: u64) -> ProptestConfig {
     }
 }
 
+/// As many seeds as `PORTOLAN_HISTORIES` says (100).
 #[test]
 fn no_name_ever_stands_open_and_every_history_ends_as_wished() {
-    let (fixed, fresh) = seeds();
-    for seed in fixed.clone().chain(fresh.clone()) {
+    let lived = live_through(100, |seed| {
         let events = prop::collection::vec(event(), 1..8);
-        let lived = TestRunner::new(config(seed)).run(&events, |events| runtime().block_on(live(events)));
-        let again = "cargo test -p portolan-exposure --test exposure histories";
-        assert!(
-            lived.is_ok(),
-            "failing seed: {seed} (PORTOLAN_SEED={seed} PORTOLAN_HISTORIES=1 {again}): {}",
-            lived.unwrap_err()
-        );
-    }
-    let count = fixed.clone().count() + fresh.clone().count();
-    // Written to the handle itself, at once: what `println!` says of a test that passes is kept back.
-    let told = format!("histories: {count} of exposure lived (seeds {fixed:?} and {fresh:?})\n");
-    let _ = std::io::stderr().write_all(told.as_bytes());
+        let lived = TestRunner::new(config(seed)).run(&events, |events| paused(live(events)));
+        assert!(lived.is_ok(), "seed {seed}: {}", lived.unwrap_err());
+    });
+    tell(&format!("histories: {} of exposure lived (seeds {})", lived.count, lived.seeds));
+    lived.assert_all("-p portolan-exposure --test exposure histories");
 }
 
 /// Every request of a change, stopped before and after it.

@@ -11,37 +11,17 @@ mod restore;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use rand::seq::IndexedRandom as _;
-use rand::{Rng as _, SeedableRng as _};
 use serde_json::Value;
 
 use super::guard::Guard;
 use super::histories::wanted::Users;
-use super::histories::{end, whole_story};
+use super::histories::{end, note_rest, story};
 use super::soundness;
+use crate::history::{History, HistoryEvent, HistoryJob};
 use crate::world::World;
-
-/// How many things happen in a history.
-const EVENTS: usize = 16;
-/// A history has two hours to come to rest once nothing fails and everything is back.
-const PASSES: usize = 24;
-const BETWEEN_PASSES: Duration = Duration::from_secs(300);
-
-/// What a history was like.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AttackTally {
-    /// Requests that Cloudflare got until all was calm.
-    pub requests: usize,
-    /// How often the operator was killed.
-    pub crashes: usize,
-    /// How often the edge was asked.
-    pub questions: usize,
-    /// Things that were deleted or broken, and deeds of others at Cloudflare.
-    pub attacks: usize,
-    /// What happened, in order; the same seed gives the same.
-    pub events: Vec<String>,
-}
+use deeds::operator_dies;
 
 /// Something that protection is made of and that can be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,100 +37,133 @@ enum Thing {
     Tenant(&'static str),
 }
 
-struct AttackHistory {
-    seed: u64,
-    world: World,
+/// What is an attacked history's own: who looks on, what users said, what is missing.
+pub struct AttackHistory {
     /// Another cluster on the same account, in some histories.
     other: Option<World>,
     guard: Guard,
     users: Users,
-    random: StdRng,
     down: BTreeSet<Thing>,
     /// The definition of templates, as it comes back.
     definition: Value,
     /// Routes of the crowd that stand; they go all at once.
     crowd: usize,
-    told: AttackTally,
 }
 
-/// Lives through the attacked history of a seed. Panics where something does not hold.
-pub async fn live(seed: u64) -> AttackTally {
-    let mut history = AttackHistory::begin(seed).await;
-    history.tell(format!("seed {seed}"));
-    for _ in 0..EVENTS {
-        history.something_happens().await;
-    }
-    history.calm_down().await;
-    history.told
+/// What happens in these histories alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttackDeed {
+    /// A user applies a route.
+    Applies,
+    /// A user applies one, and takes that back.
+    TakesAnEditBack,
+    /// A user deletes one.
+    Deletes,
+    /// A user edits a template.
+    EditsTemplate,
+    /// Something that protection is made of is deleted or broken.
+    SomethingGoes,
+    /// Something of that comes back.
+    SomethingComesBack,
+    /// Others delete and edit at Cloudflare.
+    OthersAtCloudflare,
+    /// Another cluster publishes or withdraws.
+    OtherCluster,
+    /// A process of the operator is killed, perhaps once more while it recovers.
+    OperatorDies,
+    /// Many routes go at once.
+    CrowdGoes,
 }
 
-impl AttackHistory {
-    fn random_of(seed: u64) -> StdRng {
-        // Histories of the same seed without attacks draw other numbers.
+impl HistoryJob for AttackHistory {
+    type Deed = AttackDeed;
+
+    const CHANCES: &'static [(u32, HistoryEvent<AttackDeed>)] = &[
+        (28, HistoryEvent::Own(AttackDeed::Applies)),
+        (5, HistoryEvent::Own(AttackDeed::TakesAnEditBack)),
+        (5, HistoryEvent::Own(AttackDeed::Deletes)),
+        (4, HistoryEvent::Own(AttackDeed::EditsTemplate)),
+        (14, HistoryEvent::Own(AttackDeed::SomethingGoes)),
+        (6, HistoryEvent::Own(AttackDeed::SomethingComesBack)),
+        (12, HistoryEvent::Own(AttackDeed::OthersAtCloudflare)),
+        (6, HistoryEvent::Own(AttackDeed::OtherCluster)),
+        (8, HistoryEvent::Own(AttackDeed::OperatorDies)),
+        (4, HistoryEvent::DriftPass),
+        (2, HistoryEvent::Own(AttackDeed::CrowdGoes)),
+        (6, HistoryEvent::TimePasses(240)),
+    ];
+    const EVENTS: usize = 16;
+    /// Two hours, since what went must come back first.
+    const PASSES: usize = 24;
+
+    /// Histories of the same seed without attacks draw other numbers.
+    fn random(seed: u64) -> StdRng {
         StdRng::seed_from_u64(seed ^ 0x0a77_ac4e_d000_0000)
     }
 
-    fn tell(&mut self, event: String) {
-        let at = self.world.now();
-        self.told.events.push(format!("{at} {event}"));
+    async fn begin(seed: u64, random: &mut StdRng) -> (World, Self) {
+        begin::begin(seed, random).await
     }
 
-    async fn something_happens(&mut self) {
-        match self.random.random_range(0..100) {
-            0..28 => self.user_applies_route().await,
-            28..33 => self.user_takes_an_edit_back().await,
-            33..38 => self.user_deletes_route().await,
-            38..42 => self.user_edits_template().await,
-            42..56 => self.something_goes().await,
-            56..62 => self.something_comes_back().await,
-            62..74 => self.others_at_cloudflare(),
-            74..80 => self.other_cluster().await,
-            80..88 => self.operator_dies().await,
-            88..92 => self.drift_is_looked_for().await,
-            92..94 => self.crowd_goes().await,
-            _ => self.time_passes().await,
-        }
-        let pause = Duration::from_millis(*[0, 0, 30, 400, 5_000].choose(&mut self.random).unwrap_or(&0));
-        tokio::time::sleep(pause).await;
+    fn token_secret(token: &str) -> Value {
+        super::token_secret("default", "cloudflare-api-token", token)
     }
 
-    async fn calm_down(&mut self) {
-        self.tell("all is calm".to_owned());
-        self.world.cloudflare.simulator.clear_faults();
-        self.told.requests = self.world.cloudflare.simulator.request_count();
-        self.other_cluster_ends().await;
-        self.others_clean_up();
-        for _ in 0..PASSES {
-            self.restore().await;
-            self.world.drift_pass().await;
-            let _ = self.world.rests_within(Duration::from_secs(600)).await;
-            let (users, whole) = (&self.users, self.down.is_empty());
-            let finished = async |world: &World| whole && end::unfinished(world, users).await.is_empty();
-            if self.world.holds_within(BETWEEN_PASSES, finished).await {
-                break;
-            }
+    async fn happens(&mut self, history: &mut History, deed: AttackDeed) {
+        match deed {
+            AttackDeed::Applies => self.user_applies_route(history).await,
+            AttackDeed::TakesAnEditBack => self.user_takes_an_edit_back(history).await,
+            AttackDeed::Deletes => self.user_deletes_route(history).await,
+            AttackDeed::EditsTemplate => self.user_edits_template(history).await,
+            AttackDeed::SomethingGoes => self.something_goes(history).await,
+            AttackDeed::SomethingComesBack => self.something_comes_back(history).await,
+            AttackDeed::OthersAtCloudflare => self.others_at_cloudflare(history),
+            AttackDeed::OtherCluster => self.other_cluster(history).await,
+            AttackDeed::OperatorDies => operator_dies(history).await,
+            AttackDeed::CrowdGoes => self.crowd_goes(history).await,
         }
-        // A Secret that was asked for a moment ago is kept from vanishing for a minute more: that write is no unrest.
+    }
+
+    async fn time_passed(&mut self, history: &mut History) {
+        note_rest(&self.guard, &history.world).await;
+    }
+
+    async fn calms(&mut self, history: &mut History) {
+        self.other_cluster_ends(history).await;
+        self.others_clean_up(history);
+    }
+
+    async fn mend(&mut self, history: &mut History) {
+        self.restore(history).await;
+    }
+
+    /// What is still missing is asked for again and again.
+    fn must_rest(&self) -> bool {
+        false
+    }
+
+    /// A Secret that was asked for a moment ago is kept from vanishing for a minute more: that write is no unrest.
+    async fn ends(&mut self, history: &mut History) {
         tokio::time::sleep(Duration::from_secs(90)).await;
-        let _ = self.world.rests_within(Duration::from_secs(600)).await;
-        let mut rest = end::unfinished(&self.world, &self.users).await;
-        rest.extend(self.down.iter().map(|thing| format!("{thing:?} does not come back")));
-        assert!(rest.is_empty(), "not as wanted after two hours of calm: {rest:#?}\n{}", self.story().await);
-        self.assert_closed().await;
-        self.resurrected_rules_go();
-        let found = soundness::found(&self.world).await;
-        assert!(found.is_empty(), "unsound: {found:#?}\n{}", self.story().await);
+        let _ = history.world.rests_within(Duration::from_secs(600)).await;
     }
 
-    async fn assert_closed(&mut self) {
-        self.told.questions = self.guard.questions();
-        let (edge, log) = (self.guard.seen_at_edge(), self.guard.seen_in_log(&self.world));
-        let late = self.guard.seen_late(&self.world, self.seed);
-        let shown: Vec<String> = edge.iter().chain(&log).chain(&late).map(ToString::to_string).collect();
-        assert!(shown.is_empty(), "names stood open: {shown:#?}\n{}", self.story().await);
+    async fn unfinished(&self, world: &World) -> Vec<String> {
+        let missing: Vec<String> = self.down.iter().map(|thing| format!("{thing:?} does not come back")).collect();
+        if missing.is_empty() { end::unfinished(world, &self.users).await } else { missing }
     }
 
-    async fn story(&self) -> String {
-        whole_story(&self.world, &self.told.events).await
+    async fn unsound(&mut self, history: &mut History) -> Vec<String> {
+        history.count("questions", self.guard.questions());
+        let mut found = self.guard.seen_open(&history.world);
+        let late = self.guard.seen_late(&history.world, history.seed());
+        found.extend(late.iter().map(|one| format!("at an edge that hears late {one}")));
+        self.resurrected_rules_go(history);
+        found.extend(soundness::found(&history.world).await);
+        found
+    }
+
+    async fn story(&self, world: &World) -> String {
+        story(world).await
     }
 }

@@ -214,12 +214,17 @@ impl Guard {
         story
     }
 
+    /// What either way of looking saw stand open.
+    pub fn seen_open(&self, world: &World) -> Vec<String> {
+        let edge = self.seen_at_edge().into_iter().map(|one| format!("the edge let strangers in: {one}"));
+        let log = self.seen_in_log(world).into_iter().map(|one| format!("by the request log {one}"));
+        edge.chain(log).collect()
+    }
+
     /// Panics if either way of looking saw a name stand open.
     pub fn assert_closed(&self, world: &World, place: &str) {
-        let (edge, log) = (self.seen_at_edge(), self.seen_in_log(world));
-        let shown = |all: &[Exposed]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        assert!(edge.is_empty(), "{place}: the edge let strangers in: {}", shown(&edge));
-        assert!(log.is_empty(), "{place}: by the request log {}", shown(&log));
+        let open = self.seen_open(world);
+        assert!(open.is_empty(), "{place}: {}", open.join("; "));
     }
 
     fn seen(&self) -> MutexGuard<'_, EdgeView> {

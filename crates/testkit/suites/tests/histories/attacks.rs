@@ -1,30 +1,32 @@
 //! Seeded histories that attack: `PORTOLAN_HISTORIES` of them (300); and the namespace of the worked examples deleted in
 //! `PORTOLAN_ORDERS` orders (10). Half of the seeds are the same each time, half come from the commit.
 
+use portolan_testkit_suites::history::live;
 use portolan_testkit_suites::seeds::{live_through, live_through_of};
-use portolan_testkit_suites::zerotrust::{attacks, orders};
+use portolan_testkit_suites::zerotrust::attacks::AttackHistory;
+use portolan_testkit_suites::zerotrust::orders;
 use portolan_testkit_suites::{paused, tell};
 
 #[test]
 fn whatever_vanishes_breaks_or_comes_late_no_protected_name_stands_open() {
-    let lived = live_through(300, |seed| paused(attacks::live(seed)));
+    let lived = live_through(300, |seed| paused(live::<AttackHistory>(seed)));
 
     tell(&format!(
         "attacks: {} histories lived (seeds {}), {} attacks, {} requests, {} crashes, {} questions to the edge, each late once more",
         lived.count,
         lived.seeds,
-        lived.sum(|told| told.attacks),
+        lived.sum(|told| told.count("attacks")),
         lived.sum(|told| told.requests),
         lived.sum(|told| told.crashes),
-        lived.sum(|told| told.questions)
+        lived.sum(|told| told.count("questions"))
     ));
-    lived.assert_all("histories attacks");
+    lived.assert_all("-p portolan-testkit-suites --test histories attacks");
 }
 
 #[test]
 fn the_same_seed_tells_the_same_attacks() {
-    assert_eq!(paused(attacks::live(7)), paused(attacks::live(7)));
-    assert_ne!(paused(attacks::live(7)).events, paused(attacks::live(8)).events);
+    assert_eq!(paused(live::<AttackHistory>(7)), paused(live::<AttackHistory>(7)));
+    assert_ne!(paused(live::<AttackHistory>(7)).what_happened(), paused(live::<AttackHistory>(8)).what_happened());
 }
 
 #[test]
@@ -37,5 +39,5 @@ fn a_namespace_goes_in_whatever_order_and_leaves_nothing() {
         lived.told.len(),
         lived.seeds
     ));
-    lived.assert_all("histories attacks");
+    lived.assert_all("-p portolan-testkit-suites --test histories attacks");
 }

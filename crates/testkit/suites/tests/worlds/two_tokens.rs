@@ -142,7 +142,7 @@ fn finding_7_two_tenants_with_a_token_each_lose_nothing_in_one_tunnel_and_one_zo
         lived.sum(|told| told.documents),
         lived.sum(|told| told.records)
     ));
-    lived.assert_all("worlds two_tokens");
+    lived.assert_all("-p portolan-testkit-suites --test worlds two_tokens");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The simulator behind the exposure: a world with things of others in it, requests that go wrong on purpose, and a look
-//! after every request at whether a name stands open.
+//! after every request at whether a name stands open. Clock and seeds are the test kit's; the way to the simulator is this one's own,
+//! since nothing runs here but one call at a time, without a cluster and an operator whose steps a gate could number, and since
+//! answers are changed on it.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -12,11 +14,12 @@ use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use portolan_cloudflare_api::{Client, Clients, Credential, Lane, Request, Settings, Transport, TransportError};
 use portolan_cloudflare_sim::{Options, Simulator};
-use portolan_core::{Hostname, Mark, ObjectKey, OwnerId, Problem};
+use portolan_core::{Clock, Hostname, Mark, ObjectKey, OwnerId, Problem};
 use portolan_exposure::{
     Access, Applied, Desired, Elsewhere, Exposure, Failed, Footprint, Fresh, Intent, Journal, NewCredential,
     PlanContext, Record, Rule, Token, apply, expose, gather, intend, plan, unexpose,
 };
+use portolan_testkit::clock::tokio_clock;
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
@@ -233,7 +236,7 @@ pub(crate) struct World {
     pub(crate) diary: Arc<Diary>,
     pub(crate) tunnels: [String; 2],
     pub(crate) adopt: bool,
-    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    clock: Clock,
     clients: Clients,
     pub(crate) client: Client,
     pub(crate) seeded: Value,
@@ -242,10 +245,7 @@ pub(crate) struct World {
 impl World {
     /// An account with two tunnels, two zones, and things of others.
     pub(crate) async fn new() -> Self {
-        let start = tokio::time::Instant::now();
-        let base: Timestamp = "2026-11-16T05:00:00Z".parse().unwrap();
-        let clock: Arc<dyn Fn() -> Timestamp + Send + Sync> =
-            Arc::new(move || base + SignedDuration::try_from(start.elapsed()).unwrap());
+        let clock = tokio_clock("2026-11-16T05:00:00Z".parse().unwrap());
         let sim = Simulator::new(Options { clock: clock.clone(), rate_limit: None, ..Options::default() });
         sim.add_account_with_id(ACCOUNT, "Test");
         sim.add_zone_with_id(ZONE, "x.com", ACCOUNT, "enterprise").unwrap();
@@ -532,7 +532,7 @@ impl World {
     }
 }
 
-fn connect(line: &Arc<Line>, clock: &Arc<dyn Fn() -> Timestamp + Send + Sync>) -> (Clients, Client) {
+fn connect(line: &Arc<Line>, clock: &Clock) -> (Clients, Client) {
     let settings = Settings { base_url: "http://sim/client/v4".to_owned(), ..Settings::default() };
     let clients = Clients::new(settings, Arc::new(Wire(line.clone())), clock.clone());
     let client = clients.client(&Credential::token("t0ken"));

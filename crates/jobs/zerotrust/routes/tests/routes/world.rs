@@ -1,20 +1,17 @@
-//! An API server, a simulator and the route side in one process. The test plays the worker.
+//! The test kit's world, with the route side running in it. The test plays the worker.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::future::BoxFuture;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
-use portolan_apiserver::{ApiServer, Config};
-use portolan_cloudflare_api::{Clients, Readers, Settings as ApiSettings, Transport, TransportError};
-use portolan_cloudflare_sim::{Dropped, Grant, Options, Simulator};
-use portolan_core::{Clock, OwnerId};
-use portolan_engine::{CancellationToken, Context, Drift, Purity, Task, refuse_pure_step};
+use portolan_cloudflare_api::Readers;
+use portolan_cloudflare_sim::{Grant, Simulator};
+use portolan_core::job::{JobSheet, plain};
+use portolan_engine::{CancellationToken, Context, Drift, Job, JobDefinition, Task};
+use portolan_testkit::{Builder, WorldJob};
 use portolan_zerotrust_model::{
     CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, HttpRoute, Phase,
     TaskResult, crds,
@@ -22,7 +19,6 @@ use portolan_zerotrust_model::{
 use portolan_zerotrust_routes::{Routes, Settings};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 pub(crate) const NAMESPACE: &str = "cloudflare-zero-trust";
 pub(crate) const ACCOUNT: &str = "0123456789abcdef0123456789abcdef";
@@ -32,36 +28,49 @@ pub(crate) const TOKEN: &str = "canary-token-of-the-tenant";
 pub(crate) const FINALIZER: &str = "cfzt.cloudflare.com/cleanup";
 pub(crate) const KOPF: &str = "kopf.zalando.org/KopfFinalizerMarker";
 
+/// The route side is started by the world itself, with the settings that a test gives it.
+static DEFINITION: JobDefinition =
+    JobDefinition::of(JobSheet { definitions, ..JobSheet::named("zerotrust", "cfzt.cloudflare.com") }, |_| {
+        Job::new("nothing", |_| Vec::<Task>::new())
+    });
+static JOB: WorldJob = WorldJob::bare(&DEFINITION, &[NAMESPACE, "default", "elsewhere"], seed, objects);
+
 pub(crate) struct World {
+    world: portolan_testkit::World,
     pub(crate) client: Client,
     pub(crate) simulator: Simulator,
-    pub(crate) server: ApiServer,
-    clock: Clock,
     running: Option<(JoinSet<()>, Vec<portolan_engine::Busy>)>,
 }
 
-struct InProcess(Simulator);
-
-impl Transport for InProcess {
-    fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
-        refuse_pure_step("Cloudflare");
-        Box::pin(async move {
-            match self.0.answer(request).await {
-                Ok(answer) => Ok(answer),
-                Err(Dropped::Refused) => Err(TransportError { sent: false, message: "refused".to_owned() }),
-                Err(_) => Err(TransportError { sent: true, message: "no answer".to_owned() }),
-            }
-        })
-    }
+fn definitions() -> Vec<Value> {
+    let routes = serde_saphyr::from_str(include_str!("../../../../../portolan/data/httproutes.yaml")).unwrap();
+    crds().into_iter().map(plain).chain([routes]).collect()
 }
 
-fn paused_clock() -> Clock {
-    let start = Instant::now();
-    let base: jiff::Timestamp = "2026-11-16T03:00:00Z".parse().unwrap();
-    Arc::new(move || {
-        refuse_pure_step("the time");
-        base + start.elapsed()
-    })
+/// An account, a zone, a tunnel.
+fn seed(simulator: &Simulator, plan: &str) {
+    simulator.add_account_with_id(ACCOUNT, "Example");
+    simulator.add_token(TOKEN, Grant::all());
+    simulator.add_zone_with_id(ZONE, "example.com", ACCOUNT, plan).unwrap();
+    let tunnel = json!({ "id": TUNNEL, "name": "edge", "config_src": "cloudflare" });
+    simulator.put("cfd_tunnel", ACCOUNT, tunnel).unwrap();
+}
+
+/// A tenant and its credential.
+fn objects(_: &Simulator) -> Vec<Value> {
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "cloudflare-api-token", "namespace": "default" },
+        "stringData": { "token": TOKEN },
+    });
+    let tenant = json!({
+        "apiVersion": "cfzt.cloudflare.com/v1alpha1", "kind": "CloudflareZeroTrustTenant",
+        "metadata": { "name": "prod", "namespace": "default" },
+        "spec": {
+            "accountId": ACCOUNT, "tunnelId": TUNNEL, "credentialRef": { "name": "cloudflare-api-token" },
+            "defaults": { "originService": "http://traefik.traefik.svc:80" },
+        },
+    });
+    vec![secret, tenant]
 }
 
 /// Settings under which drift is never looked for.
@@ -72,19 +81,9 @@ pub(crate) fn quiet() -> Settings {
 impl World {
     /// A world with an account, a zone, a tunnel, a tenant and its credential, in which nothing runs.
     pub(crate) async fn empty() -> Self {
-        let clock = paused_clock();
-        let config = Config { clock: clock.clone(), seed: Some(1), ..Config::default() };
-        let server = ApiServer::open(config).await.unwrap();
-        let client = Client::new(server.service(), "default");
-        let simulator = Simulator::open(Options { clock: clock.clone(), seed: 1, ..Options::default() }).unwrap();
-        simulator.add_account_with_id(ACCOUNT, "Example");
-        simulator.add_token(TOKEN, Grant::all());
-        simulator.add_zone_with_id(ZONE, "example.com", ACCOUNT, "pro").unwrap();
-        let tunnel = json!({ "id": TUNNEL, "name": "edge", "config_src": "cloudflare" });
-        simulator.put("cfd_tunnel", ACCOUNT, tunnel).unwrap();
-        let world = Self { client, simulator, server, clock, running: None };
-        world.furnish().await;
-        world
+        let world = Builder::of(&JOB).plan("pro").asleep().start().await;
+        let (client, simulator) = (world.cluster.client().clone(), world.cloudflare.simulator.clone());
+        Self { world, client, simulator, running: None }
     }
 
     /// A world in which the route side runs.
@@ -95,41 +94,8 @@ impl World {
         world
     }
 
-    async fn furnish(&self) {
-        let routes: CustomResourceDefinition =
-            serde_saphyr::from_str(include_str!("../../../../../portolan/data/httproutes.yaml")).unwrap();
-        for definition in crds().into_iter().chain([routes]) {
-            Api::all(self.client.clone()).create(&PostParams::default(), &definition).await.unwrap();
-        }
-        for name in [NAMESPACE, "elsewhere"] {
-            let namespace: Namespace = serde_json::from_value(json!({ "metadata": { "name": name } })).unwrap();
-            Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
-        }
-        self.apply(
-            "v1",
-            "Secret",
-            json!({ "metadata": { "name": "cloudflare-api-token" }, "stringData": { "token": TOKEN } }),
-        )
-        .await;
-        self.apply_cfzt(
-            "CloudflareZeroTrustTenant",
-            json!({
-                "metadata": { "name": "prod" },
-                "spec": {
-                    "accountId": ACCOUNT, "tunnelId": TUNNEL, "credentialRef": { "name": "cloudflare-api-token" },
-                    "defaults": { "originService": "http://traefik.traefik.svc:80" },
-                },
-            }),
-        )
-        .await;
-        self.idle().await;
-    }
-
     pub(crate) fn context(&self) -> Context {
-        let mut context = Context::new(self.client.clone(), self.clock.clone(), OwnerId::derive("test"));
-        NAMESPACE.clone_into(&mut context.operator_namespace);
-        context.purity = Purity::Enforced;
-        context
+        self.world.context(self.client.clone())
     }
 
     pub(crate) fn run(&mut self, settings: Settings) {
@@ -138,8 +104,7 @@ impl World {
     }
 
     pub(crate) fn run_with(&mut self, context: &Context, settings: Settings) {
-        let transport = Arc::new(InProcess(self.simulator.clone()));
-        let clients = Arc::new(Clients::new(ApiSettings::default(), transport, self.clock.clone()));
+        let clients = Arc::new(self.world.clients());
         let tasks = Routes::new(context, Readers::of(clients), settings).tasks(&CancellationToken::new());
         let busy = tasks.iter().map(Task::busy).collect();
         self.running = Some((tasks.into_iter().map(Task::run).collect(), busy));
@@ -169,27 +134,14 @@ impl World {
         self.settle().await;
     }
 
-    fn api(&self, version: &str, kind: &str, namespace: &str) -> Api<DynamicObject> {
-        let (group, version) = version.split_once('/').unwrap_or(("", version));
-        let plural = format!("{}s", kind.to_lowercase());
-        let resource = ApiResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            api_version: if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") },
-            kind: kind.to_owned(),
-            plural,
-        };
-        Api::namespaced_with(self.client.clone(), namespace, &resource)
-    }
-
     /// Applies a manifest as a user would.
     pub(crate) async fn apply(&self, version: &str, kind: &str, mut object: Value) {
         object["apiVersion"] = json!(version);
         object["kind"] = json!(kind);
-        let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default").to_owned();
-        let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-        let api = self.api(version, kind, &namespace);
-        api.patch(&name, &PatchParams::apply("a-user").force(), &Patch::Apply(object)).await.unwrap();
+        if object["metadata"]["namespace"].is_null() {
+            object["metadata"]["namespace"] = json!("default");
+        }
+        self.world.cluster.apply(&object).await;
     }
 
     pub(crate) async fn apply_cfzt(&self, kind: &str, object: Value) {
@@ -332,6 +284,6 @@ impl World {
 
     /// The version of the last write to anything.
     pub(crate) fn version(&self) -> u64 {
-        self.server.store().version()
+        self.world.server().store().version()
     }
 }

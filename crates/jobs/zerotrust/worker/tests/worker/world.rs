@@ -1,26 +1,23 @@
-//! An API server, a simulator and workers in one process.
+//! The test kit's world, with workers running in it, each of which can be killed, stopped and cut off by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::future::BoxFuture;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use portolan_apiserver::{ApiServer, Config};
-use portolan_cloudflare_api::{Clients, RetryPolicy, Settings as ApiSettings, Transport, TransportError};
-use portolan_cloudflare_sim::{Dropped, Grant, Options, RecordedRequest, Simulator};
-use portolan_core::{Clock, OwnerId};
-use portolan_engine::{CancellationToken, Context, Metrics, Purity, Task, refuse_pure_step};
+use portolan_cloudflare_api::RetryPolicy;
+use portolan_cloudflare_sim::{Grant, RecordedRequest, Simulator};
+use portolan_core::job::{JobSheet, plain};
+use portolan_engine::{CancellationToken, Job, JobDefinition, Metrics, Task};
+use portolan_testkit::{Builder, WorldJob};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, crds};
 use portolan_zerotrust_worker::{Settings, Worker};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
 pub(crate) const NAMESPACE: &str = "cloudflare-zero-trust";
@@ -29,11 +26,17 @@ pub(crate) const ZONE: &str = "d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0";
 pub(crate) const TUNNEL: &str = "11111111-2222-3333-4444-555555555555";
 pub(crate) const TOKEN: &str = "canary-token-of-the-tenant";
 
+/// Workers are started by the world itself, with the settings that a test gives them.
+static DEFINITION: JobDefinition =
+    JobDefinition::of(JobSheet { definitions, ..JobSheet::named("zerotrust", "cfzt.cloudflare.com") }, |_| {
+        Job::new("nothing", |_| Vec::<Task>::new())
+    });
+static JOB: WorldJob = WorldJob::bare(&DEFINITION, &[NAMESPACE, "default"], seed, objects);
+
 pub(crate) struct World {
+    world: portolan_testkit::World,
     pub(crate) client: Client,
     pub(crate) simulator: Simulator,
-    clock: Clock,
-    sent: TaskTracker,
     workers: Vec<Running>,
     /// Paths of workers' requests for Secrets, with their queries.
     secret_requests: Arc<Mutex<Vec<String>>>,
@@ -41,7 +44,29 @@ pub(crate) struct World {
     cut_off: Arc<Mutex<BTreeSet<String>>>,
     /// What workers measured, also those that are gone.
     measured: BTreeMap<String, Arc<Metrics>>,
-    server: ApiServer,
+}
+
+fn definitions() -> Vec<Value> {
+    crds().into_iter().map(plain).collect()
+}
+
+/// An account, a zone, a tunnel.
+fn seed(simulator: &Simulator, plan: &str) {
+    simulator.add_account_with_id(ACCOUNT, "Example");
+    simulator.add_token(TOKEN, Grant::all());
+    simulator.add_zone_with_id(ZONE, "example.com", ACCOUNT, plan).unwrap();
+    let tunnel = json!({ "id": TUNNEL, "name": "edge", "config_src": "cloudflare" });
+    simulator.put("cfd_tunnel", ACCOUNT, tunnel).unwrap();
+}
+
+/// A credential.
+fn objects(_: &Simulator) -> Vec<Value> {
+    vec![secret("cloudflare-api-token", &json!({ "token": TOKEN }))]
+}
+
+fn secret(name: &str, values: &Value) -> Value {
+    let meta = json!({ "name": name, "namespace": "default" });
+    json!({ "apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": values })
 }
 
 struct Running {
@@ -51,55 +76,13 @@ struct Running {
     shutdown: CancellationToken,
 }
 
-/// Sends to the simulator; what was sent goes on though its sender dies.
-struct InProcess {
-    simulator: Simulator,
-    sent: TaskTracker,
-}
-
-impl Transport for InProcess {
-    fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
-        refuse_pure_step("Cloudflare");
-        let simulator = self.simulator.clone();
-        let working = self.sent.spawn(async move { simulator.answer(request).await });
-        Box::pin(async move {
-            match tokio::time::timeout(Duration::from_secs(30), working).await {
-                Ok(Ok(Ok(answer))) => Ok(answer),
-                Ok(Ok(Err(Dropped::Refused))) => Err(TransportError { sent: false, message: "refused".to_owned() }),
-                _ => Err(TransportError { sent: true, message: "no answer".to_owned() }),
-            }
-        })
-    }
-}
-
-fn paused_clock() -> Clock {
-    let start = Instant::now();
-    let base: jiff::Timestamp = "2026-11-16T03:00:00Z".parse().unwrap();
-    Arc::new(move || {
-        refuse_pure_step("the time");
-        base + start.elapsed()
-    })
-}
-
 impl World {
     /// A world with an account, a zone, a tunnel and a credential, and no worker.
     pub(crate) async fn empty() -> Self {
-        let clock = paused_clock();
-        let config = Config { clock: clock.clone(), seed: Some(1), ..Config::default() };
-        let server = ApiServer::open(config).await.unwrap();
-        let client = Client::new(server.service(), "default");
-        let simulator = Simulator::open(Options { clock: clock.clone(), seed: 1, ..Options::default() }).unwrap();
-        simulator.add_account_with_id(ACCOUNT, "Example");
-        simulator.add_token(TOKEN, Grant::all());
-        simulator.add_zone_with_id(ZONE, "example.com", ACCOUNT, "pro").unwrap();
-        simulator
-            .put("cfd_tunnel", ACCOUNT, json!({ "id": TUNNEL, "name": "edge", "config_src": "cloudflare" }))
-            .unwrap();
-        let (sent, measured, workers) = (TaskTracker::new(), BTreeMap::new(), Vec::new());
+        let world = Builder::of(&JOB).plan("pro").asleep().start().await;
+        let (client, simulator) = (world.cluster.client().clone(), world.cloudflare.simulator.clone());
         let (secret_requests, cut_off) = (Arc::default(), Arc::default());
-        let world = Self { client, simulator, clock, sent, workers, secret_requests, cut_off, measured, server };
-        world.furnish().await;
-        world
+        Self { world, client, simulator, workers: Vec::new(), secret_requests, cut_off, measured: BTreeMap::new() }
     }
 
     /// A world in which one worker runs, alone.
@@ -111,22 +94,9 @@ impl World {
         world
     }
 
-    async fn furnish(&self) {
-        for definition in crds() {
-            Api::all(self.client.clone()).create(&PostParams::default(), &definition).await.unwrap();
-        }
-        let namespace: Namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } })).unwrap();
-        Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
-        self.put_secret("cloudflare-api-token", json!({ "token": TOKEN })).await;
-        self.idle().await;
-    }
-
     /// Makes or changes a Secret in `default`.
     pub(crate) async fn put_secret(&self, name: &str, values: Value) {
-        let secret =
-            json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "stringData": values });
-        let api: Api<Secret> = Api::namespaced(self.client.clone(), "default");
-        api.patch(name, &PatchParams::apply("a-user").force(), &Patch::Apply(secret)).await.unwrap();
+        self.world.cluster.apply(&secret(name, &values)).await;
     }
 
     pub(crate) async fn delete_secret(&self, name: &str) {
@@ -137,12 +107,8 @@ impl World {
     /// Starts a worker.
     pub(crate) fn run(&mut self, settings: Settings) {
         let client = self.watched_client(&settings.identity);
-        let mut context = Context::new(client, self.clock.clone(), OwnerId::derive("test"));
-        NAMESPACE.clone_into(&mut context.operator_namespace);
-        context.purity = Purity::Enforced;
-        let transport = Arc::new(InProcess { simulator: self.simulator.clone(), sent: self.sent.clone() });
-        let clients = Clients::new(ApiSettings::default(), transport, self.clock.clone());
-        let clients = Arc::new(clients.with_retry(RetryPolicy::PATIENT));
+        let context = self.world.context(client);
+        let clients = Arc::new(self.world.clients().with_retry(RetryPolicy::PATIENT));
         let name = settings.identity.clone();
         self.measured.insert(name.clone(), context.metrics.clone());
         let worker = Worker::new(&context, clients, settings);
@@ -173,7 +139,7 @@ impl World {
             }
             request
         };
-        let server = self.server.service().map_request(note);
+        let server = self.world.server().service().map_request(note);
         let line = tower::service_fn(move |request| {
             let (server, is_cut) = (server.clone(), cut_off.lock().unwrap().contains(&worker));
             async move {
@@ -201,9 +167,7 @@ impl World {
         let index = self.workers.iter().position(|worker| worker.name == name).unwrap();
         let mut worker = self.workers.remove(index);
         worker.tasks.shutdown().await;
-        self.sent.close();
-        self.sent.wait().await;
-        self.sent.reopen();
+        self.world.worked_off().await;
     }
 
     /// Stops a worker as a signal does; answers how long that took.

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use portolan_cloudflare_sim::{Grant, credential_id};
 use rand::Rng as _;
+use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
 use super::super::guard::Guard;
+use super::super::histories::SECOND_TUNNEL;
 use super::super::histories::wanted::{IMPLICIT, TEMPLATES, Users};
-use super::super::histories::{SECOND_TUNNEL, misfortune};
 use super::super::manifests::in_namespace;
 use super::super::wishes::NameWish;
 use super::super::{ACCOUNT, Roles, RouteManifest, add_tunnel, template, tenant, token_secret, world};
-use super::{AttackHistory, AttackTally};
+use super::AttackHistory;
+use crate::history::misfortune;
 use crate::manifests::{self as m, ZONE};
 use crate::world::World;
 
@@ -27,60 +29,47 @@ pub(super) const CROWD: usize = 12;
 /// The definition of templates.
 pub(super) const TEMPLATES_DEFINITION: &str = "cloudflarezerotrusttemplates.cfzt.cloudflare.com";
 
-impl AttackHistory {
-    pub(super) async fn begin(seed: u64) -> Self {
-        let mut random = Self::random_of(seed);
-        let latency = Duration::from_millis(random.random_range(0..300));
-        let roles = if random.random_bool(0.35) { Roles::apart(2) } else { Roles::default() };
-        let world = world().seed(seed).latency(latency).roles(roles).asleep().start().await;
-        add_tunnel(&world, ACCOUNT, SECOND_TUNNEL, "second");
-        world.cloudflare.simulator.add_token(SHOPS_TOKEN, Grant::all());
-        world.cloudflare.keep_seeded();
-        let users = Users::default();
-        let definition = loose(&definition(&world).await);
-        world.cluster.replace_definition(&definition).await;
-        world.cluster.apply(&m::namespace("shop")).await;
-        for object in standing(&users) {
-            world.cluster.apply(&object).await;
-        }
-        let other = if random.random_bool(0.3) { Some(neighbour(&world, seed).await) } else { None };
-        world.restart().await;
-        world.settle().await;
-        let guard = Guard::post_late(&world);
-        for number in 0..3 {
-            guard.contested(&world, &format!("g{number}.{ZONE}"));
-        }
-        if other.is_some() {
-            guard.neighbour(&world, &credential_id(NEIGHBOURS_TOKEN));
-        }
-        let crowd = if random.random_bool(0.1) { CROWD } else { 0 };
-        let history = Self {
-            seed,
-            world,
-            other,
-            guard,
-            users,
-            random,
-            definition,
-            crowd,
-            down: BTreeSet::new(),
-            told: AttackTally::default(),
-        };
-        history.crowd_comes().await;
-        misfortune(&history.world);
-        history
+/// The world of a seed, its operator at rest, and what troubles it.
+pub(super) async fn begin(seed: u64, random: &mut StdRng) -> (World, AttackHistory) {
+    let latency = Duration::from_millis(random.random_range(0..300));
+    let roles = if random.random_bool(0.35) { Roles::apart(2) } else { Roles::default() };
+    let world = world().seed(seed).latency(latency).roles(roles).asleep().start().await;
+    add_tunnel(&world, ACCOUNT, SECOND_TUNNEL, "second");
+    world.cloudflare.simulator.add_token(SHOPS_TOKEN, Grant::all());
+    world.cloudflare.keep_seeded();
+    let users = Users::default();
+    let definition = loose(&definition(&world).await);
+    world.cluster.replace_definition(&definition).await;
+    world.cluster.apply(&m::namespace("shop")).await;
+    for object in standing(&users) {
+        world.cluster.apply(&object).await;
     }
+    let other = if random.random_bool(0.3) { Some(neighbour(&world, seed).await) } else { None };
+    world.restart().await;
+    world.settle().await;
+    let guard = Guard::post_late(&world);
+    for number in 0..3 {
+        guard.contested(&world, &format!("g{number}.{ZONE}"));
+    }
+    if other.is_some() {
+        guard.neighbour(&world, &credential_id(NEIGHBOURS_TOKEN));
+    }
+    let crowd = if random.random_bool(0.1) { CROWD } else { 0 };
+    let history = AttackHistory { other, guard, users, definition, crowd, down: BTreeSet::new() };
+    crowd_comes(&world, &history).await;
+    misfortune(&world);
+    (world, history)
+}
 
-    async fn crowd_comes(&self) {
-        for number in 0..self.crowd {
-            let hostname = format!("c{number}.{ZONE}");
-            self.guard.wish(&self.world, &hostname, NameWish::Protected);
-            let route =
-                RouteManifest::to(&format!("c{number}"), &hostname).with("tenant", "prod").allowing("ann@example.com");
-            self.world.cluster.apply(&route.into()).await;
-        }
-        self.world.settle().await;
+async fn crowd_comes(world: &World, history: &AttackHistory) {
+    for number in 0..history.crowd {
+        let hostname = format!("c{number}.{ZONE}");
+        history.guard.wish(world, &hostname, NameWish::Protected);
+        let route =
+            RouteManifest::to(&format!("c{number}"), &hostname).with("tenant", "prod").allowing("ann@example.com");
+        world.cluster.apply(&route.into()).await;
     }
+    world.settle().await;
 }
 
 /// Another cluster on the account of a world, with a token of its own.

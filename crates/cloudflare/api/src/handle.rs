@@ -23,7 +23,8 @@ use crate::call::retry::RetryPolicy;
 use crate::call::sender::{Exit, Sender};
 use crate::collection::{Collection, Paging};
 use crate::handle::commit::{CommitLine, Follow, OpsQueue};
-use crate::item::{Entry, Item, Op, Written};
+use portolan_core::{Entry, Item};
+use crate::item::{Op, Written};
 use portolan_commit::PendingWrite;
 
 mod batch;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::claims::Claims;
 use crate::job::JobContext;
 use crate::kind::{Kind, Resolved};
-use crate::matching::{Matched, RemoteWrite};
+use portolan_core::ownership::{Matched, RemoteWrite};
 use crate::projection::Projection;
 use crate::resolve::{Right, ScopeRef};
 use crate::settled::DriftMemory;

@@ -6,7 +6,7 @@ use portolan_engine::{DeletionScope, Surroundings};
 
 use super::{FoundThere, KindReconciler, SOON, key_of};
 use crate::kind::Kind;
-use crate::matching::RemoteWrite;
+use portolan_core::ownership::RemoteWrite;
 use crate::projection::digest;
 use crate::resolve::ScopeRef;
 

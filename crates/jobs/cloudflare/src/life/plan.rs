@@ -5,7 +5,7 @@ use portolan_engine::annotations;
 
 use super::{FoundThere, Inputs, KindReconciler, key_of};
 use crate::kind::{Kind, Recorded, Resolved};
-use crate::matching::{Matched, Matching, RemoteWrite, match_bodies};
+use portolan_core::ownership::{Matched, Matching, RemoteWrite, match_bodies};
 
 impl<K: Kind> KindReconciler<K> {
     pub(super) fn matched(
@@ -24,6 +24,7 @@ impl<K: Kind> KindReconciler<K> {
             mark: &self.mark(object),
             mark_limit: K::mark_limit(resolved),
             adopt: annotations::is_adopting(object.meta()),
+            annotation: "cloudflare-operator.io/adopt",
         })
     }
 }

@@ -1,6 +1,7 @@
 //! What an object's user gets to see after a pass.
 
 use portolan_cloudflare_api::{Entry, Item, NearlyFull};
+use portolan_core::ownership::RemoteWrite;
 use portolan_core::{Class, NewCondition, Problem, condition, reasons, text};
 use portolan_engine::{Notice, Report};
 
@@ -80,9 +81,27 @@ impl<K: Kind> KindReconciler<K> {
 
 pub(super) fn notices<K: Kind>(plan: &Steps<K::Body>, inputs: &Inputs<K::Body>) -> Vec<Notice> {
     let steps = plan.here.steps.iter().chain(&plan.former);
-    let mut notices: Vec<Notice> = steps.map(|step| step.notice(K::NOUN)).collect();
+    let mut notices: Vec<Notice> = steps.map(|step| notice(step, K::NOUN)).collect();
     notices.extend(left_behind(inputs));
     notices
+}
+
+/// A step as an event, once it is done.
+fn notice<B: Item>(step: &RemoteWrite<B>, noun: &str) -> Notice {
+    let label = step.label();
+    match step {
+        RemoteWrite::Create { .. } => Notice::normal(reasons::CREATED, format!("created the {noun} {label}")),
+        RemoteWrite::Update { .. } => Notice::normal(reasons::UPDATED, format!("updated the {noun} {label}")),
+        RemoteWrite::Adopt { id, .. } => {
+            Notice::normal(reasons::ADOPTED, format!("adopted the {noun} {label} (id {id})"))
+        }
+        RemoteWrite::Delete { .. } => Notice::normal(reasons::DELETED, format!("deleted the {noun} {label}")),
+        RemoteWrite::Release { id, .. } => {
+            let message =
+                format!("released the {noun} {label} (id {id}), which existed before: it stays at Cloudflare");
+            Notice::normal(reasons::RELEASED, message)
+        }
+    }
 }
 
 /// The limit that an object brought near, told by the first one that does.

@@ -1,10 +1,10 @@
 //! Every case of "whose is it" against "is it as wanted".
 
-use portolan_core::{ObjectKey, OwnerId, Plan};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::*;
+use crate::{ObjectKey, OwnerId, Plan};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Record {
@@ -90,6 +90,7 @@ impl Case {
             mark: &mark(),
             mark_limit: Some(100),
             adopt: self.adopt,
+            annotation: "example.com/adopt",
         })
     }
 

@@ -1,56 +1,84 @@
-//! Wanted bodies and what stands at Cloudflare → steps. Pure, the same for every kind.
+//! Wanted objects and what stands at the other side → writes. Pure, the same for every kind of every job.
 //!
 //! What is ours is what carries our mark or what our status recorded; what carries another's mark is never touched;
 //! what carries none is taken over only when it already is as wanted, or when the user says `adopt`.
 
-use portolan_cloudflare_api::{Entry, Item};
-use portolan_core::{Action, Change, Claim, Mark, Problem, Target, reasons, user_text};
+use crate::{Action, Change, Claim, Entry, Item, Mark, Problem, Target, reasons, user_text};
 
-use portolan_engine::Notice;
-
-/// One write to Cloudflare.
+/// One write to the other side.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum RemoteWrite<B> {
+pub enum RemoteWrite<B> {
     /// Make a new object.
-    Create { body: B },
+    Create {
+        /// What is made.
+        body: B,
+    },
     /// Change an object of ours.
-    Update { id: String, before: B, after: B },
+    Update {
+        /// Its id.
+        id: String,
+        /// As it stands.
+        before: B,
+        /// As it shall stand.
+        after: B,
+    },
     /// Take over an object that nobody marked.
-    Adopt { id: String, before: B, after: B },
+    Adopt {
+        /// Its id.
+        id: String,
+        /// As it stands.
+        before: B,
+        /// As it shall stand.
+        after: B,
+    },
     /// Remove an object of ours.
-    Delete { id: String, before: B },
+    Delete {
+        /// Its id.
+        id: String,
+        /// As it stands.
+        before: B,
+    },
     /// Leave an adopted object as it is, without our mark.
-    Release { id: String, before: B, after: B },
+    Release {
+        /// Its id.
+        id: String,
+        /// As it stands.
+        before: B,
+        /// As it shall stand.
+        after: B,
+    },
 }
 
 /// What is to be done, and what already is as it should be.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Matched<B> {
+pub struct Matched<B> {
     /// Writes, in order.
-    pub(crate) steps: Vec<RemoteWrite<B>>,
+    pub steps: Vec<RemoteWrite<B>>,
     /// Objects that stand as wanted.
-    pub(crate) kept: Vec<Entry<B>>,
+    pub kept: Vec<Entry<B>>,
     /// Objects of others that stand beside ours, under the same natural key.
-    pub(crate) beside: Vec<Entry<B>>,
+    pub beside: Vec<Entry<B>>,
 }
 
 /// What [`match_bodies`] decides from.
 #[derive(Debug)]
-pub(crate) struct Matching<'a, B> {
+pub struct Matching<'a, B> {
     /// How users call the remote object.
-    pub(crate) noun: &'a str,
+    pub noun: &'a str,
     /// What should exist, without marks.
-    pub(crate) wanted: Vec<B>,
+    pub wanted: Vec<B>,
     /// What exists and might be ours: by recorded id, by mark, by natural key.
-    pub(crate) candidates: Vec<Entry<B>>,
+    pub candidates: Vec<Entry<B>>,
     /// Ids that the status recorded.
-    pub(crate) recorded: &'a [String],
+    pub recorded: &'a [String],
     /// Our mark; not written for kinds without a field for it.
-    pub(crate) mark: &'a Mark,
+    pub mark: &'a Mark,
     /// Longest text of the field with the mark, where there is such a field.
-    pub(crate) mark_limit: Option<usize>,
+    pub mark_limit: Option<usize>,
     /// Whether the user allows taking over what is not marked.
-    pub(crate) adopt: bool,
+    pub adopt: bool,
+    /// The annotation by which users allow it.
+    pub annotation: &'a str,
 }
 
 /// An object that is ours, and whether it was adopted.
@@ -61,7 +89,7 @@ struct Mine<B> {
 }
 
 /// Finds the steps from what exists to what is wanted.
-pub(crate) fn match_bodies<B: Item>(mut matching: Matching<'_, B>) -> Result<Matched<B>, Problem> {
+pub fn match_bodies<B: Item>(mut matching: Matching<'_, B>) -> Result<Matched<B>, Problem> {
     let wanted: Vec<B> = matching.wanted.drain(..).map(normalised).collect();
     let sorted = sort_candidates(&matching, &wanted)?;
     let mut matched = Matched { steps: Vec::new(), kept: Vec::new(), beside: Vec::new() };
@@ -217,9 +245,10 @@ fn not_ours<B: Item>(matching: &Matching<'_, B>, body: &B, id: &str) -> Problem 
         reasons::CONFLICT_ERROR,
         format!(
             "the {} {} exists already (id {id}) and is not ours; it was left untouched. \
-             Delete it, or take it over with the annotation cloudflare-operator.io/adopt: \"true\"",
+             Delete it, or take it over with the annotation {}: \"true\"",
             matching.noun,
-            body.label()
+            body.label(),
+            matching.annotation
         ),
     )
 }
@@ -229,9 +258,10 @@ fn ambiguous<B: Item>(matching: &Matching<'_, B>, body: &B, count: usize) -> Pro
         reasons::CONFLICT_ERROR,
         format!(
             "{count} objects {} {} exist already and none is ours; none was touched. \
-             Delete all but one, then take that one over with the annotation cloudflare-operator.io/adopt: \"true\"",
+             Delete all but one, then take that one over with the annotation {}: \"true\"",
             matching.noun,
-            body.label()
+            body.label(),
+            matching.annotation
         ),
     )
 }
@@ -273,12 +303,12 @@ fn normalised<B: Item>(mut body: B) -> B {
 
 impl<B: Item> RemoteWrite<B> {
     /// Whether the step removes an object at Cloudflare.
-    pub(crate) fn deletes(&self) -> bool {
+    pub fn deletes(&self) -> bool {
         matches!(self, Self::Delete { .. })
     }
 
     /// What the step deletes.
-    pub(crate) fn deleted(&self) -> Option<&B> {
+    pub fn deleted(&self) -> Option<&B> {
         match self {
             Self::Delete { before, .. } => Some(before),
             Self::Create { .. } | Self::Update { .. } | Self::Adopt { .. } | Self::Release { .. } => None,
@@ -286,17 +316,17 @@ impl<B: Item> RemoteWrite<B> {
     }
 
     /// Whether the step leaves nothing of ours.
-    pub(crate) fn removes(&self) -> bool {
+    pub fn removes(&self) -> bool {
         self.deletes() || self.releases()
     }
 
     /// Whether the step gives an object back to whoever had it before.
-    pub(crate) fn releases(&self) -> bool {
+    pub fn releases(&self) -> bool {
         matches!(self, Self::Release { .. })
     }
 
     /// How users call what the step is about.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         match self {
             Self::Create { body } => body.label(),
             Self::Update { after, .. } | Self::Adopt { after, .. } => after.label(),
@@ -304,24 +334,8 @@ impl<B: Item> RemoteWrite<B> {
         }
     }
 
-    /// The step as an event, once it is done.
-    pub(crate) fn notice(&self, noun: &str) -> Notice {
-        let label = self.label();
-        match self {
-            Self::Create { .. } => Notice::normal(reasons::CREATED, format!("created the {noun} {label}")),
-            Self::Update { .. } => Notice::normal(reasons::UPDATED, format!("updated the {noun} {label}")),
-            Self::Adopt { id, .. } => Notice::normal(reasons::ADOPTED, format!("adopted the {noun} {label} (id {id})")),
-            Self::Delete { .. } => Notice::normal(reasons::DELETED, format!("deleted the {noun} {label}")),
-            Self::Release { id, .. } => {
-                let message =
-                    format!("released the {noun} {label} (id {id}), which existed before: it stays at Cloudflare");
-                Notice::normal(reasons::RELEASED, message)
-            }
-        }
-    }
-
     /// The step as users read it in a plan.
-    pub(crate) fn change(&self, noun: &str, scope: &str, why: &str) -> Change {
+    pub fn change(&self, noun: &str, scope: &str, why: &str) -> Change {
         let json = B::to_json;
         let (action, id, before, after) = match self {
             Self::Create { body } => (Action::Create, None, None, Some(body)),

@@ -2,9 +2,10 @@
 
 use std::fmt::Debug;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A remote object: what is kept, written and compared of it. Small and typed; unknown fields fall away.
 pub trait Item: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static {
@@ -56,6 +57,16 @@ pub trait Item: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send 
         false
     }
 
+    /// When it was made, by the other side's clock, where that tells.
+    fn made_at(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// What is written and never shown again, as members of the request: nothing where the other side assumes the same.
+    fn unseen(&self) -> Option<Map<String, Value>> {
+        None
+    }
+
     /// What is written and compared of it.
     fn to_json(&self) -> Value {
         serde_json::to_value(self).expect("remote objects are plain JSON")
@@ -63,7 +74,11 @@ pub trait Item: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send 
 
     /// The body of the request that creates it.
     fn create_body(&self) -> Value {
-        self.to_json()
+        let mut body = self.to_json();
+        if let (Value::Object(members), Some(unseen)) = (&mut body, self.unseen()) {
+            members.extend(unseen);
+        }
+        body
     }
 
     /// The body of the request that changes `old` to this.

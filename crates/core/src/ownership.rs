@@ -2,8 +2,39 @@
 //!
 //! What is ours is what carries our mark or what our status recorded; what carries another's mark is never touched;
 //! what carries none is taken over only when it already is as wanted, or when the user says `adopt`.
+//!
+//! Where there is no field for a mark, the record alone says what is ours, and a note that is stored before a creation says
+//! what is about to be: what a crash kept from being recorded is known by it.
 
-use crate::{Action, Change, Claim, Entry, Item, Mark, Problem, Target, reasons, user_text};
+mod note;
+
+use std::collections::BTreeMap;
+
+use crate::{Action, Change, Claim, Entry, Item, Mark, Problem, Target, digest_hex, reasons, user_text};
+
+pub use note::CreatingNote;
+
+/// How it is known whose a remote object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// A field of it carries a mark.
+    Mark,
+    /// No field can: what is recorded is ours, and a creation is noted before it is asked for.
+    Intent,
+}
+
+/// What an object has recorded of its remote part.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnRecord<'a> {
+    /// The ids.
+    pub ids: &'a [String],
+    /// The id of what existed before, and is released instead of deleted; marks say it themselves.
+    pub adopted: Option<&'a str>,
+    /// What was about to be made.
+    pub creating: Option<&'a CreatingNote>,
+    /// Digest of what was written and is never shown.
+    pub unseen: Option<&'a str>,
+}
 
 /// One write to the other side.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +100,10 @@ pub struct Matching<'a, B> {
     pub wanted: Vec<B>,
     /// What exists and might be ours: by recorded id, by mark, by natural key.
     pub candidates: Vec<Entry<B>>,
-    /// Ids that the status recorded.
-    pub recorded: &'a [String],
+    /// What the status recorded.
+    pub recorded: OwnRecord<'a>,
+    /// Ids that other objects of ours recorded, and which ones: as good as their mark.
+    pub elsewhere: &'a BTreeMap<String, String>,
     /// Our mark; not written for kinds without a field for it.
     pub mark: &'a Mark,
     /// Longest text of the field with the mark, where there is such a field.
@@ -99,7 +132,8 @@ pub fn match_bodies<B: Item>(mut matching: Matching<'_, B>) -> Result<Matched<B>
     let taken: Vec<String> = wanted.iter().map(B::natural_key).collect();
     let stays = |entry: &&Entry<B>| {
         let key = entry.item.natural_key();
-        !matching.adopt && keys.contains(&key) && !taken.contains(&key)
+        // Where nothing carries marks, a key of somebody else's object may be the same by chance.
+        matching.mark_limit.is_some() && !matching.adopt && keys.contains(&key) && !taken.contains(&key)
     };
     matched.beside = sorted.unmarked.iter().filter(stays).cloned().collect();
     let creations = adopt_or_create(&matching, wanted, sorted.unmarked, &sorted.rivals)?;
@@ -120,13 +154,12 @@ struct Sorted<B> {
 fn sort_candidates<B: Item>(matching: &Matching<'_, B>, wanted: &[B]) -> Result<Sorted<B>, Problem> {
     let mut sorted = Sorted { mine: Vec::new(), unmarked: Vec::new(), rivals: Vec::new() };
     let rival_keys: Vec<String> = wanted.iter().flat_map(B::rival_keys).collect();
+    let noted = noted(matching);
     for entry in &matching.candidates {
-        let recorded = matching.recorded.contains(&entry.id);
         let same_key = wanted.iter().any(|body| body.natural_key() == entry.item.natural_key());
         let rival = rival_keys.contains(&entry.item.natural_key());
-        match matching.mark.claim(entry.item.mark_text()) {
+        match claim(matching, entry, noted) {
             Claim::Ours { adopted } => sorted.mine.push(Mine { entry: entry.clone(), adopted }),
-            Claim::Unmarked if recorded => sorted.mine.push(Mine { entry: entry.clone(), adopted: false }),
             Claim::Unmarked if same_key => sorted.unmarked.push(entry.clone()),
             // Removals of a recorded object that someone else marked since are no longer ours to make.
             Claim::Foreign(owner) if same_key => return Err(foreign(matching, entry, &owner)),
@@ -140,6 +173,33 @@ fn sort_candidates<B: Item>(matching: &Matching<'_, B>, wanted: &[B]) -> Result<
     Ok(sorted)
 }
 
+/// Whose a candidate is: as its mark says; without one, as is recorded here or elsewhere, or was noted.
+fn claim<B: Item>(matching: &Matching<'_, B>, entry: &Entry<B>, noted: Option<&str>) -> Claim {
+    match matching.mark.claim(entry.item.mark_text()) {
+        Claim::Unmarked if matching.recorded.ids.contains(&entry.id) => {
+            Claim::Ours { adopted: matching.recorded.adopted == Some(entry.id.as_str()) }
+        }
+        Claim::Unmarked => match matching.elsewhere.get(&entry.id) {
+            Some(owner) => Claim::Foreign(owner.clone()),
+            None if noted == Some(entry.id.as_str()) => Claim::Ours { adopted: false },
+            None => Claim::Unmarked,
+        },
+        said => said,
+    }
+}
+
+/// The candidate that was made by the creation that was noted. Where several could be it, none is: one of them may be
+/// somebody else's, and what is unclear is not ours to delete.
+fn noted<'a, B: Item>(matching: &'a Matching<'_, B>) -> Option<&'a str> {
+    let note = matching.recorded.creating?;
+    let free = |entry: &&Entry<B>| {
+        !matching.recorded.ids.contains(&entry.id) && !matching.elsewhere.contains_key(&entry.id)
+    };
+    let mut announced = matching.candidates.iter().filter(free).filter(|entry| note.announces(&entry.item));
+    let only = announced.next()?;
+    announced.next().is_none().then_some(only.id.as_str())
+}
+
 /// Whether another's mark is of an object of the same cluster, or of an older operator, which did not say whose it is.
 fn is_of_installation(owner: &str, mark: &Mark) -> bool {
     let said = owner.split_once('#').map(|(_, owner)| owner.split('+').next().unwrap_or_default());
@@ -150,10 +210,11 @@ fn foreign<B: Item>(matching: &Matching<'_, B>, entry: &Entry<B>, owner: &str) -
     Problem::invalid(
         reasons::CONFLICT_ERROR,
         format!(
-            "the {} {} (id {}) is managed by {owner}; it was left untouched. Remove one of the two, or its mark in the comment",
+            "the {} {} (id {}) is managed by {owner}; it was left untouched. Remove one of the two{}",
             matching.noun,
             entry.item.label(),
-            entry.id
+            entry.id,
+            if matching.mark_limit.is_some() { ", or its mark in the comment" } else { "" }
         ),
     )
 }
@@ -171,7 +232,8 @@ fn keep_equal<B: Item>(
     for body in wanted {
         let equal = mine
             .iter()
-            .position(|mine| normalised(mine.entry.item.clone()) == marked(matching, body.clone(), mine.adopted));
+            .position(|mine| normalised(mine.entry.item.clone()) == marked(matching, body.clone(), mine.adopted))
+            .filter(|_| matching.recorded.unseen == unseen(&body).as_deref());
         match equal {
             Some(index) => matched.kept.push(mine.swap_remove(index).entry),
             None => rest.push(body),
@@ -296,6 +358,11 @@ fn marked<B: Item>(matching: &Matching<'_, B>, mut body: B, adopted: bool) -> B 
     body
 }
 
+/// Digest of what of an object is written and never shown; to be recorded, so that a change of it is known.
+pub fn unseen<B: Item>(body: &B) -> Option<String> {
+    Some(digest_hex([serde_json::to_string(&body.unseen()?).expect("members are plain JSON").as_str()], 16))
+}
+
 fn normalised<B: Item>(mut body: B) -> B {
     body.normalise();
     body
@@ -318,6 +385,19 @@ impl<B: Item> RemoteWrite<B> {
     /// Whether the step leaves nothing of ours.
     pub fn removes(&self) -> bool {
         self.deletes() || self.releases()
+    }
+
+    /// Whether nothing is sent for the step: where nothing carries a mark, what is as wanted is taken over without a word,
+    /// and given back without one.
+    pub fn is_silent(&self) -> bool {
+        match self {
+            Self::Adopt { before, after, .. } | Self::Release { before, after, .. } => {
+                B::MARK_LIMIT.is_none()
+                    && after.unseen().is_none()
+                    && normalised(before.clone()) == normalised(after.clone())
+            }
+            Self::Create { .. } | Self::Update { .. } | Self::Delete { .. } => false,
+        }
     }
 
     /// Whether the step gives an object back to whoever had it before.

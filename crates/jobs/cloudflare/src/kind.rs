@@ -5,12 +5,13 @@
 //! (settings of an account): all are values of this trait.
 
 use portolan_cloudflare_api::{Entry, Item, TypedCollection};
+use portolan_core::ownership::OwnRecord;
 use portolan_core::{AccountId, Hostname, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName};
 use portolan_engine::Object;
 use serde_json::{Map, Value};
 
 use crate::blocks::{CloudflareDetails, SourceReference, TunnelReference, VirtualNetworkReference};
-use crate::sheet::Sheet;
+use crate::sheet::{IntentStatus, Sheet};
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
 
@@ -154,6 +155,26 @@ pub struct Recorded {
     pub ids: Vec<String>,
     /// The credential that made them, where the status says it.
     pub credentials: Option<UsedCredentials>,
+    /// What kinds without a mark remember beside.
+    pub intent: IntentStatus,
+}
+
+impl Recorded {
+    /// Whether nothing at Cloudflare is known to be the object's, or about to be.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.ids.is_empty() && self.intent.creating.is_none()
+    }
+
+    /// What is recorded, as matching asks for it.
+    pub(crate) fn own(&self) -> OwnRecord<'_> {
+        let IntentStatus { creating, adopted_id, unseen } = &self.intent;
+        OwnRecord {
+            ids: &self.ids,
+            adopted: adopted_id.as_deref(),
+            creating: creating.as_ref(),
+            unseen: unseen.as_deref(),
+        }
+    }
 }
 
 /// What is known after a pass, for the status.

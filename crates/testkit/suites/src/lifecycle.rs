@@ -121,9 +121,9 @@ pub(crate) async fn settled(builder: &Builder, sample: &Owned) -> World {
 
 /// What stands at Cloudflare for the sample.
 pub(crate) fn remote(world: &World, sample: &Owned) -> serde_json::Value {
-    let mut marked = world.cloudflare.marked(sample.collection);
-    assert_eq!(marked.len(), 1, "{}: one object stands for it: {marked:#?}", sample.label);
-    marked.remove(0)
+    let mut standing = sample.standing(world);
+    assert_eq!(standing.len(), 1, "{}: one object stands for it: {standing:#?}", sample.label);
+    standing.remove(0)
 }
 
 /// The id of what stands at Cloudflare for the sample.

@@ -1,6 +1,7 @@
 //! One object of every kind and shape, with what the lifecycle suite does to it. A new kind gets the whole suite for a
 //! sample of its own.
 
+use portolan_cloudflare::kinds::{Row, table};
 use serde_json::{Value, json};
 
 use crate::manifests::{self as m, ACCOUNT, TUNNEL, ZONE};
@@ -57,9 +58,26 @@ impl Owned {
 
     /// The expression that the paths of its remote objects' requests fit.
     pub fn path(&self) -> String {
-        let table = portolan_cloudflare::kinds::table();
-        let row = table.iter().find(|row| row.kind == self.kind).expect("a sample is of a kind of the table");
-        format!("/{}", row.remote.path)
+        format!("/{}", self.row().remote.path)
+    }
+
+    /// Whether what stands for it says so itself.
+    pub fn is_marked(&self) -> bool {
+        self.row().marked
+    }
+
+    /// All that stands for it at Cloudflare: what carries a mark, or where nothing does, what is called as it is.
+    pub fn standing(&self, world: &World) -> Vec<Value> {
+        if self.is_marked() {
+            return world.cloudflare.marked(self.collection);
+        }
+        let name = (self.twin)(world)["name"].clone();
+        world.cloudflare.all(self.collection).into_iter().filter(|one| one["name"] == name).collect()
+    }
+
+    fn row(&self) -> Row {
+        let mut rows = table().into_iter().filter(|row| row.kind == self.kind);
+        rows.next().expect("a sample is of a kind of the table")
     }
 }
 

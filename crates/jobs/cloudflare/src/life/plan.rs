@@ -1,11 +1,12 @@
 //! What is to be done for an object, as steps and as users read it. Pure.
 
+use portolan_core::ownership::{CreatingNote, Matched, Matching, Ownership, RemoteWrite, match_bodies};
 use portolan_core::{Plan, Problem};
 use portolan_engine::annotations;
+use serde_json::{Value, json};
 
-use super::{FoundThere, Inputs, KindReconciler, key_of};
+use super::{FoundThere, Inputs, KindReconciler, Steps, key_of};
 use crate::kind::{Kind, Recorded, Resolved};
-use portolan_core::ownership::{Matched, Matching, RemoteWrite, match_bodies};
 
 impl<K: Kind> KindReconciler<K> {
     pub(super) fn matched(
@@ -20,12 +21,34 @@ impl<K: Kind> KindReconciler<K> {
             noun: K::NOUN,
             wanted,
             candidates: found.candidates.clone(),
-            recorded: &recorded.ids,
+            recorded: recorded.own(),
+            elsewhere: &found.elsewhere,
             mark: &self.mark(object),
             mark_limit: K::mark_limit(resolved),
             adopt: annotations::is_adopting(object.meta()),
             annotation: "cloudflare-operator.io/adopt",
         })
+    }
+}
+
+/// What the status must say before the first step is taken.
+pub(super) fn intent<K: Kind>(object: &K, inputs: &Inputs<K::Body>, plan: &Steps<K::Body>) -> Option<Value> {
+    match K::SHEET.ownership {
+        // What is given back must not be known by its id any more: once its mark is gone too, a second try would take it
+        // for an object that was made before there were marks, and delete it.
+        Ownership::Mark => {
+            let releases = plan.here.steps.iter().chain(&plan.former).any(RemoteWrite::releases);
+            releases.then(|| object.without_ids())
+        }
+        Ownership::Intent => plan.here.steps.iter().find_map(|step| match step {
+            RemoteWrite::Create { body } => {
+                let before = object.recorded().intent.creating;
+                Some(json!({ "creating": CreatingNote::of(body, &inputs.checked_at, before.as_ref()) }))
+            }
+            // What is taken over becomes what was noted, and is not what the note is about.
+            RemoteWrite::Adopt { .. } => Some(json!({ "creating": null })),
+            RemoteWrite::Update { .. } | RemoteWrite::Delete { .. } | RemoteWrite::Release { .. } => None,
+        }),
     }
 }
 

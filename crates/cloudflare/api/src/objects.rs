@@ -2,6 +2,7 @@
 
 mod account;
 mod dns_record;
+mod made_at;
 mod network_route;
 mod text;
 mod tunnel;
@@ -11,6 +12,7 @@ mod zone;
 
 pub use account::Account;
 pub use dns_record::{AUTOMATIC_TTL, DnsRecord};
+pub use made_at::MadeAt;
 pub use network_route::NetworkRoute;
 pub use text::ApiText;
 pub use tunnel::Tunnel;

@@ -11,6 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use portolan_cloudflare_api::{Collection, Item as _};
 
 use crate::kind::{Kind, Management};
+use crate::sheet::StateWords;
 
 pub use cloudflare_credentials::CloudflareCredentials;
 pub use cloudflare_domain::{CloudflareDomain, resolve_zone, zone_of};
@@ -88,8 +89,19 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     table().iter().map(Row::crd).collect()
 }
 
+/// A kind's definition; the words of its `state` are those of its sheet.
 fn crd<K: Kind>() -> CustomResourceDefinition {
-    K::crd()
+    let mut definition = K::crd();
+    for version in &mut definition.spec.versions {
+        let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        let status = schema.and_then(|schema| schema.properties.as_mut()?.get_mut("status"));
+        let state = status.and_then(|status| status.properties.as_mut()?.get_mut("state"));
+        let usual = StateWords::LOWER.sentence();
+        if let Some(state) = state.filter(|state| state.description.as_ref() == Some(&usual)) {
+            state.description = Some(K::SHEET.states.sentence());
+        }
+    }
+    definition
 }
 
 kinds! {

@@ -50,6 +50,13 @@ pub struct StateWords {
 impl StateWords {
     /// As objects of private networks write it.
     pub const LOWER: Self = Self { well: "active", error: "error" };
+    /// As objects of Access and Gateway write it.
+    pub const UPPER: Self = Self { well: "Ready", error: "Error" };
+
+    /// What a definition says of them.
+    pub(crate) fn sentence(self) -> String {
+        format!("`{}` or `{}`.", self.well, self.error)
+    }
 
     pub(crate) fn of(self, problem: Option<&Problem>) -> &'static str {
         if problem.is_some() { self.error } else { self.well }

@@ -2,7 +2,9 @@
 
 use crate::collection;
 use crate::collection::{Batch, Collection, Paging, TypedCollection, Verb};
-use crate::objects::{Account, DnsRecord, NetworkRoute, Tunnel, VirtualNetwork, Zone};
+use crate::objects::{
+    AccessGroup, Account, DnsRecord, NetworkRoute, Tunnel, VirtualNetwork, Zone,
+};
 
 /// Accounts that the credential sees.
 pub static ACCOUNTS: TypedCollection<Account> =
@@ -58,8 +60,11 @@ pub static ACCESS_POLICIES: Collection =
     Collection { per_page: 1_000, update: Verb::Put, ..collection!(Account, "access_policies", "access/policies") };
 
 /// An account's Access groups. Names are not unique.
-pub static ACCESS_GROUPS: Collection =
-    Collection { per_page: 1_000, update: Verb::Put, ..collection!(Account, "access_groups", "access/groups") };
+pub static ACCESS_GROUPS: TypedCollection<AccessGroup> = TypedCollection::of(Collection {
+    per_page: 1_000,
+    update: Verb::Put,
+    ..collection!(Account, "access_groups", "access/groups")
+});
 
 /// An account's service tokens. Names are not unique, and the secret is in the answer to a create or rotate only.
 pub static SERVICE_TOKENS: Collection = Collection {

@@ -1,5 +1,6 @@
 //! The remote objects, one type each, whoever reads or writes them: what is kept of them, written and compared.
 
+mod access_group;
 mod account;
 mod dns_record;
 mod made_at;
@@ -10,6 +11,7 @@ mod virtual_network;
 mod wish;
 mod zone;
 
+pub use access_group::AccessGroup;
 pub use account::Account;
 pub use dns_record::{AUTOMATIC_TTL, DnsRecord};
 pub use made_at::MadeAt;

@@ -1,5 +1,6 @@
 //! The kinds of the job. A kind is a file here, and a line in the table at the end of this one.
 
+pub mod access_group;
 pub mod cloudflare_credentials;
 pub mod cloudflare_domain;
 pub mod dns_record;
@@ -13,6 +14,7 @@ use portolan_cloudflare_api::{Collection, Item as _};
 use crate::kind::{Kind, Management};
 use crate::sheet::StateWords;
 
+pub use access_group::AccessGroup;
 pub use cloudflare_credentials::CloudflareCredentials;
 pub use cloudflare_domain::{CloudflareDomain, resolve_zone, zone_of};
 pub use dns_record::DnsRecord;
@@ -112,6 +114,7 @@ kinds! {
     VirtualNetwork, "virtualnetworks", false, crd::<VirtualNetwork>;
     NetworkRoute, "networkroutes", false, crd::<NetworkRoute>;
     DnsRecord, "dnsrecords", true, crd::<DnsRecord>;
+    AccessGroup, "accessgroups", false, crd::<AccessGroup>;
 }
 
 #[cfg(test)]

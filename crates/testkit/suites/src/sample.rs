@@ -16,6 +16,8 @@ pub enum SampleShape {
     InPlace,
     /// By requests of its own, marked, replaced where its key changes.
     Replaced,
+    /// By requests of its own, without a mark.
+    Unmarked,
 }
 
 /// An object that owns something at Cloudflare.
@@ -83,7 +85,7 @@ impl Owned {
 
 /// All samples that own something.
 pub fn owned() -> Vec<Owned> {
-    vec![ADDRESS, MAIL, SERVICE, TEXT, NETWORK, ROUTE, ROUTE_6]
+    vec![ADDRESS, MAIL, SERVICE, TEXT, NETWORK, ROUTE, ROUTE_6, GROUP]
 }
 
 /// The samples that crash points are tried with: one of each shape, all of them in a soak (`PORTOLAN_SOAK`).
@@ -216,6 +218,27 @@ const ROUTE_6: Owned = Owned {
     ..ROUTE
 };
 
+const GROUP: Owned = Owned {
+    label: "AccessGroup",
+    shape: SampleShape::Unmarked,
+    kind: "AccessGroup",
+    collection: "access_groups",
+    manifest: || {
+        let include =
+            json!([{ "emailDomain": { "domain": "example.com" } }, { "country": { "country": ["CH", "NZ"] } }]);
+        m::cluster_object("AccessGroup", "staff", json!({ "include": include, "cloudflare": {} }))
+    },
+    change: |spec| spec["exclude"] = json!([{ "email": { "email": "guest@example.com" } }]),
+    replace: None,
+    drift: |there| there["include"] = json!([{ "everyone": {} }]),
+    twin: |_| {
+        let countries = ["NZ", "CH"].map(|code| json!({ "geo": { "country_code": code } }));
+        let domain = json!({ "email_domain": { "domain": "example.com" } });
+        json!({ "name": "staff", "include": [countries[0], domain, countries[1]] })
+    },
+    other_twin: Some(|_| json!({ "name": "staff", "include": [{ "everyone": {} }] })),
+};
+
 /// The id of a tunnel at Cloudflare.
 pub fn tunnel_id(world: &World, name: &str) -> String {
     let tunnel = world.cloudflare.one("cfd_tunnel", |tunnel| tunnel["name"] == name);
@@ -303,6 +326,6 @@ mod tests {
     fn the_samples_of_one_shape_crash_once() {
         let labels: Vec<&str> = one_of_each_shape(owned()).iter().map(|sample| sample.label).collect();
 
-        assert_eq!(labels, ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)"]);
+        assert_eq!(labels, ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)", "AccessGroup"]);
     }
 }

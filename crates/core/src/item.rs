@@ -72,6 +72,11 @@ pub trait Item: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send 
         serde_json::to_value(self).expect("remote objects are plain JSON")
     }
 
+    /// What a plan shows of it beside what it is to become.
+    fn shown_beside(&self, _after: &Self) -> Value {
+        self.to_json()
+    }
+
     /// The body of the request that creates it.
     fn create_body(&self) -> Value {
         let mut body = self.to_json();

@@ -192,9 +192,8 @@ fn claim<B: Item>(matching: &Matching<'_, B>, entry: &Entry<B>, noted: Option<&s
 /// somebody else's, and what is unclear is not ours to delete.
 fn noted<'a, B: Item>(matching: &'a Matching<'_, B>) -> Option<&'a str> {
     let note = matching.recorded.creating?;
-    let free = |entry: &&Entry<B>| {
-        !matching.recorded.ids.contains(&entry.id) && !matching.elsewhere.contains_key(&entry.id)
-    };
+    let free =
+        |entry: &&Entry<B>| !matching.recorded.ids.contains(&entry.id) && !matching.elsewhere.contains_key(&entry.id);
     let mut announced = matching.candidates.iter().filter(free).filter(|entry| note.announces(&entry.item));
     let only = announced.next()?;
     announced.next().is_none().then_some(only.id.as_str())
@@ -416,7 +415,6 @@ impl<B: Item> RemoteWrite<B> {
 
     /// The step as users read it in a plan.
     pub fn change(&self, noun: &str, scope: &str, why: &str) -> Change {
-        let json = B::to_json;
         let (action, id, before, after) = match self {
             Self::Create { body } => (Action::Create, None, None, Some(body)),
             Self::Update { id, before, after } => (Action::Update, Some(id), Some(before), Some(after)),
@@ -427,8 +425,8 @@ impl<B: Item> RemoteWrite<B> {
         Change {
             target: Target { kind: noun.to_owned(), scope: scope.to_owned(), name: self.label(), id: id.cloned() },
             action,
-            before: before.map(json),
-            after: after.map(json),
+            before: before.map(|before| after.map_or_else(|| before.to_json(), |after| before.shown_beside(after))),
+            after: after.map(B::to_json),
             why: why.to_owned(),
         }
     }

@@ -20,6 +20,8 @@ use crate::used::UsedCredentials;
 pub enum Management {
     /// Created, changed and deleted with the object.
     Owned,
+    /// Changed, where there always is one: neither made nor deleted.
+    Singleton,
     /// Only looked at.
     Observed,
 }
@@ -265,7 +267,10 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// What two objects may not both want, from the spec alone: the older one has it.
     fn claim(&self) -> Option<String> {
         let hint = self.cloudflare().map(CloudflareDetails::account_hint).unwrap_or_default();
-        Some(format!("{} {}{hint}", Self::NOUN, self.remote_name()?))
+        match Self::LIFE {
+            Management::Singleton => Some(format!("the {}{hint}", Self::NOUN)),
+            Management::Owned | Management::Observed => Some(format!("{} {}{hint}", Self::NOUN, self.remote_name()?)),
+        }
     }
 
     /// Whether the object says that it is the default of its kind: two that do are none.

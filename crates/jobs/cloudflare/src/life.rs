@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::claims::Claims;
 use crate::job::JobContext;
-use crate::kind::{Kind, Recorded, Resolved};
+use crate::kind::{Kind, Management, Recorded, Resolved};
 use crate::projection::Projection;
 use crate::resolve::{Right, ScopeRef};
 use crate::settled::DriftMemory;
@@ -182,7 +182,8 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     fn plan(&self, object: &K, inputs: &Self::Inputs) -> Result<Self::Plan, Problem> {
         let recorded = object.recorded();
         let here = if let Some(found) = &inputs.here {
-            self.matched(object, found, inputs.wanted.clone(), &inputs.resolved, &recorded)?
+            let there = plan::owned_there::<K>(found, &recorded);
+            self.matched(object, found, inputs.wanted.clone(), &inputs.resolved, &there)?
         } else {
             Matched { steps: Vec::new(), kept: inputs.observed.iter().cloned().collect(), beside: Vec::new() }
         };
@@ -223,7 +224,8 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
         if plan.ends_itself {
             self.shared.delete(object).await?;
         }
-        if let Some(secret) = inputs.secret.as_ref().filter(|_| !plan.here.steps.iter().all(RemoteWrite::removes)) {
+        let to_delete_later = K::LIFE == Management::Owned && !plan.here.steps.iter().all(RemoteWrite::removes);
+        if let Some(secret) = inputs.secret.as_ref().filter(|_| to_delete_later) {
             self.shared.hold(secret).await?;
         }
         let mut present = plan.here.kept.clone();

@@ -81,6 +81,12 @@ impl Sheet {
         }
     }
 
+    /// A kind whose remote object there is one of in every account: it is changed, and neither made nor deleted.
+    pub const fn singleton(kind: &'static str, noun: &'static str, finalizer: &'static str) -> Self {
+        // It is known by its account's id.
+        Self { management: Management::Singleton, id: "accountId", ..Self::owned(kind, noun, finalizer) }
+    }
+
     /// A kind whose remote objects are only looked at, once an hour besides drift passes.
     pub const fn observed(kind: &'static str, noun: &'static str, finalizer: &'static str) -> Self {
         Self {
@@ -98,7 +104,9 @@ impl Sheet {
             Ownership::Mark => IntentStatus::default(),
             Ownership::Intent => serde_json::from_value(Value::Object(status.clone())).unwrap_or_default(),
         };
-        Recorded { scope: said("accountId"), ids, credentials: used(status), intent }
+        // What is never deleted needs the credential that wrote it no longer.
+        let credentials = used(status).filter(|_| self.management != Management::Singleton);
+        Recorded { scope: said("accountId"), ids, credentials, intent }
     }
 
     /// What takes back what a status remembers.

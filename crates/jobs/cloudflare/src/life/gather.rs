@@ -57,12 +57,49 @@ impl<K: Kind> KindReconciler<K> {
         ))
     }
 
+    /// An older object that has the only one of a place, whatever it calls the place, as a problem.
+    fn senior(&self, object: &K, place: &ScopeRef) -> Option<Problem> {
+        let meta = object.meta();
+        let own = (meta.creation_timestamp.as_ref().map(|time| time.0), key_of(object));
+        let has_it = |one: &Projected<Projection>| {
+            !one.deleting && one.projection.as_ref().is_some_and(|projection| projection.stands_for(&place.id))
+        };
+        let older = self.handle.get()?.read(|store| {
+            let mut others = store.iter().filter(|(key, one)| **key != own.1 && has_it(one));
+            others.find(|(key, one)| (one.created, *key) < (own.0, &own.1)).map(|(key, _)| key.clone())
+        })?;
+        let message = format!(
+            "the {} of {} is already wanted by {} {older}, which is older; nothing was changed. Delete one of the two",
+            K::NOUN,
+            place.label,
+            K::KIND
+        );
+        Some(Problem::waiting(reasons::CONFLICT_ERROR, message))
+    }
+
+    /// The only one of a place.
+    async fn find_document(
+        &self,
+        object: &K,
+        client: &Client,
+        place: ScopeRef,
+        wanted: &[K::Body],
+    ) -> Result<FoundThere<K::Body>, Problem> {
+        let known = Recorded { ids: vec![place.id.clone()], ..Recorded::default() };
+        let found = self.find(object, client, place, wanted, &known).await?;
+        if found.candidates.is_empty() {
+            let message = format!("the {} of {} is not understood; nothing was changed", K::NOUN, found.place.label);
+            return Err(Problem::transient(reasons::API_ERROR, message));
+        }
+        Ok(found)
+    }
+
     pub(super) async fn gather_wanted(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
         object.check()?;
         let needs = object.needs()?;
         let recorded = object.recorded();
         // What is already there for this object is looked after, whoever wants the same later.
-        if let Some(rival) = self.rival(object).filter(|_| K::LIFE == Management::Observed || recorded.ids.is_empty()) {
+        if let Some(rival) = self.rival(object).filter(|_| K::LIFE != Management::Owned || recorded.ids.is_empty()) {
             return Err(rival);
         }
         let subject = AskingObject::of(object);
@@ -77,6 +114,12 @@ impl<K: Kind> KindReconciler<K> {
         match K::LIFE {
             Management::Observed => {
                 inputs.observed = Some(self.observe(object, &access.client, &place, &wanted, &inputs.resolved).await?);
+            }
+            Management::Singleton => {
+                if let Some(senior) = self.senior(object, &place) {
+                    return Err(senior);
+                }
+                inputs.here = Some(self.find_document(object, &access.client, place, &wanted).await?);
             }
             Management::Owned => {
                 let moved =

@@ -6,7 +6,7 @@ use portolan_engine::annotations;
 use serde_json::{Value, json};
 
 use super::{FoundThere, Inputs, KindReconciler, Steps, key_of};
-use crate::kind::{Kind, Recorded, Resolved};
+use crate::kind::{Kind, Management, Recorded, Resolved};
 
 impl<K: Kind> KindReconciler<K> {
     pub(super) fn matched(
@@ -28,6 +28,17 @@ impl<K: Kind> KindReconciler<K> {
             adopt: annotations::is_adopting(object.meta()),
             annotation: "cloudflare-operator.io/adopt",
         })
+    }
+}
+
+/// What of a place is the object's by what it recorded; what there is one of is whosever object may write it.
+pub(super) fn owned_there<K: Kind>(found: &FoundThere<K::Body>, recorded: &Recorded) -> Recorded {
+    match K::LIFE {
+        Management::Owned | Management::Observed => recorded.clone(),
+        Management::Singleton => {
+            let ids = found.candidates.iter().map(|entry| entry.id.clone()).collect();
+            Recorded { ids, ..recorded.clone() }
+        }
     }
 }
 

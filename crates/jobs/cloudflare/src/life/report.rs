@@ -59,7 +59,7 @@ impl<K: Kind> KindReconciler<K> {
     pub(super) fn stalled(&self, present: &[Entry<K::Body>]) -> NewCondition {
         let held: Vec<String> = match K::LIFE {
             Management::Observed => present.iter().flat_map(|entry| self.shared.deletions.held(&entry.id)).collect(),
-            Management::Owned => Vec::new(),
+            Management::Owned | Management::Singleton => Vec::new(),
         };
         if held.is_empty() {
             return NewCondition::not_stalled();

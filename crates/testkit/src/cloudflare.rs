@@ -187,7 +187,7 @@ pub fn essentials(state: &Value) -> Value {
     let networks = live(state, "virtual_networks");
     let mut all = json!({});
     for collection in
-        ["dns_records", "virtual_networks", "routes", "cfd_tunnel", "access_groups"]
+        ["dns_records", "virtual_networks", "routes", "cfd_tunnel", "access_groups", "gateway_configuration"]
     {
         let mut objects: Vec<String> =
             live(state, collection).iter().map(|one| named(&essence(one), &networks)).collect();

@@ -3,7 +3,7 @@
 use crate::collection;
 use crate::collection::{Batch, Collection, Paging, TypedCollection, Verb};
 use crate::objects::{
-    AccessGroup, Account, DnsRecord, NetworkRoute, Tunnel, VirtualNetwork, Zone,
+    AccessGroup, Account, DnsRecord, GatewayConfiguration, NetworkRoute, Tunnel, VirtualNetwork, Zone,
 };
 
 /// Accounts that the credential sees.
@@ -82,6 +82,12 @@ pub static IDENTITY_PROVIDERS: Collection = Collection {
     ..collection!(Account, "identity_providers", "access/identity_providers")
 };
 
+/// An account's Gateway configuration. A PATCH replaces the groups of settings that it names.
+pub static GATEWAY_CONFIGURATION: TypedCollection<GatewayConfiguration> = TypedCollection::of(Collection {
+    paging: Paging::Document,
+    ..collection!(Account, "gateway_configuration", "gateway/configuration")
+});
+
 /// A zone's certificates at the edge, active or not.
 pub static CERTIFICATE_PACKS: Collection =
     Collection { list_query: &[("status", "all")], ..collection!(Zone, "certificate_packs", "ssl/certificate_packs") };
@@ -122,6 +128,16 @@ mod tests {
 
         assert_eq!((update.method.as_str(), update.url("").as_str()), ("PATCH", "/accounts/a1/teamnet/routes/r1"));
         assert_eq!(delete.url(""), "/accounts/a1/teamnet/routes/r1?cascade=true");
+    }
+
+    #[test]
+    fn a_document_is_read_and_changed_at_its_own_path_and_known_by_its_scope() {
+        let update = GATEWAY_CONFIGURATION.update("a1", "a1", &json!({"settings": {}}));
+
+        assert_eq!((update.method.as_str(), update.url("").as_str()), ("PATCH", "/accounts/a1/gateway/configuration"));
+        assert_eq!(GATEWAY_CONFIGURATION.list("a1", &FIRST).url(""), "/accounts/a1/gateway/configuration");
+        assert_eq!(GATEWAY_CONFIGURATION.identified(json!({}), "a1"), json!({"id": "a1"}));
+        assert_eq!(ZONES.identified(json!({"id": "z1"}), ""), json!({"id": "z1"}));
     }
 
     #[test]

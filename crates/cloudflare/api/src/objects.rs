@@ -3,6 +3,7 @@
 mod access_group;
 mod account;
 mod dns_record;
+mod gateway_configuration;
 mod made_at;
 mod mentioned;
 mod network_route;
@@ -15,6 +16,7 @@ mod zone;
 pub use access_group::AccessGroup;
 pub use account::Account;
 pub use dns_record::{AUTOMATIC_TTL, DnsRecord};
+pub use gateway_configuration::GatewayConfiguration;
 pub use made_at::MadeAt;
 pub use mentioned::Mentioned;
 pub use network_route::NetworkRoute;

@@ -24,6 +24,7 @@ macro_rules! blocks {
 }
 
 mod access_rules;
+mod gateway_settings;
 
 use std::fmt;
 
@@ -35,6 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::kind::{CredentialsFrom, InlineSecret, Needs};
 
 pub use access_rules::{AccessRule, AccessRules, IdentityProviderReference};
+pub use gateway_settings::GatewaySettings;
 
 /// Key of the API token in a Secret, where nothing else is said.
 pub const TOKEN_KEY: &str = "CLOUDFLARE_API_TOKEN";

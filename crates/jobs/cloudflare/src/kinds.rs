@@ -4,6 +4,7 @@ pub mod access_group;
 pub mod cloudflare_credentials;
 pub mod cloudflare_domain;
 pub mod dns_record;
+pub mod gateway_configuration;
 pub mod network_route;
 pub mod tunnel;
 pub mod virtual_network;
@@ -18,6 +19,7 @@ pub use access_group::AccessGroup;
 pub use cloudflare_credentials::CloudflareCredentials;
 pub use cloudflare_domain::{CloudflareDomain, resolve_zone, zone_of};
 pub use dns_record::DnsRecord;
+pub use gateway_configuration::GatewayConfiguration;
 pub use network_route::NetworkRoute;
 pub use tunnel::{ClusterTunnel, Tunnel};
 pub use virtual_network::VirtualNetwork;
@@ -115,6 +117,7 @@ kinds! {
     NetworkRoute, "networkroutes", false, crd::<NetworkRoute>;
     DnsRecord, "dnsrecords", true, crd::<DnsRecord>;
     AccessGroup, "accessgroups", false, crd::<AccessGroup>;
+    GatewayConfiguration, "gatewayconfigurations", false, crd::<GatewayConfiguration>;
 }
 
 #[cfg(test)]

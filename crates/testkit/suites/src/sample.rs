@@ -253,6 +253,68 @@ fn another_tunnel(world: &World) -> String {
     tunnel_id(world, "theirs")
 }
 
+/// An object that changes what there is one of in an account.
+#[derive(Clone, Copy)]
+pub struct Single {
+    /// Its kind.
+    pub kind: &'static str,
+    /// The simulator's name of the documents.
+    pub document: &'static str,
+    /// The manifest.
+    pub manifest: fn() -> Value,
+    /// How many groups of settings it mentions.
+    pub groups: usize,
+    /// The groups that it mentions, also after the change.
+    pub mentioned: &'static [&'static str],
+    /// A change of the spec.
+    pub change: fn(&mut Value),
+    /// A change of what it mentions that somebody makes in the dashboard.
+    pub drift: fn(&mut Value),
+    /// One of what it does not mention.
+    pub aside: fn(&mut Value),
+}
+
+impl Single {
+    /// `Kind/name`.
+    pub fn id(&self) -> String {
+        m::id(&(self.manifest)())
+    }
+
+    /// The manifest after the change.
+    pub fn changed(&self) -> Value {
+        let mut manifest = (self.manifest)();
+        (self.change)(&mut manifest["spec"]);
+        manifest
+    }
+
+    /// The expression that the paths of its requests fit.
+    pub fn path(&self) -> String {
+        let mut rows = table().into_iter().filter(|row| row.kind == self.kind);
+        format!("/{}", rows.next().expect("a sample is of a kind of the table").remote.path)
+    }
+}
+
+/// All samples of which there is one.
+pub fn single() -> Vec<Single> {
+    vec![Single {
+        kind: "GatewayConfiguration",
+        document: "gateway_configuration",
+        manifest: || {
+            let settings =
+                json!({ "blockPage": { "enabled": true, "name": "Ours" }, "tlsDecrypt": { "enabled": true } });
+            m::cluster_object("GatewayConfiguration", "gateway", json!({ "settings": settings, "cloudflare": {} }))
+        },
+        groups: 2,
+        mentioned: &["block_page", "tls_decrypt"],
+        change: |spec| spec["settings"]["blockPage"]["footerText"] = json!("bye"),
+        drift: |there| there["settings"]["tls_decrypt"]["enabled"] = json!(false),
+        aside: |there| {
+            there["settings"]["block_page"]["header_text"] = json!("theirs");
+            there["settings"]["activity_log"]["enabled"] = json!(false);
+        },
+    }]
+}
+
 /// An object that only looks at something.
 #[derive(Clone, Copy)]
 pub struct Observed {

@@ -25,7 +25,7 @@ import typing_extensions
 from cloudflare._types import SequenceNotStr
 from cloudflare._utils import PropertyInfo
 from cloudflare.types import accounts, audit_logs, dns, rulesets, ssl, zones, zero_trust
-from cloudflare.types.zero_trust import access, networks, tunnels
+from cloudflare.types.zero_trust import access, gateway, networks, tunnels
 from cloudflare.types.zero_trust.access import application_create_params, application_update_params, applications
 from cloudflare.types.zero_trust.networks import routes as network_routes
 from cloudflare.types.zero_trust.tunnels import cloudflared
@@ -108,6 +108,8 @@ OPERATIONS = [
     ("GET", GROUP, None),
     ("PUT", GROUP, access.GroupUpdateParams),
     ("DELETE", GROUP, None),
+    ("GET", ACCOUNT + r"/gateway/configuration", None),
+    ("PATCH", ACCOUNT + r"/gateway/configuration", gateway.ConfigurationEditParams),
     ("GET", ACCOUNT + r"/access/service_tokens", access.ServiceTokenListParams),
     ("POST", ACCOUNT + r"/access/service_tokens", access.ServiceTokenCreateParams),
     ("GET", SERVICE_TOKEN, None),

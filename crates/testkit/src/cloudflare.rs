@@ -164,9 +164,18 @@ pub fn operations(request: &RecordedRequest) -> usize {
 pub fn essence(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
-        for field in
-            ["id", "created_on", "modified_on", "created_at", "meta", "comment_modified_on", "tags_modified_on"]
-        {
+        const DIFFERENT: [&str; 9] = [
+            "id",
+            "uid",
+            "created_on",
+            "modified_on",
+            "created_at",
+            "updated_at",
+            "meta",
+            "comment_modified_on",
+            "tags_modified_on",
+        ];
+        for field in DIFFERENT {
             fields.remove(field);
         }
     }
@@ -177,7 +186,9 @@ pub fn essence(object: &Value) -> Value {
 pub fn essentials(state: &Value) -> Value {
     let networks = live(state, "virtual_networks");
     let mut all = json!({});
-    for collection in ["dns_records", "virtual_networks", "routes", "cfd_tunnel"] {
+    for collection in
+        ["dns_records", "virtual_networks", "routes", "cfd_tunnel", "access_groups", "gateway_configuration"]
+    {
         let mut objects: Vec<String> =
             live(state, collection).iter().map(|one| named(&essence(one), &networks)).collect();
         objects.sort();

@@ -31,10 +31,10 @@ use crate::credential::Identity;
 use crate::document::{self, Document, DocumentKind};
 use crate::handle::CollectionHandle;
 use crate::handle::commit;
-use crate::item::Item;
 use crate::objects::{self, ZonePlan};
 use crate::reader::Reader;
 use portolan_commit::Lines;
+use portolan_core::Item;
 
 #[cfg(test)]
 mod tests;

@@ -28,6 +28,8 @@ pub enum Paging {
     Cursor,
     /// One answer holds everything.
     Single,
+    /// There is one object, always: the answer itself. It has no id of its own and is known by its scope's.
+    Document,
 }
 
 /// The method that changes an existing object.
@@ -157,7 +159,7 @@ impl Collection {
             request = request.with_query(name, *value);
         }
         match (self.paging, &page.cursor) {
-            (Paging::Single, _) => request,
+            (Paging::Single | Paging::Document, _) => request,
             (Paging::Pages, _) => {
                 request.with_query("page", page.number.to_string()).with_query("per_page", page.per_page.to_string())
             }
@@ -170,7 +172,7 @@ impl Collection {
 
     /// Reads one object.
     pub fn get(&self, scope_id: &str, id: &str) -> Request {
-        self.request(Method::GET, self.item_template, scope_id, Some(id))
+        self.object(Method::GET, scope_id, id)
     }
 
     /// Creates an object.
@@ -184,14 +186,33 @@ impl Collection {
             Verb::Patch => Method::PATCH,
             Verb::Put => Method::PUT,
         };
-        self.request(method, self.item_template, scope_id, Some(id)).with_body(body.clone())
+        self.object(method, scope_id, id).with_body(body.clone())
     }
 
     /// Deletes an object.
     pub fn delete(&self, scope_id: &str, id: &str, query: &[(String, String)]) -> Request {
-        let mut request = self.request(Method::DELETE, self.item_template, scope_id, Some(id));
+        let mut request = self.object(Method::DELETE, scope_id, id);
         request.query.extend_from_slice(query);
         request
+    }
+
+    /// An object of an answer, with the id that it is known by.
+    pub(crate) fn identified(&self, mut object: Value, scope_id: &str) -> Value {
+        if self.paging == Paging::Document
+            && let Some(members) = object.as_object_mut()
+        {
+            members.insert("id".to_owned(), Value::from(scope_id));
+        }
+        object
+    }
+
+    fn object(&self, method: Method, scope_id: &str, id: &str) -> Request {
+        match self.paging {
+            Paging::Document => self.request(method, self.template, scope_id, None),
+            Paging::Pages | Paging::Cursor | Paging::Single => {
+                self.request(method, self.item_template, scope_id, Some(id))
+            }
+        }
     }
 
     fn request(&self, method: Method, template: &'static str, scope_id: &str, id: Option<&str>) -> Request {

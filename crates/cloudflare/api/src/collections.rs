@@ -2,7 +2,9 @@
 
 use crate::collection;
 use crate::collection::{Batch, Collection, Paging, TypedCollection, Verb};
-use crate::objects::{Account, DnsRecord, NetworkRoute, Tunnel, VirtualNetwork, Zone};
+use crate::objects::{
+    AccessGroup, Account, DnsRecord, GatewayConfiguration, NetworkRoute, Tunnel, VirtualNetwork, Zone,
+};
 
 /// Accounts that the credential sees.
 pub static ACCOUNTS: TypedCollection<Account> =
@@ -58,8 +60,11 @@ pub static ACCESS_POLICIES: Collection =
     Collection { per_page: 1_000, update: Verb::Put, ..collection!(Account, "access_policies", "access/policies") };
 
 /// An account's Access groups. Names are not unique.
-pub static ACCESS_GROUPS: Collection =
-    Collection { per_page: 1_000, update: Verb::Put, ..collection!(Account, "access_groups", "access/groups") };
+pub static ACCESS_GROUPS: TypedCollection<AccessGroup> = TypedCollection::of(Collection {
+    per_page: 1_000,
+    update: Verb::Put,
+    ..collection!(Account, "access_groups", "access/groups")
+});
 
 /// An account's service tokens. Names are not unique, and the secret is in the answer to a create or rotate only.
 pub static SERVICE_TOKENS: Collection = Collection {
@@ -76,6 +81,12 @@ pub static IDENTITY_PROVIDERS: Collection = Collection {
     masked: true,
     ..collection!(Account, "identity_providers", "access/identity_providers")
 };
+
+/// An account's Gateway configuration. A PATCH replaces the groups of settings that it names.
+pub static GATEWAY_CONFIGURATION: TypedCollection<GatewayConfiguration> = TypedCollection::of(Collection {
+    paging: Paging::Document,
+    ..collection!(Account, "gateway_configuration", "gateway/configuration")
+});
 
 /// A zone's certificates at the edge, active or not.
 pub static CERTIFICATE_PACKS: Collection =
@@ -117,6 +128,16 @@ mod tests {
 
         assert_eq!((update.method.as_str(), update.url("").as_str()), ("PATCH", "/accounts/a1/teamnet/routes/r1"));
         assert_eq!(delete.url(""), "/accounts/a1/teamnet/routes/r1?cascade=true");
+    }
+
+    #[test]
+    fn a_document_is_read_and_changed_at_its_own_path_and_known_by_its_scope() {
+        let update = GATEWAY_CONFIGURATION.update("a1", "a1", &json!({"settings": {}}));
+
+        assert_eq!((update.method.as_str(), update.url("").as_str()), ("PATCH", "/accounts/a1/gateway/configuration"));
+        assert_eq!(GATEWAY_CONFIGURATION.list("a1", &FIRST).url(""), "/accounts/a1/gateway/configuration");
+        assert_eq!(GATEWAY_CONFIGURATION.identified(json!({}), "a1"), json!({"id": "a1"}));
+        assert_eq!(ZONES.identified(json!({"id": "z1"}), ""), json!({"id": "z1"}));
     }
 
     #[test]

@@ -23,8 +23,9 @@ use crate::call::retry::RetryPolicy;
 use crate::call::sender::{Exit, Sender};
 use crate::collection::{Collection, Paging};
 use crate::handle::commit::{CommitLine, Follow, OpsQueue};
-use crate::item::{Entry, Item, Op, Written};
+use crate::item::{Op, Written};
 use portolan_commit::PendingWrite;
+use portolan_core::{Entry, Item};
 
 mod batch;
 pub(crate) mod commit;
@@ -113,7 +114,7 @@ impl<T: Item> CollectionHandle<T> {
     pub fn pages(&self) -> u32 {
         let objects = u32::try_from(self.with(Snapshot::len)).unwrap_or(u32::MAX);
         match self.shared.collection.paging {
-            Paging::Single => 1,
+            Paging::Single | Paging::Document => 1,
             Paging::Pages | Paging::Cursor => objects.div_ceil(self.shared.collection.per_page.max(1)).max(1),
         }
     }
@@ -423,6 +424,7 @@ impl<T: Item> CollectionState<T> {
             self.tell(|other| other.removed(id));
             return Ok(Written::Deleted(id.clone()));
         }
+        let result = self.collection.identified(result, &self.scope);
         self.tell(|other| other.stored(&result));
         let Some(entry) = Entry::read(result) else {
             self.store().doubt();

@@ -1,95 +1,10 @@
-//! What is kept of a remote object, and what a write gives back.
+//! One change of a remote object, what a write gives back, and objects as a listing shows them.
 
-use std::fmt::Debug;
-
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use portolan_core::{Entry, Item};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::call::listing::Element;
-
-/// A remote object: what is kept, written and compared of it. Small and typed; unknown fields fall away.
-pub trait Item: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static {
-    /// Longest text of the field that carries an ownership mark; none for objects without such a field.
-    const MARK_LIMIT: Option<usize> = None;
-
-    /// By which an object made elsewhere is recognised. Several objects may share one.
-    fn natural_key(&self) -> String;
-
-    /// By which a snapshot finds it, and with it what cannot stand beside it: the natural key, or less.
-    fn place_key(&self) -> String {
-        self.natural_key()
-    }
-
-    /// How users call it in a plan: `A www.example.com`.
-    fn label(&self) -> String {
-        self.natural_key()
-    }
-
-    /// The text that carries an ownership mark.
-    #[expect(clippy::unnecessary_literal_bound, reason = "kinds return a text of their own")]
-    fn mark_text(&self) -> &str {
-        ""
-    }
-
-    /// Puts text into the field that carries the mark.
-    fn set_mark_text(&mut self, _text: String) {}
-
-    /// Whose it is, where a mark says so: a second key to find it by.
-    fn owner_key(&self) -> Option<String> {
-        portolan_core::owner_key(self.mark_text()).map(str::to_owned)
-    }
-
-    /// The API still lists it, but it is gone.
-    fn deleted(&self) -> bool {
-        false
-    }
-
-    /// Undoes what the server does to our values (case, order, quotes, defaults); called on both sides of a comparison.
-    fn normalise(&mut self) {}
-
-    /// Natural keys of what cannot stand beside it unless it is ours: whoever made that publishes something else there.
-    fn rival_keys(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Whether going from `old` to this needs a new object, because Cloudflare cannot change it in place.
-    fn replaces(&self, _old: &Self) -> bool {
-        false
-    }
-
-    /// What is written and compared of it.
-    fn to_json(&self) -> Value {
-        serde_json::to_value(self).expect("remote objects are plain JSON")
-    }
-
-    /// The body of the request that creates it.
-    fn create_body(&self) -> Value {
-        self.to_json()
-    }
-
-    /// The body of the request that changes `old` to this.
-    fn update_body(&self, _old: &Self) -> Value {
-        self.create_body()
-    }
-}
-
-/// A remote object and its id.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Entry<T> {
-    /// The API's id.
-    pub id: String,
-    /// What is kept of it.
-    pub item: T,
-}
-
-impl<T: Item> Entry<T> {
-    /// Reads an object of the API; none if it has no id or does not fit.
-    pub fn read(object: Value) -> Option<Self> {
-        let id = object.get("id")?.as_str()?.to_owned();
-        Some(Self { id, item: serde_json::from_value(object).ok()? })
-    }
-}
 
 /// An object of a listing: read on the spot, so that no more than one is ever held whole. None if it does not fit.
 pub(crate) struct ListedItem<T>(pub(crate) Option<Entry<T>>);

@@ -51,8 +51,9 @@ pub use collection::{Batch, Collection, Page, Paging, Scope, TypedCollection, Ve
 pub use credential::{Credential, Identity};
 pub use document::Document;
 pub use handle::{CollectionHandle, Created};
-pub use item::{Entry, Item, Op, Written};
+pub use item::{Op, Written};
 pub use metrics::{METRICS, Metrics};
 pub use portolan_commit::PendingWrite;
+pub use portolan_core::{Entry, Item};
 pub use reader::{ReadDocument, ReadRecords, Reader};
 pub use settings::{DEFAULT_BASE_URL, Settings, base_url};

@@ -1,7 +1,11 @@
 //! The remote objects, one type each, whoever reads or writes them: what is kept of them, written and compared.
 
+mod access_group;
 mod account;
 mod dns_record;
+mod gateway_configuration;
+mod made_at;
+mod mentioned;
 mod network_route;
 mod text;
 mod tunnel;
@@ -9,8 +13,12 @@ mod virtual_network;
 mod wish;
 mod zone;
 
+pub use access_group::AccessGroup;
 pub use account::Account;
 pub use dns_record::{AUTOMATIC_TTL, DnsRecord};
+pub use gateway_configuration::GatewayConfiguration;
+pub use made_at::MadeAt;
+pub use mentioned::Mentioned;
 pub use network_route::NetworkRoute;
 pub use text::ApiText;
 pub use tunnel::Tunnel;

@@ -18,7 +18,7 @@ use crate::collection::{Collection, TypedCollection};
 use crate::credential::Identity;
 use crate::document::{Content, Document, DocumentKind, KnownDocument};
 use crate::handle::CollectionHandle;
-use crate::item::Item;
+use portolan_core::Item;
 
 /// The reading half of a [`Client`]; snapshots are those of the client.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@ use crate::client::Client;
 use crate::clients::Clients;
 use crate::collection::{Batch, Collection, TypedCollection};
 use crate::credential::Credential;
-use crate::item::Item;
 use crate::settings::Settings;
+use portolan_core::Item;
 
 /// What is kept of a DNS record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -43,7 +43,7 @@ pub use journal::{Applied, Failed, Journal, NewCredential, NextRound};
 pub use live::Live;
 pub use plan::plan;
 pub use plan_context::{Elsewhere, PlanContext, intend};
-pub use policy::{Group, ReusablePolicy};
+pub use policy::ReusablePolicy;
 pub use quota::Counted;
 pub use recover::{Conventions, recover, stands};
 pub use redirect::Redirects;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use portolan_cloudflare_api::document::Content;
-use portolan_cloudflare_api::objects::DnsRecord;
+use portolan_cloudflare_api::objects::{AccessGroup, DnsRecord};
 use portolan_cloudflare_api::{ApiError, Entry};
 use portolan_publication::Footprint;
 
 use crate::app::App;
-use crate::policy::{Group, ReusablePolicy};
+use crate::policy::ReusablePolicy;
 use crate::quota::Counted;
 use crate::redirect::Redirects;
 use crate::token::ServiceToken;
@@ -31,7 +31,7 @@ pub struct Live {
     /// Reusable policies: those that are named, and ours.
     pub policies: Vec<Entry<ReusablePolicy>>,
     /// Groups that are named.
-    pub groups: Vec<Entry<Group>>,
+    pub groups: Vec<Entry<AccessGroup>>,
     /// The name of the account's team, where a rule has to name it and it may be read.
     pub team: Option<String>,
     /// By zone: its redirects.

@@ -75,23 +75,6 @@ impl Item for ReusablePolicy {
     }
 }
 
-/// What is kept of an Access group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Group {
-    /// Its name; not unique.
-    #[serde(default)]
-    pub name: String,
-}
-
-/// An account's groups.
-pub(crate) static GROUPS: TypedCollection<Group> = TypedCollection::of(collections::ACCESS_GROUPS);
-
-impl Item for Group {
-    fn natural_key(&self) -> String {
-        self.name.clone()
-    }
-}
-
 /// Somebody whom a policy lets pass.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Grant {

@@ -23,7 +23,9 @@ mod table;
 
 // Modules are known by their own names in the whole crate, whichever folder they lie in.
 use exchange::{admin, answer, auth, call, fault, filter, limit, mask, page, record, reply, routes, serve};
-use resources::{account, audit, certificate_pack, ingress, network_route, tunnel, virtual_network, zone};
+use resources::{
+    account, audit, certificate_pack, gateway_configuration, ingress, network_route, tunnel, virtual_network, zone,
+};
 use store::{ids, lag, state};
 
 pub use access::Quotas;

@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod audit;
 pub(crate) mod certificate_pack;
+pub(crate) mod gateway_configuration;
 pub(crate) mod ingress;
 pub(crate) mod network_route;
 pub(crate) mod tunnel;

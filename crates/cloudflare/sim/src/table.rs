@@ -12,6 +12,7 @@ use crate::{
     certificate_pack, dns,
     field::{BodyVerb, Member},
     filter::Filter,
+    gateway_configuration,
     ids::IdForm,
     network_route,
     page::Paging,
@@ -116,7 +117,7 @@ pub(crate) struct Collection {
 }
 
 /// Everything that is served.
-pub(crate) static COLLECTIONS: [&Collection; 15] = [
+pub(crate) static COLLECTIONS: &[&Collection] = &[
     &account::ACCOUNTS,
     &zone::ZONES,
     &dns::RECORDS,
@@ -132,6 +133,7 @@ pub(crate) static COLLECTIONS: [&Collection; 15] = [
     &list::LISTS,
     &rulesets::RULESETS,
     &certificate_pack::CERTIFICATE_PACKS,
+    &gateway_configuration::CONFIGURATIONS,
 ];
 
 impl Collection {

@@ -1,5 +1,31 @@
 //! Blocks that several kinds have in their spec: who asks Cloudflare, and references to tunnels, networks and sources.
 
+/// Blocks of fields: those that have to be there, and behind a semicolon those that may.
+macro_rules! blocks {
+    ($(
+        $(#[$of:meta])+
+        $name:ident {
+            $($(#[$about:meta])+ $field:ident: $type:ty,)*
+            $(; $($(#[$about_option:meta])+ $option:ident: $option_type:ty,)+)?
+        }
+    )+) => {$(
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase")]
+        $(#[$of])+
+        pub struct $name {
+            $($(#[$about])+ pub $field: $type,)*
+            $($(
+                $(#[$about_option])+
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $option: Option<$option_type>,
+            )+)?
+        }
+    )+};
+}
+
+mod access_rules;
+mod gateway_settings;
+
 use std::fmt;
 
 use kube::core::{ApiResource, GroupVersionKind};
@@ -8,6 +34,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kind::{CredentialsFrom, InlineSecret, Needs};
+
+pub use access_rules::{AccessRule, AccessRules, IdentityProviderReference};
+pub use gateway_settings::GatewaySettings;
 
 /// Key of the API token in a Secret, where nothing else is said.
 pub const TOKEN_KEY: &str = "CLOUDFLARE_API_TOKEN";

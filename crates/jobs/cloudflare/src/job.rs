@@ -290,7 +290,9 @@ impl kinds::Visitor for Starter {
             });
         match K::LIFE {
             Management::Observed => self.observed.push(controller.handle()),
-            Management::Owned => controller = controller.after(first_pass(self.observed.clone())),
+            Management::Owned | Management::Singleton => {
+                controller = controller.after(first_pass(self.observed.clone()));
+            }
         }
         if K::KIND == CloudflareCredentials::KIND {
             controller = self.watch_secrets(controller);

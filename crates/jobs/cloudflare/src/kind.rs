@@ -5,12 +5,13 @@
 //! (settings of an account): all are values of this trait.
 
 use portolan_cloudflare_api::{Entry, Item, TypedCollection};
+use portolan_core::ownership::OwnRecord;
 use portolan_core::{AccountId, Hostname, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName};
 use portolan_engine::Object;
 use serde_json::{Map, Value};
 
 use crate::blocks::{CloudflareDetails, SourceReference, TunnelReference, VirtualNetworkReference};
-use crate::sheet::Sheet;
+use crate::sheet::{IntentStatus, Sheet};
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
 
@@ -19,6 +20,8 @@ use crate::used::UsedCredentials;
 pub enum Management {
     /// Created, changed and deleted with the object.
     Owned,
+    /// Changed, where there always is one: neither made nor deleted.
+    Singleton,
     /// Only looked at.
     Observed,
 }
@@ -154,6 +157,26 @@ pub struct Recorded {
     pub ids: Vec<String>,
     /// The credential that made them, where the status says it.
     pub credentials: Option<UsedCredentials>,
+    /// What kinds without a mark remember beside.
+    pub intent: IntentStatus,
+}
+
+impl Recorded {
+    /// Whether nothing at Cloudflare is known to be the object's, or about to be.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.ids.is_empty() && self.intent.creating.is_none()
+    }
+
+    /// What is recorded, as matching asks for it.
+    pub(crate) fn own(&self) -> OwnRecord<'_> {
+        let IntentStatus { creating, adopted_id, unseen } = &self.intent;
+        OwnRecord {
+            ids: &self.ids,
+            adopted: adopted_id.as_deref(),
+            creating: creating.as_ref(),
+            unseen: unseen.as_deref(),
+        }
+    }
 }
 
 /// What is known after a pass, for the status.
@@ -244,7 +267,10 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// What two objects may not both want, from the spec alone: the older one has it.
     fn claim(&self) -> Option<String> {
         let hint = self.cloudflare().map(CloudflareDetails::account_hint).unwrap_or_default();
-        Some(format!("{} {}{hint}", Self::NOUN, self.remote_name()?))
+        match Self::LIFE {
+            Management::Singleton => Some(format!("the {}{hint}", Self::NOUN)),
+            Management::Owned | Management::Observed => Some(format!("{} {}{hint}", Self::NOUN, self.remote_name()?)),
+        }
     }
 
     /// Whether the object says that it is the default of its kind: two that do are none.

@@ -1,8 +1,10 @@
 //! The kinds of the job. A kind is a file here, and a line in the table at the end of this one.
 
+pub mod access_group;
 pub mod cloudflare_credentials;
 pub mod cloudflare_domain;
 pub mod dns_record;
+pub mod gateway_configuration;
 pub mod network_route;
 pub mod tunnel;
 pub mod virtual_network;
@@ -11,11 +13,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use portolan_cloudflare_api::{Collection, Item as _};
 
 use crate::kind::{Kind, Management};
+use crate::sheet::StateWords;
 use crate::shown::Shown;
 
+pub use access_group::AccessGroup;
 pub use cloudflare_credentials::CloudflareCredentials;
 pub use cloudflare_domain::{CloudflareDomain, resolve_zone, zone_of};
 pub use dns_record::DnsRecord;
+pub use gateway_configuration::GatewayConfiguration;
 pub use network_route::NetworkRoute;
 pub use tunnel::{ClusterTunnel, Tunnel};
 pub use virtual_network::VirtualNetwork;
@@ -92,8 +97,19 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     table().iter().map(Row::crd).collect()
 }
 
+/// A kind's definition; the words of its `state` are those of its sheet.
 fn crd<K: Kind>() -> CustomResourceDefinition {
-    K::crd()
+    let mut definition = K::crd();
+    for version in &mut definition.spec.versions {
+        let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        let status = schema.and_then(|schema| schema.properties.as_mut()?.get_mut("status"));
+        let state = status.and_then(|status| status.properties.as_mut()?.get_mut("state"));
+        let usual = StateWords::LOWER.sentence();
+        if let Some(state) = state.filter(|state| state.description.as_ref() == Some(&usual)) {
+            state.description = Some(K::SHEET.states.sentence());
+        }
+    }
+    definition
 }
 
 kinds! {
@@ -104,6 +120,8 @@ kinds! {
     VirtualNetwork, "virtualnetworks", false, crd::<VirtualNetwork>;
     NetworkRoute, "networkroutes", false, crd::<NetworkRoute>;
     DnsRecord, "dnsrecords", true, crd::<DnsRecord>;
+    AccessGroup, "accessgroups", false, crd::<AccessGroup>;
+    GatewayConfiguration, "gatewayconfigurations", false, crd::<GatewayConfiguration>;
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The cloudflare job: the kinds of `networking.cloudflare-operator.io`.
 //!
 //! A kind is one file in [`kinds`] and one row in its table; everything else is shared: what an object wants is looked
-//! up (`resolve`), compared with what stands at Cloudflare (`matching`) and carried out (`life`) for all kinds alike.
+//! up (`resolve`), compared with what stands at Cloudflare (`portolan_core::ownership`) and carried out (`life`) for all kinds alike.
 
 mod access;
 mod allow;
@@ -15,7 +15,6 @@ mod job;
 pub mod kind;
 pub mod kinds;
 mod life;
-mod matching;
 mod projection;
 pub mod reasons;
 mod resolve;

@@ -5,6 +5,7 @@ mod gather;
 mod plan;
 mod report;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -16,11 +17,12 @@ use serde_json::Value;
 use crate::claims::Claims;
 use crate::definition::STEERING;
 use crate::job::JobContext;
-use crate::kind::{Kind, Resolved};
-use crate::matching::{Matched, RemoteWrite};
+use crate::kind::{Kind, Management, Recorded, Resolved};
 use crate::projection::Projection;
 use crate::resolve::{Right, ScopeRef};
 use crate::settled::DriftMemory;
+use crate::sheet::IntentStatus;
+use portolan_core::ownership::{Matched, RemoteWrite};
 
 /// How soon a decision is made again that rested on a snapshot that proved wrong.
 const SOON: Duration = Duration::from_secs(1);
@@ -42,6 +44,8 @@ pub(crate) struct FoundThere<B: Item> {
     right: Right,
     remote: Arc<CollectionHandle<B>>,
     candidates: Vec<Entry<B>>,
+    /// Candidates that other objects of the kind recorded, and which ones.
+    elsewhere: BTreeMap<String, String>,
     /// Tells the collection's writer that this object may be about to write.
     expected: Mutex<Option<PendingWrite<B>>>,
 }
@@ -180,12 +184,17 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     fn plan(&self, object: &K, inputs: &Self::Inputs) -> Result<Self::Plan, Problem> {
         let recorded = object.recorded();
         let here = if let Some(found) = &inputs.here {
-            self.matched(object, found, inputs.wanted.clone(), &inputs.resolved, &recorded)?
+            let there = plan::owned_there::<K>(found, &recorded);
+            self.matched(object, found, inputs.wanted.clone(), &inputs.resolved, &there)?
         } else {
             Matched { steps: Vec::new(), kept: inputs.observed.iter().cloned().collect(), beside: Vec::new() }
         };
         let former = match &inputs.former {
-            Some(found) => self.matched(object, found, Vec::new(), &inputs.resolved, &recorded)?.steps,
+            Some(found) => {
+                // The note is about what is made here.
+                let recorded = Recorded { intent: IntentStatus { creating: None, ..recorded.intent }, ..recorded };
+                self.matched(object, found, Vec::new(), &inputs.resolved, &recorded)?.steps
+            }
             None => Vec::new(),
         };
         let mut deleted = here.steps.iter().chain(&former).filter_map(RemoteWrite::deleted);
@@ -200,11 +209,8 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
         plan.changes.clone()
     }
 
-    /// What is given back must not be known by its id any more: once its mark is gone too, a second try would take it for
-    /// an object that was made before there were marks, and delete it.
-    fn intent(&self, object: &K, _inputs: &Self::Inputs, plan: &Self::Plan) -> Option<Value> {
-        let releases = plan.here.steps.iter().chain(&plan.former).any(RemoteWrite::releases);
-        releases.then(|| object.without_ids())
+    fn intent(&self, object: &K, inputs: &Self::Inputs, plan: &Self::Plan) -> Option<Value> {
+        plan::intent(object, inputs, plan)
     }
 
     fn rests(&self, inputs: &Self::Inputs) {
@@ -220,7 +226,8 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
         if plan.ends_itself {
             self.shared.delete(object).await?;
         }
-        if let Some(secret) = inputs.secret.as_ref().filter(|_| !plan.here.steps.iter().all(RemoteWrite::removes)) {
+        let to_delete_later = K::LIFE == Management::Owned && !plan.here.steps.iter().all(RemoteWrite::removes);
+        if let Some(secret) = inputs.secret.as_ref().filter(|_| to_delete_later) {
             self.shared.hold(secret).await?;
         }
         let mut present = plan.here.kept.clone();
@@ -241,12 +248,12 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
             Outcome::Applied { inputs, plan, applied } => {
                 let mut notices = report::notices::<K>(plan, inputs);
                 notices.extend(inputs.here.as_ref().and_then(report::near_limit::<K>));
-                self.well(object, inputs, &applied.present, &plan.here.beside, notices)
+                self.well(object, inputs, plan, &applied.present, notices)
             }
             Outcome::Unchanged { inputs, plan } => {
-                self.well(object, inputs, &plan.here.kept, &plan.here.beside, report::left_behind(inputs))
+                self.well(object, inputs, plan, &plan.here.kept, report::left_behind(inputs))
             }
-            Outcome::Failed(failure) => Self::failed(object, failure.problem),
+            Outcome::Failed(failure) => Self::failed(object, &failure),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use portolan_core::ownership::{CreatingNote, Ownership};
 use portolan_core::{Condition, Problem, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,8 @@ pub struct Sheet {
     pub noun: &'static str,
     /// What may be done to the remote object.
     pub management: Management,
+    /// How it is known whose a remote object is.
+    pub ownership: Ownership,
     /// Field of the status that holds the remote object's id.
     pub id: &'static str,
     /// What the status says in `state`.
@@ -50,6 +53,13 @@ pub struct StateWords {
 impl StateWords {
     /// As objects of private networks write it.
     pub const LOWER: Self = Self { well: "active", error: "error" };
+    /// As objects of Access and Gateway write it.
+    pub const UPPER: Self = Self { well: "Ready", error: "Error" };
+
+    /// What a definition says of them.
+    pub(crate) fn sentence(self) -> String {
+        format!("`{}` or `{}`.", self.well, self.error)
+    }
 
     pub(crate) fn of(self, problem: Option<&Problem>) -> &'static str {
         if problem.is_some() { self.error } else { self.well }
@@ -63,6 +73,7 @@ impl Sheet {
             kind,
             noun,
             management: Management::Owned,
+            ownership: Ownership::Mark,
             id: "",
             states: StateWords::LOWER,
             finalizer,
@@ -72,6 +83,12 @@ impl Sheet {
             resync: None,
             shown: Shown::named(noun, "others"),
         }
+    }
+
+    /// A kind whose remote object there is one of in every account: it is changed, and neither made nor deleted.
+    pub const fn singleton(kind: &'static str, noun: &'static str, finalizer: &'static str) -> Self {
+        // It is known by its account's id.
+        Self { management: Management::Singleton, id: "accountId", ..Self::owned(kind, noun, finalizer) }
     }
 
     /// A kind whose remote objects are only looked at, once an hour besides drift passes.
@@ -86,7 +103,14 @@ impl Sheet {
     /// What a status remembers.
     pub(crate) fn recorded(&self, status: &Map<String, Value>) -> Recorded {
         let said = |field: &str| status.get(field)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        Recorded { scope: said("accountId"), ids: said(self.id).into_iter().collect(), credentials: used(status) }
+        let ids = said(self.id).into_iter().collect();
+        let intent = match self.ownership {
+            Ownership::Mark => IntentStatus::default(),
+            Ownership::Intent => serde_json::from_value(Value::Object(status.clone())).unwrap_or_default(),
+        };
+        // What is never deleted needs the credential that wrote it no longer.
+        let credentials = used(status).filter(|_| self.management != Management::Singleton);
+        Recorded { scope: said("accountId"), ids, credentials, intent }
     }
 
     /// What takes back what a status remembers.
@@ -114,6 +138,21 @@ impl Sheet {
         now.retain(|_, value| !value.is_null());
         Value::Object(now)
     }
+}
+
+/// What the status of kinds without a mark remembers, since nothing at Cloudflare says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct IntentStatus {
+    /// What was about to be made when the status was written: what fits it is the object's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creating: Option<CreatingNote>,
+    /// Id of what existed before: it is released in the end, not deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adopted_id: Option<String>,
+    /// Digest of what was written and is never shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<String>,
 }
 
 fn used(status: &Map<String, Value>) -> Option<UsedCredentials> {

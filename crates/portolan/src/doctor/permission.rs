@@ -114,7 +114,7 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
          itself asks for the token of Access at protected names.",
         Account,
         Groups,
-        Probe::Read(&collections::ACCESS_GROUPS)
+        Probe::Read(collections::ACCESS_GROUPS.untyped())
     ),
     permission!(
         "zone",

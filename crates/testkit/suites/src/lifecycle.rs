@@ -9,12 +9,13 @@ mod crashes;
 mod credentials;
 mod deletion;
 pub mod observed;
+mod singleton;
 mod throttling;
 
 use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
 
-use crate::sample::{Observed, Owned};
+use crate::sample::{Observed, Owned, Single};
 use crate::world::{Builder, World};
 
 /// Whether a check did anything.
@@ -107,7 +108,21 @@ pub const OBSERVED: &[LifecycleCheck<Observed>] = checks![Observed:
     observed::refused_credentials_are_said_and_forgotten_when_changed,
 ];
 
+/// What holds for every object that changes what there is one of.
+pub const SINGLE: &[LifecycleCheck<Single>] = checks![Single:
+    singleton::only_what_is_mentioned_is_written,
+    singleton::at_rest_it_costs_no_write_over_ten_passes,
+    singleton::drift_is_put_right_with_one_write,
+    singleton::what_is_not_mentioned_is_left_as_others_make_it,
+    singleton::of_two_the_older_has_it,
+    singleton::the_younger_has_it_once_the_older_is_gone,
+    singleton::deletion_leaves_it_as_it_is,
+    singleton::faults_pass,
+    singleton::forbidden_it_says_so_and_goes_on_when_allowed,
+];
+
 pub use crashes::{ACTS, Act, crash_points};
+pub use singleton::single_crash_points;
 
 /// A world in which the sample is settled.
 pub(crate) async fn settled(builder: &Builder, sample: &Owned) -> World {
@@ -121,9 +136,9 @@ pub(crate) async fn settled(builder: &Builder, sample: &Owned) -> World {
 
 /// What stands at Cloudflare for the sample.
 pub(crate) fn remote(world: &World, sample: &Owned) -> serde_json::Value {
-    let mut marked = world.cloudflare.marked(sample.collection);
-    assert_eq!(marked.len(), 1, "{}: one object stands for it: {marked:#?}", sample.label);
-    marked.remove(0)
+    let mut standing = sample.standing(world);
+    assert_eq!(standing.len(), 1, "{}: one object stands for it: {standing:#?}", sample.label);
+    standing.remove(0)
 }
 
 /// The id of what stands at Cloudflare for the sample.

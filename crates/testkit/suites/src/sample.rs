@@ -1,6 +1,7 @@
 //! One object of every kind and shape, with what the lifecycle suite does to it. A new kind gets the whole suite for a
 //! sample of its own.
 
+use portolan_cloudflare::kinds::{Row, table};
 use serde_json::{Value, json};
 
 use crate::manifests::{self as m, ACCOUNT, TUNNEL, ZONE};
@@ -15,6 +16,8 @@ pub enum SampleShape {
     InPlace,
     /// By requests of its own, marked, replaced where its key changes.
     Replaced,
+    /// By requests of its own, without a mark.
+    Unmarked,
 }
 
 /// An object that owns something at Cloudflare.
@@ -57,15 +60,32 @@ impl Owned {
 
     /// The expression that the paths of its remote objects' requests fit.
     pub fn path(&self) -> String {
-        let table = portolan_cloudflare::kinds::table();
-        let row = table.iter().find(|row| row.kind == self.kind).expect("a sample is of a kind of the table");
-        format!("/{}", row.remote.path)
+        format!("/{}", self.row().remote.path)
+    }
+
+    /// Whether what stands for it says so itself.
+    pub fn is_marked(&self) -> bool {
+        self.row().marked
+    }
+
+    /// All that stands for it at Cloudflare: what carries a mark, or where nothing does, what is called as it is.
+    pub fn standing(&self, world: &World) -> Vec<Value> {
+        if self.is_marked() {
+            return world.cloudflare.marked(self.collection);
+        }
+        let name = (self.twin)(world)["name"].clone();
+        world.cloudflare.all(self.collection).into_iter().filter(|one| one["name"] == name).collect()
+    }
+
+    fn row(&self) -> Row {
+        let mut rows = table().into_iter().filter(|row| row.kind == self.kind);
+        rows.next().expect("a sample is of a kind of the table")
     }
 }
 
 /// All samples that own something.
 pub fn owned() -> Vec<Owned> {
-    vec![ADDRESS, MAIL, SERVICE, TEXT, NETWORK, ROUTE, ROUTE_6]
+    vec![ADDRESS, MAIL, SERVICE, TEXT, NETWORK, ROUTE, ROUTE_6, GROUP]
 }
 
 /// The samples that crash points are tried with: one of each shape, all of them in a soak (`PORTOLAN_SOAK`).
@@ -198,6 +218,27 @@ const ROUTE_6: Owned = Owned {
     ..ROUTE
 };
 
+const GROUP: Owned = Owned {
+    label: "AccessGroup",
+    shape: SampleShape::Unmarked,
+    kind: "AccessGroup",
+    collection: "access_groups",
+    manifest: || {
+        let include =
+            json!([{ "emailDomain": { "domain": "example.com" } }, { "country": { "country": ["CH", "NZ"] } }]);
+        m::cluster_object("AccessGroup", "staff", json!({ "include": include, "cloudflare": {} }))
+    },
+    change: |spec| spec["exclude"] = json!([{ "email": { "email": "guest@example.com" } }]),
+    replace: None,
+    drift: |there| there["include"] = json!([{ "everyone": {} }]),
+    twin: |_| {
+        let countries = ["NZ", "CH"].map(|code| json!({ "geo": { "country_code": code } }));
+        let domain = json!({ "email_domain": { "domain": "example.com" } });
+        json!({ "name": "staff", "include": [countries[0], domain, countries[1]] })
+    },
+    other_twin: Some(|_| json!({ "name": "staff", "include": [{ "everyone": {} }] })),
+};
+
 /// The id of a tunnel at Cloudflare.
 pub fn tunnel_id(world: &World, name: &str) -> String {
     let tunnel = world.cloudflare.one("cfd_tunnel", |tunnel| tunnel["name"] == name);
@@ -210,6 +251,68 @@ fn another_tunnel(world: &World) -> String {
         world.cloudflare.plant("cfd_tunnel", &json!({ "name": "theirs", "config_src": "cloudflare" }));
     }
     tunnel_id(world, "theirs")
+}
+
+/// An object that changes what there is one of in an account.
+#[derive(Clone, Copy)]
+pub struct Single {
+    /// Its kind.
+    pub kind: &'static str,
+    /// The simulator's name of the documents.
+    pub document: &'static str,
+    /// The manifest.
+    pub manifest: fn() -> Value,
+    /// How many groups of settings it mentions.
+    pub groups: usize,
+    /// The groups that it mentions, also after the change.
+    pub mentioned: &'static [&'static str],
+    /// A change of the spec.
+    pub change: fn(&mut Value),
+    /// A change of what it mentions that somebody makes in the dashboard.
+    pub drift: fn(&mut Value),
+    /// One of what it does not mention.
+    pub aside: fn(&mut Value),
+}
+
+impl Single {
+    /// `Kind/name`.
+    pub fn id(&self) -> String {
+        m::id(&(self.manifest)())
+    }
+
+    /// The manifest after the change.
+    pub fn changed(&self) -> Value {
+        let mut manifest = (self.manifest)();
+        (self.change)(&mut manifest["spec"]);
+        manifest
+    }
+
+    /// The expression that the paths of its requests fit.
+    pub fn path(&self) -> String {
+        let mut rows = table().into_iter().filter(|row| row.kind == self.kind);
+        format!("/{}", rows.next().expect("a sample is of a kind of the table").remote.path)
+    }
+}
+
+/// All samples of which there is one.
+pub fn single() -> Vec<Single> {
+    vec![Single {
+        kind: "GatewayConfiguration",
+        document: "gateway_configuration",
+        manifest: || {
+            let settings =
+                json!({ "blockPage": { "enabled": true, "name": "Ours" }, "tlsDecrypt": { "enabled": true } });
+            m::cluster_object("GatewayConfiguration", "gateway", json!({ "settings": settings, "cloudflare": {} }))
+        },
+        groups: 2,
+        mentioned: &["block_page", "tls_decrypt"],
+        change: |spec| spec["settings"]["blockPage"]["footerText"] = json!("bye"),
+        drift: |there| there["settings"]["tls_decrypt"]["enabled"] = json!(false),
+        aside: |there| {
+            there["settings"]["block_page"]["header_text"] = json!("theirs");
+            there["settings"]["activity_log"]["enabled"] = json!(false);
+        },
+    }]
 }
 
 /// An object that only looks at something.
@@ -285,6 +388,6 @@ mod tests {
     fn the_samples_of_one_shape_crash_once() {
         let labels: Vec<&str> = one_of_each_shape(owned()).iter().map(|sample| sample.label).collect();
 
-        assert_eq!(labels, ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)"]);
+        assert_eq!(labels, ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)", "AccessGroup"]);
     }
 }

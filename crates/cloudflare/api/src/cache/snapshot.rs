@@ -9,7 +9,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::cache::snapshot_store::SnapshotEdit;
-use crate::item::{Entry, Item, ListedItem};
+use crate::item::ListedItem;
+use portolan_core::{Entry, Item};
 
 /// A collection's objects.
 #[derive(Clone, Debug)]

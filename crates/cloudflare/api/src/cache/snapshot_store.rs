@@ -12,7 +12,8 @@ use crate::cache::recent_writes::RecentWrites;
 use crate::cache::snapshot::Snapshot;
 use crate::call::error::{ApiError, ErrorClass};
 use crate::call::listing::Element;
-use crate::item::{Entry, Item, ListedItem};
+use crate::item::ListedItem;
+use portolan_core::{Entry, Item};
 
 /// What a caller who asks for a refresh has to do.
 #[derive(Clone, Debug, PartialEq)]

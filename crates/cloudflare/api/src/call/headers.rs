@@ -47,12 +47,12 @@ impl BudgetHeaders {
     }
 }
 
-struct Item {
+struct HeaderItem {
     name: String,
     numbers: Vec<(char, u32)>,
 }
 
-impl Item {
+impl HeaderItem {
     fn parse(text: &str) -> Self {
         let mut parts = text.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default().trim_matches('"').to_ascii_lowercase();
@@ -72,9 +72,9 @@ impl Item {
     }
 }
 
-fn items(headers: &HeaderMap, name: &str) -> Vec<Item> {
+fn items(headers: &HeaderMap, name: &str) -> Vec<HeaderItem> {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(Item::parse).collect()
+    values.flat_map(|value| value.split(',')).map(HeaderItem::parse).collect()
 }
 
 fn seconds(number: u32) -> Duration {

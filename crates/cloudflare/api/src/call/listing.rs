@@ -48,13 +48,17 @@ impl<E> Default for Listed<E> {
 }
 
 impl<E: Element> Listed<E> {
-    fn take(self, collection: &Collection) -> Result<Vec<E>, ApiError> {
+    fn take(self, collection: &Collection, scope: &str) -> Result<Vec<E>, ApiError> {
         let wrong = || ApiError::transient(format!("the listing of {} is not a list", collection.name), Effect::None);
         match (self, collection.list_in) {
             (Self::List(items), _) => Ok(items),
             (Self::Nested(mut object), Some(member)) => {
                 serde_json::from_value(object.remove(member).unwrap_or_else(|| Value::Array(Vec::new())))
                     .map_err(|_| wrong())
+            }
+            (Self::Nested(object), None) if collection.paging == Paging::Document => {
+                let object = collection.identified(Value::Object(object), scope);
+                Ok(vec![serde_json::from_value(object).map_err(|_| wrong())?])
             }
             (Self::Nested(_), None) => Err(wrong()),
         }
@@ -151,7 +155,7 @@ async fn once<E: Element>(
         if answer.info.total_pages.is_some_and(|total| total > pages) {
             return Ok(None);
         }
-        let found = answer.result.take(collection)?;
+        let found = answer.result.take(collection, scope)?;
         if repeats(&items, &found) {
             return Ok(Some((items, true)));
         }
@@ -183,7 +187,7 @@ fn next(paging: Paging, page: &Page, info: &PageInfo, count: usize, so_far: usiz
     let following = |cursor| Next::Page(Page { number: page.number + 1, cursor, ..page.clone() });
     match (paging, info.next_cursor()) {
         (Paging::Cursor, Some(cursor)) if page.cursor.as_deref() != Some(cursor) => following(Some(cursor.to_owned())),
-        (Paging::Single | Paging::Cursor, _) => Next::Done,
+        (Paging::Single | Paging::Document | Paging::Cursor, _) => Next::Done,
         (Paging::Pages, _) if count == 0 || is_last(page, info, count, so_far) => Next::Done,
         (Paging::Pages, _) => following(None),
     }

@@ -24,7 +24,8 @@ use crate::call::request::Request;
 use crate::call::sender::Exit;
 use crate::handle::batch::{self, Assembled};
 use crate::handle::{CollectionState, DoubtOnDrop, WRITES_AT_ONCE};
-use crate::item::{Item, Op, Written};
+use crate::item::{Op, Written};
+use portolan_core::Item;
 
 type CommitResult<T> = Result<Vec<Written<T>>, ApiError>;
 

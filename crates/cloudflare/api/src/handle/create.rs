@@ -7,7 +7,8 @@ use crate::budget::governor::Lane;
 use crate::cache::snapshot::Snapshot;
 use crate::cache::snapshot_store::Freshness;
 use crate::call::error::{ApiError, Effect, ErrorClass};
-use crate::item::{Entry, Item, Op, Written};
+use crate::item::{Op, Written};
+use portolan_core::{Entry, Item};
 
 /// What became of [`CollectionHandle::create`].
 #[derive(Clone, Debug, PartialEq)]

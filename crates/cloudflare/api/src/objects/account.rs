@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ApiText;
-use crate::item::Item;
+use portolan_core::Item;
 
 /// An account; only looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::item::Item;
+use portolan_core::Item;
 
 /// TTL that lets Cloudflare choose.
 pub const AUTOMATIC_TTL: u32 = 1;

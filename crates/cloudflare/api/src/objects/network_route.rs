@@ -4,7 +4,7 @@ use portolan_core::Network;
 use serde::{Deserialize, Serialize};
 
 use super::ApiText;
-use crate::item::Item;
+use portolan_core::Item;
 
 /// A private network that is reached through a tunnel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

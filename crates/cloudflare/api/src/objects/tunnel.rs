@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ApiText;
-use crate::item::Item;
+use portolan_core::Item;
 
 /// A tunnel; only looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

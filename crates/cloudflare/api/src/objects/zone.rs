@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::or_default;
 use crate::budget::limits;
-use crate::item::Item;
+use portolan_core::Item;
 
 /// A zone; only looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

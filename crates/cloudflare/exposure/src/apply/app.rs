@@ -13,7 +13,6 @@ use super::{Fault, StepEffect, StepRun};
 use crate::app::{App, AppDifference, AppWish, Made, Policies};
 use crate::inventory::AppHeld;
 use crate::journal::Journal;
-use crate::policy::GROUPS;
 
 const POLICIES: &str = "/accounts/{account_id}/access/apps/{app_id}/policies";
 const POLICY: &str = "/accounts/{account_id}/access/apps/{app_id}/policies/{policy_id}";
@@ -167,7 +166,7 @@ impl<J: Journal> StepRun<'_, J> {
         if error.may_name_missing() {
             self.policies().invalidate();
             self.tokens().invalidate();
-            self.client.records(&GROUPS, self.account()).invalidate();
+            self.client.records(&collections::ACCESS_GROUPS, self.account()).invalidate();
             fault.stale = true;
         }
         fault

@@ -1,13 +1,14 @@
 //! What protects names: applications, service tokens, reusable policies, groups.
 
-use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Entry, ErrorClass, Snapshot};
+use portolan_cloudflare_api::objects::AccessGroup;
+use portolan_cloudflare_api::{ACCESS_ORGANIZATION, Entry, ErrorClass, Snapshot, collections};
 use portolan_core::Problem;
 
 use super::Lookup;
 use crate::app::{APPS, App};
 use crate::inventory::AppHeld;
 use crate::plan::is_id;
-use crate::policy::{GROUPS, Group, POLICIES, ReusablePolicy, is_marked};
+use crate::policy::{POLICIES, ReusablePolicy, is_marked};
 use crate::token::{ServiceToken, TOKENS};
 use crate::wall::team_of;
 
@@ -93,7 +94,7 @@ impl Lookup<'_> {
         found.map_err(|error| error.problem("listing reusable Access policies"))
     }
 
-    pub(super) async fn groups(&self) -> Result<Vec<Entry<Group>>, Problem> {
+    pub(super) async fn groups(&self) -> Result<Vec<Entry<AccessGroup>>, Problem> {
         let groups = self.access().map(|access| access.groups.as_slice()).unwrap_or_default();
         // A group that has the name of all is looked for, too: then nobody can tell which of the two is meant.
         let (all, names): (Vec<&String>, Vec<&String>) =
@@ -101,12 +102,12 @@ impl Lookup<'_> {
         if all.is_empty() && names.is_empty() {
             return Ok(Vec::new());
         }
-        let pick = |groups: &Snapshot<Group>| {
+        let pick = |groups: &Snapshot<AccessGroup>| {
             let found: Vec<_> = names.iter().chain(&all).flat_map(|name| groups.by_key(name)).cloned().collect();
-            let complete = names.iter().all(|name| found.iter().any(|entry| entry.item.name == **name));
+            let complete = names.iter().all(|name| found.iter().any(|entry| *entry.item.name == ***name));
             (found, complete)
         };
-        let found = self.find(&GROUPS, self.account(), self.fresh.age, pick).await;
+        let found = self.find(&collections::ACCESS_GROUPS, self.account(), self.fresh.age, pick).await;
         match found {
             // Who wrote the literal alone needs no permission to see groups.
             Err(error) if error.class == ErrorClass::Auth && names.is_empty() => Ok(Vec::new()),

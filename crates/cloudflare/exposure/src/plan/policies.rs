@@ -36,7 +36,7 @@ impl Planner<'_> {
         if is_id(group) {
             return Ok(Grant::Group(group.to_owned()));
         }
-        let mut found = self.live.groups.iter().filter(|entry| entry.item.name == group);
+        let mut found = self.live.groups.iter().filter(|entry| *entry.item.name == *group);
         if is_everyone(group) {
             return found.next().map_or(Ok(Grant::Everyone), |entry| Err(ambiguous(&entry.id)));
         }

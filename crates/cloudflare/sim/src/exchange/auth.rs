@@ -19,13 +19,14 @@ pub enum RightLevel {
 
 /// The groups that permissions are given for: `access_apps` with policies, `access_groups` with identity providers,
 /// `rulesets` with redirects, `ssl` for certificates.
-pub(crate) const GROUPS: [&str; 11] = [
+pub(crate) const GROUPS: [&str; 12] = [
     "access_apps",
     "access_groups",
     "access_service_tokens",
     "account_settings",
     "audit_logs",
     "dns",
+    "gateway",
     "networks",
     "rulesets",
     "ssl",
@@ -37,7 +38,7 @@ pub(crate) const GROUPS: [&str; 11] = [
 const NOBODY: &str = "token@example.com";
 
 /// What a credential may see and do. Groups are `access_apps` (with policies), `access_groups` (with identity providers),
-/// `access_service_tokens`, `account_settings`, `audit_logs`, `dns`, `networks`, `rulesets`, `ssl`, `tunnel`, `zone`.
+/// `access_service_tokens`, `account_settings`, `audit_logs`, `dns`, `gateway`, `networks`, `rulesets`, `ssl`, `tunnel`, `zone`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     accounts: Option<BTreeSet<String>>,

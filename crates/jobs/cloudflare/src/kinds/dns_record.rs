@@ -427,7 +427,12 @@ impl Kind for DnsRecord {
         if let Some(first) = given(status.record_id.as_ref()).filter(|first| !ids.contains(first)) {
             ids.insert(0, first);
         }
-        Recorded { scope: given(status.zone_id.as_ref()), ids, credentials: status.used_credentials }
+        Recorded {
+            scope: given(status.zone_id.as_ref()),
+            ids,
+            credentials: status.used_credentials,
+            ..Recorded::default()
+        }
     }
 
     fn without_ids(&self) -> Value {

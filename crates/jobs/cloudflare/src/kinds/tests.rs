@@ -60,6 +60,8 @@ fn short_names_and_columns_are_those_that_users_know() {
             "VirtualNetwork [vnet]: VNetID, Default, State, Age",
             "NetworkRoute [netroute]: Network, TunnelID, VNetID, State, Age",
             "DNSRecord [dnsrec]: Type, Name, Content, Resolved, Proxied, State, Age",
+            "AccessGroup [accessgrp]: GroupID, State, Age",
+            "GatewayConfiguration [gwconfig]: State, Age",
         ]
     );
 }
@@ -389,6 +391,8 @@ impl Visitor for StatusCheck {
             "NetworkRoute" => json!({ "network": "10.0.0.0/8", "tunnelRef": { "name": "t" }, "cloudflare": {} }),
             "DNSRecord" => json!({ "name": "a.example.com", "type": "A", "content": "192.0.2.1", "cloudflare": {} }),
             "VirtualNetwork" => json!({ "cloudflare": {} }),
+            "GatewayConfiguration" => json!({ "settings": {}, "cloudflare": {} }),
+            "AccessGroup" => json!({ "include": [{ "everyone": true }], "cloudflare": {} }),
             _ => json!({ "existingTunnel": { "name": "t" }, "cloudflare": {} }),
         };
         let mut manifest = manifest(K::KIND, &spec);

@@ -310,7 +310,7 @@ macro_rules! observed_tunnel {
             fn recorded(&self) -> Recorded {
                 let status = self.status.clone().unwrap_or_default();
                 let ids = given(Some(&status.tunnel_id)).into_iter().collect();
-                Recorded { scope: given(Some(&status.account_id)), ids, credentials: None }
+                Recorded { scope: given(Some(&status.account_id)), ids, ..Recorded::default() }
             }
 
             fn status(&self, view: &StatusView<'_, Remote>) -> Value {

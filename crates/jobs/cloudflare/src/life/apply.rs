@@ -1,13 +1,16 @@
 //! Carries an object's steps out: asks for deletions first, writes as one source of a group commit, explains refusals.
 
+use std::collections::BTreeSet;
+
 use portolan_cloudflare_api::{ApiError, Entry, ErrorClass, Item, Lane, Op, Written};
+use portolan_core::ownership::{Ownership, RemoteWrite};
 use portolan_core::{ObjectKey, Problem, reasons};
-use portolan_engine::{DeletionScope, Surroundings};
+use portolan_engine::{DeletionScope, Store, Surroundings};
 
 use super::{FoundThere, KindReconciler, SOON, key_of};
 use crate::kind::Kind;
-use crate::matching::RemoteWrite;
-use crate::projection::digest;
+
+use crate::projection::{Projection, digest};
 use crate::resolve::ScopeRef;
 
 impl<K: Kind> KindReconciler<K> {
@@ -27,10 +30,17 @@ impl<K: Kind> KindReconciler<K> {
             return Ok(Vec::new());
         }
         self.ask_for_deletions(object, found, steps).await?;
-        let ops = steps.iter().map(op).collect();
+        let ops: Vec<Op> = steps.iter().filter(|step| !step.is_silent()).map(op).collect();
+        let mut present: Vec<Entry<K::Body>> = steps.iter().filter_map(taken_silently).collect();
         found.expect_no_longer();
+        if ops.is_empty() {
+            return Ok(present);
+        }
         match found.remote.write(self.lane(object), ops).await {
-            Ok(written) => Ok(written.iter().filter_map(Written::entry).cloned().collect()),
+            Ok(written) => {
+                present.extend(written.iter().filter_map(Written::entry).cloned());
+                Ok(present)
+            }
             Err(error) if steps.iter().all(RemoteWrite::removes) => {
                 // The place may have gone since it was listed.
                 let doing = writing::<K>(steps, &found.place);
@@ -76,10 +86,24 @@ impl<K: Kind> KindReconciler<K> {
                 going.filter_map(|(_, one)| one.projection.as_ref()).flat_map(|one| one.ids.iter().cloned()).collect()
             })
         });
+        let recorded = match K::SHEET.ownership {
+            Ownership::Mark => BTreeSet::new(),
+            Ownership::Intent => self.recorded_ids(),
+        };
+        let is_somebodys = |entry: &&Entry<K::Body>| match K::SHEET.ownership {
+            Ownership::Mark => entry.item.owner_key().is_some(),
+            Ownership::Intent => recorded.contains(entry.id.as_str()),
+        };
         found.remote.with(|snapshot| Surroundings {
             following: ids.iter().filter_map(|id| snapshot.get(id)).map(|entry| entry.item.label()).collect(),
-            total: snapshot.iter().filter(|entry| entry.item.owner_key().is_some()).count(),
+            total: snapshot.iter().filter(is_somebodys).count(),
         })
+    }
+
+    /// The ids that objects of the kind recorded.
+    fn recorded_ids(&self) -> BTreeSet<Box<str>> {
+        let ids = |store: &Store<Projection>| store.projections().flat_map(|(_, one)| one.ids.to_vec()).collect();
+        self.handle.get().map_or_else(BTreeSet::new, |handle| handle.read(ids))
     }
 
     /// What a refused write means for the object.
@@ -119,6 +143,20 @@ impl<K: Kind> KindReconciler<K> {
 fn writing<K: Kind>(steps: &[RemoteWrite<K::Body>], place: &ScopeRef) -> String {
     let names = portolan_core::text::join_some(steps.iter().map(RemoteWrite::label), 3);
     format!("writing the {} {names} in {}", K::NOUN, place.label)
+}
+
+/// What becomes the object's without a request.
+fn taken_silently<B: Item>(step: &RemoteWrite<B>) -> Option<Entry<B>> {
+    match step {
+        RemoteWrite::Adopt { id, before, .. } if step.is_silent() => {
+            Some(Entry { id: id.clone(), item: before.clone() })
+        }
+        RemoteWrite::Adopt { .. }
+        | RemoteWrite::Create { .. }
+        | RemoteWrite::Update { .. }
+        | RemoteWrite::Delete { .. }
+        | RemoteWrite::Release { .. } => None,
+    }
 }
 
 fn op<B: Item>(step: &RemoteWrite<B>) -> Op {

@@ -1,9 +1,11 @@
 //! Reads what an object's plan rests on: what it refers to, and what stands at Cloudflare for it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use portolan_cloudflare_api::{ApiError, Client, Entry, Freshness, Item, Lane, Snapshot};
+use portolan_core::ownership::Ownership;
 use portolan_core::{Claim, Class, Problem, reasons};
 use portolan_engine::Projected;
 
@@ -14,6 +16,7 @@ use crate::kind::{CredentialsFrom, Kind, Management, Needs, Recorded, Resolved};
 use crate::kinds::CloudflareCredentials;
 use crate::projection::{self, Projection, digest};
 use crate::resolve::{AskingObject, RemovalAccess, Right, ScopeRef};
+use crate::sheet::IntentStatus;
 
 /// How old a snapshot may be for a decision to create something.
 const FRESH: Duration = Duration::from_secs(10);
@@ -55,13 +58,50 @@ impl<K: Kind> KindReconciler<K> {
         ))
     }
 
+    /// An older object that has the only one of a place, whatever it calls the place, as a problem.
+    fn senior(&self, object: &K, place: &ScopeRef) -> Option<Problem> {
+        let meta = object.meta();
+        let own = (meta.creation_timestamp.as_ref().map(|time| time.0), key_of(object));
+        let has_it = |one: &Projected<Projection>| {
+            !one.deleting && one.projection.as_ref().is_some_and(|projection| projection.stands_for(&place.id))
+        };
+        let older = self.handle.get()?.read(|store| {
+            let mut others = store.iter().filter(|(key, one)| **key != own.1 && has_it(one));
+            others.find(|(key, one)| (one.created, *key) < (own.0, &own.1)).map(|(key, _)| key.clone())
+        })?;
+        let message = format!(
+            "the {} of {} is already wanted by {} {older}, which is older; nothing was changed. Delete one of the two",
+            K::NOUN,
+            place.label,
+            K::KIND
+        );
+        Some(Problem::waiting(reasons::CONFLICT_ERROR, message))
+    }
+
+    /// The only one of a place.
+    async fn find_document(
+        &self,
+        object: &K,
+        client: &Client,
+        place: ScopeRef,
+        wanted: &[K::Body],
+    ) -> Result<FoundThere<K::Body>, Problem> {
+        let known = Recorded { ids: vec![place.id.clone()], ..Recorded::default() };
+        let found = self.find(object, client, place, wanted, &known).await?;
+        if found.candidates.is_empty() {
+            let message = format!("the {} of {} is not understood; nothing was changed", K::NOUN, found.place.label);
+            return Err(Problem::transient(reasons::API_ERROR, message));
+        }
+        Ok(found)
+    }
+
     pub(super) async fn gather_wanted(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
         portolan_core::waypoint!();
         object.check()?;
         let needs = object.needs()?;
         let recorded = object.recorded();
         // What is already there for this object is looked after, whoever wants the same later.
-        if let Some(rival) = self.rival(object).filter(|_| K::LIFE == Management::Observed || recorded.ids.is_empty()) {
+        if let Some(rival) = self.rival(object).filter(|_| K::LIFE != Management::Owned || recorded.ids.is_empty()) {
             return Err(rival);
         }
         let subject = AskingObject::of(object);
@@ -77,13 +117,22 @@ impl<K: Kind> KindReconciler<K> {
             Management::Observed => {
                 inputs.observed = Some(self.observe(object, &access.client, &place, &wanted, &inputs.resolved).await?);
             }
+            Management::Singleton => {
+                if let Some(senior) = self.senior(object, &place) {
+                    return Err(senior);
+                }
+                inputs.here = Some(self.find_document(object, &access.client, place, &wanted).await?);
+            }
             Management::Owned => {
                 let moved =
                     recorded.scope.as_deref().is_some_and(|scope| scope != place.id && !recorded.ids.is_empty());
                 if moved {
                     inputs.former = self.find_removal(object, &needs, &recorded, &mut inputs.gone).await?;
                 }
-                let recorded = if moved { Recorded::default() } else { recorded };
+                // What was about to be made was to be made here.
+                let IntentStatus { creating, .. } = recorded.intent.clone();
+                let noted = IntentStatus { creating, ..IntentStatus::default() };
+                let recorded = if moved { Recorded { intent: noted, ..Recorded::default() } } else { recorded };
                 inputs.here = Some(self.find(object, &access.client, place, &wanted, &recorded).await?);
             }
         }
@@ -105,7 +154,7 @@ impl<K: Kind> KindReconciler<K> {
         match self.find_removal(object, &needs, &recorded, &mut inputs.gone).await {
             Ok(found) => inputs.here = found,
             // Whoever never recorded an id, and cannot reach Cloudflare now, has nothing there that is known.
-            Err(problem) if recorded.ids.is_empty() && problem.class != Class::Transient => {}
+            Err(problem) if recorded.is_nothing() && problem.class != Class::Transient => {}
             Err(problem) if STEERING.is_forced(object.meta()) && problem.class != Class::Transient => {
                 inputs.left_behind = recorded.ids;
             }
@@ -156,7 +205,7 @@ impl<K: Kind> KindReconciler<K> {
             Some(scope) => ScopeRef::recorded::<K>(scope),
             None => self.shared.place_without_asking::<K>(needs, &access)?,
         };
-        if recorded.ids.is_empty() && self.shared.is_refused(needs) {
+        if recorded.is_nothing() && self.shared.is_refused(needs) {
             return Ok(None);
         }
         let found = match self.look(object, &access.client, place.clone(), &[], recorded).await {
@@ -277,13 +326,46 @@ impl<K: Kind> KindReconciler<K> {
         let candidates = remote.with(|snapshot| {
             let by_id = recorded.ids.iter().filter_map(|id| snapshot.get(id));
             let by_mark = owners.iter().flat_map(|owner| snapshot.by_owner(owner));
-            let mut found: Vec<Entry<K::Body>> = by_id.chain(by_mark).cloned().collect();
+            let noted = recorded.intent.creating.iter().flat_map(|note| {
+                // Whatever it is called by now: what was made for an object that was renamed since must not stay behind.
+                snapshot.iter().filter(move |entry| note.describes(&entry.item))
+            });
+            let mut found: Vec<Entry<K::Body>> = by_id.chain(by_mark).chain(noted).cloned().collect();
             found.extend(wanted.iter().flat_map(|body| around(snapshot, body)));
             found.sort_by(|a, b| a.id.cmp(&b.id));
             found.dedup_by(|a, b| a.id == b.id);
             found
         });
-        Ok(FoundThere { place, client: client.clone(), right: Right::Recorded, remote, candidates, expected })
+        let elsewhere = self.elsewhere(object, &candidates, recorded);
+        Ok(FoundThere {
+            place,
+            client: client.clone(),
+            right: Right::Recorded,
+            remote,
+            candidates,
+            elsewhere,
+            expected,
+        })
+    }
+
+    /// Candidates without a mark that other objects of the kind have recorded as theirs.
+    fn elsewhere(&self, object: &K, candidates: &[Entry<K::Body>], recorded: &Recorded) -> BTreeMap<String, String> {
+        let unknown: BTreeSet<&str> = candidates
+            .iter()
+            .map(|entry| entry.id.as_str())
+            .filter(|id| !recorded.ids.iter().any(|own| own == id))
+            .collect();
+        let (Ownership::Intent, Some(handle), false) = (K::SHEET.ownership, self.handle.get(), unknown.is_empty())
+        else {
+            return BTreeMap::new();
+        };
+        let own = key_of(object);
+        handle.read(|store| {
+            let others = store.projections().filter(|(key, _)| **key != own);
+            let ids = others.flat_map(|(key, one)| one.ids.iter().map(move |id| (key, id)));
+            let theirs = ids.filter(|(_, id)| unknown.contains(&***id));
+            theirs.map(|(key, id)| (id.to_string(), self.id_of(key).to_string())).collect()
+        })
     }
 
     /// The remote object of a kind that is only looked at.

@@ -1,11 +1,12 @@
 //! What is to be done for an object, as steps and as users read it. Pure.
 
+use portolan_core::ownership::{CreatingNote, Matched, Matching, Ownership, RemoteWrite, match_bodies};
 use portolan_core::{Plan, Problem};
+use serde_json::{Value, json};
 
-use super::{FoundThere, Inputs, KindReconciler, key_of};
+use super::{FoundThere, Inputs, KindReconciler, Steps, key_of};
 use crate::definition::STEERING;
-use crate::kind::{Kind, Recorded, Resolved};
-use crate::matching::{Matched, Matching, RemoteWrite, match_bodies};
+use crate::kind::{Kind, Management, Recorded, Resolved};
 
 impl<K: Kind> KindReconciler<K> {
     pub(super) fn matched(
@@ -21,11 +22,45 @@ impl<K: Kind> KindReconciler<K> {
             noun: K::NOUN,
             wanted,
             candidates: found.candidates.clone(),
-            recorded: &recorded.ids,
+            recorded: recorded.own(),
+            elsewhere: &found.elsewhere,
             mark: &self.mark(object),
             mark_limit: K::mark_limit(resolved),
             adopt: STEERING.is_adopting(object.meta()),
+            annotation: "cloudflare-operator.io/adopt",
         })
+    }
+}
+
+/// What of a place is the object's by what it recorded; what there is one of is whosever object may write it.
+pub(super) fn owned_there<K: Kind>(found: &FoundThere<K::Body>, recorded: &Recorded) -> Recorded {
+    match K::LIFE {
+        Management::Owned | Management::Observed => recorded.clone(),
+        Management::Singleton => {
+            let ids = found.candidates.iter().map(|entry| entry.id.clone()).collect();
+            Recorded { ids, ..recorded.clone() }
+        }
+    }
+}
+
+/// What the status must say before the first step is taken.
+pub(super) fn intent<K: Kind>(object: &K, inputs: &Inputs<K::Body>, plan: &Steps<K::Body>) -> Option<Value> {
+    match K::SHEET.ownership {
+        // What is given back must not be known by its id any more: once its mark is gone too, a second try would take it
+        // for an object that was made before there were marks, and delete it.
+        Ownership::Mark => {
+            let releases = plan.here.steps.iter().chain(&plan.former).any(RemoteWrite::releases);
+            releases.then(|| object.without_ids())
+        }
+        Ownership::Intent => plan.here.steps.iter().find_map(|step| match step {
+            RemoteWrite::Create { body } => {
+                let before = object.recorded().intent.creating;
+                Some(json!({ "creating": CreatingNote::of(body, &inputs.checked_at, before.as_ref()) }))
+            }
+            // What is taken over becomes what was noted, and is not what the note is about.
+            RemoteWrite::Adopt { .. } => Some(json!({ "creating": null })),
+            RemoteWrite::Update { .. } | RemoteWrite::Delete { .. } | RemoteWrite::Release { .. } => None,
+        }),
     }
 }
 

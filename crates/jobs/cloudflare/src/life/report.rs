@@ -1,20 +1,23 @@
 //! What an object's user gets to see after a pass.
 
 use portolan_cloudflare_api::{Entry, Item, NearlyFull};
+use portolan_core::ownership::{Ownership, RemoteWrite, unseen};
 use portolan_core::{Class, NewCondition, Problem, condition, reasons, text};
-use portolan_engine::{Notice, Report};
+use portolan_engine::{Notice, PassFailure, Report};
+use serde_json::Value;
 
 use super::{FoundThere, Inputs, KindReconciler, Steps};
 use crate::kind::{Kind, Management, StatusView};
 use crate::reasons::SCOPE_GONE;
+use crate::sheet::IntentStatus;
 
 impl<K: Kind> KindReconciler<K> {
     pub(super) fn well(
         &self,
         object: &K,
         inputs: &Inputs<K::Body>,
+        plan: &Steps<K::Body>,
         present: &[Entry<K::Body>],
-        beside: &[Entry<K::Body>],
         events: Vec<Notice>,
     ) -> Report {
         portolan_core::waypoint!();
@@ -27,8 +30,12 @@ impl<K: Kind> KindReconciler<K> {
         let (reason, message) = object.well(&inputs.resolved);
         let mut conditions = vec![NewCondition::ready(reason, message)];
         conditions.push(self.stalled(present));
-        let report = Report { status: object.status(&view), conditions, events, again: K::SHEET.resync, problem: None };
-        Self::beside(beside, report)
+        let mut status = object.status(&view);
+        if K::SHEET.ownership == Ownership::Intent {
+            lay_over(&mut status, remembered(object, inputs, plan, present));
+        }
+        let report = Report { status, conditions, events, again: K::SHEET.resync, problem: None };
+        Self::beside(&plan.here.beside, report)
     }
 
     /// An object that stands as wanted is not well while something of others stands beside it.
@@ -53,7 +60,7 @@ impl<K: Kind> KindReconciler<K> {
     pub(super) fn stalled(&self, present: &[Entry<K::Body>]) -> NewCondition {
         let held: Vec<String> = match K::LIFE {
             Management::Observed => present.iter().flat_map(|entry| self.shared.deletions.held(&entry.id)).collect(),
-            Management::Owned => Vec::new(),
+            Management::Owned | Management::Singleton => Vec::new(),
         };
         if held.is_empty() {
             return NewCondition::not_stalled();
@@ -61,7 +68,8 @@ impl<K: Kind> KindReconciler<K> {
         NewCondition::stalled(reasons::DELETION_BUDGET_EXCEEDED, held.join(" "))
     }
 
-    pub(super) fn failed(object: &K, problem: &Problem) -> Report {
+    pub(super) fn failed(object: &K, failure: &PassFailure<'_, Self>) -> Report {
+        let problem = failure.problem;
         let view = StatusView { resolved: None, present: &[], problem: Some(problem), checked_at: None };
         let reason = if problem.reason == reasons::API_ERROR { K::SHEET.error_reason } else { problem.reason };
         let mut report = Report::failed(problem);
@@ -75,15 +83,70 @@ impl<K: Kind> KindReconciler<K> {
         }
         report.conditions = conditions;
         report.status = object.status(&view);
+        let noted = K::SHEET.ownership == Ownership::Intent;
+        if noted && failure.planned.is_some_and(|(_, plan)| is_refused_creation(plan, problem)) {
+            report.status["creating"] = Value::Null;
+        }
         report
     }
 }
 
+/// What the status of a kind without a mark remembers of what stands there now.
+fn remembered<K: Kind>(
+    object: &K,
+    inputs: &Inputs<K::Body>,
+    plan: &Steps<K::Body>,
+    present: &[Entry<K::Body>],
+) -> IntentStatus {
+    let before = object.recorded().intent.adopted_id;
+    let now = plan.here.steps.iter().find_map(|step| match step {
+        RemoteWrite::Adopt { id, .. } => Some(id.clone()),
+        RemoteWrite::Create { .. }
+        | RemoteWrite::Update { .. }
+        | RemoteWrite::Delete { .. }
+        | RemoteWrite::Release { .. } => None,
+    });
+    let stands = |id: &String| present.iter().any(|entry| entry.id == *id);
+    let unseen = inputs.wanted.first().and_then(unseen);
+    IntentStatus { creating: None, adopted_id: now.or(before).filter(stands), unseen }
+}
+
+fn lay_over(status: &mut Value, intent: IntentStatus) {
+    let intent = serde_json::to_value(intent).expect("notes are plain JSON");
+    if let (Value::Object(status), Value::Object(intent)) = (status, intent) {
+        status.extend(intent);
+    }
+}
+
+/// Whether it is known that a noted creation made nothing. Where a pass does more than one thing, another one may have failed.
+fn is_refused_creation<B>(plan: &Steps<B>, problem: &Problem) -> bool {
+    let alone = matches!(plan.here.steps.as_slice(), [RemoteWrite::Create { .. }]) && plan.former.is_empty();
+    alone && matches!(problem.class, Class::Invalid | Class::Denied)
+}
+
 pub(super) fn notices<K: Kind>(plan: &Steps<K::Body>, inputs: &Inputs<K::Body>) -> Vec<Notice> {
     let steps = plan.here.steps.iter().chain(&plan.former);
-    let mut notices: Vec<Notice> = steps.map(|step| step.notice(K::NOUN)).collect();
+    let mut notices: Vec<Notice> = steps.map(|step| notice(step, K::NOUN)).collect();
     notices.extend(left_behind(inputs));
     notices
+}
+
+/// A step as an event, once it is done.
+fn notice<B: Item>(step: &RemoteWrite<B>, noun: &str) -> Notice {
+    let label = step.label();
+    match step {
+        RemoteWrite::Create { .. } => Notice::normal(reasons::CREATED, format!("created the {noun} {label}")),
+        RemoteWrite::Update { .. } => Notice::normal(reasons::UPDATED, format!("updated the {noun} {label}")),
+        RemoteWrite::Adopt { id, .. } => {
+            Notice::normal(reasons::ADOPTED, format!("adopted the {noun} {label} (id {id})"))
+        }
+        RemoteWrite::Delete { .. } => Notice::normal(reasons::DELETED, format!("deleted the {noun} {label}")),
+        RemoteWrite::Release { id, .. } => {
+            let message =
+                format!("released the {noun} {label} (id {id}), which existed before: it stays at Cloudflare");
+            Notice::normal(reasons::RELEASED, message)
+        }
+    }
 }
 
 /// The limit that an object brought near, told by the first one that does.

@@ -24,8 +24,16 @@ pub(super) async fn it_is_created_after_its_finalizer_and_says_so(builder: &Buil
     let creation = steps.iter().position(|step| step.system == System::Cloudflare && !step.text.starts_with("GET"));
     assert!(finalizer.is_some() && finalizer < creation, "{}: {steps:#?}", sample.label);
     let there = remote(&world, sample);
-    let mark = format!("[managed:{}#", sample.id());
-    assert!(there["comment"].as_str().is_some_and(|comment| comment.starts_with(&mark)), "{there}");
+    if sample.is_marked() {
+        let mark = format!("[managed:{}#", sample.id());
+        assert!(there["comment"].as_str().is_some_and(|comment| comment.starts_with(&mark)), "{there}");
+    } else {
+        let noted = steps
+            .iter()
+            .position(|step| step.system == System::Kubernetes && step.text.ends_with(&format!("{name}/status")));
+        assert!(noted.is_some() && noted < creation, "{}: noted before it is made: {steps:#?}", sample.label);
+        assert!(object["status"]["creating"].is_null(), "{}: and no longer: {object}", sample.label);
+    }
     assert!(world.cluster.events(&sample.id()).await.contains(&"Created".to_owned()));
 }
 

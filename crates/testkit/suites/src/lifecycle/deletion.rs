@@ -15,7 +15,7 @@ pub(super) async fn it_goes_with_its_object(builder: &Builder, sample: &Owned) {
     world.settle().await;
 
     assert_eq!(world.cluster.ready(&sample.id()).await, "gone");
-    assert!(world.cloudflare.marked(sample.collection).is_empty());
+    assert!(sample.standing(&world).is_empty());
     assert_eq!(world.writes().len(), 1, "{}", sample.label);
 }
 
@@ -40,14 +40,14 @@ pub(super) async fn refused_deletes_keep_the_finalizer(builder: &Builder, sample
 
     let object = world.cluster.get(&sample.id()).await.expect("the finalizer keeps it");
     assert_eq!(object["metadata"]["finalizers"].as_array().map(Vec::len), Some(1));
-    assert_eq!(world.cloudflare.marked(sample.collection).len(), 1);
+    assert_eq!(sample.standing(&world).len(), 1);
     let events = world.cluster.events(&sample.id()).await;
     let failed = events.iter().filter(|reason| *reason == "DeleteFailed").count();
     assert!((1..=2).contains(&failed), "{}: told, and not again and again: {events:?}", sample.label);
 
     world.cloudflare.simulator.clear_faults();
     world.until_ready(&sample.id(), "gone").await;
-    assert!(world.cloudflare.marked(sample.collection).is_empty());
+    assert!(sample.standing(&world).is_empty());
 }
 
 pub(super) async fn orphaned_it_stays(builder: &Builder, sample: &Owned) {

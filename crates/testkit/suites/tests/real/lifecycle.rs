@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use portolan_testkit_suites::crash::Tried;
 use portolan_testkit_suites::jobs::ZEROTRUST;
-use portolan_testkit_suites::lifecycle::{Act, CheckTally, OBSERVED, OWNED, crash_points};
+use portolan_testkit_suites::lifecycle::{Act, CheckTally, OBSERVED, OWNED, SINGLE, crash_points};
 use portolan_testkit_suites::zerotrust::examples;
 use portolan_testkit_suites::{Builder, sample, tell};
 
 /// One sample of every kind: what differs between record types does not differ between API servers.
-const SAMPLES: [&str; 3] = ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)"];
+const SAMPLES: [&str; 4] = ["DNSRecord (A)", "VirtualNetwork", "NetworkRoute (IPv4)", "AccessGroup"];
 
 pub(crate) async fn suite(builder: &Builder) {
     let mut checks = CheckTally::default();
@@ -18,6 +18,12 @@ pub(crate) async fn suite(builder: &Builder) {
             let start = Instant::now();
             checks.add((check.run)(builder, sample).await);
             println!("real: {}: {} ({} ms)", sample.label, check.name, start.elapsed().as_millis());
+        }
+    }
+    for sample in sample::single() {
+        for check in SINGLE {
+            checks.add((check.run)(builder, &sample).await);
+            println!("real: {}: {}", sample.kind, check.name);
         }
     }
     for sample in sample::observed() {

@@ -500,7 +500,7 @@ fn the_older_operators_single_id_is_recorded_too() {
 
     assert_eq!(
         object.recorded(),
-        Recorded { scope: Some("z9".to_owned()), ids: vec!["r1".to_owned()], credentials: None }
+        Recorded { scope: Some("z9".to_owned()), ids: vec!["r1".to_owned()], ..Recorded::default() }
     );
 }
 

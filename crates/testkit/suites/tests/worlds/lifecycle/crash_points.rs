@@ -2,7 +2,7 @@
 //! kinds; for every kind in a soak.
 
 use portolan_testkit_suites::crash::Tried;
-use portolan_testkit_suites::lifecycle::{ACTS, Act, crash_points};
+use portolan_testkit_suites::lifecycle::{ACTS, Act, crash_points, single_crash_points};
 use portolan_testkit_suites::{cloudflare_world, paused, sample, tell};
 
 fn killed_in(act: Act) {
@@ -39,6 +39,15 @@ acts! {
     fn killed_while_it_deletes_it_ends_as_if_nothing_happened() => Delete;
     fn killed_while_it_adopts_it_ends_as_if_nothing_happened() => Adopt;
     fn killed_while_it_releases_it_ends_as_if_nothing_happened() => Release;
+}
+
+#[test]
+fn killed_while_it_changes_what_there_is_one_of_it_ends_as_if_nothing_happened() {
+    for sample in sample::single() {
+        let tried = paused(single_crash_points(&cloudflare_world(), &sample));
+        assert!(tried.steps >= 4 && tried.crashes > 0, "{}: {tried:?}", sample.kind);
+        assert_eq!(tried.missed, 0, "{}: under a paused clock the same steps come again", sample.kind);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod crash_points;
 
 use std::sync::{Mutex, PoisonError};
 
-use portolan_testkit_suites::lifecycle::{CheckTally, OBSERVED, OWNED};
+use portolan_testkit_suites::lifecycle::{CheckTally, OBSERVED, OWNED, SINGLE};
 use portolan_testkit_suites::{cloudflare_world, paused, sample, tell};
 
 fn owned(name: &str) {
@@ -25,6 +25,15 @@ fn observed(name: &str) {
     count(tally);
 }
 
+fn single(name: &str) {
+    let check = SINGLE.iter().find(|check| check.name == name).expect("the suite has the check");
+    let mut tally = CheckTally::default();
+    for sample in sample::single() {
+        tally.add(paused((check.run)(&cloudflare_world(), &sample)));
+    }
+    count(tally);
+}
+
 /// What the checks of this process did so far, and how many have ended; the last one tells.
 static SO_FAR: Mutex<(CheckTally, usize)> = Mutex::new((CheckTally { ran: 0, nothing: 0 }, 0));
 
@@ -33,8 +42,9 @@ fn count(of_one: CheckTally) {
     let mut so_far = SO_FAR.lock().unwrap_or_else(PoisonError::into_inner);
     so_far.0 += of_one;
     so_far.1 += 1;
-    if so_far.1 == OWNED.len() + OBSERVED.len() {
-        let (CheckTally { ran, nothing }, samples) = (so_far.0, sample::owned().len() + sample::observed().len());
+    if so_far.1 == OWNED.len() + OBSERVED.len() + SINGLE.len() {
+        let samples = sample::owned().len() + sample::observed().len() + sample::single().len();
+        let CheckTally { ran, nothing } = so_far.0;
         tell(&format!("lifecycle: {ran} checks ran over {samples} samples, {nothing} more had nothing to do"));
     }
 }
@@ -82,10 +92,24 @@ suite! { observed in only_looks:
     refused_credentials_are_said_and_forgotten_when_changed,
 }
 
+suite! { single in there_is_one:
+    only_what_is_mentioned_is_written,
+    at_rest_it_costs_no_write_over_ten_passes,
+    drift_is_put_right_with_one_write,
+    what_is_not_mentioned_is_left_as_others_make_it,
+    of_two_the_older_has_it,
+    the_younger_has_it_once_the_older_is_gone,
+    deletion_leaves_it_as_it_is,
+    faults_pass,
+    forbidden_it_says_so_and_goes_on_when_allowed,
+}
+
 #[test]
 fn every_kind_of_the_table_goes_through_every_check() {
     let (owners, lookers) = (sample::owned(), sample::observed());
-    let sampled: Vec<&str> = owners.iter().map(|one| one.kind).chain(lookers.iter().map(|one| one.kind)).collect();
+    let singles = sample::single();
+    let sampled = owners.iter().map(|one| one.kind).chain(lookers.iter().map(|one| one.kind));
+    let sampled: Vec<&str> = sampled.chain(singles.iter().map(|one| one.kind)).collect();
     let kinds: Vec<&str> = portolan_cloudflare::kinds::table().iter().map(|row| row.kind).collect();
 
     let missing: Vec<&&str> = kinds.iter().filter(|kind| !sampled.contains(kind)).collect();
@@ -93,5 +117,6 @@ fn every_kind_of_the_table_goes_through_every_check() {
     tell(&format!("lifecycle: {} kinds in {} samples", kinds.len(), sampled.len()));
     assert!(missing.is_empty(), "kinds without a sample: {missing:?}");
     assert_eq!(owns_something::NAMES, OWNED.iter().map(|check| check.name).collect::<Vec<_>>());
+    assert_eq!(there_is_one::NAMES, SINGLE.iter().map(|check| check.name).collect::<Vec<_>>());
     assert_eq!(only_looks::NAMES, OBSERVED.iter().map(|check| check.name).collect::<Vec<_>>());
 }

@@ -1,5 +1,6 @@
 //! The specification's scenarios, by their numbers, and what belongs to no kind alone.
 
+mod access;
 mod api_client;
 mod bad_input;
 mod canary;

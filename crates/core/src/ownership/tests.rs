@@ -1,10 +1,12 @@
 //! Every case of "whose is it" against "is it as wanted".
 
-use portolan_core::{ObjectKey, OwnerId, Plan};
+mod unmarked;
+
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::*;
+use crate::{ObjectKey, OwnerId, Plan};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Record {
@@ -86,10 +88,12 @@ impl Case {
             noun: "record",
             wanted: self.wanted.clone(),
             candidates: self.there.clone(),
-            recorded: &self.recorded,
+            recorded: OwnRecord { ids: &self.recorded, ..OwnRecord::default() },
+            elsewhere: &BTreeMap::new(),
             mark: &mark(),
             mark_limit: Some(100),
             adopt: self.adopt,
+            annotation: "example.com/adopt",
         })
     }
 
@@ -145,7 +149,7 @@ fn an_unmarked_object_with_other_content_is_left_alone_with_a_reason() {
         case(vec![record("www", "a", "")], vec![there("1", record("www", "b", ""))]).run().expect_err("a conflict");
 
     assert_eq!(problem.reason, reasons::CONFLICT_ERROR);
-    assert!(problem.message.contains("cloudflare-operator.io/adopt"), "{}", problem.message);
+    assert!(problem.message.contains("example.com/adopt"), "{}", problem.message);
 }
 
 #[test]

@@ -1,56 +1,117 @@
-//! Wanted bodies and what stands at Cloudflare → steps. Pure, the same for every kind.
+//! Wanted objects and what stands at the other side → writes. Pure, the same for every kind of every job.
 //!
 //! What is ours is what carries our mark or what our status recorded; what carries another's mark is never touched;
 //! what carries none is taken over only when it already is as wanted, or when the user says `adopt`.
+//!
+//! Where there is no field for a mark, the record alone says what is ours, and a note that is stored before a creation says
+//! what is about to be: what a crash kept from being recorded is known by it.
 
-use portolan_cloudflare_api::{Entry, Item};
-use portolan_core::{Action, Change, Claim, Mark, Problem, Target, reasons, user_text};
+mod note;
 
-use portolan_engine::Notice;
+use std::collections::BTreeMap;
 
-/// One write to Cloudflare.
+use crate::{Action, Change, Claim, Entry, Item, Mark, Problem, Target, digest_hex, reasons, user_text};
+
+pub use note::CreatingNote;
+
+/// How it is known whose a remote object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// A field of it carries a mark.
+    Mark,
+    /// No field can: what is recorded is ours, and a creation is noted before it is asked for.
+    Intent,
+}
+
+/// What an object has recorded of its remote part.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnRecord<'a> {
+    /// The ids.
+    pub ids: &'a [String],
+    /// The id of what existed before, and is released instead of deleted; marks say it themselves.
+    pub adopted: Option<&'a str>,
+    /// What was about to be made.
+    pub creating: Option<&'a CreatingNote>,
+    /// Digest of what was written and is never shown.
+    pub unseen: Option<&'a str>,
+}
+
+/// One write to the other side.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum RemoteWrite<B> {
+pub enum RemoteWrite<B> {
     /// Make a new object.
-    Create { body: B },
+    Create {
+        /// What is made.
+        body: B,
+    },
     /// Change an object of ours.
-    Update { id: String, before: B, after: B },
+    Update {
+        /// Its id.
+        id: String,
+        /// As it stands.
+        before: B,
+        /// As it shall stand.
+        after: B,
+    },
     /// Take over an object that nobody marked.
-    Adopt { id: String, before: B, after: B },
+    Adopt {
+        /// Its id.
+        id: String,
+        /// As it stands.
+        before: B,
+        /// As it shall stand.
+        after: B,
+    },
     /// Remove an object of ours.
-    Delete { id: String, before: B },
+    Delete {
+        /// Its id.
+        id: String,
+        /// As it stands.
+        before: B,
+    },
     /// Leave an adopted object as it is, without our mark.
-    Release { id: String, before: B, after: B },
+    Release {
+        /// Its id.
+        id: String,
+        /// As it stands.
+        before: B,
+        /// As it shall stand.
+        after: B,
+    },
 }
 
 /// What is to be done, and what already is as it should be.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Matched<B> {
+pub struct Matched<B> {
     /// Writes, in order.
-    pub(crate) steps: Vec<RemoteWrite<B>>,
+    pub steps: Vec<RemoteWrite<B>>,
     /// Objects that stand as wanted.
-    pub(crate) kept: Vec<Entry<B>>,
+    pub kept: Vec<Entry<B>>,
     /// Objects of others that stand beside ours, under the same natural key.
-    pub(crate) beside: Vec<Entry<B>>,
+    pub beside: Vec<Entry<B>>,
 }
 
 /// What [`match_bodies`] decides from.
 #[derive(Debug)]
-pub(crate) struct Matching<'a, B> {
+pub struct Matching<'a, B> {
     /// How users call the remote object.
-    pub(crate) noun: &'a str,
+    pub noun: &'a str,
     /// What should exist, without marks.
-    pub(crate) wanted: Vec<B>,
+    pub wanted: Vec<B>,
     /// What exists and might be ours: by recorded id, by mark, by natural key.
-    pub(crate) candidates: Vec<Entry<B>>,
-    /// Ids that the status recorded.
-    pub(crate) recorded: &'a [String],
+    pub candidates: Vec<Entry<B>>,
+    /// What the status recorded.
+    pub recorded: OwnRecord<'a>,
+    /// Ids that other objects of ours recorded, and which ones: as good as their mark.
+    pub elsewhere: &'a BTreeMap<String, String>,
     /// Our mark; not written for kinds without a field for it.
-    pub(crate) mark: &'a Mark,
+    pub mark: &'a Mark,
     /// Longest text of the field with the mark, where there is such a field.
-    pub(crate) mark_limit: Option<usize>,
+    pub mark_limit: Option<usize>,
     /// Whether the user allows taking over what is not marked.
-    pub(crate) adopt: bool,
+    pub adopt: bool,
+    /// The annotation by which users allow it.
+    pub annotation: &'a str,
 }
 
 /// An object that is ours, and whether it was adopted.
@@ -61,8 +122,8 @@ struct Mine<B> {
 }
 
 /// Finds the steps from what exists to what is wanted.
-pub(crate) fn match_bodies<B: Item>(mut matching: Matching<'_, B>) -> Result<Matched<B>, Problem> {
-    portolan_core::waypoint!();
+pub fn match_bodies<B: Item>(mut matching: Matching<'_, B>) -> Result<Matched<B>, Problem> {
+    crate::waypoint!();
     let wanted: Vec<B> = matching.wanted.drain(..).map(normalised).collect();
     let sorted = sort_candidates(&matching, &wanted)?;
     let mut matched = Matched { steps: Vec::new(), kept: Vec::new(), beside: Vec::new() };
@@ -72,7 +133,8 @@ pub(crate) fn match_bodies<B: Item>(mut matching: Matching<'_, B>) -> Result<Mat
     let taken: Vec<String> = wanted.iter().map(B::natural_key).collect();
     let stays = |entry: &&Entry<B>| {
         let key = entry.item.natural_key();
-        !matching.adopt && keys.contains(&key) && !taken.contains(&key)
+        // Where nothing carries marks, a key of somebody else's object may be the same by chance.
+        matching.mark_limit.is_some() && !matching.adopt && keys.contains(&key) && !taken.contains(&key)
     };
     matched.beside = sorted.unmarked.iter().filter(stays).cloned().collect();
     let creations = adopt_or_create(&matching, wanted, sorted.unmarked, &sorted.rivals)?;
@@ -93,13 +155,12 @@ struct Sorted<B> {
 fn sort_candidates<B: Item>(matching: &Matching<'_, B>, wanted: &[B]) -> Result<Sorted<B>, Problem> {
     let mut sorted = Sorted { mine: Vec::new(), unmarked: Vec::new(), rivals: Vec::new() };
     let rival_keys: Vec<String> = wanted.iter().flat_map(B::rival_keys).collect();
+    let noted = noted(matching);
     for entry in &matching.candidates {
-        let recorded = matching.recorded.contains(&entry.id);
         let same_key = wanted.iter().any(|body| body.natural_key() == entry.item.natural_key());
         let rival = rival_keys.contains(&entry.item.natural_key());
-        match matching.mark.claim(entry.item.mark_text()) {
+        match claim(matching, entry, noted) {
             Claim::Ours { adopted } => sorted.mine.push(Mine { entry: entry.clone(), adopted }),
-            Claim::Unmarked if recorded => sorted.mine.push(Mine { entry: entry.clone(), adopted: false }),
             Claim::Unmarked if same_key => sorted.unmarked.push(entry.clone()),
             // Removals of a recorded object that someone else marked since are no longer ours to make.
             Claim::Foreign(owner) if same_key => return Err(foreign(matching, entry, &owner)),
@@ -113,6 +174,32 @@ fn sort_candidates<B: Item>(matching: &Matching<'_, B>, wanted: &[B]) -> Result<
     Ok(sorted)
 }
 
+/// Whose a candidate is: as its mark says; without one, as is recorded here or elsewhere, or was noted.
+fn claim<B: Item>(matching: &Matching<'_, B>, entry: &Entry<B>, noted: Option<&str>) -> Claim {
+    match matching.mark.claim(entry.item.mark_text()) {
+        Claim::Unmarked if matching.recorded.ids.contains(&entry.id) => {
+            Claim::Ours { adopted: matching.recorded.adopted == Some(entry.id.as_str()) }
+        }
+        Claim::Unmarked => match matching.elsewhere.get(&entry.id) {
+            Some(owner) => Claim::Foreign(owner.clone()),
+            None if noted == Some(entry.id.as_str()) => Claim::Ours { adopted: false },
+            None => Claim::Unmarked,
+        },
+        said => said,
+    }
+}
+
+/// The candidate that was made by the creation that was noted. Where several could be it, none is: one of them may be
+/// somebody else's, and what is unclear is not ours to delete.
+fn noted<'a, B: Item>(matching: &'a Matching<'_, B>) -> Option<&'a str> {
+    let note = matching.recorded.creating?;
+    let free =
+        |entry: &&Entry<B>| !matching.recorded.ids.contains(&entry.id) && !matching.elsewhere.contains_key(&entry.id);
+    let mut announced = matching.candidates.iter().filter(free).filter(|entry| note.announces(&entry.item));
+    let only = announced.next()?;
+    announced.next().is_none().then_some(only.id.as_str())
+}
+
 /// Whether another's mark is of an object of the same cluster, or of an older operator, which did not say whose it is.
 fn is_of_installation(owner: &str, mark: &Mark) -> bool {
     let said = owner.split_once('#').map(|(_, owner)| owner.split('+').next().unwrap_or_default());
@@ -123,10 +210,11 @@ fn foreign<B: Item>(matching: &Matching<'_, B>, entry: &Entry<B>, owner: &str) -
     Problem::invalid(
         reasons::CONFLICT_ERROR,
         format!(
-            "the {} {} (id {}) is managed by {owner}; it was left untouched. Remove one of the two, or its mark in the comment",
+            "the {} {} (id {}) is managed by {owner}; it was left untouched. Remove one of the two{}",
             matching.noun,
             entry.item.label(),
-            entry.id
+            entry.id,
+            if matching.mark_limit.is_some() { ", or its mark in the comment" } else { "" }
         ),
     )
 }
@@ -144,7 +232,8 @@ fn keep_equal<B: Item>(
     for body in wanted {
         let equal = mine
             .iter()
-            .position(|mine| normalised(mine.entry.item.clone()) == marked(matching, body.clone(), mine.adopted));
+            .position(|mine| normalised(mine.entry.item.clone()) == marked(matching, body.clone(), mine.adopted))
+            .filter(|_| matching.recorded.unseen == unseen(&body).as_deref());
         match equal {
             Some(index) => matched.kept.push(mine.swap_remove(index).entry),
             None => rest.push(body),
@@ -218,9 +307,10 @@ fn not_ours<B: Item>(matching: &Matching<'_, B>, body: &B, id: &str) -> Problem 
         reasons::CONFLICT_ERROR,
         format!(
             "the {} {} exists already (id {id}) and is not ours; it was left untouched. \
-             Delete it, or take it over with the annotation cloudflare-operator.io/adopt: \"true\"",
+             Delete it, or take it over with the annotation {}: \"true\"",
             matching.noun,
-            body.label()
+            body.label(),
+            matching.annotation
         ),
     )
 }
@@ -230,9 +320,10 @@ fn ambiguous<B: Item>(matching: &Matching<'_, B>, body: &B, count: usize) -> Pro
         reasons::CONFLICT_ERROR,
         format!(
             "{count} objects {} {} exist already and none is ours; none was touched. \
-             Delete all but one, then take that one over with the annotation cloudflare-operator.io/adopt: \"true\"",
+             Delete all but one, then take that one over with the annotation {}: \"true\"",
             matching.noun,
-            body.label()
+            body.label(),
+            matching.annotation
         ),
     )
 }
@@ -267,6 +358,11 @@ fn marked<B: Item>(matching: &Matching<'_, B>, mut body: B, adopted: bool) -> B 
     body
 }
 
+/// Digest of what of an object is written and never shown; to be recorded, so that a change of it is known.
+pub fn unseen<B: Item>(body: &B) -> Option<String> {
+    Some(digest_hex([serde_json::to_string(&body.unseen()?).expect("members are plain JSON").as_str()], 16))
+}
+
 fn normalised<B: Item>(mut body: B) -> B {
     body.normalise();
     body
@@ -274,12 +370,12 @@ fn normalised<B: Item>(mut body: B) -> B {
 
 impl<B: Item> RemoteWrite<B> {
     /// Whether the step removes an object at Cloudflare.
-    pub(crate) fn deletes(&self) -> bool {
+    pub fn deletes(&self) -> bool {
         matches!(self, Self::Delete { .. })
     }
 
     /// What the step deletes.
-    pub(crate) fn deleted(&self) -> Option<&B> {
+    pub fn deleted(&self) -> Option<&B> {
         match self {
             Self::Delete { before, .. } => Some(before),
             Self::Create { .. } | Self::Update { .. } | Self::Adopt { .. } | Self::Release { .. } => None,
@@ -287,17 +383,30 @@ impl<B: Item> RemoteWrite<B> {
     }
 
     /// Whether the step leaves nothing of ours.
-    pub(crate) fn removes(&self) -> bool {
+    pub fn removes(&self) -> bool {
         self.deletes() || self.releases()
     }
 
+    /// Whether nothing is sent for the step: where nothing carries a mark, what is as wanted is taken over without a word,
+    /// and given back without one.
+    pub fn is_silent(&self) -> bool {
+        match self {
+            Self::Adopt { before, after, .. } | Self::Release { before, after, .. } => {
+                B::MARK_LIMIT.is_none()
+                    && after.unseen().is_none()
+                    && normalised(before.clone()) == normalised(after.clone())
+            }
+            Self::Create { .. } | Self::Update { .. } | Self::Delete { .. } => false,
+        }
+    }
+
     /// Whether the step gives an object back to whoever had it before.
-    pub(crate) fn releases(&self) -> bool {
+    pub fn releases(&self) -> bool {
         matches!(self, Self::Release { .. })
     }
 
     /// How users call what the step is about.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         match self {
             Self::Create { body } => body.label(),
             Self::Update { after, .. } | Self::Adopt { after, .. } => after.label(),
@@ -305,25 +414,8 @@ impl<B: Item> RemoteWrite<B> {
         }
     }
 
-    /// The step as an event, once it is done.
-    pub(crate) fn notice(&self, noun: &str) -> Notice {
-        let label = self.label();
-        match self {
-            Self::Create { .. } => Notice::normal(reasons::CREATED, format!("created the {noun} {label}")),
-            Self::Update { .. } => Notice::normal(reasons::UPDATED, format!("updated the {noun} {label}")),
-            Self::Adopt { id, .. } => Notice::normal(reasons::ADOPTED, format!("adopted the {noun} {label} (id {id})")),
-            Self::Delete { .. } => Notice::normal(reasons::DELETED, format!("deleted the {noun} {label}")),
-            Self::Release { id, .. } => {
-                let message =
-                    format!("released the {noun} {label} (id {id}), which existed before: it stays at Cloudflare");
-                Notice::normal(reasons::RELEASED, message)
-            }
-        }
-    }
-
     /// The step as users read it in a plan.
-    pub(crate) fn change(&self, noun: &str, scope: &str, why: &str) -> Change {
-        let json = B::to_json;
+    pub fn change(&self, noun: &str, scope: &str, why: &str) -> Change {
         let (action, id, before, after) = match self {
             Self::Create { body } => (Action::Create, None, None, Some(body)),
             Self::Update { id, before, after } => (Action::Update, Some(id), Some(before), Some(after)),
@@ -334,8 +426,8 @@ impl<B: Item> RemoteWrite<B> {
         Change {
             target: Target { kind: noun.to_owned(), scope: scope.to_owned(), name: self.label(), id: id.cloned() },
             action,
-            before: before.map(json),
-            after: after.map(json),
+            before: before.map(|before| after.map_or_else(|| before.to_json(), |after| before.shown_beside(after))),
+            after: after.map(B::to_json),
             why: why.to_owned(),
         }
     }

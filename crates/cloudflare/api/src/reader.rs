@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use portolan_core::Item;
 use serde_json::Value;
 
 use crate::budget::governor::{Budget, Lane};
@@ -18,7 +19,6 @@ use crate::collection::{Collection, TypedCollection};
 use crate::credential::Identity;
 use crate::document::{Content, Document, DocumentKind, KnownDocument};
 use crate::handle::CollectionHandle;
-use portolan_core::Item;
 
 /// The reading half of a [`Client`]; snapshots are those of the client.
 #[derive(Clone, Debug)]

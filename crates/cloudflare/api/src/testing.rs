@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use portolan_core::Item;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -16,7 +17,6 @@ use crate::clients::Clients;
 use crate::collection::{Batch, Collection, TypedCollection};
 use crate::credential::Credential;
 use crate::settings::Settings;
-use portolan_core::Item;
 
 /// What is kept of a DNS record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
+use portolan_core::{Entry, Item};
 use tokio::time::Instant;
 
 use crate::cache::snapshot_store::SnapshotEdit;
 use crate::item::ListedItem;
-use portolan_core::{Entry, Item};
 
 /// A collection's objects.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 pub use portolan_commit::Freshness;
 use portolan_commit::{Moment, Validity};
+use portolan_core::{Entry, Item};
 use tokio::time::Instant;
 
 use crate::cache::recent_writes::RecentWrites;
@@ -13,7 +14,6 @@ use crate::cache::snapshot::Snapshot;
 use crate::call::error::{ApiError, ErrorClass};
 use crate::call::listing::Element;
 use crate::item::ListedItem;
-use portolan_core::{Entry, Item};
 
 /// What a caller who asks for a refresh has to do.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use http::Method;
 use portolan_commit::{Attempt, Line, Pace, PendingWrite, Queue, Source, Target, in_parts, split};
-use portolan_core::WriteGate;
+use portolan_core::{Item, WriteGate};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -25,7 +25,6 @@ use crate::call::sender::Exit;
 use crate::handle::batch::{self, Assembled};
 use crate::handle::{CollectionState, DoubtOnDrop, WRITES_AT_ONCE};
 use crate::item::{Op, Written};
-use portolan_core::Item;
 
 type CommitResult<T> = Result<Vec<Written<T>>, ApiError>;
 

@@ -1,5 +1,6 @@
 //! Making an object, patiently: never twice, and never given up because of one bad answer.
 
+use portolan_core::{Entry, Item};
 use serde_json::Value;
 
 use super::CollectionHandle;
@@ -8,7 +9,6 @@ use crate::cache::snapshot::Snapshot;
 use crate::cache::snapshot_store::Freshness;
 use crate::call::error::{ApiError, Effect, ErrorClass};
 use crate::item::{Op, Written};
-use portolan_core::{Entry, Item};
 
 /// What became of [`CollectionHandle::create`].
 #[derive(Clone, Debug, PartialEq)]

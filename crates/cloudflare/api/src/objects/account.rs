@@ -1,9 +1,9 @@
 //! An account as the API shows it → who owns zones and tunnels.
 
+use portolan_core::Item;
 use serde::{Deserialize, Serialize};
 
 use super::ApiText;
-use portolan_core::Item;
 
 /// An account; only looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,9 @@
 //! A private network route as the API shows it ↔ what is written and compared of it.
 
-use portolan_core::Network;
+use portolan_core::{Item, Network};
 use serde::{Deserialize, Serialize};
 
 use super::ApiText;
-use portolan_core::Item;
 
 /// A private network that is reached through a tunnel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! A tunnel as the API lists it → what is behind it, and whether its configuration can be written.
 
+use portolan_core::Item;
 use serde::{Deserialize, Serialize};
 
 use super::ApiText;
-use portolan_core::Item;
 
 /// A tunnel; only looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! A virtual network as the API shows it ↔ what is written and compared of it.
 
+use portolan_core::Item;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{ApiText, OptionalWish};
-use portolan_core::Item;
 
 /// A private address space of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

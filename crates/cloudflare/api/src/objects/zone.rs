@@ -1,11 +1,10 @@
 //! A zone as the API lists it → what names and records depend on.
 
-use portolan_core::ZoneName;
+use portolan_core::{Item, ZoneName};
 use serde::{Deserialize, Serialize};
 
 use super::or_default;
 use crate::budget::limits;
-use portolan_core::Item;
 
 /// A zone; only looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

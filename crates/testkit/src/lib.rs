@@ -4,6 +4,7 @@
 //! [`World`] is what a test plays with, [`crash`] kills the operator at every step of a scenario, [`seeds`] chooses which
 //! histories are lived through. What must hold of jobs and kinds is in `portolan-testkit-suites`.
 
+pub mod breach;
 mod clock;
 pub mod cloudflare;
 pub mod cluster;

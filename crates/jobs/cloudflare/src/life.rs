@@ -3,6 +3,8 @@
 mod apply;
 mod gather;
 mod plan;
+#[cfg(test)]
+mod purity_tests;
 mod report;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
